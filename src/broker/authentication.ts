@@ -5,9 +5,8 @@ import { sessionToReplace } from '../delivery/session-quota.js';
 import type { Sessions } from '../delivery/sessions.js';
 import { networkOf } from '../domain/addresses.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
-import { mayPublish, type Principal, principalKey, receiverRule } from '../domain/grants.js';
+import { type Principal, principalKey, receiverRule } from '../domain/grants.js';
 import type { ConnectionQuotas } from '../domain/limits.js';
-import { parsePublishTopic } from '../domain/topics.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { MqttVersion, Transport } from '../site/connection-list.js';
 import type { Devices } from '../site/devices.js';
@@ -18,6 +17,7 @@ import type { Budgets } from './budgets.js';
 import type { ClientIds } from './client-ids.js';
 import { ConnectError } from './connect-errors.js';
 import { Connection } from './connection.js';
+import type { ConnectionDenials } from './connection-denials.js';
 import type { Claimant, ConnectionQuota, Held } from './connection-quota.js';
 import type { Slowing } from './slowing.js';
 import type { BackPressure } from './unstored-publishes.js';
@@ -30,7 +30,6 @@ export interface ConnectRequest {
   readonly username: string | undefined;
   readonly isPersistent: boolean;
   readonly keepAliveSeconds: number;
-  readonly willTopic: string | undefined;
   readonly protocol: Transport;
   readonly mqttVersion: MqttVersion;
 }
@@ -50,6 +49,7 @@ export interface AuthenticationOptions {
   readonly connections: ConnectionQuota;
   readonly watch: QuotaWatch;
   readonly quotasOf: (principal: Principal) => ConnectionQuotas;
+  readonly denials: Pick<ConnectionDenials, 'ended'>;
   readonly maxKeepAliveSeconds: number;
 }
 
@@ -79,8 +79,7 @@ export class Authentication {
       throw new ConnectError('client-id-missing');
     }
     const principal = await this.#identify(request, password);
-    const keepAliveMs = this.#keepAliveMs(principal, request);
-    this.#checkWill(principal, request);
+    const keepAliveMs = this.#keepAliveMs(request);
     const owner = sessionOwner(principal);
     const claimant = {
       owner: owner.key,
@@ -109,33 +108,24 @@ export class Authentication {
       budget,
       slowing,
       onUnread: () => watch.exceeded('unread-bytes', owner.key),
+      onEnd: (peer, code) => this.#options.denials.ended(peer, code),
     });
   }
 
-  /** A device must ask for a keep-alive; a token is looked after as if it had. */
-  #keepAliveMs(principal: Principal, { keepAliveSeconds }: ConnectRequest): number {
+  /** A longer keep-alive, or none, counts as the longest one. */
+  #keepAliveMs({ keepAliveSeconds }: ConnectRequest): number {
     const { maxKeepAliveSeconds } = this.#options;
-    const isInRange = keepAliveSeconds > 0 && keepAliveSeconds <= maxKeepAliveSeconds;
-    if (principal.type === 'device' && !isInRange) {
-      throw new ConnectError('keep-alive-out-of-range');
-    }
-    return (isInRange ? keepAliveSeconds : maxKeepAliveSeconds) * 1_000;
-  }
-
-  /** A device may not connect with a will it may not publish; a token's is dropped later (CONTRACT 3). */
-  #checkWill(principal: Principal, { willTopic }: ConnectRequest): void {
-    if (willTopic === undefined || principal.type !== 'device') return;
-    if (mayPublish(principal, parsePublishTopic(willTopic))) return;
-    throw new ConnectError('will-not-permitted', { lacked: { principal, topic: willTopic } });
+    const seconds = keepAliveSeconds === 0 ? maxKeepAliveSeconds : keepAliveSeconds;
+    return Math.min(seconds, maxKeepAliveSeconds) * 1_000;
   }
 
   #checkClientId(clientId: string, principal: Principal): void {
-    const lacked = { principal, topic: null };
+    const denied = principal;
     if (clientId.startsWith(BRIDGE_CLIENT_ID_PREFIX)) {
-      throw new ConnectError('client-id-of-bridge', { lacked });
+      throw new ConnectError('client-id-of-bridge', { denied });
     }
     if (!this.#options.clientIds.isTaken(clientId, principal)) return;
-    throw new ConnectError('client-id-in-use', { lacked });
+    throw new ConnectError('client-id-in-use', { denied });
   }
 
   /** Makes room for one more persistent session; without any the client is refused. */
@@ -163,7 +153,7 @@ export class Authentication {
     const device = devices.authenticate(username.toLowerCase(), password);
     const principal: Principal | undefined =
       device === undefined
-        ? accessTokens.authenticatePair(username, password)
+        ? accessTokens.authenticatePair(username.toLowerCase(), password)
         : { type: 'device', id: device.id };
     const name = isKnown(username.toLowerCase()) ? username.toLowerCase() : undefined;
     const { result, waitMs, isAnswered } = failedLogins.judge({

@@ -16,25 +16,20 @@ const RETURN_CODES = {
   'wrong-password': 4,
   'too-many-failed-logins': 4,
   'no-credentials': 5,
-  'keep-alive-out-of-range': 5,
-  'will-not-permitted': 5,
+  'connecting-too-fast': null,
+  'tls-handshake-failed': null,
+  'websocket-frames': null,
   'malformed-connect': null,
   'no-connect': null,
 } as const;
 
 export type ConnectErrorCode = keyof typeof RETURN_CODES;
 
-/** The permission that a client with a valid credential lacks. */
-export interface LackedPermission {
-  readonly principal: Principal;
-  /** Null where it is no topic that was denied. */
-  readonly topic: string | null;
-}
-
 export interface ConnectErrorOptions {
   /** For the log, where there is more to say than in `DENIED_REASONS`. */
   readonly reason?: string;
-  readonly lacked?: LackedPermission;
+  /** The owner of a valid credential, where a permission is lacking. */
+  readonly denied?: Principal;
   /** Whether the client gets a CONNACK where its code has one. */
   readonly isAnswered?: boolean;
 }
@@ -44,17 +39,17 @@ export class ConnectError extends Error {
   readonly code: ConnectErrorCode;
   /** Aedes writes it into the CONNACK; null: closed without one. */
   readonly returnCode: number | null;
-  /** Undefined where the error is no want of permission. */
-  readonly lacked: LackedPermission | undefined;
+  /** Undefined where no permission is lacking. */
+  readonly denied: Principal | undefined;
 
   constructor(
     code: ConnectErrorCode,
-    { reason, lacked, isAnswered = true }: ConnectErrorOptions = {},
+    { reason, denied, isAnswered = true }: ConnectErrorOptions = {},
   ) {
     super(reason ?? DENIED_REASONS[code]);
     this.code = code;
     this.returnCode = isAnswered ? RETURN_CODES[code] : null;
-    this.lacked = lacked;
+    this.denied = denied;
   }
 }
 

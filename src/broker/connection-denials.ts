@@ -62,24 +62,34 @@ export class ConnectionDenials {
 
   /** Takes note of a CONNECT that failed. */
   connect({ address, request }: UnconnectedPeer, error: ConnectError): void {
-    const { code, lacked, returnCode, message: reason } = error;
+    const { code, denied, returnCode, message: reason } = error;
     const clientId = request?.clientId ?? null;
     const username = this.#knownId(request?.username);
     const claimed = { clientId, username: username ?? undefined };
     this.#options.log.info({ address, ...claimed, code, reason }, 'connect error');
-    const operation = code === 'will-not-permitted' ? 'will' : 'connect';
-    const topic = lacked?.topic ?? null;
-    const words = DENIED_REASONS[code];
-    // Which rule of MQTT a packet breaks is known to its error alone.
-    const detail = code === 'malformed-connect' ? `${words} (${reason})` : words;
+    const [operation, topic] = ['connect', null] as const;
+    const detail = detailOf(code, reason);
     this.#show({ address, clientId, username, operation, topic, returnCode, code, detail });
-    if (lacked !== undefined) {
-      this.#record({ address, principal: lacked.principal, clientId }, operation, topic);
+    if (denied !== undefined) {
+      this.#record({ address, principal: denied, clientId }, operation, topic);
     } else if (FAILED_LOGINS.includes(code)) {
       const actor: Actor = { type: 'anonymous', id: null, address, requestId: null };
       const details = { operation, clientId, username };
       this.#options.denials.addFailedLogin(actor, details);
     }
+  }
+
+  /**
+   * Takes note of a connection that the gateway has ended after its login.
+   *
+   * @param reason for the log, where there is more to say than the words of the code
+   */
+  ended({ address, clientId, principal }: Peer, code: DeniedReason, reason?: string): void {
+    const what = { operation: 'connection', topic: null, returnCode: null, code } as const;
+    const detail = detailOf(code, reason);
+    const who = { clientId, principal: principalKey(principal), address };
+    this.#options.log.info({ ...who, code, reason: reason ?? detail }, 'connection ended');
+    this.#show({ ...what, address, clientId, username: principal.id, detail });
   }
 
   /** Takes note of a PUBLISH that its sender may not make. */
@@ -123,12 +133,29 @@ export class ConnectionDenials {
   }
 
   #show(what: Omit<DeniedConnection, 'atMs'>): void {
-    this.#shown.push({
-      ...{ ...what, atMs: this.#options.now() },
-      ...{ clientId: shortened(what.clientId), topic: shortened(what.topic) },
-    });
+    const atMs = this.#options.now();
+    const last = this.#shown.at(-1);
+    // A flood of an address must not push everything else out.
+    const isFlood = what.clientId === null && last?.code === what.code;
+    if (isFlood && last.address === what.address && atMs - last.atMs < FLOOD_MS) return;
+    const [clientId, topic] = [shortened(what.clientId), shortened(what.topic)];
+    this.#shown.push({ ...what, atMs, clientId, topic });
     if (this.#shown.length > MAX_SHOWN) this.#shown.shift();
   }
+}
+
+/** Which rule of MQTT or TLS was broken is known to the error alone. */
+const HAS_REASON: readonly DeniedReason[] = [
+  'malformed-connect',
+  'malformed-packet',
+  'tls-handshake-failed',
+];
+/** Connections of one address, without a client id, that end for one reason within this time are shown once. */
+const FLOOD_MS = 1_000;
+
+function detailOf(code: DeniedReason, reason: string | undefined): string {
+  const words = DENIED_REASONS[code];
+  return reason === undefined || !HAS_REASON.includes(code) ? words : `${words} (${reason})`;
 }
 
 function actorOf({ principal, address }: Omit<Peer, 'clientId'>): Actor {

@@ -1,14 +1,22 @@
 import { isLoopbackAddress, networkOf } from '../domain/addresses.js';
 
-/** Bounds how fast one address may open connections; loopback is exempt (CONTRACT 5). */
+/** Bounds how fast one address may open connections; loopback is exempt. */
 export class ConnectionRate {
   readonly #perSecond: number;
   readonly #burst: number;
   readonly #now: () => number;
+  readonly #isOfHome: (network: string) => boolean;
   /** When each network would have its whole burst again. */
   readonly #fullAtMs = new Map<string, number>();
 
-  constructor(perSecond: number, burst: number, now: () => number) {
+  /** @param isOfHome whether a network (`networkOf`) is the gateway's own: there each address counts by itself */
+  constructor(
+    perSecond: number,
+    burst: number,
+    now: () => number,
+    isOfHome: (network: string) => boolean = () => false,
+  ) {
+    this.#isOfHome = isOfHome;
     this.#perSecond = perSecond;
     this.#burst = burst;
     this.#now = now;
@@ -17,7 +25,8 @@ export class ConnectionRate {
   /** Whether a connection from the address may be accepted now; counts it if so. */
   admits(address: string): boolean {
     if (isLoopbackAddress(address)) return true;
-    const network = networkOf(address);
+    const shared = networkOf(address);
+    const network = this.#isOfHome(shared) ? address : shared;
     const nowMs = this.#now();
     const stepMs = 1000 / this.#perSecond;
     const fullAtMs = Math.max(nowMs, this.#fullAtMs.get(network) ?? 0) + stepMs;

@@ -2,7 +2,7 @@ import type { Client } from 'aedes';
 import type { Consumer } from '../delivery/consumer.js';
 import type { Session } from '../delivery/session.js';
 import type { Principal } from '../domain/grants.js';
-import type { MqttVersion, Transport } from '../site/connection-list.js';
+import type { DeniedReason, MqttVersion, Transport } from '../site/connection-list.js';
 import type { ConnectRequest } from './authentication.js';
 import type { Budget, ReachedLimit } from './budgets.js';
 import type { Peer } from './connection-denials.js';
@@ -28,6 +28,7 @@ export class Connection {
   readonly budget: Budget;
   readonly #backPressure: BackPressure;
   readonly #slowing: Slowing;
+  readonly #onEnd: (peer: Peer, code: DeniedReason) => void;
   #isOpen = false;
   #isCredentialEnded = false;
 
@@ -42,6 +43,8 @@ export class Connection {
     readonly slowing: Slowing;
     /** Called when the client leaves its messages unread. */
     readonly onUnread: () => void;
+    /** Called when the gateway ends the connection. */
+    readonly onEnd: (peer: Peer, code: DeniedReason) => void;
   }) {
     this.client = options.client;
     this.principal = options.principal;
@@ -55,14 +58,21 @@ export class Connection {
     this.#slowing = options.slowing;
     this.#backPressure = options.backPressure;
     this.share = options.backPressure.shareOf(this.owner);
-    const wake = () => this.consumer?.wake();
-    this.writer = new PacketWriter(options.client, wake, options.onUnread);
-    const { share, writer, client } = this;
+    this.#onEnd = options.onEnd;
+    this.writer = new PacketWriter(options.client, {
+      onWritable: () => this.consumer?.wake(),
+      onUnread: options.onUnread,
+      end: () => {
+        this.#onEnd(this.peer, 'messages-unread');
+        this.client.conn.destroy();
+      },
+    });
+    const { share, writer } = this;
     this.unstored = new UnstoredPublishes({
       backPressure: options.backPressure,
       share,
       writer,
-      client,
+      end: () => this.end('not-stored'),
     });
   }
 
@@ -94,6 +104,13 @@ export class Connection {
   /** Ends the connection of a client whose credential is no longer valid. */
   endCredential(): void {
     this.#isCredentialEnded = true;
+    this.end('credential-ended');
+  }
+
+  /** Ends the connection, and says why. */
+  end(code: DeniedReason): void {
+    if (this.client.closed) return;
+    this.#onEnd(this.peer, code);
     this.client.close();
   }
 

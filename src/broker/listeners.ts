@@ -4,14 +4,18 @@ import { createServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws';
-import { networkOf } from '../domain/addresses.js';
+import { networkOf, plainAddress } from '../domain/addresses.js';
 import { TokenBucket, TokenRate } from '../domain/token-bucket.js';
 import { type BoundAddress, listen } from '../network/listen.js';
 import type { ProcessorShare } from '../network/processor-share.js';
 import { TlsHandshakes } from '../network/tls-handshakes.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
+import { ConnectError } from './connect-errors.js';
 import type { ConnectionRate } from './connection-rate.js';
 import { ReadToEnd } from './read-to-end.js';
+
+/** Takes note of a connection that is ended before, or beside, what MQTT does. */
+type OnRefused = (address: string, error: ConnectError, request?: IncomingMessage) => void;
 
 /** Serves MQTT on a connection. */
 export type Handle = (stream: Duplex, request?: IncomingMessage) => void;
@@ -24,6 +28,7 @@ export interface TcpListenerOptions {
   /** Timeout of a TLS handshake, ten seconds by default. */
   readonly handshakeTimeoutMs?: number;
   readonly rate: Pick<ConnectionRate, 'admits'>;
+  readonly onRefused: OnRefused;
   /** The turns in which TLS handshakes are begun. */
   readonly turns: ProcessorShare;
   /** Whether an address may begin a TLS handshake now. */
@@ -39,15 +44,20 @@ export class TcpListener {
 
   constructor(options: TcpListenerOptions) {
     this.#options = options;
-    const { tls, rate, admitsHandshake: admits, handle, log } = options;
+    const { tls, rate, admitsHandshake: admits, onRefused, handle, log } = options;
     const listenToErrors = (socket: Socket) => {
       socket.on('error', (error) => log.debug({ err: error }, 'connection failed'));
     };
-    const handshakes = tls && new TlsHandshakes({ ...options, tls, admits });
+    const onFailed = (address: string, reason: string) => {
+      onRefused(address, new ConnectError('tls-handshake-failed', { reason }));
+    };
+    const handshakes = tls && new TlsHandshakes({ ...options, tls, admits, onFailed });
     // An alarm is a small packet and must not wait for the next one.
     this.#server = createServer({ noDelay: true }, (socket) => {
       listenToErrors(socket);
-      if (!rate.admits(socket.remoteAddress ?? '')) {
+      const address = plainAddress(socket.remoteAddress);
+      if (!rate.admits(address)) {
+        onRefused(address, new ConnectError('connecting-too-fast'));
         socket.destroy();
       } else if (handshakes === undefined) {
         handle(socket);
@@ -103,6 +113,7 @@ const CLOSE_FRAME_MS = 250;
 export interface WebSocketListenerOptions {
   readonly maxPacketBytes: number;
   readonly rate: Pick<ConnectionRate, 'admits'>;
+  readonly onRefused: OnRefused;
   readonly handle: Handle;
   /** Names who sends frames that bring nothing. */
   readonly watch: Pick<QuotaWatch, 'exceeded'>;
@@ -114,11 +125,14 @@ export interface WebSocketListenerOptions {
 export class WebSocketListener {
   readonly #server: WebSocketServer;
   readonly #rate: Pick<ConnectionRate, 'admits'>;
+  readonly #onRefused: OnRefused;
   readonly #handle: Handle;
   readonly #watch: WebSocketListenerOptions['watch'];
 
-  constructor({ maxPacketBytes, rate, handle, watch, refuse }: WebSocketListenerOptions) {
+  constructor(options: WebSocketListenerOptions) {
+    const { maxPacketBytes, rate, onRefused, handle, watch, refuse } = options;
     this.#rate = rate;
+    this.#onRefused = onRefused;
     this.#handle = handle;
     this.#watch = watch;
     this.#server = new WebSocketServer({
@@ -144,12 +158,16 @@ export class WebSocketListener {
 
   /** For the HTTP server's `upgrade` event. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const address = request.socket.remoteAddress ?? '';
+    const address = plainAddress(request.socket.remoteAddress);
     if (!this.#rate.admits(address)) {
+      this.#onRefused(address, new ConnectError('connecting-too-fast'));
       socket.destroy();
       return;
     }
-    const name = () => this.#watch.exceeded('websocket-frames', `address:${networkOf(address)}`);
+    const name = () => {
+      this.#watch.exceeded('websocket-frames', `address:${networkOf(address)}`);
+      this.#onRefused(address, new ConnectError('websocket-frames'), request);
+    };
     const pieces = new ReadToEnd(socket, PIECE_BYTES);
     this.#server.handleUpgrade(request, pieces, head, (connection) => {
       const stream = createWebSocketStream(connection);

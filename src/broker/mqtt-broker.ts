@@ -7,7 +7,7 @@ import type { Session } from '../delivery/session.js';
 import type { Sessions } from '../delivery/sessions.js';
 import { systemErrorCode } from '../errors.js';
 import type { Presence } from '../ingest/presence.js';
-import type { ConnectionList } from '../site/connection-list.js';
+import type { ConnectionList, DeniedReason } from '../site/connection-list.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import type { Authentication } from './authentication.js';
 import { ConnectError, connectErrorOf } from './connect-errors.js';
@@ -59,6 +59,7 @@ export class MqttBroker {
   readonly #aedes: Aedes;
   readonly #keepAlive = new KeepAlive();
   readonly #clients = new WeakMap<Client, MqttClient>();
+  readonly #webSockets = new WeakMap<IncomingMessage, MqttClient>();
   readonly #open: OpenConnections;
   readonly #unidentified: UnidentifiedConnections;
   /** Authenticated connections whose network connection has not ended. */
@@ -91,7 +92,12 @@ export class MqttBroker {
     this.#aedes.on('clientError', (client, error) => {
       // Logged already, with the client's identity.
       if (error instanceof ConnectError) return;
-      const { clientId = client.id } = this.#connectionOf(client)?.session ?? {};
+      const connection = this.#connectionOf(client);
+      if (connection !== undefined && systemErrorCode(error) === undefined) {
+        this.#options.denials.ended(connection.peer, endOf(error), error.message);
+        return;
+      }
+      const { clientId = client.id } = connection?.session ?? {};
       const address = this.#clients.get(client)?.address;
       log.info({ clientId, address, reason: error.message }, 'connection ended');
     });
@@ -129,6 +135,7 @@ export class MqttBroker {
     const client = this.#aedes.handle(stream, request);
     const mqttClient = new MqttClient(this.#options.clientParts, client, peer, connectBytes);
     this.#clients.set(client, mqttClient);
+    if (request !== undefined) this.#webSockets.set(request, mqttClient);
     this.#options.quota.arrived(mqttClient);
     // Aedes does not report every end: it loses sight of several connections under one client id.
     stream.once('close', () => this.#ended(client, mqttClient));
@@ -141,6 +148,18 @@ export class MqttBroker {
     }
     // A client whose CONNECT is held back was authenticated with that credential (`Slowing`).
     this.#options.quota.dropAllOf(owner);
+  }
+
+  /**
+   * Takes note of a connection that its listener has ended.
+   *
+   * @param request the HTTP request of a WebSocket
+   */
+  refused(address: string, error: ConnectError, request?: IncomingMessage): void {
+    const client = request && this.#webSockets.get(request);
+    const { denials } = this.#options;
+    if (client?.connection !== undefined) denials.ended(client.connection.peer, error.code);
+    else denials.connect(client ?? { address, request: undefined }, error);
   }
 
   /** How many are connected, event streams included. */
@@ -220,6 +239,8 @@ export class MqttBroker {
     // From here on Aedes knows the client by its session: client ids are name spaces of principals.
     client.id = connection.session.key;
     mqttClient.admitted(connection);
+    const before = this.#open.get(connection.session.key);
+    if (before !== undefined) this.#options.denials.ended(before.peer, 'taken-over');
     if (client.closed || client.conn.destroyed) {
       // The client has gone meanwhile: its clean session must go too.
       this.#closed(client);
@@ -260,10 +281,10 @@ export class MqttBroker {
 
   /** Ends the connection that has the session, if Aedes has not yet [MQTT-3.1.4-2]. */
   #takeOver({ key }: Session): void {
-    const client = this.#open.get(key)?.client;
-    if (client === undefined) return;
-    this.#closed(client);
-    client.close();
+    const before = this.#open.get(key);
+    if (before === undefined) return;
+    this.#closed(before.client);
+    before.client.close();
   }
 
   /** Closes a connection, maybe more than once, and maybe before it was open. */
@@ -291,4 +312,12 @@ export class MqttBroker {
     const { principal } = connection;
     if (principal.type === 'device') this.#options.presence.disconnected(principal.id, mqttClient);
   }
+}
+
+/** In the words of `MqttClient.timeOut`. */
+const KEEP_ALIVE_TIMEOUT = 'keep alive timeout';
+
+/** Why an error ends a connection. */
+function endOf({ message }: Error): DeniedReason {
+  return message === KEEP_ALIVE_TIMEOUT ? 'keep-alive-timeout' : 'malformed-packet';
 }

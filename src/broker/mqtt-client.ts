@@ -134,7 +134,6 @@ export class MqttClient implements Watched, Held, ReadConnection {
         username: packet.username,
         isPersistent: packet.clean !== true,
         keepAliveSeconds: packet.keepalive ?? 0,
-        willTopic: packet.will?.topic,
         protocol: this.#peer.transport,
         mqttVersion: packet.protocolVersion === 3 ? '3.1' : '3.1.1',
       };

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
+import { plainAddress } from '../domain/addresses.js';
 import type { Transport } from '../site/connection-list.js';
 
 /** Who is at the other end of a network connection. */
@@ -13,7 +14,7 @@ export interface NetworkPeer {
 export function peerOf(stream: Duplex, request: IncomingMessage | undefined): NetworkPeer {
   const address: unknown = Reflect.get(request?.socket ?? stream, 'remoteAddress');
   return {
-    address: typeof address === 'string' ? address : 'unknown',
+    address: typeof address === 'string' ? plainAddress(address) : 'unknown',
     transport: transportOf(stream, request),
   };
 }

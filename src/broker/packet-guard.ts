@@ -206,7 +206,9 @@ function unsubscribeFault({ unsubscriptions, messageId }: IUnsubscribePacket): s
   return (
     identifierFault(messageId) ??
     countFault(unsubscriptions.length) ??
-    (unsubscriptions.some(isIllFormed) ? 'unusable filter' : undefined)
+    (unsubscriptions.some((filter) => isUnusable(filter) || !isFilter(filter))
+      ? 'unusable filter'
+      : undefined)
   );
 }
 

@@ -17,6 +17,16 @@ const LOW_WATER_BYTES = MAX_UNSENT_BYTES / 2;
  */
 const PIECE_BYTES = 16 * 1024;
 
+/** What a writer tells its connection. */
+export interface WriterOwner {
+  /** Called when the connection takes messages again. */
+  readonly onWritable: () => void;
+  /** Called when the client has read nothing for some seconds, though there was something to read. */
+  readonly onUnread: () => void;
+  /** Ends the connection of a client that still reads nothing. */
+  readonly end: () => void;
+}
+
 /**
  * Writes packets to a client's connection.
  *
@@ -25,8 +35,7 @@ const PIECE_BYTES = 16 * 1024;
  */
 export class PacketWriter implements Receiver {
   readonly #client: Pick<Client, 'conn' | 'closed'>;
-  readonly #onWritable: () => void;
-  readonly #onUnread: () => void;
+  readonly #owner: WriterOwner;
   /** Packets, those longer than a piece in several parts. */
   #waiting: Buffer[] = [];
   /** Bytes that the network has not taken: what waits, and the piece that it was handed. */
@@ -35,18 +44,9 @@ export class PacketWriter implements Receiver {
   #wasFull = false;
   #unreadTimer: NodeJS.Timeout | undefined;
 
-  /**
-   * @param onWritable called when the connection takes messages again
-   * @param onUnread called when the client has read nothing for some seconds, though there was something to read
-   */
-  constructor(
-    client: Pick<Client, 'conn' | 'closed'>,
-    onWritable: () => void,
-    onUnread: () => void,
-  ) {
+  constructor(client: Pick<Client, 'conn' | 'closed'>, owner: WriterOwner) {
     this.#client = client;
-    this.#onWritable = onWritable;
-    this.#onUnread = onUnread;
+    this.#owner = owner;
   }
 
   get isWritable(): boolean {
@@ -112,15 +112,14 @@ export class PacketWriter implements Receiver {
     this.#handOver();
     if (!this.#wasFull || this.#client.closed || this.#unsentBytes > LOW_WATER_BYTES) return;
     this.#wasFull = false;
-    this.#onWritable();
+    this.#owner.onWritable();
   }
 
   /** Ends the connection of a client that does not read. */
   #awaitTaken(): void {
-    const end = () => this.#client.conn.destroy();
     this.#unreadTimer = setTimeout(() => {
-      this.#onUnread();
-      this.#unreadTimer = setTimeout(end, CLOSED_AFTER_MS);
+      this.#owner.onUnread();
+      this.#unreadTimer = setTimeout(() => this.#owner.end(), CLOSED_AFTER_MS);
     }, NAMED_AFTER_MS);
   }
 }

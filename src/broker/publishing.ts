@@ -1,9 +1,10 @@
 import type { IPublishPacket } from 'mqtt-packet';
-import { mayPublish, type Principal, permits, permittedGroups } from '../domain/grants.js';
+import { mayPublish, type Principal, permittedGroups } from '../domain/grants.js';
 import { type PublishTarget, parsePublishTopic } from '../domain/topics.js';
 import type { AlarmStates } from '../ingest/alarm-states.js';
 import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
+import type { Presence } from '../ingest/presence.js';
 import type { DeniedReason } from '../site/connection-list.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { Connection } from './connection.js';
@@ -14,6 +15,7 @@ export interface PublishingOptions {
   readonly publishes: DevicePublishes;
   readonly commands: Commands;
   readonly alarmStates: AlarmStates;
+  readonly presence: Pick<Presence, 'heard'>;
   readonly model: SiteModel;
   readonly denials: ConnectionDenials;
 }
@@ -42,20 +44,24 @@ export class Publishing {
     this.#options = options;
   }
 
-  /** Takes a client's PUBLISH; a publish that its sender may not make ends the connection. */
+  /**
+   * Takes a client's PUBLISH.
+   *
+   * One that its sender may not make is acknowledged and dropped: bridges and home automations announce
+   * themselves on topics of their own, and their alarms must not be lost over that.
+   */
   take(connection: Connection, packet: IPublishPacket): void {
     const target = parsePublishTopic(packet.topic);
     const { client, principal } = connection;
     if (client.closed) return;
-    if (!this.#isPermitted(principal, target)) {
-      const code =
-        principal.type === 'device' ? 'topic-not-of-device' : deniedReasonOfToken(target);
-      this.#options.denials.publish(connection.peer, packet.topic, code);
-      client.close();
+    const payload = Buffer.isBuffer(packet.payload) ? packet.payload : Buffer.from(packet.payload);
+    if (this.#isPermitted(principal, target)) {
+      this.#keepOrTurnAway(connection, { packet, target, payload });
       return;
     }
-    const payload = Buffer.isBuffer(packet.payload) ? packet.payload : Buffer.from(packet.payload);
-    this.#keepOrTurnAway(connection, { packet, target, payload });
+    const code = principal.type === 'device' ? 'topic-not-of-device' : deniedReasonOfToken(target);
+    this.#options.denials.publish(connection.peer, packet.topic, code);
+    this.#keepOrTurnAway(connection, { packet, target: deniedTarget(principal), payload });
   }
 
   /**
@@ -133,16 +139,17 @@ export class Publishing {
       qos === 2 && messageId !== undefined && session?.isPersistent === true
         ? { session: session.key, packetIdentifier: messageId }
         : undefined;
-    if (principal.type === 'device') {
+    if (target.type === 'alarm' || target.type === 'message' || target.type === 'unusable') {
+      const { deviceId } = target;
       const sent = messageId === undefined || qos === 0 ? undefined : messageId;
+      const sentPacket = sent === undefined ? undefined : { identifier: sent, isSentAgain: dup };
+      if (principal.type === 'token') this.#options.presence.heard(deviceId);
       this.#options.publishes.accept(
-        {
-          deviceId: principal.id,
-          ...{ topic, target, payload, qos, retain, received },
-          packet: sent === undefined ? undefined : { identifier: sent, isSentAgain: dup },
-        },
+        { deviceId, topic, target, payload, qos, retain, received, packet: sentPacket },
         done,
       );
+    } else if (principal.type === 'device') {
+      done(true);
     } else if (target.type === 'command') {
       const { deviceId, rest } = target;
       const locationIds = [target.locationId];
@@ -160,14 +167,21 @@ export class Publishing {
   }
 
   #isPermitted(principal: Principal, target: PublishTarget): boolean {
-    if (!mayPublish(principal, target)) return false;
-    if (principal.type === 'device' || target.type !== 'command') return true;
-    const groupId = this.#options.model.context(target.deviceId)?.group?.id;
-    return permits(principal.grants, 'manager', { locationId: target.locationId, groupId });
+    const context =
+      target.type === 'unknown' ? undefined : this.#options.model.context(target.deviceId);
+    const place = context && { locationId: context.location.id, groupId: context.group?.id };
+    return mayPublish(principal, target, place);
   }
+}
+
+/** Where a denied publish goes: a device's to what it has published in vain, any other nowhere. */
+function deniedTarget(principal: Principal): PublishTarget {
+  if (principal.type !== 'device') return { type: 'unknown' };
+  return { type: 'unusable', deviceId: principal.id, reason: 'not-permitted', isAlarm: false };
 }
 
 function deniedReasonOfToken({ type }: PublishTarget): DeniedReason {
   if (type === 'alarm-state') return 'alarm-state-without-grant';
-  return type === 'command' ? 'command-without-grant' : 'topic-not-of-token';
+  if (type === 'command') return 'command-without-grant';
+  return type === 'unknown' ? 'topic-not-of-token' : 'device-without-grant';
 }

@@ -41,7 +41,7 @@ export class Releasing {
         const { owner: principal, session } = connection;
         const fields = { clientId: session.clientId, err: error };
         this.#log.warn({ principal, ...fields }, 'failed to release QoS 2 packet identifiers');
-        connection.client.close();
+        connection.end('not-stored');
       }
       connection.share.release(identifiers.length * memoryOf(0));
       identifiers = this.#waiting.get(connection)?.splice(0) ?? [];

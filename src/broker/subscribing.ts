@@ -5,6 +5,7 @@ import type { RequestedSubscription } from '../delivery/session.js';
 import type { Sessions } from '../delivery/sessions.js';
 import { maySubscribe, type Principal } from '../domain/grants.js';
 import type { ConnectionQuotas } from '../domain/limits.js';
+import { withLowerCaseIds } from '../domain/topics.js';
 import type { DeniedReason } from '../site/connection-list.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import type { Budget } from './budgets.js';
@@ -45,7 +46,8 @@ export class Subscribing {
     const granted: RequestedSubscription[] = [];
     const added = new Set<string>();
     const room = this.#roomOf(connection);
-    const codes = subscriptions.map(({ topic: filter, qos }) => {
+    const codes = subscriptions.map(({ topic, qos }) => {
+      const filter = withLowerCaseIds(topic);
       const code = this.#denialOf(connection, added, filter, room);
       if (code !== undefined) {
         this.#options.denials.filter(connection.peer, filter, code);
@@ -66,7 +68,8 @@ export class Subscribing {
 
   unsubscribe(connection: Connection, packet: IUnsubscribePacket): void {
     const { messageId = 0, unsubscriptions } = packet;
-    const stored = this.#options.sessions.unsubscribe(connection.session.key, unsubscriptions);
+    const filters = unsubscriptions.map(withLowerCaseIds);
+    const stored = this.#options.sessions.unsubscribe(connection.session.key, filters);
     const unsuback = encodeAcknowledgement('unsuback', messageId);
     this.#acknowledge(connection, stored, unsuback, unsubscriptions.length, () => undefined);
   }
@@ -78,7 +81,7 @@ export class Subscribing {
     filters: number,
     then: () => void,
   ): void {
-    const { share, client, session, writer } = connection;
+    const { share, session, writer } = connection;
     share.takeUntil(stored, memoryOf(filters * BYTES_OF_FILTER));
     stored.then(
       () => {
@@ -89,7 +92,7 @@ export class Subscribing {
         const { owner: principal } = connection;
         const fields = { clientId: session.clientId, err: error };
         this.#options.log.warn({ principal, ...fields }, 'failed to store a session');
-        client.close();
+        connection.end('not-stored');
       },
     );
   }

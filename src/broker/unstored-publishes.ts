@@ -1,4 +1,3 @@
-import type { Client } from 'aedes';
 import {
   type AcknowledgementType,
   encodeAcknowledgement,
@@ -194,7 +193,8 @@ export interface UnstoredPublishesOptions {
   readonly backPressure: BackPressure;
   readonly share: Share;
   readonly writer: Pick<PacketWriter, 'write'>;
-  readonly client: Pick<Client, 'close'>;
+  /** Ends the connection, so that the client sends again what was not acknowledged. */
+  readonly end: () => void;
 }
 
 /**
@@ -239,8 +239,7 @@ export class UnstoredPublishes {
    * the connection ends, and the client sends the publish again.
    */
   turnAway(isAlarm: boolean, qos: number): void {
-    const { backPressure, share, client } = this.#options;
-    const end = () => client.close();
+    const { backPressure, share, end } = this.#options;
     backPressure.notKept();
     if (qos === 0) return;
     this.#hasTurnedAway = true;
@@ -260,7 +259,7 @@ export class UnstoredPublishes {
     readonly acknowledgement: AcknowledgementType | undefined;
     readonly packetIdentifier: number;
   }): (isStored: boolean) => void {
-    const { share, client } = this.#options;
+    const { share, end } = this.#options;
     const { bytes, acknowledgement: type, packetIdentifier } = publish;
     share.take(bytes);
     const unacknowledged =
@@ -268,8 +267,7 @@ export class UnstoredPublishes {
     return (isStored) => {
       share.release(bytes);
       if (!isStored) {
-        // The client sends the publish again.
-        client.close();
+        end();
       } else if (unacknowledged !== undefined) {
         unacknowledged.isStored = true;
         this.#acknowledge();

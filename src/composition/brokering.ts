@@ -79,9 +79,17 @@ export async function openBroker(
     connections: quota,
     watch,
     quotasOf,
+    denials,
     maxKeepAliveSeconds,
   });
-  const publishing = new Publishing({ publishes, commands, alarmStates, model, denials });
+  const publishing = new Publishing({
+    publishes,
+    commands,
+    alarmStates,
+    presence,
+    model,
+    denials,
+  });
   const broker = new MqttBroker({
     authentication,
     persistence: new BrokerPersistence({ sessions, stored: storage.broker, log }),

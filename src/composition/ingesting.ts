@@ -4,6 +4,7 @@ import { DevicePublishes } from '../ingest/device-publishes.js';
 import { InvalidPublishes } from '../ingest/invalid-publishes.js';
 import { Presence } from '../ingest/presence.js';
 import { TestAlarmPublishes } from '../ingest/test-alarms.js';
+import { UnreadableDevices } from '../ingest/unreadable-devices.js';
 import type { TestAlarms } from '../site/test-alarms.js';
 import type { DeliveryParts } from './delivering.js';
 import type { Foundation } from './foundation.js';
@@ -18,11 +19,12 @@ export interface IngestParts {
   readonly testAlarms: TestAlarms;
   readonly presence: Presence;
   readonly invalid: InvalidPublishes;
+  readonly unreadable: UnreadableDevices;
 }
 
 /** Opens what takes publishes, and loads who was last heard when. */
 export async function openIngest(
-  { config, log, releasers, steady, now }: Foundation,
+  { config, health, log, releasers, steady, now }: Foundation,
   storage: Storage,
   { model, accessTokens }: SiteParts,
   { deliveries, alarms, forwarder }: DeliveryParts,
@@ -32,13 +34,21 @@ export async function openIngest(
   const presence = new Presence({ model, forwarder, store, log, now, steadyNow });
   await presence.load();
   releasers.add(() => presence.stop());
-  const invalid = new InvalidPublishes(deliveries, storage.invalidPublishes, log);
+  const invalid = new InvalidPublishes({
+    deliveries,
+    forwarder,
+    store: storage.invalidPublishes,
+    log,
+    steadyNow,
+  });
+  const unreadable = new UnreadableDevices(model, health);
   const { maxAlarmBytes } = config.mqtt;
   const publishes = new DevicePublishes({
     model,
     alarms,
     forwarder,
     invalid,
+    unreadable,
     maxAlarmBytes,
     now,
     steadyNow,
@@ -46,6 +56,7 @@ export async function openIngest(
   return {
     presence,
     invalid,
+    unreadable,
     commands: new Commands(model, forwarder, steadyNow),
     alarmStates: new AlarmStates({
       ...{ model, accessTokens, alarms, invalid, now, steadyNow },

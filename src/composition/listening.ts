@@ -10,12 +10,16 @@ import { createHttpListener } from '../http/listener.js';
 import { answerClientError } from '../http/unroutable.js';
 import type { BoundAddress } from '../network/listen.js';
 import { connectionShares } from '../network/open-files.js';
+import { ownNetworks } from '../network/own-networks.js';
 import { ProcessorShare, SHARE_CHECK_MS, shareFault } from '../network/processor-share.js';
 import type { Foundation } from './foundation.js';
 import type { SiteParts } from './site-loading.js';
 
 /** Part of the ten seconds for a stop (CONTRACT 1, stop). */
 const HTTP_CLOSE_DEADLINE_MS = 2_000;
+
+/** A router may hand out another network at any time. */
+const LOOK_AT_NETWORKS_MS = 60_000;
 
 /** A handshake with a longer key takes a small box several milliseconds. */
 const MAX_RSA_KEY_BITS = 2_048;
@@ -120,8 +124,13 @@ function listenersOf(
 ): { mqtt: Listen; http: Listen } {
   const { connectionsPerSecond, connectionBurst, handshakesPerSecond, handshakeBurst } =
     config.limits;
-  const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, elapsed);
-  const handshakeRate = new ConnectionRate(handshakesPerSecond, handshakeBurst, elapsed);
+  let networks = ownNetworks();
+  releasers.every(LOOK_AT_NETWORKS_MS, () => {
+    networks = ownNetworks();
+  });
+  const isOfHome = (network: string) => networks.has(network);
+  const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, elapsed, isOfHome);
+  const handshakeRate = new ConnectionRate(handshakesPerSecond, handshakeBurst, elapsed, isOfHome);
   const admitsHandshake = handshakeRate.admits.bind(handshakeRate);
   const isKnown = knownNetworks.has;
   const turns = new ProcessorShare();
@@ -133,7 +142,15 @@ function listenersOf(
   const { maxConnectionsPerAddress } = config.http;
   const maxConnections = Math.min(config.http.maxConnections, connectionShares(maxOpenFiles).http);
   const refuse = answerClientError;
-  const webSockets = new WebSocketListener({ maxPacketBytes, rate, handle, watch, refuse });
+  const onRefused = broker.refused.bind(broker);
+  const webSockets = new WebSocketListener({
+    maxPacketBytes,
+    rate,
+    onRefused,
+    handle,
+    watch,
+    refuse,
+  });
   const protocolSwitch = {
     takes: webSockets.takes.bind(webSockets),
     upgrade: webSockets.upgrade.bind(webSockets),
@@ -151,6 +168,7 @@ function listenersOf(
         port,
         tls,
         rate,
+        onRefused,
         turns,
         admitsHandshake,
         handle,

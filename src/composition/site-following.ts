@@ -10,7 +10,7 @@ import type { SiteParts } from './site-loading.js';
 export function followSite(
   { events }: SiteParts,
   { sessions, forwarder }: DeliveryParts,
-  { presence }: IngestParts,
+  { presence, unreadable }: IngestParts,
   { broker, forget }: BrokerParts,
   log: Logger,
 ): void {
@@ -30,6 +30,7 @@ export function followSite(
   };
   events.on('deviceDeleted', (device) => {
     presence.removed(device);
+    unreadable.succeeded(device.id);
     forgetRetainedOf(device);
   });
   events.on('deviceMoved', ({ before, after }) => {

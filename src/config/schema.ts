@@ -11,7 +11,8 @@ import { storeSchema } from './store-schema.js';
 /** Every key of the configuration with its default (CONTRACT 1 and 5). Units are in the names. */
 
 const LOOPBACK = '127.0.0.1';
-export const DEFAULT_TLS_HOST = '0.0.0.0';
+/** IPv6 and IPv4; IPv4 where the machine has no IPv6 (`listen`). */
+export const DEFAULT_TLS_HOST = '::';
 const MAX_PORT = 65_535;
 /** The largest packet MQTT 3.1.1 can express, 2.2.3: a remaining length of 268,435,455 bytes. */
 const MAX_MQTT_PACKET_BYTES = 268_435_455;

@@ -139,6 +139,12 @@ export class Deliveries {
       .some(({ selection }) => selection.connected.size > 0 && selection.rule.mayReceive(message));
   }
 
+  /** Whether a subscriber, connected or away, has asked for the topic and may see the message. */
+  isWanted(message: Audience): boolean {
+    const routes = this.#routes.match(message.topic);
+    return routes.some(({ selection }) => selection.rule.mayReceive(message));
+  }
+
   /** The largest lag, in entries, of the consumers that acknowledge at once; 0 when none reads. */
   get lag(): number {
     let largest = 0;

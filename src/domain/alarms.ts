@@ -41,8 +41,12 @@ export interface Alarm {
   readonly reportedAt: string | undefined;
   /** Object keys of the recordings. */
   readonly footage: Readonly<Partial<Record<FootageType, string>>>;
-  /** JSON text of the object of all other fields, undefined when there are none. */
+  /** JSON text: the object of all other fields, or what came with a kind in the topic; undefined for none. */
   readonly data: string | undefined;
+  /** The payload where it is no JSON, in base64. */
+  readonly base64?: string | undefined;
+  /** Whether the payload should have been JSON, and only its kind could be read. */
+  readonly isMalformed?: boolean | undefined;
   /**
    * Whether the same publish sent again gives the same `id`.
    *
@@ -58,35 +62,87 @@ export const INVALID_PUBLISH_REASONS = [
   'not-an-object',
   'unknown-kind',
   'invalid-footage',
+  'contradicting-kind',
   'reserved-topic',
   'invalid-topic',
+  'not-permitted',
   'invalid-alarm-state',
   'unknown-alarm',
   'alarm-resolved',
 ] as const;
 export type InvalidPublishReason = (typeof INVALID_PUBLISH_REASONS)[number];
 
-export type AlarmResult = { readonly alarm: Alarm } | { readonly reason: InvalidPublishReason };
+/** An alarm, with what of it could not be used; or why there is none. */
+export type AlarmResult =
+  | { readonly alarm: Alarm; readonly flaw?: InvalidPublishReason | undefined }
+  | { readonly reason: InvalidPublishReason };
+
+/** What is known of an alarm beside its payload. */
+export interface AlarmOrigin {
+  readonly deviceId: string;
+  /** The kind in the topic; undefined: the payload has it. */
+  readonly kind: AlarmKind | undefined;
+  readonly receivedAtMs: number;
+}
 
 /**
- * Parses the payload of `devices/<deviceId>/alarms`.
+ * Parses the payload of `devices/<deviceId>/alarms` or `devices/<deviceId>/alarms/<kind>`.
  *
  * Lenient, because no alarm must be lost over a detail: a wrong time is replaced, an `id` that is
- * no UUID is kept in `data`.
+ * no UUID is kept in `data`, unusable footage is left out, and of a payload that is no JSON the kind is enough.
  */
-export function parseAlarm(
-  payload: Uint8Array,
-  deviceId: string,
-  receivedAtMs: number,
-): AlarmResult {
-  const text = decodeUtf8(payload);
+export function parseAlarm(payload: Buffer, origin: AlarmOrigin): AlarmResult {
+  const text = textOf(payload);
   const value = text === undefined ? undefined : parseJson(text);
-  if (text === undefined || value === undefined) return { reason: 'not-json' };
-  if (!isObject(value)) return { reason: 'not-an-object' };
-  const kind = KINDS.get(own(value, 'kind'));
+  if (text === undefined || value === undefined) return alarmOfBytes(payload, origin);
+  if (isObject(value)) return alarmOfObject(text, value, origin);
+  if (origin.kind === undefined) return { reason: 'not-an-object' };
+  return { alarm: { ...bareAlarm(origin.kind, origin), data: text } };
+}
+
+/** An alarm without any field of JSON. */
+function bareAlarm(kind: AlarmKind, { receivedAtMs }: AlarmOrigin): Alarm {
+  return {
+    id: newId(),
+    kind,
+    detectedAtMs: receivedAtMs,
+    reportedAt: undefined,
+    footage: NO_FOOTAGE,
+    data: undefined,
+    idIsStable: false,
+  };
+}
+
+const BYTE_ORDER_MARK = '\ufeff';
+
+/** The text of a payload, without a byte order mark, and without the NUL that ends a string in C. */
+function textOf(payload: Buffer): string | undefined {
+  let end = payload.length;
+  while (payload[end - 1] === 0) end--;
+  const text = decodeUtf8(payload.subarray(0, end));
+  return text?.startsWith(BYTE_ORDER_MARK) ? text.slice(BYTE_ORDER_MARK.length) : text;
+}
+
+const KIND_IN_BYTES = new RegExp(`["']kind["']\\s*:\\s*["'](${ALARM_KINDS.join('|')})["']`);
+
+/** The alarm of a payload that is no JSON: cut off, in another encoding, or with a bare `nan`. */
+function alarmOfBytes(payload: Buffer, origin: AlarmOrigin): AlarmResult {
+  const base64 = payload.toString('base64');
+  if (origin.kind !== undefined) return { alarm: { ...bareAlarm(origin.kind, origin), base64 } };
+  const kind = KINDS.get(KIND_IN_BYTES.exec(payload.toString('latin1'))?.[1]);
+  if (kind === undefined) return { reason: 'not-json' };
+  return { alarm: { ...bareAlarm(kind, origin), base64, isMalformed: true }, flaw: 'not-json' };
+}
+
+function alarmOfObject(text: string, value: object, origin: AlarmOrigin): AlarmResult {
+  const { deviceId, receivedAtMs } = origin;
+  const sentKind = own(value, 'kind');
+  const kind = origin.kind ?? KINDS.get(sentKind);
   if (kind === undefined) return { reason: 'unknown-kind' };
-  const footage = parseFootage(own(value, 'footage'), deviceId);
-  if (footage === undefined) return { reason: 'invalid-footage' };
+  if (sentKind !== undefined && sentKind !== null && sentKind !== kind) {
+    return { reason: 'contradicting-kind' };
+  }
+  const { footage, isUsable } = parseFootage(own(value, 'footage'), deviceId);
 
   const sentTime = own(value, 'detectedAt');
   const believed = believedTime(sentTime, receivedAtMs);
@@ -108,6 +164,7 @@ export function parseAlarm(
       data: hasRest || !isIdUsed ? dataOf(members, isIdUsed) : undefined,
       idIsStable: isStable,
     },
+    flaw: isUsable ? undefined : 'invalid-footage',
   };
 }
 
@@ -182,19 +239,25 @@ function instantName({ timeMs, finerDigits }: Instant): string {
 
 const NO_FOOTAGE: Alarm['footage'] = {};
 
-/** Parses `footage`, where an empty key is none; undefined when a recording is not the device's own. */
-function parseFootage(sent: unknown, deviceId: string): Alarm['footage'] | undefined {
-  if (sent === undefined || sent === null) return NO_FOOTAGE;
-  // An empty array as well: PHP writes an empty object so.
-  if (typeof sent !== 'object') return undefined;
+/** Parses `footage`, where an empty key is none; leaves out what is no recording of the device. */
+function parseFootage(
+  sent: unknown,
+  deviceId: string,
+): { readonly footage: Alarm['footage']; readonly isUsable: boolean } {
+  if (sent === undefined || sent === null) return { footage: NO_FOOTAGE, isUsable: true };
+  // An empty array is usable: PHP writes an empty object so.
+  if (typeof sent !== 'object') return { footage: NO_FOOTAGE, isUsable: false };
   const footage: Partial<Record<FootageType, string>> = {};
+  let isUsable = true;
   for (const type of FOOTAGE_TYPES) {
-    const key = own(sent, type);
-    if (key === undefined || key === null || key === '') continue;
-    if (typeof key !== 'string' || !isOwnFootageKey(key, deviceId)) return undefined;
-    footage[type] = key;
+    const sentKey = own(sent, type);
+    if (sentKey === undefined || sentKey === null || sentKey === '') continue;
+    const ownId = new RegExp(deviceId, 'i');
+    const key = typeof sentKey === 'string' ? sentKey.replace(ownId, deviceId) : '';
+    if (isOwnFootageKey(key, deviceId)) footage[type] = key;
+    else isUsable = false;
   }
-  return footage;
+  return { footage, isUsable };
 }
 
 /** Whether an object key lies under the device's own prefix, with or without `devices/` before it. */
@@ -214,7 +277,7 @@ export function isOwnFootageKey(key: string, deviceId: string): boolean {
 /** The part of an alarm that its forwarded message shows. */
 export type ForwardedAlarm = Pick<
   Alarm,
-  'id' | 'kind' | 'detectedAtMs' | 'reportedAt' | 'footage' | 'data'
+  'id' | 'kind' | 'detectedAtMs' | 'reportedAt' | 'footage' | 'data' | 'base64' | 'isMalformed'
 >;
 
 const LATE = ',"late":true}';
@@ -231,7 +294,7 @@ export function alarmText(
   contextText: string,
   receivedAtMs: number,
 ): string {
-  const { id, kind, detectedAtMs, reportedAt, footage, data } = alarm;
+  const { id, kind, detectedAtMs, reportedAt, footage, data, base64, isMalformed } = alarm;
   const detectedAt = formatTime(detectedAtMs);
   const receivedAt = detectedAtMs === receivedAtMs ? detectedAt : formatTime(receivedAtMs);
   const recordings = FOOTAGE_TYPES.filter((type) => footage[type] !== undefined);
@@ -240,6 +303,8 @@ export function alarmText(
     (reportedAt === undefined ? '' : `,"reportedAt":${reportedAt}`) +
     `,"footage":${recordings.length === 0 ? '[]' : JSON.stringify(recordings)}` +
     (data === undefined ? '' : `,"data":${data}`) +
+    (base64 === undefined ? '' : `,"base64":"${base64}"`) +
+    (isMalformed === true ? ',"malformed":true' : '') +
     `,${contextText}${NOT_LATE}`
   );
 }

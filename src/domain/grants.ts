@@ -8,7 +8,11 @@ import {
   type PublishTarget,
 } from './topics.js';
 
-export const ROLES = ['viewer', 'responder', 'manager', 'admin'] as const;
+/** Each may do what those before it may. */
+const RANKS = ['viewer', 'responder', 'manager', 'admin'] as const;
+export type Rank = (typeof RANKS)[number];
+/** A publisher publishes for devices, and may do nothing else. */
+export const ROLES = [...RANKS, 'publisher'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** A role over one location (`location`), one of its groups (`group`), or everything (`*`). */
@@ -30,12 +34,23 @@ export interface Scope {
 }
 
 /** Whether one of the grants gives at least this role over the scope. */
-export function permits(grants: readonly Grant[], role: Role, scope: Scope): boolean {
-  return grants.some(
-    (grant) =>
-      ROLES.indexOf(grant.role) >= ROLES.indexOf(role) &&
-      (grant.location === '*' || grant.location === scope.locationId) &&
-      (grant.group === undefined || grant.group === scope.groupId),
+export function permits(grants: readonly Grant[], role: Rank, scope: Scope): boolean {
+  return grants.some((grant) => hasRank(grant, role) && covers(grant, scope));
+}
+
+/** Whether one of the grants lets its holder publish for the devices in the scope. */
+export function permitsPublishing(grants: readonly Grant[], scope: Scope): boolean {
+  return grants.some((grant) => grant.role === 'publisher' && covers(grant, scope));
+}
+
+function hasRank(grant: Grant, role: Rank): boolean {
+  return grant.role !== 'publisher' && RANKS.indexOf(grant.role) >= RANKS.indexOf(role);
+}
+
+function covers(grant: Grant, { locationId, groupId }: Scope): boolean {
+  return (
+    (grant.location === '*' || grant.location === locationId) &&
+    (grant.group === undefined || grant.group === groupId)
   );
 }
 
@@ -46,7 +61,7 @@ export function permits(grants: readonly Grant[], role: Role, scope: Scope): boo
  */
 export function permittedGroups(
   grants: readonly Grant[],
-  role: Role,
+  role: Rank,
   locationId: string,
 ): readonly string[] | undefined {
   if (permits(grants, role, { locationId })) return undefined;
@@ -58,12 +73,10 @@ export function permittedGroups(
 export function touchesLocation(
   grants: readonly Grant[],
   locationId: string,
-  role: Role = 'viewer',
+  role: Rank = 'viewer',
 ): boolean {
   return grants.some(
-    (grant) =>
-      ROLES.indexOf(grant.role) >= ROLES.indexOf(role) &&
-      (grant.location === '*' || grant.location === locationId),
+    (grant) => hasRank(grant, role) && (grant.location === '*' || grant.location === locationId),
   );
 }
 
@@ -85,7 +98,9 @@ export function maySubscribe(principal: Principal, filter: string): boolean {
     return filter === deviceTopic(principal.id, 'rejected') || filter.startsWith(`${commands}/`);
   }
   if (filter.startsWith('$')) return filter.startsWith(BROKER_TOPICS);
-  if (filter === GATEWAY_STATUS_TOPIC) return true;
+  if (filter === GATEWAY_STATUS_TOPIC) {
+    return principal.grants.some(({ role }) => role !== 'publisher');
+  }
   // The status of a bridge is for the administrator, over HTTP as here.
   if (filter.startsWith(BRIDGE_TOPICS)) return isAdmin(principal.grants);
   const [first = '', location = ''] = filter.split('/');
@@ -103,22 +118,26 @@ function isWildcard(level: string): boolean {
 }
 
 /**
- * Whether the principal may publish to topics of this kind at all.
+ * Whether the principal may publish to the topic.
  *
- * Whether a manager's grant covers the device of a command, or a responder's the alarm of a state, is
- * decided when it arrives.
+ * Whether a responder's grant covers the alarm of a state is decided when it arrives.
+ *
+ * @param place where the device of the topic is; undefined: there is no such device
  */
-export function mayPublish(principal: Principal, target: PublishTarget): boolean {
+export function mayPublish(
+  principal: Principal,
+  target: PublishTarget,
+  place: Scope | undefined,
+): boolean {
+  if (target.type === 'unknown') return false;
   if (principal.type === 'device') {
-    return (
-      (target.type === 'alarm' || target.type === 'message' || target.type === 'unusable') &&
-      target.deviceId === principal.id
-    );
+    const isOwnTopic = target.type !== 'alarm-state' && target.type !== 'command';
+    return isOwnTopic && target.deviceId === principal.id;
   }
-  if (target.type === 'alarm-state') {
-    return touchesLocation(principal.grants, target.locationId, 'responder');
-  }
-  return target.type === 'command' && touchesLocation(principal.grants, target.locationId);
+  const { grants } = principal;
+  if (target.type === 'alarm-state') return touchesLocation(grants, target.locationId, 'responder');
+  if (target.type !== 'command') return place !== undefined && permitsPublishing(grants, place);
+  return permits(grants, 'manager', { locationId: target.locationId, groupId: place?.groupId });
 }
 
 /** Topic, location and group of a message: decide who may see it. */

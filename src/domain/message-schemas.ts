@@ -61,10 +61,17 @@ export const forwardedAlarmSchema = z
       .meta({ examples: [false] }),
     footage: z.array(footageType).describe('The types of the recordings.'),
     data: z
-      .looseObject({})
-      .describe('The other fields that the device sent.')
+      .unknown()
+      .describe(
+        'The other fields that the device sent; with the kind in the topic, any JSON value.',
+      )
       .meta({ examples: [{ confidence: 0.97 }] })
       .register(messageNames, { id: 'AlarmData' })
+      .optional(),
+    base64: base64.describe('The payload, where it is no JSON.').optional(),
+    malformed: z
+      .literal(true)
+      .describe('The payload should have been JSON, and only its kind could be read.')
       .optional(),
     ...place,
   })

@@ -4,6 +4,7 @@
  * Alarms are in `alarms.ts`.
  */
 
+import type { InvalidPublishReason } from './alarms.js';
 import { decodeUtf8, formatTime, isJson } from './notation.js';
 import type { Device, Group, Location, Room } from './site.js';
 
@@ -75,7 +76,7 @@ export function statusText(online: boolean, sinceMs: number, context: DeviceCont
 
 /** A publish that cannot be used. */
 export interface InvalidPublish {
-  readonly reason: string;
+  readonly reason: InvalidPublishReason;
   readonly topic: string;
   readonly payload: Buffer;
   readonly receivedAtMs: number;

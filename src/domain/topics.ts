@@ -1,9 +1,19 @@
-/** Composes and parses every topic of CONTRACT 3. */
+/** Composes and parses every topic of docs/contract.md, 3. */
+
+import { ALARM_KINDS, type AlarmKind } from './alarms.js';
+import { isUuid } from './notation.js';
 
 /** Where responders publish states of alarms, and under which they are forwarded. */
 export const ALARM_STATES_LEVEL = 'alarm-states';
 /** Second topic level under `devices/<id>/` on which a device must not publish by itself. */
-const RESERVED = new Set(['status', 'rejected', 'commands', ALARM_STATES_LEVEL]);
+const RESERVED = new Set([
+  'status',
+  'rejected',
+  'commands',
+  ALARM_STATES_LEVEL,
+  'supervision',
+  'escalations',
+]);
 const MAX_MESSAGE_LEVELS = 6;
 /**
  * Characters for which a receiver may close the connection [MQTT-1.5.3]; Mosquitto's clients do.
@@ -48,15 +58,35 @@ export function parseCommandTopic(topic: string): string | undefined {
   return first === 'devices' && third === 'commands' ? deviceId : undefined;
 }
 
-/** The meaning of a topic that a client publishes to. */
-export type PublishTarget =
-  | { readonly type: 'alarm'; readonly deviceId: string }
+/** Writes the ids of location and device in a filter in lower case (RFC 9562, 4). */
+export function withLowerCaseIds(filter: string): string {
+  const levels = filter.split('/');
+  const isId = (index: number) => index === 1 || (index === 3 && levels[0] !== 'devices');
+  return levels
+    .map((level, index) => (isId(index) && isUuid(level) ? level.toLowerCase() : level))
+    .join('/');
+}
+
+/** The meaning of a topic under `devices/<deviceId>/`. */
+export type DeviceTarget =
+  | {
+      readonly type: 'alarm';
+      readonly deviceId: string;
+      /** Undefined: the payload has it. */
+      readonly kind: AlarmKind | undefined;
+    }
   | { readonly type: 'message'; readonly deviceId: string; readonly rest: string }
   | {
       readonly type: 'unusable';
       readonly deviceId: string;
-      readonly reason: 'reserved-topic' | 'invalid-topic';
-    }
+      readonly reason: 'reserved-topic' | 'invalid-topic' | 'not-permitted';
+      /** Whether it is meant for an alarm: a kind that there is not. */
+      readonly isAlarm: boolean;
+    };
+
+/** The meaning of a topic that a client publishes to. */
+export type PublishTarget =
+  | DeviceTarget
   | {
       readonly type: 'command';
       readonly locationId: string;
@@ -66,35 +96,42 @@ export type PublishTarget =
   | { readonly type: 'alarm-state'; readonly locationId: string; readonly deviceId: string }
   | { readonly type: 'unknown' };
 
+const KINDS_BY_REST: ReadonlyMap<string, AlarmKind | undefined> = new Map([
+  ['alarms', undefined],
+  ...ALARM_KINDS.map((kind) => [`alarms/${kind}`, kind] as const),
+]);
+
 /** Parses the topic of a PUBLISH. */
 export function parsePublishTopic(topic: string): PublishTarget {
   const levels = topic.split('/');
   const [first, second = '', third = '', fourth = '', fifth] = levels;
   if (first === 'devices' && levels.length >= 3) {
-    return devicePublish(second, levels.slice(2));
+    return devicePublish(second.toLowerCase(), levels.slice(2));
   }
   if (first !== 'care-homes' || third !== 'devices') return { type: 'unknown' };
+  const [locationId, deviceId] = [second.toLowerCase(), fourth.toLowerCase()];
   if (fifth === ALARM_STATES_LEVEL && levels.length === 5) {
-    return { type: 'alarm-state', locationId: second, deviceId: fourth };
+    return { type: 'alarm-state', locationId, deviceId };
   }
   if (fifth === 'commands' && levels.length >= 6) {
     const rest = levels.slice(5).join('/');
     if (!isSafeTopic(rest)) return { type: 'unknown' };
-    return { type: 'command', locationId: second, deviceId: fourth, rest };
+    return { type: 'command', locationId, deviceId, rest };
   }
   return { type: 'unknown' };
 }
 
-function devicePublish(deviceId: string, levels: readonly string[]): PublishTarget {
+function devicePublish(deviceId: string, levels: readonly string[]): DeviceTarget {
   const rest = levels.join('/');
-  if (rest === 'alarms') return { type: 'alarm', deviceId };
+  if (KINDS_BY_REST.has(rest)) return { type: 'alarm', deviceId, kind: KINDS_BY_REST.get(rest) };
   const [first = ''] = levels;
+  const isAlarm = first === 'alarms';
   // Under `alarms/` the subscribers see the alarm kinds: a plain message must not pass for an alarm.
-  if (RESERVED.has(first) || first === 'alarms') {
-    return { type: 'unusable', deviceId, reason: 'reserved-topic' };
+  if (RESERVED.has(first) || isAlarm) {
+    return { type: 'unusable', deviceId, reason: 'reserved-topic', isAlarm };
   }
   if (levels.length > MAX_MESSAGE_LEVELS || levels.includes('') || !isSafeTopic(rest)) {
-    return { type: 'unusable', deviceId, reason: 'invalid-topic' };
+    return { type: 'unusable', deviceId, reason: 'invalid-topic', isAlarm };
   }
   return { type: 'message', deviceId, rest };
 }

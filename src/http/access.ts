@@ -3,7 +3,7 @@ import {
   type Grant,
   isAdmin,
   permits,
-  type Role,
+  type Rank,
   type Scope,
   touchesLocation,
 } from '../domain/grants.js';
@@ -48,31 +48,31 @@ export class Access {
   }
 
   /** Requires the role over the whole location of the path. */
-  location(role: Role): Guard {
+  location(role: Rank): Guard {
     return this.#location((grants, locationId) => permits(grants, role, { locationId }));
   }
 
   /** Requires the role over a part of the location. The handler limits its answer to that part. */
-  partOfLocation(role: Role): Guard {
+  partOfLocation(role: Rank): Guard {
     return this.#location((grants, locationId) => touchesLocation(grants, locationId, role));
   }
 
   /** Requires the role over the device of the path. */
-  device(role: Role): Guard {
+  device(role: Rank): Guard {
     return standingGuard((c) => {
       this.#model.requireDevice(this.#permittedDevice(c, role));
     });
   }
 
   /** Requires the role over the path's device; the handler checks existence after the body's permissions. */
-  permissionOverDevice(role: Role): Guard {
+  permissionOverDevice(role: Rank): Guard {
     return standingGuard((c) => {
       this.#permittedDevice(c, role);
     });
   }
 
   /** Requires the role over the room of the path. */
-  room(role: Role): Guard {
+  room(role: Rank): Guard {
     return standingGuard((c) => {
       const key = { locationId: pathId(c, 'locationId'), roomId: pathId(c, 'roomId') };
       this.requireOverRoom(c, role, key);
@@ -82,7 +82,7 @@ export class Access {
   }
 
   /** Requires the role over the group of the path. */
-  group(role: Role): Guard {
+  group(role: Rank): Guard {
     return standingGuard((c) => {
       const key = { locationId: pathId(c, 'locationId'), groupId: pathId(c, 'groupId') };
       this.requireOver(c, role, key);
@@ -92,7 +92,7 @@ export class Access {
   }
 
   /** Requires the role over the path's group; the handler checks that group and room exist. */
-  permissionOverRoomOfGroup(role: Role): Guard {
+  permissionOverRoomOfGroup(role: Rank): Guard {
     return standingGuard((c) => {
       const key = { locationId: pathId(c, 'locationId'), groupId: pathId(c, 'groupId') };
       this.requireOver(c, role, key);
@@ -107,12 +107,12 @@ export class Access {
    *
    * @throws GatewayError `forbidden`
    */
-  requireOver(c: Context<HttpEnv>, role: Role, scope: Scope): void {
+  requireOver(c: Context<HttpEnv>, role: Rank, scope: Scope): void {
     requirePermission(permits(callerOf(c).grants, role, scope));
   }
 
   /** @throws GatewayError `forbidden`, to a grant on a group also for a room that does not exist */
-  requireOverRoom(c: Context<HttpEnv>, role: Role, key: RoomKey): void {
+  requireOverRoom(c: Context<HttpEnv>, role: Rank, key: RoomKey): void {
     const { groupId } = this.#model.roomIn(key) ?? {};
     this.requireOver(c, role, { locationId: key.locationId, groupId });
   }
@@ -153,7 +153,7 @@ export class Access {
   }
 
   /** Whether the grants give the role over the device in its present place. */
-  #coversDevice(grants: readonly Grant[], role: Role, { locationId, roomId }: Device): boolean {
+  #coversDevice(grants: readonly Grant[], role: Rank, { locationId, roomId }: Device): boolean {
     const room = roomId === null ? undefined : this.#model.room(roomId);
     return permits(grants, role, { locationId, groupId: room?.groupId ?? null });
   }
@@ -167,7 +167,7 @@ export class Access {
     });
   }
 
-  #permittedDevice(c: Context<HttpEnv>, role: Role): DeviceKey {
+  #permittedDevice(c: Context<HttpEnv>, role: Rank): DeviceKey {
     const { grants } = callerOf(c);
     const key = { locationId: pathId(c, 'locationId'), deviceId: pathId(c, 'deviceId') };
     const device = this.#model.deviceIn(key);

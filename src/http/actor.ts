@@ -1,4 +1,5 @@
 import type { Context } from 'hono';
+import { plainAddress } from '../domain/addresses.js';
 import { isUuid } from '../domain/notation.js';
 import type { Actor, AuditEntry, AuditSubject } from '../site/audit-trail.js';
 import { type HttpEnv, pathOf } from './http-env.js';
@@ -14,7 +15,7 @@ export function actorOf(c: Context<HttpEnv>): Actor {
 
 /** The client's address; undefined when the connection has already ended. */
 export function addressOf(c: Context<HttpEnv>): string | undefined {
-  return c.env.incoming.socket.remoteAddress;
+  return plainAddress(c.env.incoming.socket.remoteAddress);
 }
 
 /** Who asks, for the log: the principal, and the address of the connection. */

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
-import { networkOf } from '../domain/addresses.js';
+import { networkOf, plainAddress } from '../domain/addresses.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 
 /** The part of all connections that strangers leave to clients of known networks. */
@@ -44,7 +44,7 @@ export class ConnectionQuota {
 
   /** Counts a new connection. Returns whether there is room for it; otherwise it is to be closed. */
   admits(socket: Socket): boolean {
-    const address = socket.remoteAddress ?? '';
+    const address = plainAddress(socket.remoteAddress);
     const network = networkOf(address);
     const count = this.#networks.get(network) ?? 0;
     const { maxConnectionsPerAddress, isExempt, watch } = this.#options;
@@ -86,7 +86,9 @@ export class ConnectionQuota {
     if (this.#open.size < maxConnections - reserved) return true;
     log.warn({ part: 'http', maxConnections }, 'http listener is full, closing idle connections');
     const [idlest] = this.#ending.size > 0 ? this.#ending : this.#idle;
-    this.#nameIfLarge(idlest === undefined ? network : networkOf(idlest.remoteAddress ?? ''));
+    this.#nameIfLarge(
+      idlest === undefined ? network : networkOf(plainAddress(idlest.remoteAddress)),
+    );
     if (idlest === undefined) return false;
     // Its `close` comes later, and the new connection takes its place now.
     this.#open.delete(idlest);

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import { plainAddress } from '../domain/addresses.js';
 import type { ProcessorShare, ShareUser } from '../network/processor-share.js';
 import { SocketFront } from '../network/socket-front.js';
 
@@ -81,7 +82,7 @@ export class HttpConnection extends SocketFront<Socket> implements ShareUser {
 
   /** For Node and the app, which ask a socket for these. */
   get remoteAddress(): string | undefined {
-    return this.behind.remoteAddress;
+    return plainAddress(this.behind.remoteAddress);
   }
 
   get encrypted(): boolean {

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Logger } from 'pino';
-import { isLoopbackAddress, networkOf } from '../domain/addresses.js';
+import { isLoopbackAddress, networkOf, plainAddress } from '../domain/addresses.js';
 import { type BoundAddress, listen } from '../network/listen.js';
 import type { ProcessorShare } from '../network/processor-share.js';
 import { TlsHandshakes } from '../network/tls-handshakes.js';
@@ -159,7 +159,7 @@ function acceptInTurn(server: Server, quota: ConnectionQuota, options: HttpListe
     socket.on('error', (error) => log.debug({ err: error }, 'http connection failed'));
   };
   const accept = (tcp: Socket, socket: Socket) => {
-    const network = networkOf(tcp.remoteAddress ?? '');
+    const network = networkOf(plainAddress(tcp.remoteAddress));
     const onBusy = (isBusy: boolean) => quota.setBusy(tcp, isBusy);
     const onEnding = () => quota.setEnding(tcp);
     const connection = new HttpConnection({ socket, network, turns, onBusy, onEnding });

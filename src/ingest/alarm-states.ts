@@ -80,8 +80,7 @@ export class AlarmStates implements AlarmStateChanges {
         ? { reason: 'payload-too-large' as const }
         : parsePublishedState(payload);
     if ('reason' in result) {
-      this.#report(publish, result.reason);
-      done(true);
+      this.#report(publish, result.reason, done);
       return;
     }
     const { id: alarmId, ...change } = result.change;
@@ -90,8 +89,8 @@ export class AlarmStates implements AlarmStateChanges {
       refused = 'refused' in outcome ? outcome.refused : undefined;
     };
     this.#append({ ...publish, ...change, alarmId }, received, onOutcome, (isStored) => {
-      if (isStored && refused !== undefined) this.#report(publish, refused);
-      done(isStored);
+      if (isStored && refused !== undefined) this.#report(publish, refused, done);
+      else done(isStored);
     });
   }
 
@@ -142,13 +141,13 @@ export class AlarmStates implements AlarmStateChanges {
     return undefined;
   }
 
-  #report(publish: StatePublish, reason: InvalidPublishReason): void {
+  #report(publish: StatePublish, reason: InvalidPublishReason, done: Done): void {
     const { model, invalid, now } = this.#options;
     const { deviceId, locationId, topic, payload } = publish;
     const context = model.context(deviceId);
     const isThere = context?.location.id === locationId;
-    const what = { topic, payload, receivedAtMs: now() };
-    invalid.reportOfToken(deviceId, isThere ? context : undefined, reason, what);
+    const what = { reason, topic, payload, receivedAtMs: now() };
+    invalid.reportOfToken(deviceId, isThere ? context : undefined, what, done);
   }
 }
 

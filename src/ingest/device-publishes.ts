@@ -2,17 +2,24 @@ import { hash } from 'node:crypto';
 import type { Forwarder } from '../delivery/forwarder.js';
 import type { AlarmLogItem, NewAlarm, Receipt, ReceivedIdentifier } from '../delivery/log-entry.js';
 import type { LogWriter } from '../delivery/log-writer.js';
-import { type Alarm, type AlarmKind, alarmText, parseAlarm } from '../domain/alarms.js';
+import {
+  type Alarm,
+  type AlarmKind,
+  alarmText,
+  type InvalidPublishReason,
+  parseAlarm,
+} from '../domain/alarms.js';
 import { type DeviceContext, messageText } from '../domain/messages.js';
-import { forwardedTopic, type PublishTarget } from '../domain/topics.js';
+import { type DeviceTarget, forwardedTopic } from '../domain/topics.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { InvalidPublishes } from './invalid-publishes.js';
+import type { UnreadableDevices } from './unreadable-devices.js';
 
 /** A device's PUBLISH on a topic of its own. */
 export interface DevicePublish {
   readonly deviceId: string;
   readonly topic: string;
-  readonly target: PublishTarget;
+  readonly target: DeviceTarget;
   readonly payload: Buffer;
   readonly qos: 0 | 1 | 2;
   readonly retain: boolean;
@@ -27,6 +34,7 @@ export interface DevicePublishesOptions {
   readonly alarms: LogWriter<AlarmLogItem>;
   readonly forwarder: Pick<Forwarder, 'forward'>;
   readonly invalid: Pick<InvalidPublishes, 'report'>;
+  readonly unreadable: Pick<UnreadableDevices, 'failed' | 'succeeded'>;
   readonly maxAlarmBytes: number;
   readonly now: () => number;
   /** The steady clock. */
@@ -58,30 +66,51 @@ export class DevicePublishes {
       return;
     }
     const { target } = publish;
-    if (target.type === 'alarm') this.#acceptAlarm(publish, context, done);
-    else if (target.type === 'message') this.#acceptMessage(publish, target.rest, context, done);
-    else {
-      const reason = target.type === 'unusable' ? target.reason : 'invalid-topic';
-      const receivedAtMs = this.#options.now();
-      this.#options.invalid.report(context, reason, { ...publish, receivedAtMs });
-      done(true);
+    switch (target.type) {
+      case 'alarm':
+        this.#acceptAlarm(publish, target.kind, context, done);
+        break;
+      case 'message':
+        this.#acceptMessage(publish, target.rest, context, done);
+        break;
+      case 'unusable':
+        if (target.isAlarm) this.#options.unreadable.failed(publish.deviceId);
+        this.#report(publish, target.reason, context, this.#options.now(), done);
     }
   }
 
-  #acceptAlarm(publish: DevicePublish, context: DeviceContext, done: Done): void {
-    const { invalid, maxAlarmBytes, now } = this.#options;
+  #acceptAlarm(
+    publish: DevicePublish,
+    kind: AlarmKind | undefined,
+    context: DeviceContext,
+    done: Done,
+  ): void {
+    const { unreadable, maxAlarmBytes, now } = this.#options;
     const { payload, deviceId } = publish;
     const receivedAtMs = now();
     const result =
       payload.length > maxAlarmBytes
         ? { reason: 'payload-too-large' as const }
-        : parseAlarm(payload, deviceId, receivedAtMs);
+        : parseAlarm(payload, { deviceId, kind, receivedAtMs });
     if ('reason' in result) {
-      invalid.report(context, result.reason, { ...publish, receivedAtMs });
-      done(true);
+      unreadable.failed(deviceId);
+      this.#report(publish, result.reason, context, receivedAtMs, done);
       return;
     }
     this.#record(publish, result.alarm, context, receivedAtMs, done);
+    if (result.flaw === undefined) unreadable.succeeded(deviceId);
+    else this.#report(publish, result.flaw, context, receivedAtMs, () => undefined);
+  }
+
+  #report(
+    publish: DevicePublish,
+    reason: InvalidPublishReason,
+    context: DeviceContext,
+    receivedAtMs: number,
+    done: Done,
+  ): void {
+    const { topic, payload } = publish;
+    this.#options.invalid.report(context, { reason, topic, payload, receivedAtMs }, done);
   }
 
   #record(

@@ -1,8 +1,11 @@
 import type { Logger } from 'pino';
 import type { Deliveries } from '../delivery/deliveries.js';
+import type { Forwarder } from '../delivery/forwarder.js';
 import type { InvalidPublishReason } from '../domain/alarms.js';
 import { type DeviceContext, type InvalidPublish, invalidPublishText } from '../domain/messages.js';
 import { deviceTopic, forwardedTopic } from '../domain/topics.js';
+
+type Done = (isStored: boolean) => void;
 
 /** An invalid publish to list, with its device and the group that decides who may see it. */
 export interface ListedInvalidPublish {
@@ -25,6 +28,15 @@ export interface InvalidPublishStore {
 const MAX_UNSTORED = 1_000;
 const MAX_UNSTORED_BYTES = 1024 * 1024;
 
+export interface InvalidPublishesOptions {
+  readonly deliveries: Pick<Deliveries, 'isWanted' | 'publishDirect'>;
+  readonly forwarder: Pick<Forwarder, 'forward'>;
+  readonly store: InvalidPublishStore;
+  readonly log: Logger;
+  /** The steady clock. */
+  readonly steadyNow: () => number;
+}
+
 interface Unstored {
   readonly listed: ListedInvalidPublish[];
   bytes: number;
@@ -32,18 +44,14 @@ interface Unstored {
 
 /** Reports invalid publishes: on their topics, in a count and in a list. */
 export class InvalidPublishes {
-  readonly #deliveries: Deliveries;
-  readonly #store: InvalidPublishStore;
-  readonly #log: Logger;
+  readonly #options: InvalidPublishesOptions;
   readonly #counts = new Map<InvalidPublishReason, number>();
   /** By location. */
   #unstored = new Map<string, Unstored>();
   #isStoring = false;
 
-  constructor(deliveries: Deliveries, store: InvalidPublishStore, log: Logger) {
-    this.#deliveries = deliveries;
-    this.#store = store;
-    this.#log = log;
+  constructor(options: InvalidPublishesOptions) {
+    this.#options = options;
   }
 
   /** Invalid publishes since the start, by reason. */
@@ -52,50 +60,64 @@ export class InvalidPublishes {
   }
 
   /**
-   * Reports an invalid publish without waiting for the list.
+   * Reports a device's invalid publish.
    *
-   * An invalid publish must never make its device wait or loop.
+   * @param done called once it is stored for the subscribers that are away, and may be acknowledged; the list
+   *   is not waited for
    */
-  report(
-    context: DeviceContext,
-    reason: InvalidPublishReason,
-    publish: Omit<InvalidPublish, 'reason'>,
-  ): void {
-    const { id } = context.device;
-    this.#reportToLocation(context, reason, publish);
-    this.#publish(deviceTopic(id, 'rejected'), { ...publish, reason }, undefined);
+  report(context: DeviceContext, publish: InvalidPublish, done: Done): void {
+    const topic = deviceTopic(context.device.id, 'rejected');
+    const own = { topic, locationId: null, groupId: null };
+    const { deliveries } = this.#options;
+    if (deliveries.isWanted(own)) {
+      const payload = Buffer.from(invalidPublishText(publish, undefined));
+      deliveries.publishDirect({ ...own, payload, qos: 1, retain: false });
+    }
+    this.#reportToLocation(context, publish, done);
   }
 
   /**
-   * Reports an invalid publish of an access token about a device, which is not told.
+   * Reports an invalid publish of an access token about a device, which does not hear of it.
    *
    * @param context undefined when there is no such device in the location: then it is only counted
    */
   reportOfToken(
     deviceId: string,
     context: DeviceContext | undefined,
-    reason: InvalidPublishReason,
-    publish: Omit<InvalidPublish, 'reason'>,
+    publish: InvalidPublish,
+    done: Done,
   ): void {
-    if (context === undefined) this.#count(reason, deviceId, publish.topic);
-    else this.#reportToLocation(context, reason, publish);
+    if (context !== undefined) {
+      this.#reportToLocation(context, publish, done);
+      return;
+    }
+    this.#count(deviceId, publish);
+    done(true);
   }
 
-  #reportToLocation(
-    context: DeviceContext,
-    reason: InvalidPublishReason,
-    publish: Omit<InvalidPublish, 'reason'>,
-  ): void {
-    const invalidPublish = { ...publish, reason };
+  #reportToLocation(context: DeviceContext, invalidPublish: InvalidPublish, done: Done): void {
     const [deviceId, locationId] = [context.device.id, context.location.id];
-    this.#count(reason, deviceId, publish.topic);
-    this.#publish(forwardedTopic(locationId, deviceId, 'rejected'), invalidPublish, context);
-    this.#list(locationId, { deviceId, groupId: context.group?.id ?? null, invalidPublish });
+    const groupId = context.group?.id ?? null;
+    this.#count(deviceId, invalidPublish);
+    this.#list(locationId, { deviceId, groupId, invalidPublish });
+    const topic = forwardedTopic(locationId, deviceId, 'rejected');
+    const { deliveries, forwarder, steadyNow } = this.#options;
+    // In a flood, rendering what nobody gets would cost more than all else.
+    if (!deliveries.isWanted({ topic, locationId, groupId })) {
+      done(true);
+      return;
+    }
+    const payload = Buffer.from(invalidPublishText(invalidPublish, context));
+    const receivedAtMs = steadyNow();
+    forwarder.forward(
+      { topic, payload, qos: 1, retain: false, receivedAtMs, locationId, groupId },
+      done,
+    );
   }
 
-  #count(reason: InvalidPublishReason, deviceId: string, topic: string): void {
+  #count(deviceId: string, { reason, topic }: InvalidPublish): void {
     this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
-    this.#log.warn({ deviceId, topic, reason }, 'invalid publish');
+    this.#options.log.warn({ deviceId, topic, reason }, 'invalid publish');
   }
 
   #list(locationId: string, listed: ListedInvalidPublish): void {
@@ -117,27 +139,15 @@ export class InvalidPublishes {
       this.#unstored = new Map();
       const writes = Array.from(unstored, async ([locationId, { listed }]) => {
         try {
-          await this.#store.add(locationId, listed);
+          await this.#options.store.add(locationId, listed);
         } catch (error) {
           const count = listed.length;
-          this.#log.warn({ err: error, locationId, count }, 'failed to list invalid publishes');
+          const fields = { err: error, locationId, count };
+          this.#options.log.warn(fields, 'failed to list invalid publishes');
         }
       });
       await Promise.all(writes);
     }
     this.#isStoring = false;
-  }
-
-  #publish(
-    topic: string,
-    invalidPublish: InvalidPublish,
-    context: DeviceContext | undefined,
-  ): void {
-    const locationId = context?.location.id ?? null;
-    const groupId = context?.group?.id ?? null;
-    // In a flood, rendering what nobody gets would cost more than all else.
-    if (!this.#deliveries.hasReceivers({ topic, locationId, groupId })) return;
-    const payload = Buffer.from(invalidPublishText(invalidPublish, context));
-    this.#deliveries.publishDirect({ topic, payload, qos: 1, retain: false, locationId, groupId });
   }
 }

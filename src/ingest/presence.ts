@@ -105,6 +105,14 @@ export class Presence {
     this.#leftOnline.clear();
   }
 
+  /** Notes that something came from a device by way of a hub; it is not connected itself. */
+  heard(deviceId: string): void {
+    const nowMs = this.#options.now();
+    const seen = this.#seen.get(deviceId);
+    if (seen !== undefined) seen.lastSeenAtMs = nowMs;
+    else this.#seen.set(deviceId, { connections: new Set(), lastSeenAtMs: nowMs, sinceMs: nowMs });
+  }
+
   of(deviceId: string): { online: boolean; lastSeenAtMs: number | null } {
     const seen = this.#seen.get(deviceId);
     if (seen === undefined) return { online: false, lastSeenAtMs: null };

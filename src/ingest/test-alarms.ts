@@ -34,7 +34,7 @@ export class TestAlarmPublishes implements TestAlarms {
     const alarm = { id, kind, detectedAt: formatTime(atMs), test: true };
     const topic = deviceTopic(deviceId, 'alarms');
     const publish: DevicePublish = {
-      ...{ deviceId, topic, target: { type: 'alarm', deviceId } },
+      ...{ deviceId, topic, target: { type: 'alarm', deviceId, kind: undefined } },
       payload: Buffer.from(JSON.stringify(alarm)),
       ...{ qos: 1, retain: false, packet: undefined, received: undefined },
     };

@@ -1,6 +1,6 @@
 import type { Server } from 'node:net';
 import type { Logger } from 'pino';
-import { GatewayError } from '../errors.js';
+import { GatewayError, systemErrorCode } from '../errors.js';
 
 /**
  * Connections that the kernel completes ahead of us; it cuts the number to `net.core.somaxconn`.
@@ -23,8 +23,25 @@ export interface ListenOptions {
   readonly log: Logger;
 }
 
-/** @throws GatewayError `start-failed` when the address cannot be bound */
-export function listen(server: Server, options: ListenOptions): Promise<BoundAddress> {
+/** Of a machine without IPv6. */
+const NO_IPV6 = ['EAFNOSUPPORT', 'EADDRNOTAVAIL'];
+
+/**
+ * Listens at the address; at `::` for IPv6 and IPv4, or for IPv4 where the machine has no IPv6.
+ *
+ * @throws GatewayError `start-failed` when the address cannot be bound
+ */
+export async function listen(server: Server, options: ListenOptions): Promise<BoundAddress> {
+  try {
+    return await listenAt(server, options);
+  } catch (error) {
+    const code = error instanceof GatewayError ? systemErrorCode(error.cause) : undefined;
+    if (options.host !== '::' || code === undefined || !NO_IPV6.includes(code)) throw error;
+    return await listenAt(server, { ...options, host: '0.0.0.0' });
+  }
+}
+
+function listenAt(server: Server, options: ListenOptions): Promise<BoundAddress> {
   const { protocol, host, port, log } = options;
   const place = `${protocol}://${host}:${port}`;
   return new Promise((resolve, reject) => {

@@ -7,7 +7,7 @@ import {
   TLSSocket,
 } from 'node:tls';
 import type { Logger } from 'pino';
-import { networkOf } from '../domain/addresses.js';
+import { networkOf, plainAddress } from '../domain/addresses.js';
 import { readClientHello } from './client-hello.js';
 import type { ProcessorShare, ShareUser } from './processor-share.js';
 
@@ -45,6 +45,7 @@ export interface TlsHandshakesOptions {
   readonly admits: (address: string) => boolean;
   /** Timeout of a handshake and of what it waits for, ten seconds by default. */
   readonly handshakeTimeoutMs?: number | undefined;
+  readonly onFailed?: ((address: string, reason: string) => void) | undefined;
   readonly log: Logger;
 }
 
@@ -67,7 +68,7 @@ export class TlsHandshakes {
 
   /** Begins a handshake when it is due. The socket is closed if that fails. */
   accept(socket: Socket, onSecure: (secured: TLSSocket) => void): void {
-    const address = socket.remoteAddress ?? 'unknown';
+    const address = plainAddress(socket.remoteAddress);
     const { turns, admits, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = this.#options;
     const timeout = setTimeout(() => socket.destroy(), handshakeTimeoutMs);
     const begin = (hello: Buffer, isLater: boolean) => {
@@ -94,13 +95,15 @@ export class TlsHandshakes {
     isLater: boolean,
     onSecure: (secured: TLSSocket) => void,
   ): void {
-    const { protocols: ALPNProtocols, log } = this.#options;
+    const { protocols: ALPNProtocols, onFailed, log } = this.#options;
     const secured = new TLSSocket(socket, {
       ...{ isServer: true, secureContext: this.#context },
       ...(ALPNProtocols && { ALPNProtocols }),
     });
     const fail = (error: Error) => {
-      log.info({ address, reason: reasonOf(error) }, 'TLS handshake failed');
+      const reason = reasonOf(error);
+      log.info({ address, reason }, 'TLS handshake failed');
+      onFailed?.(address, reason);
       socket.destroy();
     };
     secured.once('error', fail);

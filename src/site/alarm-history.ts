@@ -24,8 +24,12 @@ export interface AlarmRecord extends AlarmPlace {
   readonly receivedAtMs: number;
   /** Object keys of its recordings. */
   readonly footage: Readonly<Partial<Record<FootageType, string>>>;
-  /** JSON text of the object of the device's other fields, undefined when there were none. */
+  /** JSON text of the device's other fields, undefined when there were none. */
   readonly data: string | undefined;
+  /** The payload where it was no JSON, in base64. */
+  readonly base64?: string | undefined;
+  /** Whether the payload should have been JSON, and only its kind could be read. */
+  readonly isMalformed?: boolean | undefined;
   /** Who has given it which state. */
   readonly states: AlarmStateRecord;
 }

@@ -10,9 +10,6 @@ export const DENIED_REASONS = {
   'client-id-too-long': 'The client id is longer than 256 bytes.',
   'client-id-in-use': 'The session with this client id belongs to another device or access token.',
   'client-id-of-bridge': 'The client id begins as those of bridges do, which are reserved.',
-  'keep-alive-out-of-range':
-    'A device must ask for a keep-alive of at most mqtt.maxKeepAliveSeconds (300 by default).',
-  'will-not-permitted': 'The will of a device must be on one of its own topics.',
   'store-unavailable':
     'Too many connections of this device or access token wait for the store, which does not answer.',
   'too-many-connections':
@@ -24,6 +21,17 @@ export const DENIED_REASONS = {
   'unknown-version': 'The gateway speaks MQTT 3.1 and 3.1.1.',
   'malformed-connect': 'The first packet is not a CONNECT as MQTT prescribes it.',
   'no-connect': 'No CONNECT came within ten seconds.',
+  'connecting-too-fast':
+    'Too many connections came from this address at once (limits.connectionsPerSecond).',
+  'tls-handshake-failed': 'The TLS handshake failed.',
+  'websocket-frames':
+    'The WebSocket frames were too large, no binary ones, or too many of them brought nothing.',
+  'malformed-packet': 'A packet is not as MQTT prescribes it.',
+  'keep-alive-timeout': 'Nothing came for one and a half keep-alives.',
+  'messages-unread': 'The client has not read its messages for five seconds.',
+  'taken-over': 'Another connection has opened the session with this client id.',
+  'credential-ended': 'The device or access token was deleted, has expired, or has a new secret.',
+  'not-stored': 'The store did not take what the client sent, which has to send it again.',
   'filter-not-of-device':
     'A device may subscribe to its own commands (devices/<id>/commands/#) and devices/<id>/rejected.',
   'filter-outside-grants':
@@ -33,14 +41,15 @@ export const DENIED_REASONS = {
     'The device or access token has as many subscriptions as it may have (limits.device.subscriptions, limits.token.subscriptions).',
   'topic-not-of-device': 'A device may publish on its own topics (devices/<id>/…) only.',
   'topic-not-of-token':
-    'An access token may publish commands to devices and states of alarms, and nothing else.',
+    'An access token may publish commands to devices, states of alarms and, for devices that a publisher grant covers, on their topics.',
+  'device-without-grant': 'A publish for a device needs a publisher grant that covers it.',
   'alarm-state-without-grant': 'A state of an alarm needs a responder grant over the location.',
   'command-without-grant': 'A command needs a manager grant that covers the device.',
 } as const;
 
 export type DeniedReason = keyof typeof DENIED_REASONS;
 
-export const DENIED_OPERATIONS = ['connect', 'will', 'subscribe', 'publish'] as const;
+export const DENIED_OPERATIONS = ['connect', 'subscribe', 'publish', 'connection'] as const;
 export type DeniedOperation = (typeof DENIED_OPERATIONS)[number];
 
 /** Something that an MQTT client was denied, or a CONNECT that failed. */

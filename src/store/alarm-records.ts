@@ -20,6 +20,8 @@ export const UUID_BYTES = 16;
 const extrasSchema = z.object({
   footage: z.partialRecord(z.enum(FOOTAGE_TYPES), z.string()).optional(),
   reportedAt: z.string().optional(),
+  base64: z.string().optional(),
+  malformed: z.literal(true).optional(),
 });
 
 /** An alarm's record; its place is stored apart. */
@@ -56,14 +58,13 @@ export function alarmRecordValues(entry: NewAlarm, id: Buffer): Packable[] {
   ];
 }
 
-function extrasText({ footage, reportedAt }: NewAlarm['alarm'], deviceId: string): string {
-  const keys = mapFootage(footage, (key) => withoutDevice(key, deviceId));
-  const hasFootage = Object.keys(keys).length > 0;
-  if (!hasFootage && reportedAt === undefined) return '';
-  return JSON.stringify({
-    ...(hasFootage && { footage: keys }),
-    ...(reportedAt !== undefined && { reportedAt }),
-  });
+function extrasText(alarm: NewAlarm['alarm'], deviceId: string): string {
+  const { reportedAt, base64, isMalformed } = alarm;
+  const keys = mapFootage(alarm.footage, (key) => withoutDevice(key, deviceId));
+  const footage = Object.keys(keys).length > 0 ? keys : undefined;
+  const extras = { footage, reportedAt, base64, malformed: isMalformed };
+  const isPresent = Object.values(extras).some((value) => value !== undefined);
+  return isPresent ? JSON.stringify(extras) : '';
 }
 
 /**
@@ -79,7 +80,7 @@ export function readAlarm(fields: readonly Buffer[]): ReadAlarm | undefined {
   const extras = readExtras(text('x'));
   const isComplete = id?.length === UUID_BYTES && !Number.isNaN(receivedAtMs + delayMs);
   if (!isComplete || kind === undefined || extras === undefined) return undefined;
-  const { footage = NO_FOOTAGE, reportedAt } = extras;
+  const { footage = NO_FOOTAGE, reportedAt, base64, malformed } = extras;
   return {
     id: uuidText(id),
     kind,
@@ -90,6 +91,8 @@ export function readAlarm(fields: readonly Buffer[]): ReadAlarm | undefined {
     footage,
     reportedAt,
     data: text('d') || undefined,
+    base64,
+    isMalformed: malformed,
   };
 }
 

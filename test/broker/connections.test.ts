@@ -177,11 +177,12 @@ describe('GET /connections/denied', () => {
     for (const client of [nurse, sensor]) client.vanish();
   });
 
-  it('tells why a publish has closed its connection', async () => {
+  it('tells why a publish was dropped', async () => {
     const device = await home.device();
     const cases: [string, TestDevice | TestToken, string, string][] = [
       ['sends-elsewhere', device, `devices/${randomUUID()}/x`, 'topic-not-of-device'],
       ['sends-no-command', home.manager, 'x/y', 'topic-not-of-token'],
+      ['sends-as-device', home.manager, `devices/${device.id}/x`, 'device-without-grant'],
       [
         ...(['commands-as-viewer', home.viewer] as const),
         ...([home.filter(device, 'commands/light'), 'command-without-grant'] as const),
@@ -190,15 +191,42 @@ describe('GET /connections/denied', () => {
     for (const [clientId, who, topic, code] of cases) {
       const client = await RawClient.connect(home.gateway, who, { clientId });
       client.send(publishPacket(topic, 'x'));
-      await client.closed();
+      await client.ping();
+      client.vanish();
       const what = { operation: 'publish', topic, returnCode: null, username: who.id };
       expect(await deniedTo(clientId)).toMatchObject([{ ...what, code }]);
     }
   });
 
+  it('tells why the gateway has ended a connection', async () => {
+    const device = await home.device();
+    const malformed = await RawClient.connect(home.gateway, device, { clientId: 'malformed' });
+    malformed.stream.write(Buffer.from([0x40, 2, 0, 0]));
+    await malformed.closed();
+    const silent = await RawClient.connect(home.gateway, device, {
+      ...{ clientId: 'silent', keepalive: 1 },
+    });
+    const replaced = await RawClient.connect(home.gateway, device, { clientId: 'replaced' });
+    const next = await RawClient.connect(home.gateway, device, { clientId: 'replaced' });
+    await Promise.all([silent.closed(), replaced.closed()]);
+    await home.api.json('POST', `${home.path}/devices/${device.id}/secret`);
+    await next.closed();
+    const what = { operation: 'connection', topic: null, returnCode: null, username: device.id };
+    expect(await deniedTo('malformed')).toMatchObject([
+      {
+        ...{ ...what, code: 'malformed-packet' },
+        detail: `${DENIED_REASONS['malformed-packet']} (no packet identifier)`,
+      },
+    ]);
+    expect(await deniedTo('silent')).toMatchObject([{ ...what, code: 'keep-alive-timeout' }]);
+    expect(await deniedTo('replaced')).toMatchObject([
+      { ...what, code: 'credential-ended' },
+      { ...what, code: 'taken-over' },
+    ]);
+  });
+
   it('tells why a CONNECT has failed, with the return code that the client got', async () => {
-    const [device, other] = [await home.device(), await home.device()];
-    const will = { topic: `devices/${other.id}/gone`, payload: Buffer.from('x'), qos: 0 } as const;
+    const device = await home.device();
     const password = Buffer.from('wrong');
     const holder = await RawClient.connect(home.gateway, home.viewer, { clientId: 'held' });
     const missing = connecting(device, { clientId: '' });
@@ -235,15 +263,6 @@ describe('GET /connections/denied', () => {
         ...([connecting(device, { clientId: 'bridge/x' }), 2, device.id] as const),
       ],
       [
-        ...(['silent', 'keep-alive-out-of-range'] as const),
-        ...([connecting(device, { clientId: 'silent', keepalive: 0 }), 5, device.id] as const),
-      ],
-      [
-        ...(['willing', 'will-not-permitted'] as const),
-        connecting(device, { clientId: 'willing', will: { ...will, retain: false } }),
-        ...([5, device.id] as const),
-      ],
-      [
         ...(['modern', 'unknown-version'] as const),
         ...([
           connecting(device, { clientId: 'modern', protocolVersion: 5 }),
@@ -258,8 +277,7 @@ describe('GET /connections/denied', () => {
     ];
     for (const [clientId, code, bytes, returnCode, username] of cases) {
       expect([code, await failsWith(bytes)]).toEqual([code, returnCode]);
-      const operation = code === 'will-not-permitted' ? 'will' : 'connect';
-      const topic = operation === 'will' ? will.topic : null;
+      const [operation, topic] = ['connect', null];
       const [denied, ...more] = await deniedTo(clientId);
       expect([code, more]).toEqual([code, []]);
       const address = '127.0.0.1';

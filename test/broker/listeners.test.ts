@@ -25,6 +25,7 @@ const DEFAULTS: TcpListenerOptions = {
   turns: new ProcessorShare(),
   admitsHandshake: () => true,
   rate: { admits: () => true },
+  onRefused: () => undefined,
   handle: () => expect.unreachable(),
   log: pino({ level: 'silent' }),
 };
@@ -65,13 +66,18 @@ it('serves nobody whose TLS handshake ends after it was stopped', async () => {
 });
 
 it.each([undefined, TLS])('closes a connection whose address has opened too many', async (tls) => {
-  const port = await start({ tls, rate: NONE, admitsHandshake: () => expect.unreachable() });
+  const refused: string[] = [];
+  const onRefused: TcpListenerOptions['onRefused'] = (_address, { code }) => refused.push(code);
+  const admitsHandshake = () => expect.unreachable();
+  const port = await start({ tls, rate: NONE, admitsHandshake, onRefused });
   await once(client(port), 'close');
+  expect(refused).toEqual(['connecting-too-fast']);
 });
 
 it('closes a WebSocket whose address has opened too many connections', async () => {
   const webSockets = new WebSocketListener({
     ...{ maxPacketBytes: 1_024, rate: NONE },
+    onRefused: () => undefined,
     handle: () => expect.unreachable(),
     refuse: () => expect.unreachable(),
     watch: { exceeded: () => expect.unreachable() },

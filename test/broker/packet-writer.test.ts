@@ -32,11 +32,11 @@ beforeEach(() => {
     },
   });
   const client = { conn, closed: false };
-  writer = new PacketWriter(
-    client,
-    () => wakes++,
-    () => unread++,
-  );
+  writer = new PacketWriter(client, {
+    onWritable: () => wakes++,
+    onUnread: () => unread++,
+    end: () => conn.destroy(),
+  });
 });
 
 afterEach(() => {

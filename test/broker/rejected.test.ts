@@ -32,19 +32,13 @@ function topic(what: string, reason: string, rest: string): Useless {
 
 const useless: Useless[] = [
   alarm('nothing', 'not-json', () => ''),
-  alarm('broken JSON', 'not-json', () => '{"kind":"fall"'),
+  alarm('broken JSON', 'not-json', () => '{"kind":"fell"'),
   alarm('no UTF-8', 'not-json', () => Buffer.from([0x7b, 0xff, 0x7d])),
   alarm('a JSON array', 'not-an-object', () => '["fall"]'),
   alarm('JSON null', 'not-an-object', () => 'null'),
   alarm('an unknown kind', 'unknown-kind', () => '{"kind":"earthquake"}'),
   alarm('no kind', 'unknown-kind', () => '{}'),
   alarm('a kind that every object has', 'unknown-kind', () => '{"kind":"constructor"}'),
-  alarm('a foreign footage key', 'invalid-footage', ({ id }) =>
-    JSON.stringify({ kind: 'fall', footage: { video: `devices/${id.replace(/^./, 'x')}/1.mp4` } }),
-  ),
-  alarm('a footage key that climbs', 'invalid-footage', ({ id }) =>
-    JSON.stringify({ kind: 'fall', footage: { audio: `devices/${id}/../other/1.wav` } }),
-  ),
   alarm('17 KiB', 'payload-too-large', () => `{"kind":"fall","x":"${'x'.repeat(17 * 1024)}"}`),
   topic('a control character', 'invalid-topic', 'a\u0001b'),
   topic('a status', 'reserved-topic', 'status'),
@@ -53,7 +47,10 @@ const useless: Useless[] = [
   topic('an alarm state', 'reserved-topic', 'alarm-states'),
   topic('the state of a fall', 'reserved-topic', 'alarm-states/fall'),
   topic('a command', 'reserved-topic', 'commands/light'),
-  topic('what looks like a forwarded alarm', 'reserved-topic', 'alarms/fall'),
+  topic('an alarm of no kind that there is', 'reserved-topic', 'alarms/help'),
+  topic('something below an alarm', 'reserved-topic', 'alarms/fall/x'),
+  topic('supervision', 'reserved-topic', 'supervision'),
+  topic('an escalation', 'reserved-topic', 'escalations/night'),
   topic('7 levels', 'invalid-topic', 'a/b/c/d/e/f/g'),
   topic('an empty level', 'invalid-topic', 'a//b'),
   topic('a trailing slash', 'invalid-topic', 'a/'),

@@ -50,7 +50,6 @@ const foreignToViewer: [string, () => string][] = [
   ['the status of bridges', () => 'gateway/bridges/#'],
   ['no location', () => 'care-homes//#'],
   ['only the prefix', () => 'care-homes'],
-  ['the location in another case', () => `care-homes/${home.locationId.toUpperCase()}/#`],
   ["a device's publishes", () => `devices/${device.id}/alarms`],
   ["a device's commands", () => `devices/${device.id}/commands/#`],
   ['a shared subscription', () => `$share/group/care-homes/${home.locationId}/#`],
@@ -88,6 +87,7 @@ describe('an access token of one location', () => {
 
   it.each([
     ['its location', () => `care-homes/${home.locationId}/#`],
+    ['its location in upper case', () => `care-homes/${home.locationId.toUpperCase()}/#`],
     ['every level of its location', () => `care-homes/${home.locationId}/+/+/+`],
     ['one device', () => home.filter(device)],
     ["the gateway's status", () => 'gateway/status'],

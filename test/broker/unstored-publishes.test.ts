@@ -16,10 +16,8 @@ beforeEach(() => {
   unstored = new UnstoredPublishes({
     ...{ backPressure, share: backPressure.shareOf('device:1') },
     writer: { write: (packet) => acknowledged.push(packet.readUInt16BE(2)) },
-    client: {
-      close: () => {
-        isEnded = true;
-      },
+    end: () => {
+      isEnded = true;
     },
   });
 });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { IConnectPacket } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice, TestToken } from '../harness/api.js';
@@ -99,20 +100,21 @@ describe('the will of a device that vanishes', () => {
     await nurse.end();
   });
 
-  it('is published when the device publishes outside its own topics', async () => {
+  it.each([
+    ['another device', () => `devices/${randomUUID()}/alarms`],
+    [
+      'a subscriber topic',
+      ({ id }: TestDevice) => `care-homes/${home.locationId}/devices/${id}/alarms/fall`,
+    ],
+    ['$SYS', () => '$SYS/broker/connection/x/state'],
+  ])('is not published on %s, and refuses nobody', async (_what, topicOf) => {
     const device = await home.device();
-    const nurse = await home.nurse(device, 'gone');
-    const client = await withWill(device, `devices/${device.id}/gone`, '1');
-    client.send({
-      cmd: 'publish',
-      topic: 'devices/x/alarms',
-      payload: '',
-      qos: 0,
-      dup: false,
-      retain: false,
-    });
-    await client.closed();
-    await nurse.untilCount(1);
+    const nurse = await home.nurse(device, 'alarms/#', 'last');
+    const client = await withWill(device, topicOf(device), '{"kind":"fall"}');
+    client.vanish();
+    await home.publishLast(device, 'last', '1');
+    await nurse.until((received) => received.some(({ topic }) => topic.endsWith('/last')));
+    expect(nurse.messages('/fall')).toEqual([]);
     await nurse.end();
   });
 });

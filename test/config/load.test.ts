@@ -214,7 +214,7 @@ describe('the file', () => {
     const config = loadConfig({ file, env: {}, programDir, cwd: programDir });
     expect(config.dataDir).toBe(join(programDir, 'd'));
     const certFile = join(programDir, 'a.crt');
-    expect(config.tls).toEqual({ host: '0.0.0.0', certFile, keyFile });
+    expect(config.tls).toEqual({ host: '::', certFile, keyFile });
   });
 });
 

@@ -92,7 +92,7 @@ it('may be published by a responder, a manager and an administrator, on its topi
     expect(parsePublishTopic(`care-homes/l/devices/d/${other}`)).toEqual({ type: 'unknown' });
   }
   const may = (location: string, role: Role) =>
-    mayPublish({ type: 'token', id: 't', grants: [{ location, role }] }, topic);
+    mayPublish({ type: 'token', id: 't', grants: [{ location, role }] }, topic, undefined);
   expect([may('l', 'viewer'), may('x', 'manager')]).toEqual([false, false]);
   expect([may('l', 'responder'), may('*', 'responder'), may('l', 'manager')]).toEqual([
     ...[true, true, true],
@@ -101,6 +101,6 @@ it('may be published by a responder, a manager and an administrator, on its topi
     ...{ type: 'token', id: 't' },
     grants: [{ location: 'l', group: 'g', role: 'responder' }],
   };
-  expect(mayPublish(ofGroup, topic)).toBe(true);
-  expect(mayPublish({ type: 'device', id: 'd' }, topic)).toBe(false);
+  expect(mayPublish(ofGroup, topic, undefined)).toBe(true);
+  expect(mayPublish({ type: 'device', id: 'd' }, topic, undefined)).toBe(false);
 });

@@ -70,18 +70,26 @@ describe('RFC 3339', () => {
 });
 
 describe('topics', () => {
+  function unusable(reason: string, isAlarm = false) {
+    return { type: 'unusable', deviceId: 'd', reason, isAlarm };
+  }
+
   it.each([
-    ['devices/d/alarms', { type: 'alarm', deviceId: 'd' }],
+    ['devices/d/alarms', { type: 'alarm', deviceId: 'd', kind: undefined }],
+    ['devices/D/alarms/helpCall', { type: 'alarm', deviceId: 'd', kind: 'helpCall' }],
+    ['devices/d/alarms/help', unusable('reserved-topic', true)],
+    ['devices/d/alarms/fall/x', unusable('reserved-topic', true)],
+    ['devices/d/supervision', unusable('reserved-topic')],
+    ['devices/d/escalations/x', unusable('reserved-topic')],
     ['devices/d/a', { type: 'message', deviceId: 'd', rest: 'a' }],
     ['devices/d/1/2/3/4/5/6', { type: 'message', deviceId: 'd', rest: '1/2/3/4/5/6' }],
-    ['devices/d/1/2/3/4/5/6/7', { type: 'unusable', deviceId: 'd', reason: 'invalid-topic' }],
-    ['devices/d/a//b', { type: 'unusable', deviceId: 'd', reason: 'invalid-topic' }],
-    ['devices/d/', { type: 'unusable', deviceId: 'd', reason: 'invalid-topic' }],
-    ['devices/d/status', { type: 'unusable', deviceId: 'd', reason: 'reserved-topic' }],
-    ['devices/d/commands/x', { type: 'unusable', deviceId: 'd', reason: 'reserved-topic' }],
-    ['devices/d/alarms/fall', { type: 'unusable', deviceId: 'd', reason: 'reserved-topic' }],
-    ['devices/d/a\u0001', { type: 'unusable', deviceId: 'd', reason: 'invalid-topic' }],
-    ['devices/d/\ufffe/b', { type: 'unusable', deviceId: 'd', reason: 'invalid-topic' }],
+    ['devices/d/1/2/3/4/5/6/7', unusable('invalid-topic')],
+    ['devices/d/a//b', unusable('invalid-topic')],
+    ['devices/d/', unusable('invalid-topic')],
+    ['devices/d/status', unusable('reserved-topic')],
+    ['devices/d/commands/x', unusable('reserved-topic')],
+    ['devices/d/a\u0001', unusable('invalid-topic')],
+    ['devices/d/\ufffe/b', unusable('invalid-topic')],
     ['care-homes/l/devices/d/commands/a\u0085', { type: 'unknown' }],
     ['devices/d', { type: 'unknown' }],
     ['care-homes/l/devices/d/alarms/fall', { type: 'unknown' }],

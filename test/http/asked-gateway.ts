@@ -157,7 +157,11 @@ export class AskedGateway {
       typeof alarm === 'string' ? alarm : JSON.stringify({ id: randomUUID(), ...alarm }),
     );
     const ids = texts.map((text) => {
-      const result = parseAlarm(Buffer.from(text), deviceId, Date.now());
+      const result = parseAlarm(Buffer.from(text), {
+        deviceId,
+        kind: undefined,
+        receivedAtMs: Date.now(),
+      });
       // An invalid publish is acknowledged as well.
       if ('reason' in result || !result.alarm.idIsStable) throw new Error(`No such alarm: ${text}`);
       return result.alarm.id;

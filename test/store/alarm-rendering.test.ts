@@ -76,7 +76,11 @@ function accepted({ data, customData, footage: types, ...some }: SomeAlarm): New
     ...(data.trim() === '{\n}' ? [] : [data.slice(1, -1)]),
   ];
   const receivedAtMs = START_MS + some.afterMs;
-  const result = parseAlarm(Buffer.from(`{${members.join(',')}}`), device.id, receivedAtMs);
+  const result = parseAlarm(Buffer.from(`{${members.join(',')}}`), {
+    deviceId: device.id,
+    kind: undefined,
+    receivedAtMs,
+  });
   fc.pre('alarm' in result);
   const alarm = newAlarm(result.alarm, context, receivedAtMs);
   return { ...alarm, receivedAtMs: receivedAtMs - STEADY_BEHIND_MS };

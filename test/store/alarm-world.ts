@@ -51,7 +51,11 @@ export class AlarmWorld {
     const inLocation = { locationId: location.id, name: 'x', order: 3 };
     const room = roomId === null ? null : { id: roomId, groupId, ...inLocation };
     const group = groupId === null ? null : { id: groupId, ...inLocation };
-    const result = parseAlarm(Buffer.from(JSON.stringify(sent)), deviceId, receivedAtMs);
+    const result = parseAlarm(Buffer.from(JSON.stringify(sent)), {
+      deviceId,
+      kind: undefined,
+      receivedAtMs,
+    });
     if ('reason' in result) throw new Error(result.reason);
     const context = deviceContext({ ...noSecret, ...placed }, location, room, group);
     return newAlarm(result.alarm, context, receivedAtMs);

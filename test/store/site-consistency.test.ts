@@ -279,7 +279,7 @@ it('announces changes that a reload finds', async () => {
 
 describe('what belongs to the deleted goes with them', () => {
   const invalidPublish = {
-    reason: 'not-json',
+    reason: 'not-json' as const,
     topic: 't',
     payload: Buffer.from('x'),
     receivedAtMs: 1,

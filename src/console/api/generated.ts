@@ -174,11 +174,11 @@ export type LocationAlarm = Alarm & {
     } | null;
     receivedAt: string;
     /** The device's other fields, with the same JSON values; null for none. */
-    data: {
-        [key: string]: unknown;
-    } | {
-        [key: string]: unknown;
-    };
+    data?: unknown;
+    /** The payload, where it was no JSON. */
+    base64?: string;
+    /** The payload should have been JSON, and only its kind could be read. */
+    malformed?: true;
     /** The device's custom data. */
     customData: {
         [key: string]: unknown;
@@ -229,7 +229,7 @@ export type AccessToken = {
         /** The id of a location, or `*`. */
         location: string;
         group?: string;
-        role: "viewer" | "responder" | "manager" | "admin";
+        role: "viewer" | "responder" | "manager" | "admin" | "publisher";
     }[];
     createdAt: string;
     expiresAt: string | null;
@@ -237,7 +237,7 @@ export type AccessToken = {
 export type NewGrant = {
     location: "*" | string;
     group?: string;
-    role: "viewer" | "responder" | "manager" | "admin";
+    role: "viewer" | "responder" | "manager" | "admin" | "publisher";
 };
 export type NewAccessToken = {
     /** 1 to 120 characters (code points) after trimming, no control characters. */
@@ -258,7 +258,7 @@ export type CurrentAccessToken = {
         /** The id of a location, or `*`. */
         location: string;
         group?: string;
-        role: "viewer" | "responder" | "manager" | "admin";
+        role: "viewer" | "responder" | "manager" | "admin" | "publisher";
     }[];
     expiresAt: string | null;
 };
@@ -284,7 +284,7 @@ export type AuditEvent = {
             /** The id of a location, or `*`. */
             location: string;
             group?: string;
-            role: "viewer" | "responder" | "manager" | "admin";
+            role: "viewer" | "responder" | "manager" | "admin" | "publisher";
         }[] | string[] | null;
     };
 };
@@ -376,12 +376,12 @@ export type DeniedConnection = {
     clientId: string | null;
     /** Only the id of a device or access token; null for anything else. */
     username: string | null;
-    operation: "connect" | "will" | "subscribe" | "publish";
+    operation: "connect" | "subscribe" | "publish" | "connection";
     /** The filter or topic, 256 characters at most; null where none was denied. */
     topic: string | null;
     /** In the CONNACK, or of the filter in the SUBACK (128); null: closed without a CONNACK. */
     returnCode: number | null;
-    code: "unknown-user-name" | "wrong-password" | "too-many-failed-logins" | "no-credentials" | "client-id-missing" | "client-id-too-long" | "client-id-in-use" | "client-id-of-bridge" | "keep-alive-out-of-range" | "will-not-permitted" | "store-unavailable" | "too-many-connections" | "gateway-full" | "too-many-sessions" | "unknown-version" | "malformed-connect" | "no-connect" | "filter-not-of-device" | "filter-outside-grants" | "too-many-filters" | "too-many-subscriptions" | "topic-not-of-device" | "topic-not-of-token" | "alarm-state-without-grant" | "command-without-grant";
+    code: "unknown-user-name" | "wrong-password" | "too-many-failed-logins" | "no-credentials" | "client-id-missing" | "client-id-too-long" | "client-id-in-use" | "client-id-of-bridge" | "store-unavailable" | "too-many-connections" | "gateway-full" | "too-many-sessions" | "unknown-version" | "malformed-connect" | "no-connect" | "connecting-too-fast" | "tls-handshake-failed" | "websocket-frames" | "malformed-packet" | "keep-alive-timeout" | "messages-unread" | "taken-over" | "credential-ended" | "not-stored" | "filter-not-of-device" | "filter-outside-grants" | "too-many-filters" | "too-many-subscriptions" | "topic-not-of-device" | "topic-not-of-token" | "device-without-grant" | "alarm-state-without-grant" | "command-without-grant";
     /** The reason in words. */
     detail: string;
 };

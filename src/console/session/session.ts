@@ -1,14 +1,14 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import { store, stored } from '../ui/kept-values.js';
 
-/** The roles of a grant, the least first. */
+/** The roles of a grant that lead into the console, the least first. */
 const ROLES = ['viewer', 'responder', 'manager', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface Grant {
   readonly location: string;
   readonly group?: string | undefined;
-  readonly role: Role;
+  readonly role: Role | 'publisher';
 }
 
 /** The token that is signed in, as `GET /access-tokens/current` shows it. */
@@ -94,6 +94,7 @@ export class Session {
   may(role: Role, locationId?: string, groupId?: string | null): boolean {
     return this.#grants().some(
       (grant) =>
+        grant.role !== 'publisher' &&
         ROLES.indexOf(grant.role) >= ROLES.indexOf(role) &&
         (locationId === undefined || grant.location === '*' || grant.location === locationId) &&
         (groupId === undefined || grant.group === undefined || grant.group === groupId),

@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { MiddlewareHandler } from 'hono';
-import { isLoopbackHost } from '../../domain/addresses.js';
+import { isLoopbackHost, plainAddress } from '../../domain/addresses.js';
 import type { Metrics } from '../dependencies.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
 import { problems } from '../openapi.js';
@@ -23,7 +23,7 @@ export function registerMetrics(app: HttpApp, options: MetricsRouteOptions): voi
   const { metrics, isOpen, isTrusted, guards } = options;
   const unlessOpen = (guard: MiddlewareHandler<HttpEnv>): MiddlewareHandler<HttpEnv> => {
     return (c, next) => {
-      const address = c.env.incoming.socket.remoteAddress ?? '';
+      const address = plainAddress(c.env.incoming.socket.remoteAddress);
       // A page of another site may have its own name lead here (DNS rebinding), and ask in a browser's name.
       const isLocal = isTrusted(address) && isLoopbackHost(new URL(c.req.url).hostname);
       return isOpen || isLocal ? next() : guard(c, next);

@@ -41,13 +41,13 @@ const list = createRoute({
 export function registerRejected(app: HttpApp, services: RouteServices): void {
   const { invalidPublishes, access } = services;
 
-  app.openapi({ ...list, middleware: [access.partOfLocation('manager')] }, async (c) => {
+  app.openapi({ ...list, middleware: [access.partOfLocation('viewer')] }, async (c) => {
     const { locationId } = c.req.valid('param');
     const { grants } = callerOf(c);
     const records = await invalidPublishes.list(locationId);
-    // The group of that time counts: a publish from another group is for its managers.
+    // The group of that time counts: a publish from another group is for whoever sees it.
     const visible = records.filter(({ groupId }) =>
-      permits(grants, 'manager', { locationId, groupId }),
+      permits(grants, 'viewer', { locationId, groupId }),
     );
     return c.json(visible.map(invalidPublishView), 200);
   });

@@ -69,9 +69,16 @@ const placedAlarmSchema = alarmSchema
     room: nullableNamedSchema,
     group: nullableNamedSchema,
     receivedAt: timestampSchema,
-    data: anyObjectSchema.nullable().openapi({
+    data: z.unknown().openapi({
       description: "The device's other fields, with the same JSON values; null for none.",
       example: { confidence: 0.97 },
+    }),
+    base64: z.base64().optional().openapi({
+      description: 'The payload, where it was no JSON.',
+      example: 'cHJlc3NlZA==',
+    }),
+    malformed: z.literal(true).optional().openapi({
+      description: 'The payload should have been JSON, and only its kind could be read.',
     }),
     customData: anyObjectSchema.openapi({
       description: "The device's custom data.",
@@ -107,13 +114,15 @@ export function placedAlarmView(
   record: AlarmRecord,
   urls: FootageUrls,
 ): Omit<z.infer<typeof placedAlarmSchema>, 'data' | 'customData'> {
-  const { device, room, group, receivedAtMs } = record;
+  const { device, room, group, receivedAtMs, base64, isMalformed } = record;
   return {
     ...alarmView(record, urls),
     ...{ deviceId: device.id, roomId: room?.id ?? null },
     ...{ device: named(device), room: room && named(room), group: group && named(group) },
     receivedAt: formatTime(receivedAtMs),
     ...statesView(record.states),
+    ...(base64 === undefined ? {} : { base64 }),
+    ...(isMalformed === true ? { malformed: true as const } : {}),
   };
 }
 

@@ -16,9 +16,6 @@ export const DENIED_DE: Readonly<Record<Code, string>> = {
   'client-id-in-use':
     'Die Sitzung mit dieser Client-ID gehört einem anderen Gerät oder Zugangstoken.',
   'client-id-of-bridge': 'Die Client-ID beginnt wie die von Brücken, die reserviert sind.',
-  'keep-alive-out-of-range':
-    'Ein Gerät muss ein Keep-Alive von höchstens mqtt.maxKeepAliveSeconds (sonst 300) verlangen.',
-  'will-not-permitted': 'Das Will eines Geräts muss auf einem seiner eigenen Topics liegen.',
   'store-unavailable':
     'Zu viele Verbindungen dieses Geräts oder Zugangstokens warten auf den Speicher, der nicht antwortet.',
   'too-many-connections':
@@ -30,6 +27,19 @@ export const DENIED_DE: Readonly<Record<Code, string>> = {
   'unknown-version': 'Das Gateway spricht MQTT 3.1 und 3.1.1.',
   'malformed-connect': 'Das erste Paket ist kein CONNECT, wie MQTT es vorschreibt.',
   'no-connect': 'Innerhalb von zehn Sekunden kam kein CONNECT.',
+  'connecting-too-fast':
+    'Von dieser Adresse kamen zu viele Verbindungen auf einmal (limits.connectionsPerSecond).',
+  'tls-handshake-failed': 'Der TLS-Handshake ist fehlgeschlagen.',
+  'websocket-frames':
+    'Die WebSocket-Frames waren zu groß, nicht binär, oder zu viele von ihnen brachten nichts.',
+  'malformed-packet': 'Ein Paket ist nicht so, wie MQTT es vorschreibt.',
+  'keep-alive-timeout': 'Eineinhalb Keep-Alives lang kam nichts.',
+  'messages-unread': 'Der Client hat seine Nachrichten fünf Sekunden lang nicht gelesen.',
+  'taken-over': 'Eine andere Verbindung hat die Sitzung mit dieser Client-ID geöffnet.',
+  'credential-ended':
+    'Das Gerät oder der Zugangstoken wurde gelöscht, ist abgelaufen oder hat ein neues Passwort.',
+  'not-stored':
+    'Der Speicher hat nicht angenommen, was der Client gesendet hat; er muss es noch einmal senden.',
   'filter-not-of-device':
     'Ein Gerät darf seine eigenen Befehle (devices/<id>/commands/#) und devices/<id>/rejected abonnieren.',
   'filter-outside-grants':
@@ -40,7 +50,9 @@ export const DENIED_DE: Readonly<Record<Code, string>> = {
   'topic-not-of-device':
     'Ein Gerät darf nur auf seinen eigenen Topics (devices/<id>/…) veröffentlichen.',
   'topic-not-of-token':
-    'Ein Zugangstoken darf Befehle an Geräte und Zustände von Alarmen veröffentlichen, und sonst nichts.',
+    'Ein Zugangstoken darf Befehle an Geräte und Zustände von Alarmen veröffentlichen, und auf den Topics der Geräte, für die er veröffentlichen darf.',
+  'device-without-grant':
+    'Eine Veröffentlichung für ein Gerät braucht ein Recht zum Veröffentlichen, das es umfasst.',
   'command-without-grant': 'Ein Befehl braucht ein Recht zum Verwalten, das das Gerät umfasst.',
   'alarm-state-without-grant':
     'Ein Zustand eines Alarms braucht für das Heim ein Recht zum Reagieren.',
@@ -82,7 +94,7 @@ export const CONNECTIONS_WORDS = dictionary({
     what: 'What',
     operations: {
       connect: 'Connecting',
-      will: 'Will',
+      connection: 'Connection',
       subscribe: 'Subscribing',
       publish: 'Publishing',
     },
@@ -131,7 +143,7 @@ export const CONNECTIONS_WORDS = dictionary({
     what: 'Was',
     operations: {
       connect: 'Verbinden',
-      will: 'Will',
+      connection: 'Verbindung',
       subscribe: 'Abonnieren',
       publish: 'Veröffentlichen',
     },

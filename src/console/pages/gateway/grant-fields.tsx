@@ -6,8 +6,8 @@ import { TOKENS_WORDS } from './tokens-words.js';
 
 type Role = NewGrant['role'];
 
-/** The least first. */
-const ROLES: readonly Role[] = ['viewer', 'responder', 'manager', 'admin'];
+/** The least first; that of hubs is beside them. */
+const ROLES: readonly Role[] = ['viewer', 'responder', 'manager', 'admin', 'publisher'];
 
 interface GrantFieldsProps {
   readonly grant: NewGrant;

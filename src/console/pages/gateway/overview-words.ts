@@ -16,7 +16,7 @@ export const OVERVIEW_WORDS = dictionary({
     noAdvice: 'This fault is not known here. See the troubleshooting page of the documentation.',
     rejected: 'Rejected publishes',
     rejectedHint:
-      'What devices sent and could not be used: it was acknowledged, and became no alarm. The newest of each home.',
+      'What devices sent and could not be used, or only in part: it was acknowledged. The newest of each home.',
     show: 'Show',
     reading: (read: number, all: number) => `${read} of ${all} homes read …`,
     count: (count: number) => `${count} rejected publishes`,
@@ -24,10 +24,13 @@ export const OVERVIEW_WORDS = dictionary({
     noneRejected: 'None were rejected.',
     received: 'Received',
     reasons: {
-      'not-json': 'An alarm must be JSON in UTF-8.',
+      'not-json': 'The alarm is no JSON in UTF-8. If its kind could be read, it was raised.',
       'not-an-object': 'An alarm must be a JSON object.',
       'unknown-kind': 'The kind of the alarm is missing, or none of the eight.',
-      'invalid-footage': 'The footage is no object, or not under the device’s own prefix.',
+      'invalid-footage':
+        'The footage is no object, or not under the device’s own prefix. The alarm was raised without it.',
+      'contradicting-kind': 'The topic and the payload have different kinds.',
+      'not-permitted': 'The device may publish on its own topics only.',
       'payload-too-large': 'The alarm is larger than mqtt.maxAlarmBytes.',
       'reserved-topic': 'The topic is reserved.',
       'invalid-topic': 'The topic has too many levels, an empty one, or control characters.',
@@ -48,7 +51,7 @@ export const OVERVIEW_WORDS = dictionary({
       'Diese Störung ist hier nicht bekannt. Siehe die Seite zur Fehlersuche in der Dokumentation.',
     rejected: 'Unbrauchbare Sendungen',
     rejectedHint:
-      'Was Geräte gesendet haben und nicht verwendet werden konnte: Es wurde bestätigt, aber kein Alarm daraus. Die neuesten jedes Heims.',
+      'Was Geräte gesendet haben und nicht oder nur zum Teil verwendet werden konnte: Es wurde bestätigt. Die neuesten jedes Heims.',
     show: 'Anzeigen',
     reading: (read: number, all: number) => `${read} von ${all} Heimen gelesen …`,
     count: (count: number) => `${count} unbrauchbare Sendungen`,
@@ -56,11 +59,14 @@ export const OVERVIEW_WORDS = dictionary({
     noneRejected: 'Keine waren unbrauchbar.',
     received: 'Empfangen',
     reasons: {
-      'not-json': 'Ein Alarm muss JSON in UTF-8 sein.',
+      'not-json':
+        'Der Alarm ist kein JSON in UTF-8. War seine Art zu lesen, so wurde er ausgelöst.',
       'not-an-object': 'Ein Alarm muss ein JSON-Objekt sein.',
       'unknown-kind': 'Die Art des Alarms fehlt, oder ist keine der acht.',
       'invalid-footage':
-        'Die Aufnahme ist kein Objekt, oder liegt nicht unter dem Präfix des Geräts.',
+        'Die Aufnahme ist kein Objekt, oder liegt nicht unter dem Präfix des Geräts. Der Alarm wurde ohne sie ausgelöst.',
+      'contradicting-kind': 'Topic und Inhalt nennen verschiedene Arten.',
+      'not-permitted': 'Das Gerät darf nur auf seinen eigenen Topics veröffentlichen.',
       'payload-too-large': 'Der Alarm ist größer als mqtt.maxAlarmBytes.',
       'reserved-topic': 'Das Topic ist reserviert.',
       'invalid-topic': 'Das Topic hat zu viele Ebenen, eine leere, oder Steuerzeichen.',

@@ -39,6 +39,9 @@ export function AlarmDetails({ read, locationId, shown }: AlarmDetailsProps) {
       <Detail name={words.data}>
         <Json value={alarm.data} />
       </Detail>
+      <Detail name={alarm.base64 === undefined ? undefined : words.payload}>
+        <code>{alarm.base64}</code>
+      </Detail>
       <Detail name={words.alarmId}>
         <code>{alarm.id}</code>
       </Detail>
@@ -63,9 +66,10 @@ function Detail({
   );
 }
 
-function Json({ value }: { readonly value: Readonly<Record<string, unknown>> | null }) {
+function Json({ value }: { readonly value: unknown }) {
   const words = useWords(HISTORY_WORDS);
-  if (value === null || Object.keys(value).length === 0) {
+  const isEmpty = typeof value === 'object' && Object.keys(value ?? {}).length === 0;
+  if (isEmpty) {
     return <span class="hint">{words.none}</span>;
   }
   return <pre class="history-json">{exactJson(value, 2)}</pre>;
