@@ -38,8 +38,8 @@ export class Gateway {
   #bridgesStarted: (takeUp: TakeUpBridges) => void = () => undefined;
 
   constructor(options: GatewayOptions) {
-    const health = new Health();
     const { log, now, elapsed } = options;
+    const health = new Health(now);
     const steady = new SteadyClock({ log, now, elapsed, health });
     this.#foundation = { ...options, health, releasers: new Releasers(), steady };
     this.#takingUp = new Promise((resolve) => {

@@ -126,7 +126,7 @@ function listenersOf(
   const isKnown = knownNetworks.has;
   const turns = new ProcessorShare();
   releasers.every(SHARE_CHECK_MS, () => {
-    health.reportElsewhere('web-share', shareFault(turns, model));
+    health.report('web-share', shareFault(turns, model));
   });
   const handle = broker.handle.bind(broker);
   const { maxPacketBytes } = config.mqtt;

@@ -13,13 +13,15 @@ const STORE_IS_AWAY =
 export class StandingBy {
   readonly #config: Config;
   readonly #log: Logger;
+  readonly #version: string;
   readonly #listeners: HttpListener[] = [];
   #opening: Promise<void> | undefined;
   #reason = STORE_IS_AWAY;
   #holder: string | undefined;
 
-  constructor(config: Config, log: Logger) {
+  constructor(config: Config, version: string, log: Logger) {
     this.#config = config;
+    this.#version = version;
     this.#log = log;
   }
 
@@ -79,8 +81,14 @@ export class StandingBy {
     port: number,
     tls?: { readonly cert: string; readonly key: string },
   ): Promise<BoundAddress> => {
-    const reason = () => this.#reason;
-    const listener = createStandingByListener({ host, port, tls, reason, log: this.#log });
+    const listener = createStandingByListener({
+      host,
+      port,
+      tls,
+      reason: () => this.#reason,
+      version: this.#version,
+      log: this.#log,
+    });
     this.#listeners.push(listener);
     return listener.start();
   };

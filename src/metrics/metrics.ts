@@ -164,6 +164,13 @@ export class Metrics extends Scraped {
     this.gauge('gateway_connections', 'MQTT connections and event streams', sources.connections);
     this.gauge('gateway_sessions', 'Sessions, persistent or not', () => sessions.count);
     this.gauge('gateway_faults', 'Present faults', () => health.faults().length);
+    const codes = () => [...new Set(health.faults().map(({ code }) => code))];
+    this.gauge(
+      'gateway_fault',
+      '1 for the code of each present fault',
+      () => codes().map((code): Sample => [1, { code }]),
+      ['code'],
+    );
     this.#addStore(storeMemory, leaseEpoch);
   }
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
+import { holderSubject } from './fault-subjects.js';
 import type { Health } from './health.js';
-import { describeHolder } from './holder-names.js';
 import type { SiteModel } from './site-model.js';
 
 /** What a quota bounds, with what becomes of more. */
@@ -95,11 +95,13 @@ export class QuotaWatch {
 
   #report(quota: Quota, { holders }: Excess): void {
     const { health, model } = this.#options;
-    const named = [...holders.keys()].slice(0, MAX_NAMED).map((one) => describeHolder(model, one));
-    const more = holders.size - named.length;
-    const others = more > 0 ? ` and ${more} more` : '';
-    const fault = `too many ${QUOTAS[quota]}: ${named.join(', ')}${others}`;
-    health.reportElsewhere(`quota/${quota}`, holders.size > 0 ? fault : undefined);
+    const message = `too many ${QUOTAS[quota]}`;
+    const faults = Array.from(holders.keys(), (holder) => {
+      const subject = holderSubject(model, holder);
+      return { code: 'limit-exceeded' as const, stops: false, message, subject };
+    });
+    const more = (count: number) => `${message} (${count} more)`;
+    health.reportAll(`quota/${quota}`, { faults, max: MAX_NAMED, more });
   }
 
   #tell(quota: Quota, excess: Excess): void {

@@ -50,7 +50,7 @@ export class AppendOnlyWatch {
     this.#incomplete = isWhole ? 0 : this.#incomplete + 1;
     if (isWhole) health.report(FAULT, undefined);
     if (this.#incomplete < CHECKS_BEFORE_FAULT) return;
-    health.report(FAULT, SENTENCE);
+    health.report(FAULT, { code: 'store-files-damaged', stops: true, message: SENTENCE });
     if ((this.#incomplete - CHECKS_BEFORE_FAULT) % CHECKS_BETWEEN_REWRITES !== 0) return;
     log.error({ directory, bytes }, 'files of the store are missing or cut short');
     await redis.bgrewriteaof();

@@ -36,7 +36,7 @@ export interface ReplicasOptions {
   readonly withoutReplica: 'continue' | 'refuse';
   /** Undefined where nobody chooses a primary: a store behind a plain address. */
   readonly majority?: Majority | undefined;
-  readonly health: Pick<Health, 'report' | 'reportElsewhere'>;
+  readonly health: Pick<Health, 'report'>;
   readonly log: Logger;
   /** Milliseconds since an arbitrary moment; never jumps. */
   readonly elapsed: () => number;
@@ -209,8 +209,11 @@ export class Replicas implements Judge {
     const { health } = this.#options;
     const { refusal } = this;
     const isAlone = this.#lostAtMs !== undefined && refusal === undefined;
-    health.reportElsewhere(FAULT, isAlone ? ALONE : undefined);
-    health.report(REFUSAL_FAULT, refusal);
+    const code = 'replica-missing';
+    health.report(FAULT, isAlone ? { code, stops: false, message: ALONE } : undefined);
+    const stopping =
+      refusal === undefined ? undefined : ({ code, stops: true, message: refusal } as const);
+    health.report(REFUSAL_FAULT, stopping);
   }
 
   #change(): void {

@@ -14,7 +14,7 @@ export interface RetainedMonitorOptions {
   readonly redis: Redis;
   /** `Keys.retained` */
   readonly key: string;
-  readonly health: Pick<Health, 'reportElsewhere'>;
+  readonly health: Pick<Health, 'report'>;
   readonly headroom: Pick<StoreHeadroom, 'set'>;
   /** `limits.total.retainedBytes` */
   readonly maxBytes: number;
@@ -36,8 +36,9 @@ export class RetainedMonitor {
     const maxBytes = this.#maxBytes();
     const isFull = bytes >= maxBytes;
     headroom.set('retained', isFull ? 'short' : 'ample');
-    const fault = `Retained messages take ${Math.floor(maxBytes / MIB)} MiB of the store, as much as they may: new ones are not retained.`;
-    health.reportElsewhere(FAULT, isFull ? fault : undefined);
+    const message = `Retained messages take ${Math.floor(maxBytes / MIB)} MiB of the store, as much as they may: new ones are not retained.`;
+    const fault = { code: 'retained-full' as const, stops: false, message };
+    health.report(FAULT, isFull ? fault : undefined);
   }
 
   #maxBytes(): number {

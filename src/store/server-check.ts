@@ -83,14 +83,12 @@ function unsuitable(reason: string): GatewayError {
  *
  * @param redis fails soon while the store is away
  */
-export async function checkSettings(
-  redis: Redis,
-  health: Pick<Health, 'reportElsewhere'>,
-): Promise<void> {
+export async function checkSettings(redis: Redis, health: Pick<Health, 'report'>): Promise<void> {
   // A store that is away is a fault of StoreMonitor's.
   if (redis.status !== 'ready') return;
   const sentences = await warningsOf(redis, () => undefined);
-  health.reportElsewhere(FAULT, sentences.length > 0 ? sentences.join(' ') : undefined);
+  const fault = { code: 'store-unsafe' as const, stops: false, message: sentences.join(' ') };
+  health.report(FAULT, sentences.length > 0 ? fault : undefined);
 }
 
 /** A warning for each guarantee that the settings do not give. */

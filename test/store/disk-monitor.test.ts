@@ -7,6 +7,7 @@ import { repeat } from '../../src/repeat.js';
 import { Health } from '../../src/site/health.js';
 import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { DiskMonitor } from '../../src/store/disk-monitor.js';
+import { faultTexts } from '../harness/fault-texts.js';
 import { until } from './embedded-support.js';
 
 const CHECK_EVERY_MS = 20;
@@ -27,8 +28,8 @@ test('reports a fault while the disk is read-only', async ({ skip }) => {
   const monitor = new DiskMonitor(directory, health, new StoreHeadroom());
   onTestFinished(repeat(() => monitor.check(), CHECK_EVERY_MS));
   mount('-o', 'remount,ro', directory);
-  await until(() => health.faults().length > 0);
-  expect(health.faults()).toEqual(['The disk with the data directory is read-only.']);
+  await until(() => faultTexts(health.faults()).length > 0);
+  expect(faultTexts(health.faults())).toEqual(['The disk with the data directory is read-only.']);
   mount('-o', 'remount,rw', directory);
-  await until(() => health.faults().length === 0);
+  await until(() => faultTexts(health.faults()).length === 0);
 });

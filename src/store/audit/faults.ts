@@ -64,6 +64,11 @@ export class AuditArchiveFaults {
     const faults = [CANNOT_WRITE, CANNOT_LOAD].filter((fault) => this.#current.has(fault));
     const { size } = this.#unreadable;
     if (size > 0) faults.push(`Files of the audit trail cannot be read: ${size}.`);
-    this.#health.reportElsewhere(SOURCE, faults.length === 0 ? undefined : faults.join(' '));
+    const fault = {
+      code: 'audit-archive-failing' as const,
+      stops: false,
+      message: faults.join(' '),
+    };
+    this.#health.report(SOURCE, faults.length === 0 ? undefined : fault);
   }
 }
