@@ -3,8 +3,9 @@ import type { Config } from '../config/schema.js';
 import type { HttpListener } from '../http/listener.js';
 import { createStandingByListener } from '../http/standing-by.js';
 import type { BoundAddress } from '../network/listen.js';
+import { CERTIFICATE_CHECK_MS, ServerCertificate } from '../network/server-certificate.js';
 import type { LeaseState } from '../store/lease.js';
-import { explained, readTls } from './listening.js';
+import { explained } from './listening.js';
 
 const STORE_IS_AWAY =
   'This gateway stands by: the store does not answer, so that it cannot know whether another serves.';
@@ -16,6 +17,7 @@ export class StandingBy {
   readonly #version: string;
   readonly #listeners: HttpListener[] = [];
   #opening: Promise<void> | undefined;
+  #checking: NodeJS.Timeout | undefined;
   #reason = STORE_IS_AWAY;
   #holder: string | undefined;
 
@@ -61,8 +63,8 @@ export class StandingBy {
     try {
       const addresses: Record<string, BoundAddress> = { http: await listen(http.host, http.port) };
       if (tls !== undefined) {
-        const texts = await readTls(tls.certFile, tls.keyFile);
-        addresses['https'] = await listen(tls.host, http.tlsPort, texts);
+        const certificate = await this.#openCertificate(tls);
+        addresses['https'] = await listen(tls.host, http.tlsPort, certificate);
       }
       this.#log.info({ addresses }, 'gateway standing by');
     } catch (error) {
@@ -71,7 +73,17 @@ export class StandingBy {
     }
   }
 
+  /** Its faults are those of the gateway that serves: this one shows none. */
+  async #openCertificate(tls: NonNullable<Config['tls']>): Promise<ServerCertificate> {
+    const unseen = { report: () => undefined };
+    const options = { ...tls, health: unseen, log: this.#log, now: Date.now };
+    const certificate = await ServerCertificate.open(options);
+    this.#checking = setInterval(() => void certificate.check(), CERTIFICATE_CHECK_MS);
+    return certificate;
+  }
+
   async #free(): Promise<void> {
+    clearInterval(this.#checking);
     await Promise.all(this.#listeners.splice(0).map((listener) => listener.stop(0)));
     this.#opening = undefined;
   }

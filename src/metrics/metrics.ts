@@ -21,6 +21,8 @@ export interface MetricsSources {
   readonly leaseEpoch: number | undefined;
   readonly devicesOnline: () => number;
   readonly health: Health;
+  /** Undefined without TLS. */
+  readonly certificateEndMs: () => number | undefined;
   readonly connections: () => number;
   readonly unstoredBytes: () => number;
   readonly unkeptPublishes: () => number;
@@ -170,6 +172,14 @@ export class Metrics extends Scraped {
       '1 for the code of each present fault',
       () => codes().map((code): Sample => [1, { code }]),
       ['code'],
+    );
+    this.gauge(
+      'gateway_certificate_expires_timestamp_seconds',
+      'Unix time at which the TLS certificate ends',
+      () => {
+        const endMs = sources.certificateEndMs();
+        return endMs === undefined ? [] : [[endMs / 1000]];
+      },
     );
     this.#addStore(storeMemory, leaseEpoch);
   }

@@ -214,6 +214,20 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
       'Die Uhr dieses Rechners geht vielleicht falsch: Sie ist mehr als einen Tag weiter als zuletzt gesehen ({0}).',
     advice: CLOCK,
   },
+  'The TLS certificate ends in …: renew it.': {
+    fault: 'Das TLS-Zertifikat läuft in {0} ab: Erneuern Sie es.',
+    advice: 'Ab 30 Tagen vor dem Ablauf. Neue Dateien liest das Gateway von selbst.',
+  },
+  'The TLS certificate has ended: renew it.': {
+    fault: 'Das TLS-Zertifikat ist abgelaufen: Erneuern Sie es.',
+    advice: 'Clients, die es prüfen, verbinden sich nicht mehr; bestehende Verbindungen bleiben.',
+  },
+  'The new TLS certificate or its key cannot be used (…): the old one stays.': {
+    fault:
+      'Das neue TLS-Zertifikat oder sein Schlüssel ist nicht verwendbar ({0}): Das alte bleibt in Gebrauch.',
+    advice:
+      'Die Dateien unter `tls` sind für den Benutzer des Gateways nicht lesbar, kein PEM oder nicht vollständig, oder der Schlüssel gehört zu einem anderen Zertifikat.',
+  },
   'HTTP and TLS clients take much of the processor.': {
     fault: 'HTTP- und TLS-Clients beanspruchen den Prozessor stark.',
     advice:
@@ -388,6 +402,8 @@ export const VALUES_DE: readonly (readonly [string, string])[] = [
   ['numbers', 'Nummern'],
   ['up to', 'bis zu'],
   ['more', 'weitere'],
+  ['days', 'Tagen'],
+  ['day', 'Tag'],
   ['alarms', 'Alarme'],
   ['groups', 'Gruppen'],
   ['rooms', 'Zimmer'],

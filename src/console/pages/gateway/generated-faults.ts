@@ -82,6 +82,12 @@ export const FAULTS_EN = {
     "set it right, or leave it for a day if it is right; one behind a clock that ran a day without a jump stays in doubt",
   "The clock of this machine may be wrong: it is over a day ahead of when it was last seen (…).":
     "set it right, or leave it for a day if it is right",
+  "The TLS certificate ends in …: renew it.":
+    "from 30 days before its end. The gateway reads the new files by itself",
+  "The TLS certificate has ended: renew it.":
+    "clients that check it do not connect any more; present connections stay",
+  "The new TLS certificate or its key cannot be used (…): the old one stays.":
+    "a code of the file system, or `no PEM, or no pair`: the files of `tls` are not readable for the gateway's user, not PEM, not whole, or the key is of another certificate. Goes once they can be used",
   "HTTP and TLS clients take much of the processor.":
     "the client or address that is its `subject` has used a quarter of it for five seconds, or asks for more than their share, which is half: find out why. Alarms do not wait for it; other clients have their turns",
   "queue growing, more than half full":
