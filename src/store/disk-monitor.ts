@@ -1,9 +1,12 @@
 import { constants } from 'node:fs';
-import { access, statfs } from 'node:fs/promises';
+import { access, open, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { FaultReport } from '../domain/faults.js';
 import { systemErrorCode } from '../errors.js';
 import type { Health } from '../site/health.js';
 import type { StoreHeadroom } from '../site/store-headroom.js';
+import { LOCK } from './data-directory.js';
+import { unlessMissing } from './durable-file.js';
 
 const MIB = 1024 * 1024;
 /** With less free, the embedded store soon ends and cannot write why. */
@@ -63,6 +66,9 @@ export class DiskMonitor {
   async #unwritable(): Promise<FaultReport | undefined> {
     try {
       await access(this.#directory, constants.W_OK);
+      // That is still permitted after an error of ext4, and nothing else is.
+      const file = await unlessMissing(open(join(this.#directory, LOCK), 'r+'));
+      await file?.close();
       return undefined;
     } catch (error) {
       return systemErrorCode(error) === 'EROFS' ? READ_ONLY : UNWRITABLE;
