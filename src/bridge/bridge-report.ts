@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { OutgoingPublish } from '../delivery/receiver.js';
+import { warning } from '../domain/faults.js';
 import { isJson } from '../domain/notation.js';
 import type { BridgeError, BridgeStatus, DeadLetter } from '../site/bridge-list.js';
 import type { Health } from '../site/health.js';
@@ -121,7 +122,7 @@ export class BridgeReport {
   #setFault(fault: BridgeFault, words: string | undefined): void {
     const { bridge, health } = this.#options;
     const subject = { type: 'bridge', id: bridge, name: bridge } as const;
-    const report = { code: CODES[fault], stops: false, message: `A bridge ${words}`, subject };
+    const report = warning(CODES[fault], `A bridge ${words}`, subject);
     health.report(`bridge/${bridge}/${fault}`, words === undefined ? undefined : report);
   }
 }

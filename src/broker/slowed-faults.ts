@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { FaultReport } from '../domain/faults.js';
+import { type FaultReport, firstOf, warning } from '../domain/faults.js';
 import { principalKey } from '../domain/grants.js';
 import { holderSubject } from '../site/fault-subjects.js';
 import type { Health } from '../site/health.js';
@@ -44,9 +44,17 @@ export class SlowedFaults {
   check(): void {
     const slowed = this.#slowing.all();
     const { health, log } = this.#options;
-    const more = (count: number) => `${count} more devices and access tokens are slowed`;
-    const faults = slowed.map((one) => this.#faultOf(one));
-    health.reportAll('slowed', { faults, max: MAX_NAMED, more });
+    // A limit that many share is one fault.
+    const faults = new Map(
+      slowed.map((one) => this.#faultOf(one)).map((fault) => [JSON.stringify(fault), fault]),
+    );
+    const group = firstOf(
+      [...faults.values()],
+      MAX_NAMED,
+      (fault) => fault,
+      (count) => warning('limit-exceeded', `${count} more devices and access tokens are slowed`),
+    );
+    health.reportAll('slowed', group);
     const nowMs = performance.now();
     if (slowed.length === 0 || nowMs - this.#loggedAtMs < LOG_INTERVAL_MS) return;
     this.#loggedAtMs = nowMs;
@@ -60,15 +68,12 @@ export class SlowedFaults {
 
   #faultOf({ budget: { principal, locationId }, limit }: Slowed): FaultReport {
     const reached = `its limit of ${limit.value.toLocaleString('en')} ${WORDS[limit.name]}`;
-    const fault = { code: 'limit-exceeded' as const, stops: false };
-    if (limit.of === 'total') return { ...fault, message: `The gateway is slowed to ${reached}` };
+    if (limit.of === 'total')
+      return warning('limit-exceeded', `The gateway is slowed to ${reached}`);
     const isLocation = limit.of === 'location' && locationId !== undefined;
     const holder = isLocation ? `location:${locationId}` : principalKey(principal);
     const subject = holderSubject(this.#options.model, holder);
-    return {
-      ...fault,
-      message: `${SLOWED[isLocation ? 'location' : principal.type]} is slowed to ${reached}`,
-      subject,
-    };
+    const who = SLOWED[isLocation ? 'location' : principal.type];
+    return warning('limit-exceeded', `${who} is slowed to ${reached}`, subject);
   }
 }

@@ -21,6 +21,7 @@ import { RetainedQuota } from '../delivery/retained-quota.js';
 import type { SessionOwner } from '../delivery/session.js';
 import { Sessions } from '../delivery/sessions.js';
 import { Upkeep } from '../delivery/upkeep.js';
+import { firstOf, warning } from '../domain/faults.js';
 import { mayReceive, type Principal } from '../domain/grants.js';
 import type { Health } from '../site/health.js';
 import { Principals } from '../site/principals.js';
@@ -213,15 +214,14 @@ function heldOwner(
 function reportUnreadable(clientIds: readonly string[], health: Health, log: Logger): void {
   if (clientIds.length === 0) return;
   log.error({ clientIds }, 'failed to read stored sessions');
-  const faults = clientIds.map((clientId) => ({
-    code: 'record-damaged' as const,
-    stops: false,
-    message: 'a stored session cannot be read, its backlog is lost',
-    subject: { type: 'session' as const, id: clientId, name: clientId },
-  }));
-  const more = (count: number) =>
-    `${count} more stored sessions cannot be read, their backlogs are lost`;
-  health.reportAll('sessions', { faults, max: MAX_NAMED_SESSIONS, more });
+  const lost = 'a stored session cannot be read, its backlog is lost';
+  const faults = firstOf(
+    clientIds,
+    MAX_NAMED_SESSIONS,
+    (id) => warning('record-damaged', lost, { type: 'session', id, name: id }),
+    (count) => warning('record-damaged', `${lost} (${count} more)`),
+  );
+  health.reportAll('sessions', faults);
 }
 
 /** Sets the marks for jumping: a start does not wait for a scan of the logs. */

@@ -1,6 +1,5 @@
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
-import type { FaultSubject } from '../domain/faults.js';
-import type { FaultGroup } from '../site/health.js';
+import { type FaultGroup, type FaultSubject, firstOf, warning } from '../domain/faults.js';
 import type { Consumer } from './consumer.js';
 
 export const BACKLOG_CHECK_MS = 10_000;
@@ -14,11 +13,12 @@ export function backlogFaults(consumers: Iterable<Consumer>): FaultGroup {
   const growing = [...consumers].filter(({ cursors: { alarms, messages }, limits }) => {
     return alarms.queued + messages.queued > limits.maxQueued / 2;
   });
-  const faults = growing.map(({ name }) => {
-    const subject = consumerSubject(name);
-    return { code: 'consumer-lagging' as const, stops: false, message: GROWING, subject };
-  });
-  return { faults, max: MAX_NAMED, more: (count) => `${GROWING} (${count} more)` };
+  return firstOf(
+    growing,
+    MAX_NAMED,
+    ({ name }) => warning('consumer-lagging', GROWING, consumerSubject(name)),
+    (count) => warning('consumer-lagging', `${GROWING} (${count} more)`),
+  );
 }
 
 function consumerSubject(clientId: string): FaultSubject {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { FaultReport } from '../domain/faults.js';
+import { type FaultReport, stopping } from '../domain/faults.js';
 import { GatewayError } from '../errors.js';
 import type { AlarmLogItem, Announced, Appended, LogName, NewMessage } from './log-entry.js';
 import { refusedWrite, replyCode } from './reply-code.js';
@@ -213,12 +213,10 @@ function isDataError(error: unknown): boolean {
 }
 
 function faultOf(error: unknown): FaultReport {
-  if (error instanceof GatewayError) {
-    return { code: 'store-unreachable', stops: true, message: error.detail };
-  }
+  if (error instanceof GatewayError) return stopping('store-unreachable', error.detail);
   const code = replyCode(error);
   return code === undefined
-    ? { code: 'store-unreachable', stops: true, message: 'The store cannot be written to.' }
+    ? stopping('store-unreachable', 'The store cannot be written to.')
     : refusedWrite(code);
 }
 

@@ -1,4 +1,4 @@
-import type { FaultReport } from '../domain/faults.js';
+import { type FaultReport, stopping } from '../domain/faults.js';
 
 /** In Redis 6.2 a command that fails within a script is quoted: `ERR Error running script … @user_script: 1: -OOM …`. */
 const QUOTED = /@user_script: ?\d+: -?([A-Z]{2,})\b/;
@@ -12,6 +12,9 @@ export function replyCode(error: unknown): string | undefined {
 
 /** The fault of a store that refuses writes with this code. */
 export function refusedWrite(code: string): FaultReport {
-  const message = `The store refuses to write (${code}).`;
-  return { code: code === 'OOM' ? 'store-full' : 'store-refusing', stops: true, message };
+  const isFull = code === 'OOM';
+  return stopping(
+    isFull ? 'store-full' : 'store-refusing',
+    `The store refuses to write (${code}).`,
+  );
 }

@@ -61,6 +61,33 @@ export interface FaultReport {
   readonly subject?: FaultSubject | undefined;
 }
 
+/** A fault that makes the gateway unready. */
+export function stopping(code: FaultCode, message: string): FaultReport {
+  return { code, stops: true, message };
+}
+
+/** A fault with which the gateway does its work. */
+export function warning(code: FaultCode, message: string, subject?: FaultSubject): FaultReport {
+  return { code, stops: false, message, subject };
+}
+
+/** Faults of one kind about different subjects: the first ones, and one that says how many more there are. */
+export interface FaultGroup {
+  readonly faults: readonly FaultReport[];
+  readonly others: FaultReport | undefined;
+}
+
+/** @param more the fault that stands for so many more */
+export function firstOf<About>(
+  all: readonly About[],
+  max: number,
+  faultOf: (about: About) => FaultReport,
+  more: (count: number) => FaultReport,
+): FaultGroup {
+  const count = all.length - max;
+  return { faults: all.slice(0, max).map(faultOf), others: count > 0 ? more(count) : undefined };
+}
+
 /** A present fault. */
 export interface Fault extends FaultReport {
   /** RFC 3339 */

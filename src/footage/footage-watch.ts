@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import type { FaultReport } from '../domain/faults.js';
+import { type FaultReport, warning } from '../domain/faults.js';
 import { holderSubject } from '../site/fault-subjects.js';
 import type { Health } from '../site/health.js';
 import type { SiteModel } from '../site/site-model.js';
@@ -48,6 +48,6 @@ export class FootageWatch {
     const message = `the folder of recordings is nearly full, ${left} MiB left: ${advice}`;
     const holder = quota.largestHolder();
     const subject = holder === undefined ? undefined : holderSubject(model, holder);
-    return { code: 'disk-nearly-full', stops: false, message, subject };
+    return warning('disk-nearly-full', message, subject);
   }
 }

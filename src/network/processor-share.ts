@@ -1,4 +1,4 @@
-import type { FaultReport } from '../domain/faults.js';
+import { type FaultReport, warning } from '../domain/faults.js';
 import { holderSubject } from '../site/fault-subjects.js';
 import type { SiteModel } from '../site/site-model.js';
 
@@ -189,8 +189,7 @@ export function shareFault(
   const { pausedMs, usedMs } = turns.takeUsage();
   const [busiest] = [...usedMs].sort(([, one], [, other]) => other - one);
   if (busiest === undefined || Math.max(busiest[1], pausedMs) < BUSY_MS) return undefined;
-  const subject = holderSubject(model, busiest[0]);
-  return { code: 'processor-busy', stops: false, message: BUSY, subject };
+  return warning('processor-busy', BUSY, holderSubject(model, busiest[0]));
 }
 
 /** Lines that get their turns in a circle. */

@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { Logger } from 'pino';
 import { certificateEndMs, endingWords } from '../domain/certificates.js';
+import { warning } from '../domain/faults.js';
 import { formatTime } from '../domain/notation.js';
 import { GatewayError, systemErrorCode } from '../errors.js';
 import type { Health } from '../site/health.js';
@@ -88,7 +89,7 @@ export class ServerCertificate {
       log.error({ err: error }, 'the new TLS certificate cannot be used, the old one stays');
       const reason = systemErrorCode(error) ?? 'no PEM, or no pair';
       const message = `The new TLS certificate or its key cannot be used (${reason}): the old one stays.`;
-      health.report('certificate-files', { code: 'certificate-unusable', stops: false, message });
+      health.report('certificate-files', warning('certificate-unusable', message));
     }
     this.#reportEnd();
   }
@@ -96,8 +97,7 @@ export class ServerCertificate {
   #reportEnd(): void {
     const { health, now } = this.#options;
     const words = endingWords(this.endMs, now());
-    const message = `The TLS certificate ${words}: renew it.`;
-    const fault = { code: 'certificate-expiring' as const, stops: false, message };
+    const fault = warning('certificate-expiring', `The TLS certificate ${words}: renew it.`);
     health.report('certificate-end', words === undefined ? undefined : fault);
   }
 }

@@ -1,16 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
-import type { Fault, FaultReport } from '../domain/faults.js';
+import type { Fault, FaultGroup, FaultReport } from '../domain/faults.js';
 import { formatTime } from '../domain/notation.js';
-
-/** Faults of one kind, each about another subject. */
-export interface FaultGroup {
-  readonly faults: readonly FaultReport[];
-  /** How many are shown. */
-  readonly max: number;
-  /** The message about the others. */
-  readonly more: (count: number) => string;
-}
 
 /** The gateway's present faults. */
 export class Health extends EventEmitter<{ changed: [] }> {
@@ -30,19 +21,13 @@ export class Health extends EventEmitter<{ changed: [] }> {
   }
 
   /** Reports all faults of a source that has several: those reported before and not given have ended. */
-  reportAll(source: string, { faults, max, more }: FaultGroup): void {
-    const all = new Map(
-      faults.map((fault) => [
-        `${source}/${fault.subject?.type}/${fault.subject?.id}/${fault.message}`,
-        fault,
-      ]),
-    );
-    const wanted = new Map([...all].slice(0, max));
-    const [, next] = [...all][max] ?? [];
-    if (next !== undefined) {
-      const { code, stops } = next;
-      wanted.set(`${source}/more`, { code, stops, message: more(all.size - max) });
+  reportAll(source: string, { faults, others }: FaultGroup): void {
+    const wanted = new Map<string, FaultReport>();
+    for (const fault of faults) {
+      const { type, id } = fault.subject ?? {};
+      wanted.set(`${source}/${type}/${id}/${fault.message}`, fault);
     }
+    if (others !== undefined) wanted.set(`${source}/more`, others);
     const present = [...this.#faults.keys()].filter((key) => key.startsWith(`${source}/`));
     const ended = present.filter((key) => !wanted.has(key));
     const changes = [

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { FaultReport } from '../domain/faults.js';
+import { type FaultReport, warning } from '../domain/faults.js';
 import { formatTime } from '../domain/notation.js';
 import { GatewayError } from '../errors.js';
 import type { Actor, AuditTrail } from './audit-trail.js';
@@ -159,7 +159,7 @@ function faultOf(kind: LossKind, unseen: readonly Loss[]): FaultReport | undefin
   const times = unseen.length > 1 ? `, in ${unseen.length} incidents` : '';
   const at = formatTime(newest.detectedAtMs);
   const message = `The store has lost ${howMany}${range}${times}, noticed at ${at}: see GET /losses, and acknowledge there.`;
-  return { code: 'store-lost-data', stops: false, message };
+  return warning('store-lost-data', message);
 }
 
 function rangeOf(losses: readonly Loss[]): string {

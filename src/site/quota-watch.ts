@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { firstOf, warning } from '../domain/faults.js';
 import { holderSubject } from './fault-subjects.js';
 import type { Health } from './health.js';
 import type { SiteModel } from './site-model.js';
@@ -96,12 +97,13 @@ export class QuotaWatch {
   #report(quota: Quota, { holders }: Excess): void {
     const { health, model } = this.#options;
     const message = `too many ${QUOTAS[quota]}`;
-    const faults = Array.from(holders.keys(), (holder) => {
-      const subject = holderSubject(model, holder);
-      return { code: 'limit-exceeded' as const, stops: false, message, subject };
-    });
-    const more = (count: number) => `${message} (${count} more)`;
-    health.reportAll(`quota/${quota}`, { faults, max: MAX_NAMED, more });
+    const faults = firstOf(
+      [...holders.keys()],
+      MAX_NAMED,
+      (holder) => warning('limit-exceeded', message, holderSubject(model, holder)),
+      (count) => warning('limit-exceeded', `${message} (${count} more)`),
+    );
+    health.reportAll(`quota/${quota}`, faults);
   }
 
   #tell(quota: Quota, excess: Excess): void {

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import type { FaultGroup, Health } from './health.js';
+import { type FaultGroup, firstOf, warning } from '../domain/faults.js';
+import type { Health } from './health.js';
 import { isRepaired, type SiteFinding, type SiteProblem } from './site-findings.js';
 
 const MAX_NAMED = 3;
@@ -69,13 +70,12 @@ const WORDINGS: Readonly<Record<SiteProblem, Wording>> = {
 
 /** The ids are the names: a damaged record has none, and a whole one is found by its id. */
 function faultsOf(finding: SiteFinding): FaultGroup {
-  const faults = finding.ids.map((id) => ({
-    code: 'record-damaged' as const,
-    stops: false,
-    message: sentence(finding, 1),
-    subject: { type: finding.kind, id, name: id },
-  }));
-  return { faults, max: MAX_NAMED, more: (count) => sentence(finding, count, 'more ') };
+  return firstOf(
+    finding.ids,
+    MAX_NAMED,
+    (id) => warning('record-damaged', sentence(finding, 1), { type: finding.kind, id, name: id }),
+    (count) => warning('record-damaged', sentence(finding, count, 'more ')),
+  );
 }
 
 function sentence({ problem, kind }: SiteFinding, count: number, more = ''): string {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { FaultReport } from '../domain/faults.js';
+import { type FaultReport, stopping, warning } from '../domain/faults.js';
 import { PLAUSIBLE_FROM_MS } from '../domain/notation.js';
 import { ClockDoubt, MIN_JUMP_MS } from './clock-doubt.js';
 import type { ClockReading, ClockRecord, ClockStart, ClockStore } from './clock-store.js';
@@ -135,7 +135,7 @@ export class SteadyClock {
     if (Math.abs(jumpMs) >= MIN_JUMP_MS) {
       log.error({ jumpMs }, 'the clock of this machine has jumped');
       const message = `The clock of this machine has jumped by ${Math.round(jumpMs / 1000)} s.`;
-      this.#jumpFault = { code: 'clock-jumped', stops: true, message };
+      this.#jumpFault = stopping('clock-jumped', message);
       this.#jumpReportedUntilMs = elapsed() + JUMP_REPORTED_FOR_MS;
       this.#doubt.jumped(reading.steadyMs);
     } else if (elapsed() >= this.#jumpReportedUntilMs) {
@@ -145,10 +145,7 @@ export class SteadyClock {
     // Doubt waits until the jump's own fault is over: a jump undone by then leaves none.
     const doubt = this.#jumpFault === undefined ? this.#doubt.judge(reading) : undefined;
     // Doubt may last, and leaves the gateway ready.
-    health.report(
-      DOUBT_FAULT,
-      doubt === undefined ? undefined : { code: 'clock-doubtful', stops: false, message: doubt },
-    );
+    health.report(DOUBT_FAULT, doubt === undefined ? doubt : warning('clock-doubtful', doubt));
     this.#isDoubted = doubt !== undefined;
   }
 

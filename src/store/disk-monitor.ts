@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, open, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FaultReport } from '../domain/faults.js';
+import { type FaultReport, stopping, warning } from '../domain/faults.js';
 import { systemErrorCode } from '../errors.js';
 import type { Health } from '../site/health.js';
 import type { StoreHeadroom } from '../site/store-headroom.js';
@@ -17,22 +17,10 @@ const SHORT = { bytes: 64 * MIB, part: 0.05 };
 const FAULT = 'disk';
 const LOW_FAULT = 'disk-room';
 
-const FULL: FaultReport = {
-  code: 'disk-full',
-  stops: true,
-  message: 'The disk with the data directory is full.',
-};
-const READ_ONLY: FaultReport = {
-  code: 'disk-read-only',
-  stops: true,
-  message: 'The disk with the data directory is read-only.',
-};
-const UNWRITABLE: FaultReport = {
-  code: 'data-directory-unusable',
-  stops: true,
-  message: 'The data directory cannot be written.',
-};
-const UNREADABLE: FaultReport = { ...UNWRITABLE, message: 'The data directory is unreadable.' };
+const FULL = stopping('disk-full', 'The disk with the data directory is full.');
+const READ_ONLY = stopping('disk-read-only', 'The disk with the data directory is read-only.');
+const UNWRITABLE = stopping('data-directory-unusable', 'The data directory cannot be written.');
+const UNREADABLE = stopping('data-directory-unusable', 'The data directory is unreadable.');
 
 /** Watches whether the disk takes the embedded store's writes (CONTRACT 4.7). */
 export class DiskMonitor {
@@ -80,5 +68,5 @@ export class DiskMonitor {
 function lowFault(freeBytes: number): FaultReport {
   const belowMib = 2 ** Math.ceil(Math.log2(freeBytes / MIB));
   const message = `The disk with the data directory has less than ${belowMib} MiB left: make room, or alarms can be stored no more.`;
-  return { code: 'disk-nearly-full', stops: false, message };
+  return warning('disk-nearly-full', message);
 }

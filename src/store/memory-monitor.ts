@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { warning } from '../domain/faults.js';
 import type { Health } from '../site/health.js';
 import type { Headroom, StoreHeadroom } from '../site/store-headroom.js';
 import { infoNumber } from './server-info.js';
@@ -122,7 +123,7 @@ export class MemoryMonitor {
     }[this.#level];
     const message = `The store's memory is ${percent} % full${consequence}: ${advice}.`;
     const code = this.#level === 'full' ? 'store-full' : 'store-nearly-full';
-    health.report(FAULT, { code, stops: false, message });
+    health.report(FAULT, warning(code, message));
   }
 }
 

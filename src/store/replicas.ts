@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { stopping, warning } from '../domain/faults.js';
 import { repeat } from '../repeat.js';
 import type { Health } from '../site/health.js';
 import { ConfirmedWrites, type Judge, type Verdict } from './confirmed-writes.js';
@@ -209,11 +210,9 @@ export class Replicas implements Judge {
     const { health } = this.#options;
     const { refusal } = this;
     const isAlone = this.#lostAtMs !== undefined && refusal === undefined;
-    const code = 'replica-missing';
-    health.report(FAULT, isAlone ? { code, stops: false, message: ALONE } : undefined);
-    const stopping =
-      refusal === undefined ? undefined : ({ code, stops: true, message: refusal } as const);
-    health.report(REFUSAL_FAULT, stopping);
+    health.report(FAULT, isAlone ? warning('replica-missing', ALONE) : undefined);
+    const refused = refusal === undefined ? undefined : stopping('replica-missing', refusal);
+    health.report(REFUSAL_FAULT, refused);
   }
 
   #change(): void {

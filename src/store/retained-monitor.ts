@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { warning } from '../domain/faults.js';
 import type { Health } from '../site/health.js';
 import type { StoreHeadroom } from '../site/store-headroom.js';
 
@@ -37,8 +38,7 @@ export class RetainedMonitor {
     const isFull = bytes >= maxBytes;
     headroom.set('retained', isFull ? 'short' : 'ample');
     const message = `Retained messages take ${Math.floor(maxBytes / MIB)} MiB of the store, as much as they may: new ones are not retained.`;
-    const fault = { code: 'retained-full' as const, stops: false, message };
-    health.report(FAULT, isFull ? fault : undefined);
+    health.report(FAULT, isFull ? warning('retained-full', message) : undefined);
   }
 
   #maxBytes(): number {

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { warning } from '../domain/faults.js';
 import { GatewayError } from '../errors.js';
 import type { Health } from '../site/health.js';
 import { infoField } from './server-info.js';
@@ -87,7 +88,7 @@ export async function checkSettings(redis: Redis, health: Pick<Health, 'report'>
   // A store that is away is a fault of StoreMonitor's.
   if (redis.status !== 'ready') return;
   const sentences = await warningsOf(redis, () => undefined);
-  const fault = { code: 'store-unsafe' as const, stops: false, message: sentences.join(' ') };
+  const fault = warning('store-unsafe', sentences.join(' '));
   health.report(FAULT, sentences.length > 0 ? fault : undefined);
 }
 

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { refusedWrite } from '../delivery/reply-code.js';
-import type { FaultReport } from '../domain/faults.js';
+import { type FaultReport, stopping, warning } from '../domain/faults.js';
 import type { Health } from '../site/health.js';
 import { REFUSED, TAKEN } from './follow-primary.js';
 
@@ -13,12 +13,9 @@ const SLOW_ANSWER_MS = 200;
 const ANSWERS_IN_A_ROW = 3;
 const SLOW_FAULT = 'store-pace';
 
-const UNREACHABLE: FaultReport = {
-  code: 'store-unreachable',
-  stops: true,
-  message: 'The store is unreachable.',
-};
-const SLOW: FaultReport = { code: 'store-slow', stops: false, message: 'The store is slow.' };
+const UNREACHABLE = stopping('store-unreachable', 'The store is unreachable.');
+const SILENT = stopping('store-unreachable', 'The store does not answer.');
+const SLOW = warning('store-slow', 'The store is slow.');
 
 /** Watches whether and how fast the store answers, on the alarms' own connection. */
 export class StoreMonitor {
@@ -64,7 +61,7 @@ export class StoreMonitor {
     if (this.#redis.status !== 'ready') {
       this.#health.report(FAULT, UNREACHABLE);
     } else if (this.#askedAtMs !== undefined && this.#now() - this.#askedAtMs > MAX_ANSWER_MS) {
-      this.#health.report(FAULT, { ...UNREACHABLE, message: 'The store does not answer.' });
+      this.#health.report(FAULT, SILENT);
     }
     if (this.#askedAtMs !== undefined) return;
     const askedAtMs = this.#now();
@@ -98,5 +95,5 @@ export class StoreMonitor {
 
 function refusal(error: unknown): FaultReport {
   const [code = 'ERR'] = error instanceof Error ? error.message.split(' ') : [];
-  return { ...UNREACHABLE, message: `The store refuses to answer (${code}).` };
+  return stopping('store-unreachable', `The store refuses to answer (${code}).`);
 }

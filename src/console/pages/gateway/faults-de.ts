@@ -241,11 +241,7 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
   'a stored session cannot be read, its backlog is lost': {
     fault: 'Eine gespeicherte Sitzung ist nicht lesbar, ihr Rückstand ist verloren',
     advice:
-      'Ein Datensatz des Speichers ist beschädigt; dieser Client muss neu abonnieren. Bis zum nächsten Start.',
-  },
-  '… more stored sessions cannot be read, their backlogs are lost': {
-    fault: '{0} weitere gespeicherte Sitzungen sind nicht lesbar, ihre Rückstände sind verloren',
-    advice: 'Alle stehen in der Logzeile `failed to read stored sessions`.',
+      'Ein Datensatz des Speichers ist beschädigt; dieser Client muss neu abonnieren. Bis zum nächsten Start. Alle stehen in der Logzeile `failed to read stored sessions`.',
   },
   'A device is slowed to its limit of … …': {
     fault: 'Ein Gerät wird auf seine Grenze von {0} {1} gebremst',

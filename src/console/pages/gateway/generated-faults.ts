@@ -93,9 +93,7 @@ export const FAULTS_EN = {
   "queue growing, more than half full":
     "more waits for this subscriber or bridge than half of its `maxQueuedMessages`, alarms included: bring it back, or delete its token",
   "a stored session cannot be read, its backlog is lost":
-    "a record of the store is damaged; this client must subscribe anew. Until the next start",
-  "… more stored sessions cannot be read, their backlogs are lost":
-    "the log line `failed to read stored sessions` has them all",
+    "a record of the store is damaged; this client must subscribe anew. Until the next start. The log line `failed to read stored sessions` has them all",
   "A device is slowed to its limit of … …":
     "`messages a second`, `bytes a second`, `alarms a day`, `bytes of alarms a day`: the device sends more than one like it should. Look what it sends. `connects a second`: it connects again and again; look at its network, and whether two clients have its client id. If it is a gateway of many sensors, give it limits of its own",
   "An access token is slowed to its limit of … …":
