@@ -11,7 +11,7 @@ import type { ProcessorShare } from '../network/processor-share.js';
 import { TlsHandshakes } from '../network/tls-handshakes.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import type { ConnectionRate } from './connection-rate.js';
-import { SocketPieces } from './socket-pieces.js';
+import { ReadToEnd } from './read-to-end.js';
 
 /** Serves MQTT on a connection. */
 export type Handle = (stream: Duplex, request?: IncomingMessage) => void;
@@ -74,16 +74,29 @@ export class TcpListener {
   }
 }
 
+/**
+ * Bytes of WebSocket frames that are parsed in one turn of the event loop: 170 frames without a payload.
+ *
+ * `ws` parses what it gets in one go, ten thousand frames in a chunk of 64 KiB.
+ */
+const PIECE_BYTES = 1_024;
+
 const WEBSOCKET_PATH = '/mqtt';
 /** The subprotocols of MQTT 3.1.1 [MQTT-6.0.0-3] and MQTT 3.1. */
 const SUBPROTOCOLS = ['mqtt', 'mqttv3.1'];
 
-/** Of one WebSocket message; more of them end the connection. */
-const MAX_FRAGMENTS = 256;
 /** How the codes of `ws` for frames that break the protocol or a limit begin. */
 const FRAME_ERROR = 'WS_ERR_';
-/** Pings and pongs of one connection: one a second after a burst of ten; more of them end it. */
-const CONTROL_FRAME_RATE = new TokenRate(1 / 1_000, 10);
+/**
+ * Frames of one connection that bring no byte of a packet: pings, pongs and empty ones. More of them end it.
+ *
+ * A client may send them (RFC 6455, 5.5 and 5.6): mqtt.js sends an empty one for each empty field of a packet. So
+ * each frame that brings something pays for some that do not.
+ */
+const EMPTY_FRAME_RATE = new TokenRate(10 / 1_000, 1_000);
+const EMPTY_FRAMES_PAID = 10;
+/** `EMPTY_FRAME_RATE` bounds pings, and names who exceeds it. The types of `ws` lack this option. */
+const UNBOUNDED_PONGS = { maxPendingAutoPongs: 0 };
 /** Time for the close frame to reach a client that broke the protocol, before the connection is cut. */
 const CLOSE_FRAME_MS = 250;
 
@@ -112,8 +125,7 @@ export class WebSocketListener {
       noServer: true,
       // A frame may hold part of a packet, but no honest one holds more (DEPENDENCY-FAULTS 16).
       maxPayload: maxPacketBytes + 1024,
-      // They are parsed in one go, however many there are.
-      maxFragments: MAX_FRAGMENTS,
+      ...UNBOUNDED_PONGS,
       handleProtocols: (offered) => SUBPROTOCOLS.find((name) => offered.has(name)) ?? false,
     });
     this.#server.on('wsClientError', refuse);
@@ -138,10 +150,11 @@ export class WebSocketListener {
       return;
     }
     const name = () => this.#watch.exceeded('websocket-frames', `address:${networkOf(address)}`);
-    const pieces = new SocketPieces(socket);
+    const pieces = new ReadToEnd(socket, PIECE_BYTES);
     this.#server.handleUpgrade(request, pieces, head, (connection) => {
       const stream = createWebSocketStream(connection);
       whenFramesBringNothing(connection, () => {
+        if (connection.readyState !== connection.OPEN) return;
         name();
         connection.terminate();
       });
@@ -157,18 +170,20 @@ export class WebSocketListener {
   }
 }
 
-/** Calls back at frames that cost a turn, and bring nothing of a packet that a budget could count. */
+/** Calls back at a text frame, and when too many frames bring nothing of a packet that a budget could count. */
 function whenFramesBringNothing(connection: WebSocket, end: () => void): void {
-  const controlFrames = new TokenBucket();
-  controlFrames.limit(CONTROL_FRAME_RATE, 0);
-  const takeControlFrame = () => {
+  const emptyFrames = new TokenBucket();
+  emptyFrames.limit(EMPTY_FRAME_RATE, 0);
+  const takeEmptyFrame = () => {
     const nowMs = performance.now();
-    controlFrames.take(1, nowMs);
-    if (controlFrames.freeAtMs > nowMs) end();
+    emptyFrames.take(1, nowMs);
+    if (emptyFrames.freeAtMs > nowMs) end();
   };
-  connection.on('ping', takeControlFrame).on('pong', takeControlFrame);
+  connection.on('ping', takeEmptyFrame).on('pong', takeEmptyFrame);
   connection.on('message', (data, isBinary) => {
     // [MQTT-6.0.0-1]
-    if (!isBinary || (Buffer.isBuffer(data) && data.length === 0)) end();
+    if (!isBinary) end();
+    else if (Buffer.isBuffer(data) && data.length === 0) takeEmptyFrame();
+    else emptyFrames.take(-EMPTY_FRAMES_PAID, performance.now());
   });
 }

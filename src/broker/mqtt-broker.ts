@@ -15,10 +15,12 @@ import type { Connection } from './connection.js';
 import type { ConnectionDenials } from './connection-denials.js';
 import type { ConnectionQuota } from './connection-quota.js';
 import { KeepAlive } from './keep-alive.js';
-import { addressOf, type ClientParts, MqttClient } from './mqtt-client.js';
+import { type ClientParts, MqttClient } from './mqtt-client.js';
+import { type NetworkPeer, peerOf } from './network-peer.js';
 import { OpenConnections } from './open-connections.js';
 import { MAX_CLIENT_ID_BYTES } from './packet-guard.js';
 import type { BrokerPersistence } from './persistence.js';
+import { ReadToEnd } from './read-to-end.js';
 import { UnidentifiedConnections } from './unidentified-connections.js';
 import type { Wills } from './wills.js';
 
@@ -112,19 +114,24 @@ export class MqttBroker {
 
   /** Serves MQTT on a connection; with `request` when it came over WebSocket. */
   handle(stream: Duplex, request?: IncomingMessage): void {
-    const serve = () => this.#serve(stream, request);
-    this.#unidentified.wait(stream, addressOf(stream, request), serve);
+    const peer = peerOf(stream, request);
+    const serve = (connectBytes: number) => this.#serve(stream, peer, connectBytes, request);
+    this.#unidentified.wait(stream, peer.address, serve);
   }
 
-  #serve(stream: Duplex, request: IncomingMessage | undefined): void {
+  #serve(
+    socket: Duplex,
+    peer: NetworkPeer,
+    connectBytes: number,
+    request: IncomingMessage | undefined,
+  ): void {
+    const stream = new ReadToEnd(socket);
     const client = this.#aedes.handle(stream, request);
-    const mqttClient = new MqttClient(this.#options.clientParts, client, request);
+    const mqttClient = new MqttClient(this.#options.clientParts, client, peer, connectBytes);
     this.#clients.set(client, mqttClient);
     this.#options.quota.arrived(mqttClient);
     // Aedes does not report every end: it loses sight of several connections under one client id.
     stream.once('close', () => this.#ended(client, mqttClient));
-    // The first bytes came before Aedes and the client's reader listened, and both begin with this event.
-    stream.emit('readable');
   }
 
   /** Ends the connections and event streams of a principal (`principalKey`) whose credential has ended. */

@@ -1,14 +1,11 @@
-import type { IncomingMessage } from 'node:http';
-import type { Duplex } from 'node:stream';
-import { TLSSocket } from 'node:tls';
 import type { Client } from 'aedes';
 import type { IConnectPacket, Packet } from 'mqtt-packet';
-import type { Transport } from '../site/connection-list.js';
 import type { ConnectRequest } from './authentication.js';
 import type { Connection } from './connection.js';
 import type { Held } from './connection-quota.js';
 import type { TurnPlace } from './fair-turns.js';
 import type { Watched } from './keep-alive.js';
+import type { NetworkPeer } from './network-peer.js';
 import { PacketGuard } from './packet-guard.js';
 import { parserOf } from './packet-parser.js';
 import { PacketReader, type ReadConnection, type ReadTurns } from './packet-reader.js';
@@ -33,13 +30,14 @@ export interface ClientParts {
 /**
  * Decides for each packet of one network connection who handles it.
  *
- * Aedes handles CONNECT and DISCONNECT; all others are the gateway's own. Packets that arrive before CONNACK are handled once the connection is open.
+ * Aedes handles CONNECT and DISCONNECT; all others are the gateway's own. What follows CONNECT is read once
+ * CONNACK is sent.
  */
 export class MqttClient implements Watched, Held, ReadConnection {
   readonly client: Client;
   readonly address: string;
   readonly #parts: ClientParts;
-  readonly #transport: Transport;
+  readonly #peer: NetworkPeer;
   readonly #guard: PacketGuard;
   readonly #reader: PacketReader;
   /** Aedes' own handler of a packet. */
@@ -49,24 +47,22 @@ export class MqttClient implements Watched, Held, ReadConnection {
   #connect: IConnectPacket | undefined;
   #connection: Connection | undefined;
   #isOpened = false;
-  /** Packets that followed CONNECT, which is being answered. */
-  #early: Packet[] = [];
   #cancelWait: (() => void) | undefined;
   /** Whether the last turn brought messages. */
   #sends = false;
   /** Whether it has waited for its budget, and has a turn now whatever its principal's others have sent. */
   #hasWaited = false;
 
-  /** @param request the HTTP request of a WebSocket */
-  constructor(parts: ClientParts, client: Client, request: IncomingMessage | undefined) {
+  /** @param connectBytes the length of the first packet */
+  constructor(parts: ClientParts, client: Client, peer: NetworkPeer, connectBytes: number) {
     this.#parts = parts;
     this.client = client;
-    this.address = addressOf(client.conn, request);
-    this.#transport = transportOf(client.conn, request);
+    this.address = peer.address;
+    this.#peer = peer;
     const { maxPacketBytes, turns } = parts;
     this.#guard = new PacketGuard(client, maxPacketBytes);
     this.#listeners = parserOf(client).listeners('packet');
-    this.#reader = new PacketReader(this, turns, maxPacketBytes);
+    this.#reader = new PacketReader(this, turns, { maxPacketBytes, connectBytes });
   }
 
   get isSubscriber(): boolean {
@@ -121,13 +117,9 @@ export class MqttClient implements Watched, Held, ReadConnection {
     this.#reader.end();
   }
 
-  /** Handles the packets that followed CONNECT, once CONNACK is sent, and reads on. */
+  /** Reads what followed CONNECT, once CONNACK is sent. */
   opened(): void {
     this.#isOpened = true;
-    for (const packet of this.#early.splice(0)) {
-      // Nothing after DISCONNECT is handled [MQTT-3.14.4-2].
-      if (!this.#reader.isEnded) this.onPacket(packet);
-    }
     this.#reader.resume();
   }
 
@@ -143,7 +135,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
         isPersistent: packet.clean !== true,
         keepAliveSeconds: packet.keepalive ?? 0,
         willTopic: packet.will?.topic,
-        protocol: this.#transport,
+        protocol: this.#peer.transport,
         mqttVersion: packet.protocolVersion === 3 ? '3.1' : '3.1.1',
       };
     }
@@ -155,11 +147,8 @@ export class MqttClient implements Watched, Held, ReadConnection {
       this.#handOver(packet);
       return true;
     }
-    const connection = this.#connection;
-    const isOpen = this.#isOpened && !this.client.closed;
-    if (connection !== undefined && isOpen) return this.#handle(connection, packet);
-    if (this.#request === undefined || packet.cmd === 'connect') this.#handOver(packet);
-    else if (!this.client.closed) this.#early.push(packet);
+    if (this.#connection !== undefined) return this.#handle(this.#connection, packet);
+    this.#handOver(packet);
     return true;
   }
 
@@ -231,16 +220,4 @@ export class MqttClient implements Watched, Held, ReadConnection {
     const parser = parserOf(this.client);
     for (const listener of this.#listeners) listener.call(parser, packet);
   }
-}
-
-/** The transport of the client's connection. */
-function transportOf(stream: Duplex, request: IncomingMessage | undefined): Transport {
-  if (request === undefined) return stream instanceof TLSSocket ? 'mqtts' : 'mqtt';
-  return request.socket instanceof TLSSocket ? 'wss' : 'ws';
-}
-
-/** The address at the other end of a connection. */
-export function addressOf(stream: Duplex, request: IncomingMessage | undefined): string {
-  const address: unknown = Reflect.get(request?.socket ?? stream, 'remoteAddress');
-  return typeof address === 'string' ? address : 'unknown';
 }

@@ -37,15 +37,23 @@ export class PacketReader implements TurnTaker {
   readonly #parser: PacketParser;
   /** The beginning of a packet that the parser need not take. */
   #begun: Buffer | undefined;
+  /** Bytes of CONNECT still to be read. */
+  #connectBytes: number;
   #messages = 0;
   #bringsAlarms = false;
   #isEnded = false;
   #readAtMs = performance.now();
 
-  constructor(connection: ReadConnection, turns: ReadTurns, maxPacketBytes: number) {
+  /** @param limits `connectBytes`: the length of the first packet, behind which nothing is read before its answer */
+  constructor(
+    connection: ReadConnection,
+    turns: ReadTurns,
+    limits: { readonly maxPacketBytes: number; readonly connectBytes: number },
+  ) {
     this.#connection = connection;
     this.#turns = turns;
-    this.#maxPacketBytes = maxPacketBytes;
+    this.#maxPacketBytes = limits.maxPacketBytes;
+    this.#connectBytes = limits.connectBytes;
     const { client } = connection;
     const stream = client.conn;
     this.#stream = stream;
@@ -87,7 +95,9 @@ export class PacketReader implements TurnTaker {
 
   /** Asks for a turn: bytes have arrived, or reading is allowed again. */
   resume(): void {
-    if (!this.#isEnded && this.#connection.mayRead) this.#turns.want(this);
+    if (this.#isEnded) return;
+    if (this.#stream.readableLength === 0) this.#noticeEnd();
+    else if (this.#connection.mayRead) this.#turns.want(this);
   }
 
   /** Ends reading. */
@@ -101,15 +111,25 @@ export class PacketReader implements TurnTaker {
     if (!this.#connection.mayRead) return 0;
     const stream = this.#stream;
     this.#messages = 0;
-    const bytes: unknown = this.#read(Math.min(stream.readableLength, BYTES_PER_TURN) || undefined);
+    const most = Math.min(
+      stream.readableLength,
+      this.#connectBytes || BYTES_PER_TURN,
+      BYTES_PER_TURN,
+    );
+    const bytes: unknown = this.#read(most || undefined);
     this.#readAtMs = nowMs;
     if (bytes instanceof Buffer) {
+      this.#connectBytes = Math.max(0, this.#connectBytes - bytes.length);
       this.#parse(bytes);
       this.#bringsAlarms = this.#connection.onRead(this.#messages, bytes.length, nowMs);
     }
-    // At the end of the stream, this read makes it emit `end`.
-    if (stream.readableLength === 0 && !stream.destroyed) this.#read(0);
+    this.#noticeEnd();
     return this.#messages;
+  }
+
+  /** At the end of the stream, this read makes it emit `end`. */
+  #noticeEnd(): void {
+    if (this.#stream.readableLength === 0 && !this.#stream.destroyed) this.#read(0);
   }
 
   #parse(bytes: Buffer): void {

@@ -43,8 +43,12 @@ export class UnidentifiedConnections {
     this.#options = options;
   }
 
-  /** Serves the connection once its first packet is whole. */
-  wait(stream: Duplex, address: string, serve: () => void): void {
+  /**
+   * Serves the connection once its first packet is whole.
+   *
+   * @param serve called with the length of that packet in bytes; of all that has come when it can be no CONNECT
+   */
+  wait(stream: Duplex, address: string, serve: (firstBytes: number) => void): void {
     const { timeoutMs, onTimeout } = this.#options;
     const drop = () => {
       leave();
@@ -69,10 +73,8 @@ export class UnidentifiedConnections {
       });
     }, timeoutMs);
     // Otherwise Node closes the connection as soon as the client has ended it, and not in its turn.
-    const { allowHalfOpen } = stream;
     stream.allowHalfOpen = true;
     const leave = () => {
-      stream.allowHalfOpen = allowHalfOpen;
       clearTimeout(timer);
       stream.off('readable', read).off('end', closeLater).off('close', end);
       this.#left(awaited);
@@ -83,10 +85,11 @@ export class UnidentifiedConnections {
       leave();
     };
     const read = () => {
-      if (!this.#readOn(awaited, stream)) return;
+      const firstBytes = this.#readOn(awaited, stream);
+      if (firstBytes === undefined) return;
       leave();
       stream.unshift(awaited.begun);
-      serve();
+      serve(firstBytes);
     };
     stream.on('readable', read).once('end', closeLater).once('close', end);
     this.#arrived(awaited);
@@ -107,15 +110,15 @@ export class UnidentifiedConnections {
     this.#options.quota.left(awaited);
   }
 
-  /** Reads the bytes that have arrived. Returns whether the first packet is whole. */
-  #readOn(awaited: Awaited, stream: Duplex): boolean {
+  /** Reads the bytes that have arrived. Returns the length of the first packet once it is whole. */
+  #readOn(awaited: Awaited, stream: Duplex): number | undefined {
     const bytes: unknown = stream.read();
-    if (!(bytes instanceof Buffer)) return false;
+    if (!(bytes instanceof Buffer)) return undefined;
     awaited.begun = awaited.begun === NOTHING ? bytes : Buffer.concat([awaited.begun, bytes]);
     this.#begunBytes += bytes.length;
-    if (isFirstPacketWhole(awaited.begun, this.#options.maxPacketBytes)) return true;
-    if (this.#begunBytes > MAX_BEGUN_BYTES) this.#dropBegun();
-    return false;
+    const firstBytes = firstPacketBytes(awaited.begun, this.#options.maxPacketBytes);
+    if (firstBytes === undefined && this.#begunBytes > MAX_BEGUN_BYTES) this.#dropBegun();
+    return firstBytes;
   }
 
   #countOf({ network }: Awaited): number {
@@ -144,16 +147,18 @@ const MAX_DIGITS_OF_LENGTH = 4;
 const LENGTH_BITS = 7;
 const LENGTH_CONTINUES = 0x80;
 
-/** Whether the first packet is whole, or broken already: not a CONNECT, or a too long one. */
-function isFirstPacketWhole(bytes: Buffer, maxPacketBytes: number): boolean {
-  if (bytes[0] !== CONNECT) return true;
+/** The length of the first packet once it is whole; of all bytes when they begin no CONNECT, or a too long one. */
+function firstPacketBytes(bytes: Buffer, maxPacketBytes: number): number | undefined {
+  if (bytes[0] !== CONNECT) return bytes.length;
   let length = 0;
   for (let digits = 0; digits < MAX_DIGITS_OF_LENGTH; digits++) {
     const digit = bytes[1 + digits];
-    if (digit === undefined) return false;
+    if (digit === undefined) return undefined;
     length += (digit % LENGTH_CONTINUES) << (LENGTH_BITS * digits);
     if (digit >= LENGTH_CONTINUES) continue;
-    return length > maxPacketBytes || bytes.length >= 2 + digits + length;
+    if (length > maxPacketBytes) return bytes.length;
+    const packetBytes = 2 + digits + length;
+    return bytes.length >= packetBytes ? packetBytes : undefined;
   }
-  return true;
+  return bytes.length;
 }

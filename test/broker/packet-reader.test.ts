@@ -34,7 +34,10 @@ it('reads a bounded piece in a turn, nothing while it is held back, and every pa
       return false;
     },
   };
-  const reader = new PacketReader(connection, new ReadTurns({ lag: 0 }), 262_144);
+  const reader = new PacketReader(connection, new ReadTurns({ lag: 0 }), {
+    maxPacketBytes: 262_144,
+    connectBytes: 0,
+  });
   stream.write(Buffer.concat([...Array<Buffer>(500).fill(publish(10)), publish(50_000)]));
   await expect.poll(() => turnBytes.length).toBe(maxTurns);
   reader.resume();

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { json } from 'node:stream/consumers';
 import mqtt from 'mqtt';
-import { generate } from 'mqtt-packet';
+import { generate, type Packet } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWebSocketStream, WebSocket } from 'ws';
 import type { TestDevice } from '../harness/api.js';
@@ -12,6 +12,9 @@ import { connectPacket, credentials, publishPacket, RawClient } from '../harness
 
 const NAMED =
   'too many WebSocket frames without an MQTT packet, the connections are closed: address 127.0.0.1';
+
+/** Frames that bring nothing, in one go: the connection may send 1,000, and ten a second. */
+const FLOOD = 3_000;
 
 let home: Home;
 let device: TestDevice;
@@ -148,12 +151,54 @@ describe('MQTT over WebSocket', () => {
     expect(await namings()).toBe(before + 1);
   });
 
-  it('closes at a frame without a byte of a packet, and names its address', async () => {
+  it('serves a client with an empty frame before and behind each byte of its packets', async () => {
+    const { socket, client } = await open();
+    const sendApart = (packet: Packet) => {
+      for (const byte of generate(packet)) {
+        for (const part of [[], [byte], []]) socket.send(Buffer.from(part));
+      }
+    };
+    sendApart(connectPacket(credentials(device)));
+    await client.next('connack');
+    for (let messageId = 1; messageId <= 100; messageId++) {
+      sendApart({ ...publishPacket(`devices/${device.id}/x`, ''), qos: 1, messageId });
+      await client.next('puback');
+    }
+    client.vanish();
+  });
+
+  it('takes a packet in a message of a thousand fragments, some of them empty', async () => {
+    const { socket, client } = await open();
+    client.send(connectPacket(credentials(device)));
+    await client.next('connack');
+    const publish = publishPacket(`devices/${device.id}/x`, 'x'.repeat(400));
+    for (const byte of generate({ ...publish, qos: 1, messageId: 1 })) {
+      for (const part of [[byte], []]) socket.send(Buffer.from(part), { fin: false });
+    }
+    socket.send(Buffer.alloc(0));
+    await client.next('puback');
+    client.vanish();
+  });
+
+  it('lets mqtt.js clear a retained message, with an empty will and an empty client id', async () => {
+    const sensor = await mqtt.connectAsync(url('/mqtt'), {
+      ...{ reconnectPeriod: 0, clientId: '', username: device.id, password: device.secret },
+      will: { topic: `devices/${device.id}/gone`, payload: Buffer.alloc(0), qos: 1, retain: true },
+    });
+    await sensor.publishAsync(`devices/${device.id}/mode`, 'on', { qos: 1, retain: true });
+    await sensor.publishAsync(`devices/${device.id}/mode`, '', { qos: 1, retain: true });
+    const nurse = await home.nurse(device, 'alarms/#');
+    await sensor.publishAsync(`devices/${device.id}/alarms`, '{"kind":"fall"}', { qos: 1 });
+    await nurse.untilCount(1);
+    await Promise.all([nurse.end(), sensor.endAsync()]);
+  });
+
+  it('closes at a flood of frames without a byte of a packet, and names its address', async () => {
     const { socket, client } = await open();
     client.send(connectPacket(credentials(device)));
     await client.next('connack');
     const before = await namings();
-    socket.send(Buffer.alloc(0));
+    for (let sent = 0; sent < FLOOD; sent++) socket.send(Buffer.alloc(0));
     await client.closed();
     expect(await namings()).toBe(before + 1);
   });
@@ -187,18 +232,18 @@ describe('MQTT over WebSocket', () => {
       const { socket, client } = await open();
       client.send(connectPacket(credentials(device)));
       await client.next('connack');
-      for (let sent = 0; sent < 30; sent++) socket[frame]();
+      for (let sent = 0; sent < FLOOD; sent++) socket[frame]();
       await client.closed();
       expect(await namings()).toBeGreaterThan(before);
       expect(await faultsOf(home.gateway)).toContain(NAMED);
     },
   );
 
-  it('closes at a message of more than 256 fragments, and names its address', async () => {
+  it('closes at a message of more than 16,384 fragments, and names its address', async () => {
     const before = await namings();
     const { socket } = await open();
     const closed = once(socket, 'close');
-    for (let sent = 0; sent <= 256; sent++) socket.send(Buffer.of(0x30), { fin: false });
+    for (let sent = 0; sent <= 16_384; sent++) socket.send(Buffer.of(0x30), { fin: false });
     expect((await closed)[0]).toBe(1008);
     expect(await namings()).toBe(before + 1);
   });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
-import { SocketPieces } from '../../src/broker/socket-pieces.js';
+import { ReadToEnd } from '../../src/broker/read-to-end.js';
 
 /** Both ends of a connection over TCP. */
 async function connected(): Promise<{ client: Socket; accepted: Socket }> {
@@ -27,7 +27,21 @@ it.each([0, 1, 1_024, 20_000])(
     // All of it is in the socket, and so is its end, before the first piece is read.
     accepted.pause();
     await expect.poll(() => accepted.bytesRead).toBe(length);
-    const pieces = new SocketPieces(accepted);
+    const pieces = new ReadToEnd(accepted, 1_024);
     expect(await buffer(pieces)).toHaveLength(length);
   },
 );
+
+it('gives what has come when the client has closed, and a write has failed', async () => {
+  const { client, accepted } = await connected();
+  const connection = new ReadToEnd(accepted);
+  client.write(Buffer.alloc(1_000_000, 'x'));
+  await once(client, 'drain');
+  client.resetAndDestroy();
+  await once(client, 'close');
+  for (let written = 0; written < 3; written++) {
+    await new Promise((resolve) => connection.write('answer', resolve));
+  }
+  expect(connection.destroyed).toBe(false);
+  expect((await buffer(connection)).length).toBeGreaterThan(0);
+});
