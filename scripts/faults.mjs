@@ -11,7 +11,7 @@ const page = readFileSync(join(root, 'docs/troubleshooting.md'), 'utf8');
 
 const faults = [
   ...rowsOf('Faults').map(([fault, ...rest]) => [fault, rest.at(-1)]),
-  ...rowsOf('Bridges').map(([fault, advice]) => [`bridge … ${fault}`, advice]),
+  ...rowsOf('Bridges').map(([fault, advice]) => [`A bridge ${fault}`, advice]),
 ];
 const lines = faults.map(
   ([fault, advice]) => `  ${JSON.stringify(fault)}:\n    ${JSON.stringify(advice)},`,

@@ -7,7 +7,7 @@ import { type FootageParts, openFootage } from './composition/footage-storage.js
 import type { Foundation, GatewayOptions } from './composition/foundation.js';
 import { type IngestParts, openIngest } from './composition/ingesting.js';
 import { Installation } from './composition/installation.js';
-import { type GatewayAddresses, openListeners } from './composition/listening.js';
+import { type GatewayAddresses, openCertificate, openListeners } from './composition/listening.js';
 import { followSite } from './composition/site-following.js';
 import { loadSite, type SiteParts } from './composition/site-loading.js';
 import { openStorage, type Storage } from './composition/storage.js';
@@ -18,6 +18,7 @@ import { createHttpApp } from './http/app.js';
 import type { HttpApp } from './http/http-env.js';
 import { forgetLeftBehind } from './ingest/left-behind.js';
 import { Metrics } from './metrics/metrics.js';
+import type { ServerCertificate } from './network/server-certificate.js';
 import { Releasers } from './releasers.js';
 import { Health } from './site/health.js';
 import { SteadyClock } from './site/steady-clock.js';
@@ -36,10 +37,11 @@ export class Gateway {
   /** Takes up the bridges of a configuration; resolves at the end of the start. */
   readonly #takingUp: Promise<TakeUpBridges>;
   #bridgesStarted: (takeUp: TakeUpBridges) => void = () => undefined;
+  #certificate: ServerCertificate | undefined;
 
   constructor(options: GatewayOptions) {
-    const health = new Health();
     const { log, now, elapsed } = options;
+    const health = new Health(now);
     const steady = new SteadyClock({ log, now, elapsed, health });
     this.#foundation = { ...options, health, releasers: new Releasers(), steady };
     this.#takingUp = new Promise((resolve) => {
@@ -58,9 +60,11 @@ export class Gateway {
   }
 
   /**
-   * Applies the bridges of a changed configuration, during a start at its end; other keys need a new start.
+   * Reads the TLS certificate again, and applies the bridges of a changed configuration, during a start at its end;
+   * other keys need a new start.
    */
   async reload({ bridges }: Config): Promise<void> {
+    await this.#certificate?.reload();
     const takeUp = await this.#takingUp;
     await takeUp(bridges);
   }
@@ -80,6 +84,7 @@ export class Gateway {
     const { config, health, log, now, releasers, steady, version } = foundation;
     steady.start();
     releasers.add(() => steady.stop());
+    this.#certificate = await openCertificate(foundation);
     const storage = await openStorage(foundation);
     const site = await loadSite(foundation, storage);
     const delivery = await openDelivery(foundation, storage, site);
@@ -97,7 +102,7 @@ export class Gateway {
     const app = this.#openHttp({ ...http, events });
     storage.startConfirming();
     await foundation.beforeListening?.();
-    const addresses = await openListeners(foundation, site, brokers.broker, app);
+    const addresses = await openListeners(foundation, site, brokers.broker, app, this.#certificate);
     // Before the listeners, which wait for the requests in hand.
     releasers.add(() => events.stop());
     steady.startSaving();
@@ -165,6 +170,7 @@ export class Gateway {
       devicesOnline: () => ingest.presence.onlineCount,
       exceededQuotas: () => site.watch.counts(),
       health,
+      certificateEndMs: () => this.#certificate?.endMs,
       connections: () => broker.connectionCount,
       unstoredBytes: () => backPressure.unstoredBytes,
       unkeptPublishes: () => backPressure.unkeptCount,

@@ -12,9 +12,9 @@ import type { GatewayAddresses } from './composition/listening.js';
 import { findConfigFile } from './config/file.js';
 import { loadConfig } from './config/load.js';
 import type { Config } from './config/schema.js';
-import { configWarnings } from './config/warnings.js';
+import { configWarnings, endedCertificateFaults } from './config/warnings.js';
 import { isAnyAddress } from './domain/addresses.js';
-import { GatewayError, systemErrorCode } from './errors.js';
+import { type FieldFault, GatewayError, systemErrorCode } from './errors.js';
 import { createLog, lostLines } from './logging/log.js';
 import { LogSink } from './logging/log-sink.js';
 import { RepeatedLines } from './logging/repeated-lines.js';
@@ -76,15 +76,23 @@ function readConfig(): Config {
     return loadConfig(sources);
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
-    process.stderr.write(`${error.detail}\n`);
-    for (const { path, message } of error.faults) process.stderr.write(`  ${path}: ${message}\n`);
-    process.exit(EXIT_FAULTY_CONFIG);
+    return reject(error.detail, error.faults);
   }
+}
+
+function reject(detail: string, faults: readonly FieldFault[]): never {
+  process.stderr.write(`${detail}\n`);
+  for (const { path, message } of faults) process.stderr.write(`  ${path}: ${message}\n`);
+  process.exit(EXIT_FAULTY_CONFIG);
 }
 
 /** Prints what the configuration should not say, and that it is valid all the same. */
 function checked(config: Config): void {
-  for (const warning of configWarnings(config)) process.stderr.write(`warning: ${warning}\n`);
+  const nowMs = Date.now();
+  const faults = endedCertificateFaults(config, nowMs);
+  if (faults.length > 0) reject('the configuration has one fault', faults);
+  for (const warning of configWarnings(config, nowMs))
+    process.stderr.write(`warning: ${warning}\n`);
   process.stdout.write('the configuration is valid\n');
 }
 
@@ -138,13 +146,16 @@ function endByHangup(): void {
   process.kill(process.pid, 'SIGHUP');
 }
 
-/** Reloads the bridges on SIGHUP; a faulty configuration is logged and changes nothing. */
+/** Reloads the bridges and the TLS certificate on SIGHUP; a faulty configuration is logged and changes nothing. */
 function reload(service: Service, log: Logger): void {
   try {
     // The file of the start must still exist: without it every bridge would be removed.
     const changed = loadConfig({ ...sources, file: configFile, isReadAgain: true });
     service.reload(changed).then(
-      () => log.info('reloaded the bridges; other keys take effect with a new start'),
+      () =>
+        log.info(
+          'reloaded the bridges and the TLS certificate; other keys take effect with a new start',
+        ),
       (error: unknown) => log.error({ err: error }, 'failed to reload the bridges'),
     );
   } catch (error) {
@@ -214,7 +225,7 @@ function browserUrl({ address, port }: GatewayAddresses['http'], publicUrl?: str
 async function run(config: Config): Promise<void> {
   const log = createLog({ level: config.log.level, destination: sink, repeated });
   repeated.start();
-  for (const warning of configWarnings(config)) log.warn(warning);
+  for (const warning of configWarnings(config, Date.now())) log.warn(warning);
   // A library's unhandled rejection must not end the process (DEPENDENCY-FAULTS 7).
   process.on('unhandledRejection', (error) =>
     log.error({ part: 'process', err: error }, 'unhandled rejection'),

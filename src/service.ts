@@ -98,11 +98,11 @@ export class Service {
   }
 
   async #serveInTurn(): Promise<void> {
-    const { log } = this.#options;
+    const { log, version } = this.#options;
     const stopped = new Promise<undefined>((resolve) => {
       this.#stopped = () => resolve(undefined);
     });
-    const standingBy = new StandingBy(this.#config, log);
+    const standingBy = new StandingBy(this.#config, version, log);
     this.#releasers.add(() => standingBy.close());
     const keys = new Keys(this.#config.site);
     const releasers = this.#releasers;

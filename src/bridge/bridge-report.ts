@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { OutgoingPublish } from '../delivery/receiver.js';
+import { warning } from '../domain/faults.js';
 import { isJson } from '../domain/notation.js';
 import type { BridgeError, BridgeStatus, DeadLetter } from '../site/bridge-list.js';
 import type { Health } from '../site/health.js';
@@ -9,7 +10,16 @@ import { type ConnectionFailure, FAILURES } from './connection-failure.js';
 /** Messages about an alarm carry its id; others keep what the device sent under `data`. */
 const alarmSchema = z.object({ id: z.string() });
 
-const FAULTS = ['down', 'hang-up', 'lag', 'commands', 'pace'] as const;
+const CODES = {
+  down: 'bridge-down',
+  'hang-up': 'bridge-stuck',
+  lag: 'consumer-lagging',
+  commands: 'bridge-commands-denied',
+  pace: 'limit-exceeded',
+} as const;
+type BridgeFault = keyof typeof CODES;
+const FAULTS: readonly BridgeFault[] = ['down', 'hang-up', 'lag', 'commands', 'pace'];
+const STUCK = 'cannot deliver a message: the upstream closes the connection at it';
 const LAGGING = 'lags: its oldest message has waited for more than a minute';
 const WITHOUT_COMMANDS = 'gets no commands: the upstream denies the subscription';
 const SLOWED = 'is slowed: its upstream sends more than it may';
@@ -86,10 +96,9 @@ export class BridgeReport {
       return;
     }
     const { topic } = publish;
-    this.#options.log.warn({ topic }, 'upstream closes the connection at a message');
-    const message = `a message under ${topic}${alarmIn(publish)}`;
-    const words = `cannot deliver ${message}: the upstream closes the connection at it`;
-    this.#setFault('hang-up', words);
+    const alarm = alarmIn(publish);
+    this.#options.log.warn({ topic, alarm }, 'upstream closes the connection at a message');
+    this.#setFault('hang-up', STUCK);
   }
 
   commandsAnswered(areDenied: boolean): void {
@@ -110,14 +119,17 @@ export class BridgeReport {
     for (const fault of FAULTS) this.#setFault(fault, undefined);
   }
 
-  #setFault(fault: (typeof FAULTS)[number], words: string | undefined): void {
+  #setFault(fault: BridgeFault, words: string | undefined): void {
     const { bridge, health } = this.#options;
-    health.reportElsewhere(`bridge/${bridge}/${fault}`, words && `bridge ${bridge} ${words}`);
+    const subject = { type: 'bridge', id: bridge, name: bridge } as const;
+    const report = warning(CODES[fault], `A bridge ${words}`, subject);
+    health.report(`bridge/${bridge}/${fault}`, words === undefined ? undefined : report);
   }
 }
 
-function alarmIn({ payload }: OutgoingPublish): string {
+/** The id of the alarm that the message is about; undefined for another message. */
+function alarmIn({ payload }: OutgoingPublish): string | undefined {
   const text = payload.toString();
   const message = alarmSchema.safeParse(isJson(text) ? JSON.parse(text) : undefined);
-  return message.success ? ` (alarm ${message.data.id})` : '';
+  return message.data?.id;
 }

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
+import { type FaultReport, firstOf, warning } from '../domain/faults.js';
 import { principalKey } from '../domain/grants.js';
+import { holderSubject } from '../site/fault-subjects.js';
 import type { Health } from '../site/health.js';
-import { describeHolder } from '../site/holder-names.js';
 import type { SiteModel } from '../site/site-model.js';
 import { limitKey, type ReachedLimit } from './budgets.js';
 import type { Slowed, Slowing } from './slowing.js';
@@ -18,6 +19,8 @@ const WORDS: Readonly<Record<ReachedLimit['name'], string>> = {
   alarmBytesPerDay: 'bytes of alarms a day',
   connectsPerSecond: 'connects a second',
 };
+
+const SLOWED = { device: 'A device', token: 'An access token', location: 'A location' } as const;
 
 export interface SlowedFaultsOptions {
   readonly model: SiteModel;
@@ -40,15 +43,18 @@ export class SlowedFaults {
   /** Reports those that are slowed now; to be called every `SLOWED_CHECK_MS`. */
   check(): void {
     const slowed = this.#slowing.all();
-    // A limit that many share is one fault.
-    const sentences = [...new Set(slowed.map((one) => this.#sentence(one)))];
     const { health, log } = this.#options;
-    for (let index = 0; index < MAX_NAMED; index++) {
-      health.reportElsewhere(`slowed/${index}`, sentences[index]);
-    }
-    const more = sentences.length - MAX_NAMED;
-    const others = more > 0 ? `${more} more devices and access tokens are slowed` : undefined;
-    health.reportElsewhere('slowed/more', others);
+    // A limit that many share is one fault.
+    const faults = new Map(
+      slowed.map((one) => this.#faultOf(one)).map((fault) => [JSON.stringify(fault), fault]),
+    );
+    const group = firstOf(
+      [...faults.values()],
+      MAX_NAMED,
+      (fault) => fault,
+      (count) => warning('limit-exceeded', `${count} more devices and access tokens are slowed`),
+    );
+    health.reportAll('slowed', group);
     const nowMs = performance.now();
     if (slowed.length === 0 || nowMs - this.#loggedAtMs < LOG_INTERVAL_MS) return;
     this.#loggedAtMs = nowMs;
@@ -60,16 +66,14 @@ export class SlowedFaults {
     log.warn({ slowed: named, principals: slowed.length, times }, 'slowed clients over a limit');
   }
 
-  #sentence({ budget, limit }: Slowed): string {
+  #faultOf({ budget: { principal, locationId }, limit }: Slowed): FaultReport {
     const reached = `its limit of ${limit.value.toLocaleString('en')} ${WORDS[limit.name]}`;
-    return `${this.#subject(budget, limit)} is slowed to ${reached}`;
-  }
-
-  #subject({ principal, locationId }: Slowed['budget'], { of }: ReachedLimit): string {
-    if (of === 'total') return 'The gateway';
-    const isLocation = of === 'location' && locationId !== undefined;
+    if (limit.of === 'total')
+      return warning('limit-exceeded', `The gateway is slowed to ${reached}`);
+    const isLocation = limit.of === 'location' && locationId !== undefined;
     const holder = isLocation ? `location:${locationId}` : principalKey(principal);
-    const subject = describeHolder(this.#options.model, holder);
-    return subject.charAt(0).toUpperCase() + subject.slice(1);
+    const subject = holderSubject(this.#options.model, holder);
+    const who = SLOWED[isLocation ? 'location' : principal.type];
+    return warning('limit-exceeded', `${who} is slowed to ${reached}`, subject);
   }
 }

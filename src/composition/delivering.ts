@@ -4,7 +4,7 @@ import { sessionOwner } from '../broker/authentication.js';
 import { RetainedRedis } from '../broker/retained-redis.js';
 import { BacklogBounds } from '../delivery/backlog-bounds.js';
 import { countBacklogs, markBacklogs } from '../delivery/backlog-count.js';
-import { BACKLOG_CHECK_MS, backlogFault } from '../delivery/backlog-fault.js';
+import { BACKLOG_CHECK_MS, backlogFaults } from '../delivery/backlog-fault.js';
 import { Deliveries } from '../delivery/deliveries.js';
 import { Forwarder } from '../delivery/forwarder.js';
 import { LiveCopies } from '../delivery/live-copies.js';
@@ -21,6 +21,7 @@ import { RetainedQuota } from '../delivery/retained-quota.js';
 import type { SessionOwner } from '../delivery/session.js';
 import { Sessions } from '../delivery/sessions.js';
 import { Upkeep } from '../delivery/upkeep.js';
+import { firstOf, warning } from '../domain/faults.js';
 import { mayReceive, type Principal } from '../domain/grants.js';
 import type { Health } from '../site/health.js';
 import { Principals } from '../site/principals.js';
@@ -78,14 +79,14 @@ export async function openDelivery(
     store: logs.alarms,
     deliveries,
     logger: log,
-    onOutage: (reason) => health.report('alarm-log', reason),
+    onOutage: (fault) => health.report('alarm-log', fault),
   });
   const messages = new LogWriter<NewMessage>({
     log: 'messages',
     store: logs.messages,
     deliveries,
     logger: log,
-    onOutage: (reason) => health.report('message-log', reason),
+    onOutage: (fault) => health.report('message-log', fault),
   });
   const sessions = await openSessions(deliveries, foundation, storage, site);
   const liveCopies = new LiveCopies(alarms, deliveries);
@@ -97,7 +98,7 @@ export async function openDelivery(
     deliveries.stop();
   });
   releasers.every(BACKLOG_CHECK_MS, () => {
-    health.reportElsewhere('backlogs', backlogFault(deliveries.consumers));
+    health.reportAll('backlogs', backlogFaults(deliveries.consumers));
   });
   const stored = new RetainedRedis(storage.broker, storage.retainedTopics, storage.headroom);
   const quota = new RetainedQuota({
@@ -213,9 +214,14 @@ function heldOwner(
 function reportUnreadable(clientIds: readonly string[], health: Health, log: Logger): void {
   if (clientIds.length === 0) return;
   log.error({ clientIds }, 'failed to read stored sessions');
-  const names = clientIds.slice(0, MAX_NAMED_SESSIONS).join(', ');
-  const fault = `${clientIds.length} stored sessions cannot be read, their backlogs are lost: ${names}`;
-  health.reportElsewhere('sessions', fault);
+  const lost = 'a stored session cannot be read, its backlog is lost';
+  const faults = firstOf(
+    clientIds,
+    MAX_NAMED_SESSIONS,
+    (id) => warning('record-damaged', lost, { type: 'session', id, name: id }),
+    (count) => warning('record-damaged', `${lost} (${count} more)`),
+  );
+  health.reportAll('sessions', faults);
 }
 
 /** Sets the marks for jumping: a start does not wait for a scan of the logs. */

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { DiskReserve } from '../footage/disk-reserve.js';
@@ -18,7 +17,6 @@ import type { Storage } from './storage.js';
 
 const DAY_MS = 24 * 3_600_000;
 const RETENTION_INTERVAL_MS = DAY_MS;
-const KEY_BYTES = 32;
 
 /** The parts that handle the footage of alarms. */
 export interface FootageParts {
@@ -82,16 +80,8 @@ export async function openFootage(
   return { footage, footageFiles, origins };
 }
 
-/**
- * Loads the signing key, or makes one for this run: a full disk must not stop the gateway.
- *
- * Its file lets URLs outlive a restart. Removing it ends them all with the next start.
- */
+/** Loads the signing key. Its file lets URLs outlive a restart; removing it ends them all with the next start. */
 async function signingKey(dataDir: string, log: Logger): Promise<Buffer> {
-  try {
-    return Buffer.from(await loadSecret(join(dataDir, 'footage.key')));
-  } catch (error) {
-    log.error({ err: error }, 'failed to keep the key of footage URLs, a restart ends them');
-    return randomBytes(KEY_BYTES);
-  }
+  const { text } = await loadSecret(join(dataDir, 'footage.key'), log);
+  return Buffer.from(text);
 }

@@ -1,9 +1,8 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { loadSecret } from '../store/secret-file.js';
 
-const KEY_BYTES = 32;
 const NAME_LENGTH = 12;
 
 /** The identity of this gateway, and secrets derived from it. */
@@ -14,17 +13,10 @@ export class Installation {
     this.#key = key;
   }
 
-  /** Loads the identity, or makes one for this run: a full disk must not stop the gateway. */
+  /** Loads the identity, or makes one. */
   static async load(dataDir: string, log: Logger): Promise<Installation> {
-    try {
-      return new Installation(Buffer.from(await loadSecret(join(dataDir, 'installation.key'))));
-    } catch (error) {
-      log.error(
-        { err: error },
-        'failed to keep the key of this installation, a restart ends cursors of listings',
-      );
-      return new Installation(randomBytes(KEY_BYTES));
-    }
+    const { text } = await loadSecret(join(dataDir, 'installation.key'), log);
+    return new Installation(Buffer.from(text));
   }
 
   /** Its name among gateways that share an upstream. */

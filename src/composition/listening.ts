@@ -1,5 +1,4 @@
 import { X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { ConnectionRate } from '../broker/connection-rate.js';
 import { TcpListener, WebSocketListener } from '../broker/listeners.js';
@@ -12,6 +11,7 @@ import type { BoundAddress } from '../network/listen.js';
 import { connectionShares } from '../network/open-files.js';
 import { ownNetworks } from '../network/own-networks.js';
 import { ProcessorShare, SHARE_CHECK_MS, shareFault } from '../network/processor-share.js';
+import { CERTIFICATE_CHECK_MS, ServerCertificate } from '../network/server-certificate.js';
 import type { Foundation } from './foundation.js';
 import type { SiteParts } from './site-loading.js';
 
@@ -50,15 +50,16 @@ interface AddressKeys {
  *
  * MQTT over WebSocket comes with HTTP.
  *
- * @throws GatewayError `start-failed` when an address is not available or the certificate unreadable
+ * @throws GatewayError `start-failed` when an address is not available
  */
 export async function openListeners(
   foundation: Foundation,
   site: SiteParts,
   broker: MqttBroker,
   app: HttpApp,
+  certificate: ServerCertificate | undefined,
 ): Promise<GatewayAddresses> {
-  const { config, log } = foundation;
+  const { config } = foundation;
   const listeners = listenersOf(foundation, site, broker, app);
   const mqtt = explained(listeners.mqtt, 'mqtt');
   const http = explained(listeners.http, 'http');
@@ -66,15 +67,32 @@ export async function openListeners(
     mqtt: await mqtt(config.mqtt.host, config.mqtt.port),
     http: await http(config.http.host, config.http.port),
   };
-  if (config.tls === undefined) return plain;
+  if (config.tls === undefined || certificate === undefined) return plain;
   const { host } = config.tls;
-  const tls = await readTls(config.tls.certFile, config.tls.keyFile);
-  warnOfSlowKey(tls, log);
   return {
     ...plain,
-    mqtts: await mqtt(host, config.mqtt.tlsPort, tls),
-    https: await http(host, config.http.tlsPort, tls),
+    mqtts: await mqtt(host, config.mqtt.tlsPort, certificate),
+    https: await http(host, config.http.tlsPort, certificate),
   };
+}
+
+/**
+ * Opens the certificate of the TLS listeners; undefined without `tls`.
+ *
+ * @throws GatewayError `start-failed` when it is unreadable
+ */
+export async function openCertificate({
+  config: { tls },
+  health,
+  log,
+  now,
+  releasers,
+}: Foundation): Promise<ServerCertificate | undefined> {
+  if (tls === undefined) return undefined;
+  const certificate = await ServerCertificate.open({ ...tls, health, log, now });
+  warnOfSlowKey(certificate, log);
+  releasers.every(CERTIFICATE_CHECK_MS, () => void certificate.check());
+  return certificate;
 }
 
 /** Explains a failure to listen by the keys to change. */
@@ -135,7 +153,7 @@ function listenersOf(
   const isKnown = knownNetworks.has;
   const turns = new ProcessorShare();
   releasers.every(SHARE_CHECK_MS, () => {
-    health.reportElsewhere('web-share', shareFault(turns, model));
+    health.report('web-share', shareFault(turns, model));
   });
   const handle = broker.handle.bind(broker);
   const { maxPacketBytes } = config.mqtt;
@@ -196,15 +214,6 @@ function listenersOf(
       return listener.start();
     },
   };
-}
-
-/** @throws GatewayError `start-failed` */
-export async function readTls(certFile: string, keyFile: string): Promise<TlsMaterial> {
-  try {
-    return { cert: await readFile(certFile, 'utf8'), key: await readFile(keyFile, 'utf8') };
-  } catch (cause) {
-    throw new GatewayError('start-failed', 'The TLS certificate or key cannot be read.', { cause });
-  }
 }
 
 /** Warns of an RSA key whose every handshake costs the processor milliseconds. */

@@ -81,8 +81,7 @@ async function firstAdminToken(
 ): Promise<string> {
   if (config.adminToken !== undefined) return config.adminToken;
   const file = join(config.dataDir, 'admin.token');
-  return loadSecret(file, async () => {
-    await audit.record([firstTokenEntry(now())]);
-    log.info({ file }, "generated the first administrator's token");
-  });
+  const { text, isNew } = await loadSecret(file, log, () => audit.record([firstTokenEntry(now())]));
+  if (isNew) log.info({ file }, "generated the first administrator's token");
+  return text;
 }

@@ -3,8 +3,9 @@ import type { Config } from '../config/schema.js';
 import type { HttpListener } from '../http/listener.js';
 import { createStandingByListener } from '../http/standing-by.js';
 import type { BoundAddress } from '../network/listen.js';
+import { CERTIFICATE_CHECK_MS, ServerCertificate } from '../network/server-certificate.js';
 import type { LeaseState } from '../store/lease.js';
-import { explained, readTls } from './listening.js';
+import { explained } from './listening.js';
 
 const STORE_IS_AWAY =
   'This gateway stands by: the store does not answer, so that it cannot know whether another serves.';
@@ -13,13 +14,16 @@ const STORE_IS_AWAY =
 export class StandingBy {
   readonly #config: Config;
   readonly #log: Logger;
+  readonly #version: string;
   readonly #listeners: HttpListener[] = [];
   #opening: Promise<void> | undefined;
+  #checking: NodeJS.Timeout | undefined;
   #reason = STORE_IS_AWAY;
   #holder: string | undefined;
 
-  constructor(config: Config, log: Logger) {
+  constructor(config: Config, version: string, log: Logger) {
     this.#config = config;
+    this.#version = version;
     this.#log = log;
   }
 
@@ -59,8 +63,8 @@ export class StandingBy {
     try {
       const addresses: Record<string, BoundAddress> = { http: await listen(http.host, http.port) };
       if (tls !== undefined) {
-        const texts = await readTls(tls.certFile, tls.keyFile);
-        addresses['https'] = await listen(tls.host, http.tlsPort, texts);
+        const certificate = await this.#openCertificate(tls);
+        addresses['https'] = await listen(tls.host, http.tlsPort, certificate);
       }
       this.#log.info({ addresses }, 'gateway standing by');
     } catch (error) {
@@ -69,7 +73,17 @@ export class StandingBy {
     }
   }
 
+  /** Its faults are those of the gateway that serves: this one shows none. */
+  async #openCertificate(tls: NonNullable<Config['tls']>): Promise<ServerCertificate> {
+    const unseen = { report: () => undefined };
+    const options = { ...tls, health: unseen, log: this.#log, now: Date.now };
+    const certificate = await ServerCertificate.open(options);
+    this.#checking = setInterval(() => void certificate.check(), CERTIFICATE_CHECK_MS);
+    return certificate;
+  }
+
   async #free(): Promise<void> {
+    clearInterval(this.#checking);
     await Promise.all(this.#listeners.splice(0).map((listener) => listener.stop(0)));
     this.#opening = undefined;
   }
@@ -79,8 +93,14 @@ export class StandingBy {
     port: number,
     tls?: { readonly cert: string; readonly key: string },
   ): Promise<BoundAddress> => {
-    const reason = () => this.#reason;
-    const listener = createStandingByListener({ host, port, tls, reason, log: this.#log });
+    const listener = createStandingByListener({
+      host,
+      port,
+      tls,
+      reason: () => this.#reason,
+      version: this.#version,
+      log: this.#log,
+    });
     this.#listeners.push(listener);
     return listener.start();
   };

@@ -1,10 +1,33 @@
+import { readFileSync } from 'node:fs';
+import { certificateEndMs, endingWords } from '../domain/certificates.js';
+import type { FieldFault } from '../errors.js';
 import type { Config } from './schema.js';
 
 /** Shorter tokens can be guessed in the end, however slowly failures are answered. */
 const ADVISABLE_LENGTH = 16;
 
+/**
+ * The fault of a certificate that has ended, for `check-config`.
+ *
+ * A start only warns of it: alarms of clients without TLS, or which do not check it, must not wait for a new one.
+ */
+export function endedCertificateFaults({ tls }: Config, nowMs: number): FieldFault[] {
+  const hasEnded = tls !== undefined && endOf(tls) <= nowMs;
+  return hasEnded ? [{ path: 'tls.certFile', message: 'the certificate has ended' }] : [];
+}
+
+function endOf({ certFile }: NonNullable<Config['tls']>): number {
+  return certificateEndMs(readFileSync(certFile, 'utf8'));
+}
+
 /** What the configuration may say and should not, for `check-config` and the log of a start. */
-export function configWarnings({ adminToken }: Config): string[] {
-  if (adminToken === undefined || adminToken.length >= ADVISABLE_LENGTH) return [];
-  return [`adminToken has less than ${ADVISABLE_LENGTH} characters: it could be guessed`];
+export function configWarnings({ adminToken, tls }: Config, nowMs: number): string[] {
+  const isShort = adminToken !== undefined && adminToken.length < ADVISABLE_LENGTH;
+  const ending = tls && endingWords(endOf(tls), nowMs);
+  return [
+    ...(isShort
+      ? [`adminToken has less than ${ADVISABLE_LENGTH} characters: it could be guessed`]
+      : []),
+    ...(ending === undefined ? [] : [`tls.certFile: the certificate ${ending}`]),
+  ];
 }

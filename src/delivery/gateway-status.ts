@@ -1,3 +1,4 @@
+import { type Fault, withoutRepeats } from '../domain/faults.js';
 import { formatTime } from '../domain/notation.js';
 import { GATEWAY_STATUS_TOPIC } from '../domain/topics.js';
 import type { Health } from '../site/health.js';
@@ -42,7 +43,7 @@ export class GatewayStatus {
       online,
       at: formatTime(nowMs),
       version: this.#version,
-      faults: this.#health.faults(),
+      faults: withoutRepeats(this.#health.faults().map(withoutSubject)),
     };
     await this.#forwarder.announce({
       topic: GATEWAY_STATUS_TOPIC,
@@ -52,4 +53,9 @@ export class GatewayStatus {
       groupId: null,
     });
   }
+}
+
+/** All readers get the same payload, and not all of them may see every subject. */
+function withoutSubject({ subject: _, ...fault }: Fault): Omit<Fault, 'subject'> {
+  return fault;
 }

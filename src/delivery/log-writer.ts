@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
+import { type FaultReport, stopping } from '../domain/faults.js';
 import { GatewayError } from '../errors.js';
 import type { AlarmLogItem, Announced, Appended, LogName, NewMessage } from './log-entry.js';
-import { replyCode } from './reply-code.js';
+import { refusedWrite, replyCode } from './reply-code.js';
 
 /** A larger batch would hold up the store, and everybody else, for too long. */
 const MAX_BATCH_ITEMS = 250;
@@ -14,7 +15,7 @@ export interface LogWriterOptions<Item extends NewMessage> {
   readonly store: { append(items: readonly Item[]): Promise<Appended[]> };
   readonly deliveries: { announce(entries: readonly Announced[]): Promise<void> };
   /** Called with the reason while the store takes nothing, with undefined once it does again. */
-  readonly onOutage: (reason: string | undefined) => void;
+  readonly onOutage: (fault: FaultReport | undefined) => void;
   readonly logger: Logger;
 }
 
@@ -192,7 +193,7 @@ export class LogWriter<Item extends NewMessage> {
     if (!this.#hasFailed)
       logger.error({ err: error, log }, 'failed to append to the log, retrying');
     this.#hasFailed = true;
-    onOutage(reasonOf(error));
+    onOutage(faultOf(error));
   }
 
   #untilRetry(): Promise<void> {
@@ -211,12 +212,12 @@ function isDataError(error: unknown): boolean {
   return ['WRONGTYPE', 'ERR'].includes(replyCode(error) ?? '');
 }
 
-function reasonOf(error: unknown): string {
-  if (error instanceof GatewayError) return error.detail;
+function faultOf(error: unknown): FaultReport {
+  if (error instanceof GatewayError) return stopping('store-unreachable', error.detail);
   const code = replyCode(error);
   return code === undefined
-    ? 'The store cannot be written to.'
-    : `The store refuses to write (${code}).`;
+    ? stopping('store-unreachable', 'The store cannot be written to.')
+    : refusedWrite(code);
 }
 
 /**

@@ -149,15 +149,26 @@ export const forwardedInvalidPublishSchema = z
   .strictObject({ ...invalidPublish, ...place })
   .register(messageNames, { id: 'ForwardedInvalidPublish' });
 
+const faultSchema = z
+  .strictObject({
+    code: z
+      .string()
+      .describe('What is wrong. Stable, kebab-case; versions to come have more of them.')
+      .meta({ examples: ['bridge-down'] }),
+    stops: z.boolean().describe('Whether the gateway is not ready because of this fault.'),
+    since: time,
+    message: z.string().meta({ examples: ['A bridge is down: the upstream cannot be reached'] }),
+  })
+  .register(messageNames, { id: 'Fault' });
+
 export const gatewayStatusSchema = z
   .strictObject({
     online: z.boolean(),
     at: time,
     version: z.string().meta({ examples: ['1.0.0'] }),
     faults: z
-      .array(z.string())
-      .describe('The present faults, in words.')
-      .meta({ examples: [['the bridge head-office is not connected']] }),
+      .array(faultSchema)
+      .describe('The present faults, none of them with a name of a device or location.'),
   })
   .register(messageNames, { id: 'GatewayStatus' });
 

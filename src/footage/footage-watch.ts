@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
+import { type FaultReport, warning } from '../domain/faults.js';
+import { holderSubject } from '../site/fault-subjects.js';
 import type { Health } from '../site/health.js';
-import { describeHolder } from '../site/holder-names.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { DiskReserve } from './disk-reserve.js';
 import type { FootageQuota } from './footage-quota.js';
@@ -33,19 +34,20 @@ export class FootageWatch {
     Promise.all([readdir(directory), reserve.roomBytes()]).then(
       ([recordings, bytes]) => {
         const fault = recordings.length > 0 ? this.#faultOf(bytes) : undefined;
-        health.reportElsewhere('footage', fault);
+        health.report('footage', fault);
       },
       () => undefined,
     );
   }
 
-  #faultOf(bytes: number): string | undefined {
+  #faultOf(bytes: number): FaultReport | undefined {
     const { quota, model, maxUploadBytes } = this.#options;
     if (bytes >= MIN_UPLOADS * maxUploadBytes) return undefined;
     const left = Math.max(0, Math.floor(bytes / MIB));
     const advice = 'free some of the disk, or delete devices that are gone';
+    const message = `the folder of recordings is nearly full, ${left} MiB left: ${advice}`;
     const holder = quota.largestHolder();
-    const most = holder === undefined ? '' : `; most is of ${describeHolder(model, holder)}`;
-    return `the folder of recordings is nearly full, ${left} MiB left: ${advice}${most}`;
+    const subject = holder === undefined ? undefined : holderSubject(model, holder);
+    return warning('disk-nearly-full', message, subject);
   }
 }

@@ -1,4 +1,5 @@
 import type { Context, MiddlewareHandler } from 'hono';
+import type { FaultSubject } from '../domain/faults.js';
 import {
   type Grant,
   isAdmin,
@@ -145,6 +146,14 @@ export class Access {
       else ids.push(id);
     }
     return idsByLocation;
+  }
+
+  /** Whether the grants let their holder see what a fault is about. */
+  covers(grants: readonly Grant[], { type, id }: FaultSubject): boolean {
+    if (isAdmin(grants)) return true;
+    if (type === 'location') return permits(grants, 'viewer', { locationId: id });
+    const device = type === 'device' ? this.#model.device(id) : undefined;
+    return device !== undefined && this.#coversDevice(grants, 'viewer', device);
   }
 
   #covered(c: Context<HttpEnv>, devices: Iterable<Device>): Device[] {

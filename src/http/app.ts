@@ -2,7 +2,7 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import { isLoopbackAddress } from '../domain/addresses.js';
 import { FailedLogins } from '../site/failed-logins.js';
 import { Access } from './access.js';
-import { authentication, deviceAuthentication } from './authentication.js';
+import { authentication, deviceAuthentication, optionalAuthentication } from './authentication.js';
 import type { HttpDependencies, RouteServices } from './dependencies.js';
 import type { HttpApp, HttpEnv } from './http-env.js';
 import { jsonBody } from './json-body.js';
@@ -60,7 +60,6 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerWebSocket(app);
   refuseUnknownParameters(app);
 
-  registerHealth(app, health);
   registerDocuments(app, version, dependencies.publicUrl);
 
   const isBehindProxy = dependencies.publicUrl !== undefined;
@@ -70,6 +69,8 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   const authenticators = { ...dependencies, failedLogins };
   const authenticate = authentication(authenticators);
   const access = new Access(model);
+  const authenticateIfPossible = optionalAuthentication(authenticators);
+  registerHealth(app, { health, version, access, authenticateIfPossible });
   registerMetrics(app, {
     metrics: dependencies.metrics,
     isOpen: dependencies.openMetrics,

@@ -45,6 +45,22 @@ export function authentication(services: Authenticators): MiddlewareHandler<Http
   };
 }
 
+/** As `authentication`, but a request without a valid token goes on as one without any: a probe must not break. */
+export function optionalAuthentication(services: Authenticators): MiddlewareHandler<HttpEnv> {
+  const authenticate = authentication(services);
+  return async (c, next) => {
+    if (c.req.header('Authorization') !== undefined) {
+      try {
+        await authenticate(c, () => Promise.resolve());
+      } catch (error) {
+        if (!(error instanceof GatewayError)) throw error;
+        c.header('Retry-After', undefined);
+      }
+    }
+    await next();
+  };
+}
+
 /**
  * Lets only a device through that shows its id and its secret by HTTP Basic, and only on a path of its
  * own: any other id is 403, whether or not there is such a device.

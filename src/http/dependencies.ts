@@ -1,5 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
+import type { Fault } from '../domain/faults.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { AlarmHistory } from '../site/alarm-history.js';
 import type { AlarmStateChanges } from '../site/alarm-states.js';
@@ -29,8 +30,7 @@ import type { ConsoleOptions } from './routes/console.js';
 
 /** The gateway's own faults and readiness. */
 export interface Health {
-  /** Current faults, in the words of `gateway/status`. */
-  faults(): readonly string[];
+  faults(): readonly Fault[];
   ready(): boolean;
 }
 

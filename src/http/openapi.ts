@@ -112,3 +112,5 @@ export const notModified = { 304: { description: 'The client has it already.' } 
 
 /** `security` of an open route; all others need the bearer token. */
 export const NO_SECURITY: never[] = [];
+/** A route that shows more to a caller with an access token. */
+export const OPTIONAL_SECURITY: Record<string, never[]>[] = [{}, { bearer: [] }];

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import { formatTime } from '../domain/notation.js';
 import { GatewayError } from '../errors.js';
 import { ProcessorShare } from '../network/processor-share.js';
 import { createHttpListener, type HttpListener } from './listener.js';
@@ -17,14 +18,18 @@ export interface StandingByOptions {
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   /** Why this gateway does not serve, for the operator. */
   readonly reason: () => string;
+  readonly version: string;
   readonly log: Logger;
 }
 
 /** Answers HTTP for a gateway that stands by: that it lives, that it is not ready, and nothing else. */
-export function createStandingByListener({ reason, ...place }: StandingByOptions): HttpListener {
+export function createStandingByListener(options: StandingByOptions): HttpListener {
+  const { reason, version, ...place } = options;
+  const fault = { code: 'standing-by', stops: true, since: formatTime(Date.now()) } as const;
+  const readiness = { ready: false, version, faults: [fault] };
   return createHttpListener({
     ...place,
-    app: { fetch: (request) => answer(request, reason()) },
+    app: { fetch: (request) => answer(request, reason(), readiness) },
     headersTimeoutMs: TIMEOUT_MS,
     bodyTimeoutMs: TIMEOUT_MS,
     stalledAfterMs: TIMEOUT_MS,
@@ -39,7 +44,11 @@ export function createStandingByListener({ reason, ...place }: StandingByOptions
   });
 }
 
-function answer(request: Request, reason: string): Response {
+function answer(
+  request: Request,
+  reason: string,
+  readiness: Readonly<Record<string, unknown>>,
+): Response {
   const { pathname } = new URL(request.url);
   const requestId = randomUUID();
   // No connection outlives standing by.
@@ -49,7 +58,7 @@ function answer(request: Request, reason: string): Response {
     return Response.json({ status: 'ok' }, { headers: common });
   }
   const failure = new GatewayError('standing-by', reason);
-  const extension = pathname === '/readyz' ? { ready: false, faults: [reason] } : {};
+  const extension = pathname === '/readyz' ? readiness : {};
   const { status, headers, body } = problemReply(failure, pathname, requestId, { extension });
   return new Response(body, { status, headers: { ...common, ...headers } });
 }

@@ -21,6 +21,8 @@ export interface MetricsSources {
   readonly leaseEpoch: number | undefined;
   readonly devicesOnline: () => number;
   readonly health: Health;
+  /** Undefined without TLS. */
+  readonly certificateEndMs: () => number | undefined;
   readonly connections: () => number;
   readonly unstoredBytes: () => number;
   readonly unkeptPublishes: () => number;
@@ -164,6 +166,21 @@ export class Metrics extends Scraped {
     this.gauge('gateway_connections', 'MQTT connections and event streams', sources.connections);
     this.gauge('gateway_sessions', 'Sessions, persistent or not', () => sessions.count);
     this.gauge('gateway_faults', 'Present faults', () => health.faults().length);
+    const codes = () => [...new Set(health.faults().map(({ code }) => code))];
+    this.gauge(
+      'gateway_fault',
+      '1 for the code of each present fault',
+      () => codes().map((code): Sample => [1, { code }]),
+      ['code'],
+    );
+    this.gauge(
+      'gateway_certificate_expires_timestamp_seconds',
+      'Unix time at which the TLS certificate ends',
+      () => {
+        const endMs = sources.certificateEndMs();
+        return endMs === undefined ? [] : [[endMs / 1000]];
+      },
+    );
     this.#addStore(storeMemory, leaseEpoch);
   }
 

@@ -1,4 +1,5 @@
-import { describeHolder } from '../site/holder-names.js';
+import { type FaultReport, warning } from '../domain/faults.js';
+import { holderSubject } from '../site/fault-subjects.js';
 import type { SiteModel } from '../site/site-model.js';
 
 /** Who has work within the share: a connection with bytes or requests, a TLS handshake. */
@@ -29,6 +30,7 @@ const STRANGERS_TURN = 4;
 export const SHARE_CHECK_MS = 5_000;
 /** Limits of one client, and of a pause of the work: under constant load it pauses half of the time. */
 const BUSY_MS = SHARE_CHECK_MS / 4;
+const BUSY = 'HTTP and TLS clients take much of the processor.';
 
 /**
  * Gives HTTP and TLS handshakes, which anybody can ask for, a bounded share of the processor (FINDINGS S4).
@@ -183,11 +185,11 @@ export class ProcessorShare {
 export function shareFault(
   turns: Pick<ProcessorShare, 'takeUsage'>,
   model: SiteModel,
-): string | undefined {
+): FaultReport | undefined {
   const { pausedMs, usedMs } = turns.takeUsage();
   const [busiest] = [...usedMs].sort(([, one], [, other]) => other - one);
   if (busiest === undefined || Math.max(busiest[1], pausedMs) < BUSY_MS) return undefined;
-  return `HTTP and TLS clients take much of the processor, most of all ${describeHolder(model, busiest[0])}.`;
+  return warning('processor-busy', BUSY, holderSubject(model, busiest[0]));
 }
 
 /** Lines that get their turns in a circle. */

@@ -36,7 +36,7 @@ const MAX_LATER = 4;
 const RETRY_MS = 100;
 
 export interface TlsHandshakesOptions {
-  /** PEM texts. */
+  /** PEM texts; each handshake uses what they are by then. */
   readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer };
   /** Protocols for ALPN. */
   readonly protocols?: string[];
@@ -57,13 +57,21 @@ export interface TlsHandshakesOptions {
  */
 export class TlsHandshakes {
   readonly #options: TlsHandshakesOptions;
-  readonly #context: SecureContext;
+  #made: { readonly cert: unknown; readonly key: unknown; readonly context: SecureContext };
   /** Those whose signature is made later. */
   readonly #later = new Set<TLSSocket>();
 
   constructor(options: TlsHandshakesOptions) {
     this.#options = options;
-    this.#context = createSecureContext({ ...SECURE_TLS, ...options.tls });
+    this.#made = secureContextOf(options.tls);
+  }
+
+  /** The context of the present certificate. */
+  get #context(): SecureContext {
+    const { tls } = this.#options;
+    const isPresent = this.#made.cert === tls.cert && this.#made.key === tls.key;
+    if (!isPresent) this.#made = secureContextOf(tls);
+    return this.#made.context;
   }
 
   /** Begins a handshake when it is due. The socket is closed if that fails. */
@@ -117,6 +125,10 @@ export class TlsHandshakes {
     secured.once('secure', done);
     secured.once('close', done);
   }
+}
+
+function secureContextOf({ cert, key }: TlsHandshakesOptions['tls']) {
+  return { cert, key, context: createSecureContext({ ...SECURE_TLS, cert, key }) };
 }
 
 /** The reason in words: OpenSSL's message is a line of its source code with a line break. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import { type FaultReport, warning } from '../domain/faults.js';
 import { formatTime } from '../domain/notation.js';
 import { GatewayError } from '../errors.js';
 import type { Actor, AuditTrail } from './audit-trail.js';
@@ -39,7 +40,7 @@ export interface LossStore {
 export interface LossesOptions {
   readonly store: LossStore;
   readonly audit: AuditTrail;
-  readonly health: Pick<Health, 'reportElsewhere'>;
+  readonly health: Pick<Health, 'report'>;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -143,13 +144,13 @@ export class Losses {
       const unseen = this.#losses.filter(
         ({ what, acknowledgedAtMs }) => what === kind && acknowledgedAtMs === null,
       );
-      this.#options.health.reportElsewhere(`loss of ${kind}`, faultOf(kind, unseen));
+      this.#options.health.report(`loss of ${kind}`, faultOf(kind, unseen));
     }
   }
 }
 
-/** One sentence for any number of losses, as faults are shown to everybody, again and again. */
-function faultOf(kind: LossKind, unseen: readonly Loss[]): string | undefined {
+/** One fault for any number of losses, as faults are shown to everybody, again and again. */
+function faultOf(kind: LossKind, unseen: readonly Loss[]): FaultReport | undefined {
   const newest = unseen.at(-1);
   if (newest === undefined) return undefined;
   const range = rangeOf(unseen);
@@ -157,7 +158,8 @@ function faultOf(kind: LossKind, unseen: readonly Loss[]): string | undefined {
   const howMany = total > 0 ? `up to ${total} ${NAMES[kind]}` : NAMES[kind];
   const times = unseen.length > 1 ? `, in ${unseen.length} incidents` : '';
   const at = formatTime(newest.detectedAtMs);
-  return `The store has lost ${howMany}${range}${times}, noticed at ${at}: see GET /losses, and acknowledge there.`;
+  const message = `The store has lost ${howMany}${range}${times}, noticed at ${at}: see GET /losses, and acknowledge there.`;
+  return warning('store-lost-data', message);
 }
 
 function rangeOf(losses: readonly Loss[]): string {

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
+import { firstOf, warning } from '../domain/faults.js';
+import { holderSubject } from './fault-subjects.js';
 import type { Health } from './health.js';
-import { describeHolder } from './holder-names.js';
 import type { SiteModel } from './site-model.js';
 
 /** What a quota bounds, with what becomes of more. */
@@ -95,11 +96,14 @@ export class QuotaWatch {
 
   #report(quota: Quota, { holders }: Excess): void {
     const { health, model } = this.#options;
-    const named = [...holders.keys()].slice(0, MAX_NAMED).map((one) => describeHolder(model, one));
-    const more = holders.size - named.length;
-    const others = more > 0 ? ` and ${more} more` : '';
-    const fault = `too many ${QUOTAS[quota]}: ${named.join(', ')}${others}`;
-    health.reportElsewhere(`quota/${quota}`, holders.size > 0 ? fault : undefined);
+    const message = `too many ${QUOTAS[quota]}`;
+    const faults = firstOf(
+      [...holders.keys()],
+      MAX_NAMED,
+      (holder) => warning('limit-exceeded', message, holderSubject(model, holder)),
+      (count) => warning('limit-exceeded', `${message} (${count} more)`),
+    );
+    health.reportAll(`quota/${quota}`, faults);
   }
 
   #tell(quota: Quota, excess: Excess): void {

@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
+import { type FaultGroup, firstOf, warning } from '../domain/faults.js';
 import type { Health } from './health.js';
 import { isRepaired, type SiteFinding, type SiteProblem } from './site-findings.js';
 
@@ -9,8 +11,8 @@ const MAX_LOGGED_IDS = 100;
 export class SiteFaults {
   readonly #health: Health;
   readonly #log: Logger;
-  /** Sentences by source, as last reported. */
-  #reported = new Map<string, string>();
+  /** Findings by source, as last reported. */
+  #reported = new Map<string, SiteFinding>();
   /** Repairs of this process, faults until it ends so that damage to the store is seen. */
   readonly #repaired = new Map<string, SiteFinding>();
 
@@ -28,17 +30,17 @@ export class SiteFaults {
       else this.#repaired.set(source, merged(this.#repaired.get(source), finding));
     }
     for (const [source, finding] of this.#repaired) all.set(source, finding);
-    const sentences = new Map(Array.from(all, ([source, finding]) => [source, sentence(finding)]));
-    for (const source of this.#reported.keys()) {
-      if (!sentences.has(source)) this.#health.reportElsewhere(source, undefined);
+    for (const [source, finding] of this.#reported) {
+      if (!all.has(source)) this.#health.reportAll(source, faultsOf({ ...finding, ids: [] }));
     }
-    for (const [source, fault] of sentences) {
-      if (this.#reported.get(source) === fault) continue;
-      this.#health.reportElsewhere(source, fault);
-      const ids = all.get(source)?.ids.slice(0, MAX_LOGGED_IDS);
+    for (const [source, finding] of all) {
+      if (isDeepStrictEqual(this.#reported.get(source), finding)) continue;
+      this.#health.reportAll(source, faultsOf(finding));
+      const ids = finding.ids.slice(0, MAX_LOGGED_IDS);
+      const fault = sentence(finding, finding.ids.length);
       this.#log.error({ fault, ids }, 'stored site is inconsistent');
     }
-    this.#reported = sentences;
+    this.#reported = all;
   }
 }
 
@@ -66,10 +68,18 @@ const WORDINGS: Readonly<Record<SiteProblem, Wording>> = {
     `The store's list of ${list} lacks ${records}, and the store refuses to be repaired`,
 };
 
-function sentence({ problem, kind, ids }: SiteFinding): string {
+/** The ids are the names: a damaged record has none, and a whole one is found by its id. */
+function faultsOf(finding: SiteFinding): FaultGroup {
+  return firstOf(
+    finding.ids,
+    MAX_NAMED,
+    (id) => warning('record-damaged', sentence(finding, 1), { type: finding.kind, id, name: id }),
+    (count) => warning('record-damaged', sentence(finding, count, 'more ')),
+  );
+}
+
+function sentence({ problem, kind }: SiteFinding, count: number, more = ''): string {
   const one = kind.replace('-', ' ');
-  const records = `${ids.length} ${one}${ids.length === 1 ? '' : 's'}`;
-  const named = ids.slice(0, MAX_NAMED).join(', ');
-  const others = ids.length > MAX_NAMED ? ` and ${ids.length - MAX_NAMED} more` : '';
-  return `${WORDINGS[problem](records, `${one}s`)}: ${named}${others}.`;
+  const records = `${count} ${more}${one}${count === 1 ? '' : 's'}`;
+  return `${WORDINGS[problem](records, `${one}s`)}.`;
 }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { type FaultReport, stopping, warning } from '../domain/faults.js';
 import { PLAUSIBLE_FROM_MS } from '../domain/notation.js';
 import { ClockDoubt, MIN_JUMP_MS } from './clock-doubt.js';
 import type { ClockReading, ClockRecord, ClockStart, ClockStore } from './clock-store.js';
@@ -39,7 +40,7 @@ export class SteadyClock {
   #doubt: ClockDoubt;
   /** The end of the last run and the beginning of this one; undefined in the very first run. */
   #resumed: { readonly last: ClockRecord; readonly steadyMs: number } | undefined;
-  #jumpFault: string | undefined;
+  #jumpFault: FaultReport | undefined;
   #isDoubted = false;
   #jumpReportedUntilMs = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -133,7 +134,8 @@ export class SteadyClock {
     this.#driftMs = driftMs;
     if (Math.abs(jumpMs) >= MIN_JUMP_MS) {
       log.error({ jumpMs }, 'the clock of this machine has jumped');
-      this.#jumpFault = `The clock of this machine has jumped by ${Math.round(jumpMs / 1000)} s.`;
+      const message = `The clock of this machine has jumped by ${Math.round(jumpMs / 1000)} s.`;
+      this.#jumpFault = stopping('clock-jumped', message);
       this.#jumpReportedUntilMs = elapsed() + JUMP_REPORTED_FOR_MS;
       this.#doubt.jumped(reading.steadyMs);
     } else if (elapsed() >= this.#jumpReportedUntilMs) {
@@ -143,7 +145,7 @@ export class SteadyClock {
     // Doubt waits until the jump's own fault is over: a jump undone by then leaves none.
     const doubt = this.#jumpFault === undefined ? this.#doubt.judge(reading) : undefined;
     // Doubt may last, and leaves the gateway ready.
-    health.reportElsewhere(DOUBT_FAULT, doubt);
+    health.report(DOUBT_FAULT, doubt === undefined ? doubt : warning('clock-doubtful', doubt));
     this.#isDoubted = doubt !== undefined;
   }
 

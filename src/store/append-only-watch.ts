@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { stopping } from '../domain/faults.js';
 import type { Health } from '../site/health.js';
 import { bytesOnDisk } from './append-only-files.js';
 import { infoNumber } from './server-info.js';
@@ -50,7 +51,7 @@ export class AppendOnlyWatch {
     this.#incomplete = isWhole ? 0 : this.#incomplete + 1;
     if (isWhole) health.report(FAULT, undefined);
     if (this.#incomplete < CHECKS_BEFORE_FAULT) return;
-    health.report(FAULT, SENTENCE);
+    health.report(FAULT, stopping('store-files-damaged', SENTENCE));
     if ((this.#incomplete - CHECKS_BEFORE_FAULT) % CHECKS_BETWEEN_REWRITES !== 0) return;
     log.error({ directory, bytes }, 'files of the store are missing or cut short');
     await redis.bgrewriteaof();

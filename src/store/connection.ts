@@ -102,7 +102,8 @@ function connect(
   specific: RedisOptions,
   isRetrying: boolean,
 ): StoreConnection {
-  const { name, keyPrefix, primary, absentKey } = options;
+  const { name, keyPrefix, primary, absentKey, outages } = options;
+  let isLeaving = false;
   const maxRetryDelayMs = primary === undefined ? MAX_RETRY_DELAY_MS : MAX_RETRY_DELAY_OF_MANY_MS;
   const common: RedisOptions = {
     connectionName: name,
@@ -113,12 +114,21 @@ function connect(
     // Pipelining would reorder the commands of one tick (DEPENDENCY-FAULTS 19).
     enableAutoPipelining: false,
     retryStrategy: (times) => Math.min(times * RETRY_STEP_MS, maxRetryDelayMs),
-    // After a failover the old primary refuses writes: find the new one.
-    reconnectOnError: (error) => isElsewhere(error),
+    // After a failover the old primary refuses writes: find the new one. For each further refusal on the same connection
+    // ioredis would end it again, and listen to it once more.
+    reconnectOnError: (error) => {
+      if (isLeaving || !isElsewhere(error)) return false;
+      isLeaving = true;
+      outages.begin(name, error);
+      return true;
+    },
     ...specific,
   };
   const redis = open(options, common);
   if (options.socketPath === undefined) followPrimary(redis, { isRetrying, absentKey });
+  redis.on('close', () => {
+    isLeaving = false;
+  });
   reportOutages(redis, options);
   return redis;
 }

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { GatewayError, systemErrorCode } from '../errors.js';
 import { lockFile } from './file-lock.js';
 
-const LOCK = 'gateway.lock';
+/** The file that the gateway locks, and which is there as long as it runs. */
+export const LOCK = 'gateway.lock';
 /** Linux' name for the time since the machine was started. */
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 

@@ -1,8 +1,12 @@
 import { constants } from 'node:fs';
-import { access, statfs } from 'node:fs/promises';
+import { access, open, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type FaultReport, stopping, warning } from '../domain/faults.js';
 import { systemErrorCode } from '../errors.js';
 import type { Health } from '../site/health.js';
 import type { StoreHeadroom } from '../site/store-headroom.js';
+import { LOCK } from './data-directory.js';
+import { unlessMissing } from './durable-file.js';
 
 const MIB = 1024 * 1024;
 /** With less free, the embedded store soon ends and cannot write why. */
@@ -12,6 +16,11 @@ const LOW = { bytes: 256 * MIB, part: 0.1 };
 const SHORT = { bytes: 64 * MIB, part: 0.05 };
 const FAULT = 'disk';
 const LOW_FAULT = 'disk-room';
+
+const FULL = stopping('disk-full', 'The disk with the data directory is full.');
+const READ_ONLY = stopping('disk-read-only', 'The disk with the data directory is read-only.');
+const UNWRITABLE = stopping('data-directory-unusable', 'The data directory cannot be written.');
+const UNREADABLE = stopping('data-directory-unusable', 'The data directory is unreadable.');
 
 /** Watches whether the disk takes the embedded store's writes (CONTRACT 4.7). */
 export class DiskMonitor {
@@ -26,11 +35,10 @@ export class DiskMonitor {
   }
 
   async check(): Promise<void> {
-    const fault = await this.#fault().catch(() => 'The data directory is unreadable.');
-    this.#health.report(FAULT, fault);
+    this.#health.report(FAULT, await this.#fault().catch(() => UNREADABLE));
   }
 
-  async #fault(): Promise<string | undefined> {
+  async #fault(): Promise<FaultReport | undefined> {
     const { bavail, bsize, blocks } = await statfs(this.#directory);
     const freeBytes = bavail * bsize;
     const isBelow = ({ bytes, part }: typeof LOW) =>
@@ -38,26 +46,27 @@ export class DiskMonitor {
     this.#headroom.set('disk', isBelow(SHORT) ? 'short' : 'ample');
     const isFull = freeBytes < MIN_FREE_BYTES;
     const isLow = isBelow(LOW) && !isFull;
-    this.#health.reportElsewhere(LOW_FAULT, isLow ? lowFault(freeBytes) : undefined);
-    return isFull ? 'The disk with the data directory is full.' : this.#unwritable();
+    this.#health.report(LOW_FAULT, isLow ? lowFault(freeBytes) : undefined);
+    return isFull ? FULL : this.#unwritable();
   }
 
   /** The fault of an unwritable disk, found without writing: the kernel makes a failing disk read-only. */
-  async #unwritable(): Promise<string | undefined> {
+  async #unwritable(): Promise<FaultReport | undefined> {
     try {
       await access(this.#directory, constants.W_OK);
+      // That is still permitted after an error of ext4, and nothing else is.
+      const file = await unlessMissing(open(join(this.#directory, LOCK), 'r+'));
+      await file?.close();
       return undefined;
     } catch (error) {
-      const isReadOnly = systemErrorCode(error) === 'EROFS';
-      return isReadOnly
-        ? 'The disk with the data directory is read-only.'
-        : 'The data directory cannot be written.';
+      return systemErrorCode(error) === 'EROFS' ? READ_ONLY : UNWRITABLE;
     }
   }
 }
 
 /** Names a power of two, or the fault would change with every write. */
-function lowFault(freeBytes: number): string {
+function lowFault(freeBytes: number): FaultReport {
   const belowMib = 2 ** Math.ceil(Math.log2(freeBytes / MIB));
-  return `The disk with the data directory has less than ${belowMib} MiB left: make room, or alarms can be stored no more.`;
+  const message = `The disk with the data directory has less than ${belowMib} MiB left: make room, or alarms can be stored no more.`;
+  return warning('disk-nearly-full', message);
 }

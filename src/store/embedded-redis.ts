@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { statfs } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { GatewayError } from '../errors.js';
+import { GatewayError, systemErrorCode } from '../errors.js';
 import { removeDrafts, restoreIncompleteFiles } from './append-only-restore.js';
 import { createDataDirectory, lockDataDirectory } from './data-directory.js';
 import { OutputFollower } from './embedded-output.js';
@@ -98,7 +98,10 @@ export class EmbeddedRedis {
     } catch (cause) {
       await this.#shutDown();
       if (cause instanceof GatewayError) throw cause;
-      const what = this.#stopping.signal.aborted ? 'was stopped while starting' : 'cannot start';
+      const isReadOnly = systemErrorCode(cause) === 'EROFS';
+      const why = isReadOnly ? ': the disk with the data directory is read-only' : '';
+      const isStopped = this.#stopping.signal.aborted;
+      const what = isStopped ? 'was stopped while starting' : `cannot start${why}`;
       throw new GatewayError('start-failed', `the embedded store ${what}`, { cause });
     }
   }

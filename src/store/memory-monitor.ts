@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { warning } from '../domain/faults.js';
 import type { Health } from '../site/health.js';
 import type { Headroom, StoreHeadroom } from '../site/store-headroom.js';
 import { infoNumber } from './server-info.js';
@@ -24,7 +25,7 @@ const SELDOM_MS = 1_000;
 export interface MemoryMonitorOptions {
   /** Fails soon while the store is away. */
   readonly redis: Redis;
-  readonly health: Pick<Health, 'reportElsewhere'>;
+  readonly health: Pick<Health, 'report'>;
   readonly headroom: Pick<StoreHeadroom, 'set' | 'beginReading'>;
   readonly log: Logger;
   /** What to do about a store that is nearly full. */
@@ -109,7 +110,7 @@ export class MemoryMonitor {
     const isOver = used < FAULT_FROM - (this.#reported === undefined ? 0 : HYSTERESIS);
     if (isOver) {
       this.#reported = undefined;
-      health.reportElsewhere(FAULT, undefined);
+      health.report(FAULT, undefined);
       return;
     }
     const hasMoved = Math.abs(percent - (this.#reported ?? 0)) >= PERCENT_STEP;
@@ -120,8 +121,9 @@ export class MemoryMonitor {
       short: ', and only alarms are stored',
       full: ', and nothing is stored',
     }[this.#level];
-    const sentence = `The store's memory is ${percent} % full${consequence}: ${advice}.`;
-    health.reportElsewhere(FAULT, sentence);
+    const message = `The store's memory is ${percent} % full${consequence}: ${advice}.`;
+    const code = this.#level === 'full' ? 'store-full' : 'store-nearly-full';
+    health.report(FAULT, warning(code, message));
   }
 }
 

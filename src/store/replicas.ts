@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { stopping, warning } from '../domain/faults.js';
 import { repeat } from '../repeat.js';
 import type { Health } from '../site/health.js';
 import { ConfirmedWrites, type Judge, type Verdict } from './confirmed-writes.js';
@@ -36,7 +37,7 @@ export interface ReplicasOptions {
   readonly withoutReplica: 'continue' | 'refuse';
   /** Undefined where nobody chooses a primary: a store behind a plain address. */
   readonly majority?: Majority | undefined;
-  readonly health: Pick<Health, 'report' | 'reportElsewhere'>;
+  readonly health: Pick<Health, 'report'>;
   readonly log: Logger;
   /** Milliseconds since an arbitrary moment; never jumps. */
   readonly elapsed: () => number;
@@ -209,8 +210,9 @@ export class Replicas implements Judge {
     const { health } = this.#options;
     const { refusal } = this;
     const isAlone = this.#lostAtMs !== undefined && refusal === undefined;
-    health.reportElsewhere(FAULT, isAlone ? ALONE : undefined);
-    health.report(REFUSAL_FAULT, refusal);
+    health.report(FAULT, isAlone ? warning('replica-missing', ALONE) : undefined);
+    const refused = refusal === undefined ? undefined : stopping('replica-missing', refusal);
+    health.report(REFUSAL_FAULT, refused);
   }
 
   #change(): void {

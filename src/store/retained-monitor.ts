@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { warning } from '../domain/faults.js';
 import type { Health } from '../site/health.js';
 import type { StoreHeadroom } from '../site/store-headroom.js';
 
@@ -14,7 +15,7 @@ export interface RetainedMonitorOptions {
   readonly redis: Redis;
   /** `Keys.retained` */
   readonly key: string;
-  readonly health: Pick<Health, 'reportElsewhere'>;
+  readonly health: Pick<Health, 'report'>;
   readonly headroom: Pick<StoreHeadroom, 'set'>;
   /** `limits.total.retainedBytes` */
   readonly maxBytes: number;
@@ -36,8 +37,8 @@ export class RetainedMonitor {
     const maxBytes = this.#maxBytes();
     const isFull = bytes >= maxBytes;
     headroom.set('retained', isFull ? 'short' : 'ample');
-    const fault = `Retained messages take ${Math.floor(maxBytes / MIB)} MiB of the store, as much as they may: new ones are not retained.`;
-    health.reportElsewhere(FAULT, isFull ? fault : undefined);
+    const message = `Retained messages take ${Math.floor(maxBytes / MIB)} MiB of the store, as much as they may: new ones are not retained.`;
+    health.report(FAULT, isFull ? warning('retained-full', message) : undefined);
   }
 
   #maxBytes(): number {

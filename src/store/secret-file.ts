@@ -1,54 +1,77 @@
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { GatewayError } from '../errors.js';
+import type { Logger } from 'pino';
+import { formatTime } from '../domain/notation.js';
 import { createDataDirectory } from './data-directory.js';
 import { unlessMissing, writeDurably } from './durable-file.js';
 
 const SECRET_BYTES = 32;
 /** The form of generated secrets; one written by hand must not be shorter. */
 const USABLE = /^[!-~]{16,}$/;
+const ANY_OTHER_USER = 0o077;
+
+export interface Secret {
+  readonly text: string;
+  /** Whether it was generated now, and is in its file. */
+  readonly isNew: boolean;
+}
 
 /**
  * Loads a secret from its file in the data directory; generates it at the first start.
  *
+ * No file keeps a gateway from starting: a damaged one is set aside, and a secret that cannot be written is good
+ * until the next start.
+ *
  * @param beforeWriting called before a new one is written, which is not in use until this resolves
- * @throws GatewayError `start-failed`
  */
 export async function loadSecret(
   file: string,
+  log: Logger,
   beforeWriting?: () => Promise<void>,
-): Promise<string> {
-  await createDataDirectory(dirname(file));
-  const secret = (await read(file))?.trim();
-  if (secret === undefined) {
-    await beforeWriting?.();
-    return write(file);
+): Promise<Secret> {
+  const text = randomBytes(SECRET_BYTES).toString('base64url');
+  const notKept = (error: unknown): Secret => {
+    log.error({ err: error, file }, 'failed to keep a secret, the next start makes another one');
+    return { text, isNew: false };
+  };
+  try {
+    await createDataDirectory(dirname(file));
+    const present = await readUsable(file, log);
+    if (present !== undefined) return { text: present, isNew: false };
+  } catch (error) {
+    return notKept(error);
   }
-  if (!USABLE.test(secret)) {
-    throw new GatewayError(
-      'start-failed',
-      `${file} holds no token of at least 16 characters; remove it to have a new one generated`,
-    );
-  }
-  return secret;
+  await beforeWriting?.();
+  return writeDurably(file, `${text}\n`).then(() => ({ text, isNew: true }), notKept);
 }
 
-async function read(file: string): Promise<string | undefined> {
+/** Reads a secret; undefined when there is none, or a damaged one, which is set aside. */
+async function readUsable(file: string, log: Logger): Promise<string | undefined> {
+  let secret: string | undefined = '';
+  let failure: unknown;
   try {
-    return await unlessMissing(readFile(file, 'utf8'));
-  } catch (cause) {
-    throw new GatewayError('start-failed', `${file} cannot be read`, { cause });
+    secret = (await unlessMissing(readFile(file, 'utf8')))?.trim();
+  } catch (error) {
+    failure = error;
   }
+  if (secret === undefined) return undefined;
+  if (USABLE.test(secret)) {
+    await warnOfReaders(file, log);
+    return secret;
+  }
+  const movedTo = `${file}.damaged-${formatTime(Date.now())}`;
+  await rename(file, movedTo);
+  log.warn(
+    { err: failure, file, movedTo },
+    'set aside a damaged secret file: a new secret follows',
+  );
+  return undefined;
 }
 
-/** Writes a new secret durably: a power cut must not leave an empty file. */
-async function write(file: string): Promise<string> {
-  const secret = randomBytes(SECRET_BYTES).toString('base64url');
-  try {
-    await writeDurably(file, `${secret}\n`);
-  } catch (cause) {
-    throw new GatewayError('start-failed', `${file} cannot be written`, { cause });
-  }
-  return secret;
+async function warnOfReaders(file: string, log: Logger): Promise<void> {
+  const { mode } = await stat(file);
+  if ((mode & ANY_OTHER_USER) === 0) return;
+  const shown = `0${(mode & 0o777).toString(8)}`;
+  log.warn({ file, mode: shown }, 'other users may use a secret file: set its mode to 0600');
 }

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { warning } from '../domain/faults.js';
 import { GatewayError } from '../errors.js';
 import type { Health } from '../site/health.js';
 import { infoField } from './server-info.js';
@@ -83,14 +84,12 @@ function unsuitable(reason: string): GatewayError {
  *
  * @param redis fails soon while the store is away
  */
-export async function checkSettings(
-  redis: Redis,
-  health: Pick<Health, 'reportElsewhere'>,
-): Promise<void> {
+export async function checkSettings(redis: Redis, health: Pick<Health, 'report'>): Promise<void> {
   // A store that is away is a fault of StoreMonitor's.
   if (redis.status !== 'ready') return;
   const sentences = await warningsOf(redis, () => undefined);
-  health.reportElsewhere(FAULT, sentences.length > 0 ? sentences.join(' ') : undefined);
+  const fault = warning('store-unsafe', sentences.join(' '));
+  health.report(FAULT, sentences.length > 0 ? fault : undefined);
 }
 
 /** A warning for each guarantee that the settings do not give. */

@@ -1,4 +1,6 @@
 import type { Redis } from 'ioredis';
+import { refusedWrite } from '../delivery/reply-code.js';
+import { type FaultReport, stopping, warning } from '../domain/faults.js';
 import type { Health } from '../site/health.js';
 import { REFUSED, TAKEN } from './follow-primary.js';
 
@@ -10,6 +12,10 @@ const FAULT = 'store';
 const SLOW_ANSWER_MS = 200;
 const ANSWERS_IN_A_ROW = 3;
 const SLOW_FAULT = 'store-pace';
+
+const UNREACHABLE = stopping('store-unreachable', 'The store is unreachable.');
+const SILENT = stopping('store-unreachable', 'The store does not answer.');
+const SLOW = warning('store-slow', 'The store is slow.');
 
 /** Watches whether and how fast the store answers, on the alarms' own connection. */
 export class StoreMonitor {
@@ -53,9 +59,9 @@ export class StoreMonitor {
 
   #check(): void {
     if (this.#redis.status !== 'ready') {
-      this.#health.report(FAULT, 'The store is unreachable.');
+      this.#health.report(FAULT, UNREACHABLE);
     } else if (this.#askedAtMs !== undefined && this.#now() - this.#askedAtMs > MAX_ANSWER_MS) {
-      this.#health.report(FAULT, 'The store does not answer.');
+      this.#health.report(FAULT, SILENT);
     }
     if (this.#askedAtMs !== undefined) return;
     const askedAtMs = this.#now();
@@ -70,10 +76,10 @@ export class StoreMonitor {
   }
 
   /** A connection in a cluster waits for a slot that moves: it answers, and takes nothing. */
-  #refusalOfWrites(): string | undefined {
+  #refusalOfWrites(): FaultReport | undefined {
     const refused = this.#refused;
     if (refused === undefined || this.#now() - refused.sinceMs <= MAX_ANSWER_MS) return undefined;
-    return `The store refuses to write (${refused.code}).`;
+    return refusedWrite(refused.code);
   }
 
   /** Judges an answer. A slow store leaves the gateway ready: only acknowledgements are late. */
@@ -83,11 +89,11 @@ export class StoreMonitor {
     if (this.#otherwise < ANSWERS_IN_A_ROW) return;
     this.#isSlow = !this.#isSlow;
     this.#otherwise = 0;
-    this.#health.reportElsewhere(SLOW_FAULT, this.#isSlow ? 'The store is slow.' : undefined);
+    this.#health.report(SLOW_FAULT, this.#isSlow ? SLOW : undefined);
   }
 }
 
-function refusal(error: unknown): string {
+function refusal(error: unknown): FaultReport {
   const [code = 'ERR'] = error instanceof Error ? error.message.split(' ') : [];
-  return `The store refuses to answer (${code}).`;
+  return stopping('store-unreachable', `The store refuses to answer (${code}).`);
 }

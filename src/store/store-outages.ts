@@ -1,5 +1,8 @@
 import type { Logger } from 'pino';
 
+/** A store that refuses writes takes connections again and again: an outage has ended after this time without one. */
+const ENDED_AFTER_MS = 3_000;
+
 /**
  * Logs the beginning and the end of each outage of the store once.
  *
@@ -9,23 +12,32 @@ export class StoreOutages {
   readonly #log: Logger;
   /** The connections that are out. */
   readonly #out = new Set<string>();
+  readonly #endedAfterMs: number;
+  /** The connections that were out in this outage. */
+  readonly #told = new Set<string>();
+  #ending: NodeJS.Timeout | undefined;
 
-  constructor(log: Logger) {
+  constructor(log: Logger, endedAfterMs = ENDED_AFTER_MS) {
     this.#log = log;
+    this.#endedAfterMs = endedAfterMs;
   }
 
   /** Notes that the connection is out; may be called repeatedly. */
   begin(connection: string, err: Error | undefined): void {
-    if (this.#out.has(connection)) return;
-    const level = this.#out.size === 0 ? 'error' : 'debug';
+    clearTimeout(this.#ending);
     this.#out.add(connection);
+    if (this.#told.has(connection)) return;
+    const level = this.#told.size === 0 ? 'error' : 'debug';
+    this.#told.add(connection);
     this.#log[level]({ err, connection }, 'failed to reach the store');
   }
 
   /** Notes that the connection can be used. */
   end(connection: string): void {
-    if (!this.#out.delete(connection)) return;
-    const level = this.#out.size === 0 ? 'info' : 'debug';
-    this.#log[level]({ connection }, 'reached the store again');
+    if (!this.#out.delete(connection) || this.#out.size > 0) return;
+    this.#ending = setTimeout(() => {
+      this.#told.clear();
+      this.#log.info('reached the store again');
+    }, this.#endedAfterMs).unref();
   }
 }

@@ -1,11 +1,12 @@
 import { generate } from 'mqtt-packet';
 import { describe, expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
+import { faultTexts } from '../harness/fault-texts.js';
 import { configured, useParts } from './parts.js';
 
 const MIB = 1024 * 1024;
 const TOPIC = 'devices/6f1b1c1e-1111-4111-8111-111111111111/commands/door';
-const TOO_LARGE = /bridge region is down: the upstream sends packets far over the limit/;
+const TOO_LARGE = /bridge is down: the upstream sends packets far over the limit: bridge region/;
 
 const world = useParts();
 
@@ -25,14 +26,16 @@ describe('an upstream that sends a packet far over the limit', () => {
     const packet = publishOf(100 * MIB);
     const own = process.memoryUsage().rss - before;
     upstream.sendBytes(packet);
-    await expect.poll(() => parts.health.faults()).toEqual([expect.stringMatching(TOO_LARGE)]);
+    await expect
+      .poll(() => faultTexts(parts.health.faults()))
+      .toEqual([expect.stringMatching(TOO_LARGE)]);
     await expect.poll(() => upstream.connections, { timeout: 2_000 }).toBe(0);
     expect(process.memoryUsage().rss - before - own).toBeLessThan(50 * MIB);
 
     await parts.alarm('bed');
     await expect.poll(() => upstream.topics, { timeout: 10_000 }).toHaveLength(1);
     expect(upstream.cleanFlags).toEqual([false, true]);
-    expect(parts.health.faults()).toEqual([]);
+    expect(faultTexts(parts.health.faults())).toEqual([]);
   });
 
   it('is not left for many bytes in packets within the limit', async () => {
@@ -51,7 +54,7 @@ describe('an upstream that sends a packet far over the limit', () => {
     await expect.poll(() => upstream.packets.some(({ cmd }) => cmd === 'subscribe')).toBe(true);
     upstream.sendBytes(Buffer.concat(Array.from({ length: count }, () => publishOf(bytes))));
     await expect.poll(() => accepted, { timeout: 10_000 }).toBe(count);
-    expect(parts.health.faults()).toEqual([]);
+    expect(faultTexts(parts.health.faults())).toEqual([]);
   });
 
   it('is left when the packet comes in one frame of a WebSocket', async () => {
@@ -71,7 +74,9 @@ describe('an upstream that sends a packet far over the limit', () => {
       await parts.bridges.apply([
         configured({ url: `ws://127.0.0.1:${port}`, protocol: '3.1.1', commands: ['#'] }),
       ]);
-      await expect.poll(() => parts.health.faults()).toEqual([expect.stringMatching(TOO_LARGE)]);
+      await expect
+        .poll(() => faultTexts(parts.health.faults()))
+        .toEqual([expect.stringMatching(TOO_LARGE)]);
       // "Message too big" (RFC 6455, 7.4.1): its length was enough.
       await expect.poll(() => closed).toEqual([1009]);
     } finally {
@@ -105,7 +110,7 @@ describe('an upstream that sends commands faster than it may', () => {
     expect(performance.now() - startedMs).toBeGreaterThan(((count - burst) / perSecond) * 900);
     expect(accepted).toEqual(numbers);
     await expect
-      .poll(() => parts.health.faults(), { timeout: 7_000 })
-      .toEqual(['bridge region is slowed: its upstream sends more than it may']);
+      .poll(() => faultTexts(parts.health.faults()), { timeout: 7_000 })
+      .toEqual(['A bridge is slowed: its upstream sends more than it may: bridge region']);
   });
 });

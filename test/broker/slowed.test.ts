@@ -3,6 +3,7 @@ import type { Packet } from 'mqtt-packet';
 import { describe, type ExpectStatic, it, type TestContext } from 'vitest';
 import { z } from 'zod';
 import type { TestDevice } from '../harness/api.js';
+import { faultTextsIn } from '../harness/fault-texts.js';
 import { Home } from '../harness/home.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 
@@ -16,7 +17,6 @@ const connectionsSchema = z.object({
     }),
   ),
 });
-const healthSchema = z.object({ faults: z.array(z.string()) });
 
 /** A home in a gateway of the test's own, as the tests wait beside each other. */
 async function withLimits(
@@ -42,10 +42,10 @@ async function slowedBy(home: Home, clientId: string): Promise<string | undefine
   return connections.find((one) => one.clientId === clientId)?.slowed?.limit;
 }
 
-async function faults({ gateway }: Home, expect: ExpectStatic): Promise<readonly string[]> {
-  const response = await fetch(`${gateway.httpUrl}/readyz`);
+async function faults({ api }: Home, expect: ExpectStatic): Promise<readonly string[]> {
+  const response = await api.request('GET', '/readyz');
   expect(response.status).toBe(200);
-  return healthSchema.parse(await response.json()).faults;
+  return faultTextsIn(await response.json());
 }
 
 function values(topic: string, count: number, payload = '1'): Packet[] {
@@ -75,7 +75,7 @@ describe.concurrent('a device over a limit', () => {
     await expect
       .poll(() => faults(home, expect), { timeout: 3 * SECOND_MS })
       .toContain(
-        `Device Bett 1 (${device.id}) of Haus am See is slowed to its limit of 100 messages a second`,
+        `A device is slowed to its limit of 100 messages a second: device Bett 1 (${device.id})`,
       );
     const quiet = await RawClient.connect(home.gateway, other);
     const quietMs = performance.now();
@@ -157,7 +157,7 @@ describe.concurrent('a device that connects too often', () => {
     await expect
       .poll(() => faults(home, expect), { timeout: 3 * SECOND_MS })
       .toContain(
-        `Device Bett 1 (${device.id}) of Haus am See is slowed to its limit of 5 connects a second`,
+        `A device is slowed to its limit of 5 connects a second: device Bett 1 (${device.id})`,
       );
     const quietMs = performance.now();
     await open.publish(`devices/${device.id}/alarms`, '{"kind":"fall"}', 1);
@@ -253,7 +253,7 @@ describe.concurrent('an access token over a limit', () => {
     await expect
       .poll(() => faults(home, expect), { timeout: 3 * SECOND_MS })
       .toContain(
-        `Access token nurse call (${home.manager.id}) is slowed to its limit of 20 messages a second`,
+        `An access token is slowed to its limit of 20 messages a second: access token nurse call (${home.manager.id})`,
       );
     const sensor = await RawClient.connect(home.gateway, device);
     // More than may be in flight: without the acknowledgements the rest would not come.
@@ -290,7 +290,7 @@ describe.concurrent('a location over a limit', () => {
     await expect
       .poll(() => faults(home, expect), { timeout: 3 * SECOND_MS })
       .toContain(
-        `Location Haus am See (${home.locationId}) is slowed to its limit of 40 messages a second`,
+        `A location is slowed to its limit of 40 messages a second: location Haus am See (${home.locationId})`,
       );
     for (let messageId = 1; messageId <= 10; messageId++) {
       const startMs = performance.now();

@@ -9,6 +9,7 @@ import { UnidentifiedConnections } from '../../src/broker/unidentified-connectio
 import { Health } from '../../src/site/health.js';
 import { QuotaWatch } from '../../src/site/quota-watch.js';
 import { SiteModel } from '../../src/site/site-model.js';
+import { faultTexts } from '../harness/fault-texts.js';
 
 const TIMEOUT_MS = 150;
 const MAX_PACKET_BYTES = 256 * 1024;
@@ -105,7 +106,7 @@ it('ends connections that stop in the middle of CONNECT, and names who opened se
   await allClosed();
   expect(served).toEqual([]);
   expect(timedOut).toEqual(Array(4).fill('10.0.0.1'));
-  await expect.poll(() => health.faults()).toEqual([NAMED]);
+  await expect.poll(() => faultTexts(health.faults())).toEqual([NAMED]);
 });
 
 it('names nobody whose CONNECTs were whole, whatever became of them', async () => {
@@ -114,7 +115,7 @@ it('names nobody whose CONNECTs were whole, whatever became of them', async () =
   await expect.poll(() => served.length).toBe(4);
   for (const socket of served) socket.destroy();
   await allClosed();
-  expect(health.faults()).toEqual([]);
+  expect(faultTexts(health.faults())).toEqual([]);
 });
 
 it('ends the oldest with a part of a CONNECT when these parts are too many bytes in all', async () => {
@@ -127,7 +128,7 @@ it('ends the oldest with a part of a CONNECT when these parts are too many bytes
   for (const client of clients) client.write(part);
   await expect.poll(() => oldest?.closed, { timeout: 10_000 }).toBe(true);
   expect(second?.closed).toBe(false);
-  expect(health.faults()).toEqual([NAMED]);
+  expect(faultTexts(health.faults())).toEqual([NAMED]);
 });
 
 it('ends connections on which nothing comes, and names who opened several', async () => {
@@ -135,14 +136,14 @@ it('ends connections on which nothing comes, and names who opened several', asyn
   await allClosed();
   expect(served).toEqual([]);
   expect(timedOut).toEqual(Array(4).fill('10.0.0.1'));
-  await expect.poll(() => health.faults()).toEqual([NAMED]);
+  await expect.poll(() => faultTexts(health.faults())).toEqual([NAMED]);
 });
 
 it('names nobody for a single one', async () => {
   await open(1);
   await allClosed();
   expect(timedOut.length).toBe(1);
-  expect(health.faults()).toEqual([]);
+  expect(faultTexts(health.faults())).toEqual([]);
 });
 
 it('forgets a connection that its client has ended', async () => {
@@ -158,7 +159,7 @@ it('names who opens several and ends them without a byte', async () => {
   for (const client of clients) client.end();
   await allClosed();
   expect(timedOut).toEqual([]);
-  await expect.poll(() => health.faults()).toEqual([NAMED]);
+  await expect.poll(() => faultTexts(health.faults())).toEqual([NAMED]);
 });
 
 it.each([
@@ -184,5 +185,5 @@ it('names nobody for connections that it ends itself', async () => {
   await open(4);
   quota.dropAll();
   await allClosed();
-  expect(health.faults()).toEqual([]);
+  expect(faultTexts(health.faults())).toEqual([]);
 });

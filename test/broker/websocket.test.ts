@@ -5,12 +5,11 @@ import mqtt from 'mqtt';
 import { generate, type Packet } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWebSocketStream, WebSocket } from 'ws';
-import { z } from 'zod';
 import type { TestDevice } from '../harness/api.js';
+import { faultsOf } from '../harness/connection-list.js';
 import { Home } from '../harness/home.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
 
-const healthSchema = z.object({ faults: z.array(z.string()) });
 const NAMED =
   'too many WebSocket frames without an MQTT packet, the connections are closed: address 127.0.0.1';
 
@@ -45,10 +44,6 @@ async function statusOf(path: string, protocols: string[] = ['mqtt']): Promise<n
     });
     socket.once('error', reject);
   });
-}
-
-async function faults(): Promise<readonly string[]> {
-  return healthSchema.parse(await (await fetch(`${home.gateway.httpUrl}/readyz`)).json()).faults;
 }
 
 /** How often an address was named for frames that bring nothing. */
@@ -240,7 +235,7 @@ describe('MQTT over WebSocket', () => {
       for (let sent = 0; sent < FLOOD; sent++) socket[frame]();
       await client.closed();
       expect(await namings()).toBeGreaterThan(before);
-      expect(await faults()).toContain(NAMED);
+      expect(await faultsOf(home.gateway)).toContain(NAMED);
     },
   );
 

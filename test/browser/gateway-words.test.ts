@@ -13,6 +13,7 @@ import { FAULTS_DE } from '../../src/console/pages/gateway/faults-de.js';
 import { FAULTS_EN } from '../../src/console/pages/gateway/generated-faults.js';
 import { OVERVIEW_WORDS } from '../../src/console/pages/gateway/overview-words.js';
 import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarms.js';
+import { FAULT_SUBJECTS } from '../../src/domain/faults.js';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
 import { DENIED_REASONS } from '../../src/site/connection-list.js';
 
@@ -34,12 +35,16 @@ describe('the words of the gateway page', () => {
       const filled = [...fault.matchAll(/\{(\d)\}/g)].map(([, index]) => Number(index));
       expect(filled.every((index) => index < parts)).toBe(true);
     }
-    const slowed =
-      'Device Bett 1 (3f0c) of Haus Birke is slowed to its limit of 50 messages a second';
+    const slowed = 'A device is slowed to its limit of 50 messages a second';
     expect(explainFault(slowed, 'de')[0]?.text).toBe(
-      'Das Gerät Bett 1 (3f0c) von Haus Birke wird auf seine Grenze von 50 Nachrichten je Sekunde gebremst',
+      'Ein Gerät wird auf seine Grenze von 50 Nachrichten je Sekunde gebremst',
     );
     expect(explainFault(slowed, 'en')[0]).toMatchObject({ text: slowed });
+    const others = 'too many subscriptions, further ones are refused (4 more)';
+    expect(explainFault(others, 'en')[0]).toEqual({ text: others, advice: expect.any(String) });
+    expect(explainFault(others, 'de')[0]?.text).toBe(
+      'Zu viele Abonnements, weitere werden abgewiesen (4 weitere)',
+    );
   });
 
   it('know every fault of docs/troubleshooting.md by what stands in the place of …', () => {
@@ -71,6 +76,7 @@ describe('the words of the gateway page', () => {
       expect(Object.keys(AUDIT_WORDS[language].actions).sort()).toEqual([...AUDIT_ACTIONS].sort());
       const reasons = Object.keys(OVERVIEW_WORDS[language].reasons);
       expect(reasons.sort()).toEqual([...INVALID_PUBLISH_REASONS].sort());
+      expect(Object.keys(OVERVIEW_WORDS[language].subjects)).toEqual([...FAULT_SUBJECTS]);
       const kinds = Object.keys(BRIDGES_WORDS[language].kinds);
       expect(kinds.sort()).toEqual(Object.keys(FAILURES).sort());
     }

@@ -34,7 +34,8 @@ describe('the gateway page', () => {
     await page.getByText(/Version \d+\.\d+\.\d+/).waitFor();
     await page.getByText('Nothing is wrong.').waitFor();
     await home.mosquitto.stop();
-    await page.getByText(`bridge ${BRIDGE} is down: the upstream cannot be reached`).waitFor();
+    await page.getByText('A bridge is down: the upstream cannot be reached').waitFor();
+    await page.getByText(`Bridge ${BRIDGE}`).waitFor();
     await page.getByText('Name, address, port, network.').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     await home.mosquitto.start();

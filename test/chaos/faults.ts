@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, vi } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
+import { faultTextsIn } from '../harness/fault-texts.js';
 import type { Home } from '../harness/home.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
@@ -231,7 +232,9 @@ export class Columns {
 }
 
 function isStatus(topic: string, text: string, fault: RegExp): boolean {
-  return topic === 'gateway/status' && fault.test(JSON.stringify(JSON.parse(text).faults));
+  return (
+    topic === 'gateway/status' && faultTextsIn(JSON.parse(text)).some((one) => fault.test(one))
+  );
 }
 
 /** Checks that `GET /readyz` names the fault, and changes over HTTP fail for now. */

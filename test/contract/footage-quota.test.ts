@@ -165,6 +165,6 @@ it('FINDINGS S10: a folder that is nearly full is a fault, which names who has m
   await client.request('DELETE', `/care-homes/${id}/devices/${gone.id}`);
   await expect
     .poll(() => faultsOf(full))
-    .toContainEqual(expect.stringMatching(`nearly full.*most is of device .*${most.id}`));
+    .toContainEqual(expect.stringMatching(`nearly full.*: device .*${most.id}`));
   await full.remove();
 });

@@ -136,7 +136,7 @@ describe('a folder and a key that cannot be written', () => {
   it('cost recordings, but no alarm', async () => {
     const gateway = await GatewayHere.create();
     writeFileSync(join(gateway.dataDir, 'footage'), 'in the way');
-    mkdirSync(join(gateway.dataDir, 'footage.key'));
+    mkdirSync(join(gateway.dataDir, 'footage.key.new'));
     await gateway.start();
     onTestFinished(() => gateway.remove());
     const { api, camera } = await homeIn(gateway);
@@ -149,7 +149,7 @@ describe('a folder and a key that cannot be written', () => {
     expect((await bytesOf(event?.footage.video)).response.status).toBe(404);
     const errors = gateway.lines.filter((line) => line.includes('"level":50')).join('\n');
     expect(errors).toContain('failed to prepare the folder for recordings');
-    expect(errors).toContain('failed to keep the key of footage URLs');
+    expect(errors).toContain('failed to keep a secret');
   });
 });
 

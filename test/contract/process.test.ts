@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Api } from '../harness/api.js';
+import { Authority } from '../harness/certificates.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
@@ -69,6 +70,23 @@ describe('check-config', () => {
     expect(run(['check-config'], { GATEWAY_ADMIN_TOKEN: 'a'.repeat(15) })).toEqual({
       status: 0,
       output: `the configuration is valid\n${warning}`,
+    });
+  });
+
+  it('warns of a certificate that ends within 30 days, and refuses one that has ended', async () => {
+    const authority = await Authority.create(directory);
+    const check = async (days: number) => {
+      const { certFile, keyFile } = await authority.server('DNS:localhost', days);
+      const files = { GATEWAY_TLS_CERT_FILE: certFile, GATEWAY_TLS_KEY_FILE: keyFile };
+      return run(['check-config'], files);
+    };
+    const valid = 'the configuration is valid\n';
+    const warning = 'warning: tls.certFile: the certificate ends in 30 days\n';
+    expect(await check(32)).toEqual({ status: 0, output: valid });
+    expect(await check(30)).toEqual({ status: 0, output: valid + warning });
+    expect(await check(-1)).toEqual({
+      status: 2,
+      output: 'the configuration has one fault\n  tls.certFile: the certificate has ended\n',
     });
   });
 

@@ -3,6 +3,7 @@ import type { DirectMessage } from '../../src/delivery/direct-queue.js';
 import { Forwarder } from '../../src/delivery/forwarder.js';
 import { GatewayStatus } from '../../src/delivery/gateway-status.js';
 import { LogWriter } from '../../src/delivery/log-writer.js';
+import type { FaultReport } from '../../src/domain/faults.js';
 import { Health } from '../../src/site/health.js';
 import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { RunningDelivery, silent } from './running-delivery.js';
@@ -10,7 +11,12 @@ import { RunningDelivery, silent } from './running-delivery.js';
 const INTERVAL_MS = 30_000;
 const START_MS = Date.UTC(2026, 10, 21);
 
-const health = new Health();
+const health = new Health(() => nowMs);
+const unreachable: FaultReport = {
+  code: 'store-unreachable',
+  stops: true,
+  message: 'The store is unreachable.',
+};
 let told: DirectMessage[];
 let status: GatewayStatus;
 let nowMs = START_MS;
@@ -60,19 +66,19 @@ it('gateway/status is published every 30 s with the present faults, and a last t
   await pass(INTERVAL_MS - 1);
   expect(told).toMatchObject([{ topic: 'gateway/status', qos: 1, retain: true }]);
   await pass(1);
-  health.report('store', 'The store is unreachable.');
+  health.report('store', unreachable);
   await pass(INTERVAL_MS);
   health.report('store', undefined);
   await status.stop();
   await pass(INTERVAL_MS);
   const at = (ms: number) => new Date(START_MS + ms).toISOString();
-  const unreachable = ['The store is unreachable.'];
+  const faults = [{ ...unreachable, since: at(INTERVAL_MS) }];
   const common = { online: true, version: '1.2.3' };
   expect(statuses()).toEqual([
     { ...common, at: at(0), faults: [] },
     { ...common, at: at(INTERVAL_MS), faults: [] },
-    { ...common, at: at(INTERVAL_MS), faults: unreachable },
-    { ...common, at: at(2 * INTERVAL_MS), faults: unreachable },
+    { ...common, at: at(INTERVAL_MS), faults },
+    { ...common, at: at(2 * INTERVAL_MS), faults },
     { ...common, at: at(2 * INTERVAL_MS), faults: [] },
     { ...common, online: false, at: at(2 * INTERVAL_MS), faults: [] },
   ]);

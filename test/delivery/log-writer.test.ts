@@ -26,7 +26,7 @@ class Store {
       ...{ log: 'messages' as const, logger: silent },
       store: { append: (items) => this.#append(items) },
       deliveries: { announce: async (entries) => this.#announce(entries) },
-      onOutage: (reason) => this.outages.push(reason),
+      onOutage: (fault) => this.outages.push(fault?.message),
     });
   }
 

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { FAILURES } from '../../src/bridge/connection-failure.js';
 import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarms.js';
+import { FAULT_CODES } from '../../src/domain/faults.js';
 import { ERRORS } from '../../src/errors.js';
 import { DENIED_REASONS } from '../../src/site/connection-list.js';
-import { codeIn, Page } from './page.js';
+import { codeIn, Page, rowsOf } from './page.js';
 import {
   callsOf,
   codeOf,
@@ -14,7 +15,7 @@ import {
   textsIn,
 } from './program-texts.js';
 
-const REPORT_CALL = /\b(?:health\.report|reportElsewhere|onOutage)\b/;
+const REPORT_CALL = /\b(?:health\.report(?:All)?|FaultReport|FaultGroup)\b/;
 const DEBUG_CALL = /\blog\.debug\(/g;
 
 /** Where the words of a fault, a denial, a connect error or a failed start are. */
@@ -92,6 +93,11 @@ describe('docs/troubleshooting.md', () => {
     const said = texts.filter((text) => !text.startsWith('must '));
     expect(missing(said).filter((text) => !NOT_SHOWN.has(text))).toEqual([]);
     expect([...NOT_SHOWN].filter((text) => !texts.includes(text))).toEqual([]);
+  });
+
+  it('has every code of a fault', () => {
+    const codes = rowsOf(page.section('Fault codes')).map(([code = '']) => code);
+    expect(codes).toEqual(FAULT_CODES.map((code) => `\`${code}\``));
   });
 
   it('has every code of an HTTP problem', () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-const DAYS = '2';
+const DAYS = 2;
 
 /** PEM files. */
 export interface Certificate {
@@ -29,7 +29,7 @@ export class Authority {
   static async create(directory: string, name = 'authority'): Promise<Authority> {
     const authority = new Authority(directory, name);
     await openssl([
-      ...['req', '-x509', '-nodes', '-days', DAYS, '-subj', `/CN=${name} of the tests`],
+      ...['req', '-x509', '-nodes', '-days', String(DAYS), '-subj', `/CN=${name} of the tests`],
       ...['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'],
       ...['-addext', 'keyUsage=critical,keyCertSign,cRLSign'],
       ...['-keyout', authority.#keyFile, '-out', authority.certFile],
@@ -37,20 +37,27 @@ export class Authority {
     return authority;
   }
 
-  /** Issues a server certificate for a name: `DNS:localhost` or `IP:127.0.0.1`. */
-  server(name: string): Promise<Certificate> {
-    return this.#issue(
-      'server',
-      '/CN=upstream',
-      `subjectAltName=${name}\nextendedKeyUsage=serverAuth`,
-    );
+  /**
+   * Issues a server certificate for a name: `DNS:localhost` or `IP:127.0.0.1`.
+   *
+   * @param days how long it is valid; one of -1 days has ended
+   * @param file how its files are called
+   */
+  server(name: string, days = DAYS, file = 'server'): Promise<Certificate> {
+    const extensions = `subjectAltName=${name}\nextendedKeyUsage=serverAuth`;
+    return this.#issue(file, '/CN=upstream', extensions, days);
   }
 
   client(name: string): Promise<Certificate> {
     return this.#issue(`client-${name}`, `/CN=${name}`, 'extendedKeyUsage=clientAuth');
   }
 
-  async #issue(file: string, subject: string, extensions: string): Promise<Certificate> {
+  async #issue(
+    file: string,
+    subject: string,
+    extensions: string,
+    days = DAYS,
+  ): Promise<Certificate> {
     const path = (suffix: string) => join(this.#directory, `${this.#name}-${file}.${suffix}`);
     await writeFile(path('ext'), extensions);
     await openssl([
@@ -59,7 +66,7 @@ export class Authority {
       ...['-keyout', path('key'), '-out', path('csr')],
     ]);
     await openssl([
-      ...['x509', '-req', '-days', DAYS, '-in', path('csr'), '-extfile', path('ext')],
+      ...['x509', '-req', '-days', String(days), '-in', path('csr'), '-extfile', path('ext')],
       ...['-CA', this.certFile, '-CAkey', this.#keyFile, '-CAcreateserial', '-out', path('crt')],
     ]);
     return { certFile: path('crt'), keyFile: path('key') };

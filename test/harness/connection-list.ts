@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Api } from './api.js';
+import { faultTextsIn } from './fault-texts.js';
 import type { RunningGateway } from './running-gateway.js';
 
 const viewSchema = z.looseObject({ clientId: z.string() });
@@ -16,10 +17,8 @@ export async function deniedOf(gateway: RunningGateway) {
   return z.array(deniedSchema).parse(await new Api(gateway).json('GET', '/connections/denied'));
 }
 
-const readySchema = z.object({ faults: z.array(z.string()) });
-
-/** The present faults. */
+/** The present faults, as texts. */
 export async function faultsOf(gateway: RunningGateway): Promise<readonly string[]> {
   const response = await new Api(gateway).request('GET', '/readyz');
-  return readySchema.parse(await response.json()).faults;
+  return faultTextsIn(await response.json());
 }

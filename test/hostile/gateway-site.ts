@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import mqtt, { type MqttClient } from 'mqtt';
-import { z } from 'zod';
 import { Api } from '../harness/api.js';
 import { times } from '../harness/at-a-time.js';
+import { faultsOf } from '../harness/connection-list.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import type { Login } from '../harness/load/plan.js';
 import { loginOf } from '../harness/raw-client.js';
@@ -18,8 +18,6 @@ import { tlsEnvironment } from './tls-environment.js';
 const DEVICES = 20;
 const ALARMS_PER_SECOND = 100;
 const ATTACKER_NAME = 'Hostile camera';
-
-const statusSchema = z.object({ faults: z.array(z.string()) });
 
 /** The built gateway on its embedded store, with two homes. */
 export class GatewaySite implements Site {
@@ -57,10 +55,8 @@ export class GatewaySite implements Site {
     this.#status = parts.status;
     this.#storeId = parts.storeId;
     this.#needs = parts.needs;
-    this.#status.on('message', (_topic, payload) => {
-      const { faults } = statusSchema.parse(JSON.parse(payload.toString()));
-      for (const fault of faults) this.#faults.add(fault);
-    });
+    // The status has no names: the administrator asks for them.
+    this.#status.on('message', () => void this.#readFaults());
   }
 
   /** @param isExposed whether it listens on every address of its namespace */
@@ -108,6 +104,10 @@ export class GatewaySite implements Site {
   }
 
   faults = (): readonly string[] => [...this.#faults];
+
+  async #readFaults(): Promise<void> {
+    for (const fault of await faultsOf(this.gateway)) this.#faults.add(fault);
+  }
 
   /** Each line is counted once: a flood of them would be counted for ever. */
   logBytes = (): number => {

@@ -6,7 +6,6 @@ export const homeList = z.array(z.looseObject({ id: z.string(), devices: z.array
 export const lossList = z.array(
   z.looseObject({ id: z.string(), acknowledgedAt: z.string().nullable() }),
 );
-export const faultList = z.looseObject({ faults: z.array(z.string()) });
 export const idBody = z.looseObject({ id: z.string() });
 export const tokenBody = z.looseObject({ id: z.string(), token: z.string() });
 

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { parseAlarm } from '../../src/domain/alarms.js';
 import type { Grant } from '../../src/domain/grants.js';
 import { describedAt } from '../harness/described-origins.js';
+import { faultTextsIn } from '../harness/fault-texts.js';
 import type { GatewayHere } from '../harness/gateway-here.js';
 import { connectDevice } from '../harness/mqtt-clients.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import {
   type Camera,
   cameraBody,
-  faultList,
   homeList,
   idBody,
   lossList,
@@ -93,7 +93,7 @@ export class AskedGateway {
 
   /** The faults that it tells of. */
   async faults(): Promise<readonly string[]> {
-    return faultList.parse((await this.call('GET', '/readyz')).json).faults;
+    return faultTextsIn((await this.admin('GET', '/readyz')).json);
   }
 
   async createGroup(locationId: string, name = 'Station 1'): Promise<string> {

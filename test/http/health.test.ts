@@ -4,6 +4,9 @@ import { startGateway } from './harness.js';
 
 const redis = useRedis(SAFE_SETTINGS);
 
+/** A time with which faults begin. */
+const TIME = expect.stringMatching(/^\d{4}-.*Z$/);
+
 /** Longer than the gateway needs to notice. */
 const WAIT = { timeout: 15_000 };
 
@@ -13,11 +16,14 @@ it('is ready while no fault is its own, and names the others', async () => {
     const { status, headers, json } = await gateway.call('GET', '/readyz');
     return { status, type: headers['content-type'], json };
   };
-  const type = 'application/json';
-  const faults = [expect.stringContaining('200 alarms')];
-  expect(await ready()).toEqual({ status: 200, type, json: { ready: true, faults } });
+  const is = (faults: unknown[]) => ({
+    ...{ status: 200, type: 'application/json' },
+    json: { ready: true, version: expect.stringMatching(/^\d/), faults },
+  });
+  expect(await ready()).toEqual(is([{ code: 'store-lost-data', stops: false, since: TIME }]));
+  expect(await gateway.faults()).toEqual([expect.stringContaining('200 alarms')]);
   await gateway.admin('POST', `/losses/${gateway.lossIds[0]}/acknowledge`);
-  expect(await ready()).toEqual({ status: 200, type, json: { ready: true, faults: [] } });
+  expect(await ready()).toEqual(is([]));
   gateway.loseStore();
   await expect.poll(async () => (await ready()).status, WAIT).toBe(503);
   gateway.regainStore();
@@ -42,8 +48,11 @@ it('answers a problem with the faults when not ready, without logging an error, 
     code: 'not-ready',
     requestId: headers['x-request-id'],
     ready: false,
-    faults: [expect.stringMatching(/store/)],
+    version: expect.stringMatching(/^\d/),
+    faults: [{ code: 'store-unreachable', stops: true, since: TIME }],
   });
+  const [fault] = await gateway.faults();
+  expect(fault).toMatch(/store/);
   const requests = gateway.logged.filter((line) => line.includes('/readyz'));
   expect(requests.length).toBeGreaterThan(0);
   expect(requests.filter((line) => line.includes('"level":50'))).toEqual([]);

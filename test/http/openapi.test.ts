@@ -152,7 +152,7 @@ it('describes for each route its input, its answers and whether it is open', asy
     const name = `${route.method} ${template}`;
     const isOpen = [...OPEN_PATHS, ...SIGNED_PATHS].includes(route.path);
     // `/metrics` is open to loopback only.
-    const open = route.path === '/metrics' ? [{}, { bearer: [] }] : [];
+    const open = ['/metrics', '/readyz'].includes(route.path) ? [{}, { bearer: [] }] : [];
     const security = DEVICE_PATHS.includes(route.path) ? [{ device: [] }] : undefined;
     expect([name, operation?.security]).toEqual([name, isOpen ? open : security]);
     const statuses = Object.keys(operation?.responses ?? {});

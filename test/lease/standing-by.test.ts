@@ -22,7 +22,7 @@ async function newStandingBy() {
     GATEWAY_TLS_KEY_FILE: 'test/harness/tls/localhost.key',
   };
   const config = loadConfig({ env, programDir: '/none', cwd: process.cwd() });
-  const standingBy = new StandingBy(config, pino({ level: 'silent' }));
+  const standingBy = new StandingBy(config, '1.2.3', pino({ level: 'silent' }));
   onTestFinished(() => standingBy.close());
   return { standingBy, port, tlsPort };
 }

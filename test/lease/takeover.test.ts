@@ -124,7 +124,9 @@ describe('two gateways on one external store', () => {
     expect(ready.headers.get('content-type')).toBe('application/problem+json');
     expect(await ready.json()).toMatchObject({
       ...{ code: 'standing-by', ready: false, instance: '/readyz' },
-      faults: [expect.stringContaining(holder)],
+      detail: expect.stringContaining(holder),
+      version: expect.stringMatching(/^\d/),
+      faults: [{ code: 'standing-by', stops: true, since: expect.stringMatching(/Z$/) }],
     });
     const metrics = await new Api(first).request('GET', '/metrics');
     expect(await metrics.text()).toContain('gateway_lease_epoch 1');

@@ -6,6 +6,7 @@ import { Health } from '../../src/site/health.js';
 import { SteadyClock } from '../../src/site/steady-clock.js';
 import { ClockStoreRedis } from '../../src/store/clock-store-redis.js';
 import { Keys } from '../../src/store/keys.js';
+import { faultTexts } from '../harness/fault-texts.js';
 import { useRedis } from '../harness/shared-redis.js';
 
 const START_MS = Date.UTC(2026, 10, 21);
@@ -72,7 +73,7 @@ class Run {
   }
 
   get faults(): readonly string[] {
-    return this.health.faults();
+    return faultTexts(this.health.faults());
   }
 }
 

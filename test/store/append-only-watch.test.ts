@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { repeat } from '../../src/repeat.js';
 import { Health } from '../../src/site/health.js';
 import { AppendOnlyWatch } from '../../src/store/append-only-watch.js';
+import { faultTexts } from '../harness/fault-texts.js';
 import {
   embeddedRedis,
   pidOf,
@@ -30,7 +31,7 @@ async function watchedStore() {
   const directory = join(dataDir, 'redis');
   const health = new Health();
   const seen: string[] = [];
-  health.on('changed', () => seen.push(health.faults().join()));
+  health.on('changed', () => seen.push(faultTexts(health.faults()).join()));
   const { log, messages } = recordingLog();
   const watch = new AppendOnlyWatch({ redis, directory, health, log });
   onTestFinished(repeat(() => watch.check(), CHECK_EVERY_MS));

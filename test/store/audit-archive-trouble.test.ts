@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { AuditArchiver } from '../../src/store/audit/archiver.js';
+import { faultTexts } from '../harness/fault-texts.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { AuditWorld, entries, entry, numbers, upTo } from './audit-world.js';
 
@@ -41,7 +42,7 @@ describe('a gateway that was killed', () => {
     const next = killed.restarted();
     await next.archiver.prepare();
     expect(await numbers(next.trail)).toEqual(upTo(30));
-    expect(next.health.faults()).toEqual([]);
+    expect(faultTexts(next.health.faults())).toEqual([]);
     await next.trail.record([entry(40)]);
     await next.move();
     expect(next.files()).toHaveLength(files.length + 1);
@@ -95,7 +96,9 @@ describe('a faulty archive', () => {
     const expected = upTo(60).filter((number) => !lost.includes(number));
     expect(await numbers(next.trail)).toEqual(expected);
     expect(await numbers(next.trail)).toEqual(expected);
-    expect(next.health.faults()).toEqual(['Files of the audit trail cannot be read: 4.']);
+    expect(faultTexts(next.health.faults())).toEqual([
+      'Files of the audit trail cannot be read: 4.',
+    ]);
     expect(next.health.ready()).toBe(true);
     expect(next.logged).toHaveLength(4);
     rmSync(swapped, { recursive: true });
@@ -113,7 +116,7 @@ describe('a faulty archive', () => {
     expect(await next.move()).toBe(20);
     expect(next.files()).toEqual([file]);
     expect(await numbers(next.trail)).toEqual(upTo(20));
-    expect(next.health.faults()).toEqual([]);
+    expect(faultTexts(next.health.faults())).toEqual([]);
   });
 
   it('keeps everything in the store, and reports a fault, while the disk is full', async ({
@@ -128,13 +131,13 @@ describe('a faulty archive', () => {
     spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=4k'], { stdio: 'ignore' });
     await schedule.start();
     await expect
-      .poll(() => world.health.faults())
+      .poll(() => faultTexts(world.health.faults()))
       .toEqual(['Audit records cannot be moved to the disk.']);
     expect(world.health.ready()).toBe(true);
     expect(await world.storedCount()).toBe(100);
     expect(await numbers(world.trail)).toEqual(upTo(100));
     rmSync(filler);
-    await expect.poll(() => world.health.faults()).toEqual([]);
+    await expect.poll(() => faultTexts(world.health.faults())).toEqual([]);
     await expect.poll(() => world.storedCount()).toBe(0);
     expect(await numbers(world.trail)).toEqual(upTo(100));
     expect(world.files()).toHaveLength(1);
@@ -152,11 +155,11 @@ describe('a faulty archive', () => {
     await world.trail.record(entries(5));
     const schedule = scheduleOf(world);
     await schedule.start();
-    expect(world.health.faults()).toEqual([UNREADABLE]);
+    expect(faultTexts(world.health.faults())).toEqual([UNREADABLE]);
     expect(await numbers(world.trail)).toEqual(upTo(5));
     rmSync(directory);
     await expect.poll(() => world.storedCount()).toBe(0);
-    await expect.poll(() => world.health.faults()).toEqual([]);
+    await expect.poll(() => faultTexts(world.health.faults())).toEqual([]);
     expect(await numbers(world.trail)).toEqual(upTo(5));
   });
 });
@@ -170,12 +173,12 @@ it('reads the archive once its directory can be read again', async () => {
   writeFileSync(killed.directory, 'a file in its place');
   const next = killed.restarted();
   await scheduleOf(next).start();
-  expect(next.health.faults()).toEqual([UNREADABLE]);
+  expect(faultTexts(next.health.faults())).toEqual([UNREADABLE]);
   expect(next.health.ready()).toBe(true);
   expect(await numbers(next.trail)).toEqual([]);
   rmSync(next.directory);
   renameSync(away, next.directory);
-  await expect.poll(() => next.health.faults()).toEqual([]);
+  await expect.poll(() => faultTexts(next.health.faults())).toEqual([]);
   expect(next.archive.segments()).toHaveLength(next.files().length);
   expect(await numbers(next.trail)).toEqual(upTo(30));
 });

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { AuditEntry } from '../../src/site/audit-trail.js';
+import { faultTexts } from '../harness/fault-texts.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { AuditWorld, entries, entry, query, SET } from './audit-world.js';
 
@@ -60,7 +61,7 @@ it.each(PLACES)('removes records that are too old, and no others, $where', async
   expect(await next.removeOld(161)).toBe(2);
   expect(next.files()).toEqual([]);
   expect(await kept(next)).toEqual([143]);
-  expect(next.health.faults()).toEqual([]);
+  expect(faultTexts(next.health.faults())).toEqual([]);
 });
 
 it.each(PLACES)('ignores the wall clock by which records were written, $where', async (one) => {
@@ -118,13 +119,13 @@ it('removes an unreadable file once all of it is too old, and not before', async
   writeFileSync(file, readFileSync(file).subarray(0, 30));
   const next = world.restarted();
   expect(await next.removeOld(101)).toBe(0);
-  expect(next.health.faults()).toEqual(['Files of the audit trail cannot be read: 1.']);
+  expect(faultTexts(next.health.faults())).toEqual(['Files of the audit trail cannot be read: 1.']);
   expect(next.files()).toEqual(files);
   expect(await next.removeOld(110)).toBe(0);
   expect(next.files()).toEqual(files);
   await next.removeOld(111);
   expect(next.files()).toEqual([]);
-  expect(next.health.faults()).toEqual([]);
+  expect(faultTexts(next.health.faults())).toEqual([]);
 });
 
 it('removes records from the store while the archive is unreadable, and from the archive afterwards', async () => {
@@ -165,11 +166,11 @@ it('removes all other files when one cannot be removed, reports that one, and re
   const { signal } = new AbortController();
   await expect(retention.removeOld(signal)).rejects.toThrow('insufficient-storage');
   expect(next.files()).toEqual([]);
-  expect(next.health.faults()).toEqual(['Files of the audit trail cannot be read: 1.']);
+  expect(faultTexts(next.health.faults())).toEqual(['Files of the audit trail cannot be read: 1.']);
   expect(await kept(next)).toEqual([42, 43]);
   rmSync(stuck, { recursive: true });
   writeFileSync(stuck, bytes);
   expect(await retention.removeOld(signal)).toBeGreaterThan(0);
   expect(next.files()).toEqual([]);
-  expect(next.health.faults()).toEqual([]);
+  expect(faultTexts(next.health.faults())).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import {
@@ -68,9 +68,13 @@ async function freePort(): Promise<number> {
 
 type Connect = (options: ConnectionOptions) => Redis;
 
+/** So soon after the last connection is back an outage has ended. */
+const ENDED_AFTER_MS = 300;
+
 function connected(connect: Connect, where: Partial<ConnectionOptions>) {
   const { log, messages } = recordingLog();
-  const redis = connect({ log, outages: new StoreOutages(log), name: 'test', ...where });
+  const outages = new StoreOutages(log, ENDED_AFTER_MS);
+  const redis = connect({ log, outages, name: 'test', ...where });
   onTestFinished(() => redis.disconnect());
   return { redis, messages };
 }
@@ -133,16 +137,48 @@ describe('the message path', () => {
       redis.off('reconnecting', count);
       await server.start();
       await untilReady(redis, 5000);
+      await until(() => messages.length >= outage * 2);
       expect(messages).toHaveLength(outage * 2);
     }
     expect(messages[0]).toContain('failed to reach the store');
     expect(messages[1]).toContain('reached the store again');
   });
 
+  test('logs the time in which the store is a replica once, however many writes it refuses', async () => {
+    const port = await freePort();
+    await new Server(port).start();
+    const { redis, messages } = connected(connectRedis, { url: `redis://127.0.0.1:${port}` });
+    const warnings: string[] = [];
+    const warned = ({ name }: Error) => warnings.push(name);
+    process.on('warning', warned);
+    onTestFinished(() => void process.off('warning', warned));
+    const admin = new Redis(port);
+    onTestFinished(() => admin.disconnect());
+    await redis.ping();
+    let reconnects = 0;
+    redis.on('reconnecting', () => reconnects++);
+    await admin.replicaof('127.0.0.1', await freePort());
+    const writes = Array.from({ length: 50 }, (_, n) => redis.set(`key-${n}`, n));
+    await until(() => reconnects > 10);
+    await admin.replicaof('NO', 'ONE');
+    expect(new Set(await Promise.all(writes))).toEqual(new Set(['OK']));
+    await until(() => messages.length > 1);
+    expect(messages.map((line) => JSON.parse(line))).toMatchObject([
+      {
+        level: 50,
+        msg: 'failed to reach the store',
+        err: { message: expect.stringMatching(/^READONLY/) },
+      },
+      { level: 30, msg: 'reached the store again' },
+    ]);
+    expect(warnings).toEqual([]);
+  });
+
   test('logs one outage of several connections once, and its end when all are back', async () => {
     const server = await new Server().start();
     const { log, messages } = recordingLog();
-    const shared = { log, outages: new StoreOutages(log), socketPath: server.socketPath };
+    const outages = new StoreOutages(log, ENDED_AFTER_MS);
+    const shared = { log, outages, socketPath: server.socketPath };
     const names = ['alarms', 'backlog', 'state'];
     const connections = names.map((name) => connectRedis({ ...shared, name }));
     onTestFinished(() => {
@@ -152,7 +188,7 @@ describe('the message path', () => {
     await server.kill();
     await until(() => messages.length === names.length);
     await server.start();
-    await until(() => messages.length === 2 * names.length);
+    await until(() => messages.length === names.length + 1);
     const entry = z.object({ level: z.number(), msg: z.string() });
     const shown = messages
       .map((message) => entry.parse(JSON.parse(message)))

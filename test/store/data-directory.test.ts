@@ -1,11 +1,21 @@
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createDataDirectory, lockDataDirectory } from '../../src/store/data-directory.js';
 import { loadSecret } from '../../src/store/secret-file.js';
-import { temporaryDirectory } from './embedded-support.js';
+import { recordingLog, temporaryDirectory } from './embedded-support.js';
 
-const loadAdminToken = (dataDir: string) => loadSecret(join(dataDir, 'admin.token'));
+async function loadAdminToken(dataDir: string, log = recordingLog().log): Promise<string> {
+  return (await loadSecret(join(dataDir, 'admin.token'), log)).text;
+}
 
 describe('the directory', () => {
   test('is created for the gateway’s user only, and left alone when it exists', async () => {
@@ -53,16 +63,57 @@ describe('the admin token', () => {
     expect(await loadAdminToken(dataDir)).toBe('sixteen-letters!');
   });
 
-  test.each(['', 'short', 'sixteen letters!'])(
-    'is refused, and not shown, when it is %j',
+  test.each(['', '\0'.repeat(44), 'short', 'sixteen letters!'])(
+    'is set aside, told and made anew, and not shown, when it is %j',
     async (text) => {
       const dataDir = temporaryDirectory();
-      writeFileSync(join(dataDir, 'admin.token'), text);
-      const failure = await loadAdminToken(dataDir).catch((error: unknown) => String(error));
-      expect(failure).toContain('admin.token');
-      if (text !== '') expect(failure).not.toContain(text);
+      const file = join(dataDir, 'admin.token');
+      writeFileSync(file, text, { mode: 0o600 });
+      const { log, messages } = recordingLog();
+      const token = await loadAdminToken(dataDir, log);
+      expect(token).toMatch(/^[\w-]{43}$/);
+      expect(readFileSync(file, 'utf8')).toBe(`${token}\n`);
+      const aside = readdirSync(dataDir).find((name) => name.startsWith('admin.token.damaged-'));
+      expect(readFileSync(join(dataDir, aside ?? ''), 'utf8')).toBe(text);
+      const lines = messages.map((line) => JSON.parse(line));
+      expect(lines).toMatchObject([{ level: 40, file, movedTo: join(dataDir, aside ?? '') }]);
+      if (text !== '') expect(messages.join()).not.toContain(JSON.stringify(text).slice(1, -1));
+      expect(await loadAdminToken(dataDir)).toBe(token);
     },
   );
+
+  test('is set aside when it cannot be read', async () => {
+    const dataDir = temporaryDirectory();
+    mkdirSync(join(dataDir, 'admin.token'));
+    const token = await loadAdminToken(dataDir);
+    expect(await loadAdminToken(dataDir)).toBe(token);
+  });
+
+  test('is used and told when other users may read it', async () => {
+    const dataDir = temporaryDirectory();
+    const file = join(dataDir, 'admin.token');
+    writeFileSync(file, 'sixteen-letters!\n');
+    chmodSync(file, 0o644);
+    const { log, messages } = recordingLog();
+    expect(await loadAdminToken(dataDir, log)).toBe('sixteen-letters!');
+    expect(messages.map((line) => JSON.parse(line))).toMatchObject([
+      { level: 40, file, mode: '0644' },
+    ]);
+    chmodSync(file, 0o600);
+    await loadAdminToken(dataDir, log);
+    expect(messages).toHaveLength(1);
+  });
+
+  test('is good until the next start when it cannot be written, and is not called generated', async () => {
+    const dataDir = temporaryDirectory();
+    const file = join(dataDir, 'admin.token');
+    mkdirSync(`${file}.new`);
+    const { log, messages } = recordingLog();
+    const { text, isNew } = await loadSecret(file, log);
+    expect([text.length, isNew]).toEqual([43, false]);
+    expect(messages.map((line) => JSON.parse(line))).toMatchObject([{ level: 50, file }]);
+    expect(existsSync(file)).toBe(false);
+  });
 
   test('survives a power cut during its first write', async () => {
     const dataDir = temporaryDirectory();

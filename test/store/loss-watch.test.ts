@@ -11,6 +11,7 @@ import { Keys } from '../../src/store/keys.js';
 import { LossFile } from '../../src/store/loss-file.js';
 import { LossWatch } from '../../src/store/loss-watch.js';
 import { WitnessFile } from '../../src/store/store-witness.js';
+import { faultTexts } from '../harness/fault-texts.js';
 import { embeddedRedis, recordingLog, temporaryDirectory, until } from './embedded-support.js';
 
 const SITE = 'site';
@@ -117,7 +118,7 @@ test('recognises the store after a restart, and finds nothing missing', async ()
   expect(await world.connection.get(keys.identity)).toBe(identity);
   await world.isWitnessed(5);
   expect(world.found()).toEqual([]);
-  expect(world.health.faults()).toEqual([]);
+  expect(faultTexts(world.health.faults())).toEqual([]);
 });
 
 test('reports how many and which alarms are missing when the store is back at an earlier state', async () => {
@@ -134,13 +135,13 @@ test('reports how many and which alarms are missing when the store is back at an
 
   await world.start();
   expect(world.found()).toEqual([['alarms', 6, 9, 4]]);
-  expect(world.health.faults()).toEqual([
+  expect(faultTexts(world.health.faults())).toEqual([
     expect.stringMatching(/^The store has lost up to 4 alarms \(numbers 6 to 9\)/),
   ]);
   // Reported once, and still known after the next start.
   await world.restart();
   expect(world.found()).toEqual([['alarms', 6, 9, 4]]);
-  expect(world.health.faults()).toHaveLength(1);
+  expect(faultTexts(world.health.faults())).toHaveLength(1);
 });
 
 test('notices that the store went back when as many alarms have come since', async () => {
@@ -157,7 +158,7 @@ test('notices that the store went back when as many alarms have come since', asy
 
   await world.start(SITE, (redis) => recordAlarms(redis, 20));
   expect(world.found()).toEqual([['alarms', null, 9, null]]);
-  expect(world.health.faults().join()).toMatch(/lost alarms .numbers up to 9/);
+  expect(faultTexts(world.health.faults()).join()).toMatch(/lost alarms .numbers up to 9/);
 });
 
 test('reports once, within seconds, that a running store was emptied', async () => {
@@ -171,8 +172,8 @@ test('reports once, within seconds, that a running store was emptied', async () 
     ['alarms', 1, 7, 7],
     ['store', null, null, null],
   ]);
-  expect(world.health.faults()).toHaveLength(2);
-  expect(world.health.faults().join()).toMatch(/everything stored/);
+  expect(faultTexts(world.health.faults())).toHaveLength(2);
+  expect(faultTexts(world.health.faults()).join()).toMatch(/everything stored/);
   // Neither the next check nor the next start reports the loss again.
   await world.alarms(2);
   await world.isWitnessed(2);
@@ -275,7 +276,7 @@ test('keeps a loss acknowledged after a restart, without a fault', async () => {
   expect(seen.acknowledgedBy).toBe('admin');
   await world.restart();
   expect(world.losses.list()).toEqual([seen]);
-  expect(world.health.faults()).toEqual([]);
+  expect(faultTexts(world.health.faults())).toEqual([]);
   await expect(world.losses.acknowledge(GATEWAY_ACTOR, 'unknown')).rejects.toThrow(GatewayError);
 });
 

@@ -3,6 +3,7 @@ import { Health } from '../../src/site/health.js';
 import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { defaultMaxMemoryBytes } from '../../src/store/embedded-memory.js';
 import { MemoryMonitor } from '../../src/store/memory-monitor.js';
+import { faultTexts } from '../harness/fault-texts.js';
 import { RedisServer } from '../harness/redis-server.js';
 import { recordingLog } from './embedded-support.js';
 
@@ -25,7 +26,7 @@ function monitored() {
     const usedBytes = Number(/^used_memory:(\d+)/m.exec(info)?.[1]);
     await server.redis.config('SET', 'maxmemory', Math.round(usedBytes / part));
     await monitor.check();
-    return { faults: health.faults(), ready: health.ready() };
+    return { faults: faultTexts(health.faults()), ready: health.ready() };
   };
   return { at, headroom, health, monitor, messages };
 }
@@ -99,7 +100,7 @@ it('watches nothing of a server without a limit', async () => {
   const { health, monitor, headroom } = monitored();
   await server.redis.config('SET', 'maxmemory', 0);
   await monitor.check();
-  expect(health.faults()).toEqual([]);
+  expect(faultTexts(health.faults())).toEqual([]);
   expect(headroom.isAmple).toBe(true);
   expect(monitor.leftForOthers).toBe(Number.POSITIVE_INFINITY);
 });

@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
+import { Health } from '../../src/site/health.js';
 import { connectManagementRedis, connectRedis } from '../../src/store/connection.js';
 import { Replicas, type ReplicasOptions } from '../../src/store/replicas.js';
 import { StoreOutages } from '../../src/store/store-outages.js';
 import { guardWrites } from '../../src/store/write-guard.js';
+import { faultTexts } from '../harness/fault-texts.js';
 import { RedisProgram } from '../harness/redis-program.js';
 import { unusedPort } from '../harness/unused-port.js';
 import { recordingLog, temporaryDirectory } from './embedded-support.js';
@@ -53,26 +55,15 @@ export async function startReplicaOfReplica(of: { readonly port: number }): Prom
 }
 
 /** The faults that are reported. */
-export class Faults {
-  readonly own = new Map<string, string>();
-  readonly elsewhere = new Map<string, string>();
-
-  report(source: string, fault: string | undefined): void {
-    set(this.own, source, fault);
-  }
-
-  reportElsewhere(source: string, fault: string | undefined): void {
-    set(this.elsewhere, source, fault);
+export class Faults extends Health {
+  /** Those that stop the gateway. */
+  get own(): string[] {
+    return faultTexts(this.faults().filter(({ stops }) => stops));
   }
 
   get all(): string[] {
-    return [...this.own.values(), ...this.elsewhere.values()];
+    return faultTexts(this.faults());
   }
-}
-
-function set(faults: Map<string, string>, source: string, fault: string | undefined): void {
-  if (fault === undefined) faults.delete(source);
-  else faults.set(source, fault);
 }
 
 /** Connections whose writes a replica must confirm. */

@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { repeat } from '../../src/repeat.js';
 import { Health } from '../../src/site/health.js';
 import { checkServer, checkSettings } from '../../src/store/server-check.js';
+import { faultTexts } from '../harness/fault-texts.js';
 import { embeddedRedis, temporaryDirectory, until } from './embedded-support.js';
 
 /** A connection to a server with suitable settings, until the test changes them. */
@@ -83,13 +84,17 @@ describe('a setting that is changed while the server runs', () => {
     health.started();
     onTestFinished(repeat(() => checkSettings(redis, health), CHECK_EVERY_MS));
     await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
-    await until(() => health.faults().length > 0);
-    expect(health.faults()).toEqual([expect.stringMatching(/maxmemory-policy is allkeys-lru/)]);
+    await until(() => faultTexts(health.faults()).length > 0);
+    expect(faultTexts(health.faults())).toEqual([
+      expect.stringMatching(/maxmemory-policy is allkeys-lru/),
+    ]);
     await redis.config('SET', 'appendfsync', 'everysec');
-    await until(() => /allkeys-lru.*appendfsync is everysec/.test(health.faults().join()));
+    await until(() =>
+      /allkeys-lru.*appendfsync is everysec/.test(faultTexts(health.faults()).join()),
+    );
     expect(health.ready()).toBe(true);
     await redis.config('SET', 'maxmemory-policy', 'noeviction', 'appendfsync', 'always');
-    await until(() => health.faults().length === 0);
+    await until(() => faultTexts(health.faults()).length === 0);
   });
 
   test('is no fault when CONFIG is forbidden', async () => {
@@ -99,7 +104,7 @@ describe('a setting that is changed while the server runs', () => {
     onTestFinished(repeat(() => checkSettings(other, health), CHECK_EVERY_MS));
     // The watch's own commands are answered before this one.
     await expect(other.config('GET', 'appendonly')).rejects.toThrow('NOPERM');
-    expect(health.faults()).toEqual([]);
+    expect(faultTexts(health.faults())).toEqual([]);
   });
 });
 

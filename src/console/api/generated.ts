@@ -14,10 +14,6 @@ const oazapfts = Oazapfts.runtime(defaults);
 export const servers = {
     thisGateway: "/"
 };
-export type Readiness = {
-    ready: true;
-    faults: string[];
-};
 export type Problem = {
     "type": string;
     title: string;
@@ -35,6 +31,26 @@ export type Problem = {
         path: string;
         message: string;
     }[];
+};
+export type Fault = {
+    /** What is wrong. Stable; versions to come have more. Now: audit-archive-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-unreadable, disk-full, disk-nearly-full, disk-read-only, limit-exceeded, processor-busy, record-damaged, replica-missing, retained-full, standing-by, store-files-damaged, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe. */
+    code: string;
+    /** Whether the gateway is not ready because of it. */
+    stops: boolean;
+    since: string;
+    /** With a valid access token only. */
+    message?: string;
+    /** What it is about, for callers who may see that. */
+    subject?: {
+        "type": "location" | "room" | "group" | "device" | "access-token" | "bridge" | "session" | "address";
+        id: string;
+        name: string;
+    };
+};
+export type Readiness = {
+    ready: true;
+    version: string;
+    faults: Fault[];
 };
 export type Location = {
     id: string;
@@ -409,20 +425,6 @@ export type Sessions = {
     sessions: Session[];
 };
 /**
- * Whether the gateway is ready
- */
-export function getReadiness(opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: Readiness;
-    } | {
-        status: 400;
-        data: Problem;
-    }>("/readyz", {
-        ...opts
-    }));
-}
-/**
  * This document
  */
 export function getOpenApiDocument(opts?: Oazapfts.RequestOpts) {
@@ -437,6 +439,20 @@ export function getOpenApiDocument(opts?: Oazapfts.RequestOpts) {
         status: 400;
         data: Problem;
     }>("/openapi.json", {
+        ...opts
+    }));
+}
+/**
+ * Whether the gateway is ready
+ */
+export function getReadiness(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Readiness;
+    } | {
+        status: 400;
+        data: Problem;
+    }>("/readyz", {
         ...opts
     }));
 }

@@ -1,22 +1,29 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import type { Context, MiddlewareHandler } from 'hono';
+import { type Fault, withoutRepeats } from '../../domain/faults.js';
 import { GatewayError } from '../../errors.js';
+import type { Access } from '../access.js';
 import type { Health } from '../dependencies.js';
-import { type HttpApp, pathOf } from '../http-env.js';
-import { jsonResponse, NO_SECURITY, preparedJson } from '../openapi.js';
+import { type HttpApp, type HttpEnv, pathOf } from '../http-env.js';
+import { jsonResponse, NO_SECURITY, OPTIONAL_SECURITY, preparedJson } from '../openapi.js';
 import { exampleProblem, PROBLEM_MEDIA_TYPE, problemReply } from '../problem.js';
+import { faultSchema } from '../schemas/fault.js';
 import { problemSchema } from '../schemas/problem.js';
 
 const liveSchema = z.object({ status: z.literal('ok') }).openapi('Live');
-const faultsSchema = z
-  .array(z.string())
-  .openapi({ example: ['the bridge head-office is not connected'] });
-const readySchema = z.object({ ready: z.literal(true), faults: faultsSchema }).openapi('Readiness');
+const versionSchema = z.string().openapi({ example: '1.0.0' });
+const faultsSchema = z.array(faultSchema);
+const readySchema = z
+  .object({ ready: z.literal(true), version: versionSchema, faults: faultsSchema })
+  .openapi('Readiness');
 const notReadySchema = problemSchema
-  .extend({ ready: z.literal(false), faults: faultsSchema })
+  .extend({ ready: z.literal(false), version: versionSchema, faults: faultsSchema })
   .openapi('NotReady', {
     example: {
       ...exampleProblem('not-ready', '/readyz'),
-      ...{ ready: false, faults: ['the store does not answer'] },
+      ready: false,
+      version: '1.0.0',
+      faults: [{ code: 'store-unreachable', stops: true, since: '2026-11-21T08:00:00.000Z' }],
     },
   });
 
@@ -38,7 +45,9 @@ const ready = createRoute({
   operationId: 'getReadiness',
   summary: 'Whether the gateway is ready',
   tags: ['Operation'],
-  security: NO_SECURITY,
+  description:
+    'Open to everybody. With a valid access token, faults also have their message, and their subject where the token may see it.',
+  security: OPTIONAL_SECURITY,
   responses: {
     200: jsonResponse('The gateway is ready; `faults` has those for others to mend.', readySchema),
     503: preparedJson(
@@ -49,17 +58,37 @@ const ready = createRoute({
   },
 });
 
+export interface HealthServices {
+  readonly health: Health;
+  readonly version: string;
+  readonly access: Access;
+  readonly authenticateIfPossible: MiddlewareHandler<HttpEnv>;
+}
+
 /** `/healthz` and `/readyz`, open to everybody. */
-export function registerHealth(app: HttpApp, health: Health): void {
+export function registerHealth(app: HttpApp, services: HealthServices): void {
+  const { health, version, access, authenticateIfPossible } = services;
   app.openapi(live, (c) => c.json({ status: 'ok' as const }, 200));
 
-  app.openapi(ready, (c) => {
-    const faults = [...health.faults()];
-    if (health.ready()) return c.json({ ready: true as const, faults }, 200);
+  app.openapi({ ...ready, middleware: authenticateIfPossible }, (c) => {
+    const faults = withoutRepeats(health.faults().map((fault) => shownTo(c, access, fault)));
+    if (health.ready()) return c.json({ ready: true as const, version, faults }, 200);
     // A thrown problem would log an error with every request.
     const failure = new GatewayError('not-ready', NOT_READY);
-    const options = { extension: { ready: false, faults } };
+    const options = { extension: { ready: false, version, faults } };
     const { headers, body } = problemReply(failure, pathOf(c), c.get('requestId'), options);
     return c.body(body, 503, headers);
   });
+}
+
+/** The fault as far as the caller may see it: its code to everybody, its message to every access token. */
+function shownTo(
+  c: Context<HttpEnv>,
+  access: Access,
+  { code, stops, since, message, subject }: Fault,
+): z.infer<typeof faultSchema> {
+  const caller = c.get('caller');
+  if (caller === undefined) return { code, stops, since };
+  const isShown = subject !== undefined && access.covers(caller.grants, subject);
+  return isShown ? { code, stops, since, message, subject } : { code, stops, since, message };
 }

@@ -3,7 +3,7 @@ import type { MiddlewareHandler } from 'hono';
 import { isLoopbackHost, plainAddress } from '../../domain/addresses.js';
 import type { Metrics } from '../dependencies.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
-import { problems } from '../openapi.js';
+import { OPTIONAL_SECURITY, problems } from '../openapi.js';
 
 const TEXT = 'text/plain';
 const textSchema = z.string().openapi({ example: 'gateway_faults 0\n' });
@@ -36,7 +36,7 @@ export function registerMetrics(app: HttpApp, options: MetricsRouteOptions): voi
     operationId: 'getMetrics',
     summary: 'Counters and gauges for Prometheus; from another machine for administrators only',
     tags: ['Operation'],
-    security: [{}, { bearer: [] }],
+    security: OPTIONAL_SECURITY,
     middleware: [unlessOpen(authenticate), unlessOpen(admin)],
     responses: {
       200: { description: 'The metrics.', content: { [TEXT]: { schema: textSchema } } },

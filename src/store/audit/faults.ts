@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { warning } from '../../domain/faults.js';
 import type { Health } from '../../site/health.js';
 
 const SOURCE = 'audit';
@@ -64,6 +65,7 @@ export class AuditArchiveFaults {
     const faults = [CANNOT_WRITE, CANNOT_LOAD].filter((fault) => this.#current.has(fault));
     const { size } = this.#unreadable;
     if (size > 0) faults.push(`Files of the audit trail cannot be read: ${size}.`);
-    this.#health.reportElsewhere(SOURCE, faults.length === 0 ? undefined : faults.join(' '));
+    const fault = warning('audit-archive-failing', faults.join(' '));
+    this.#health.report(SOURCE, faults.length === 0 ? undefined : fault);
   }
 }

@@ -16,6 +16,9 @@ interface KnownFault {
   readonly first: RegExp;
 }
 
+/** Behind the last of several faults that differ in their subject only. */
+const MORE = '(?: \\((?<more>\\d+) more\\))?';
+
 const KNOWN: readonly KnownFault[] = namesOf(FAULTS_EN).map((name) => {
   const pattern = name
     .split('…')
@@ -23,7 +26,11 @@ const KNOWN: readonly KnownFault[] = namesOf(FAULTS_EN).map((name) => {
     .join('(.*?)')
     // Where nothing is filled in, the space before it is not there either.
     .replaceAll(' (.*?)', '(?: (.*?))?');
-  return { name, whole: new RegExp(`^${pattern}$`), first: new RegExp(`^${pattern}(?= [A-Z])`) };
+  return {
+    name,
+    whole: new RegExp(`^${pattern}${MORE}$`),
+    first: new RegExp(`^${pattern}(?= [A-Z])`),
+  };
 });
 
 /** A fault in the reader's language, each sentence of it with what to do. */
@@ -43,15 +50,20 @@ export function explainFault(fault: string, language: Language): readonly Explai
 
 function explained(
   name: keyof typeof FAULTS_EN,
-  [text, ...values]: RegExpExecArray,
+  found: RegExpExecArray,
   language: Language,
 ): ExplainedFault {
+  const [text, ...values] = found;
   if (language === 'en') return { text, advice: sentence(FAULTS_EN[name]) };
   const words = FAULTS_DE[name];
   const filled = words.fault.replaceAll(/\{(\d)\}/g, (_, index) =>
     inGerman(values[Number(index)] ?? ''),
   );
-  return { text: filled, advice: words.advice };
+  const more = found.groups?.['more'];
+  return {
+    text: more === undefined ? filled : `${filled} (${more} weitere)`,
+    advice: words.advice,
+  };
 }
 
 function inGerman(value: string): string {

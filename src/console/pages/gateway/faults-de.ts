@@ -112,68 +112,66 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
     advice:
       'Bestätigtes ist weg: eine zurückgespielte Sicherung, ein Wechsel des Servers, ein geleerter Speicher. Sehen Sie unter „Verluste“ nach, und bestätigen Sie dort.',
   },
-  'too many connections, further ones are refused: …': {
-    fault: 'Zu viele Verbindungen, weitere werden abgewiesen: {0}',
+  'too many connections, further ones are refused': {
+    fault: 'Zu viele Verbindungen, weitere werden abgewiesen',
     advice:
       'Ein Client öffnet Verbindungen und schließt sie nicht, oder mehrere teilen sich Zugangsdaten (`too-many-connections`).',
   },
-  'too many connections, as nearly all of the gateway are in use: further ones are refused: …': {
-    fault:
-      'Zu viele Verbindungen; fast alle des Gateways sind belegt, weitere werden abgewiesen: {0}',
+  'too many connections, as nearly all of the gateway are in use: further ones are refused': {
+    fault: 'Zu viele Verbindungen; fast alle des Gateways sind belegt, weitere werden abgewiesen',
     advice: 'Erhöhen Sie `LimitNOFILE` oder `limits.total.connections` (`gateway-full`).',
   },
-  'too many connections without a login, the oldest of them are closed: …': {
-    fault: 'Zu viele Verbindungen ohne Anmeldung, die ältesten werden geschlossen: {0}',
+  'too many connections without a login, the oldest of them are closed': {
+    fault: 'Zu viele Verbindungen ohne Anmeldung, die ältesten werden geschlossen',
     advice:
       'Von diesen Adressen werden Verbindungen geöffnet, auf denen kein ganzes CONNECT folgt: Sehen Sie dort nach.',
   },
-  'too many HTTP connections, further ones are closed: …': {
-    fault: 'Zu viele HTTP-Verbindungen, weitere werden geschlossen: {0}',
+  'too many HTTP connections, further ones are closed': {
+    fault: 'Zu viele HTTP-Verbindungen, weitere werden geschlossen',
     advice: 'Eine Adresse öffnet mehr als `http.maxConnectionsPerAddress`: Sehen Sie dort nach.',
   },
-  'too many HTTP connections, as all of the gateway are in use: idle ones are closed: …': {
-    fault:
-      'Zu viele HTTP-Verbindungen; alle des Gateways sind belegt, ruhende werden geschlossen: {0}',
+  'too many HTTP connections, as all of the gateway are in use: idle ones are closed': {
+    fault: 'Zu viele HTTP-Verbindungen; alle des Gateways sind belegt, ruhende werden geschlossen',
     advice: '`http.maxConnections`; genannt sind Adressen mit mehr als ihrem Anteil.',
   },
-  'too many WebSocket frames without an MQTT packet, the connections are closed: …': {
-    fault: 'Zu viele WebSocket-Frames ohne MQTT-Paket, die Verbindungen werden geschlossen: {0}',
+  'too many WebSocket frames without an MQTT packet, the connections are closed': {
+    fault: 'Zu viele WebSocket-Frames ohne MQTT-Paket, die Verbindungen werden geschlossen',
     advice:
       'Von diesen Adressen kommen leere, zu große oder fehlerhafte Frames, oder Pings ohne Pause: Sehen Sie dort nach.',
   },
-  'too many failed logins, further ones are not looked at for some seconds: …': {
+  'too many failed logins, further ones are not looked at for some seconds': {
     fault:
-      'Zu viele fehlgeschlagene Anmeldungen, weitere werden einige Sekunden lang nicht geprüft: {0}',
+      'Zu viele fehlgeschlagene Anmeldungen, weitere werden einige Sekunden lang nicht geprüft',
     advice:
       'Jemand rät, oder ein Gerät hat ein veraltetes Passwort. Die Benutzernamen stehen unter „Verbindungen“ bei den abgewiesenen.',
   },
-  'too many persistent sessions, further ones are refused or take the place of old ones: …': {
-    fault: 'Zu viele dauerhafte Sitzungen, weitere werden abgewiesen oder verdrängen alte: {0}',
+  'too many persistent sessions, further ones are refused or take the place of old ones': {
+    fault: 'Zu viele dauerhafte Sitzungen, weitere werden abgewiesen oder verdrängen alte',
     advice:
       'Ein Client meldet sich bei jedem Start mit einer neuen Client-ID: Geben Sie ihm eine feste (`too-many-sessions`).',
   },
-  'too many subscriptions, further ones are refused: …': {
-    fault: 'Zu viele Abonnements, weitere werden abgewiesen: {0}',
+  'too many subscriptions, further ones are refused': {
+    fault: 'Zu viele Abonnements, weitere werden abgewiesen',
     advice: 'Weniger, dafür weitere Filter (`too-many-subscriptions`).',
   },
-  'too many unread bytes, a connection that takes none for five seconds is closed: …': {
+  'too many unread bytes, a connection that takes none for five seconds is closed': {
     fault:
-      'Zu viele ungelesene Bytes; eine Verbindung, die fünf Sekunden lang nichts abnimmt, wird geschlossen: {0}',
+      'Zu viele ungelesene Bytes; eine Verbindung, die fünf Sekunden lang nichts abnimmt, wird geschlossen',
     advice:
       'Ein Empfänger hängt, oder das Netz ist zu langsam für ihn. Alarme einer dauerhaften Sitzung warten; Nachrichten mit QoS 0 verpasst er.',
   },
-  'too many retained messages, further ones are forwarded and not retained: …': {
-    fault: 'Zu viele aufbewahrte Nachrichten (retained), weitere werden nur weitergeleitet: {0}',
+  'too many retained messages, further ones are forwarded and not retained': {
+    fault: 'Zu viele aufbewahrte Nachrichten (retained), weitere werden nur weitergeleitet',
     advice:
       'Weniger Topics oder kleinere Werte; `limits.device.retainedTopics`, `limits.device.retainedBytes` und die des Heims.',
   },
-  'too many recordings, further ones are refused: …': {
-    fault: 'Zu viele Aufnahmen, weitere werden abgewiesen: {0}',
+  'too many recordings, further ones are refused': {
+    fault: 'Zu viele Aufnahmen, weitere werden abgewiesen',
     advice: '`limits.device.footageBytes`, oder kürzere `history.retentionDays`.',
   },
-  'the folder of recordings is nearly full, … MiB left: free some of the disk, or delete devices that are gone; most is of …':
+  'the folder of recordings is nearly full, … MiB left: free some of the disk, or delete devices that are gone':
     {
-      fault: 'Der Ordner der Aufnahmen ist fast voll, {0} MiB sind frei; am meisten stammt von {1}',
+      fault: 'Der Ordner der Aufnahmen ist fast voll, {0} MiB sind frei',
       advice:
         'Schaffen Sie Platz auf der Platte, oder löschen Sie Geräte, die es nicht mehr gibt. `limits.device.footageBytes` begrenzt ein Gerät.',
     },
@@ -216,33 +214,47 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
       'Die Uhr dieses Rechners geht vielleicht falsch: Sie ist mehr als einen Tag weiter als zuletzt gesehen ({0}).',
     advice: CLOCK,
   },
-  'HTTP and TLS clients take much of the processor, most of all ….': {
-    fault: 'HTTP- und TLS-Clients beanspruchen den Prozessor stark, am meisten {0}.',
+  'The TLS certificate ends in …: renew it.': {
+    fault: 'Das TLS-Zertifikat läuft in {0} ab: Erneuern Sie es.',
+    advice: 'Ab 30 Tagen vor dem Ablauf. Neue Dateien liest das Gateway von selbst.',
+  },
+  'The TLS certificate has ended: renew it.': {
+    fault: 'Das TLS-Zertifikat ist abgelaufen: Erneuern Sie es.',
+    advice: 'Clients, die es prüfen, verbinden sich nicht mehr; bestehende Verbindungen bleiben.',
+  },
+  'The new TLS certificate or its key cannot be used (…): the old one stays.': {
+    fault:
+      'Das neue TLS-Zertifikat oder sein Schlüssel ist nicht verwendbar ({0}): Das alte bleibt in Gebrauch.',
+    advice:
+      'Die Dateien unter `tls` sind für den Benutzer des Gateways nicht lesbar, kein PEM oder nicht vollständig, oder der Schlüssel gehört zu einem anderen Zertifikat.',
+  },
+  'HTTP and TLS clients take much of the processor.': {
+    fault: 'HTTP- und TLS-Clients beanspruchen den Prozessor stark.',
     advice:
       'Der Client oder die Adresse hat fünf Sekunden lang ein Viertel davon gebraucht, oder mehr verlangt als ihren Anteil: Finden Sie heraus, warum. Alarme warten nicht darauf.',
   },
-  'queue growing, more than half full: …': {
-    fault: 'Die Warteschlange wächst und ist mehr als halb voll: {0}',
+  'queue growing, more than half full': {
+    fault: 'Eine Warteschlange wächst und ist mehr als halb voll',
     advice:
-      'Auf diese Empfänger oder Brücken wartet mehr als die Hälfte ihrer `maxQueuedMessages`: Bringen Sie sie zurück, oder löschen Sie ihre Tokens.',
+      'Für diesen Empfänger oder diese Brücke wartet mehr als die Hälfte von `maxQueuedMessages`: Bringen Sie sie wieder in Gang, oder löschen Sie den Token.',
   },
-  '… stored sessions cannot be read, their backlogs are lost: …': {
-    fault: '{0} gespeicherte Sitzungen sind nicht lesbar, ihre Rückstände sind verloren: {1}',
+  'a stored session cannot be read, its backlog is lost': {
+    fault: 'Eine gespeicherte Sitzung ist nicht lesbar, ihr Rückstand ist verloren',
     advice:
-      'Datensätze des Speichers sind beschädigt; diese Clients müssen neu abonnieren. Bis zum nächsten Start.',
+      'Ein Datensatz des Speichers ist beschädigt; dieser Client muss neu abonnieren. Bis zum nächsten Start. Alle stehen in der Logzeile `failed to read stored sessions`.',
   },
-  'Device … (…) of … is slowed to its limit of … …': {
-    fault: 'Das Gerät {0} ({1}) von {2} wird auf seine Grenze von {3} {4} gebremst',
+  'A device is slowed to its limit of … …': {
+    fault: 'Ein Gerät wird auf seine Grenze von {0} {1} gebremst',
     advice:
       'Es sendet mehr, als ein Gerät wie dieses sollte: Sehen Sie nach, was. Bei Verbindungen je Sekunde: Es verbindet sich immer wieder; prüfen Sie sein Netz, und ob zwei Clients seine Client-ID haben. Steht es für viele Sensoren, geben Sie ihm eigene Grenzen.',
   },
-  'Access token … (…) is slowed to its limit of … …': {
-    fault: 'Der Zugangstoken {0} ({1}) wird auf seine Grenze von {2} {3} gebremst',
+  'An access token is slowed to its limit of … …': {
+    fault: 'Ein Zugangstoken wird auf seine Grenze von {0} {1} gebremst',
     advice:
       'Sein Client sendet mehr Befehle, als er sollte, oder abonniert oder verbindet sich immer wieder.',
   },
-  'Location … (…) is slowed to its limit of … …': {
-    fault: 'Das Heim {0} ({1}) wird auf seine Grenze von {2} {3} gebremst',
+  'A location is slowed to its limit of … …': {
+    fault: 'Ein Heim wird auf seine Grenze von {0} {1} gebremst',
     advice:
       'Alle seine Geräte zusammen senden mehr, als sie dürfen; jedes behält ein Zwanzigstel seiner eigenen Grenzen.',
   },
@@ -253,7 +265,7 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
   },
   '… more devices and access tokens are slowed': {
     fault: '{0} weitere Geräte und Zugangstokens werden gebremst',
-    advice: 'Fünf Störungen nennen die ersten.',
+    advice: 'Für die ersten fünf gibt es je eine Störung.',
   },
   'Audit records cannot be moved to the disk.': {
     fault: 'Einträge des Protokolls können nicht auf die Platte verschoben werden.',
@@ -269,100 +281,99 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
     fault: 'Dateien des Protokolls sind nicht lesbar: {0}.',
     advice: 'Das Log nennt jede; stellen Sie sie aus einer Sicherung wieder her.',
   },
-  'The store lists … without a record, left out: ….': {
-    fault: 'Der Speicher führt {0} ohne Datensatz; sie fehlen: {1}.',
+  'The store lists … without a record, left out.': {
+    fault: 'Der Speicher führt {0} ohne Datensatz, daher nicht angezeigt.',
     advice: RECORD,
   },
-  'The store holds an unreadable record of …, left out: ….': {
-    fault: 'Der Speicher hat einen unlesbaren Datensatz ({0}); sie fehlen: {1}.',
+  'The store holds an unreadable record of …, left out.': {
+    fault: 'Der Speicher hat einen unlesbaren Datensatz ({0}), daher nicht angezeigt.',
     advice: `${RECORD} Die Sitzungen eines Geräts oder Tokens bleiben solange erhalten.`,
   },
-  'The store has no readable record of …, served with the id as name: ….': {
-    fault: 'Der Speicher hat keinen lesbaren Datensatz ({0}); die ID dient als Name: {1}.',
+  'The store has no readable record of …, served with the id as name.': {
+    fault: 'Der Speicher hat keinen lesbaren Datensatz ({0}); die ID dient als Name.',
     advice: 'Benennen Sie das Heim um.',
   },
-  'The store has no room for … that should be in one: ….': {
-    fault: 'Im Speicher fehlt das Zimmer ({0}): {1}.',
+  'The store has no room for … that should be in one.': {
+    fault: 'Im Speicher fehlt das Zimmer ({0}).',
     advice: 'Verschieben Sie die Geräte in ein Zimmer.',
   },
-  'The store has no group for … that should be in one: ….': {
-    fault: 'Im Speicher fehlt die Gruppe ({0}): {1}.',
+  'The store has no group for … that should be in one.': {
+    fault: 'Im Speicher fehlt die Gruppe ({0}).',
     advice: 'Ordnen Sie die Zimmer einer Gruppe zu.',
   },
-  "The store's list of … lacked …, put back from the records: ….": {
-    fault: 'In einer Liste des Speichers ({0}) fehlten {1}; aus den Datensätzen ergänzt: {2}.',
+  "The store's list of … lacked …, put back from the records.": {
+    fault: 'In einer Liste des Speichers ({0}) fehlten {1}; aus den Datensätzen ergänzt.',
     advice: 'Behoben; bis zum nächsten Start. Klären Sie, wie der Speicher das verlor.',
   },
-  "The store's list of … lacks …, and the store refuses to be repaired: ….": {
+  "The store's list of … lacks …, and the store refuses to be repaired.": {
     fault:
-      'In einer Liste des Speichers ({0}) fehlen {1}, und der Speicher lässt sich nicht reparieren: {2}.',
+      'In einer Liste des Speichers ({0}) fehlen {1}, und der Speicher lässt sich nicht reparieren.',
     advice: STORE,
   },
-  'bridge … is down: the upstream cannot be reached': {
-    fault: 'Die Brücke {0} ist unterbrochen: Die Gegenstelle ist nicht erreichbar',
+  'A bridge is down: the upstream cannot be reached': {
+    fault: 'Eine Brücke ist unterbrochen: Die Gegenstelle ist nicht erreichbar',
     advice: 'Prüfen Sie Name, Adresse, Port und Netz.',
   },
-  'bridge … is down: the upstream has closed the connection': {
-    fault: 'Die Brücke {0} ist unterbrochen: Die Gegenstelle hat die Verbindung geschlossen',
+  'A bridge is down: the upstream has closed the connection': {
+    fault: 'Eine Brücke ist unterbrochen: Die Gegenstelle hat die Verbindung geschlossen',
     advice:
       'Sehen Sie in das Log der Gegenstelle: Sie ist voll, startet neu, oder stört sich an einer Nachricht.',
   },
-  'bridge … is down: the upstream does not answer': {
-    fault: 'Die Brücke {0} ist unterbrochen: Die Gegenstelle antwortet nicht',
+  'A bridge is down: the upstream does not answer': {
+    fault: 'Eine Brücke ist unterbrochen: Die Gegenstelle antwortet nicht',
     advice: 'Die Gegenstelle hängt, oder das Netz dazwischen.',
   },
-  'bridge … is down: the upstream takes no connections now': {
-    fault: 'Die Brücke {0} ist unterbrochen: Die Gegenstelle nimmt zurzeit keine Verbindungen an',
+  'A bridge is down: the upstream takes no connections now': {
+    fault: 'Eine Brücke ist unterbrochen: Die Gegenstelle nimmt zurzeit keine Verbindungen an',
     advice: 'Die Gegenstelle ist voll oder wird gerade beendet.',
   },
-  'bridge … is down: the store cannot take what comes from the upstream': {
+  'A bridge is down: the store cannot take what comes from the upstream': {
     fault:
-      'Die Brücke {0} ist unterbrochen: Der Speicher kann nicht aufnehmen, was von der Gegenstelle kommt',
+      'Eine Brücke ist unterbrochen: Der Speicher kann nicht aufnehmen, was von der Gegenstelle kommt',
     advice: STORE,
   },
-  'bridge … is down: no trusted TLS connection to the upstream': {
-    fault:
-      'Die Brücke {0} ist unterbrochen: keine vertrauenswürdige TLS-Verbindung zur Gegenstelle',
+  'A bridge is down: no trusted TLS connection to the upstream': {
+    fault: 'Eine Brücke ist unterbrochen: keine vertrauenswürdige TLS-Verbindung zur Gegenstelle',
     advice:
       'Das Zertifikat ist abgelaufen, stammt von einer anderen Stelle (`caFile`) oder gilt für einen anderen Namen (`serverName`), oder eine Datei ist keines.',
   },
-  'bridge … is down: the upstream does not accept the credentials': {
-    fault: 'Die Brücke {0} ist unterbrochen: Die Gegenstelle nimmt die Zugangsdaten nicht an',
+  'A bridge is down: the upstream does not accept the credentials': {
+    fault: 'Eine Brücke ist unterbrochen: Die Gegenstelle nimmt die Zugangsdaten nicht an',
     advice: 'Prüfen Sie `username`, `password` und die ACL der Gegenstelle.',
   },
-  'bridge … is down: the upstream does not accept the client id': {
-    fault: 'Die Brücke {0} ist unterbrochen: Die Gegenstelle nimmt die Client-ID nicht an',
+  'A bridge is down: the upstream does not accept the client id': {
+    fault: 'Eine Brücke ist unterbrochen: Die Gegenstelle nimmt die Client-ID nicht an',
     advice: 'Setzen Sie `clientId`.',
   },
-  'bridge … is down: another client uses the client id of the bridge': {
-    fault: 'Die Brücke {0} ist unterbrochen: Ein anderer Client benutzt ihre Client-ID',
+  'A bridge is down: another client uses the client id of the bridge': {
+    fault: 'Eine Brücke ist unterbrochen: Ein anderer Client benutzt ihre Client-ID',
     advice: 'Zwei Gateways haben dieselbe `clientId`, oder ein Datenverzeichnis wurde kopiert.',
   },
-  'bridge … is down: the upstream sends packets far over the limit': {
-    fault: 'Die Brücke {0} ist unterbrochen: Die Gegenstelle sendet Pakete weit über der Grenze',
+  'A bridge is down: the upstream sends packets far over the limit': {
+    fault: 'Eine Brücke ist unterbrochen: Die Gegenstelle sendet Pakete weit über der Grenze',
     advice:
       'Mehr als das Vierfache von `mqtt.maxPacketBytes`: Sie ist fehlerhaft oder nicht vertrauenswürdig.',
   },
-  'bridge … is slowed: its upstream sends more than it may': {
-    fault: 'Die Brücke {0} wird gebremst: Ihre Gegenstelle sendet mehr, als sie darf',
+  'A bridge is slowed: its upstream sends more than it may': {
+    fault: 'Eine Brücke wird gebremst: Ihre Gegenstelle sendet mehr, als sie darf',
     advice: 'Befehle kommen schneller, als `limits.token` erlaubt; sie werden später gelesen.',
   },
-  'bridge … is down: the upstream does not speak this version of MQTT': {
-    fault: 'Die Brücke {0} ist unterbrochen: Die Gegenstelle spricht diese Version von MQTT nicht',
+  'A bridge is down: the upstream does not speak this version of MQTT': {
+    fault: 'Eine Brücke ist unterbrochen: Die Gegenstelle spricht diese Version von MQTT nicht',
     advice: 'Lassen Sie `protocol` weg.',
   },
-  'bridge … cannot deliver a message under …: the upstream closes the connection at it': {
+  'A bridge cannot deliver a message: the upstream closes the connection at it': {
     fault:
-      'Die Brücke {0} kann eine Nachricht unter {1} nicht zustellen: Die Gegenstelle schließt dabei die Verbindung',
+      'Eine Brücke kann eine Nachricht nicht zustellen: Die Gegenstelle schließt dabei die Verbindung',
     advice:
-      'Sehen Sie unter „Brücken“ bei den unzustellbaren Nachrichten nach; der Alarm ist genannt.',
+      'Sehen Sie unter „Brücken“ bei den unzustellbaren Nachrichten nach; Topic und Alarm stehen in der Logzeile `upstream closes the connection at a message`.',
   },
-  'bridge … lags: its oldest message has waited for more than a minute': {
-    fault: 'Die Brücke {0} hängt nach: Ihre älteste Nachricht wartet seit mehr als einer Minute',
+  'A bridge lags: its oldest message has waited for more than a minute': {
+    fault: 'Eine Brücke hängt nach: Ihre älteste Nachricht wartet seit mehr als einer Minute',
     advice: 'Die Gegenstelle ist unterbrochen, oder langsamer als das, was gesendet wird.',
   },
-  'bridge … gets no commands: the upstream denies the subscription': {
-    fault: 'Die Brücke {0} erhält keine Befehle: Die Gegenstelle verweigert das Abonnement',
+  'A bridge gets no commands: the upstream denies the subscription': {
+    fault: 'Eine Brücke erhält keine Befehle: Die Gegenstelle verweigert das Abonnement',
     advice: 'Prüfen Sie `commands` und die ACL der Gegenstelle.',
   },
 };
@@ -386,6 +397,9 @@ export const VALUES_DE: readonly (readonly [string, string])[] = [
   ['address', 'Adresse'],
   ['numbers', 'Nummern'],
   ['up to', 'bis zu'],
+  ['more', 'weitere'],
+  ['days', 'Tagen'],
+  ['day', 'Tag'],
   ['alarms', 'Alarme'],
   ['groups', 'Gruppen'],
   ['rooms', 'Zimmer'],

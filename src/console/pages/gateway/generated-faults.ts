@@ -38,32 +38,32 @@ export const FAULTS_EN = {
     "as it says",
   "The store has lost …, noticed at …: see GET /losses, and acknowledge there.":
     "what was acknowledged is gone (`up to … alarms (numbers … to …)`, `other messages`, `audit records`, or `everything stored`): a restored backup, a failover, a flush. Stays until acknowledged",
-  "too many connections, further ones are refused: …":
+  "too many connections, further ones are refused":
     "a client that opens connections and does not close them, or several that share a credential (`too-many-connections`)",
-  "too many connections, as nearly all of the gateway are in use: further ones are refused: …":
+  "too many connections, as nearly all of the gateway are in use: further ones are refused":
     "raise `LimitNOFILE`, or `limits.total.connections` (`gateway-full`)",
-  "too many connections without a login, the oldest of them are closed: …":
+  "too many connections without a login, the oldest of them are closed":
     "addresses that open connections and send no CONNECT, or a part of one: look there",
-  "too many HTTP connections, further ones are closed: …":
+  "too many HTTP connections, further ones are closed":
     "an address that opens more than `http.maxConnectionsPerAddress`: look there",
-  "too many HTTP connections, as all of the gateway are in use: idle ones are closed: …":
-    "`http.maxConnections`; named are addresses with more than their part of them",
-  "too many WebSocket frames without an MQTT packet, the connections are closed: …":
+  "too many HTTP connections, as all of the gateway are in use: idle ones are closed":
+    "`http.maxConnections`; the addresses are those with more than their part of them",
+  "too many WebSocket frames without an MQTT packet, the connections are closed":
     "addresses that send text frames, frames over `mqtt.maxPacketBytes`, a message in more than 16,384 fragments, frames that break the protocol, or empty frames and pings without a pause: look there",
-  "too many failed logins, further ones are not looked at for some seconds: …":
-    "somebody guesses, or a device has an outdated secret: the addresses are named, and `GET /connections/denied` has the user names",
-  "too many persistent sessions, further ones are refused or take the place of old ones: …":
+  "too many failed logins, further ones are not looked at for some seconds":
+    "somebody guesses, or a device has an outdated secret: `subject` is the address, and `GET /connections/denied` has the user names",
+  "too many persistent sessions, further ones are refused or take the place of old ones":
     "a client with a new client id at each start: give it a fixed one (`too-many-sessions`)",
-  "too many subscriptions, further ones are refused: …":
+  "too many subscriptions, further ones are refused":
     "fewer, wider filters (`too-many-subscriptions`)",
-  "too many unread bytes, a connection that takes none for five seconds is closed: …":
+  "too many unread bytes, a connection that takes none for five seconds is closed":
     "a subscriber that hangs, or a network that is too slow for it; alarms of a persistent session wait, and it misses messages at QoS 0",
-  "too many retained messages, further ones are forwarded and not retained: …":
+  "too many retained messages, further ones are forwarded and not retained":
     "fewer topics, or smaller values; `limits.device.retainedTopics`, `limits.device.retainedBytes`, and those of the location",
-  "too many recordings, further ones are refused: …":
+  "too many recordings, further ones are refused":
     "`limits.device.footageBytes`, or a shorter `history.retentionDays`",
-  "the folder of recordings is nearly full, … MiB left: free some of the disk, or delete devices that are gone; most is of …":
-    "as it says; the device is the one with the most recordings, of those that have uploaded one since the start. `limits.device.footageBytes` bounds it",
+  "the folder of recordings is nearly full, … MiB left: free some of the disk, or delete devices that are gone":
+    "as it says; `subject` is the device with the most recordings, of those that have uploaded one since the start. `limits.device.footageBytes` bounds it",
   "The disk with the data directory has less than … MiB left: make room, or alarms can be stored no more.":
     "less than 256 MiB, or a tenth of a small disk. Below 64 MiB, or a twentieth, only alarms are stored",
   "The disk with the data directory is full.":
@@ -82,70 +82,76 @@ export const FAULTS_EN = {
     "set it right, or leave it for a day if it is right; one behind a clock that ran a day without a jump stays in doubt",
   "The clock of this machine may be wrong: it is over a day ahead of when it was last seen (…).":
     "set it right, or leave it for a day if it is right",
-  "HTTP and TLS clients take much of the processor, most of all ….":
-    "the client or address has used a quarter of it for five seconds, or asks for more than their share, which is half: find out why. Alarms do not wait for it; other clients have their turns",
-  "queue growing, more than half full: …":
-    "more waits for these subscribers or bridges (three are named) than half of their `maxQueuedMessages`, alarms included: bring them back, or delete their tokens",
-  "… stored sessions cannot be read, their backlogs are lost: …":
-    "records of the store are damaged; these clients must subscribe anew. Until the next start",
-  "Device … (…) of … is slowed to its limit of … …":
+  "The TLS certificate ends in …: renew it.":
+    "from 30 days before its end. The gateway reads the new files by itself",
+  "The TLS certificate has ended: renew it.":
+    "clients that check it do not connect any more; present connections stay",
+  "The new TLS certificate or its key cannot be used (…): the old one stays.":
+    "a code of the file system, or `no PEM, or no pair`: the files of `tls` are not readable for the gateway's user, not PEM, not whole, or the key is of another certificate. Goes once they can be used",
+  "HTTP and TLS clients take much of the processor.":
+    "the client or address that is its `subject` has used a quarter of it for five seconds, or asks for more than their share, which is half: find out why. Alarms do not wait for it; other clients have their turns",
+  "queue growing, more than half full":
+    "more waits for this subscriber or bridge than half of its `maxQueuedMessages`, alarms included: bring it back, or delete its token",
+  "a stored session cannot be read, its backlog is lost":
+    "a record of the store is damaged; this client must subscribe anew. Until the next start. The log line `failed to read stored sessions` has them all",
+  "A device is slowed to its limit of … …":
     "`messages a second`, `bytes a second`, `alarms a day`, `bytes of alarms a day`: the device sends more than one like it should. Look what it sends. `connects a second`: it connects again and again; look at its network, and whether two clients have its client id. If it is a gateway of many sensors, give it limits of its own",
-  "Access token … (…) is slowed to its limit of … …":
+  "An access token is slowed to its limit of … …":
     "its client sends more commands than it should, subscribes or connects again and again",
-  "Location … (…) is slowed to its limit of … …":
+  "A location is slowed to its limit of … …":
     "all of its devices together send more than they may; each keeps a twentieth of its own limits",
   "The gateway is slowed to its limit of … …":
     "all locations together send more than they may; each device keeps a twentieth of its own limits",
   "… more devices and access tokens are slowed":
-    "five faults name the first ones",
+    "five faults have the first ones",
   "Audit records cannot be moved to the disk.":
     "room or rights on the disk of `dataDir`; records stay in the store",
   "The directory of the audit trail cannot be read: pages come without the archived records.":
     "rights of `<dataDir>/audit`",
   "Files of the audit trail cannot be read: ….":
     "the log names each; restore it from a backup",
-  "The store lists … without a record, left out: ….":
+  "The store lists … without a record, left out.":
     "restore the record from a backup, or create what is missing anew",
-  "The store holds an unreadable record of …, left out: ….":
+  "The store holds an unreadable record of …, left out.":
     "restore the record from a backup, or create what is missing anew. The sessions of a device or token are kept meanwhile",
-  "The store has no readable record of …, served with the id as name: ….":
+  "The store has no readable record of …, served with the id as name.":
     "rename the location",
-  "The store has no room for … that should be in one: ….":
+  "The store has no room for … that should be in one.":
     "move the devices into a room",
-  "The store has no group for … that should be in one: ….":
+  "The store has no group for … that should be in one.":
     "put the rooms into a group",
-  "The store's list of … lacked …, put back from the records: ….":
+  "The store's list of … lacked …, put back from the records.":
     "repaired; until the next start. Ask how the store lost it",
-  "The store's list of … lacks …, and the store refuses to be repaired: ….":
+  "The store's list of … lacks …, and the store refuses to be repaired.":
     "see the faults of the store",
-  "bridge … is down: the upstream cannot be reached":
+  "A bridge is down: the upstream cannot be reached":
     "name, address, port, network",
-  "bridge … is down: the upstream has closed the connection":
+  "A bridge is down: the upstream has closed the connection":
     "look at the upstream's log: full, restarting, or minding a message",
-  "bridge … is down: the upstream does not answer":
+  "A bridge is down: the upstream does not answer":
     "the upstream, or the network between, is frozen",
-  "bridge … is down: the upstream takes no connections now":
+  "A bridge is down: the upstream takes no connections now":
     "the upstream is full or going down",
-  "bridge … is down: the store cannot take what comes from the upstream":
+  "A bridge is down: the store cannot take what comes from the upstream":
     "see the faults of the store",
-  "bridge … is down: no trusted TLS connection to the upstream":
+  "A bridge is down: no trusted TLS connection to the upstream":
     "certificate expired, another authority (`caFile`), another name (`serverName`), or a file that is none",
-  "bridge … is down: the upstream does not accept the credentials":
+  "A bridge is down: the upstream does not accept the credentials":
     "`username`, `password`, the upstream's ACL",
-  "bridge … is down: the upstream does not accept the client id":
+  "A bridge is down: the upstream does not accept the client id":
     "set `clientId`",
-  "bridge … is down: another client uses the client id of the bridge":
+  "A bridge is down: another client uses the client id of the bridge":
     "two gateways with one `clientId`, or a copied data directory",
-  "bridge … is down: the upstream sends packets far over the limit":
+  "A bridge is down: the upstream sends packets far over the limit":
     "more than four times `mqtt.maxPacketBytes`: it is faulty, or not to be trusted",
-  "bridge … is slowed: its upstream sends more than it may":
+  "A bridge is slowed: its upstream sends more than it may":
     "commands faster than `limits.token` allows; they are read later",
-  "bridge … is down: the upstream does not speak this version of MQTT":
+  "A bridge is down: the upstream does not speak this version of MQTT":
     "leave `protocol` out",
-  "bridge … cannot deliver a message under …: the upstream closes the connection at it":
-    "see Dead letters; the alarm is named",
-  "bridge … lags: its oldest message has waited for more than a minute":
+  "A bridge cannot deliver a message: the upstream closes the connection at it":
+    "see Dead letters; the log line `upstream closes the connection at a message` has its topic and alarm",
+  "A bridge lags: its oldest message has waited for more than a minute":
     "the upstream is down, or slower than what is sent",
-  "bridge … gets no commands: the upstream denies the subscription":
+  "A bridge gets no commands: the upstream denies the subscription":
     "`commands`, the upstream's ACL",
 } as const;

@@ -4,7 +4,7 @@ import { CodeText } from './code-text.js';
 import { explainFault } from './explain-fault.js';
 import { GATEWAY_WORDS } from './gateway-words.js';
 import { OVERVIEW_WORDS } from './overview-words.js';
-import { useReadiness, useVersion } from './readiness.js';
+import { type Readiness, useReadiness, useVersion } from './readiness.js';
 import { RejectedList } from './rejected-list.js';
 
 /** Whether the gateway is ready, and what to do about what is wrong. */
@@ -37,16 +37,20 @@ function Loading() {
   return <p role="status">{useWords(GATEWAY_WORDS).loading}</p>;
 }
 
-function Faults({ faults }: { readonly faults: readonly string[] }) {
+function Faults({ faults }: Pick<Readiness, 'faults'>) {
   const { language } = useConsole();
   const words = useWords(OVERVIEW_WORDS);
-  const explained = faults.flatMap((fault) => explainFault(fault, language.current.value));
+  const explained = faults.flatMap(({ message, subject }) => {
+    const name = subject && `${words.subjects[subject.type] ?? subject.type} ${subject.name}`;
+    return explainFault(message, language.current.value).map((fault) => ({ ...fault, name }));
+  });
   if (explained.length === 0) return <p class="gateway-good">{words.noFaults}</p>;
   return (
     <ul class="gateway-faults">
-      {explained.map(({ text, advice }) => (
-        <li key={text}>
+      {explained.map(({ text, advice, name }) => (
+        <li key={`${text} ${name}`}>
           <strong>{text}</strong>
+          {name !== undefined && <p>{name}</p>}
           <p>
             <span class="hint">{words.whatToDo}</span> <CodeText text={advice ?? words.noAdvice} />
           </p>

@@ -5,6 +5,11 @@ interface ReasonWords {
   readonly [reason: string]: string;
 }
 
+/** What a fault is about: `FAULT_SUBJECTS` of the gateway. */
+interface SubjectWords {
+  readonly [type: string]: string;
+}
+
 export const OVERVIEW_WORDS = dictionary({
   en: {
     ready: 'The gateway is ready: alarms are taken, stored and forwarded.',
@@ -12,6 +17,16 @@ export const OVERVIEW_WORDS = dictionary({
     version: 'Version',
     faults: 'Faults',
     noFaults: 'Nothing is wrong.',
+    subjects: {
+      location: 'Home',
+      room: 'Room',
+      group: 'Group',
+      device: 'Device',
+      'access-token': 'Access token',
+      bridge: 'Bridge',
+      session: 'Session',
+      address: 'Address',
+    } as SubjectWords,
     whatToDo: 'What to do:',
     noAdvice: 'This fault is not known here. See the troubleshooting page of the documentation.',
     rejected: 'Rejected publishes',
@@ -46,6 +61,16 @@ export const OVERVIEW_WORDS = dictionary({
     version: 'Version',
     faults: 'Störungen',
     noFaults: 'Alles in Ordnung.',
+    subjects: {
+      location: 'Heim',
+      room: 'Zimmer',
+      group: 'Gruppe',
+      device: 'Gerät',
+      'access-token': 'Zugangstoken',
+      bridge: 'Brücke',
+      session: 'Sitzung',
+      address: 'Adresse',
+    } as SubjectWords,
     whatToDo: 'Was zu tun ist:',
     noAdvice:
       'Diese Störung ist hier nicht bekannt. Siehe die Seite zur Fehlersuche in der Dokumentation.',

@@ -1,7 +1,7 @@
 import { HttpError } from '@oazapfts/runtime';
 import { useEffect } from 'preact/hooks';
 import { getOpenApiDocument, getReadiness } from '../../api/generated.js';
-import { recordOf, textsOf } from '../../api/record.js';
+import { recordOf } from '../../api/record.js';
 import { useConsole } from '../../console-parts.js';
 import { type Loaded, useLoaded } from '../../ui/use-request.js';
 
@@ -10,7 +10,13 @@ const STATUS_TOPIC = 'gateway/status';
 /** Whether the gateway does its whole work, and what is wrong. */
 export interface Readiness {
   readonly isReady: boolean;
-  readonly faults: readonly string[];
+  readonly faults: readonly ShownFault[];
+}
+
+interface ShownFault {
+  readonly message: string;
+  /** The kind and name of what it is about; undefined for the gateway as a whole. */
+  readonly subject: { readonly type: string; readonly name: string } | undefined;
 }
 
 /** The gateway's faults, read at once, and again whenever `gateway/status` tells of a change. */
@@ -44,7 +50,7 @@ export function useVersion(): string | undefined {
 async function readReadiness(): Promise<Readiness> {
   try {
     const { faults } = await getReadiness();
-    return { isReady: true, faults };
+    return { isReady: true, faults: faults.map(shownFault) };
   } catch (error) {
     const faults = error instanceof HttpError ? faultsOf(error.data) : undefined;
     if (faults === undefined) throw error;
@@ -53,7 +59,17 @@ async function readReadiness(): Promise<Readiness> {
 }
 
 /** The faults of a 503; undefined for any other failure. */
-function faultsOf(problem: unknown): readonly string[] | undefined {
+function faultsOf(problem: unknown): readonly ShownFault[] | undefined {
   const { faults } = recordOf(problem);
-  return Array.isArray(faults) ? textsOf(faults) : undefined;
+  return Array.isArray(faults) ? faults.map(shownFault) : undefined;
+}
+
+function shownFault(fault: unknown): ShownFault {
+  const { message, code, subject } = recordOf(fault);
+  const { type, id, name } = recordOf(subject);
+  const shownName = name === id ? String(name) : `${name} (${id})`;
+  return {
+    message: String(message ?? code),
+    subject: subject === undefined ? undefined : { type: String(type), name: shownName },
+  };
 }

@@ -1,0 +1,120 @@
+import { readFile, stat } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
+import type { Logger } from 'pino';
+import { certificateEndMs, endingWords } from '../domain/certificates.js';
+import { warning } from '../domain/faults.js';
+import { formatTime } from '../domain/notation.js';
+import { GatewayError, systemErrorCode } from '../errors.js';
+import type { Health } from '../site/health.js';
+
+export const CERTIFICATE_CHECK_MS = 2_000;
+
+interface TlsTexts {
+  /** PEM */
+  readonly cert: string;
+  readonly key: string;
+  readonly endMs: number;
+}
+
+export interface ServerCertificateOptions {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly health: Pick<Health, 'report'>;
+  readonly log: Logger;
+  /** The wall clock. */
+  readonly now: () => number;
+}
+
+/**
+ * The certificate of the TLS listeners, read again when its files change.
+ *
+ * Files that cannot be used leave the old certificate in place, and so does one that has ended.
+ */
+export class ServerCertificate {
+  readonly #options: ServerCertificateOptions;
+  #texts: TlsTexts;
+  /** The state of the files that was read last, and the one that was seen last. */
+  #readState = '';
+  #seenState = '';
+
+  private constructor(options: ServerCertificateOptions, texts: TlsTexts) {
+    this.#options = options;
+    this.#texts = texts;
+  }
+
+  /** @throws GatewayError `start-failed` */
+  static async open(options: ServerCertificateOptions): Promise<ServerCertificate> {
+    const state = await stateOf(options);
+    try {
+      const certificate = new ServerCertificate(options, await readTexts(options));
+      certificate.#readState = state;
+      certificate.#reportEnd();
+      return certificate;
+    } catch (cause) {
+      const detail = 'The TLS certificate or key cannot be read.';
+      throw new GatewayError('start-failed', detail, { cause });
+    }
+  }
+
+  get cert(): string {
+    return this.#texts.cert;
+  }
+
+  get key(): string {
+    return this.#texts.key;
+  }
+
+  get endMs(): number {
+    return this.#texts.endMs;
+  }
+
+  /** Reads files that have changed and are no longer being written; to be called every `CERTIFICATE_CHECK_MS`. */
+  async check(): Promise<void> {
+    const state = await stateOf(this.#options);
+    const isSettled = state === this.#seenState;
+    this.#seenState = state;
+    if (isSettled && state !== this.#readState) await this.reload();
+    this.#reportEnd();
+  }
+
+  /** Reads the files now. Handshakes from now on use what they hold, if that can be used. */
+  async reload(): Promise<void> {
+    const { health, log } = this.#options;
+    this.#readState = await stateOf(this.#options);
+    try {
+      this.#texts = await readTexts(this.#options);
+      log.info({ validUntil: formatTime(this.endMs) }, 'read the TLS certificate again');
+      health.report('certificate-files', undefined);
+    } catch (error) {
+      log.error({ err: error }, 'the new TLS certificate cannot be used, the old one stays');
+      const reason = systemErrorCode(error) ?? 'no PEM, or no pair';
+      const message = `The new TLS certificate or its key cannot be used (${reason}): the old one stays.`;
+      health.report('certificate-files', warning('certificate-unusable', message));
+    }
+    this.#reportEnd();
+  }
+
+  #reportEnd(): void {
+    const { health, now } = this.#options;
+    const words = endingWords(this.endMs, now());
+    const fault = warning('certificate-expiring', `The TLS certificate ${words}: renew it.`);
+    health.report('certificate-end', words === undefined ? undefined : fault);
+  }
+}
+
+/** @throws Error of the file system or of OpenSSL when certificate and key are not there, whole and a pair */
+async function readTexts({ certFile, keyFile }: ServerCertificateOptions): Promise<TlsTexts> {
+  const [cert, key] = await Promise.all([readFile(certFile, 'utf8'), readFile(keyFile, 'utf8')]);
+  createSecureContext({ cert, key });
+  return { cert, key, endMs: certificateEndMs(cert) };
+}
+
+/** Changes whenever one of the files is written, replaced, or reached by another link. */
+async function stateOf({ certFile, keyFile }: ServerCertificateOptions): Promise<string> {
+  const states = [certFile, keyFile].map(async (file) => {
+    const { ino, size, ctimeMs } = await stat(file);
+    return `${ino} ${size} ${ctimeMs}`;
+  });
+  const results = await Promise.allSettled(states);
+  return results.map((one) => (one.status === 'fulfilled' ? one.value : 'none')).join();
+}
