@@ -135,8 +135,8 @@ export class ConnectionDenials {
   #show(what: Omit<DeniedConnection, 'atMs'>): void {
     const atMs = this.#options.now();
     const last = this.#shown.at(-1);
-    // A flood of an address must not push everything else out.
-    const isFlood = what.clientId === null && last?.code === what.code;
+    // They must not push everything else out.
+    const isFlood = what.code === 'connecting-too-fast' && last?.code === what.code;
     if (isFlood && last.address === what.address && atMs - last.atMs < FLOOD_MS) return;
     const [clientId, topic] = [shortened(what.clientId), shortened(what.topic)];
     this.#shown.push({ ...what, atMs, clientId, topic });
@@ -150,7 +150,7 @@ const HAS_REASON: readonly DeniedReason[] = [
   'malformed-packet',
   'tls-handshake-failed',
 ];
-/** Connections of one address, without a client id, that end for one reason within this time are shown once. */
+/** Connections of an address that come too fast within this time are shown once. */
 const FLOOD_MS = 1_000;
 
 function detailOf(code: DeniedReason, reason: string | undefined): string {

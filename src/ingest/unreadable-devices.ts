@@ -1,16 +1,18 @@
+import { firstOf, warning } from '../domain/faults.js';
+import { recordSubject } from '../site/fault-subjects.js';
 import type { Health } from '../site/health.js';
 import type { SiteModel } from '../site/site-model.js';
 
-const FAULT = 'device-unreadable';
+const SOURCE = 'device-unreadable';
 const MAX_NAMED = 3;
 
-/** Devices whose last alarm could not be read: a fault for each until it sends a good one. */
+/** Devices whose last alarm could not be used: a fault of each until it sends a good one. */
 export class UnreadableDevices {
   readonly #model: SiteModel;
-  readonly #health: Pick<Health, 'reportElsewhere'>;
+  readonly #health: Pick<Health, 'reportAll'>;
   readonly #deviceIds = new Set<string>();
 
-  constructor(model: SiteModel, health: Pick<Health, 'reportElsewhere'>) {
+  constructor(model: SiteModel, health: Pick<Health, 'reportAll'>) {
     this.#model = model;
     this.#health = health;
   }
@@ -28,12 +30,17 @@ export class UnreadableDevices {
   }
 
   #report(): void {
-    const ids = [...this.#deviceIds];
-    const named = ids
-      .slice(0, MAX_NAMED)
-      .map((id) => `${this.#model.device(id)?.name ?? ''} (${id})`);
-    const others = ids.length > MAX_NAMED ? ` and ${ids.length - MAX_NAMED} more` : '';
-    const fault = `alarms cannot be read: ${named.join(', ')}${others}`;
-    this.#health.reportElsewhere(FAULT, ids.length > 0 ? fault : undefined);
+    const faults = firstOf(
+      [...this.#deviceIds],
+      MAX_NAMED,
+      (id) =>
+        warning(
+          'device-unreadable',
+          'An alarm of the device cannot be read.',
+          recordSubject(this.#model, 'device', id),
+        ),
+      (count) => warning('device-unreadable', `Alarms of ${count} more devices cannot be read.`),
+    );
+    this.#health.reportAll(SOURCE, faults);
   }
 }

@@ -164,6 +164,5 @@ it('a connection on which no whole CONNECT comes is closed after ten seconds', a
     expect(ms).toBeLessThan(CONNECT_LATEST_MS);
   }
   const codes = (await deniedOf(home.gateway)).map(({ code }) => code);
-  // Both come from one address within a second.
-  expect(codes.filter((code) => code !== 'keep-alive-timeout')).toEqual(['no-connect']);
+  expect(codes.filter((code) => code === 'no-connect')).toHaveLength(2);
 });

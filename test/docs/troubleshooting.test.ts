@@ -107,7 +107,8 @@ describe('docs/troubleshooting.md', () => {
   });
 
   it('has every code of a denial over MQTT and of a connect error', () => {
-    const sections = ['Connect errors', 'Denied over MQTT'].map((name) => page.section(name));
+    const names = ['Connect errors', 'Connections that end', 'Denied over MQTT'];
+    const sections = names.map((name) => page.section(name));
     const codes = codeIn(sections.join('\n'));
     expect(Object.keys(DENIED_REASONS).filter((code) => !codes.includes(code))).toEqual([]);
   });

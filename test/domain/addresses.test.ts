@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { networkOf } from '../../src/domain/addresses.js';
+import { networkOf, plainAddress } from '../../src/domain/addresses.js';
 
 describe('the network of an address', () => {
   it.each([
@@ -7,7 +7,6 @@ describe('the network of an address', () => {
     ['2001:db8::1', '2001:db8::ffff'],
     ['2001:db8::1', '2001:db8::1:2:3'],
     ['::2', '::3'],
-    ['fe80::1%eth0', 'fe80::2%eth1'],
   ])('is one for %s and %s', (one, other) => {
     expect(networkOf(one)).toBe(networkOf(other));
   });
@@ -20,7 +19,20 @@ describe('the network of an address', () => {
     // As a listener on both versions sees clients of IPv4.
     ['::ffff:192.0.2.1', '::ffff:192.0.2.2'],
     ['', '192.0.2.1'],
+    // All sensors of a home are in one such network.
+    ['fe80::1%eth0', 'fe80::2%eth0'],
+    ['fd12:3456::1', 'fd12:3456::2'],
   ])('is another for %j and %s', (one, other) => {
     expect(networkOf(one)).not.toBe(networkOf(other));
   });
+});
+
+it.each([
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+  ['192.0.2.1', '192.0.2.1'],
+  ['2001:db8::1', '2001:db8::1'],
+  ['::ffff:c000:201', '::ffff:c000:201'],
+  [undefined, ''],
+])('a socket at %s has the address %j', (sent, address) => {
+  expect(plainAddress(sent)).toBe(address);
 });

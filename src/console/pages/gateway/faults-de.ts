@@ -345,6 +345,15 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
     fault: 'Eine Brücke ist unterbrochen: Die Gegenstelle nimmt die Client-ID nicht an',
     advice: 'Setzen Sie `clientId`.',
   },
+  'An alarm of the device cannot be read.': {
+    fault: 'Ein Alarm des Geräts ist nicht lesbar.',
+    advice:
+      'Sehen Sie unter „Unbrauchbare Sendungen“ nach, was es gesendet hat, und richten Sie das Gerät richtig ein. Die Störung endet mit dem nächsten guten Alarm.',
+  },
+  'Alarms of … more devices cannot be read.': {
+    fault: 'Alarme von {0} weiteren Geräten sind nicht lesbar.',
+    advice: 'Drei Störungen nennen die ersten.',
+  },
   'A bridge is down: another client uses the client id of the bridge': {
     fault: 'Eine Brücke ist unterbrochen: Ein anderer Client benutzt ihre Client-ID',
     advice: 'Zwei Gateways haben dieselbe `clientId`, oder ein Datenverzeichnis wurde kopiert.',

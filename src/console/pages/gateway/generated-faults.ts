@@ -104,6 +104,10 @@ export const FAULTS_EN = {
     "all locations together send more than they may; each device keeps a twentieth of its own limits",
   "… more devices and access tokens are slowed":
     "five faults have the first ones",
+  "An alarm of the device cannot be read.":
+    "look at `GET /care-homes/<location>/rejected` for what it sent, and set the device up to send an alarm. It goes with the next good alarm",
+  "Alarms of … more devices cannot be read.":
+    "three faults name the first ones",
   "Audit records cannot be moved to the disk.":
     "room or rights on the disk of `dataDir`; records stay in the store",
   "The directory of the audit trail cannot be read: pages come without the archived records.":
