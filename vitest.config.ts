@@ -80,9 +80,11 @@ function project(
   test: TestProjectInlineConfiguration['test'],
 ): TestProjectInlineConfiguration {
   const common = {
-    ...{ testTimeout: 30_000, hookTimeout: 60_000, sequence: { groupOrder } },
     // What is awaited comes late on a busy machine, and is no bound.
-    expect: { poll: { timeout: 10_000 } },
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000 } },
+    sequence: { groupOrder },
   };
   return { test: { ...common, ...test } };
 }

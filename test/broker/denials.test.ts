@@ -77,7 +77,7 @@ async function metric(name: string): Promise<number> {
 /** What is denied is written in the background: soon, and each once. */
 async function recorded(clientId: string, who: TestDevice | TestToken, topics: unknown[]) {
   const sorted = () => topicsOf(clientId, who).then((written) => written.toSorted());
-  await expect.poll(sorted, { timeout: 10_000 }).toEqual(topics.toSorted());
+  await expect.poll(sorted).toEqual(topics.toSorted());
 }
 
 describe('what is denied over MQTT stands in the audit trail soon', () => {
@@ -147,7 +147,7 @@ describe('while the store is frozen, what is denied over MQTT', () => {
     await recorded('wills-frozen', device, [will.topic]);
     await recorded(sessionId, viewer, [null]);
     for (const client of [owner, nurse, willing, other]) client.vanish();
-  }, 30_000);
+  });
 
   it('delays no ping and no alarm behind a SUBSCRIBE', async () => {
     const device = await home.device();
@@ -241,7 +241,7 @@ describe('SUBSCRIBEs that wait for the store', () => {
       nurse.send(subscribePacket(permitted, number));
     }
     const unstored = () => metric('gateway_unstored_bytes');
-    await expect.poll(unstored, { timeout: 10_000 }).toBeGreaterThan(2 * MIB);
+    await expect.poll(unstored).toBeGreaterThan(2 * MIB);
     expect(await unstored()).toBeLessThan(3 * MIB);
     expect(nurse.isClosed).toBe(false);
     store.thaw();
@@ -250,7 +250,7 @@ describe('SUBSCRIBEs that wait for the store', () => {
     expect(nurse.packets.filter(isSuback)).toHaveLength(count);
     await expect.poll(unstored).toBe(0);
     nurse.vanish();
-  }, 30_000);
+  });
 });
 
 describe('a SUBSCRIBE with filters that are denied', () => {
@@ -291,7 +291,7 @@ describe('a SUBSCRIBE with filters that are denied', () => {
     expect(Math.max(...tookMs)).toBeLessThan(ALARM_WITHIN_MS);
     for (const nurse of asking) await nurse.next('suback');
     for (const client of [...asking, sensor]) client.vanish();
-  }, 30_000);
+  });
 });
 
 describe('a principal that is denied too much', () => {
@@ -317,5 +317,5 @@ describe('a principal that is denied too much', () => {
     expect(written.length).toBeLessThanOrEqual(10 + Math.ceil(10 * tookSeconds));
     expect(await metric('gateway_lost_denials_total')).toBe(0);
     for (const client of [nurse, witness]) client.vanish();
-  }, 60_000);
+  });
 });

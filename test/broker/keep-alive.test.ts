@@ -106,7 +106,7 @@ describe('a client that asked for a keep-alive of a second', () => {
       client.send({ ...alarm, qos: 1, messageId });
     }
     // The room for one principal's alarms is full before all of them are read.
-    await expect.poll(unstoredBytes, { timeout: 20_000 }).toBeGreaterThan(36 * 1024 * 1024);
+    await expect.poll(unstoredBytes).toBeGreaterThan(36 * 1024 * 1024);
     await pings(client, 12, false);
     expect(client.isClosed).toBe(false);
     store.thaw();
@@ -117,7 +117,7 @@ describe('a client that asked for a keep-alive of a second', () => {
     );
     // The last packet it sent was a ping: from then on its silence counts again.
     await client.closed();
-  }, 40_000);
+  });
 
   it('is not closed when the gateway itself was held up', async () => {
     const client = await connect(await home.device());

@@ -92,7 +92,7 @@ it('a subscriber to everything gets each retained message, and others get alarms
   expect(slowestMs).toBeLessThan(400);
   sensor.vanish();
   await Promise.all([nurse.end(), all.endAsync()]);
-}, 60_000);
+});
 
 it('subscribers to everything that take nothing cost the gateway a page each', async () => {
   // The first one makes the gateway load what it needs.
@@ -110,7 +110,7 @@ it('subscribers to everything that take nothing cost the gateway a page each', a
     client.vanish();
   }
   expect(most - before).toBeLessThan(MAX_GROWTH_BYTES);
-}, 60_000);
+});
 
 it('a retained message that changes meanwhile is the newest one in the end', async () => {
   const device = await home.device();
@@ -132,10 +132,10 @@ it('a retained message that changes meanwhile is the newest one in the end', asy
   const subscribed = all.subscribeAsync('#', { qos: 1 });
   for (let value = 1; value <= 50; value++) await send(value);
   await subscribed;
-  await expect.poll(() => topics.size, { timeout: 30_000 }).toBeGreaterThanOrEqual(MESSAGES);
+  await expect.poll(() => topics.size).toBeGreaterThanOrEqual(MESSAGES);
   await publish(51);
   await expect.poll(() => values.at(-1)).toBe(51);
   expect(values).toEqual([...values].sort((one, other) => Number(one) - Number(other)));
   sensor.vanish();
   await all.endAsync();
-}, 60_000);
+});

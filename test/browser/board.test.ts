@@ -320,7 +320,7 @@ describe('the board', () => {
       Date.now = () => before() - 60 * 60 * 1000;
     });
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
-    await page.getByRole('article', { name: 'Fall, Room 12' }).waitFor({ timeout: 5_000 });
+    await page.getByRole('article', { name: 'Fall, Room 12' }).waitFor();
   });
 
   it('hides what is older than a day, unless more is chosen', async () => {

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { IPublishPacket } from 'mqtt-packet';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
+import { eventually } from '../harness/eventually.js';
 import type { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
 import type { Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
-import { eventually } from './faults.js';
 
 /** CONTRACT 4.4. */
 const LIVE_WITHIN_MS = 1_000;

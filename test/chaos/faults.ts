@@ -6,23 +6,18 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
+import { eventually } from '../harness/eventually.js';
 import type { Home } from '../harness/home.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 
 /** CONTRACT 4.4. */
 const LIVE_WITHIN_MS = 1_000;
-const RECOVERED_WITHIN_MS = 20_000;
 const CONNECT_AGAIN_MS = 50;
 /** The client id of the subscriber whose session persists. */
 const DURABLE = 'durable';
-
-/** Retries the check until it passes. */
-export async function eventually<T>(check: () => T | Promise<T>, withinMs = 15_000): Promise<T> {
-  return vi.waitFor(check, { timeout: withinMs, interval: 25 });
-}
 
 export type PublishQos = 0 | 1 | 2;
 
@@ -256,7 +251,7 @@ export async function becomesReady(home: Home): Promise<void> {
     const ready = await home.api.request('GET', '/readyz');
     expect(await ready.text()).toContain('"faults":[]');
     expect(ready.status).toBe(200);
-  }, RECOVERED_WITHIN_MS);
+  });
 }
 
 /** Checks that the device's history consists of these alarms, each once. */

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually } from '../chaos/faults.js';
+import { eventually } from '../harness/eventually.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { FIRST_LATER_NUMBER, LargeSite } from '../harness/large-site.js';
 import { ENDINGS, timedStart } from '../harness/start-times.js';
 
 const READY_WITHIN_MS = 5_000;
 const LIVE_WITHIN_MS = 1_000;
-const BACKLOG_WITHIN_MS = 30_000;
 /** Every session's backlog holds all of it: telemetry is bounded by 10,000 messages, statuses included. */
 const SIZE = { alarms: 20_000, devices: 500, sessions: 100, values: 9_000 };
 
@@ -40,12 +39,10 @@ it('is ready within 5 s, forwards at once, and keeps an absent session’s whole
   if (session === undefined) throw new Error('there is no absent session');
   const reader = await site.takeUp(session);
   const queued = SIZE.alarms + SIZE.values + 1;
-  await eventually(
-    () =>
-      expect(reader.report().readers[0]).toMatchObject({
-        ...{ received: queued, missing: 0, outOfOrder: 0, wasClosed: false },
-      }),
-    BACKLOG_WITHIN_MS,
+  await eventually(() =>
+    expect(reader.report().readers[0]).toMatchObject({
+      ...{ received: queued, missing: 0, outOfOrder: 0, wasClosed: false },
+    }),
   );
   await Promise.all([live.end(), reader.end()]);
-}, 60_000);
+});

@@ -168,7 +168,7 @@ describe('a file that is cut', () => {
       expect({ at, bytes: cut?.bytes ?? 0 }).toEqual({ at, bytes: at - left });
       expect(statSync(join(dataDir, FILE)).size).toBe(left);
     }
-  }, 120_000);
+  });
 
   it('keeps what is acknowledged later when it is cut between or within commands', async () => {
     const { dataDir, ends, first, second, whole, content } = await cutFile();
