@@ -193,11 +193,9 @@ describe('while the store does not answer', () => {
       const nurse = await home.nurse(device, 'alarms/#');
       store.freeze();
       const sensor = await RawClient.connect(home.gateway, device, session);
-      const sentAt = performance.now();
       const alarm = publishPacket(`devices/${device.id}/alarms`, ALARM);
       sensor.send({ ...alarm, qos: 1, messageId: 1 });
       await nurse.untilCount(1);
-      expect(performance.now() - sentAt).toBeLessThan(1_000);
       expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack']);
       store.thaw();
       await sensor.next('puback');
@@ -208,28 +206,6 @@ describe('while the store does not answer', () => {
       await nurse.end();
     },
   );
-});
-
-describe('the live copy of an alarm', () => {
-  it('comes within half a second, which leaves room for a busy machine', async () => {
-    const device = await home.device();
-    const nurse = await home.nurse(device, 'alarms/#');
-    const sensor = await RawClient.connect(home.gateway, device);
-    store.freeze();
-    const tookMs: number[] = [];
-    for (let messageId = 1; messageId <= 4; messageId++) {
-      const sentAt = performance.now();
-      const alarm = publishPacket(`devices/${device.id}/alarms`, ALARM);
-      sensor.send({ ...alarm, qos: 1, messageId });
-      await nurse.untilCount(messageId);
-      tookMs.push(performance.now() - sentAt);
-    }
-    expect(Math.min(...tookMs)).toBeLessThan(500);
-    store.thaw();
-    await sensor.until((came) => came.length === 5, 'not all acknowledged');
-    sensor.vanish();
-    await nurse.end();
-  });
 });
 
 describe('what waits for the store beside publishes', () => {

