@@ -78,18 +78,16 @@ it('a subscriber to everything gets each retained message, and others get alarms
     topics.add(topic);
   });
   await all.subscribeAsync(`care-homes/${home.locationId}/devices/+/value/#`, { qos: 1 });
-  let slowestMs = 0;
+  let alarmsBetween = 0;
   for (let messageId = 1; topics.size < MESSAGES; messageId++) {
-    const sentMs = performance.now();
     const alarm = publishPacket(`devices/${device.id}/alarms`, '{"kind":"fall"}');
     sensor.send({ ...alarm, qos: 1, messageId });
     await nurse.untilCount(messageId);
-    slowestMs = Math.max(slowestMs, performance.now() - sentMs);
+    if (topics.size > 0 && topics.size < MESSAGES) alarmsBetween++;
     await delay(10);
   }
   expect(retained).toBe(MESSAGES);
-  // With everything gathered first: over half a second.
-  expect(slowestMs).toBeLessThan(400);
+  expect(alarmsBetween).toBeGreaterThan(1);
   sensor.vanish();
   await Promise.all([nurse.end(), all.endAsync()]);
 });
