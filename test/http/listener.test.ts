@@ -22,7 +22,7 @@ import { failure, rawExchange } from './client.js';
 import { FAIRNESS } from './fairness.js';
 
 /** Much shorter than the timeout of an idle connection, much longer than a prompt end. */
-const SOON_MS = 3_000;
+const SOON_MS = 4_000;
 const FAR_DEADLINE_MS = 60_000;
 const MORE_THAN_SOCKETS_BUFFER = 'x'.repeat(16 * 1024 * 1024);
 const TLS = {
