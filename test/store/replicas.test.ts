@@ -66,7 +66,7 @@ describe('a write', () => {
   test('is answered after the timeout when it may go on alone', async () => {
     const primary = await startServer();
     const replica = await startReplica(primary);
-    const store = new ConfirmedStore(primary, { timeoutMs: 1_000 }).start();
+    const store = new ConfirmedStore(primary, { timeoutMs: 4_000 }).start();
     const redis = store.repeating();
     await redis.set('{home}:one', 'before');
     replica.freeze();
@@ -74,12 +74,12 @@ describe('a write', () => {
     const startedMs = performance.now();
     await redis.set('{home}:one', 'during');
 
-    expect(performance.now() - startedMs).toBeGreaterThan(950);
+    expect(performance.now() - startedMs).toBeGreaterThan(3_900);
     expect(store.faults.elsewhere.get('replicas')).toMatch(ALONE);
     expect(store.faults.own.size).toBe(0);
     const aloneMs = performance.now();
     await redis.set('{home}:one', 'alone');
-    expect(performance.now() - aloneMs).toBeLessThan(950);
+    expect(performance.now() - aloneMs).toBeLessThan(3_900);
     replica.thaw();
     await eventually(() => expect(store.faults.all).toEqual([]));
     await redis.set('{home}:one', 'after');
