@@ -200,6 +200,18 @@ export class Columns {
     expect(acknowledged()).toEqual(before);
   }
 
+  /** Sends alarms that must be live, and come again once they are stored. */
+  async seeLiveFirst(): Promise<void> {
+    await this.see();
+    const copies = () =>
+      this.sensors.flatMap(({ sent }) =>
+        this.watchers.map((watcher) => watcher.copiesOf(sent.at(-1) ?? '')),
+      );
+    await eventually(() => {
+      for (const each of copies()) expect(each).toEqual([0, 1]);
+    });
+  }
+
   async areServed(): Promise<void> {
     await Promise.all(this.sensors.map((sensor) => sensor.isServed()));
   }

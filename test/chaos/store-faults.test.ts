@@ -65,7 +65,7 @@ describe('guarantee 4: a store that is slow', () => {
     await columns.areStored();
     // From now on alarms go out before they are stored.
     remote.slowDown(700);
-    await columns.seeLive();
+    await columns.seeLiveFirst();
     await columns.areStored();
     await columns.areServed();
     remote.slowDown(0);
