@@ -44,19 +44,13 @@ const WAITING = [
   'test/browser/board-sound.test.ts',
 ];
 
-/** Tests whose times count, or that load the machine so that other times would be wrong: few at a time. */
-const CHAOS = [
+/** Tests that load the machine: few at a time, so that they end soon. */
+const LOADING = [
   'test/bridge/{long-outage,replay}.test.ts',
-  'test/broker/{retained-stream,slowed}.test.ts',
-  'test/chaos/{behind-slow,behind-values,full-memory,memory}.test.ts',
-  'test/contract/start.test.ts',
-];
-
-/** Tests that compare times with and without a load: they have the machine for themselves. */
-const ALONE = [
-  'test/broker/fair-reading.test.ts',
+  'test/broker/{fair-reading,retained-stream,slowed}.test.ts',
   'test/browser/board-day.test.ts',
-  'test/chaos/overload.test.ts',
+  'test/chaos/{behind-slow,behind-values,full-memory,memory,overload}.test.ts',
+  'test/contract/start.test.ts',
   'test/delivery/isolation.test.ts',
   'test/hostile/**/*.test.ts',
 ];
@@ -80,9 +74,11 @@ function project(
   test: TestProjectInlineConfiguration['test'],
 ): TestProjectInlineConfiguration {
   const common = {
-    ...{ testTimeout: 30_000, hookTimeout: 60_000, sequence: { groupOrder } },
     // What is awaited comes late on a busy machine, and is no bound.
-    expect: { poll: { timeout: 10_000 } },
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000 } },
+    sequence: { groupOrder },
   };
   return { test: { ...common, ...test } };
 }
@@ -123,10 +119,9 @@ export default defineConfig({
       }),
       project(0, {
         ...{ ...PROCESSES, name: 'integration', maxWorkers: MAX_WORKERS },
-        ...{ include: ['test/**/*.test.ts'], exclude: [...UNIT, ...CHAOS, ...ALONE] },
+        ...{ include: ['test/**/*.test.ts'], exclude: [...UNIT, ...LOADING] },
       }),
-      project(1, { ...PROCESSES, name: 'chaos', maxWorkers: 2, include: CHAOS }),
-      project(2, { ...PROCESSES, name: 'chaos-alone', maxWorkers: 1, include: ALONE }),
+      project(1, { ...PROCESSES, name: 'loading', maxWorkers: 2, include: LOADING }),
     ],
   },
 });

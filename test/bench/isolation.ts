@@ -1,9 +1,11 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import mqtt, { type MqttClient } from 'mqtt';
 import { Api, type TestToken } from '../harness/api.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { RawClient } from '../harness/raw-client.js';
 import { milliseconds, quantile, table, times } from './report.js';
 
 const ALARMS_PER_SECOND = 500;
@@ -12,6 +14,7 @@ const WARM_UP_SECONDS = 3;
 const DEVICES = 10;
 const TICK_MS = 10;
 const TARGET_MS = 100;
+const FILTERS = 1_000;
 
 interface Ward {
   readonly gateway: GatewayProcess;
@@ -41,8 +44,50 @@ export async function isolation(): Promise<void> {
   ]);
   const isMet = quantile(beside, 0.99) <= TARGET_MS;
   console.log(`  target: p99 at most ${TARGET_MS} ms: ${isMet ? 'met' : 'MISSED'}`);
+  await besideSubscribing(ward);
   await Promise.all(ward.sensors.map(({ client }) => client.endAsync()));
   await ward.gateway.remove();
+}
+
+/** Measures the longest ping of another client while one subscribes to many filters. */
+async function besideSubscribing({ gateway, locationId, viewer }: Ward): Promise<void> {
+  const rows: string[][] = [];
+  for (const clean of [true, false]) {
+    for (const isOnePacket of [true, false]) {
+      const client = await RawClient.connect(gateway, viewer, { clientId: randomUUID(), clean });
+      const subscriptions = Array.from({ length: FILTERS }, (_, n) => {
+        return { topic: `care-homes/${locationId}/devices/+/x${n}/#`, qos: 1 as const };
+      });
+      const packets = isOnePacket ? [subscriptions] : subscriptions.map((one) => [one]);
+      client.send(
+        ...packets.map((each, n) => {
+          return { cmd: 'subscribe' as const, messageId: n + 1, subscriptions: each };
+        }),
+      );
+      const isSubscribed = () =>
+        client.packets.filter(({ cmd }) => cmd === 'suback').length === packets.length;
+      const longestMs = await longestPingMs(gateway, viewer, isSubscribed);
+      const session = clean ? 'clean' : 'persistent';
+      rows.push([session, String(packets.length), milliseconds(longestMs)]);
+      client.vanish();
+    }
+  }
+  table(`The longest ping while another client subscribes to ${FILTERS} filters`, [
+    ['session', 'SUBSCRIBEs', 'longest'],
+    ...rows,
+  ]);
+}
+
+async function longestPingMs(gateway: GatewayProcess, token: TestToken, isDone: () => boolean) {
+  const client = await RawClient.connect(gateway, token);
+  let longestMs = 0;
+  do {
+    const sentMs = performance.now();
+    await client.ping();
+    longestMs = Math.max(longestMs, performance.now() - sentMs);
+  } while (!isDone());
+  client.vanish();
+  return longestMs;
 }
 
 async function open(): Promise<Ward> {

@@ -4,6 +4,7 @@ import { history } from './history.js';
 import { homes } from './homes.js';
 import { handleInterrupts } from './interruption.js';
 import { isolation } from './isolation.js';
+import { live } from './live.js';
 import { manyHomes } from './many-homes.js';
 import { overload } from './overload.js';
 import { replicas } from './replicas.js';
@@ -18,6 +19,7 @@ const PARTS: ReadonlyMap<string, Part> = new Map<string, Part>([
   ['drain', drain],
   ['abandoned', abandoned],
   ['isolation', isolation],
+  ['live', live],
   ['history', history],
   ['overload', overload],
   ['start', start],

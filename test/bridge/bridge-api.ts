@@ -18,8 +18,6 @@ export type BridgeStatus = z.infer<typeof bridgeStatusSchema>;
 
 const deadLetterSchema = z.array(z.looseObject({ topic: z.string(), reason: z.string() }));
 
-const WAIT_MS = 20_000;
-
 /** The bridges as `GET /bridges` shows them. */
 export async function bridgesOf(home: Home): Promise<BridgeStatus[]> {
   return z.array(bridgeStatusSchema).parse(await home.api.json('GET', '/bridges'));
@@ -37,9 +35,7 @@ export async function untilBridge(
   name: string,
   status: Partial<BridgeStatus> | object,
 ): Promise<void> {
-  await expect
-    .poll(() => bridgeOf(home, name), { timeout: WAIT_MS, interval: 100 })
-    .toMatchObject(status);
+  await expect.poll(() => bridgeOf(home, name), { interval: 100 }).toMatchObject(status);
 }
 
 /** The bridge's dead letters, the newest first. */

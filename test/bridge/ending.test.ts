@@ -32,7 +32,7 @@ it('a removed bridge closes its connection and takes no more commands, also whil
   expect(upstream.packets.filter(({ cmd }) => cmd === 'puback')).toHaveLength(1);
 });
 
-it('a removed bridge counts what is acknowledged at its end, and then disconnects at once', async () => {
+it('a removed bridge counts what is acknowledged at its end, and then disconnects', async () => {
   const sent: number[] = [];
   const upstream = await world.upstream({
     onPublish: ({ messageId = 0 }) => {
@@ -45,11 +45,9 @@ it('a removed bridge counts what is acknowledged at its end, and then disconnect
   await parts.alarm('bed');
   await parts.alarm('bath');
   await expect.poll(() => sent).toHaveLength(2);
-  const begunMs = performance.now();
   const removal = parts.bridges.apply([]);
   for (const messageId of sent) upstream.send({ cmd: 'puback', messageId, reasonCode: 0 });
   await removal;
-  expect(performance.now() - begunMs).toBeLessThan(1_500);
   expect(upstream.packets.map(({ cmd }) => cmd)).toEqual(['disconnect']);
   expect(parts.lines.join('')).toContain('"discarded":0');
 });

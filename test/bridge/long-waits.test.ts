@@ -11,8 +11,6 @@ const world = useWorld();
 const HOUR_MS = 3_600_000;
 /** CONTRACT 3: forwarded more than 60 s after receipt. */
 const LATE_MS = 61_000;
-/** Entries expire every 10 s, here twice a second. */
-const SWEPT_WITHIN_MS = 20_000;
 
 async function withClock(
   ...bridges: object[]
@@ -61,7 +59,7 @@ it('guarantee 6: entries older than the bridge keeps expire and are counted, and
   await sensor.settled();
   clock.pass(home.gateway, 2 * HOUR_MS);
   await expect
-    .poll(() => accountOf(home.gateway, 'bridge/short', 'alarms'), { timeout: SWEPT_WITHIN_MS })
+    .poll(() => accountOf(home.gateway, 'bridge/short', 'alarms'))
     .toEqual({ accepted: 5, delivered: 0, queued: 0, expired: 5, dropped: 0 });
   sensor.alarms(5);
   await sensor.settled();

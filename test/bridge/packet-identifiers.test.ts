@@ -20,7 +20,7 @@ it('sends unacknowledged messages again with DUP under their packet identifiers'
   for (const device of ['bed', 'bath', 'door']) await parts.alarm(device);
   await expect.poll(() => upstream.topics).toHaveLength(3);
   upstream.hangUp();
-  await expect.poll(() => parts.status(), { timeout: 5_000 }).toMatchObject({ delivered: 3 });
+  await expect.poll(() => parts.status()).toMatchObject({ delivered: 3 });
   const [, first = [], second = []] = publishes;
   const told = (sent: IPublishPacket[]) => sent.map(({ topic, messageId }) => [topic, messageId]);
   expect(told(second)).toEqual(told(first));

@@ -32,7 +32,7 @@ it.each<[string, Answer, number]>([
     await parts.alarm('poison');
     for (let bed = 1; bed < ALARMS; bed++) await parts.alarm(`bed-${bed}`);
     await expect
-      .poll(() => parts.status(), { timeout: 10_000 })
+      .poll(() => parts.status())
       .toMatchObject({
         ...{ queued: 0, delivered: ALARMS, connected: true },
         dropped: { refused: 1, tooMany: 0, tooOld: 0 },
@@ -51,6 +51,6 @@ it('an upstream that ends each connection for another reason gets everything in 
   await parts.bridges.apply([configured({ url: upstream.url })]);
   for (let bed = 0; bed < ALARMS; bed++) await parts.alarm(`bed-${bed}`);
   await expect
-    .poll(() => parts.status(), { timeout: 20_000 })
+    .poll(() => parts.status())
     .toMatchObject({ delivered: ALARMS, dropped: { refused: 0 } });
 });

@@ -32,7 +32,7 @@ it.each(['new', 'removed'])(
 
     await store.redis.config('SET', 'min-replicas-to-write', '0');
     if (change === 'new') {
-      await expect.poll(() => sessionsIn(store), { timeout: 10_000 }).toEqual([QUEUE]);
+      await expect.poll(() => sessionsIn(store)).toEqual([QUEUE]);
       return;
     }
     // The next start finds it again.

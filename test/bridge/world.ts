@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { IClientOptions } from 'mqtt';
-import { afterEach, expect, vi } from 'vitest';
+import { afterEach, expect } from 'vitest';
 import { AedesUpstream } from '../harness/aedes-upstream.js';
 import type { TestDevice } from '../harness/api.js';
 import { Authority, type Certificate } from '../harness/certificates.js';
@@ -18,7 +18,6 @@ import { Sensor } from './sensor.js';
 
 /** Silence is noticed soon, so that a test need not wait for it. */
 export const ACK_TIMEOUT_SECONDS = 1;
-const WAIT_MS = 30_000;
 
 /** Resources of a test, released in reverse after it. */
 export class World {
@@ -116,11 +115,7 @@ export class World {
   }
 }
 
-/** Longer than any wait in a test, so that the wait fails first, with a better message. */
-const TEST_TIMEOUT_MS = 120_000;
-
 export function useWorld(): World {
-  vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
   const world = new World();
   afterEach(() => world.end());
   return world;
@@ -156,10 +151,7 @@ export async function reconciled(
   }
   const alarms = alarmsOf(sensors);
   await expect
-    .poll(() => accountOf(home.gateway, `bridge/${name}`, 'alarms'), {
-      timeout: WAIT_MS,
-      interval: 100,
-    })
+    .poll(() => accountOf(home.gateway, `bridge/${name}`, 'alarms'), { interval: 100 })
     .toEqual({ accepted: alarms, delivered: alarms, queued: 0, expired: 0, dropped: 0 });
 }
 

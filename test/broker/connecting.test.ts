@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { generate, type IConnectPacket } from 'mqtt-packet';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { Api, type TestDevice, type TestToken } from '../harness/api.js';
+import { eventually } from '../harness/eventually.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { Home } from '../harness/home.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
@@ -171,7 +172,7 @@ describe('a client id', () => {
       client.vanish();
     }
     for (const clientId of clientIds) {
-      await vi.waitFor(async () => {
+      await eventually(async () => {
         expect(await returnCodeFor({ ...credentials(device), clientId })).toBe(ACCEPTED);
       });
     }
@@ -254,7 +255,7 @@ describe('a second connection under the same client id', () => {
   /** Resolves to the connections still open, when there is but one. */
   async function theOneLeft(all: readonly RawClient[]): Promise<RawClient[]> {
     const left = () => all.filter(({ isClosed }) => !isClosed);
-    await vi.waitFor(() => expect(left()).toHaveLength(1), { timeout: 5_000 });
+    await eventually(() => expect(left()).toHaveLength(1));
     return left();
   }
 
@@ -351,7 +352,7 @@ describe('a second connection under the same client id', () => {
     const path = `/care-homes/${sensor.locationId}/devices/${sensor.id}`;
     expect(await api.json('GET', path)).toMatchObject({ online: true });
     after.send({ cmd: 'disconnect' });
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect(await api.json('GET', path)).toMatchObject({ online: false });
     });
   });
@@ -402,7 +403,7 @@ it('a CONNECT that is held back is closed when the gateway stops', async () => {
   const clients = await Promise.all(Array.from({ length: 5 }, () => RawClient.open(slow.gateway)));
   for (const client of clients) client.send(connectPacket(credentials(device)));
   const isHeldBack = () => slow.gateway.lines.some((line) => line.includes('slowed clients'));
-  await expect.poll(isHeldBack, { timeout: 5_000 }).toBe(true);
+  await expect.poll(isHeldBack).toBe(true);
   await slow.gateway.stop();
   for (const client of clients) await client.closed();
 });

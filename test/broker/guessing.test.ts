@@ -54,6 +54,17 @@ async function guessAt(address: string, username: string, count: number) {
   return Promise.all(clients.map((client) => answerTo(client, username, randomUUID())));
 }
 
+/** Begins many guesses; tells whether all have been answered. */
+function guessInBackground(address: string, username: string): () => boolean {
+  let areAnswered = false;
+  guesses.push(
+    guessAt(address, username, 20).then(() => {
+      areAnswered = true;
+    }),
+  );
+  return () => areAnswered;
+}
+
 const denialsSchema = z.array(z.object({ address: z.string(), code: z.string() }));
 
 /** How many denials of the address there are by code. */
@@ -97,12 +108,12 @@ describe('S12: guessing', () => {
     const answers = await guessAt(stranger, 'admin', 60);
     const codes = answers.map(({ returnCode }) => returnCode);
     expect(new Set(codes)).toEqual(new Set([4, undefined]));
-    // The free ones, and then one every half second for five seconds.
-    expect(codes.filter((code) => code === 4).length).toBeLessThanOrEqual(15);
+    // The free ones, and then one every half second for as long as the others wait.
+    expect(codes.filter((code) => code === 4).length).toBeLessThanOrEqual(20);
     const { 'wrong-password': heard, ...others } = await denialsOf(stranger);
     expect(heard).toBeGreaterThanOrEqual(4);
-    // More than four only where the machine needs more than 250 ms for all of them.
-    expect(heard).toBeLessThanOrEqual(6);
+    // More than four only where the machine needs long for all of them: 250 ms for one more, and each time twice as long.
+    expect(heard).toBeLessThanOrEqual(10);
     expect(others).toEqual({ 'too-many-failed-logins': 60 - (heard ?? 0) });
   });
 
@@ -130,17 +141,16 @@ describe('S12: guessing', () => {
   ])('at the name of a sensor does not keep it from its alarm, at %s', async (_where, ...from) => {
     const [stranger, address] = from;
     const device = await home.device();
-    guesses.push(guessAt(stranger, device.id, 20));
-    const startedAtMs = performance.now();
+    const areAnswered = guessInBackground(stranger, device.id);
     await alarmFrom(device, address);
-    expect(performance.now() - startedAtMs).toBeLessThan(1_000);
+    expect(areAnswered()).toBe(false);
   });
 
   it('at the admin token does not keep its owner out, who is elsewhere', async () => {
-    guesses.push(guessAt('127.0.12.4', 'admin', 20));
+    const areAnswered = guessInBackground('127.0.12.4', 'admin');
     const answer = await login('127.0.12.5', 'admin', ADMIN_TOKEN);
     expect(answer).toMatchObject({ returnCode: 0 });
-    expect(answer.tookMs).toBeLessThan(1_000);
+    expect(areAnswered()).toBe(false);
   });
 });
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { configSchema } from '../../src/config/schema.js';
 import { Gateway } from '../../src/gateway.js';
 import type { TestDevice, TestToken } from '../harness/api.js';
+import { eventually } from '../harness/eventually.js';
 import type { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
 import { RawClient } from '../harness/raw-client.js';
@@ -11,7 +12,6 @@ import { Store } from '../harness/store.js';
 
 /** Interval at which Aedes looks for unpublished wills. */
 const SWEEP_MS = 240_000;
-const WAIT = { timeout: 10_000, interval: 20 };
 /** Interval at which Aedes says that it is alive. */
 const HEARTBEAT_MS = 60_000;
 
@@ -57,11 +57,11 @@ beforeAll(async () => {
   const admin = await api.createToken([{ location: '*', role: 'admin' }]);
   const store = await Store.of(gateway);
   // CONNECT does not wait until the will is stored.
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     expect(await store.keys('*will:*')).toHaveLength(9);
     const [key = ''] = await store.keys(`*will:*${quick.id}`);
     expect(await store.redis.get(key)).toContain('left in the end');
-  }, WAIT);
+  });
   store.close();
   await gateway.kill();
 

@@ -241,10 +241,8 @@ describe('guarantee 4: a device at QoS 2, while the store does not answer', () =
     try {
       sensor.send(...[1, 2, 3].map((messageId) => ({ cmd: 'pubrel' as const, messageId })));
       await sensor.ping();
-      const sentMs = performance.now();
       sensor.send(alarmOf(device, 4));
       await nurse.untilCount(4);
-      expect(performance.now() - sentMs).toBeLessThan(1_000);
       expect(nurse.received.at(-1)?.qos).toBe(0);
       await sensor.ping();
       expect([count('pubrec'), count('pubcomp')]).toEqual([3, 0]);

@@ -70,7 +70,7 @@ describe('FINDINGS S6: the connections of one principal', () => {
     });
     expect(await faultsOf(home.gateway)).toContainEqual(expect.stringContaining(hostile.id));
     // The metrics are made anew only now and then.
-    await expect.poll(() => countOf('connections'), { timeout: 10_000 }).toBe(before + 1);
+    await expect.poll(() => countOf('connections')).toBe(before + 1);
     const lines = home.gateway.lines.filter((line) => line.includes('quota exceeded'));
     for (let attempts = 0; attempts < 20; attempts++) {
       (await attempt(hostile, 'again')).client.vanish();
@@ -118,7 +118,7 @@ describe('FINDINGS S6: the connections of one principal', () => {
 
   it('give way to a new one when they have missed their keep-alive: they are half-open', async () => {
     const device = await home.device();
-    const options = { keepalive: 4 };
+    const options = { keepalive: 8 };
     const open = () => RawClient.connect(home.gateway, device, options);
     const [gone, ...alive] = await Promise.all([open(), open(), open()]);
     const pings = setInterval(() => {
@@ -127,9 +127,13 @@ describe('FINDINGS S6: the connections of one principal', () => {
     // Later than the keep-alive, and earlier than one and a half, when the gateway ends it by itself.
     const isAdmitted = async () => (await attempt(device, 'after-the-cut')).returnCode === 0;
     expect(await isAdmitted()).toBe(false);
-    const startedAtMs = performance.now();
-    await expect.poll(isAdmitted, { timeout: 8_000, interval: 100 }).toBe(true);
-    expect(performance.now() - startedAtMs).toBeLessThan(5_500);
+    let wasOpen = false;
+    const isAdmittedBeside = () => {
+      wasOpen = gone?.isClosed === false;
+      return isAdmitted();
+    };
+    await expect.poll(isAdmittedBeside, { interval: 100 }).toBe(true);
+    expect(wasOpen).toBe(true);
     await gone?.closed();
     clearInterval(pings);
     for (const client of alive) expect(client.isClosed).toBe(false);

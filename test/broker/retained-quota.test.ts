@@ -108,11 +108,11 @@ it('does not count what the store, short of room, has not retained', async () =>
   const isFull = async () => (await faultsOf(small.gateway)).join().includes('Retained messages');
   const [large, device] = [await small.device(), await small.device()];
   await retain(small, large, 'a', JSON.stringify('x'.repeat(30_000)));
-  await expect.poll(isFull, { timeout: 5_000 }).toBe(true);
+  await expect.poll(isFull).toBe(true);
   for (const rest of ['a', 'b']) await retain(small, device, rest, '1');
   expect(await retainedOf(small, device)).toEqual([]);
   await retain(small, large, 'a', '');
-  await expect.poll(isFull, { timeout: 5_000 }).toBe(false);
+  await expect.poll(isFull).toBe(false);
   for (const rest of ['c', 'd', 'e']) await retain(small, device, rest, '1');
   expect(await retainedOf(small, device)).toEqual(['c', 'd']);
   await small.remove();

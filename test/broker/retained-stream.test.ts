@@ -78,21 +78,19 @@ it('a subscriber to everything gets each retained message, and others get alarms
     topics.add(topic);
   });
   await all.subscribeAsync(`care-homes/${home.locationId}/devices/+/value/#`, { qos: 1 });
-  let slowestMs = 0;
+  let alarmsBetween = 0;
   for (let messageId = 1; topics.size < MESSAGES; messageId++) {
-    const sentMs = performance.now();
     const alarm = publishPacket(`devices/${device.id}/alarms`, '{"kind":"fall"}');
     sensor.send({ ...alarm, qos: 1, messageId });
     await nurse.untilCount(messageId);
-    slowestMs = Math.max(slowestMs, performance.now() - sentMs);
+    if (topics.size > 0 && topics.size < MESSAGES) alarmsBetween++;
     await delay(10);
   }
   expect(retained).toBe(MESSAGES);
-  // With everything gathered first: over half a second.
-  expect(slowestMs).toBeLessThan(400);
+  expect(alarmsBetween).toBeGreaterThan(1);
   sensor.vanish();
   await Promise.all([nurse.end(), all.endAsync()]);
-}, 60_000);
+});
 
 it('subscribers to everything that take nothing cost the gateway a page each', async () => {
   // The first one makes the gateway load what it needs.
@@ -110,7 +108,7 @@ it('subscribers to everything that take nothing cost the gateway a page each', a
     client.vanish();
   }
   expect(most - before).toBeLessThan(MAX_GROWTH_BYTES);
-}, 60_000);
+});
 
 it('a retained message that changes meanwhile is the newest one in the end', async () => {
   const device = await home.device();
@@ -132,10 +130,10 @@ it('a retained message that changes meanwhile is the newest one in the end', asy
   const subscribed = all.subscribeAsync('#', { qos: 1 });
   for (let value = 1; value <= 50; value++) await send(value);
   await subscribed;
-  await expect.poll(() => topics.size, { timeout: 30_000 }).toBeGreaterThanOrEqual(MESSAGES);
+  await expect.poll(() => topics.size).toBeGreaterThanOrEqual(MESSAGES);
   await publish(51);
   await expect.poll(() => values.at(-1)).toBe(51);
   expect(values).toEqual([...values].sort((one, other) => Number(one) - Number(other)));
   sensor.vanish();
   await all.endAsync();
-}, 60_000);
+});

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Packet } from 'mqtt-packet';
 import { describe, type ExpectStatic, it, type TestContext } from 'vitest';
 import { z } from 'zod';
@@ -58,6 +57,11 @@ function acknowledged(client: RawClient): number {
   return client.packets.filter(({ cmd }) => cmd === 'puback').length;
 }
 
+/** How many more there may be since then at a rate. */
+function since(startMs: number, perSecond: number): number {
+  return (perSecond * (performance.now() - startMs)) / SECOND_MS;
+}
+
 describe.concurrent('a device over a limit', () => {
   it('is read at its limit, is named, and loses nothing; another device of its home is not slowed', async (context) => {
     const { expect } = context;
@@ -69,28 +73,28 @@ describe.concurrent('a device over a limit', () => {
     const clientId = 'over';
     const client = await RawClient.connect(home.gateway, device, { clientId });
     const startMs = performance.now();
-    client.send(...values(`devices/${device.id}/t`, 300));
+    client.send(...values(`devices/${device.id}/t`, 1_000));
     await client.until(() => acknowledged(client) > 150, 'nothing after the burst');
     await expect.poll(() => slowedBy(home, clientId)).toBe('device.messagesPerSecond');
     await expect
-      .poll(() => faults(home, expect), { timeout: 3 * SECOND_MS })
+      .poll(() => faults(home, expect))
       .toContain(
         `A device is slowed to its limit of 100 messages a second: device Bett 1 (${device.id})`,
       );
     const quiet = await RawClient.connect(home.gateway, other);
-    const quietMs = performance.now();
     await quiet.publish(`devices/${other.id}/alarms`, '{"kind":"fall"}', 1);
-    expect(performance.now() - quietMs).toBeLessThan(SECOND_MS);
-    await client.until(() => acknowledged(client) === 300, 'not all were acknowledged');
-    const tookMs = performance.now() - startMs;
-    expect(tookMs).toBeGreaterThan(1.75 * SECOND_MS);
-    expect(tookMs).toBeLessThan(4 * SECOND_MS);
+    expect(acknowledged(client)).toBeLessThan(1_000);
+    await client.until(() => acknowledged(client) > 300, 'it is not read on');
+    // What is read in one turn may be ahead of the limit.
+    expect(acknowledged(client)).toBeLessThan(100 + since(startMs, 100) + 25);
     const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
     expect(metrics).toMatch(/^gateway_slowed_principals 1$/m);
     expect(metrics).toMatch(/^gateway_held_back_total [1-9]\d*$/m);
     const lines = home.gateway.lines.filter((line) => line.includes('slowed clients'));
     expect(lines.length).toBe(1);
     expect(lines[0]).toContain(device.id);
+    await setLimits(home, device, { messagesPerSecond: 10_000, messageBurst: 10_000 });
+    await client.until(() => acknowledged(client) === 1_000, 'not all were acknowledged');
   });
 
   it('is not taken for gone, although its PINGREQ waits behind what it has sent', async (context) => {
@@ -134,12 +138,13 @@ describe.concurrent('a device over a limit', () => {
     const clients = await Promise.all(
       Array.from({ length: 10 }, () => RawClient.connect(home.gateway, device)),
     );
+    const startMs = performance.now();
     for (const client of clients) client.send(...values(`devices/${device.id}/t`, 200));
-    await delay(1.5 * SECOND_MS);
-    const total = clients.reduce((sum, client) => sum + acknowledged(client), 0);
-    expect(total).toBeGreaterThan(100);
+    const total = () => clients.reduce((sum, client) => sum + acknowledged(client), 0);
     // Each connection had one turn when it was not known yet that all of them would send.
-    expect(total).toBeLessThan(50 + 1.5 * 100 + 10 * 25);
+    const ahead = 50 + 10 * 25;
+    await expect.poll(total).toBeGreaterThan(ahead + 100);
+    expect(total()).toBeLessThan(ahead + since(startMs, 100));
   });
 });
 
@@ -147,26 +152,30 @@ describe.concurrent('a device that connects too often', () => {
   it('gets its CONNACK at its limit, and is named; its open connection and other devices are not slowed', async (context) => {
     const { expect } = context;
     const home = await withLimits(context, {
-      'device.connectsPerSecond': 5,
+      'device.connectsPerSecond': 1,
       'device.connectBurst': 5,
     });
     const [device, other] = [await home.device('Bett 1'), await home.device('Bett 2')];
     const open = await RawClient.connect(home.gateway, device);
     const startMs = performance.now();
-    const storm = Array.from({ length: 15 }, () => RawClient.connect(home.gateway, device));
+    // Each is answered before it is known that all of them would connect.
+    const connects = Array.from({ length: 11 }, () => RawClient.connect(home.gateway, device));
+    for (const client of await Promise.all(connects)) client.vanish();
+    let isConnected = false;
+    const late = RawClient.connect(home.gateway, device).then(() => {
+      isConnected = true;
+    });
     await expect
-      .poll(() => faults(home, expect), { timeout: 3 * SECOND_MS })
+      .poll(() => faults(home, expect))
       .toContain(
-        `A device is slowed to its limit of 5 connects a second: device Bett 1 (${device.id})`,
+        `A device is slowed to its limit of 1 connects a second: device Bett 1 (${device.id})`,
       );
-    const quietMs = performance.now();
     await open.publish(`devices/${device.id}/alarms`, '{"kind":"fall"}', 1);
     const quiet = await RawClient.connect(home.gateway, other);
     await quiet.publish(`devices/${other.id}/alarms`, '{"kind":"fall"}', 1);
-    expect(performance.now() - quietMs).toBeLessThan(SECOND_MS);
-    for (const client of await Promise.all(storm)) client.vanish();
-    await RawClient.connect(home.gateway, device);
-    expect(performance.now() - startMs).toBeGreaterThan(1.5 * SECOND_MS);
+    expect(isConnected).toBe(false);
+    await late;
+    expect(performance.now() - startMs).toBeGreaterThan(6 * SECOND_MS);
   });
 
   it('takes the bytes of its wills from its budget', async (context) => {
@@ -251,7 +260,7 @@ describe.concurrent('an access token over a limit', () => {
     commands.send(...values(topic, 400));
     await expect.poll(() => slowedBy(home, 'commands')).toBe('token.messagesPerSecond');
     await expect
-      .poll(() => faults(home, expect), { timeout: 3 * SECOND_MS })
+      .poll(() => faults(home, expect))
       .toContain(
         `An access token is slowed to its limit of 20 messages a second: access token nurse call (${home.manager.id})`,
       );
@@ -288,15 +297,14 @@ describe.concurrent('a location over a limit', () => {
     flooding?.send(...values(`devices/${flood.id}/t`, 800));
     await expect.poll(() => slowedBy(home, 'flood')).toBe('location.messagesPerSecond');
     await expect
-      .poll(() => faults(home, expect), { timeout: 3 * SECOND_MS })
+      .poll(() => faults(home, expect))
       .toContain(
         `A location is slowed to its limit of 40 messages a second: location Haus am See (${home.locationId})`,
       );
     for (let messageId = 1; messageId <= 10; messageId++) {
-      const startMs = performance.now();
       await sensor?.publish(`devices/${quiet.id}/alarms`, '{"kind":"fall"}', 1, messageId);
-      expect(performance.now() - startMs).toBeLessThan(500);
     }
+    expect(flooding && acknowledged(flooding)).toBeLessThan(800);
     expect(await slowedBy(home, 'quiet')).toBeUndefined();
   });
 });

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
+import { eventually } from '../harness/eventually.js';
 import type { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
@@ -192,11 +193,9 @@ describe('while the store does not answer', () => {
       const nurse = await home.nurse(device, 'alarms/#');
       store.freeze();
       const sensor = await RawClient.connect(home.gateway, device, session);
-      const sentAt = performance.now();
       const alarm = publishPacket(`devices/${device.id}/alarms`, ALARM);
       sensor.send({ ...alarm, qos: 1, messageId: 1 });
       await nurse.untilCount(1);
-      expect(performance.now() - sentAt).toBeLessThan(1_000);
       expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack']);
       store.thaw();
       await sensor.next('puback');
@@ -207,28 +206,6 @@ describe('while the store does not answer', () => {
       await nurse.end();
     },
   );
-});
-
-describe('the live copy of an alarm', () => {
-  it('comes within half a second, which leaves room for a busy machine', async () => {
-    const device = await home.device();
-    const nurse = await home.nurse(device, 'alarms/#');
-    const sensor = await RawClient.connect(home.gateway, device);
-    store.freeze();
-    const tookMs: number[] = [];
-    for (let messageId = 1; messageId <= 4; messageId++) {
-      const sentAt = performance.now();
-      const alarm = publishPacket(`devices/${device.id}/alarms`, ALARM);
-      sensor.send({ ...alarm, qos: 1, messageId });
-      await nurse.untilCount(messageId);
-      tookMs.push(performance.now() - sentAt);
-    }
-    expect(Math.min(...tookMs)).toBeLessThan(500);
-    store.thaw();
-    await sensor.until((came) => came.length === 5, 'not all acknowledged');
-    sensor.vanish();
-    await nurse.end();
-  });
 });
 
 describe('what waits for the store beside publishes', () => {
@@ -324,9 +301,9 @@ describe('fault 7: a store that is unreachable for more than 20 attempts', () =>
       Array.from({ length: 50 }, (_, number) => number),
     );
     // The connection for HTTP may be back a second later than that of the alarms.
-    const recorded = await vi.waitFor(() => away.api.allAlarms(device), { timeout: 5_000 });
+    const recorded = await eventually(() => away.api.allAlarms(device));
     expect(recorded).toHaveLength(50);
     expect(await away.api.allAlarms(second)).toHaveLength(1);
     await Promise.all([nurse.end(), sensor.endAsync()]);
-  }, 60_000);
+  });
 });

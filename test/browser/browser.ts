@@ -13,7 +13,7 @@ import type { RunningGateway } from '../harness/running-gateway.js';
 const PROGRAM = '/usr/bin/chromium-headless-shell';
 
 /** Less than a test has, so that what was not there is told. */
-const WAIT_TIMEOUT_MS = 20_000;
+const WAIT_TIMEOUT_MS = 30_000;
 
 export interface ConsoleOptions {
   /** Signs in by a link; without one the sign-in page is shown. */

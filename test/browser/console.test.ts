@@ -38,7 +38,7 @@ async function focusFirst(page: Page): Promise<void> {
     if (isLost) await page.keyboard.press('Tab');
     return focused(page);
   };
-  await expect.poll(first, { timeout: 5_000, interval: 200 }).toBe('To the content');
+  await expect.poll(first, { interval: 200 }).toBe('To the content');
 }
 
 describe('the frame around every page', () => {

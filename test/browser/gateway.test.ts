@@ -173,7 +173,7 @@ describe('the gateway page', () => {
     const rejected = row(page, 'Rejected publishes', 'none of the eight');
     await rejected.waitFor();
     await page.getByRole('combobox', { name: /^Home/ }).selectOption(id);
-    await rejected.waitFor({ state: 'detached', timeout: 5_000 });
+    await rejected.waitFor({ state: 'detached' });
     await home.api.json('DELETE', `/care-homes/${id}`);
   });
 

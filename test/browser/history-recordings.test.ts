@@ -58,7 +58,7 @@ function seek(page: Page, selector: 'audio' | 'video', seconds: number): Promise
 
 async function isPlaying(page: Page, selector: 'audio' | 'video'): Promise<void> {
   const time = () => page.evaluate(`document.querySelector('${selector}')?.currentTime ?? 0`);
-  await expect.poll(time, { timeout: 15_000 }).toBeGreaterThan(0);
+  await expect.poll(time).toBeGreaterThan(0);
 }
 
 async function policyOf({ httpUrl }: GatewayHere): Promise<string> {

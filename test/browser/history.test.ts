@@ -36,7 +36,7 @@ function open(query: string, options: ConsoleOptions = {}) {
 
 /** The kinds that are listed, the newest first. */
 function kindsOn(page: Page) {
-  return expect.poll(() => page.locator(ROWS).allInnerTexts(), { timeout: 10_000 });
+  return expect.poll(() => page.locator(ROWS).allInnerTexts());
 }
 
 describe('the list of the history', () => {
@@ -184,7 +184,7 @@ describe('a long history', () => {
     await long.publish(detector, [{ kind: 'fall', detectedAt: '2026-01-31T00:00:00Z' }]);
     const path = `/history?location=${long.locationId}`;
     const { page, faults } = await openConsole(gateway, { token: ADMIN_TOKEN, path });
-    const rows = () => expect.poll(() => page.locator(ROWS).count(), { timeout: 10_000 });
+    const rows = () => expect.poll(() => page.locator(ROWS).count());
     await rows().toBe(100);
     for (const count of [200, 300, 300, 300]) {
       await page.getByRole('button', { name: 'Older alarms' }).click();
@@ -210,7 +210,7 @@ describe.each([
   it('shows cards that fit its width, or that there is nothing, without an accessibility fault', async () => {
     const { page, faults } = await open('', { language, colorScheme, widthPx: 360 });
     const cards = page.locator('.history-cards > li');
-    await expect.poll(() => cards.count(), { timeout: 10_000 }).toBe(5);
+    await expect.poll(() => cards.count()).toBe(5);
     await page.getByRole('button', { name: details }).first().click();
     await page.locator('.history-filters summary').click();
     expect(await accessibilityFaults(page)).toEqual([]);

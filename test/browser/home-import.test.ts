@@ -78,7 +78,7 @@ it('makes 50 devices and their rooms from a file, whose secrets connect', async 
     expect(`${name};${room?.name}`).toBe(lines[Number(name.slice(4))]);
     expect(room?.groupId).toBe(site.groups.upper);
   }
-}, 120_000);
+});
 
 it('shows faults by line before anything is made', async () => {
   const { site, page } = await openImport('Haus Vorschau');

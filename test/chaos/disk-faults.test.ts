@@ -5,12 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ScriptedUpstream } from '../bridge/scripted-upstream.js';
+import { eventually } from '../harness/eventually.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
 import type { RunningGateway } from '../harness/running-gateway.js';
 import { storeProcessId } from '../harness/store-process.js';
-import { becomesReady, Columns, eventually, isRecorded, saysOverHttp, Watcher } from './faults.js';
+import { becomesReady, Columns, isRecorded, saysOverHttp, Watcher } from './faults.js';
 
 const DISK_BYTES = 16 * 1024 * 1024;
 const TRUNCATED_BYTES = 3;

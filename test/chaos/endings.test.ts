@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../harness/eventually.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
 import type { RunningGateway } from '../harness/running-gateway.js';
 import { Store } from '../harness/store.js';
 import { storeProcessId } from '../harness/store-process.js';
-import { becomesReady, Columns, eventually, isRecorded, Sensor, Watcher } from './faults.js';
+import { becomesReady, Columns, isRecorded, Sensor, Watcher } from './faults.js';
 
 async function killBoth(gateway: GatewayProcess): Promise<void> {
   const store = storeProcessId(gateway.dataDir);

@@ -7,13 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { z } from 'zod';
+import { eventually } from '../harness/eventually.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { storeProcessId } from '../harness/store-process.js';
 import { unusedPort } from '../harness/unused-port.js';
-import { becomesReady, eventually, OwnRedis, saysReady } from './faults.js';
+import { becomesReady, OwnRedis, saysReady } from './faults.js';
 
 /** The counter of alarms, of the site in the default configuration. */
 const SEQUENCE = '{site}:sequence:alarms';

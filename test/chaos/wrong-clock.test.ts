@@ -6,6 +6,7 @@ import { describe, expect, it, type TestContext } from 'vitest';
 import { z } from 'zod';
 import { bridgeOf } from '../bridge/bridge-api.js';
 import type { TestDevice, TestToken } from '../harness/api.js';
+import { eventually } from '../harness/eventually.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { Home } from '../harness/home.js';
 import { hurryIntervals } from '../harness/hurried-intervals.js';
@@ -13,7 +14,7 @@ import { accountOf } from '../harness/metrics.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 import { Store } from '../harness/store.js';
 import { unusedPort } from '../harness/unused-port.js';
-import { eventually, isRecorded, Sensor, saysReady, Watcher } from './faults.js';
+import { isRecorded, Sensor, saysReady, Watcher } from './faults.js';
 
 const DAY_SECONDS = 86_400;
 const ALARMS_AT_A_TIME = 5;

@@ -250,7 +250,7 @@ describe('guarantee 2: a state', () => {
     const done = { ...waiting, delivered: count, queued: 0 };
     await expect.poll(() => accountOf(own.gateway, 'nurse', 'alarms')).toEqual(done);
     await back.end();
-  }, 90_000);
+  });
 
   it('is acknowledged only once the store has it, and is 503 over HTTP meanwhile', async () => {
     const own = await Home.at(gateway);
@@ -276,7 +276,7 @@ describe('guarantee 2: a state', () => {
     expect((await client.next('puback')).messageId).toBe(7);
     expect((await statesOf(device, own))[id]).not.toBe('raised');
     client.vanish();
-  }, 60_000);
+  });
 });
 
 it('a test alarm goes to everyone as one of the device, and says that it is a test', async () => {

@@ -102,4 +102,4 @@ it('an alarm goes from its device to its subscriber through at most 28 files, wh
     await gateway.remove();
     await rm(directory, { recursive: true });
   }
-}, 120_000);
+});

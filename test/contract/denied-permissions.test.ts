@@ -6,9 +6,6 @@ import { GatewayProcess } from '../harness/gateway-process.js';
 import { RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
 
-/** Well below the three seconds that the gateway waits for a store that is silent. */
-const AT_ONCE_MS = 1_000;
-
 let gateway: GatewayHere;
 let viewer: TestToken;
 
@@ -36,6 +33,15 @@ function recorded(of = new Api(gateway), { id } = viewer) {
 
 async function topics() {
   return (await recorded()).map(({ details }) => details['topic']);
+}
+
+/** Sends a change, which is answered once the gateway gives up on the store. */
+function changeThatWaits(): { readonly isAnswered: boolean } {
+  const change = { isAnswered: false };
+  void new Api(gateway).request('POST', '/care-homes', '{"name":"Haus am Moor"}').then(() => {
+    change.isAnswered = true;
+  });
+  return change;
 }
 
 it('hundreds of denials over HTTP and MQTT are all counted: ten at once, and one with the rest', async () => {
@@ -78,9 +84,9 @@ it('a denied filter is answered at once while the store is frozen, and a record 
   const nurse = await RawClient.connect(gateway, viewer);
   const store = await Store.of(gateway);
   store.freeze();
-  const askedAt = performance.now();
+  const change = changeThatWaits();
   expect(await nurse.subscribe(['elsewhere/1', 'elsewhere/2'])).toEqual([0x80, 0x80]);
-  expect(performance.now() - askedAt).toBeLessThan(AT_ONCE_MS);
+  expect(change.isAnswered).toBe(false);
   store.thaw();
   await expect.poll(topics).toEqual(['elsewhere/1', 'elsewhere/2']);
   store.close();
@@ -89,13 +95,11 @@ it('a denied filter is answered at once while the store is frozen, and a record 
 it('a denied request gets its 403 at once while the store is frozen, and a record once it is back', async () => {
   const store = await Store.of(gateway);
   store.freeze();
+  const change = changeThatWaits();
   const requestIds: (string | null)[] = [];
   try {
-    for (let count = 0; count < 5; count++) {
-      const askedAt = performance.now();
-      requestIds.push(await denied());
-      expect(performance.now() - askedAt).toBeLessThan(AT_ONCE_MS);
-    }
+    for (let count = 0; count < 5; count++) requestIds.push(await denied());
+    expect(change.isAnswered).toBe(false);
   } finally {
     store.thaw();
     store.close();

@@ -8,7 +8,6 @@ import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { Store } from '../harness/store.js';
 
 /** Timeout of work in the background after a change. */
-const SOON = { timeout: 10_000 };
 /** So many that forgetting them is not done when the change has answered. */
 const RESTS = Array.from({ length: 300 }, (_, index) => `values/${index}`);
 
@@ -59,7 +58,7 @@ async function untilForgotten(locationId: string): Promise<void> {
   const marker = await api.createDevice(locationId, 'marker');
   await command(marker, 'last');
   await deleteDevice(marker);
-  await expect.poll(() => retainedOf(marker), SOON).toEqual([]);
+  await expect.poll(() => retainedOf(marker)).toEqual([]);
 }
 
 it('keeps what a device retains when it has been moved away and back', async () => {
@@ -104,7 +103,7 @@ it('keeps the status of a new device that has the id of one just deleted', async
   const successor = await connectDevice(gateway, { ...device, secret });
   await untilForgotten(locationId);
   const status = `care-homes/${locationId}/devices/${device.id}/status`;
-  await expect.poll(() => retainedOf(device), SOON).toEqual([status]);
+  await expect.poll(() => retainedOf(device)).toEqual([status]);
   await successor.endAsync();
 });
 
@@ -133,8 +132,8 @@ it('forgets at start what a killed gateway left behind of moved and deleted devi
   await store.redis.srem('{site}:devices', deleted.id);
   await gateway.start();
   const status = `care-homes/${to.id}/devices/${moved.id}/status`;
-  await expect.poll(() => retainedOf(moved), SOON).toEqual([status]);
-  await expect.poll(() => retainedOf(deleted), SOON).toEqual([]);
+  await expect.poll(() => retainedOf(moved)).toEqual([status]);
+  await expect.poll(() => retainedOf(deleted)).toEqual([]);
   for (const device of [unreadable, bystander]) {
     expect(await retainedOf(device)).toEqual(unmoved(device));
   }

@@ -7,7 +7,6 @@ import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { Store } from '../harness/store.js';
 
 /** Timeout of work in the background after a change. */
-const SOON = { timeout: 10_000 };
 
 let gateway: GatewayHere;
 let api: Api;
@@ -108,27 +107,27 @@ it('moves the retained status of a moved device, and removes all else', async ()
   const bystander = await api.createDevice(from.id, 'Bett 2');
   await (await connectDevice(gateway, bystander)).endAsync();
   await publish('temperature', '21.5', true);
-  await expect.poll(() => retainedIn(from.id), SOON).toHaveLength(3);
+  await expect.poll(() => retainedIn(from.id)).toHaveLength(3);
 
   const before = await statusIn(from.id, device);
   await move(from.id, { targetLocationId: to.id });
-  await expect.poll(() => retainedIn(from.id), SOON).toEqual(topics(from.id, bystander));
-  await expect.poll(() => retainedIn(to.id), SOON).toEqual(topics(to.id, device));
+  await expect.poll(() => retainedIn(from.id)).toEqual(topics(from.id, bystander));
+  await expect.poll(() => retainedIn(to.id)).toEqual(topics(to.id, device));
   const after = await statusIn(to.id, device);
   expect(after).toMatchObject({ online: true, location: { id: to.id, name: 'Ahorn' } });
   expect(after?.['since']).toBe(before?.['since']);
 
   await sensor.endAsync();
-  await expect.poll(() => statusIn(to.id, device), SOON).toMatchObject({ online: false });
+  await expect.poll(() => statusIn(to.id, device)).toMatchObject({ online: false });
   const left = await statusIn(to.id, device);
   await move(to.id, { targetLocationId: from.id });
   await move(from.id, { targetLocationId: to.id });
   await move(to.id, { targetLocationId: from.id });
-  await expect.poll(() => retainedIn(to.id), SOON).toEqual([]);
+  await expect.poll(() => retainedIn(to.id)).toEqual([]);
   const back = await statusIn(from.id, device);
   expect(back).toMatchObject({ online: false, since: left?.['since'] });
   await expect
-    .poll(async () => (await retainedIn(from.id)).toSorted(), SOON)
+    .poll(async () => (await retainedIn(from.id)).toSorted())
     .toEqual([...topics(from.id, device), ...topics(from.id, bystander)].toSorted());
 });
 
@@ -156,7 +155,7 @@ it.each(['moved', 'deleted'] as const)(
     expect(await commands()).toEqual([`devices/${device.id}/commands/unlock`]);
     if (what === 'moved') await api.json('POST', `${path}/move`, { targetLocationId: to.id });
     else expect((await api.request('DELETE', path)).status).toBe(204);
-    await expect.poll(commands, SOON).toEqual([]);
+    await expect.poll(commands).toEqual([]);
     store.close();
     await manager.endAsync();
   },
@@ -188,11 +187,11 @@ it('shows a retained message to holders of a grant on the group it was published
     return nurse.received.map(({ topic }) => topic.split('/').at(-1)).sort();
   };
   // The gateway's status, and in the present group the device's, published again there.
-  await expect.poll(() => topicsFor(groupId), SOON).toEqual(['status', 'temperature']);
-  await expect.poll(() => topicsFor(other), SOON).toEqual(['status', 'status']);
+  await expect.poll(() => topicsFor(groupId)).toEqual(['status', 'temperature']);
+  await expect.poll(() => topicsFor(other)).toEqual(['status', 'status']);
   const elsewhere = await create(`/care-homes/${from.id}/rooms`, { name: 'Zimmer 2', groupId });
   await move(from.id, { targetRoomId: elsewhere });
-  await expect.poll(() => topicsFor(groupId), SOON).toEqual(['status', 'status', 'temperature']);
+  await expect.poll(() => topicsFor(groupId)).toEqual(['status', 'status', 'temperature']);
   expect(await topicsFor(other)).toEqual(['status']);
   await sensor.endAsync();
 });

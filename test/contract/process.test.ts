@@ -22,7 +22,7 @@ import { Subscriber } from '../harness/mqtt-clients.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { Store } from '../harness/store.js';
 
-const RUN_TIMEOUT_MS = 15_000;
+const RUN_TIMEOUT_MS = 60_000;
 /** A fixed port, as a test without a log cannot read one from it. */
 const HTTP_PORT = 18_080;
 
@@ -114,15 +114,11 @@ function startedBy(command: string, args: readonly string[], output: number | 'p
 
 async function untilReady(): Promise<void> {
   await expect
-    .poll(
-      () =>
-        fetch(`http://127.0.0.1:${HTTP_PORT}/readyz`).then(
-          ({ status }) => status,
-          () => 0,
-        ),
-      {
-        timeout: RUN_TIMEOUT_MS,
-      },
+    .poll(() =>
+      fetch(`http://127.0.0.1:${HTTP_PORT}/readyz`).then(
+        ({ status }) => status,
+        () => 0,
+      ),
     )
     .toBe(200);
 }

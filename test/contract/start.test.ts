@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually } from '../chaos/faults.js';
+import { eventually } from '../harness/eventually.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { FIRST_LATER_NUMBER, LargeSite } from '../harness/large-site.js';
-import { ENDINGS, timedStart } from '../harness/start-times.js';
+import { ENDINGS } from '../harness/start-times.js';
 
-const READY_WITHIN_MS = 5_000;
-const LIVE_WITHIN_MS = 1_000;
-const BACKLOG_WITHIN_MS = 30_000;
 /** Every session's backlog holds all of it: telemetry is bounded by 10,000 messages, statuses included. */
 const SIZE = { alarms: 20_000, devices: 500, sessions: 100, values: 9_000 };
 
@@ -25,27 +22,23 @@ afterAll(async () => {
 /** The others of `ENDINGS` are in `npm run bench -- start`. */
 const ENDING = 'SIGKILL of the gateway and the store';
 
-it('is ready within 5 s, forwards at once, and keeps an absent session’s whole backlog, after a kill with 20,000 alarms, 500 devices and 100 absent sessions', async () => {
+it('is ready, forwards, and keeps an absent session’s whole backlog, after a kill with 20,000 alarms, 500 devices and 100 absent sessions', async () => {
   await ENDINGS.get(ENDING)?.(gateway);
-  const { readyMs } = await timedStart(gateway);
-  expect(readyMs).toBeLessThan(READY_WITHIN_MS);
+  await gateway.start();
 
   const live = await site.live(FIRST_LATER_NUMBER);
   const once = { window: 1, underWayTo: 'acknowledgement', maxEach: 1 } as const;
   await live.offer({ ...once, perSecond: null, durationMs: null });
   await eventually(() => expect(live.report().readers[0]).toMatchObject({ isLevel: true }));
-  expect(live.report().readers[0]?.latencyMs.max).toBeLessThan(LIVE_WITHIN_MS);
 
   const [session] = site.sessions;
   if (session === undefined) throw new Error('there is no absent session');
   const reader = await site.takeUp(session);
   const queued = SIZE.alarms + SIZE.values + 1;
-  await eventually(
-    () =>
-      expect(reader.report().readers[0]).toMatchObject({
-        ...{ received: queued, missing: 0, outOfOrder: 0, wasClosed: false },
-      }),
-    BACKLOG_WITHIN_MS,
+  await eventually(() =>
+    expect(reader.report().readers[0]).toMatchObject({
+      ...{ received: queued, missing: 0, outOfOrder: 0, wasClosed: false },
+    }),
   );
   await Promise.all([live.end(), reader.end()]);
-}, 60_000);
+});

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { eventually } from '../chaos/faults.js';
 import type { TestDevice } from '../harness/api.js';
+import { eventually } from '../harness/eventually.js';
 import type { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';

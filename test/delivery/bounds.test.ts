@@ -76,7 +76,6 @@ describe('guarantee 6: a queue that is full', () => {
         await home.close();
       }
     },
-    60_000,
   );
 
   it('of a live subscriber that does not acknowledge drops the telemetry beyond the bound', async () => {

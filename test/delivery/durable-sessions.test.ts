@@ -175,7 +175,6 @@ describe('guarantee 2: the gateway ending in the middle of a drain', () => {
       home.expectAllInOrder(took, after.received);
       expect(withoutLiveCopies(after.received)).toHaveLength(home.alarmCount - acknowledged);
     },
-    60_000,
   );
 });
 

@@ -33,7 +33,7 @@ function expectNothingLeft(demo: DemoRun): void {
 }
 
 // At once, as they wait for alarms to be sent, one in a second or two.
-describe.concurrent('npm run demo', { timeout: 60_000 }, () => {
+describe.concurrent('npm run demo', () => {
   it('shows every alarm as published and as forwarded, with its custom data, and ends by itself', async (test) => {
     const demo = new DemoRun(test, ['--alarms', '9']);
     expect(await demo.ended).toBe(0);

@@ -118,7 +118,7 @@ export class NumberedHome {
   async recorded(): Promise<void> {
     for (const { device, alarms } of this.sensors) {
       const count = async () => (await this.home.api.allAlarms(device, '?limit=100')).length;
-      await expect.poll(count, { timeout: 10_000 }).toBe(alarms);
+      await expect.poll(count).toBe(alarms);
     }
   }
 

@@ -52,7 +52,7 @@ describe('/docs', () => {
     // MQTT over WebSocket is no exchange of HTTP.
     const operations = routesOf().filter(({ path }) => path !== '/mqtt');
     await expect
-      .poll(() => page.locator('.opblock').count(), { timeout: 20_000, interval: 100 })
+      .poll(() => page.locator('.opblock').count(), { interval: 100 })
       .toBe(operations.length);
     expect(await page.locator('.info .title').textContent()).toContain('Care-home gateway');
     await page.getByText('Move a room from its group to another').waitFor();

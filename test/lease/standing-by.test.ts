@@ -8,8 +8,8 @@ import { loadConfig } from '../../src/config/load.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { unusedPort } from '../harness/unused-port.js';
 
-/** Much shorter than the timeout of a TLS handshake. */
-const SOON_MS = 3_000;
+/** Shorter than the timeout of a TLS handshake, and longer than a machine stalls. */
+const SOON_MS = 4_000;
 
 /** A gateway's HTTP while it stands by, with TLS. */
 async function newStandingBy() {

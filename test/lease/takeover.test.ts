@@ -10,10 +10,8 @@ import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { RedisServer } from '../harness/redis-server.js';
 import { unusedPort } from '../harness/unused-port.js';
 
-/** Short, so that the tests need not wait for five seconds. */
-const LEASE_SECONDS = 2;
-/** With room for a machine that is busy. */
-const HANDED_OVER_WITHIN_MS = 2_000;
+/** Shorter than by default, and longer than a machine stalls. */
+const LEASE_SECONDS = 4;
 
 const TOOK_LEASE = 'took the lease of the store';
 const leaseLine = z.object({ epoch: z.number(), holder: z.string() });
@@ -208,14 +206,14 @@ describe('a takeover', () => {
     nurse.vanish();
     await raise(second, 'before');
     const { epoch } = await lastLeaseOf(second);
-    const stoppedAtMs = performance.now();
-    const stopped = second.stop();
+    // The first takes the lease only after it was given up.
+    first.signal('SIGSTOP');
+    expect(await second.stop()).toBe(0);
+    expect(await redis.redis.hget('{site}:lease', 'holder')).toBe('');
+    first.signal('SIGCONT');
     await first.ready(from);
     await raise(first, 'after');
-    const tookMs = performance.now() - stoppedAtMs;
 
-    expect(await stopped).toBe(0);
-    expect(tookMs).toBeLessThan(HANDED_OVER_WITHIN_MS);
     expect((await leaseOf(first, from)).epoch).toBe(epoch + 1);
     await raise(first, 'before');
     expect(await history(first)).toEqual(['before', 'after']);
@@ -231,13 +229,9 @@ describe('a takeover', () => {
   it('is done when the lease of a killed gateway has ended', async () => {
     const from = await assign(first, second);
     await raise(first, 'before');
-    const killedAtMs = performance.now();
     await first.kill();
     await second.ready(from);
 
-    expect(performance.now() - killedAtMs).toBeLessThan(
-      LEASE_SECONDS * 1000 + HANDED_OVER_WITHIN_MS,
-    );
     await raise(second, 'after');
     expect(await history(second)).toEqual(['before', 'after']);
     // The other stands by in its turn, and gives way no sooner than it must.

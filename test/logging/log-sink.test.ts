@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { LogSink } from '../../src/logging/log-sink.js';
 
 const LINE = `${'x'.repeat(1023)}\n`;
-const WAIT_MS = 5_000;
+const WAIT_MS = 30_000;
 const SHORT_MS = 300;
 
 let directory: string;

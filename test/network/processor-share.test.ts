@@ -104,16 +104,16 @@ it('keeps nobody waiting for each of many requests to a store that does not answ
   const turns = new ProcessorShare();
   const done: string[] = [];
   const startedAtMs = performance.now();
-  for (let index = 0; index < 20; index++) {
+  for (let index = 0; index < 100; index++) {
     const takeTurn = () => {
       turns.hold();
       done.push('asks the store');
     };
     turns.want({ line: `client ${index}`, kind: 'known', takeTurn });
   }
-  await until(() => done.length === 20);
-  // The address of a pair goes to the other box when `/readyz` has no answer within a second.
-  expect(performance.now() - startedAtMs).toBeLessThan(2_000);
+  await until(() => done.length === 100);
+  // A quarter of a second for each would be 25.
+  expect(performance.now() - startedAtMs).toBeLessThan(10_000);
 });
 
 it('forgets who leaves', async () => {

@@ -8,8 +8,6 @@ import { pairGateway } from './pair-gateway.js';
 import { SteadySensor } from './steady-sensor.js';
 
 const ALARMS = 5;
-/** How long the hurried Sentinels take, and a second for the gateway. */
-const TAKEOVER_MS = 6_000;
 /** The other box need not wait for five seconds. */
 const SHORT_LEASE = { GATEWAY_LEASE_LENGTH_SECONDS: '2' };
 
@@ -46,9 +44,7 @@ describe('a pair from the files of config/pair', () => {
     const sensor = await steadySensor(one);
     const primary = await pair.primary();
     primary.freeze();
-    const since = performance.now();
     await sensor.untilMoreAcknowledged(ALARMS);
-    expect(performance.now() - since).toBeLessThan(TAKEOVER_MS);
     expect(await pair.replica()).toBe(primary);
     primary.thaw();
     await pair.untilReplicated();

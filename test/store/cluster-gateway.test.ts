@@ -7,8 +7,6 @@ import { RedisCluster } from '../harness/redis-cluster.js';
 import type { RedisProgram } from '../harness/redis-program.js';
 import { SteadySensor } from '../pair/steady-sensor.js';
 
-/** A takeover in this cluster, and a second for the gateway. */
-const TAKEOVER_MS = 10_000;
 /** Homes that are spread over all primaries. */
 const SITES = ['home-1', 'home-2', 'home-3', 'home-4'];
 const ALARMS = 3;
@@ -114,11 +112,9 @@ describe('a gateway on a cluster', () => {
       throw new Error('the homes are not spread over all primaries');
     }
     await killed.kill();
-    const since = performance.now();
     await moveHomes(sites, left, entered);
     await cluster.untilTakenOver(killed);
     await untilAllGetMore(sites);
-    expect(performance.now() - since).toBeLessThan(TAKEOVER_MS);
     for (const { slot } of sites) expect(await cluster.primaryOf(slot)).not.toBe(left);
 
     await Promise.all(sites.map(({ sensor }) => sensor.finish()));

@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { onTestFinished, vi } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { createLog } from '../../src/logging/log.js';
 import { EmbeddedRedis } from '../../src/store/embedded-redis.js';
+import { eventually } from '../harness/eventually.js';
 import { Lines } from '../harness/lines.js';
 
 export const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
@@ -81,12 +82,9 @@ export function isAlive(pid: number): boolean {
 
 /** Waits until the condition holds. */
 export async function until(condition: () => boolean): Promise<void> {
-  await vi.waitFor(
-    () => {
-      if (!condition()) throw new Error(`not so in time: ${condition}`);
-    },
-    { timeout: 10_000, interval: 10 },
-  );
+  await eventually(() => {
+    if (!condition()) throw new Error(`not so in time: ${condition}`);
+  });
 }
 
 /** Starts the embedded store in a process of its own. */

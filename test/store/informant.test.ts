@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { Informant } from '../../src/store/informant.js';
 import { CutProxy } from '../harness/cut-proxy.js';
+import { eventually } from '../harness/eventually.js';
 import { RedisPair } from '../harness/redis-pair.js';
 
 let pair: RedisPair;
@@ -29,22 +30,22 @@ test('asks a Sentinel again after connections that were broken during their firs
     await expect(ask()).rejects.toThrow(`127.0.0.1:${line.port}: `);
     expect(line.attempts).toBeGreaterThan(1);
   };
-  await vi.waitFor(broken, { timeout: 5_000 });
+  await eventually(broken);
 
   line.pass();
 
-  await vi.waitFor(async () => expect(await ask()).toEqual(['PONG']), { timeout: 3_000 });
+  await eventually(async () => expect(await ask()).toEqual(['PONG']));
 });
 
 test('asks a Sentinel over another connection after the first has gone silent', async () => {
   const { line, ask } = await sentinelBehindLine();
-  await vi.waitFor(async () => expect(await ask()).toEqual(['PONG']));
+  await eventually(async () => expect(await ask()).toEqual(['PONG']));
   line.swallow();
   await expect(ask()).rejects.toThrow('timed out');
 
   line.pass();
 
-  await vi.waitFor(async () => expect(await ask()).toEqual(['PONG']), { timeout: 3_000 });
+  await eventually(async () => expect(await ask()).toEqual(['PONG']));
 });
 
 test('keeps one connection while a Sentinel answers', async () => {

@@ -192,7 +192,7 @@ test('reports a loss once while the emptied store takes no writes', async () => 
   const looks = async () =>
     Number(/cmdstat_eval:calls=(\d+)/.exec(await connection.info('commandstats'))?.[1]);
   const seen = await looks();
-  await expect.poll(looks, { timeout: 5000 }).toBeGreaterThan(seen + 2);
+  await expect.poll(looks).toBeGreaterThan(seen + 2);
   expect(world.found()).toHaveLength(2);
   await connection.config('SET', 'min-replicas-to-write', 0);
   await world.isWitnessed(0);
@@ -256,7 +256,7 @@ test.each([
   await world.isWitnessed(5);
   await damage(world.connection);
   const counter = () => world.connection.get(keys.logSequence('alarms'));
-  await expect.poll(counter, { timeout: 5000 }).toBe('5');
+  await expect.poll(counter).toBe('5');
   await world.alarms(1);
   // The stream knows the number of an entry that is gone.
   await world.connection.xtrim(keys.history, 'MAXLEN', 0);
@@ -289,7 +289,7 @@ test('writes nothing to a store in order, which on a full disk would end it', as
   const writes = () => stat('persistence', 'rdb_changes_since_last_save:');
   const looks = () => stat('commandstats', 'cmdstat_eval:calls=');
   const [before, seen] = [await writes(), await looks()];
-  await expect.poll(looks, { timeout: 5000 }).toBeGreaterThan(seen + 1);
+  await expect.poll(looks).toBeGreaterThan(seen + 1);
   expect(before).toBeGreaterThan(0);
   expect(await writes()).toBe(before);
 });

@@ -6,9 +6,6 @@ import { Home } from '../harness/home.js';
 import { RedisPair } from '../harness/redis-pair.js';
 import { unusedPort } from '../harness/unused-port.js';
 
-/** How long the hurried Sentinels take, and a second for the gateway. */
-const TAKEOVER_MS = 6_000;
-
 let pair: RedisPair;
 beforeAll(async () => {
   pair = await RedisPair.start({ isHurried: true });
@@ -41,11 +38,9 @@ describe('a gateway behind Sentinels', () => {
     const former = await pair.primary();
     expect(await former.redis.wait(1, 5_000)).toBe(1);
     await former.kill();
-    const since = performance.now();
     // Nothing was on its way when the primary ended, so nothing at all may be lost.
     for (let round = 0; round < 5; round++) await columns.see();
     await columns.loseNothing();
-    expect(performance.now() - since).toBeLessThan(TAKEOVER_MS);
     await becomesReady(home);
     expect(home.gateway.lines.join('\n')).toContain('the store has a new primary');
   });

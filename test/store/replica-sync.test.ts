@@ -20,7 +20,7 @@ async function slowSync(
 ): Promise<void> {
   // A replica writes its file anew after its first copy, and syncs it when that is done.
   await expect
-    .poll(() => redis.info('persistence'), { timeout: 10_000 })
+    .poll(() => redis.info('persistence'))
     .toMatch(/aof_rewrite_in_progress:0.*aof_rewrite_scheduled:0.*aof_pending_bio_fsync:0/s);
   const inject = ['-e', 'trace=fdatasync', '-e', `inject=fdatasync:delay_enter=${syncMs * 1_000}`];
   const tracer: ChildProcess = spawn(

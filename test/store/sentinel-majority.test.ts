@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Informant } from '../../src/store/informant.js';
 import { SentinelMajority, type Sought } from '../../src/store/sentinel-majority.js';
+import { eventually } from '../harness/eventually.js';
 import { RedisPair } from '../harness/redis-pair.js';
 import type { RedisProgram } from '../harness/redis-program.js';
 import { ConfirmedStore } from './replica-world.js';
@@ -41,6 +42,11 @@ function freeze(...programs: readonly RedisProgram[]): void {
   });
 }
 
+async function setDownAfter(ms: number): Promise<void> {
+  const setting = ['set', pair.name, 'down-after-milliseconds', ms] as const;
+  await Promise.all(pair.sentinelPrograms.map(({ redis }) => redis.call('sentinel', ...setting)));
+}
+
 /** A store whose writes the replica of the pair must confirm, or else the Sentinels allow. */
 function confirmedStore(primary: RedisProgram): ConfirmedStore {
   const majority = majorityOf(pair.sentinelPrograms);
@@ -67,7 +73,7 @@ describe('the majority of the Sentinels', () => {
     freeze(second);
     expect(await majority.takesForPrimary(primary)).toBe(false);
     second.thaw();
-    await vi.waitFor(async () => expect(await majority.takesForPrimary(primary)).toBe(true), 5_000);
+    await eventually(async () => expect(await majority.takesForPrimary(primary)).toBe(true));
   });
 
   test('counts Sentinels that the configuration does not name', async () => {
@@ -81,15 +87,14 @@ describe('the majority of the Sentinels', () => {
     const majority = majorityOf(pair.sentinelPrograms);
     const primary = await pair.primary();
     const frozen = await sought(primary);
+    // No Sentinel calls it down during the test.
+    await setDownAfter(60_000);
+    onTestFinished(() => setDownAfter(3_000));
     freeze(primary);
 
-    await vi.waitFor(
-      async () => expect(await majority.takesForPrimary(frozen)).toBe(false),
-      // Before a Sentinel calls it down.
-      2_900,
-    );
+    await eventually(async () => expect(await majority.takesForPrimary(frozen)).toBe(false));
     primary.thaw();
-    await vi.waitFor(async () => expect(await majority.takesForPrimary(frozen)).toBe(true), 5_000);
+    await eventually(async () => expect(await majority.takesForPrimary(frozen)).toBe(true));
   });
 });
 
@@ -121,9 +126,8 @@ describe('a primary without its replica', () => {
       isAnswered = true;
     });
 
-    await vi.waitFor(
-      () => expect(store.faults.own).toEqual([expect.stringMatching(/most Sentinels/)]),
-      5_000,
+    await eventually(() =>
+      expect(store.faults.own).toEqual([expect.stringMatching(/most Sentinels/)]),
     );
     await expect(management.set('{home}:two', '')).rejects.toThrow(/most Sentinels/);
     expect(await management.exists('{home}:two')).toBe(0);
@@ -152,7 +156,7 @@ describe('the majority of the Sentinels in a failover', () => {
     replica.thaw();
     await pair.untilTakenOver(primary);
     const next = { ...former, runId: 'not known yet', host: '127.0.0.1', port: replica.port };
-    await vi.waitFor(async () => expect(await majority.takesForPrimary(next)).toBe(true), 1_500);
+    await eventually(async () => expect(await majority.takesForPrimary(next)).toBe(true));
     expect(await majority.takesForPrimary(former)).toBe(false);
   });
 });

@@ -134,7 +134,7 @@ describe('TLS with a certificate of the gateway, a user and a password', () => {
     ] as const;
     for (const [wrong, reason] of wrongs) {
       const { messages } = connected(wrong);
-      await expect.poll(() => messages.join('\n'), { timeout: 5_000 }).toMatch(reason);
+      await expect.poll(() => messages.join('\n')).toMatch(reason);
       expect(messages.join('\n')).not.toContain('hunter2');
       expect(messages.join('\n')).toContain('failed to reach the store');
     }

@@ -1,6 +1,7 @@
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import { z } from 'zod';
 import { Api, type TestToken } from '../harness/api.js';
+import { eventually } from '../harness/eventually.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { accountIn } from '../harness/metrics.js';
 import { Mosquitto } from '../harness/mosquitto.js';
@@ -19,7 +20,6 @@ import {
 const LOGS = ['alarms', 'messages'] as const;
 /** Smaller than the histories, so that they are read over pages. */
 const PAGE = 10;
-const ACCOUNTED_WITHIN_MS = 5_000;
 
 const eventSchema = z.looseObject({
   id: z.string(),
@@ -106,18 +106,13 @@ export class VersionOneWorld {
     return events;
   }
 
-  async expectAccounts(
-    name: string,
-    { alarms, messages }: Consumer['accounts'],
-    withinMs = ACCOUNTED_WITHIN_MS,
-  ): Promise<void> {
+  async expectAccounts(name: string, { alarms, messages }: Consumer['accounts']): Promise<void> {
     const check = async () => {
       const text = await (await fetch(`${this.gateway.httpUrl}/metrics`)).text();
       const found = LOGS.map((log) => accountIn(text, name, log));
       expect([name, ...found]).toEqual([name, alarms, messages]);
     };
-    // Each look has the gateway render all of its metrics.
-    await vi.waitFor(check, { timeout: withinMs, interval: 100 });
+    await eventually(check);
   }
 
   /**

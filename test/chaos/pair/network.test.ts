@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
-import { eventually } from '../faults.js';
+import { eventually } from '../../harness/eventually.js';
 import { PairNetwork } from './network.js';
 
 const network = new PairNetwork();

@@ -35,4 +35,4 @@ it('guarantees 2 and 3 in a pair: loses nothing, keeps the order and acknowledge
   expect(report.outcomes, text).toHaveLength(faults.length);
   expect(report.takeovers.length, text).toBeGreaterThanOrEqual(2);
   expect(report.acknowledged, text).toBeGreaterThan(200);
-}, 120_000);
+});
