@@ -5,6 +5,7 @@ import { homes } from './homes.js';
 import { handleInterrupts } from './interruption.js';
 import { isolation } from './isolation.js';
 import { manyHomes } from './many-homes.js';
+import { memory } from './memory.js';
 import { overload } from './overload.js';
 import { replicas } from './replicas.js';
 import { USAGE } from './speed/options.js';
@@ -20,6 +21,7 @@ const PARTS: ReadonlyMap<string, Part> = new Map<string, Part>([
   ['isolation', isolation],
   ['history', history],
   ['overload', overload],
+  ['memory', memory],
   ['start', start],
   ['homes', homes],
   ['many-homes', manyHomes],
@@ -30,6 +32,7 @@ const PARTS: ReadonlyMap<string, Part> = new Map<string, Part>([
 /** Each of them takes longer than all others together, and is run by its name only. */
 const LONG_PARTS: readonly string[] = [
   'overload',
+  'memory',
   'start',
   'homes',
   'many-homes',
