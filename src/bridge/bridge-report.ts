@@ -9,7 +9,8 @@ import { type ConnectionFailure, FAILURES } from './connection-failure.js';
 /** Messages about an alarm carry its id; others keep what the device sent under `data`. */
 const alarmSchema = z.object({ id: z.string() });
 
-const FAULTS = ['down', 'hang-up', 'lag', 'commands', 'pace'] as const;
+const FAULTS = ['missing', 'down', 'hang-up', 'lag', 'commands', 'pace'] as const;
+const MISSING = 'is missing from the configuration: its queue is kept until it is back, or deleted';
 const LAGGING = 'lags: its oldest message has waited for more than a minute';
 const WITHOUT_COMMANDS = 'gets no commands: the upstream denies the subscription';
 const SLOWED = 'is slowed: its upstream sends more than it may';
@@ -44,6 +45,14 @@ export class BridgeReport {
       lastAcknowledgedAtMs: this.#lastAcknowledgedAtMs,
       lastError: this.#lastError,
     };
+  }
+
+  /** The bridge is not in the configuration, and has a queue. */
+  missing(): void {
+    const { log, now } = this.#options;
+    this.#lastError = { atMs: now(), kind: 'missing', detail: 'It is not in the configuration.' };
+    log.warn('bridge missing from the configuration, queue kept');
+    this.#setFault('missing', MISSING);
   }
 
   connected(): void {
@@ -112,7 +121,8 @@ export class BridgeReport {
 
   #setFault(fault: (typeof FAULTS)[number], words: string | undefined): void {
     const { bridge, health } = this.#options;
-    health.reportElsewhere(`bridge/${bridge}/${fault}`, words && `bridge ${bridge} ${words}`);
+    const source = fault === 'missing' ? `bridge-missing/${bridge}` : `bridge/${bridge}/${fault}`;
+    health.reportElsewhere(source, words && `bridge ${bridge} ${words}`);
   }
 }
 

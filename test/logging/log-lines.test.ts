@@ -37,7 +37,6 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'failed to keep the key of this installation, a restart ends cursors of listings',
   'failed to keep the key of footage URLs, a restart ends them',
   'failed to prepare the folder for recordings',
-  'failed to remove the status of former bridges',
   'failed to tidy up after an earlier process',
   'failed to read stored sessions',
   'failed to scan the logs for marks',

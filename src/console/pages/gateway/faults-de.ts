@@ -298,6 +298,12 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
       'In einer Liste des Speichers ({0}) fehlen {1}, und der Speicher lässt sich nicht reparieren: {2}.',
     advice: STORE,
   },
+  'bridge … is missing from the configuration: its queue is kept until it is back, or deleted': {
+    fault:
+      'Die Brücke {0} fehlt in der Konfiguration: Ihre Warteschlange bleibt, bis sie wieder da ist oder gelöscht wird',
+    advice:
+      'Tragen Sie die Brücke unter demselben Namen wieder ein: Dann erhält sie alles, was gewartet hat. Soll sie nicht wiederkommen, löschen Sie ihre Warteschlange unter „Brücken“ oder mit `DELETE /bridges/<name>`.',
+  },
   'bridge … is down: the upstream cannot be reached': {
     fault: 'Die Brücke {0} ist unterbrochen: Die Gegenstelle ist nicht erreichbar',
     advice: 'Prüfen Sie Name, Adresse, Port und Netz.',
