@@ -16,6 +16,7 @@ export const ERRORS = {
   'footage-not-found': { status: 404, title: 'Footage not found' },
   'alarm-not-found': { status: 404, title: 'Alarm not found' },
   'method-not-allowed': { status: 405, title: 'Method not allowed' },
+  'bridge-configured': { status: 409, title: 'Bridge configured' },
   'device-id-in-use': { status: 409, title: 'Device id in use' },
   'location-has-devices': { status: 409, title: 'Location has devices' },
   'room-has-devices': { status: 409, title: 'Room has devices' },

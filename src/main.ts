@@ -149,7 +149,7 @@ function endByHangup(): void {
 /** Reloads the bridges and the TLS certificate on SIGHUP; a faulty configuration is logged and changes nothing. */
 function reload(service: Service, log: Logger): void {
   try {
-    // The file of the start must still exist: without it every bridge would be removed.
+    // The file of the start must still exist: without it every bridge would be missing.
     const changed = loadConfig({ ...sources, file: configFile, isReadAgain: true });
     service.reload(changed).then(
       () =>

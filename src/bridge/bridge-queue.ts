@@ -22,7 +22,7 @@ export function bridgeOwner(options: BridgeOptions): SessionOwner {
     key: `${OWNER_PREFIX}${name}`,
     mayReceive: () => true,
     audienceKey: 'bridge',
-    isKept: true,
+    isKept: options.isMissing !== true,
     limits: {
       maxInFlight,
       maxQueued: maxQueuedMessages,
@@ -35,8 +35,9 @@ export function bridgeOwner(options: BridgeOptions): SessionOwner {
 
 /**
  * Opens the bridge's queue where it stopped, or creates one.
- * New filters hold from now on; messages queued for others stay. Resolves once a change is stored, or
- * could not be: that is retried until the signal, but a full disk keeps no gateway from starting.
+ * New filters hold from now on; messages queued for others stay. A missing bridge keeps its filters.
+ * Resolves once a change is stored, or could not be: that is retried until the signal, but a full disk keeps
+ * no gateway from starting.
  */
 export async function openQueue(
   { sessions, log }: { readonly sessions: Sessions; readonly log: Logger },
@@ -46,8 +47,8 @@ export async function openQueue(
   const owner = bridgeOwner(options);
   const clientId = BRIDGE_CLIENT_ID_PREFIX + options.name;
   const { key, consumer, isSaved } = sessions.open(clientId, owner, true);
-  const wanted = selectedFilters(options);
   const present = consumer.subscriptions.list().map(({ filter }) => filter);
+  const wanted = options.isMissing === true ? present : selectedFilters(options);
   const removed = present.filter((filter) => !wanted.includes(filter));
   if (isSaved && isDeepStrictEqual(new Set(present), new Set(wanted))) return consumer;
   const requested = wanted.map((filter) => ({ filter, qos: 1 as const }));

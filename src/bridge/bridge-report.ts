@@ -11,6 +11,7 @@ import { type ConnectionFailure, FAILURES } from './connection-failure.js';
 const alarmSchema = z.object({ id: z.string() });
 
 const CODES = {
+  missing: 'bridge-missing',
   down: 'bridge-down',
   'hang-up': 'bridge-stuck',
   lag: 'consumer-lagging',
@@ -18,8 +19,9 @@ const CODES = {
   pace: 'limit-exceeded',
 } as const;
 type BridgeFault = keyof typeof CODES;
-const FAULTS: readonly BridgeFault[] = ['down', 'hang-up', 'lag', 'commands', 'pace'];
+const FAULTS: readonly BridgeFault[] = ['missing', 'down', 'hang-up', 'lag', 'commands', 'pace'];
 const STUCK = 'cannot deliver a message: the upstream closes the connection at it';
+const MISSING = 'is missing from the configuration: its queue is kept until it is back, or deleted';
 const LAGGING = 'lags: its oldest message has waited for more than a minute';
 const WITHOUT_COMMANDS = 'gets no commands: the upstream denies the subscription';
 const SLOWED = 'is slowed: its upstream sends more than it may';
@@ -54,6 +56,14 @@ export class BridgeReport {
       lastAcknowledgedAtMs: this.#lastAcknowledgedAtMs,
       lastError: this.#lastError,
     };
+  }
+
+  /** The bridge is not in the configuration, and has a queue. */
+  missing(): void {
+    const { log, now } = this.#options;
+    this.#lastError = { atMs: now(), kind: 'missing', detail: 'It is not in the configuration.' };
+    log.warn('bridge missing from the configuration, queue kept');
+    this.#setFault('missing', MISSING);
   }
 
   connected(): void {

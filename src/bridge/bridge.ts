@@ -8,6 +8,7 @@ import type { Sessions } from '../delivery/sessions.js';
 import type { BridgeOptions } from '../domain/bridge-schema.js';
 import type { RateLimits } from '../domain/limits.js';
 import { bridgeStatusTopic } from '../domain/topics.js';
+import type { AuditTrail } from '../site/audit-trail.js';
 import { type BridgeStatus, type DeadLetterStore, describeBridge } from '../site/bridge-list.js';
 import type { Health } from '../site/health.js';
 import { within } from '../site/pause.js';
@@ -32,6 +33,7 @@ export interface BridgeServices {
   readonly forwarder: Pick<Forwarder, 'announce' | 'forget'>;
   readonly health: Health;
   readonly deadLetters: DeadLetterStore;
+  readonly audit: AuditTrail;
   readonly commands: CommandSink;
   /** How fast an upstream may send commands: as fast as an access token. */
   readonly commandLimits: RateLimits;
@@ -120,18 +122,17 @@ export class Bridge {
     this.#queue = await openQueue(this.#services, this.options, this.#stopped.signal);
     this.#oldest = new OldestQueued(this.#queue);
     if (this.#stopped.signal.aborted) return;
-    this.#timers.push(
-      setInterval(() => this.#announce(), STATUS_INTERVAL_MS),
-      setInterval(() => this.#checkBacklog(), CHECK_INTERVAL_MS),
-    );
+    this.#timers.push(setInterval(() => this.#announce(), STATUS_INTERVAL_MS));
+    if (this.options.isMissing === true) this.#report.missing();
+    else this.#timers.push(setInterval(() => this.#checkBacklog(), CHECK_INTERVAL_MS));
   }
 
-  /** Connects after `start`, and reconnects until `stop`. */
+  /** Connects after `start`, and reconnects until `stop`; a missing bridge only announces itself. */
   connect(): void {
     if (this.#queue === undefined || this.#isConnecting || this.#stopped.signal.aborted) return;
     this.#isConnecting = true;
     this.#announce();
-    this.#link.start();
+    if (this.options.isMissing !== true) this.#link.start();
   }
 
   /** Waits a moment for acknowledgements of what is in flight. The queue stays. */
@@ -141,7 +142,7 @@ export class Bridge {
   }
 
   async status(): Promise<BridgeStatus> {
-    const { name, url } = this.options;
+    const { name, url, isMissing } = this.options;
     const queue = this.#queue;
     const cursors = queue === undefined ? [] : LOG_NAMES.map((log) => queue.cursors[log]);
     const sum = (of: (cursor: (typeof cursors)[number]) => number) =>
@@ -150,7 +151,7 @@ export class Bridge {
     const oldestMs = (await this.#oldest?.receivedAtMs()) ?? null;
     return {
       name,
-      url,
+      url: isMissing === true ? null : url,
       ...this.#report.status,
       queued: this.queued,
       // The only field that needs the store.

@@ -1,13 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { BridgeOptions } from '../domain/bridge-schema.js';
+import { type BridgeOptions, missingBridge } from '../domain/bridge-schema.js';
 import { bridgeStatusTopic } from '../domain/topics.js';
+import { GatewayError } from '../errors.js';
+import type { Actor } from '../site/audit-trail.js';
 import type { BridgeList, BridgeStatus } from '../site/bridge-list.js';
 import type { Bridge, BridgeServices } from './bridge.js';
-import { discardQueue } from './bridge-queue.js';
+import { bridgeNameOf, discardQueue } from './bridge-queue.js';
 
-/** Runs the bridges of the configuration. */
+/** Runs the bridges of the configuration, and keeps the queues of those that are missing from it. */
 export class Bridges implements BridgeList {
   readonly #services: BridgeServices;
+  #configured: readonly BridgeOptions[] = [];
   #bridges: ReadonlyMap<string, Bridge> = new Map();
   /** Bridges that are not stopped, also those not listed yet or no longer. */
   readonly #running = new Set<Bridge>();
@@ -21,13 +24,26 @@ export class Bridges implements BridgeList {
 
   /**
    * Starts, stops and replaces bridges that differ from the configuration.
-   * A replaced bridge keeps its queue; a removed one loses it, with every message in it.
+   * A replaced bridge keeps its queue, and so does a removed one: a typing error must not discard it.
+   *
+   * @param configured left out to give up missing bridges whose queues were forgotten
    */
-  apply(configured: readonly BridgeOptions[]): Promise<void> {
-    const applying = this.#applying.then(() => this.#apply(configured));
-    // The caller gets the error and logs it; the next change goes ahead all the same.
-    this.#applying = applying.catch(() => undefined);
-    return applying;
+  apply(configured?: readonly BridgeOptions[]): Promise<void> {
+    return this.#inTurn(() => this.#apply(configured));
+  }
+
+  delete(actor: Actor, name: string): Promise<void> {
+    const { audit, now, sessions } = this.#services;
+    return this.#inTurn(async () => {
+      if (!this.has(name)) throw new GatewayError('bridge-not-found', 'There is no such bridge.');
+      if (this.#bridges.get(name)?.options.isMissing !== true) {
+        throw new GatewayError('bridge-configured', 'The bridge is in the configuration.');
+      }
+      const deleted = { action: 'bridge.deleted', actor, atMs: now(), details: {} } as const;
+      await audit.record([{ ...deleted, locationId: null, resourceId: name }]);
+      await discardQueue(sessions, name);
+      await this.#apply();
+    });
   }
 
   /** Lets the bridges connect; until then they only queue. */
@@ -49,9 +65,17 @@ export class Bridges implements BridgeList {
     return this.#bridges.has(name);
   }
 
-  async #apply(configured: readonly BridgeOptions[]): Promise<void> {
+  #inTurn(change: () => Promise<void>): Promise<void> {
+    const changing = this.#applying.then(change);
+    // The caller gets the error and logs it; the next change goes ahead all the same.
+    this.#applying = changing.catch(() => undefined);
+    return changing;
+  }
+
+  async #apply(configured = this.#configured): Promise<void> {
+    this.#configured = configured;
     const next = new Map<string, Bridge>();
-    for (const options of configured) {
+    for (const options of [...configured, ...this.#missing(configured)]) {
       const present = this.#bridges.get(options.name);
       const isSame = present !== undefined && isDeepStrictEqual(present.options, options);
       next.set(options.name, isSame ? present : await this.#create(options));
@@ -65,6 +89,18 @@ export class Bridges implements BridgeList {
     await Promise.all(removed.map((bridge) => this.#forget(bridge)));
     const fresh = [...next.values()].filter((one) => before.get(one.options.name) !== one);
     await Promise.all(fresh.map((bridge) => this.#start(bridge, before.has(bridge.options.name))));
+  }
+
+  /** The bridges that have a queue and are not configured. */
+  #missing(configured: readonly BridgeOptions[]): BridgeOptions[] {
+    const owners = this.#services.sessions.withConsumers().map(({ owner }) => owner.key);
+    const named = owners.map(bridgeNameOf).filter((name) => name !== undefined);
+    return named
+      .filter((name) => !configured.some((one) => one.name === name))
+      .map((name) => ({
+        ...(this.#bridges.get(name)?.options ?? missingBridge(name)),
+        isMissing: true,
+      }));
   }
 
   async #create(options: BridgeOptions): Promise<Bridge> {
@@ -88,14 +124,13 @@ export class Bridges implements BridgeList {
   }
 
   async #forget({ options: { name }, queued }: Bridge): Promise<void> {
-    const { sessions, forwarder, deadLetters, log } = this.#services;
-    log.warn({ bridge: name, discarded: queued }, 'bridge removed, queue discarded');
+    const { forwarder, deadLetters, log } = this.#services;
+    log.warn({ bridge: name, discarded: queued }, 'missing bridge given up, queue discarded');
     try {
-      await discardQueue(sessions, name);
       await deadLetters.clear(name);
       await forwarder.forget(bridgeStatusTopic(name));
     } catch (error) {
-      log.warn({ err: error, bridge: name }, 'failed to clean up after a removed bridge');
+      log.warn({ err: error, bridge: name }, 'failed to clean up after a missing bridge');
     }
   }
 }

@@ -1,6 +1,5 @@
 import { Bridges } from '../bridge/bridges.js';
 import type { Config } from '../config/schema.js';
-import { bridgeStatusTopic } from '../domain/topics.js';
 import { BridgeRegister } from '../site/bridge-register.js';
 import type { DeliveryParts } from './delivering.js';
 import type { Foundation } from './foundation.js';
@@ -8,10 +7,12 @@ import type { IngestParts } from './ingesting.js';
 import type { Installation } from './installation.js';
 import type { Storage } from './storage.js';
 
+const FORGOTTEN_CHECK_MS = 10_000;
+
 /** Opens the bridges' queues; nothing connects yet. */
 export async function openBridges(
   { config, log, health, releasers, steady, now }: Foundation,
-  { deadLetters }: Storage,
+  { audit, deadLetters }: Storage,
   { sessions, forwarder }: DeliveryParts,
   { commands }: IngestParts,
   installation: Installation,
@@ -22,6 +23,7 @@ export async function openBridges(
     forwarder,
     health,
     deadLetters,
+    audit,
     commands: { accept: (command) => commands.acceptAndWait(command) },
     commandLimits: config.limits.token,
     maxPacketBytes: config.mqtt.maxPacketBytes,
@@ -31,13 +33,8 @@ export async function openBridges(
     wallTimeOf: steady.wallTimeOf,
   });
   releasers.add(() => bridges.stop());
-  // In the background: a start on a full disk must not wait for a write.
-  const kept = config.bridges.map(({ name }) => bridgeStatusTopic(name));
-  const isFormer = ({ topic }: { topic: string }) => !kept.includes(topic);
-  forwarder.forget(bridgeStatusTopic('+'), isFormer).catch((error: unknown) => {
-    log.warn({ err: error }, 'failed to remove the status of former bridges');
-  });
   await bridges.apply(config.bridges);
+  releasers.every(FORGOTTEN_CHECK_MS, () => bridges.apply());
   return bridges;
 }
 

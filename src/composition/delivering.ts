@@ -21,6 +21,7 @@ import { RetainedQuota } from '../delivery/retained-quota.js';
 import type { SessionOwner } from '../delivery/session.js';
 import { Sessions } from '../delivery/sessions.js';
 import { Upkeep } from '../delivery/upkeep.js';
+import { missingBridge } from '../domain/bridge-schema.js';
 import { firstOf, warning } from '../domain/faults.js';
 import { mayReceive, type Principal } from '../domain/grants.js';
 import type { Health } from '../site/health.js';
@@ -170,15 +171,12 @@ async function openSessions(
 }
 
 /** Finds the owner of a stored session: a bridge, a principal, or one whose record is unreadable. */
-function ownersOf({ config, log }: Foundation, { model, accessTokens }: SiteParts) {
+function ownersOf({ config }: Foundation, { model, accessTokens }: SiteParts) {
   const principals = new Principals(model, accessTokens);
   const bridgeOwnerOf = (key: string): SessionOwner | undefined => {
     const name = bridgeNameOf(key);
     const configured = config.bridges.find((bridge) => bridge.name === name);
-    if (name !== undefined && configured === undefined) {
-      log.warn({ bridge: name }, 'discarding the queue of a bridge that is no longer configured');
-    }
-    return configured && bridgeOwner(configured);
+    return name === undefined ? undefined : bridgeOwner(configured ?? missingBridge(name));
   };
   return (key: string): SessionOwner | undefined =>
     bridgeOwnerOf(key) ?? ownerOf(principals.byKey(key)) ?? heldOwner(key, model, principals);

@@ -43,7 +43,6 @@ export function readConfigFile(file: string, isReadAgain = false): FileContent {
   } catch (error) {
     return faulty(file, [`cannot be read (${errorCode(error)})`]);
   }
-  if (isReadAgain && text.trim() === '') return faulty(file, ['is empty']);
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const problems = [...document.errors, ...document.warnings].map(({ code, pos }) => {
@@ -51,7 +50,10 @@ export function readConfigFile(file: string, isReadAgain = false): FileContent {
     return `line ${line}, column ${col}: no valid YAML (${words(code)})`;
   });
   if (problems.length > 0) return faulty(file, problems);
-  return contentOf(file, () => document.toJS());
+  const content = contentOf(file, () => document.toJS());
+  const hasKeys = Object.values(content.values).some((value) => value !== undefined);
+  if (isReadAgain && !hasKeys && content.faults.length === 0) return faulty(file, ['is empty']);
+  return content;
 }
 
 function contentOf(file: string, read: () => unknown): FileContent {

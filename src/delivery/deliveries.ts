@@ -4,22 +4,17 @@ import type { Audience } from '../domain/grants.js';
 import type { Consumer } from './consumer.js';
 import type { ConsumerServices } from './consumer-options.js';
 import type { DirectMessage } from './direct-queue.js';
-import {
-  type Announced,
-  isSameItem,
-  type LogEntry,
-  type LogName,
-  type LogPositions,
-  type LogReader,
-  type NewAlarm,
-  type Tail,
+import type {
+  Announced,
+  LogEntry,
+  LogName,
+  LogPositions,
+  LogReader,
+  NewAlarm,
 } from './log-entry.js';
+import { LogTail } from './log-tail.js';
 import { Routes } from './routes.js';
 import { entriesBetween, retrying } from './stored-entries.js';
-
-/** Bounds of a tail, which is then cut in half: the lag of a reading consumer stays in memory. */
-const MAX_ENTRIES = 20_000;
-const MAX_BYTES = 32 * 1024 * 1024;
 
 export interface DeliveriesOptions {
   /** The sequence number of each log's newest entry in the store. */
@@ -236,66 +231,5 @@ export class AlarmFigures {
     if (alarm.isSent) return;
     alarm.isSent = true;
     this.untilSent.add(this.#now() - alarm.receivedAtMs);
-  }
-}
-
-/** Keeps the newest entries of a log in memory, for consumers that lag a little. */
-export class LogTail implements Tail {
-  #entries: LogEntry[] = [];
-  #bytes = 0;
-  #last: number;
-
-  /** @param last the sequence number of the newest entry in the store */
-  constructor(last: number) {
-    this.#last = last;
-  }
-
-  /** The sequence number of the newest entry. */
-  get last(): number {
-    return this.#last;
-  }
-
-  /** Adds the next entry. Begins anew after a gap: the store no longer has the entries between. */
-  append(entry: LogEntry): void {
-    if (entry.sequence !== this.#last + 1) this.restart(entry.sequence - 1);
-    this.#entries.push(entry);
-    this.#bytes += entry.payload.length;
-    this.#last = entry.sequence;
-    if (this.#entries.length > MAX_ENTRIES || this.#bytes > MAX_BYTES) this.#forgetOlderHalf();
-  }
-
-  /** Forgets all entries; the store's newest entry is this one. */
-  restart(last: number): void {
-    this.#entries = [];
-    this.#bytes = 0;
-    this.#last = last;
-  }
-
-  /** The entry that follows this sequence number, undefined when it is not (or no longer) here. */
-  entryAfter(sequence: number): LogEntry | undefined {
-    const first = this.#entries[0];
-    return first === undefined ? undefined : this.#entries[sequence + 1 - first.sequence];
-  }
-
-  /**
-   * Whether the entry has got the number of another: the store has lost that one.
-   *
-   * An entry may have got it just now and still not count as new: the answer was lost, and the batch
-   * was sent again.
-   */
-  holdsAnother(entry: LogEntry, isNew: boolean): boolean {
-    if (entry.sequence === 0 || entry.sequence > this.#last) return false;
-    const known = this.entryAfter(entry.sequence - 1);
-    return isNew || (known !== undefined && !isSameItem(known, entry));
-  }
-
-  /** The entries after this sequence number that are here. */
-  entriesAfter(sequence: number): LogEntry[] {
-    return this.#entries.filter((entry) => entry.sequence > sequence);
-  }
-
-  #forgetOlderHalf(): void {
-    this.#entries = this.#entries.slice(Math.ceil(this.#entries.length / 2));
-    this.#bytes = this.#entries.reduce((bytes, entry) => bytes + entry.payload.length, 0);
   }
 }

@@ -14,8 +14,8 @@ export type LogPositions = Readonly<Record<LogName, number>>;
 /** A message on its way into a log. */
 export interface NewMessage extends Audience {
   readonly topic: string;
-  /** The forwarded text; for an alarm with `"late":false`. */
-  readonly payload: Buffer;
+  /** The forwarded text; for an alarm with `"late":false`. Its copy takes its place where it is kept for long. */
+  payload: Buffer;
   /** By the steady clock: expiry and `late` go by it. */
   readonly receivedAtMs: number;
   /** Of a QoS 2 publish: stored together with the message, so that a repetition is recognised. */
@@ -96,7 +96,7 @@ export interface LogEntry extends Audience {
   /** Place in the log; appended without gaps. */
   readonly sequence: number;
   readonly topic: string;
-  readonly payload: Buffer;
+  payload: Buffer;
   readonly receivedAtMs: number;
   /** Whether it is a change of an alarm's state, which knows no `late`. */
   readonly isStateChange?: boolean | undefined;

@@ -20,6 +20,7 @@ import { SharedTurn } from './shared-turn.js';
 import { type Subscription, Subscriptions } from './subscriptions.js';
 
 interface KeptSession extends Session {
+  owner: SessionOwner;
   consumer: Consumer | undefined;
   /** Stores the whole session: a thousand SUBSCRIBEs at once are one write. */
   saving: SharedTurn | undefined;
@@ -41,7 +42,7 @@ export interface SessionsOptions {
 }
 
 const FORGET_INTERVAL_MS = 60_000;
-/** Stored instead of a time while the session is connected. */
+/** Stored instead of a time while the session is connected, or is kept however long it is away. */
 const CONNECTED = 0;
 
 /** The sessions of MQTT clients and bridges, with their consumers of forwarded messages. */
@@ -162,6 +163,9 @@ export class Sessions {
     const key = sessionKey(owner.key, clientId);
     const session = this.#sessions.get(key);
     if (session?.isPersistent === true && isPersistent) {
+      // Its time away counts from now on.
+      if (session.owner.isKept === true) session.seenAtMs = this.#options.now();
+      session.owner = owner;
       this.#consumerOf(session).limits = owner.limits ?? this.#options.limits;
       session.isResumed = true;
       return session;
@@ -382,11 +386,11 @@ export class Sessions {
   }
 }
 
-function positionOf({ key, seenAtMs }: KeptSession, consumer: Consumer): SessionPosition {
+function positionOf({ key, seenAtMs, owner }: KeptSession, consumer: Consumer): SessionPosition {
   const { alarms, messages } = consumer.cursors;
   return {
     key,
     cursors: { alarms: alarms.state, messages: messages.state },
-    seenAtMs: consumer.isConnected ? CONNECTED : seenAtMs,
+    seenAtMs: consumer.isConnected || owner.isKept === true ? CONNECTED : seenAtMs,
   };
 }

@@ -69,8 +69,14 @@ const bridge = bridgeKeys
   })
   .transform((keys) => ({ ...keys, send: keys.send ?? (keys.kinds ? 'alarms' : 'all') }) as const);
 
-/** One bridge as it is configured. */
-export type BridgeOptions = Readonly<z.output<typeof bridge>>;
+/** One bridge as it is configured, or `isMissing` from the configuration though it has a queue. */
+export type BridgeOptions = Readonly<z.output<typeof bridge>> & { readonly isMissing?: true };
+
+/** A bridge of which only the name is known: it queues within the defaults, and alarms of any age. */
+export function missingBridge(name: string): BridgeOptions {
+  const keys = bridge.parse({ name, url: 'mqtt://missing', maxQueuedHours: MAX_HOURS });
+  return { ...keys, isMissing: true };
+}
 
 /** All bridges; each name is the key of a queue in the store. */
 export const bridgesSchema = z.array(bridge);

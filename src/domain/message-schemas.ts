@@ -179,7 +179,8 @@ export const bridgeStatusSchema = z
     name: z.string().meta({ examples: ['head-office'] }),
     url: z
       .string()
-      .describe('The URL of the upstream.')
+      .nullable()
+      .describe('The URL of the upstream, null while the bridge is missing from the configuration.')
       .meta({ examples: ['mqtts://broker.head-office.example:8883'] }),
     connected: z.boolean(),
     connectedSince: time.nullable(),

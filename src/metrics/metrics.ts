@@ -3,6 +3,7 @@ import type { Deliveries, Durations } from '../delivery/deliveries.js';
 import { LOG_NAMES } from '../delivery/log-entry.js';
 import type { ConsumingSession } from '../delivery/session.js';
 import type { Sessions } from '../delivery/sessions.js';
+import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
 import type { InvalidPublishes } from '../ingest/invalid-publishes.js';
 import type { BridgeStatus } from '../site/bridge-list.js';
 import type { Health } from '../site/health.js';
@@ -308,7 +309,7 @@ function rankedConsumers(sessions: readonly ConsumingSession[]) {
 }
 
 /** The backlog of a session; of a bridge, which is never left out, more than any. */
-function weightOf({ owner, consumer: { cursors } }: ConsumingSession): number {
-  if (owner.isKept === true) return Number.MAX_SAFE_INTEGER;
+function weightOf({ clientId, consumer: { cursors } }: ConsumingSession): number {
+  if (clientId.startsWith(BRIDGE_CLIENT_ID_PREFIX)) return Number.MAX_SAFE_INTEGER;
   return cursors.alarms.queued + cursors.messages.queued;
 }

@@ -25,6 +25,7 @@ export const AUDIT_ACTIONS = [
   'bridge.created',
   'bridge.changed',
   'bridge.removed',
+  'bridge.deleted',
   'loss.acknowledged',
   'footage.url-made',
   'footage.upload-url-made',

@@ -1,9 +1,11 @@
 import { formatTime } from '../domain/notation.js';
+import type { Actor } from './audit-trail.js';
 
 /** Status of a bridge, for HTTP and MQTT. */
 export interface BridgeStatus {
   readonly name: string;
-  readonly url: string;
+  /** Null while the bridge is missing from the configuration. */
+  readonly url: string | null;
   readonly connected: boolean;
   readonly connectedSinceMs: number | null;
   /** When the upstream last acknowledged a message. */
@@ -49,15 +51,17 @@ export interface DeadLetterStore {
   add(bridge: string, message: DeadLetter): Promise<void>;
   /** Lists them, the newest first. @throws GatewayError `store-unavailable` */
   list(bridge: string): Promise<DeadLetter[]>;
-  /** Deletes the dead letters of a removed bridge. @throws GatewayError `store-unavailable` */
+  /** Deletes the dead letters of a bridge that is given up. @throws GatewayError `store-unavailable` */
   clear(bridge: string): Promise<void>;
 }
 
-/** Lists the bridges. */
+/** The bridges of the configuration, and those that are missing from it and have a queue. */
 export interface BridgeList {
-  /** Lists them in the order of the configuration. */
+  /** Lists them in the order of the configuration, the missing ones last. */
   statuses(): Promise<BridgeStatus[]>;
   has(name: string): boolean;
+  /** Deletes the queue of a missing one. @throws GatewayError `bridge-configured` for any other */
+  delete(actor: Actor, name: string): Promise<void>;
 }
 
 /** Formats a bridge's status as HTTP and MQTT show it, with times as text. */

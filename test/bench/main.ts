@@ -6,6 +6,7 @@ import { handleInterrupts } from './interruption.js';
 import { isolation } from './isolation.js';
 import { live } from './live.js';
 import { manyHomes } from './many-homes.js';
+import { memory } from './memory.js';
 import { overload } from './overload.js';
 import { replicas } from './replicas.js';
 import { USAGE } from './speed/options.js';
@@ -22,6 +23,7 @@ const PARTS: ReadonlyMap<string, Part> = new Map<string, Part>([
   ['live', live],
   ['history', history],
   ['overload', overload],
+  ['memory', memory],
   ['start', start],
   ['homes', homes],
   ['many-homes', manyHomes],
@@ -32,6 +34,7 @@ const PARTS: ReadonlyMap<string, Part> = new Map<string, Part>([
 /** Each of them takes longer than all others together, and is run by its name only. */
 const LONG_PARTS: readonly string[] = [
   'overload',
+  'memory',
   'start',
   'homes',
   'many-homes',

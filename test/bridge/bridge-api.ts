@@ -5,6 +5,7 @@ import type { Home } from '../harness/home.js';
 const time = z.iso.datetime().nullable();
 export const bridgeStatusSchema = z.object({
   name: z.string(),
+  url: z.string().nullable(),
   connected: z.boolean(),
   connectedSince: time,
   lastAcknowledgedAt: time,

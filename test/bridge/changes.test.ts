@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { Bridges } from '../../src/bridge/bridges.js';
+import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { configured, useParts } from './parts.js';
 
 const world = useParts();
@@ -45,17 +46,20 @@ it('the queue has nothing to do with a client’s session of its id', async () =
   expect(parts.sessions.get(session.key)).toBe(session);
 });
 
-it('logs bridges that are added, changed and removed, with the number of discarded messages', async () => {
+it('logs bridges that are added, changed, missing and given up, with the number of discarded messages', async () => {
   const parts = world.parts();
   await parts.bridges.apply([configured()]);
   await parts.bridges.apply([configured({ qos: 2 })]);
   for (let bed = 0; bed < 3; bed++) await parts.alarm(`bed-${bed}`);
   await parts.bridges.apply([]);
+  expect(await parts.status()).toMatchObject({ url: null, queued: 3 });
+  await parts.bridges.delete(GATEWAY_ACTOR, 'region');
   const lines = parts.lines.map((line) => JSON.parse(line));
   expect(lines).toMatchObject(
     expect.arrayContaining([
       expect.objectContaining({ bridge: 'region', msg: 'bridge added' }),
       expect.objectContaining({ bridge: 'region', msg: 'bridge changed' }),
+      expect.objectContaining({ msg: 'bridge missing from the configuration, queue kept' }),
       expect.objectContaining({ bridge: 'region', discarded: 3 }),
     ]),
   );

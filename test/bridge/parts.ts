@@ -85,6 +85,7 @@ export class Parts {
         clear: () => Promise.resolve(),
         ...options.deadLetters,
       },
+      audit: { record: () => Promise.resolve() },
       commands: { accept: options.accept ?? (() => Promise.resolve()) },
       maxPacketBytes: 10_000,
       commandLimits: {

@@ -49,7 +49,7 @@ it('guarantee 5: a reload adds, changes and removes bridges, and disturbs nobody
   await home.gateway.reload();
   await expect
     .poll(async () => (await bridgesOf(home)).map(({ name }) => name))
-    .toEqual(['added', 'kept', 'changing']);
+    .toEqual(['added', 'kept', 'changing', 'leaving']);
   await untilBridge(home, 'added', { connected: true });
   await untilBridge(home, 'changing', { connected: true });
   const second = sensor.alarm();
@@ -67,7 +67,8 @@ it('guarantee 5: a reload adds, changes and removes bridges, and disturbs nobody
   });
   const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
   expect(metrics).toContain('consumer="bridge/added"');
-  expect(metrics).not.toContain('consumer="bridge/leaving"');
+  expect(metrics).toContain('consumer="bridge/leaving"');
+  expect(await bridgeOf(home, 'leaving')).toMatchObject({ url: null, connected: false });
   await nurse.end();
 });
 

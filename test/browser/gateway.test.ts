@@ -102,6 +102,23 @@ describe('the gateway page', () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   });
 
+  it('shows a bridge that is missing from the configuration, and deletes its queue', async () => {
+    const { gateway, mosquitto } = home;
+    const kept = { name: BRIDGE, url: mosquitto.url };
+    for (const others of [[{ ...kept, name: 'regoin' }], []]) {
+      await gateway.configure({ bridges: [kept, ...others] });
+      await gateway.reload();
+    }
+    const page = await open('/gateway/bridges');
+    const missing = row(page, 'Bridges', 'regoin');
+    await missing.getByText('missing from the configuration', { exact: true }).waitFor();
+    await missing.getByRole('button', { name: 'Delete the queue of regoin' }).click();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+    await missing.waitFor({ state: 'detached' });
+    await row(page, 'Bridges', BRIDGE).waitFor();
+  });
+
   it('creates an access token that works, and revokes it; both are in the audit trail', async () => {
     const page = await open('/gateway/tokens');
     await page.getByRole('button', { name: 'New access token' }).click();

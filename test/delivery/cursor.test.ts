@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { Cursor } from '../../src/delivery/cursor.js';
 import { type CursorState, freshCursor } from '../../src/delivery/cursor-state.js';
-import { LogTail } from '../../src/delivery/deliveries.js';
 import type { LogEntry } from '../../src/delivery/log-entry.js';
+import { LogTail } from '../../src/delivery/log-tail.js';
 import { Tally } from '../../src/delivery/tally.js';
 import { ArrayLogs } from './array-logs.js';
 import { numbered } from './running-delivery.js';

@@ -56,6 +56,8 @@ const NOT_SHOWN: ReadonlySet<string> = new Set([
   'at most',
   // Said by the problem of an HTTP answer.
   'There is no such loss.',
+  'There is no such bridge.',
+  'The bridge is in the configuration.',
 ]);
 
 const page = new Page('docs/troubleshooting.md');

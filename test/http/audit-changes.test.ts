@@ -42,6 +42,7 @@ describe('every route that changes something', () => {
         const alarmId = path.includes(':alarmId')
           ? await gateway.recordAlarm(created.deviceId, alarm)
           : '';
+        if (path.includes('/bridges/')) await gateway.missBridge(created.name);
         const ids = { ...created, alarmId };
         const target = fill(path, { ...ids, ...change.ids?.(ids) });
         const json = change.json?.(ids);

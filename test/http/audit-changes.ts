@@ -1,7 +1,7 @@
 import type { Event } from './audit-pages.js';
 import type { TestGateway } from './harness.js';
 
-/** Two locations, the first with a device in a room of a group, and a token. */
+/** Two locations, the name of a bridge, the first with a device in a room of a group, and a token. */
 export async function world(gateway: TestGateway) {
   const locationId = await gateway.createLocation('Haus Birke');
   const deviceId = await gateway.createDevice(locationId, 'Bett 1');
@@ -27,6 +27,7 @@ export async function world(gateway: TestGateway) {
       goneRoomId,
       tokenId,
       lossId,
+      name: 'region',
     },
   };
 }
@@ -214,6 +215,12 @@ export const CHANGES: Readonly<Record<string, readonly Change[]>> = {
     {
       ...{ action: 'loss.acknowledged', resource: 'lossId', location: 'none' },
       details: () => ({ what: 'alarms', from: '801', to: '1000', count: '200' }),
+    },
+  ],
+  'DELETE /bridges/:name': [
+    {
+      ...{ action: 'bridge.deleted', resource: 'name', location: 'none' },
+      details: () => ({}),
     },
   ],
   'DELETE /access-tokens/:tokenId': [

@@ -28,6 +28,7 @@ const NEEDS: Readonly<Record<string, Need>> = {
   'GET /connections/denied': 'admin',
   'GET /sessions': 'admin',
   'GET /bridges': 'admin',
+  'DELETE /bridges/:name': 'admin',
   'GET /bridges/:name/dead-letters': 'admin',
   'GET /care-homes': 'a token',
   'POST /care-homes': 'admin',

@@ -40,7 +40,6 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'set aside a damaged secret file: a new secret follows',
   'other users may use a secret file: set its mode to 0600',
   'failed to prepare the folder for recordings',
-  'failed to remove the status of former bridges',
   'failed to tidy up after an earlier process',
   'failed to read stored sessions',
   'failed to scan the logs for marks',

@@ -290,7 +290,7 @@ export type AuditEvent = {
     /** Rises by one with each record. */
     id: string;
     at: string;
-    action: "location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.deleted" | "access-token.expired" | "bridge.created" | "bridge.changed" | "bridge.removed" | "loss.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused";
+    action: "location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.deleted" | "access-token.expired" | "bridge.created" | "bridge.changed" | "bridge.removed" | "bridge.deleted" | "loss.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused";
     actor: Actor;
     locationId: string | null;
     resourceId: string | null;
@@ -311,7 +311,8 @@ export type AuditPage = {
 };
 export type Bridge = {
     name: string;
-    url: string;
+    /** Null while the bridge is missing from the configuration. */
+    url: string | null;
     connected: boolean;
     connectedSince: string | null;
     /** When the upstream last acknowledged a message. */
@@ -1005,7 +1006,7 @@ export function listAuditRecords({ before, after, order, limit, actions, locatio
     after?: string;
     order?: "asc" | "desc";
     limit?: number;
-    actions?: ("location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.deleted" | "access-token.expired" | "bridge.created" | "bridge.changed" | "bridge.removed" | "loss.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused")[];
+    actions?: ("location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.deleted" | "access-token.expired" | "bridge.created" | "bridge.changed" | "bridge.removed" | "bridge.deleted" | "loss.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused")[];
     location?: string;
     actor?: string;
     resource?: string;
@@ -1044,6 +1045,22 @@ export function listBridges(opts?: Oazapfts.RequestOpts) {
         data: Problem;
     }>("/bridges", {
         ...opts
+    }));
+}
+/**
+ * Delete the queue of a bridge that is missing from the configuration
+ */
+export function deleteBridge({ name }: {
+    name: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 204;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/bridges/${encodeURIComponent(name)}`, {
+        ...opts,
+        method: "DELETE"
     }));
 }
 /**

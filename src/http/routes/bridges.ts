@@ -2,9 +2,10 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { formatTime } from '../../domain/notation.js';
 import { GatewayError } from '../../errors.js';
 import { type DeadLetter, describeBridge } from '../../site/bridge-list.js';
+import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
 import type { HttpApp } from '../http-env.js';
-import { jsonResponse, problems } from '../openapi.js';
+import { jsonResponse, noContent, problems } from '../openapi.js';
 import { timestampSchema } from '../schemas/common.js';
 
 const countSchema = z.int().min(0);
@@ -13,7 +14,10 @@ const countSchema = z.int().min(0);
 const bridgeSchema = z
   .object({
     name: z.string().openapi({ example: 'head-office' }),
-    url: z.string().openapi({ example: 'mqtts://broker.head-office.example:8883' }),
+    url: z.string().nullable().openapi({
+      description: 'Null while the bridge is missing from the configuration.',
+      example: 'mqtts://broker.head-office.example:8883',
+    }),
     connected: z.boolean(),
     connectedSince: timestampSchema.nullable(),
     lastAcknowledgedAt: timestampSchema
@@ -68,6 +72,16 @@ const list = createRoute({
   responses: { 200: jsonResponse('Bridges.', z.array(bridgeSchema)), ...problems.granted },
 });
 
+const remove = createRoute({
+  method: 'delete',
+  path: '/bridges/{name}',
+  operationId: 'deleteBridge',
+  summary: 'Delete the queue of a bridge that is missing from the configuration',
+  tags,
+  request: { params: bridgePathSchema },
+  responses: { 204: noContent, ...problems.resource, ...problems.conflict, ...problems.store },
+});
+
 const listDeadLetters = createRoute({
   method: 'get',
   path: '/bridges/{name}/dead-letters',
@@ -89,6 +103,11 @@ export function registerBridges(app: HttpApp, services: RouteServices): void {
   app.openapi({ ...list, middleware: [access.admin()] }, async (c) => {
     const statuses = await bridges.statuses();
     return c.json(statuses.map(describeBridge), 200);
+  });
+
+  app.openapi({ ...remove, middleware: [access.admin()] }, async (c) => {
+    await bridges.delete(actorOf(c), c.req.valid('param').name);
+    return c.body(null, 204);
   });
 
   app.openapi({ ...listDeadLetters, middleware: [access.admin()] }, async (c) => {

@@ -1,6 +1,13 @@
 import { useState } from 'preact/hooks';
-import { type Bridge, type DeadLetter, listBridges, listDeadLetters } from '../../api/generated.js';
+import {
+  type Bridge,
+  type DeadLetter,
+  deleteBridge,
+  listBridges,
+  listDeadLetters,
+} from '../../api/generated.js';
 import { useWords } from '../../console-parts.js';
+import { ChangeDialog } from '../../ui/change-dialog.js';
 import { Dialog } from '../../ui/dialog.js';
 import { useNumber } from '../../ui/numbers.js';
 import { TimeAgo } from '../../ui/time-ago.js';
@@ -17,6 +24,7 @@ export function BridgesPart() {
   const words = useWords(BRIDGES_WORDS);
   const bridges = useRefreshed(listBridges, []);
   const [opened, setOpened] = useState<string>();
+  const [removed, setRemoved] = useState<Bridge>();
   const number = useNumber();
   const columns: readonly Column<Bridge>[] = [
     {
@@ -27,7 +35,19 @@ export function BridgesPart() {
         </>
       ),
     },
-    { head: words.state, cell: (bridge) => <State bridge={bridge} /> },
+    {
+      head: words.state,
+      cell: (bridge) => (
+        <>
+          <State bridge={bridge} />{' '}
+          {bridge.url === null && (
+            <button type="button" class="danger" onClick={() => setRemoved(bridge)}>
+              {words.removeOf(bridge.name)}
+            </button>
+          )}
+        </>
+      ),
+    },
     {
       head: words.waiting,
       cell: ({ queued }) => (
@@ -72,11 +92,26 @@ export function BridgesPart() {
         rows={bridges.data}
         keyOf={({ name }) => name}
         columns={columns}
-        textOf={({ name, url }) => `${name} ${url}`}
+        textOf={({ name, url }) => `${name} ${url ?? ''}`}
         empty={words.none}
         tools={<PauseButton refreshed={bridges} />}
       />
       {opened !== undefined && <DeadLetters name={opened} onClose={() => setOpened(undefined)} />}
+      {removed !== undefined && (
+        <ChangeDialog
+          title={words.removeOf(removed.name)}
+          submit={words.remove}
+          isDangerous
+          request={() => deleteBridge({ name: removed.name })}
+          onDone={() => {
+            setRemoved(undefined);
+            bridges.again();
+          }}
+          onClose={() => setRemoved(undefined)}
+        >
+          <p>{words.removeAsk(number(removed.queued))}</p>
+        </ChangeDialog>
+      )}
     </>
   );
 }
@@ -85,8 +120,9 @@ function Time({ at }: { readonly at: string | null }) {
   return at === null ? <>–</> : <TimeAgo at={at} />;
 }
 
-function State({ bridge: { connected, connectedSince } }: { readonly bridge: Bridge }) {
+function State({ bridge: { url, connected, connectedSince } }: { readonly bridge: Bridge }) {
   const words = useWords(BRIDGES_WORDS);
+  if (url === null) return <span class="gateway-bad">{words.missing}</span>;
   if (!connected) return <span class="gateway-bad">{words.down}</span>;
   return (
     <span class="gateway-good">

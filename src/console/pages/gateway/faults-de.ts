@@ -310,6 +310,12 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
       'In einer Liste des Speichers ({0}) fehlen {1}, und der Speicher lässt sich nicht reparieren.',
     advice: STORE,
   },
+  'A bridge is missing from the configuration: its queue is kept until it is back, or deleted': {
+    fault:
+      'Eine Brücke fehlt in der Konfiguration: Ihre Warteschlange bleibt, bis sie wieder da ist oder gelöscht wird',
+    advice:
+      'Tragen Sie die Brücke unter demselben Namen wieder ein: Dann erhält sie alles, was gewartet hat. Soll sie nicht wiederkommen, löschen Sie ihre Warteschlange unter „Brücken“ oder mit `DELETE /bridges/<name>`.',
+  },
   'A bridge is down: the upstream cannot be reached': {
     fault: 'Eine Brücke ist unterbrochen: Die Gegenstelle ist nicht erreichbar',
     advice: 'Prüfen Sie Name, Adresse, Port und Netz.',

@@ -128,6 +128,8 @@ export const FAULTS_EN = {
     "repaired; until the next start. Ask how the store lost it",
   "The store's list of … lacks …, and the store refuses to be repaired.":
     "see the faults of the store",
+  "A bridge is missing from the configuration: its queue is kept until it is back, or deleted":
+    "put it back, under the same name: it then gets all that has waited. If it is not to come back, delete its queue on the console's page of bridges, or with `DELETE /bridges/<name>`",
   "A bridge is down: the upstream cannot be reached":
     "name, address, port, network",
   "A bridge is down: the upstream has closed the connection":

@@ -1,0 +1,89 @@
+import { isSameItem, type LogEntry, type Tail } from './log-entry.js';
+
+/** Bounds of a tail, which is then cut in half: the lag of a reading consumer stays in memory. */
+const MAX_ENTRIES = 20_000;
+const MAX_BYTES = 24 * 1024 * 1024;
+/** What an entry takes besides its payload, and besides the text of the device, which is as long at most. */
+const ENTRY_BYTES = 1_024;
+
+/** Keeps the newest entries of a log in memory, for consumers that lag a little. */
+export class LogTail implements Tail {
+  #entries: LogEntry[] = [];
+  #bytes = 0;
+  #last: number;
+
+  /** @param last the sequence number of the newest entry in the store */
+  constructor(last: number) {
+    this.#last = last;
+  }
+
+  /** The sequence number of the newest entry. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** Adds the next entry. Begins anew after a gap: the store no longer has the entries between. */
+  append(entry: LogEntry): void {
+    if (entry.sequence !== this.#last + 1) this.restart(entry.sequence - 1);
+    ownPayload(entry);
+    this.#entries.push(entry);
+    this.#bytes += memoryOf(entry);
+    this.#last = entry.sequence;
+    if (this.#entries.length > MAX_ENTRIES || this.#bytes > MAX_BYTES) this.#forgetOlderHalf();
+  }
+
+  /** Forgets all entries; the store's newest entry is this one. */
+  restart(last: number): void {
+    this.#entries = [];
+    this.#bytes = 0;
+    this.#last = last;
+  }
+
+  /** The entry that follows this sequence number, undefined when it is not (or no longer) here. */
+  entryAfter(sequence: number): LogEntry | undefined {
+    const first = this.#entries[0];
+    return first === undefined ? undefined : this.#entries[sequence + 1 - first.sequence];
+  }
+
+  /**
+   * Whether the entry has got the number of another: the store has lost that one.
+   *
+   * An entry may have got it just now and still not count as new: the answer was lost, and the batch
+   * was sent again.
+   */
+  holdsAnother(entry: LogEntry, isNew: boolean): boolean {
+    if (entry.sequence === 0 || entry.sequence > this.#last) return false;
+    const known = this.entryAfter(entry.sequence - 1);
+    return isNew || (known !== undefined && !isSameItem(known, entry));
+  }
+
+  /** The entries after this sequence number that are here. */
+  entriesAfter(sequence: number): LogEntry[] {
+    return this.#entries.filter((entry) => entry.sequence > sequence);
+  }
+
+  #forgetOlderHalf(): void {
+    this.#entries = this.#entries.slice(Math.ceil(this.#entries.length / 2));
+    this.#bytes = this.#entries.reduce((bytes, entry) => bytes + memoryOf(entry), 0);
+  }
+}
+
+/** About how much memory an entry takes. */
+function memoryOf({ payload }: LogEntry): number {
+  return ENTRY_BYTES + 2 * payload.length;
+}
+
+/** Gives an entry memory of its own: a small payload would keep all that it was read or composed with. */
+function ownPayload(entry: LogEntry): void {
+  const { payload, source } = entry;
+  entry.payload = owned(payload);
+  if (source === undefined) return;
+  source.payload = source.payload === payload ? entry.payload : owned(source.payload);
+}
+
+function owned(bytes: Buffer): Buffer {
+  if (bytes.buffer.byteLength === bytes.length) return bytes;
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(copy);
+  return copy;
+}

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import type { LogEntry, NewMessage } from '../../src/delivery/log-entry.js';
+import { LogTail } from '../../src/delivery/log-tail.js';
+
+const TOPIC = 'care-homes/home/devices/bed/alarms/fall';
+
+function entry(sequence: number, payload: Buffer, sentPayload = payload): LogEntry {
+  const about = { topic: TOPIC, receivedAtMs: 0, locationId: 'home', groupId: null };
+  const source: NewMessage = { ...about, payload: sentPayload };
+  return { ...about, log: 'alarms', sequence, payload, source };
+}
+
+/** A small payload in the middle of what was read with it. */
+function partOf(chunk: Buffer): Buffer {
+  return chunk.subarray(100, 400);
+}
+
+describe('an entry in the tail', () => {
+  it.each([
+    ['a chunk from the network', () => partOf(Buffer.alloc(65_536, 'a'))],
+    ['the memory that small texts share', () => Buffer.from('a'.repeat(300))],
+  ])('does not keep %s', (_, payloadOf) => {
+    const tail = new LogTail(0);
+    const [payload, sent] = [payloadOf(), payloadOf()];
+    tail.append(entry(1, payload));
+    tail.append(entry(2, payloadOf(), sent));
+    for (const kept of tail.entriesAfter(0)) {
+      for (const bytes of [kept.payload, kept.source?.payload]) {
+        expect(bytes?.toString()).toBe('a'.repeat(300));
+        expect(bytes?.buffer.byteLength).toBe(300);
+      }
+    }
+    const [first] = tail.entriesAfter(0);
+    expect(first?.source?.payload).toBe(first?.payload);
+  });
+
+  it('counts with all that it takes, so that small ones are bounded as well', () => {
+    const tail = new LogTail(0);
+    for (let sequence = 1; sequence <= 19_000; sequence++) {
+      tail.append(entry(sequence, Buffer.from('a'.repeat(600))));
+    }
+    const kept = tail.entriesAfter(0).length;
+    expect(kept * (600 + 1_024)).toBeLessThan(24 * 1024 * 1024);
+    expect(kept).toBeGreaterThan(5_000);
+  });
+});
