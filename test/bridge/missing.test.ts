@@ -12,14 +12,13 @@ const DAY_MS = 86_400_000;
 /** As `GET /bridges` shows it. */
 const MISSING = { url: null, connected: false, lastError: { kind: 'missing' } };
 
-const readiness = z.object({ faults: z.array(z.object({ code: z.string() })) });
+const subject = z.object({ id: z.string() }).optional();
+const readiness = z.object({ faults: z.array(z.object({ code: z.string(), subject })) });
 
-/** Whether the gateway is ready, with the fault or without it. */
+/** Whether the gateway is ready, with the fault of the bridge or without it. */
 async function faultOf(home: Home): Promise<boolean> {
-  const answer = await fetch(`${home.gateway.httpUrl}/readyz`);
-  expect(answer.status).toBe(200);
-  const { faults } = readiness.parse(await answer.json());
-  return faults.some(({ code }) => code === 'bridge-missing');
+  const { faults } = readiness.parse(await home.api.json('GET', '/readyz'));
+  return faults.some(({ code, subject }) => code === 'bridge-missing' && subject?.id === 'region');
 }
 
 async function untilFault(home: Home, isThere: boolean): Promise<void> {
