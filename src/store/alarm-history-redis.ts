@@ -64,19 +64,30 @@ export class AlarmHistoryRedis implements AlarmHistory {
   }
 
   async page(query: AlarmQuery): Promise<AlarmPage> {
-    let page = await this.#read(query);
+    const indexes = await this.#indexesFor(query);
+    let page = await this.#read(query, indexes);
     while (page.isPaused && query.isAwaited?.() !== false) {
       const { alarms, upToSequence, reached = query.position } = page;
       const limit = query.limit - alarms.length;
       const further = { ...query, limit, upToSequence, position: reached };
-      const rest = await this.#turns.take(() => this.#turns.answered(this.#read(further)));
+      const rest = await this.#turns.take(() => this.#turns.answered(this.#read(further, indexes)));
       page = { ...rest, alarms: [...alarms, ...rest.alarms], reached: rest.reached ?? reached };
     }
     const { alarms, upToSequence, isEnd, reached } = page;
     return { alarms, upToSequence, next: isEnd ? undefined : reached };
   }
 
-  async #read(query: AlarmQuery) {
+  /** Those of open alarms alone, where nothing else is asked for: a history has a thousand resolved ones for each. */
+  async #indexesFor({ locationId, deviceId, states }: AlarmQuery): Promise<string> {
+    const keys = this.#keys;
+    const isOpenOnly = deviceId === undefined && states?.includes('resolved') === false;
+    if (isOpenOnly && (await answering(() => this.#redis.exists(keys.openAlarmsComplete))) === 1) {
+      return keys.openAlarmIndexesOf(locationId);
+    }
+    return keys.alarmIndexesOf(locationId, deviceId);
+  }
+
+  async #read(query: AlarmQuery, indexes: string) {
     const { locationId, deviceId } = query;
     const keys = this.#keys;
     const [upToSequence, ending, reached, rows, placeRows] = await answering(() =>
@@ -84,7 +95,7 @@ export class AlarmHistoryRedis implements AlarmHistory {
         this.#redis,
         [keys.history, keys.alarmGroups(locationId, deviceId)],
         [
-          ...[keys.alarmIndexesOf(locationId, deviceId), keys.alarmPlacePrefix],
+          ...[indexes, keys.alarmPlacePrefix],
           ...[keys.alarmStatesPrefix, ...argumentsOf(query)],
         ],
       ),
