@@ -81,10 +81,18 @@ export class AlarmHistoryRedis implements AlarmHistory {
   async #indexesFor({ locationId, deviceId, states }: AlarmQuery): Promise<string> {
     const keys = this.#keys;
     const isOpenOnly = deviceId === undefined && states?.includes('resolved') === false;
-    if (isOpenOnly && (await answering(() => this.#redis.exists(keys.openAlarmsComplete))) === 1) {
-      return keys.openAlarmIndexesOf(locationId);
-    }
-    return keys.alarmIndexesOf(locationId, deviceId);
+    return isOpenOnly && (await answering(() => this.#hasAllOpen()))
+      ? keys.openAlarmIndexesOf(locationId)
+      : keys.alarmIndexesOf(locationId, deviceId);
+  }
+
+  /** Whether no alarm is left that an earlier version recorded, without such an index. */
+  async #hasAllOpen(): Promise<boolean> {
+    const [from, [oldest]] = await Promise.all([
+      this.#redis.get(this.#keys.openAlarmsFrom),
+      this.#redis.xrange(this.#keys.history, '-', '+', 'COUNT', 1),
+    ]);
+    return from !== null && oldest !== undefined && Number.parseInt(oldest[0], 10) >= Number(from);
   }
 
   async #read(query: AlarmQuery, indexes: string) {
@@ -94,10 +102,7 @@ export class AlarmHistoryRedis implements AlarmHistory {
       alarmPage.runForBuffers(
         this.#redis,
         [keys.history, keys.alarmGroups(locationId, deviceId)],
-        [
-          ...[indexes, keys.alarmPlacePrefix],
-          ...[keys.alarmStatesPrefix, ...argumentsOf(query)],
-        ],
+        [...[indexes, keys.alarmPlacePrefix], ...[keys.alarmStatesPrefix, ...argumentsOf(query)]],
       ),
     );
     const places = new Map(placeRows.map(([digest, place]) => [digest, readPlace(place)]));

@@ -134,9 +134,9 @@ export class Keys {
     return this.#key('open-alarms', '');
   }
 
-  /** There when every open alarm is in such an index: the history began after they came into being. */
-  get openAlarmsComplete(): string {
-    return `${this.openAlarmIndexPrefix}complete`;
+  /** String: the sequence from which on every open alarm is in such an index; an earlier version wrote none. */
+  get openAlarmsFrom(): string {
+    return `${this.openAlarmIndexPrefix}from`;
   }
 
   /**

@@ -333,7 +333,7 @@ it('lists open alarms without passing over those that are resolved, and as befor
   };
   expect(await world.scriptsDuring(listed)).toBe(1);
   expect(await listed()).toEqual([...open].reverse());
-  await world.redis.del(world.keys.openAlarmsComplete);
+  await world.redis.incr(world.keys.openAlarmsFrom);
   expect(await world.scriptsDuring(listed)).toBe(2);
   expect(await listed()).toEqual([...open].reverse());
 

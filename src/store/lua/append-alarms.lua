@@ -149,9 +149,10 @@ local function add(alarm, sequence)
 end
 
 local counts, placeOrder = {}, {}
--- A history that begins now has every open alarm in the indexes of those.
-if #new > 0 and redis.call('EXISTS', log) == 0 then redis.call('SET', open .. 'complete', '') end
-if #new > 0 then redis.call('SET', counter, text(last)) end
+if #new > 0 then
+  redis.call('SET', counter, text(last))
+  redis.call('SETNX', open .. 'from', text(last - #new + 1))
+end
 for number, alarm in ipairs(new) do
   add(alarm, last - #new + number)
   local place = alarmPlaces[alarm[1]]

@@ -107,5 +107,5 @@ for _, row in ipairs(redis.call('XRANGE', KEYS[1], '-', last, 'COUNT', limit)) d
   removed = removed + 1
 end
 -- An empty stream would stay; its numbers come from the counter, so it may go.
-if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[1], open .. 'complete') end
+if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[1], open .. 'from') end
 return removed

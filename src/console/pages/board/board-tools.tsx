@@ -31,7 +31,11 @@ export function BoardTools({ board, isKiosk }: BoardToolsProps) {
       )}
       {isLinking && (
         <Suspense fallback={null}>
-          <WallLinkDialog locations={locations} onClose={() => setLinking(false)} />
+          <WallLinkDialog
+            locations={locations}
+            homeId={board.homeId.value}
+            onClose={() => setLinking(false)}
+          />
         </Suspense>
       )}
     </div>
