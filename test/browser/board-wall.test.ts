@@ -34,7 +34,10 @@ describe('a board on the wall', () => {
     await boardReady(page);
     await page.getByRole('button', { name: 'Link for a wall screen' }).click();
     await page.getByLabel('Name of the screen').fill('Station 1');
-    await page.getByRole('dialog').getByRole('combobox', { name: 'Home', exact: true }).selectOption('Haus am Berg');
+    await page
+      .getByRole('dialog')
+      .getByRole('combobox', { name: 'Home', exact: true })
+      .selectOption('Haus am Berg');
     await page.getByText('Under this address only this machine reaches the gateway.').waitFor();
     await page.getByRole('button', { name: 'Make the link' }).click();
     await page.getByRole('img', { name: 'The link as a QR code' }).waitFor();

@@ -31,12 +31,7 @@ export const AlarmRow = memo(function AlarmRow(props: AlarmRowProps) {
   const kind = kindOf(alarm.kind);
   const { room, group, device, location } = alarm;
   const place = [hasHome ? location.name : undefined, group?.name, device.name];
-  const classes = [
-    'board-alarm',
-    urgencyOf(alarm),
-    isNew ? 'new' : '',
-    resolves.states.value.has(alarm.key) ? 'resolving' : '',
-  ].join(' ');
+  const classes = ['board-alarm', urgencyOf(alarm), isNew ? 'new' : ''].join(' ');
   return (
     <li>
       <article class={classes} tabIndex={-1} aria-labelledby={titleId}>

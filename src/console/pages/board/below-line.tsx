@@ -27,7 +27,8 @@ export function BelowLine({ list, shown, rest, isCut }: BelowLineProps) {
     };
     measure();
     const observer = new ResizeObserver(measure);
-    if (list.current !== null) observer.observe(list.current);
+    // What comes and goes above the list moves it.
+    observer.observe(document.body);
     for (const type of ['scroll', 'resize']) addEventListener(type, measure);
     return () => {
       observer.disconnect();

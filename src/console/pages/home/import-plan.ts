@@ -27,7 +27,10 @@ export function importPlan(csv: DeviceCsv, home: Home): ImportPlan {
   for (const room of home.rooms) {
     roomsByName.set(room.name, [...(roomsByName.get(room.name) ?? []), room]);
   }
-  const groupOfRoom = groupsOfRooms(home);
+  const groupNames = new Map(home.groups.map(({ id, name }) => [id, name]));
+  const groupOfRoom = new Map(
+    home.rooms.map(({ name, groupId }) => [name, groupNames.get(groupId ?? '')]),
+  );
   const existing = new Set(home.devices.map(({ name, roomId }) => JSON.stringify([name, roomId])));
   const lines = csv.lines.map((line): PlannedLine => {
     const rooms = roomsByName.get(line.room) ?? [];
@@ -58,15 +61,4 @@ export function importPlan(csv: DeviceCsv, home: Home): ImportPlan {
     unknownColumns: csv.unknownColumns,
     faultCount: lines.filter(({ faults }) => faults.length > 0).length,
   };
-}
-
-/** The names of the groups of those rooms that are in one. */
-function groupsOfRooms({ rooms, groups }: Home): Map<string, string> {
-  const names = new Map(groups.map(({ id, name }) => [id, name]));
-  return new Map(
-    rooms.flatMap(({ name, groupId }) => {
-      const group = groupId === null ? undefined : names.get(groupId);
-      return group === undefined ? [] : [[name, group] as const];
-    }),
-  );
 }

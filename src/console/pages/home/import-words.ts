@@ -33,8 +33,8 @@ const FAULTS_DE: Readonly<Record<LineFault, string>> = {
   'group-without-room': 'Eine Gruppe ist angegeben, aber kein Zimmer.',
   'group-ambiguous': 'Mehrere Gruppen heißen so.',
   'room-in-other-group': 'Das Zimmer ist in einer anderen Gruppe.',
-  'custom-data-invalid': 'Die eigenen Daten sind kein JSON-Objekt.',
-  'custom-data-too-large': 'Die eigenen Daten haben mehr als 1024 Bytes.',
+  'custom-data-invalid': 'Eigene Daten: kein JSON-Objekt.',
+  'custom-data-too-large': 'Eigene Daten: mehr als 1024 Bytes.',
 };
 
 export const IMPORT_WORDS = dictionary({
