@@ -1,8 +1,8 @@
 import type { OpenAlarm } from './open-alarm.js';
 
 /** How much an alarm presses, the most first. */
-export const URGENCIES = ['urgent', 'raised', 'test', 'acknowledged'] as const;
-export type Urgency = (typeof URGENCIES)[number];
+const URGENCIES = ['urgent', 'raised', 'test', 'acknowledged'] as const;
+type Urgency = (typeof URGENCIES)[number];
 
 /** Kinds where a person lies on the floor or calls for help. */
 export const URGENT_KINDS = ['fall', 'helpCall'] as const;
@@ -15,7 +15,9 @@ export function urgencyOf({ state, isTest, kind }: OpenAlarm): Urgency {
 
 /** Sorts the most urgent first, and among equals the newest. */
 export function compareAlarms(one: OpenAlarm, other: OpenAlarm): number {
-  const ranks = [one, other].map((alarm) => URGENCIES.indexOf(urgencyOf(alarm)));
-  const [rank = 0, otherRank = 0] = ranks;
-  return rank - otherRank || other.receivedAtMs - one.receivedAtMs;
+  return rankOf(one) - rankOf(other) || other.receivedAtMs - one.receivedAtMs;
+}
+
+function rankOf(alarm: OpenAlarm): number {
+  return URGENCIES.indexOf(urgencyOf(alarm));
 }
