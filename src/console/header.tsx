@@ -75,7 +75,8 @@ function PageLink({ path, text }: { readonly path: string; readonly text: string
   );
 }
 
-function Connection() {
+/** Whether the gateway is reached. */
+export function Connection() {
   const { live } = useConsole();
   const words = useWords(SHELL_WORDS);
   const state = live.state.value;

@@ -4,9 +4,14 @@ const SECRET_BYTES = 32;
 /** Length of these bytes in base64url, without padding (RFC 4648, 5). */
 const GENERATED = /^[A-Za-z0-9_-]{43}$/;
 
-/** A fresh secret of 256 random bits, for a device or an access token. */
+/**
+ * A fresh secret of 256 random bits, for a device or an access token.
+ *
+ * Never with a minus at its start: commands would take it for an option, spreadsheets for a formula.
+ */
 export function newSecret(): string {
-  return randomBytes(SECRET_BYTES).toString('base64url');
+  const secret = randomBytes(SECRET_BYTES).toString('base64url');
+  return secret.startsWith('-') ? newSecret() : secret;
 }
 
 /**

@@ -64,29 +64,45 @@ export class AlarmHistoryRedis implements AlarmHistory {
   }
 
   async page(query: AlarmQuery): Promise<AlarmPage> {
-    let page = await this.#read(query);
+    const indexes = await this.#indexesFor(query);
+    let page = await this.#read(query, indexes);
     while (page.isPaused && query.isAwaited?.() !== false) {
       const { alarms, upToSequence, reached = query.position } = page;
       const limit = query.limit - alarms.length;
       const further = { ...query, limit, upToSequence, position: reached };
-      const rest = await this.#turns.take(() => this.#turns.answered(this.#read(further)));
+      const rest = await this.#turns.take(() => this.#turns.answered(this.#read(further, indexes)));
       page = { ...rest, alarms: [...alarms, ...rest.alarms], reached: rest.reached ?? reached };
     }
     const { alarms, upToSequence, isEnd, reached } = page;
     return { alarms, upToSequence, next: isEnd ? undefined : reached };
   }
 
-  async #read(query: AlarmQuery) {
+  /** Those of open alarms alone, where nothing else is asked for: a history has a thousand resolved ones for each. */
+  async #indexesFor({ locationId, deviceId, states }: AlarmQuery): Promise<string> {
+    const keys = this.#keys;
+    const isOpenOnly = deviceId === undefined && states?.includes('resolved') === false;
+    return isOpenOnly && (await answering(() => this.#hasAllOpen()))
+      ? keys.openAlarmIndexesOf(locationId)
+      : keys.alarmIndexesOf(locationId, deviceId);
+  }
+
+  /** Whether no alarm is left that an earlier version recorded, without such an index. */
+  async #hasAllOpen(): Promise<boolean> {
+    const [from, [oldest]] = await Promise.all([
+      this.#redis.get(this.#keys.openAlarmsFrom),
+      this.#redis.xrange(this.#keys.history, '-', '+', 'COUNT', 1),
+    ]);
+    return from !== null && oldest !== undefined && Number.parseInt(oldest[0], 10) >= Number(from);
+  }
+
+  async #read(query: AlarmQuery, indexes: string) {
     const { locationId, deviceId } = query;
     const keys = this.#keys;
     const [upToSequence, ending, reached, rows, placeRows] = await answering(() =>
       alarmPage.runForBuffers(
         this.#redis,
         [keys.history, keys.alarmGroups(locationId, deviceId)],
-        [
-          ...[keys.alarmIndexesOf(locationId, deviceId), keys.alarmPlacePrefix],
-          ...[keys.alarmStatesPrefix, ...argumentsOf(query)],
-        ],
+        [...[indexes, keys.alarmPlacePrefix], ...[keys.alarmStatesPrefix, ...argumentsOf(query)]],
       ),
     );
     const places = new Map(placeRows.map(([digest, place]) => [digest, readPlace(place)]));

@@ -80,6 +80,7 @@ export class AlarmLog {
     this.#appendPrefixes = [
       ...[keys.alarmIdsPrefix, keys.receiptsPrefix, keys.alarmIndexPrefix],
       ...[keys.alarmPlacePrefix, keys.alarmGroupsPrefix, keys.receivedPrefix],
+      keys.openAlarmIndexPrefix,
     ];
     this.#states = new AlarmStateLog(connections.writer, keys);
   }

@@ -48,6 +48,7 @@ export class AlarmRetention implements Retention {
           ...[keys.alarmIndexPrefix, keys.alarmIdsPrefix],
           ...[keys.alarmPlacePrefix, keys.alarmGroupsPrefix, keys.alarmStatesPrefix],
           unackedFrom,
+          keys.openAlarmIndexPrefix,
         ],
       );
       total += removed;

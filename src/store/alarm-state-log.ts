@@ -62,6 +62,7 @@ export class AlarmStateLog {
         ...[JSON.stringify({ id: by.id, name: by.name }), note],
         ...[String(atMs), String(Math.round(receivedAtMs)), text],
         ...[received?.session ?? '', String(received?.packetIdentifier ?? '')],
+        keys.openAlarmIndexPrefix,
         ...(groupIds ?? [ANY_GROUP]),
       ],
     );

@@ -122,6 +122,24 @@ export class Keys {
   }
 
   /**
+   * Prefix of the open alarms of a location: sorted sets with names and members as `alarmIndex` has them, without
+   * alarms that are resolved.
+   */
+  openAlarmIndexesOf(locationId: string): string {
+    return `${this.openAlarmIndexPrefix}${locationId}:`;
+  }
+
+  /** Prefix of every index of open alarms. */
+  get openAlarmIndexPrefix(): string {
+    return this.#key('open-alarms', '');
+  }
+
+  /** String: the sequence from which on every open alarm is in such an index; an earlier version wrote none. */
+  get openAlarmsFrom(): string {
+    return `${this.openAlarmIndexPrefix}from`;
+  }
+
+  /**
    * Hash: group id, '' for none → how many places (`alarmPlace`) in that group have alarms of a location,
    * or of one device in it. Its fields are the groups that have an `alarmIndex`.
    */

@@ -122,8 +122,8 @@ describe('the board in trouble', () => {
     const reading = await held;
     await page.getByText('Connected', { exact: true }).waitFor();
     expect(await page.getByText('No open alarms').count()).toBe(0);
-    await reading.continue();
     await page.unroute('**/alarms?*');
+    await reading.continue();
     await page.getByText('New alarm: Fall, Room 12').waitFor({ state: 'attached' });
     await page.getByRole('heading', { name: 'Open alarms: 1' }).waitFor();
   });
@@ -159,7 +159,7 @@ describe('the board in trouble', () => {
   });
 
   it('keeps an alarm that a full store has not recorded when the history is read anew', async () => {
-    const { page } = await openBoard();
+    const { page, network } = await openBoard();
     const store = await Store.of(gateway);
     onTestFinished(() => store.close());
     const device = await connectDevice(gateway, ward.device);
@@ -173,15 +173,23 @@ describe('the board in trouble', () => {
     const held = new Promise<Route>((resolve) => {
       void page.route('**/alarms?*', resolve);
     });
-    await page.getByLabel('Alarms of').selectOption('the last 3 days');
+    await page.route('**/events?*', (route) => {
+      const headers = { ...route.request().headers(), 'last-event-id': 'deadbeef-1-' };
+      return route.continue({ headers });
+    });
+    await network.cut(page);
+    await network.mend(page);
     const reading = await held;
     await page.getByRole('heading', { name: 'Open alarms', exact: true }).waitFor();
-    await reading.continue();
     await page.unroute('**/alarms?*');
+    await reading.continue();
     await page.getByRole('heading', { name: 'Open alarms: 1' }).waitFor();
     await store.redis.config('SET', 'maxmemory', 0);
     await recorded;
-    await page.getByLabel('Alarms of').selectOption('the last 24 hours');
+    const isRead = page.waitForResponse((response) => response.url().includes('/alarms?'));
+    await network.cut(page);
+    await network.mend(page);
+    await isRead;
     await page.getByRole('heading', { name: 'Open alarms: 1' }).waitFor();
     expect(await alarmsOn(page).count()).toBe(1);
   });

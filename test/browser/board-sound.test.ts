@@ -24,7 +24,7 @@ async function openBoard(options: ConsoleOptions = {}, of: RunningGateway = gate
   return { ...opened, network };
 }
 
-/** Keeps the frequencies of the tones that the page plays, in their order; they come again in one second, not 20. */
+/** Keeps the frequencies of the tones that the page plays, in their order; they come again in one second, not 10 or 20. */
 async function listen(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const heard: number[] = [];
@@ -36,7 +36,8 @@ async function listen(page: Page): Promise<void> {
     };
     const wait = setTimeout;
     Object.assign(globalThis, {
-      setTimeout: (run: () => void, ms?: number) => wait(run, ms === 20_000 ? 1_000 : ms),
+      setTimeout: (run: () => void, ms?: number) =>
+        wait(run, ms === 20_000 || ms === 10_000 ? 1_000 : ms),
     });
   });
 }
@@ -52,6 +53,8 @@ async function tones(page: Page, count: number): Promise<number[]> {
 }
 
 const ALARM = [880, 660, 880, 660];
+const URGENT = [988, 1245, 1568, 988, 1245, 1568, 988, 1245, 1568];
+const TEST = [440];
 const LOST = [240, 240, 240];
 
 describe('the sound of the board', () => {
@@ -78,13 +81,26 @@ describe('the sound of the board', () => {
     await page.getByText('Sound is on').waitFor();
     const id = randomUUID();
     await publishAlarm(gateway, ward.device, { id, kind: 'fall' });
-    expect((await tones(page, 8)).slice(0, 8)).toEqual([...ALARM, ...ALARM]);
+    expect((await tones(page, 18)).slice(0, 18)).toEqual([...URGENT, ...URGENT]);
 
     await changeState(ward, id, 'acknowledge');
     await page.getByText('Acknowledged by admin').waitFor();
     const { length } = await heard(page);
     await network.cut(page);
     expect((await tones(page, length + 6)).slice(length, length + 6)).toEqual([...LOST, ...LOST]);
+  });
+
+  it('is one soft tone for a test, another one for a fall, also when other alarms have just sounded', async () => {
+    const { page } = await openBoard();
+    await page.getByRole('button', { name: 'Switch sound on' }).click();
+    await page.getByText('Sound is on').waitFor();
+    await publishAlarm(gateway, ward.device, { kind: 'fall', test: true });
+    expect(await tones(page, 1)).toEqual(TEST);
+    await publishAlarm(gateway, ward.device, { kind: 'noise' });
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await page.getByRole('article', { name: 'Fall, Room 12' }).nth(1).waitFor();
+    const all = (await tones(page, 14)).filter((hertz) => !ALARM.includes(hertz));
+    expect(all.slice(0, 10)).toEqual([...TEST, ...URGENT]);
   });
 
   it('is taken up after a reload, as far as the browser allows it', async () => {
@@ -137,7 +153,7 @@ describe('the sound of the board', () => {
     await network.mend(page);
     await page.getByText('2 hr. ago').waitFor();
     const before = (await heard(page)).filter((hertz) => hertz === 240).length;
-    const all = await tones(page, before + 8);
-    expect(all.slice(before, before + 8)).toEqual([...ALARM, ...ALARM]);
+    const all = await tones(page, before + 18);
+    expect(all.slice(before, before + 18)).toEqual([...URGENT, ...URGENT]);
   });
 });

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GatewayHere } from '../harness/gateway-here.js';
+import { connectDevice } from '../harness/mqtt-clients.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { accessibilityFaults } from './accessibility.js';
 import { alarmsOn, boardReady, makeWard, publishAlarm } from './board-ward.js';
@@ -33,7 +34,11 @@ describe('a board on the wall', () => {
     await boardReady(page);
     await page.getByRole('button', { name: 'Link for a wall screen' }).click();
     await page.getByLabel('Name of the screen').fill('Station 1');
-    await page.getByRole('checkbox', { name: 'Haus am Berg' }).check();
+    await page
+      .getByRole('dialog')
+      .getByRole('combobox', { name: 'Home', exact: true })
+      .selectOption('Haus am Berg');
+    await page.getByText('Under this address only this machine reaches the gateway.').waitFor();
     await page.getByRole('button', { name: 'Make the link' }).click();
     await page.getByRole('img', { name: 'The link as a QR code' }).waitFor();
     const link = await page.getByLabel('Link', { exact: true }).inputValue();
@@ -56,6 +61,57 @@ describe('a board on the wall', () => {
       parseFloat(getComputedStyle(element).fontSize),
     );
     expect(sizePx).toBeGreaterThan(48);
+  });
+
+  it('opens for a ward alone by a link to the address that is typed', async () => {
+    const ward = await makeWard(gateway, 'Haus am Wald');
+    const elsewhere = await ward.api.createDevice(ward.locationId, 'Kitchen sensor');
+    const { page } = await openConsole(gateway, { token: ADMIN_TOKEN });
+    await boardReady(page);
+    await page.getByRole('button', { name: 'Link for a wall screen' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('combobox', { name: 'Home', exact: true }).selectOption('Haus am Wald');
+    await dialog.getByLabel('Group').selectOption('First floor');
+    await dialog.getByLabel('Address of the gateway').fill('https://gateway.example:8443');
+    await page.getByRole('button', { name: 'Make the link' }).click();
+    const link = await page.getByLabel('Link', { exact: true }).inputValue();
+    expect(link).toMatch(/^https:\/\/gateway\.example:8443\/#\/\?kiosk&token=/);
+    const path = new URL(link).hash.slice(1);
+    const { page: screen } = await openConsole(gateway, { path });
+    await screen.getByText('Connected', { exact: true }).waitFor();
+    await screen.getByText('Haus am Wald', { exact: true }).waitFor();
+    await screen
+      .locator('.board-clock')
+      .getByText(/^\d\d:\d\d$/)
+      .waitFor();
+    await publishAlarm(gateway, elsewhere, { kind: 'noise' });
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await screen.getByRole('article', { name: 'Fall, Room 12' }).waitFor();
+    expect(await alarmsOn(screen).count()).toBe(1);
+  });
+
+  it('shows 16 of 65 alarms and every fall in full HD, and counts the others in sight', async () => {
+    const ward = await makeWard(gateway, 'Haus am Meer');
+    for (const kind of ['fall', 'helpCall']) await publishAlarm(gateway, ward.device, { kind });
+    const device = await connectDevice(gateway, ward.device);
+    const topic = `devices/${ward.device.id}/alarms`;
+    const noises = Array.from({ length: 63 }, () =>
+      device.publishAsync(topic, '{"kind":"noise"}', { qos: 1 }),
+    );
+    await Promise.all(noises);
+    await device.endAsync();
+    const { token } = await ward.api.viewer(ward.locationId);
+    const options = { token, path: '/?kiosk', widthPx: 1920, heightPx: 1080 };
+    const { page } = await openConsole(gateway, options);
+    await alarmsOn(page).nth(64).waitFor({ state: 'attached' });
+    const line = page.locator('.board-below');
+    const below = async () => Number(/^\+(\d+) more/.exec(await line.innerText())?.[1]);
+    await expect.poll(below).toBeLessThanOrEqual(65 - 16);
+    expect(await line.innerText()).not.toContain('fall');
+    const titles = await page.getByRole('article').getByRole('heading').allInnerTexts();
+    expect(titles.slice(0, 2)).toEqual(['Help call, Room 12', 'Fall, Room 12']);
+    await page.setViewportSize({ width: 1920, height: 240 });
+    await page.getByText('more, 1 fall').waitFor();
   });
 
   it.each(['light', 'dark'] as const)(

@@ -13,7 +13,7 @@ import {
   publishAlarm,
   type Ward,
 } from './board-ward.js';
-import { openConsole, setClockAhead } from './browser.js';
+import { type ConsoleOptions, installClock, openConsole, setClockAhead } from './browser.js';
 
 let gateway: GatewayHere;
 
@@ -24,11 +24,15 @@ beforeAll(async () => {
 afterAll(() => gateway.remove());
 
 /** A board of a token with one role over a home of its own. */
-async function openBoard(role: 'viewer' | 'responder', ward?: Ward) {
+async function openBoard(
+  role: 'viewer' | 'responder',
+  ward?: Ward,
+  options: Pick<ConsoleOptions, 'prepare'> = {},
+) {
   const home = ward ?? (await makeWard(gateway));
   const grants = [{ location: home.locationId, role }];
   const { token } = await home.api.createToken(grants, 'Nurses');
-  const opened = await openConsole(gateway, { token });
+  const opened = await openConsole(gateway, { token, ...options });
   await boardReady(opened.page);
   return { ...opened, ward: home };
 }
@@ -96,7 +100,7 @@ describe('the board', () => {
   });
 
   it('acknowledges and resolves for a responder, with a note', async () => {
-    const { page, ward } = await openBoard('responder');
+    const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
     const id = randomUUID();
     await publishAlarm(gateway, ward.device, { id, kind: 'fall' });
     await page.getByRole('button', { name: 'Add a note' }).click();
@@ -106,24 +110,72 @@ describe('the board', () => {
     await page.getByText('Note: Lies beside the bed').waitFor();
     expect(await page.getByRole('button', { name: 'Acknowledge' }).count()).toBe(0);
     await page.getByRole('button', { name: 'Resolve' }).click();
+    await page.getByRole('button', { name: 'Undo' }).waitFor();
+    await page.clock.fastForward(10_000);
     await page.getByText('No open alarms').waitFor();
     await page.getByText('Resolved: Fall, Room 12').waitFor();
   });
 
-  it('goes on to the next alarm with the keyboard when one is resolved', async () => {
-    const { page, ward } = await openBoard('responder');
+  it('sends a resolve only after ten seconds, until when it can be undone', async () => {
+    const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
+    const sent: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/resolve')) sent.push(request.url());
+    });
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
+    await alarm.getByRole('button', { name: 'Resolve' }).click();
+    await alarm.getByText('Resolved').waitFor();
+    await page.clock.fastForward(9_000);
+    await alarm.getByRole('button', { name: 'Undo' }).click();
+    await alarm.getByRole('button', { name: 'Acknowledge' }).waitFor();
+    await page.clock.fastForward(20_000);
+    expect(sent).toEqual([]);
+    await alarm.getByRole('button', { name: 'Resolve' }).click();
+    await alarm.getByText('Resolved').waitFor();
+    await page.clock.fastForward(10_000);
+    await page.getByText('No open alarms').waitFor();
+    expect(sent).toHaveLength(1);
+  });
+
+  it.each([
+    ['the page is left for another', (page: Page) => page.goto('about:blank')],
+    [
+      'another page of the console is shown',
+      (page: Page) => page.getByRole('link', { name: 'History' }).click(),
+    ],
+    ['somebody signs out', (page: Page) => page.getByRole('button', { name: 'Sign out' }).click()],
+  ])('sends a resolve at once when %s', async (_, leave) => {
+    const { page, ward } = await openBoard('responder');
+    const other = await openBoard('viewer', ward);
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await alarmsOn(other.page).waitFor();
+    await page.getByRole('button', { name: 'Resolve' }).click();
+    await page.getByRole('button', { name: 'Undo' }).waitFor();
+    expect(await alarmsOn(other.page).count()).toBe(1);
+    await leave(page);
+    await other.page.getByText('No open alarms').waitFor({ timeout: 8_000 });
+  });
+
+  it('goes on to the next alarm with the keyboard when one is resolved', async () => {
+    const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
+    await publishAlarm(gateway, ward.device, { kind: 'outOfBed' });
     await publishAlarm(gateway, ward.device, { kind: 'noise' });
-    await page.getByRole('article', { name: 'Noise, Room 12' }).waitFor();
-    await page.getByRole('button', { name: 'Resolve' }).first().press('Enter');
-    const next = page.getByRole('article', { name: 'Fall, Room 12' });
-    await page.waitForFunction(() => document.activeElement?.matches('article') === true);
-    expect(await next.evaluate((element) => element === document.activeElement)).toBe(true);
+    const resolved = page.getByRole('article', { name: 'Noise, Room 12' });
+    await resolved.getByRole('button', { name: 'Resolve' }).press('Enter');
+    const isFocused = (element: Element) => element === document.activeElement;
+    await page.clock.fastForward(1_000);
+    await expect.poll(() => resolved.evaluate(isFocused)).toBe(true);
+    await page.clock.fastForward(10_000);
+    await resolved.waitFor({ state: 'detached' });
+    await page.clock.fastForward(1_000);
+    const next = page.getByRole('article', { name: 'Out of bed, Room 12' });
+    await expect.poll(() => next.evaluate(isFocused)).toBe(true);
   });
 
   it('keeps the second tap of two off the alarm that moves up when the first one resolves', async () => {
-    const { page, ward } = await openBoard('responder');
-    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
+    await publishAlarm(gateway, ward.device, { kind: 'outOfBed' });
     await publishAlarm(gateway, ward.device, { kind: 'noise' });
     await alarmsOn(page).nth(1).waitFor();
     const first = page.getByRole('button', { name: 'Resolve' }).first();
@@ -138,9 +190,25 @@ describe('the board', () => {
       return document.elementFromPoint(x + width / 2, y + height / 2)?.tagName;
     });
     await first.click();
+    await page.getByRole('button', { name: 'Undo' }).waitFor();
+    await page.clock.fastForward(10_000);
     expect(await tapped).not.toBe('BUTTON');
-    await first.click();
-    await page.getByText('No open alarms').waitFor();
+  });
+
+  it('resolves all test alarms together, which stand behind all that are raised', async () => {
+    const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
+    await publishAlarm(gateway, ward.device, { kind: 'noise' });
+    for (const kind of ['fall', 'helpCall']) {
+      await publishAlarm(gateway, ward.device, { kind, test: true });
+    }
+    await page.getByRole('button', { name: 'Resolve all 2 tests' }).waitFor();
+    const titles = await page.getByRole('article').getByRole('heading').allInnerTexts();
+    expect(titles).toEqual(['Noise, Room 12', 'Help call, Room 12', 'Fall, Room 12']);
+    await page.getByRole('button', { name: 'Resolve all 2 tests' }).click();
+    await page.getByRole('button', { name: 'Undo' }).nth(1).waitFor();
+    await page.clock.fastForward(10_000);
+    await alarmsOn(page).nth(1).waitFor({ state: 'detached' });
+    expect(await alarmsOn(page).count()).toBe(1);
   });
 
   it('keeps the keyboard on a button that the gateway refuses', async () => {
@@ -211,7 +279,7 @@ describe('the board', () => {
     const { id: goneId } = await ward.api.createLocation('Haus am Berg');
     const grants = [ward.locationId, goneId].map((location) => ({ location, role: 'viewer' }));
     const { token } = await ward.api.createToken(grants);
-    const { page } = await openConsole(gateway, { token });
+    const { page } = await openConsole(gateway, { token, prepare: installClock });
     await boardReady(page);
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
     const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
@@ -220,7 +288,7 @@ describe('the board', () => {
     await choice.selectOption('Haus am Berg');
     await alarm.waitFor({ state: 'detached' });
     await ward.api.json('DELETE', `/care-homes/${goneId}`);
-    await page.getByLabel('Alarms of').selectOption('the last 3 days');
+    await page.clock.fastForward('05:00');
     await choice.waitFor({ state: 'detached' });
     await alarm.waitFor();
     await publishAlarm(gateway, ward.device, { kind: 'noise' });
@@ -311,15 +379,27 @@ describe('the board', () => {
     await page.getByRole('article', { name: 'Fall, Room 12' }).waitFor();
   });
 
-  it('hides what is older than a day, unless more is chosen', async () => {
+  it('shows an open alarm however old it is, or its sensor’s clock says that it is', async () => {
     const ward = await makeWard(gateway);
-    const detectedAt = new Date(Date.now() - 30 * 60 * 60 * 1000).toISOString();
+    const detectedAt = '2024-05-01T12:00:00Z';
     await publishAlarm(gateway, ward.device, { kind: 'inactivity', detectedAt });
     const { page } = await openBoard('viewer', ward);
-    await page.getByText('No open alarms').waitFor();
-    await page.getByText('Older alarms that nobody has resolved are in the history.').waitFor();
-    await page.getByLabel('Alarms of').selectOption('the last 3 days');
     await page.getByRole('article', { name: 'Inactivity, Room 12' }).waitFor();
+  });
+
+  it('names the sensors that are offline with their rooms, as they come and go', async () => {
+    const { page, ward } = await openBoard('viewer');
+    await page.getByText('All sensors of Haus am See are offline.').waitFor();
+    await page.getByText('No open alarms').waitFor();
+    await ward.api.createDevice(ward.locationId, 'Door sensor');
+    const device = await connectDevice(gateway, ward.device);
+    await page.reload();
+    await page.getByText('1 sensor is offline: Door sensor').waitFor();
+    await device.endAsync();
+    await page.getByText('All sensors of Haus am See are offline.').waitFor();
+    await page.getByText('Bed sensor (Room 12)').waitFor();
+    const link = page.getByRole('link', { name: 'Show the home' });
+    expect(await link.getAttribute('href')).toBe(`#/home/${ward.locationId}`);
   });
 
   it('asks the history for the address of a recording when somebody wants to see it', async () => {

@@ -11,7 +11,7 @@ import { installClock, Network, openConsole } from './browser.js';
 const SILENCE_MS = 12_000;
 /** A token that could not be asked about is asked about again after that. */
 const RETRY_MS = 5_000;
-const LOST = 'Not connected. Alarms are not shown here';
+const LOST = 'Not connected. New alarms do not appear here';
 
 let gateway: GatewayProcess;
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { accessibilityFaults } from './accessibility.js';
-import { type ConsoleOptions, openConsole } from './browser.js';
+import { type ConsoleOptions, installClock, openConsole } from './browser.js';
 import { HistoryHome } from './history-home.js';
 
 const ROWS = '.history-table tbody th';
@@ -68,6 +68,27 @@ describe('the list of the history', () => {
     await page.getByRole('button', { name: 'Remove the filters' }).click();
     await kindsOn(page).toEqual(['Wandering', 'Out of bed', 'Fall', 'Noise', 'Fall']);
     expect(faults).toEqual([]);
+  });
+
+  it('acknowledges and resolves what is open there, for a responder', async () => {
+    const ward = await HistoryHome.create(gateway, 'Haus am Meer');
+    await ward.publish(ward.devices[0], [{ kind: 'fall' }]);
+    const path = `/history?location=${ward.locationId}`;
+    const tokenOf = async (role: string) =>
+      (await ward.api.createToken([{ location: ward.locationId, role }], 'Nurses')).token;
+    const { page: watching } = await openConsole(gateway, { token: await tokenOf('viewer'), path });
+    await kindsOn(watching).toEqual(['Fall']);
+    expect(await watching.getByRole('button', { name: 'Resolve' }).count()).toBe(0);
+    const token = await tokenOf('responder');
+    const { page } = await openConsole(gateway, { token, path, prepare: installClock });
+    await page.getByRole('button', { name: 'Acknowledge', exact: true }).click();
+    await page.locator('.history-state').getByText('Acknowledged').waitFor();
+    await page.locator('.history-state').getByText('Nurses').waitFor();
+    await page.getByRole('button', { name: 'Resolve' }).click();
+    await page.getByRole('button', { name: 'Undo' }).waitFor();
+    await page.clock.fastForward(10_000);
+    await page.locator('.history-state').getByText('Resolved').waitFor();
+    expect(await page.getByRole('button', { name: 'Resolve' }).count()).toBe(0);
   });
 
   it('shows the same by a link, also to who is in another time zone', async () => {

@@ -42,6 +42,24 @@ it('says what is wrong with each line, by its number in the file', () => {
   ]);
 });
 
+it('reads groups and custom data by their columns, checks them, and names the columns that it leaves out', () => {
+  const text = [
+    'name;room;group;customData;serial',
+    'Bed 1;Room 7;Upper floor;"{""bed"":1}";x',
+    'Bed 2;;Upper floor;;',
+    'Bed 3;Room 7;;[1];',
+    `Bed 4;Room 7;;"{""text"":""${'x'.repeat(1_024)}""}";`,
+  ].join('\n');
+  const { lines, unknownColumns } = parseDeviceCsv(text);
+  expect(unknownColumns).toEqual(['serial']);
+  expect(lines[0]).toMatchObject({ group: 'Upper floor', customData: '{"bed":1}', faults: [] });
+  expect(lines.slice(1).map(({ faults }) => faults)).toEqual([
+    ['group-without-room'],
+    ['custom-data-invalid'],
+    ['custom-data-too-large'],
+  ]);
+});
+
 it('marks a line that repeats an earlier one', () => {
   const marks = parseDeviceCsv('A,1\nA,2\nA,1').lines.map(({ isRepeated }) => isRepeated);
   expect(marks).toEqual([false, false, true]);

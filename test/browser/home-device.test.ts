@@ -122,9 +122,13 @@ it('gives a device a new secret, shown once as text and QR code, with which it c
   await page.getByRole('button', { name: 'Make a new secret' }).click();
   const { deviceId, secret, path } = await labelOf(page);
   expect(deviceId).toBe(site.bed.id);
-  expect(path).toBe(drawn(setupText({ address: '127.0.0.1', deviceId, secret })));
-  await page.getByLabel('Address of the gateway').fill('gw.example:8883');
-  const expected = { host: 'gw.example', mqttPort: 8883, deviceId, secret };
+  expect(path).toBe(
+    drawn(setupText({ host: '127.0.0.1', mqttPort: 1883, tls: false, deviceId, secret })),
+  );
+  await page.getByLabel('Address of the gateway').fill('gw.example');
+  await page.getByLabel('Devices connect over TLS').check();
+  await page.getByText('gw.example:8883 · TLS').waitFor();
+  const expected = { host: 'gw.example', mqttPort: 8883, tls: true, deviceId, secret };
   await expect.poll(async () => (await labelOf(page)).path).toBe(drawn(JSON.stringify(expected)));
   await expect(connectDevice(gateway, site.bed)).rejects.toThrow();
   await (await connect(gateway, { username: deviceId, password: secret })).endAsync();

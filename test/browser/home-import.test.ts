@@ -80,6 +80,28 @@ it('makes 50 devices and their rooms from a file, whose secrets connect', async 
   }
 });
 
+it('makes groups with their rooms, and devices with their custom data', async () => {
+  const { site, page } = await openImport('Haus Gruppe');
+  const lines = [
+    'name;room;group;customData;serial',
+    'Mat;Room 90;Attic;"{""bed"":9007199254740993}";7',
+  ];
+  await page.getByLabel('Or type or paste').fill(lines.join('\n'));
+  await page.getByText('Columns that are left out: serial').waitFor();
+  await page.getByRole('button', { name: 'Create 1 device' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Create 1 group and 1 room?' });
+  await dialog.getByRole('button', { name: 'Create rooms and devices' }).click();
+  await page.getByRole('heading', { name: 'Set up the device' }).waitFor();
+  const room = (await roomsOf(site)).find(({ name }) => name === 'Room 90');
+  const made = (await devicesOf(site)).find(({ name }) => name === 'Mat');
+  expect(made?.roomId).toBe(room?.id);
+  await page.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('heading', { name: 'Attic' }).waitFor();
+  await page.getByRole('link', { name: 'Mat', exact: true }).click();
+  const field = page.getByRole('textbox', { name: 'Custom data' });
+  await expect.poll(() => field.inputValue()).toContain('9007199254740993');
+});
+
 it('shows faults by line before anything is made', async () => {
   const { site, page } = await openImport('Haus Vorschau');
   await page.getByLabel('Or type or paste').fill(';Room 7\nBed mat;Room 12\nGood;Room 8');

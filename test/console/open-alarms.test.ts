@@ -36,13 +36,13 @@ it('keeps a state that was given while the page with the alarm was on its way', 
   const alarms = new OpenAlarms();
   alarms.change(acknowledged);
   alarms.add(alarm());
-  expect(alarms.newestFirst()).toMatchObject([
+  expect(alarms.inOrder()).toMatchObject([
     { state: 'acknowledged', acknowledged: { by: 'Mia', at }, note: 'on my way' },
   ]);
   alarms.change(resolved);
   alarms.add(alarm());
   alarms.change(acknowledged);
-  expect(alarms.newestFirst()).toEqual([]);
+  expect(alarms.inOrder()).toEqual([]);
 });
 
 it('remembers that an alarm was resolved for as long as any other change, also when it was acknowledged long before', () => {
@@ -53,7 +53,7 @@ it('remembers that an alarm was resolved for as long as any other change, also w
     if (number === 1_998) alarms.change(resolved);
   }
   alarms.add(alarm());
-  expect(alarms.newestFirst()).toEqual([]);
+  expect(alarms.inOrder()).toEqual([]);
 });
 
 /** Open alarms that were received a millisecond apart: more than are held. */
@@ -66,7 +66,7 @@ function manyAlarms(count: number): OpenAlarms {
 }
 
 function counted(alarms: OpenAlarms): number {
-  return alarms.newestFirst().length + alarms.notHeld(0);
+  return alarms.inOrder().length + alarms.notHeld;
 }
 
 it('counts an alarm that is not held as resolved once, however often it is told', () => {
@@ -77,19 +77,42 @@ it('counts an alarm that is not held as resolved once, however often it is told'
   expect(counted(alarms)).toBe(1_198);
 });
 
-it('counts alarms that are not held only as long as they are new enough to be shown', () => {
-  const alarms = manyAlarms(1_500);
-  const held = alarms.newestFirst().length;
-  expect(alarms.notHeld(AT_MS + 99)).toBe(1_400 - held);
-  expect(alarms.notHeld(AT_MS + 1_499)).toBe(0);
-});
-
-it('says that older ones were not read only as long as they would be shown', () => {
+it('says that older ones were not read, until a reading reaches the end', () => {
   const alarms = new OpenAlarms();
   const reading = { locationId: 'l', keys: new Set<string>(), fromMs: AT_MS, isCut: true };
-  alarms.endReading(alarms.keys(), [reading, { ...reading, fromMs: AT_MS + 1, isCut: false }]);
-  expect(alarms.isHistoryCut(AT_MS - 1)).toBe(true);
-  expect(alarms.isHistoryCut(AT_MS)).toBe(false);
+  alarms.endReading(alarms.keys(), [reading, { ...reading, isCut: false }]);
+  expect(alarms.isHistoryCut).toBe(true);
+  alarms.endReading(alarms.keys(), [{ ...reading, isCut: false }]);
+  expect(alarms.isHistoryCut).toBe(false);
+});
+
+it('has raised falls and help calls first, then other raised ones, tests, and acknowledged ones, each the newest first', () => {
+  const alarms = new OpenAlarms();
+  const add = (key: string, change: Partial<OpenAlarm>) =>
+    alarms.add({ ...alarm(), key, receivedAtMs: AT_MS + Number(key), ...change });
+  add('1', { kind: 'fall' });
+  add('2', { kind: 'helpCall' });
+  add('3', { kind: 'noise' });
+  add('4', { kind: 'wandering', detectedAtMs: 0 });
+  add('5', { kind: 'fall', isTest: true });
+  add('6', { kind: 'fall', state: 'acknowledged' });
+  add('7', { kind: 'noise', state: 'acknowledged' });
+  expect(
+    alarms
+      .inOrder()
+      .map(({ key }) => key)
+      .join(),
+  ).toBe('2,1,4,3,5,7,6');
+});
+
+it('keeps a fall when a thousand newer alarms of other kinds are open', () => {
+  const alarms = new OpenAlarms();
+  alarms.add({ ...alarm(), key: 'd/fall' });
+  for (let number = 1; number < 1_500; number++) {
+    alarms.add({ ...alarm(), kind: 'noise', key: `d/${number}`, receivedAtMs: AT_MS + number });
+  }
+  expect(alarms.inOrder()[0]?.key).toBe('d/fall');
+  expect(counted(alarms)).toBe(1_500);
 });
 
 it('is resolved for good when the acknowledgement comes after that', () => {
@@ -97,5 +120,5 @@ it('is resolved for good when the acknowledgement comes after that', () => {
   alarms.change(resolved);
   alarms.change(acknowledged);
   alarms.add(alarm());
-  expect(alarms.newestFirst()).toEqual([]);
+  expect(alarms.inOrder()).toEqual([]);
 });

@@ -35,6 +35,8 @@ export class Session {
   /** Whether the gateway refused the token that was signed in: it is unknown, or has ended. */
   readonly #wasRefused = signal(false);
 
+  readonly #leaving = new Set<() => void>();
+
   readonly identity: ReadonlySignal<Identity | undefined> = this.#identity;
   readonly wasRefused: ReadonlySignal<boolean> = this.#wasRefused;
   readonly token: ReadonlySignal<string | null> = this.#token;
@@ -101,11 +103,18 @@ export class Session {
     );
   }
 
+  /** Calls back before the token is gone, for what is still to be sent with it; @returns ends that */
+  beforeSignOut(listener: () => void): () => void {
+    this.#leaving.add(listener);
+    return () => this.#leaving.delete(listener);
+  }
+
   #grants(): readonly Grant[] {
     return this.#identity.value?.grants ?? [];
   }
 
   #clear(): void {
+    for (const leave of this.#leaving) leave();
     this.#token.value = null;
     this.#identity.value = undefined;
   }

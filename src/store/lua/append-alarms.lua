@@ -1,12 +1,12 @@
 -- Appends a batch of alarms to the alarm log, which is the history, each once: record, indexes, id and
 -- received packet identifier in one atomic write (CONTRACT 4.1, 4.2).
 -- KEYS[1] sequence counter   KEYS[2] alarm log
--- ARGV[1] to ARGV[6] prefixes, all in the slot of the log: of alarm ids, of receipts, of alarm indexes,
---                    of places, of alarm groups, of received packet identifiers
--- ARGV[7] seconds to keep receipts
--- ARGV[8] MessagePack: for each place of these alarms
+-- ARGV[1] to ARGV[7] prefixes, all in the slot of the log: of alarm ids, of receipts, of alarm indexes,
+--                    of places, of alarm groups, of received packet identifiers, of open alarms
+-- ARGV[8] seconds to keep receipts
+-- ARGV[9] MessagePack: for each place of these alarms
 --         1 digest and 2 text, 3 device, 4 location, 5 group ('' for none)
--- ARGV[9] MessagePack: for each alarm
+-- ARGV[10] MessagePack: for each alarm
 --         1 which of the places it is, 2 kind
 --         3 piece and 4 field of its id (alarm-records.ts)
 --         5 to 10 values of the record: i, r, a, d, x, t (alarm-records.ts)
@@ -17,8 +17,8 @@
 -- Numbers that are stored are texts, for Redis would have to print each of them.
 -- returns for each alarm its sequence: negative when it had been recorded before
 local counter, log = KEYS[1], KEYS[2]
-local ids, receipts, indexes, places, groups, received, keepSeconds = unpack(ARGV, 1, 7)
-local alarmPlaces, alarms = cmsgpack.unpack(ARGV[8]), cmsgpack.unpack(ARGV[9])
+local ids, receipts, indexes, places, groups, received, open, keepSeconds = unpack(ARGV, 1, 8)
+local alarmPlaces, alarms = cmsgpack.unpack(ARGV[9]), cmsgpack.unpack(ARGV[10])
 
 -- A counter that was lost, set back or overwritten must not stop the recording (FINDINGS R11), nor may
 -- a number be given twice: the stream knows the last one, also when its entry is gone.
@@ -140,6 +140,7 @@ local function add(alarm, sequence)
   local ofDevice, ofLocation = indexesOf(place, kind)
   addToIndex(ofDevice, alarm, member)
   addToIndex(ofLocation, alarm, member)
+  redis.call('ZADD', open .. place[4] .. ':' .. place[5] .. ':' .. kind, alarm[11], member)
   if alarm[12] ~= '' then
     local receiptsOfDevice = receipts .. place[3]
     redis.call('HSET', receiptsOfDevice, alarm[12], receiptOf(alarm, sequence))
@@ -148,7 +149,10 @@ local function add(alarm, sequence)
 end
 
 local counts, placeOrder = {}, {}
-if #new > 0 then redis.call('SET', counter, text(last)) end
+if #new > 0 then
+  redis.call('SET', counter, text(last))
+  redis.call('SETNX', open .. 'from', text(last - #new + 1))
+end
 for number, alarm in ipairs(new) do
   add(alarm, last - #new + number)
   local place = alarmPlaces[alarm[1]]

@@ -8,7 +8,8 @@
 -- ARGV[11] note, '' for none   ARGV[12] time, ARGV[13] the same by the steady clock, in milliseconds
 -- ARGV[14] JSON of the audit record
 -- ARGV[15] session and ARGV[16] packet identifier of a QoS 2 publish, '' for none
--- ARGV[17] on: groups in which the alarm may have happened, or '*' for all
+-- ARGV[17] prefix of open alarms
+-- ARGV[18] on: groups in which the alarm may have happened, or '*' for all
 -- The states are the bytes of the alarm's id, which must not pass on to another alarm with its sequence;
 -- 'a' or 'r' for the present state; and JSON: { acknowledged, resolved, note }, of each step
 -- { by, atMs, sequence }.
@@ -20,8 +21,8 @@ local wanted, author, note, atMs, steadyMs, audit, session, packet = unpack(ARGV
 local STATES_PER_PIECE = 100
 
 local function isIn(group)
-  if ARGV[17] == '*' then return true end
-  for at = 17, #ARGV do
+  if ARGV[18] == '*' then return true end
+  for at = 18, #ARGV do
     if ARGV[at] == group then return true end
   end
   return false
@@ -79,6 +80,9 @@ redis.call('HINCRBY', place, 'n', 1)
 known[wanted] = { by = cjson.decode(author), atMs = tonumber(atMs), sequence = number }
 if note ~= '' then known.note = note end
 local text = cjson.encode(known)
+if wanted == 'resolved' then
+  redis.call('ZREM', ARGV[17] .. location .. ':' .. group .. ':' .. alarm.k, string.format('%012.0f', tonumber(sequence)))
+end
 redis.call('HSET', pieceOfStates, sequence, id .. string.sub(wanted, 1, 1) .. text)
 receive()
 return { 'changed', number, alarm.k, alarm.p, placeText, text }

@@ -4,11 +4,11 @@
 -- ARGV[1] sequence of the last one to remove   ARGV[2] how many at most
 -- ARGV[3] prefixes (all in the same slot as the history) of alarm indexes, ARGV[4] of alarm ids,
 -- ARGV[5] of places, ARGV[6] of groups of alarms, ARGV[7] of states
--- ARGV[8] the first entry that somebody may still need
+-- ARGV[8] the first entry that somebody may still need   ARGV[9] prefix of open alarms
 -- returns how many were removed
 local last, limit = ARGV[1], ARGV[2]
 local indexes, ids, places, groups, states = unpack(ARGV, 3, 7)
-local neededFrom = tonumber(ARGV[8])
+local neededFrom, open = tonumber(ARGV[8]), ARGV[9]
 -- As in change-alarm-state.lua.
 local STATES_PER_PIECE = 100
 
@@ -93,6 +93,7 @@ local function removeAlarm(row)
       local index = ':' .. group .. ':' .. alarm.k
       removeFromIndex(indexes .. location .. index, detectedAt, sequence)
       removeFromIndex(indexes .. location .. ':' .. device .. index, detectedAt, sequence)
+      redis.call('ZREM', open .. location .. index, string.format('%012.0f', sequence))
       removeId(device, alarm.i)
     end
     leavePlace(place, location, device, group)
@@ -106,5 +107,5 @@ for _, row in ipairs(redis.call('XRANGE', KEYS[1], '-', last, 'COUNT', limit)) d
   removed = removed + 1
 end
 -- An empty stream would stay; its numbers come from the counter, so it may go.
-if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[1]) end
+if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[1], open .. 'from') end
 return removed

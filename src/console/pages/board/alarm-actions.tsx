@@ -4,6 +4,7 @@ import { useConsole, useWords } from '../../console-parts.js';
 import { FailureText } from '../../ui/failure-text.js';
 import type { ChangeAlarm } from './alarm-changes.js';
 import { BOARD_WORDS } from './board-words.js';
+import type { DelayedResolves } from './delayed-resolves.js';
 import { focusNeighbour } from './focus-neighbour.js';
 import type { OpenAlarm, StateChange } from './open-alarm.js';
 
@@ -14,10 +15,11 @@ interface AlarmActionsProps {
   /** The subject of the buttons. */
   readonly title: string;
   readonly change: ChangeAlarm;
+  readonly resolves: DelayedResolves;
 }
 
 /** The buttons by which a responder acknowledges or resolves an alarm. */
-export function AlarmActions({ alarm, title, change }: AlarmActionsProps) {
+export function AlarmActions({ alarm, title, change, resolves }: AlarmActionsProps) {
   const { session } = useConsole();
   const words = useWords(BOARD_WORDS);
   const element = useRef<HTMLFieldSetElement>(null);
@@ -30,13 +32,30 @@ export function AlarmActions({ alarm, title, change }: AlarmActionsProps) {
     setPending(true);
     setFailure(undefined);
     const leave = focusNeighbour(element.current);
-    const refusal = await change({ alarm, state, note: note?.trim() ?? '' });
+    const answer = change({ alarm, state, note: note?.trim() ?? '' });
+    // A resolve shows its Undo at once.
+    leave();
+    const refusal = await answer;
     setPending(false);
     setFailure(refusal);
     if (refusal !== undefined) return;
     setNote(undefined);
     leave();
   };
+  const resolving = resolves.states.value.get(alarm.key);
+  if (resolving !== undefined) {
+    return (
+      <fieldset class="board-actions" ref={element}>
+        <legend class="visually-hidden">{words.actionsFor(title)}</legend>
+        <strong role="status">{words.isResolved}</strong>
+        {resolving === 'waiting' && (
+          <button type="button" onClick={() => resolves.undo(alarm.key)}>
+            {words.undo}
+          </button>
+        )}
+      </fieldset>
+    );
+  }
   return (
     <fieldset class="board-actions" ref={element}>
       <legend class="visually-hidden">{words.actionsFor(title)}</legend>

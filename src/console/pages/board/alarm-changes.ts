@@ -1,6 +1,6 @@
 import { type Failure, failureOf } from '../../api/failure.js';
 import { type AlarmStates, acknowledgeAlarm, resolveAlarm } from '../../api/generated.js';
-import type { BoardFeed } from './board-feed.js';
+import type { DelayedResolves } from './delayed-resolves.js';
 import type { OpenAlarm, StateChange } from './open-alarm.js';
 
 /** A change of an alarm's state that a responder asks for. */
@@ -14,30 +14,53 @@ interface WantedChange {
 /** Asks the gateway for a change. @returns why it refused, where it did */
 export type ChangeAlarm = (wanted: WantedChange) => Promise<Failure | undefined>;
 
-/** Asks for changes of alarms; what is shown changes when the gateway has made them. */
-export function alarmChanges(
-  feed: BoardFeed,
-  onChanged: (wanted: WantedChange) => void,
-  onRefused: (failure: Failure) => void,
-): ChangeAlarm {
-  return async (wanted) => {
-    const { alarm, state, note } = wanted;
-    const request = state === 'resolved' ? resolveAlarm : acknowledgeAlarm;
-    const alarmStateChange = note === '' ? {} : { note };
-    try {
-      const { id: alarmId, location } = alarm;
-      const states = await request({ locationId: location.id, alarmId, alarmStateChange });
-      feed.changed({ key: alarm.key, ...newestStep(states) });
-      onChanged(wanted);
-      return undefined;
-    } catch (error) {
-      const failure = failureOf(error);
-      onRefused(failure);
-      // What is shown is no longer so.
-      if (isOutdated(failure)) feed.readAgain();
-      return failure;
-    }
+/** Where the alarms are shown. */
+interface ShownAlarms {
+  /** Takes a state that the gateway has answered with. */
+  changed(change: StateChange): void;
+  /** Reads the alarms anew: what is shown is no longer so. */
+  readAgain(): void;
+}
+
+interface AlarmChangesOptions {
+  readonly shown: ShownAlarms;
+  readonly resolves: DelayedResolves;
+  readonly onChanged?: (wanted: WantedChange) => void;
+  readonly onRefused?: (failure: Failure) => void;
+}
+
+/** Asks for changes of alarms, for a resolve after a delay; what is shown changes when the gateway has made them. */
+export function alarmChanges(options: AlarmChangesOptions): ChangeAlarm {
+  return (wanted) => {
+    const send = () => sendChange(wanted, options);
+    if (wanted.state !== 'resolved') return send();
+    return options.resolves.delay(wanted.alarm.key, send);
   };
+}
+
+async function sendChange(
+  wanted: WantedChange,
+  { shown, onChanged, onRefused }: AlarmChangesOptions,
+): Promise<Failure | undefined> {
+  const { alarm, state, note } = wanted;
+  const request = state === 'resolved' ? resolveAlarm : acknowledgeAlarm;
+  const alarmStateChange = note === '' ? {} : { note };
+  const { id: alarmId, location } = alarm;
+  try {
+    // A browser sends it also when the page is left in this moment.
+    const states = await request(
+      { locationId: location.id, alarmId, alarmStateChange },
+      { keepalive: true },
+    );
+    shown.changed({ key: alarm.key, ...newestStep(states) });
+    onChanged?.(wanted);
+    return undefined;
+  } catch (error) {
+    const failure = failureOf(error);
+    onRefused?.(failure);
+    if (isOutdated(failure)) shown.readAgain();
+    return failure;
+  }
 }
 
 /** Whether the alarm is in no history any more, perhaps with its home. */

@@ -4,27 +4,34 @@ import { hrefTo } from '../../routing.js';
 import { FailureText } from '../../ui/failure-text.js';
 import type { ChangeAlarm } from './alarm-changes.js';
 import { AlarmRow } from './alarm-row.js';
+import { BelowLine } from './below-line.js';
 import { BOARD_WORDS } from './board-words.js';
+import type { DelayedResolves } from './delayed-resolves.js';
 import type { OpenAlarm } from './open-alarm.js';
 import type { useBoard } from './use-board.js';
 
+/** From so many on the rows are low: as many as can be read are to be in sight. */
+const DENSE_FROM = 6;
 const NEW_FOR_MS = 60_000;
 /** Longer than it takes to see that a row has moved, and between the two taps of one who taps twice. */
 const SETTLES_IN_MS = 400;
 
 interface AlarmListProps {
   readonly board: ReturnType<typeof useBoard>;
-  /** The newest first. */
+  /** The most urgent first. */
   readonly shown: readonly OpenAlarm[];
   /** How many more are known to be open. */
   readonly rest: number;
   /** Whether there are more than these. */
   readonly isCut: boolean;
   readonly change: ChangeAlarm;
+  readonly resolves: DelayedResolves;
+  readonly isKiosk: boolean;
 }
 
-/** The newest of the open alarms; or that there are none, where that is known. */
-export function AlarmList({ board, shown, rest, isCut, change }: AlarmListProps) {
+/** The first of the open alarms; or that there are none, where that is known. */
+export function AlarmList(props: AlarmListProps) {
+  const { board, shown, rest, isCut, change, resolves, isKiosk } = props;
   const { live } = useConsole();
   const words = useWords(BOARD_WORDS);
   const { feed, isKnown, nowMs } = board;
@@ -32,6 +39,7 @@ export function AlarmList({ board, shown, rest, isCut, change }: AlarmListProps)
   const isConnected = live.state.value === 'connected';
   const hasHome = locations.length > 1;
   const drawn = shown.slice(0, maxRows);
+  const classes = ['board-list', isBurst ? 'burst' : '', shown.length >= DENSE_FROM ? 'dense' : ''];
   const list = useRef<HTMLOListElement>(null);
   // A finger that is on its way would press the button of another alarm.
   useLayoutEffect(() => {
@@ -46,7 +54,7 @@ export function AlarmList({ board, shown, rest, isCut, change }: AlarmListProps)
         </div>
       )}
       {shown.length === 0 && <Nothing isKnown={isKnown.value} />}
-      <ol ref={list} class={isBurst ? 'board-list burst' : 'board-list'}>
+      <ol ref={list} class={classes.join(' ')}>
         {drawn.map((alarm) => (
           <AlarmRow
             key={alarm.key}
@@ -54,10 +62,15 @@ export function AlarmList({ board, shown, rest, isCut, change }: AlarmListProps)
             hasHome={hasHome}
             isNew={alarm.isLive && nowMs.value - alarm.receivedAtMs < NEW_FOR_MS}
             change={change}
+            resolves={resolves}
           />
         ))}
       </ol>
-      <More board={board} count={Math.max(0, shown.length - maxRows) + rest} isCut={isCut} />
+      {isKiosk ? (
+        <BelowLine list={list} shown={shown} rest={rest} isCut={isCut} />
+      ) : (
+        <More board={board} count={Math.max(0, shown.length - maxRows) + rest} isCut={isCut} />
+      )}
     </>
   );
 }

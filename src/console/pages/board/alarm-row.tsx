@@ -5,10 +5,12 @@ import { useWords } from '../../console-parts.js';
 import { TimeAgo } from '../../ui/time-ago.js';
 import { AlarmActions } from './alarm-actions.js';
 import type { ChangeAlarm } from './alarm-changes.js';
+import { urgencyOf } from './alarm-order.js';
 import { AlarmRecording } from './alarm-recording.js';
 import { useAlarmTitle } from './alarm-title.js';
 import { BOARD_WORDS } from './board-words.js';
 import { CustomData } from './custom-data.js';
+import type { DelayedResolves } from './delayed-resolves.js';
 import type { OpenAlarm } from './open-alarm.js';
 
 interface AlarmRowProps {
@@ -18,17 +20,18 @@ interface AlarmRowProps {
   /** Whether it has just come. */
   readonly isNew: boolean;
   readonly change: ChangeAlarm;
+  readonly resolves: DelayedResolves;
 }
 
 /** One open alarm; not drawn again while others come and go. */
 export const AlarmRow = memo(function AlarmRow(props: AlarmRowProps) {
-  const { alarm, hasHome, isNew, change } = props;
+  const { alarm, hasHome, isNew, change, resolves } = props;
   const title = useAlarmTitle()(alarm);
   const titleId = useId();
   const kind = kindOf(alarm.kind);
   const { room, group, device, location } = alarm;
   const place = [hasHome ? location.name : undefined, group?.name, device.name];
-  const classes = ['board-alarm', alarm.state, isNew ? 'new' : ''].join(' ');
+  const classes = ['board-alarm', urgencyOf(alarm), isNew ? 'new' : ''].join(' ');
   return (
     <li>
       <article class={classes} tabIndex={-1} aria-labelledby={titleId}>
@@ -42,7 +45,7 @@ export const AlarmRow = memo(function AlarmRow(props: AlarmRowProps) {
         </div>
         <AlarmSigns alarm={alarm} isNew={isNew} />
         <div class="board-doing">
-          <AlarmActions {...{ alarm, title, change }} />
+          <AlarmActions alarm={alarm} title={title} change={change} resolves={resolves} />
           <AlarmRecording alarm={alarm} />
         </div>
       </article>

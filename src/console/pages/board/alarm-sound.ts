@@ -8,6 +8,7 @@ interface Tone {
   readonly frequencyHz: number;
   readonly startS: number;
   readonly lengthS: number;
+  readonly loudness?: number;
 }
 
 const STORED_AS = 'care-home-gateway.sound';
@@ -24,6 +25,17 @@ const ALARM_TONES: readonly Tone[] = [
   { frequencyHz: 880, startS: 0.6, lengthS: 0.22 },
   { frequencyHz: 660, startS: 0.84, lengthS: 0.22 },
 ];
+/** Three rising tones, three times: louder, higher and longer than that of any other alarm. */
+const URGENT_TONES: readonly Tone[] = [0, 0.7, 1.4].flatMap((startS) =>
+  [988, 1245, 1568].map((frequencyHz, index) => ({
+    frequencyHz,
+    startS: startS + 0.18 * index,
+    lengthS: 0.17,
+    loudness: 0.6,
+  })),
+);
+/** One soft tone, for a test. */
+const TEST_TONES: readonly Tone[] = [{ frequencyHz: 440, startS: 0, lengthS: 0.3, loudness: 0.12 }];
 /** Three low tones, not to be mistaken for an alarm. */
 const LOST_TONES: readonly Tone[] = [
   { frequencyHz: 240, startS: 0, lengthS: 0.5 },
@@ -65,6 +77,14 @@ export class AlarmSound {
     this.#play(ALARM_TONES);
   }
 
+  urgentAlarm(): void {
+    this.#play(URGENT_TONES);
+  }
+
+  testAlarm(): void {
+    this.#play(TEST_TONES);
+  }
+
   lost(): void {
     this.#play(LOST_TONES);
   }
@@ -92,14 +112,14 @@ export class AlarmSound {
     const audio = this.#audio;
     // What is blocked would all sound at once when it no longer is.
     if (audio?.state !== 'running') return;
-    for (const { frequencyHz, startS, lengthS } of tones) {
+    for (const { frequencyHz, startS, lengthS, loudness: peak = LOUDNESS } of tones) {
       const oscillator = new OscillatorNode(audio, { frequency: frequencyHz });
       const loudness = new GainNode(audio, { gain: 0 });
       const begin = audio.currentTime + startS;
       const end = begin + lengthS;
       loudness.gain.setValueAtTime(0, begin);
-      loudness.gain.linearRampToValueAtTime(LOUDNESS, begin + FADE_S);
-      loudness.gain.setValueAtTime(LOUDNESS, end - FADE_S);
+      loudness.gain.linearRampToValueAtTime(peak, begin + FADE_S);
+      loudness.gain.setValueAtTime(peak, end - FADE_S);
       loudness.gain.linearRampToValueAtTime(0, end);
       oscillator.connect(loudness).connect(audio.destination);
       oscillator.start(begin);

@@ -2,18 +2,20 @@ import type { AlarmSound } from './alarm-sound.js';
 
 /** While an alarm waits for somebody, or the gateway is not reached. */
 const REPEAT_MS = 20_000;
+/** While somebody may lie on the floor. */
+const REPEAT_URGENT_MS = 10_000;
 /** A burst of alarms is heard as one; an alarm that ends an outage is not taken for a part of its sound. */
 const PAUSE_MS = 2_500;
 
 /** The sound for the worst condition at present. */
-type Ringing = 'alarm' | 'lost' | 'nothing';
+type Ringing = 'urgent' | 'raised' | 'lost' | 'nothing';
 
 /** Sounds at once for what is new, and again for as long as it lasts. */
 export class Bell {
   readonly #sound: AlarmSound;
   #ringing: Ringing = 'nothing';
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #alarmRangAtMs = Number.NEGATIVE_INFINITY;
+  readonly #rangAtMs = { urgent: Number.NEGATIVE_INFINITY, raised: Number.NEGATIVE_INFINITY };
 
   constructor(sound: AlarmSound) {
     this.#sound = sound;
@@ -27,10 +29,16 @@ export class Bell {
     if (begins && ringing !== 'nothing') this.#ring();
   }
 
-  /** Sounds for a new alarm. */
-  newAlarm(): void {
-    this.#ringing = 'alarm';
-    if (performance.now() - this.#alarmRangAtMs >= PAUSE_MS) this.#ring();
+  /** Sounds for a new alarm; a fall is heard at once also when another alarm has just sounded. */
+  newAlarm(urgency: 'urgent' | 'raised' | 'test'): void {
+    if (urgency === 'test') {
+      if (this.#ringing === 'nothing') this.#sound.testAlarm();
+      return;
+    }
+    if (this.#ringing !== 'urgent') this.#ringing = urgency;
+    const { urgent, raised } = this.#rangAtMs;
+    const rangAtMs = urgency === 'urgent' ? urgent : Math.max(urgent, raised);
+    if (performance.now() - rangAtMs >= PAUSE_MS) this.#ring();
   }
 
   stop(): void {
@@ -40,12 +48,12 @@ export class Bell {
 
   #ring(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#ring(), REPEAT_MS);
-    if (this.#ringing === 'lost') {
-      this.#sound.lost();
-    } else if (this.#ringing === 'alarm') {
-      this.#alarmRangAtMs = performance.now();
-      this.#sound.alarm();
-    }
+    const ringing = this.#ringing;
+    const repeatMs = ringing === 'urgent' ? REPEAT_URGENT_MS : REPEAT_MS;
+    this.#timer = setTimeout(() => this.#ring(), repeatMs);
+    if (ringing === 'lost') this.#sound.lost();
+    if (ringing === 'urgent') this.#sound.urgentAlarm();
+    if (ringing === 'raised') this.#sound.alarm();
+    if (ringing === 'urgent' || ringing === 'raised') this.#rangAtMs[ringing] = performance.now();
   }
 }

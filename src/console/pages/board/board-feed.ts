@@ -23,15 +23,9 @@ const MAX_ROWS = 200;
 /** A screenful: in a burst every drawing replaces it, so the rest is drawn when the burst is over. */
 const BURST_ROWS = 40;
 
-const DAY_MS = 24 * 60 * 60 * 1000;
-/** How old the alarms may be that are shown; those of all times may be the whole history of years. */
-const PERIODS_MS = { day: DAY_MS, days: 3 * DAY_MS, all: Number.POSITIVE_INFINITY };
-type Period = keyof typeof PERIODS_MS;
-
 /** The state of the board. */
 interface BoardState {
-  readonly period: Period;
-  /** The newest first. */
+  /** The most urgent first, and among equals the newest. */
   readonly alarms: readonly OpenAlarm[];
   /** How many of them to draw. */
   readonly maxRows: number;
@@ -46,16 +40,14 @@ interface BoardState {
 }
 
 const NOTHING: BoardState = {
-  ...{
-    period: 'day',
-    alarms: [],
-    maxRows: MAX_ROWS,
-    isBurst: false,
-    notHeld: 0,
-    isHistoryCut: false,
-    locations: [],
-  },
-  ...{ isRead: false, failure: undefined },
+  alarms: [],
+  maxRows: MAX_ROWS,
+  isBurst: false,
+  notHeld: 0,
+  isHistoryCut: false,
+  locations: [],
+  isRead: false,
+  failure: undefined,
 };
 
 interface BoardFeedOptions {
@@ -109,15 +101,6 @@ export class BoardFeed {
       clearTimeout(this.#readTimer);
       clearTimeout(this.#drawTimer);
     };
-  }
-
-  showPeriod(period: Period): void {
-    this.#alarms.clear();
-    this.#mustRead = true;
-    this.#newestMs = Number.POSITIVE_INFINITY;
-    this.#state.value = { ...this.#state.peek(), period };
-    this.#show({ isRead: false });
-    this.readAgain();
   }
 
   /** Reads the history anew, as soon as the gateway is reached. */
@@ -179,7 +162,7 @@ export class BoardFeed {
     this.#reading = reading;
     const before = this.#alarms.keys();
     this.#alarms.beginReading();
-    readOpenAlarms(this.#alarms, this.#fromMs(), reading.signal).then(
+    readOpenAlarms(this.#alarms, reading.signal).then(
       ({ locations, readings }) => {
         if (reading.signal.aborted) return;
         this.#mustRead = false;
@@ -197,16 +180,11 @@ export class BoardFeed {
 
   /** Announces alarms that arrived while no one was listening. */
   #tellMissed(): void {
-    for (const alarm of this.#alarms.newestFirst()) {
+    for (const alarm of this.#alarms.inOrder()) {
       if (alarm.receivedAtMs <= this.#newestMs || alarm.isLive) continue;
       this.#alarms.missed(alarm, this.#options.live.clock.now());
       this.#options.onNew(alarm);
     }
-  }
-
-  /** The time after which alarms are shown. */
-  #fromMs(): number {
-    return this.#options.live.clock.now() - PERIODS_MS[this.#state.peek().period];
   }
 
   #draw(): void {
@@ -223,10 +201,8 @@ export class BoardFeed {
     const isBurst = this.#newSinceDrawn > BURST_ROWS;
     const maxRows = isBurst ? BURST_ROWS : MAX_ROWS;
     this.#newSinceDrawn = 0;
-    const fromMs = this.#fromMs();
-    const alarms = this.#alarms.newestFirst().filter(({ receivedAtMs }) => receivedAtMs > fromMs);
-    const notHeld = this.#alarms.notHeld(fromMs);
-    const isHistoryCut = this.#alarms.isHistoryCut(fromMs);
+    const alarms = this.#alarms.inOrder();
+    const { notHeld, isHistoryCut } = this.#alarms;
     const drawn = { alarms, maxRows, isBurst, notHeld, isHistoryCut };
     this.#state.value = { ...this.#state.peek(), ...drawn, ...change };
     if (isBurst) this.#draw();

@@ -7,16 +7,24 @@ import { useAlarmTitle } from './alarm-title.js';
 import { Announcer } from './announcer.js';
 import { BoardTools } from './board-tools.js';
 import { BOARD_WORDS } from './board-words.js';
+import { useDelayedResolves } from './delayed-resolves.js';
+import { OfflineSensors } from './offline-sensors.js';
+import { ResolveTests } from './resolve-tests.js';
 import { useBoard } from './use-board.js';
+import { WallHead } from './wall-head.js';
+
+/** Of more homes the sensors that are offline are named only when a home is chosen. */
+const MAX_HOMES_WITH_SENSORS = 10;
 
 /** The open alarms of all homes that the token may see. */
 export function BoardPage() {
   const { routing, session } = useConsole();
   const words = useWords(BOARD_WORDS);
-  const board = useBoard();
+  const resolves = useDelayedResolves();
+  const board = useBoard(resolves);
   const { feed, homeId } = board;
   const [notice, setNotice] = useState('');
-  const { alarms, notHeld, isHistoryCut } = feed.state.value;
+  const { alarms, notHeld, isHistoryCut, locations } = feed.state.value;
   const chosen = homeId.value;
   const shown =
     chosen === undefined ? alarms : alarms.filter(({ location }) => location.id === chosen);
@@ -28,22 +36,28 @@ export function BoardPage() {
   const titleOf = useAlarmTitle();
   const change = useMemo(
     () =>
-      alarmChanges(
-        feed,
-        ({ alarm, state }) => setNotice(state === 'resolved' ? words.resolved(titleOf(alarm)) : ''),
-        ({ code }) => {
+      alarmChanges({
+        shown: feed,
+        resolves,
+        onChanged: ({ alarm, state }) =>
+          setNotice(state === 'resolved' ? words.resolved(titleOf(alarm)) : ''),
+        onRefused: ({ code }) => {
           if (code === 'alarm-resolved') setNotice(words.wasResolved);
           if (isGone(code)) setNotice(words.isGone);
         },
-      ),
-    [feed, words],
+      }),
+    [feed, resolves, words],
   );
+  const homes = locations.filter(({ id }) => chosen === undefined || id === chosen);
+  const homesWithSensors = homes.length > MAX_HOMES_WITH_SENSORS ? [] : homes;
   const isKiosk = routing.place.value.query.has('kiosk');
   return (
     <div class={isKiosk ? 'board kiosk' : 'board'}>
       <div class="board-head">
+        {isKiosk && <WallHead board={board} />}
         <h1>{board.isKnown.value ? words.open(count) : words.title}</h1>
-        <BoardTools {...{ board, isKiosk }} />
+        <ResolveTests shown={shown} change={change} resolves={resolves} />
+        <BoardTools board={board} isKiosk={isKiosk} />
       </div>
       {session.may('responder') && (
         <p class="board-notice" role="status">
@@ -51,7 +65,18 @@ export function BoardPage() {
         </p>
       )}
       <Announcer announcements={board.announcements} />
-      <AlarmList {...{ board, shown, rest, isCut, change }} />
+      {homesWithSensors.map(({ id }) => (
+        <OfflineSensors key={id} locationId={id} hasHome={locations.length > 1} isKiosk={isKiosk} />
+      ))}
+      <AlarmList
+        board={board}
+        shown={shown}
+        rest={rest}
+        isCut={isCut}
+        change={change}
+        resolves={resolves}
+        isKiosk={isKiosk}
+      />
     </div>
   );
 }

@@ -6,8 +6,6 @@ import { BOARD_WORDS } from './board-words.js';
 import { SoundControl } from './sound-control.js';
 import type { useBoard } from './use-board.js';
 
-const PERIOD_NAMES = ['day', 'days', 'all'] as const;
-
 // With the drawing of QR codes, which only administrators need.
 const WallLinkDialog = lazyPage(async () => (await import('./wall-link-dialog.js')).WallLinkDialog);
 
@@ -21,27 +19,11 @@ export function BoardTools({ board, isKiosk }: BoardToolsProps) {
   const { session } = useConsole();
   const words = useWords(BOARD_WORDS);
   const [isLinking, setLinking] = useState(false);
-  const { locations, period } = board.feed.state.value;
+  const { locations } = board.feed.state.value;
   return (
     <div class="board-tools">
       <SoundControl sound={board.sound} />
       {locations.length > 1 && <HomeChoice board={board} />}
-      <label class="board-choice" title={words.periodHint}>
-        {words.period}
-        <select
-          value={period}
-          onChange={({ currentTarget }) => {
-            const chosen = PERIOD_NAMES.find((name) => name === currentTarget.value);
-            if (chosen !== undefined) board.feed.showPeriod(chosen);
-          }}
-        >
-          {PERIOD_NAMES.map((name) => (
-            <option key={name} value={name}>
-              {words.periods[name]}
-            </option>
-          ))}
-        </select>
-      </label>
       {session.isAdmin.value && !isKiosk && (
         <button type="button" onClick={() => setLinking(true)}>
           {words.wall}
@@ -49,10 +31,13 @@ export function BoardTools({ board, isKiosk }: BoardToolsProps) {
       )}
       {isLinking && (
         <Suspense fallback={null}>
-          <WallLinkDialog locations={locations} onClose={() => setLinking(false)} />
+          <WallLinkDialog
+            locations={locations}
+            homeId={board.homeId.value}
+            onClose={() => setLinking(false)}
+          />
         </Suspense>
       )}
-      {period !== 'all' && !isKiosk && <p class="hint board-hint">{words.periodHint}</p>}
     </div>
   );
 }

@@ -15,7 +15,6 @@ interface Acknowledgement {
 
 /** An unresolved alarm, as the board shows it. */
 export interface OpenAlarm {
-  /** Of the device and the id: a device chooses the ids of its alarms. */
   readonly key: string;
   readonly id: string;
   readonly kind: string;
@@ -50,7 +49,8 @@ export interface StateChange {
   readonly note: string | undefined;
 }
 
-function alarmKey(deviceId: string, alarmId: string): string {
+/** Identifies an alarm: a device chooses the ids of its alarms. */
+export function alarmKey(deviceId: string, alarmId: string): string {
   return `${deviceId}/${alarmId}`;
 }
 

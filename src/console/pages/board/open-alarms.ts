@@ -1,8 +1,9 @@
+import { compareAlarms } from './alarm-order.js';
 import type { OpenAlarm, StateChange } from './open-alarm.js';
 
-/** A board that is left open for months must not grow: beyond this the oldest are only counted. */
+/** A board that is left open for months must not grow: beyond this the last in order are only counted. */
 const MAX_HELD = 1_000;
-/** How many more may come before the oldest are looked for, which takes a while. */
+/** How many more may come before the last are looked for, which takes a while. */
 const SLACK = 100;
 /** An alarm may come after its states: from a page of the history that is older, or a second time from the log. */
 const MAX_CHANGES = 2_000;
@@ -22,36 +23,22 @@ export class OpenAlarms {
   readonly #alarms = new Map<string, OpenAlarm>();
   /** The newest change of each alarm. */
   readonly #changes = new Map<string, StateChange>();
-  /** When those open alarms were received that are not held. */
-  #notHeldAtMs: number[] = [];
-  /** Open alarms that are older are neither held nor counted: the history was not read to its end. */
-  #historyCutAtMs = Number.NEGATIVE_INFINITY;
+  /** How many open alarms are known that are not held. */
+  #notHeld = 0;
+  #isHistoryCut = false;
 
-  /** How many open alarms that were received after this are not held; older ones are forgotten. */
-  notHeld(fromMs: number): number {
-    this.#notHeldAtMs = this.#notHeldAtMs.filter((atMs) => atMs > fromMs);
-    return this.#notHeldAtMs.length;
+  get notHeld(): number {
+    return this.#notHeld;
   }
 
-  /** Whether there may be more open alarms after this than are held and counted. */
-  isHistoryCut(fromMs: number): boolean {
-    return this.#historyCutAtMs > fromMs;
+  /** Whether there may be more open alarms than are held and counted: the history was not read to its end. */
+  get isHistoryCut(): boolean {
+    return this.#isHistoryCut;
   }
 
-  get isFull(): boolean {
-    return this.#alarms.size >= MAX_HELD;
-  }
-
-  /** All that are held, the newest first. */
-  newestFirst(): OpenAlarm[] {
-    return [...this.#alarms.values()].sort((one, other) => other.receivedAtMs - one.receivedAtMs);
-  }
-
-  /** The time of detection of the oldest that is held. */
-  oldestDetectedAtMs(): number {
-    let oldest = Number.POSITIVE_INFINITY;
-    for (const { detectedAtMs } of this.#alarms.values()) oldest = Math.min(oldest, detectedAtMs);
-    return oldest;
+  /** All that are held, the most urgent first, and among equals the newest. */
+  inOrder(): OpenAlarm[] {
+    return [...this.#alarms.values()].sort(compareAlarms);
   }
 
   newestReceivedAtMs(): number {
@@ -68,7 +55,7 @@ export class OpenAlarms {
     const known = change === undefined ? alarm : acknowledged(alarm, change);
     // The live copy and the stored alarm are one, and what was acknowledged stays so.
     this.#alarms.set(alarm.key, held === undefined ? known : merged(held, known));
-    if (this.#alarms.size > MAX_HELD + SLACK) this.#dropOldest();
+    if (this.#alarms.size > MAX_HELD + SLACK) this.#dropLast();
     return held === undefined;
   }
 
@@ -85,7 +72,7 @@ export class OpenAlarms {
     const held = this.#alarms.get(key);
     this.#remember(change);
     if (state === 'resolved') {
-      if (held === undefined) this.#notHeldAtMs.pop();
+      if (held === undefined) this.#notHeld = Math.max(0, this.#notHeld - 1);
       return this.#alarms.delete(key);
     }
     if (held === undefined || held.acknowledged !== undefined) return false;
@@ -99,7 +86,7 @@ export class OpenAlarms {
 
   /** Counts anew what is not held; `endReading` follows. */
   beginReading(): void {
-    this.#notHeldAtMs = [];
+    this.#notHeld = 0;
   }
 
   /**
@@ -117,20 +104,13 @@ export class OpenAlarms {
       const wasCovered = reading === undefined || detectedAtMs > reading.fromMs;
       if (wasCovered && reading?.keys.has(key) !== true) this.#alarms.delete(key);
     }
-    const cutAtMs = readings.filter(({ isCut }) => isCut).map(({ fromMs }) => fromMs);
-    this.#historyCutAtMs = Math.max(...cutAtMs);
+    this.#isHistoryCut = readings.some(({ isCut }) => isCut);
   }
 
-  /** Forgets what can be read again. */
-  clear(): void {
-    for (const [key, { isRecorded }] of this.#alarms) if (isRecorded) this.#alarms.delete(key);
-    this.#notHeldAtMs = [];
-  }
-
-  #dropOldest(): void {
-    for (const { key, receivedAtMs } of this.newestFirst().slice(MAX_HELD)) {
+  #dropLast(): void {
+    for (const { key } of this.inOrder().slice(MAX_HELD)) {
       this.#alarms.delete(key);
-      this.#notHeldAtMs.push(receivedAtMs);
+      this.#notHeld += 1;
     }
   }
 

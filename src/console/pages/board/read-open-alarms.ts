@@ -1,4 +1,5 @@
 import { type Location, listLocationAlarms, listLocations } from '../../api/generated.js';
+import { URGENT_KINDS } from './alarm-order.js';
 import { alarmOfHistory } from './open-alarm.js';
 import type { OpenAlarms, Reading } from './open-alarms.js';
 
@@ -13,15 +14,19 @@ interface OpenHistory {
   readonly readings: readonly Reading[];
 }
 
+interface ReadOptions {
+  readonly alarms: OpenAlarms;
+  readonly location: Location;
+  readonly signal: AbortSignal;
+}
+
 /**
- * Reads the open alarms of every location that the token may see into `alarms`, the newest first.
+ * Reads the open alarms of every location that the token may see into `alarms`, however old they are.
  *
- * @param fromMs of alarms detected after that
  * @throws what the API's client throws
  */
 export async function readOpenAlarms(
   alarms: OpenAlarms,
-  fromMs: number,
   signal: AbortSignal,
 ): Promise<OpenHistory> {
   const locations = await listLocations({ signal });
@@ -31,41 +36,50 @@ export async function readOpenAlarms(
     for (;;) {
       const location = waiting.shift();
       if (location === undefined) return;
-      readings.push(await readLocation(alarms, location, fromMs, signal));
+      readings.push(await readLocation({ alarms, location, signal }));
     }
   };
   await Promise.all(Array.from({ length: MAX_AT_ONCE }, work));
   return { locations, readings };
 }
 
-async function readLocation(
-  alarms: OpenAlarms,
-  location: Location,
-  fromMs: number,
-  signal: AbortSignal,
-): Promise<Reading> {
-  const after = Number.isFinite(fromMs) ? new Date(fromMs).toISOString() : undefined;
+async function readLocation(options: ReadOptions): Promise<Reading> {
   const keys = new Set<string>();
+  // Falls and help calls first: a thousand open alarms of other kinds must not hide one.
+  const urgentFromMs = await readKinds(options, [...URGENT_KINDS], keys);
+  const allFromMs = await readKinds(options, undefined, keys);
+  const fromMs = Math.max(urgentFromMs, allFromMs);
+  return { locationId: options.location.id, keys, fromMs, isCut: Number.isFinite(fromMs) };
+}
+
+/** @returns the time of detection after which all were read */
+async function readKinds(
+  { alarms, location, signal }: ReadOptions,
+  kinds: (typeof URGENT_KINDS)[number][] | undefined,
+  keys: Set<string>,
+): Promise<number> {
   let cursor: string | undefined;
   let oldestMs = Number.POSITIVE_INFINITY;
   for (let page = 0; page < MAX_PAGES; page++) {
     const { events, nextCursor } = await listLocationAlarms(
       {
-        ...{ locationId: location.id, state: ['raised', 'acknowledged'], order: 'desc' },
-        ...{ limit: PAGE_SIZE, after, cursor },
+        locationId: location.id,
+        state: ['raised', 'acknowledged'],
+        order: 'desc',
+        limit: PAGE_SIZE,
+        kinds,
+        cursor,
       },
       { signal },
     );
     for (const event of events) {
       const alarm = alarmOfHistory(event, location);
-      keys.add(alarm.key);
       oldestMs = alarm.detectedAtMs;
-      alarms.add(alarm);
+      if (!keys.has(alarm.key)) alarms.add(alarm);
+      keys.add(alarm.key);
     }
-    if (nextCursor === null) return { locationId: location.id, keys, fromMs, isCut: false };
-    // What is older than all that can be held would only be read to be dropped.
-    if (alarms.isFull && oldestMs <= alarms.oldestDetectedAtMs()) break;
+    if (nextCursor === null) return Number.NEGATIVE_INFINITY;
     cursor = nextCursor;
   }
-  return { locationId: location.id, keys, fromMs: oldestMs, isCut: true };
+  return oldestMs;
 }

@@ -1,18 +1,21 @@
 import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { useConsole } from '../../console-parts.js';
+import { urgencyOf } from './alarm-order.js';
 import { AlarmSound } from './alarm-sound.js';
 import { Announcements } from './announcements.js';
 import { Bell } from './bell.js';
 import { BoardFeed } from './board-feed.js';
+import type { DelayedResolves } from './delayed-resolves.js';
 import type { OpenAlarm } from './open-alarm.js';
 
 /** How long an alarm sounds after it was shown. After that it is known, or nobody is there to acknowledge it. */
 const SOUNDS_FOR_MS = 60 * 60 * 1000;
-const TICK_MS = 10_000;
+/** The wall's clock goes by it. */
+const TICK_MS = 2_000;
 
 /** Everything behind the board, for as long as it is shown. */
-export function useBoard() {
+export function useBoard(resolves: DelayedResolves) {
   const { live } = useConsole();
   const chosenHomeId = useSignal<string | undefined>(undefined);
   const nowMs = useSignal(live.clock.now());
@@ -24,7 +27,8 @@ export function useBoard() {
       nowMs.value = live.clock.now();
       if (homeId.peek() !== undefined && homeId.peek() !== alarm.location.id) return;
       announcements.add(alarm);
-      if (alarm.state === 'raised') bell.newAlarm();
+      const urgency = urgencyOf(alarm);
+      if (urgency !== 'acknowledged') bell.newAlarm(urgency);
     };
     return { sound, bell, announcements, feed: new BoardFeed({ live, onNew }) };
   });
@@ -48,12 +52,19 @@ export function useBoard() {
     };
   }, [sound, bell, announcements, feed]);
   useSignalEffect(() => {
-    const waits = (alarm: OpenAlarm) =>
-      alarm.state === 'raised' &&
-      nowMs.value - alarm.knownAtMs < SOUNDS_FOR_MS &&
-      (homeId.value === undefined || homeId.value === alarm.location.id);
-    const isWaiting = feed.state.value.alarms.some(waits);
-    bell.set(live.state.value === 'lost' ? 'lost' : isWaiting ? 'alarm' : 'nothing');
+    const waiting = feed.state.value.alarms.filter(
+      (alarm) =>
+        !resolves.states.value.has(alarm.key) &&
+        nowMs.value - alarm.knownAtMs < SOUNDS_FOR_MS &&
+        (homeId.value === undefined || homeId.value === alarm.location.id),
+    );
+    const urgencies = new Set(waiting.map(urgencyOf));
+    const ringing = urgencies.has('urgent')
+      ? 'urgent'
+      : urgencies.has('raised')
+        ? 'raised'
+        : 'nothing';
+    bell.set(live.state.value === 'lost' ? 'lost' : ringing);
   });
   const chooseHome = (id: string | undefined) => {
     chosenHomeId.value = id;

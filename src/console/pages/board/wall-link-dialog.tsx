@@ -1,28 +1,40 @@
-import { useState } from 'preact/hooks';
-import { createAccessToken, type Location } from '../../api/generated.js';
+import { useEffect, useState } from 'preact/hooks';
+import { createAccessToken, getOpenApiDocument, type Location } from '../../api/generated.js';
+import { recordOf } from '../../api/record.js';
 import { useWords } from '../../console-parts.js';
 import { hrefTo } from '../../routing.js';
 import { ChangeDialog } from '../../ui/change-dialog.js';
 import { CopiedField } from '../../ui/copied-text.js';
 import { Dialog } from '../../ui/dialog.js';
 import { QrCode } from '../../ui/qr-code.js';
+import { GroupSelect } from '../gateway/grant-fields.js';
+import { isLocalAddress } from '../home/setup-text.js';
 import { WALL_LINK_WORDS } from './wall-link-words.js';
 
 const ROLES = ['viewer', 'responder'] as const;
 type Role = (typeof ROLES)[number];
+const ALL = '*';
 
 interface WallLinkDialogProps {
   readonly locations: readonly Location[];
+  /** The home that the board shows alone. */
+  readonly homeId: string | undefined;
   readonly onClose: () => void;
 }
 
 /** Makes an access token for a screen on the wall, and shows the link with it. */
-export function WallLinkDialog({ locations, onClose }: WallLinkDialogProps) {
+export function WallLinkDialog({ locations, homeId, onClose }: WallLinkDialogProps) {
   const words = useWords(WALL_LINK_WORDS);
   const [link, setLink] = useState<string>();
   if (link === undefined) {
-    const onCreated = (token: string) => setLink(wallLink(token));
-    return <WallLinkForm locations={locations} onCreated={onCreated} onClose={onClose} />;
+    return (
+      <WallLinkForm
+        locations={locations}
+        homeId={homeId}
+        onCreated={(address, token) => setLink(wallLink(address, token))}
+        onClose={onClose}
+      />
+    );
   }
   return (
     <Dialog title={words.title} onClose={onClose}>
@@ -32,26 +44,23 @@ export function WallLinkDialog({ locations, onClose }: WallLinkDialogProps) {
 }
 
 interface WallLinkFormProps extends WallLinkDialogProps {
-  readonly onCreated: (token: string) => void;
+  readonly onCreated: (address: string, token: string) => void;
 }
 
-function WallLinkForm({ locations, onCreated, onClose }: WallLinkFormProps) {
+function WallLinkForm({ locations, homeId, onCreated, onClose }: WallLinkFormProps) {
   const words = useWords(WALL_LINK_WORDS);
   const [name, setName] = useState(words.defaultName);
   const [role, setRole] = useState<Role>('viewer');
-  const [chosen, setChosen] = useState<readonly string[]>(['*']);
-  const choose = (id: string, isChosen: boolean) => {
-    const others = chosen.filter((one) => one !== id && (one === '*') === (id === '*'));
-    setChosen(isChosen ? [...others, id] : others);
-  };
-  const grants = chosen.map((location) => ({ location, role }));
+  const [location, setLocation] = useState(homeId ?? locations[0]?.id ?? ALL);
+  const [group, setGroup] = useState('');
+  const [address, setAddress] = useLinkAddress();
+  const grant = { location, role, ...(group !== '' && { group }) };
   return (
     <ChangeDialog
       title={words.title}
       submit={words.create}
-      isIncomplete={chosen.length === 0}
-      request={() => createAccessToken({ newAccessToken: { name, grants } })}
-      onDone={({ token }) => onCreated(token)}
+      request={() => createAccessToken({ newAccessToken: { name, grants: [grant] } })}
+      onDone={({ token }) => onCreated(address, token)}
       onClose={onClose}
     >
       <p class="hint">{words.hint}</p>
@@ -64,19 +73,33 @@ function WallLinkForm({ locations, onCreated, onClose }: WallLinkFormProps) {
           onInput={({ currentTarget }) => setName(currentTarget.value)}
         />
       </label>
-      <fieldset class="board-wall-homes">
-        <legend>{words.homes}</legend>
-        {[{ id: '*', name: words.all }, ...locations].map((home) => (
-          <label key={home.id} class="check">
-            <input
-              type="checkbox"
-              checked={chosen.includes(home.id)}
-              onChange={({ currentTarget }) => choose(home.id, currentTarget.checked)}
-            />
-            {home.name}
-          </label>
-        ))}
-      </fieldset>
+      <label>
+        {words.home}
+        <select
+          value={location}
+          onChange={({ currentTarget }) => {
+            setLocation(currentTarget.value);
+            setGroup('');
+          }}
+        >
+          {[...locations, { id: ALL, name: words.all }].map((home) => (
+            <option key={home.id} value={home.id}>
+              {home.name}
+            </option>
+          ))}
+        </select>
+      </label>
+      {location !== ALL && <GroupSelect locationId={location} value={group} onChange={setGroup} />}
+      <label>
+        {words.address}
+        <input
+          type="url"
+          required
+          value={address}
+          onInput={({ currentTarget }) => setAddress(currentTarget.value)}
+        />
+        {isLoopback(address) && <strong role="alert">{words.loopback}</strong>}
+      </label>
       <fieldset>
         <legend>{words.role}</legend>
         {ROLES.map((one) => (
@@ -101,7 +124,34 @@ function WallLink({ link }: { readonly link: string }) {
   );
 }
 
-function wallLink(token: string): string {
+/**
+ * The address in the link, to be corrected: the one of this page, or, where that leads every machine to itself,
+ * the one that the gateway knows.
+ */
+function useLinkAddress(): [string, (address: string) => void] {
+  const own = `${location.origin}${location.pathname}`;
+  const [address, setAddress] = useState(own);
+  useEffect(() => {
+    if (!isLoopback(own)) return;
+    // Without it the address is typed.
+    getOpenApiDocument().then(
+      (document) => {
+        const { servers } = recordOf(document);
+        const url = Array.isArray(servers) ? recordOf(servers[0])['url'] : undefined;
+        if (typeof url !== 'string' || !/^https?:/.test(url)) return;
+        setAddress((typed) => (typed === own ? url : typed));
+      },
+      () => undefined,
+    );
+  }, [own]);
+  return [address, setAddress];
+}
+
+function isLoopback(address: string): boolean {
+  return URL.canParse(address) && isLocalAddress(new URL(address).host);
+}
+
+function wallLink(address: string, token: string): string {
   const place = hrefTo('/', { kiosk: '', token }).replace('kiosk=&', 'kiosk&');
-  return `${location.origin}${location.pathname}${place}`;
+  return `${address.replace(/\/*$/, '/')}${place}`;
 }

@@ -6,7 +6,10 @@ export const WALL_LINK_WORDS = dictionary({
     hint: 'Makes an access token of its own and puts it into a link. Whoever has the link sees the board without signing in. Delete the token on the page Gateway to take the link back.',
     name: 'Name of the screen',
     defaultName: 'Wall screen',
-    homes: 'Homes',
+    home: 'Home',
+    address: 'Address of the gateway, as the screen reaches it',
+    loopback:
+      'Under this address only this machine reaches the gateway. Give its address in the network of the screen.',
     all: 'All homes, also those to come',
     role: 'What it may do',
     roles: {
@@ -23,7 +26,10 @@ export const WALL_LINK_WORDS = dictionary({
     hint: 'Erstellt einen eigenen Zugangstoken und setzt ihn in einen Link. Wer den Link hat, sieht die Tafel ohne Anmeldung. Um ihn zurückzunehmen, löschen Sie den Token auf der Seite Gateway.',
     name: 'Name des Bildschirms',
     defaultName: 'Wandbildschirm',
-    homes: 'Heime',
+    home: 'Heim',
+    address: 'Adresse des Gateways, wie der Bildschirm es erreicht',
+    loopback:
+      'Unter dieser Adresse erreicht nur dieser Rechner das Gateway. Geben Sie seine Adresse im Netz des Bildschirms an.',
     all: 'Alle Heime, auch künftige',
     role: 'Was er darf',
     roles: {

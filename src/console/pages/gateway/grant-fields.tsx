@@ -64,7 +64,8 @@ interface GroupSelectProps {
   readonly onChange: (groupId: string) => void;
 }
 
-function GroupSelect({ locationId, value, onChange }: GroupSelectProps) {
+/** Chooses a group of a home, or the whole home. */
+export function GroupSelect({ locationId, value, onChange }: GroupSelectProps) {
   const words = useWords(TOKENS_WORDS);
   const groups = useLoaded(() => listGroups({ locationId }), [locationId]);
   return (

@@ -1,11 +1,11 @@
 import { AlarmDetails } from './alarm-details.js';
-import type { ReadAlarm } from './alarm-pages.js';
 import { AlarmButtons, AlarmKind, AlarmPlace, AlarmState, AlarmTimes } from './alarm-parts.js';
-import type { AlarmRowsProps } from './alarm-table.js';
+import type { AlarmRowProps, AlarmRowsProps } from './alarm-table.js';
+import { OpenAlarmActions } from './open-alarm-actions.js';
 import { useOpened } from './use-opened.js';
 
 /** Alarms on a phone. */
-export function AlarmCards({ alarms, locationId }: AlarmRowsProps) {
+export function AlarmCards({ alarms, locationId, changes }: AlarmRowsProps) {
   return (
     <ol class="history-cards">
       {alarms.map((read) => (
@@ -13,19 +13,14 @@ export function AlarmCards({ alarms, locationId }: AlarmRowsProps) {
           key={`${read.alarm.deviceId}/${read.alarm.id}`}
           read={read}
           locationId={locationId}
+          changes={changes}
         />
       ))}
     </ol>
   );
 }
 
-function AlarmCard({
-  read,
-  locationId,
-}: {
-  readonly read: ReadAlarm;
-  readonly locationId: string;
-}) {
+function AlarmCard({ read, locationId, changes }: AlarmRowProps) {
   const { alarm } = read;
   const opened = useOpened();
   return (
@@ -41,6 +36,7 @@ function AlarmCard({
       </div>
       <AlarmTimes alarm={alarm} />
       <AlarmButtons alarm={alarm} opened={opened} />
+      <OpenAlarmActions alarm={alarm} locationId={locationId} changes={changes} />
       {opened.shown !== undefined && (
         <AlarmDetails read={read} locationId={locationId} shown={opened.shown} />
       )}

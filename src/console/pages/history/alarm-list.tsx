@@ -1,6 +1,8 @@
 import { useWords } from '../../console-parts.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { useNumber } from '../../ui/numbers.js';
+import { alarmChanges } from '../board/alarm-changes.js';
+import { useDelayedResolves } from '../board/delayed-resolves.js';
 import { AlarmCards } from './alarm-cards.js';
 import { AlarmTable } from './alarm-table.js';
 import { type AlarmSearch, isNarrowed } from './history-search.js';
@@ -17,6 +19,11 @@ interface AlarmListProps {
 export function AlarmList({ search, onChange }: AlarmListProps) {
   const words = useWords(HISTORY_WORDS);
   const list = useAlarmList(search);
+  const resolves = useDelayedResolves();
+  const change = alarmChanges({
+    shown: { changed: list.changed, readAgain: list.again },
+    resolves,
+  });
   const isNarrow = useIsNarrow();
   const { alarms, nextCursor, isPending, failure } = list;
   const isEmpty = alarms.length === 0 && !isPending && failure === undefined;
@@ -31,7 +38,9 @@ export function AlarmList({ search, onChange }: AlarmListProps) {
           </button>
         </p>
       )}
-      {alarms.length > 0 && <Rows alarms={alarms} locationId={search.locationId} />}
+      {alarms.length > 0 && (
+        <Rows alarms={alarms} locationId={search.locationId} changes={{ change, resolves }} />
+      )}
       {isEmpty && nextCursor === null && <Empty search={search} onChange={onChange} />}
       {isEmpty && nextCursor !== null && <p>{words.emptySoFar}</p>}
       <p role="status" class="hint">

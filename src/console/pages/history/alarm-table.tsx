@@ -4,15 +4,22 @@ import { AlarmDetails } from './alarm-details.js';
 import type { ReadAlarm } from './alarm-pages.js';
 import { AlarmButtons, AlarmKind, AlarmPlace, AlarmState, AlarmTimes } from './alarm-parts.js';
 import { HISTORY_WORDS } from './history-words.js';
+import { type ListChanges, OpenAlarmActions } from './open-alarm-actions.js';
 import { useOpened } from './use-opened.js';
 
 export interface AlarmRowsProps {
   readonly alarms: readonly ReadAlarm[];
   readonly locationId: string;
+  readonly changes: ListChanges;
+}
+
+/** One alarm of a list. */
+export interface AlarmRowProps extends Omit<AlarmRowsProps, 'alarms'> {
+  readonly read: ReadAlarm;
 }
 
 /** Alarms on a wide screen. */
-export function AlarmTable({ alarms, locationId }: AlarmRowsProps) {
+export function AlarmTable({ alarms, locationId, changes }: AlarmRowsProps) {
   const words = useWords(HISTORY_WORDS);
   return (
     <table class="history-table">
@@ -32,6 +39,7 @@ export function AlarmTable({ alarms, locationId }: AlarmRowsProps) {
             key={`${read.alarm.deviceId}/${read.alarm.id}`}
             read={read}
             locationId={locationId}
+            changes={changes}
           />
         ))}
       </tbody>
@@ -41,7 +49,7 @@ export function AlarmTable({ alarms, locationId }: AlarmRowsProps) {
 
 const COLUMNS = 6;
 
-function AlarmRow({ read, locationId }: { readonly read: ReadAlarm; readonly locationId: string }) {
+function AlarmRow({ read, locationId, changes }: AlarmRowProps) {
   const { alarm } = read;
   const opened = useOpened();
   return (
@@ -62,6 +70,7 @@ function AlarmRow({ read, locationId }: { readonly read: ReadAlarm; readonly loc
         </td>
         <td>
           <AlarmButtons alarm={alarm} opened={opened} />
+          <OpenAlarmActions alarm={alarm} locationId={locationId} changes={changes} />
         </td>
       </tr>
       {opened.shown !== undefined && (

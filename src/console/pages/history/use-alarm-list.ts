@@ -1,5 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureOf } from '../../api/failure.js';
+import type { LocationAlarm } from '../../api/generated.js';
+import { alarmKey, type StateChange } from '../board/open-alarm.js';
 import { type ReadAlarm, readPages } from './alarm-pages.js';
 import type { AlarmSearch } from './history-search.js';
 
@@ -27,6 +29,8 @@ export interface AlarmList extends ListState {
   readonly more: () => void;
   /** Begins anew, with the newest. */
   readonly again: () => void;
+  /** Takes a state that the gateway has answered with. */
+  readonly changed: (change: StateChange) => void;
 }
 
 const NOTHING: ListState = {
@@ -71,5 +75,28 @@ export function useAlarmList(search: AlarmSearch): AlarmList {
     void readOn(NOTHING);
     return () => stopping.current?.abort();
   }, [JSON.stringify(search)]);
-  return { ...state, more: () => void readOn(state), again: () => void readOn(NOTHING) };
+  const changed = (change: StateChange) =>
+    setState((before) => ({
+      ...before,
+      alarms: before.alarms.map((read) => ({ ...read, alarm: withChange(read.alarm, change) })),
+    }));
+  return {
+    ...state,
+    more: () => void readOn(state),
+    again: () => void readOn(NOTHING),
+    changed,
+  };
+}
+
+function withChange(
+  alarm: LocationAlarm,
+  { key, state, by, at, note }: StateChange,
+): LocationAlarm {
+  if (alarmKey(alarm.deviceId, alarm.id) !== key) return alarm;
+  const author = { id: '', name: by };
+  const step =
+    state === 'resolved'
+      ? { resolvedBy: author, resolvedAt: at }
+      : { acknowledgedBy: author, acknowledgedAt: at };
+  return { ...alarm, ...step, state, note: note ?? alarm.note };
 }

@@ -1,3 +1,5 @@
+import { customDataFault } from './custom-data.js';
+
 /** Specification 8. */
 const MAX_NAME_LENGTH = 120;
 /** More than any home has; a file with more is another file. */
@@ -10,7 +12,12 @@ export type CsvFault =
   | 'name-too-long'
   | 'name-invalid'
   | 'room-too-long'
-  | 'room-invalid';
+  | 'room-invalid'
+  | 'group-too-long'
+  | 'group-invalid'
+  | 'group-without-room'
+  | 'custom-data-invalid'
+  | 'custom-data-too-large';
 
 /** One device of the file. */
 export interface DeviceLine {
@@ -19,6 +26,10 @@ export interface DeviceLine {
   readonly name: string;
   /** Empty: in no room. */
   readonly room: string;
+  /** The group of the room; empty: none is named. */
+  readonly group: string;
+  /** A JSON object; empty: none. */
+  readonly customData: string;
   readonly faults: readonly CsvFault[];
   /** Whether an earlier line has the same name and room, which is allowed, but most often a mistake. */
   readonly isRepeated: boolean;
@@ -28,6 +39,8 @@ export interface DeviceCsv {
   readonly lines: readonly DeviceLine[];
   readonly separator: ',' | ';';
   readonly isTooLong: boolean;
+  /** Columns of the header that mean nothing here. */
+  readonly unknownColumns: readonly string[];
 }
 
 interface Row {
@@ -39,53 +52,84 @@ interface Row {
 /** Names of the columns, in the languages of the console. */
 const NAME_COLUMN = /^(name|device|gerät|geraet|bezeichnung)$/i;
 const ROOM_COLUMN = /^(room|raum|zimmer)$/i;
+const GROUP_COLUMN = /^(group|gruppe|station|wohnbereich)$/i;
+const CUSTOM_DATA_COLUMN = /^(customData|eigene daten)$/i;
+const COLUMNS = [NAME_COLUMN, ROOM_COLUMN, GROUP_COLUMN, CUSTOM_DATA_COLUMN];
+/** Where a file has no header. */
+const NO_HEADER: Header = { name: 0, room: 1, group: -1, customData: -1, columns: 2, unknown: [] };
 
-/** Reads a file of devices: RFC 4180 with semicolons or commas, a header or none, in either order. */
+/** Reads a file of devices: RFC 4180 with semicolons or commas, a header or none. */
 export function parseDeviceCsv(text: string): DeviceCsv {
   const content = text.replace(/^\uFEFF/, '');
   const separator = separatorOf(content);
   const rows = [...rowsOf(content, separator)].filter(({ cells }) => cells.some(isFilled));
   const header = headerOf(rows[0]);
   const data = header === undefined ? rows : rows.slice(1);
+  const columns = header ?? NO_HEADER;
   const seen = new Set<string>();
   const lines = data.slice(0, MAX_LINES).map((row): DeviceLine => {
-    const name = trimmed(row.cells[header?.name ?? 0]);
-    const room = trimmed(row.cells[header?.room ?? 1]);
-    const key = JSON.stringify([name, room]);
+    const values = valuesOf(row, columns);
+    const key = JSON.stringify([values.name, values.room]);
     const isRepeated = seen.has(key);
     seen.add(key);
-    const faults = faultsOf(row, name, room, header?.columns ?? 2);
-    return { line: row.line, name, room, faults, isRepeated };
+    return {
+      line: row.line,
+      ...values,
+      faults: faultsOf(row, values, columns.columns),
+      isRepeated,
+    };
   });
-  return { lines, separator, isTooLong: data.length > MAX_LINES };
+  const isTooLong = data.length > MAX_LINES;
+  return { lines, separator, isTooLong, unknownColumns: columns.unknown };
 }
 
-function faultsOf(row: Row, name: string, room: string, columns: number): readonly CsvFault[] {
+type Values = Pick<DeviceLine, 'name' | 'room' | 'group' | 'customData'>;
+
+function valuesOf({ cells }: Row, { name, room, group, customData }: Header): Values {
+  return {
+    name: trimmed(cells[name]),
+    room: trimmed(cells[room]),
+    group: trimmed(cells[group]),
+    customData: trimmed(cells[customData]),
+  };
+}
+
+function faultsOf(row: Row, values: Values, columns: number): readonly CsvFault[] {
   if (!row.isClosed) return ['unclosed-quote'];
   const faults: CsvFault[] = [];
   if (row.cells.slice(columns).some(isFilled)) faults.push('too-many-columns');
-  if (name === '') faults.push('name-missing');
-  if ([...name].length > MAX_NAME_LENGTH) faults.push('name-too-long');
-  if (/\p{Cc}|\p{Cs}/u.test(name)) faults.push('name-invalid');
-  if ([...room].length > MAX_NAME_LENGTH) faults.push('room-too-long');
-  if (/\p{Cc}|\p{Cs}/u.test(room)) faults.push('room-invalid');
+  if (values.name === '') faults.push('name-missing');
+  for (const column of ['name', 'room', 'group'] as const) {
+    if ([...values[column]].length > MAX_NAME_LENGTH) faults.push(`${column}-too-long`);
+    if (/\p{Cc}|\p{Cs}/u.test(values[column])) faults.push(`${column}-invalid`);
+  }
+  if (values.group !== '' && values.room === '') faults.push('group-without-room');
+  const fault = values.customData === '' ? undefined : customDataFault(values.customData);
+  if (fault !== undefined) {
+    faults.push(fault.type === 'too-large' ? 'custom-data-too-large' : 'custom-data-invalid');
+  }
   return faults;
 }
 
 interface Header {
   readonly name: number;
-  /** -1 where the file has no rooms. */
+  /** -1 where the file has no such column, as for the others. */
   readonly room: number;
+  readonly group: number;
+  readonly customData: number;
   readonly columns: number;
+  readonly unknown: readonly string[];
 }
 
 function headerOf(first: Row | undefined): Header | undefined {
   const cells = first?.cells.map(trimmed) ?? [];
-  const name = cells.findIndex((cell) => NAME_COLUMN.test(cell));
+  const [name = -1, room = -1, group = -1, customData = -1] = COLUMNS.map((column) =>
+    cells.findIndex((cell) => column.test(cell)),
+  );
   if (name === -1) return undefined;
-  const room = cells.findIndex((cell) => ROOM_COLUMN.test(cell));
-  // Further columns of a file with a header have names, and are left out.
-  return { name, room, columns: cells.length };
+  const known = [name, room, group, customData];
+  const unknown = cells.filter((cell, index) => cell !== '' && !known.includes(index));
+  return { name, room, group, customData, columns: cells.length, unknown };
 }
 
 function separatorOf(content: string): ',' | ';' {

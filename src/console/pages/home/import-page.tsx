@@ -8,7 +8,7 @@ import { GroupField } from './fields.js';
 import { type Home, useHome } from './home-data.js';
 import { HomeRights } from './home-rights.js';
 import { HOME_WORDS } from './home-words.js';
-import { importPlan } from './import-plan.js';
+import { type ImportPlan, importPlan } from './import-plan.js';
 import { ImportPreview } from './import-preview.js';
 import { ImportProgress } from './import-progress.js';
 import { ImportRun } from './import-run.js';
@@ -69,14 +69,16 @@ function ImportForm({ home, rights }: { readonly home: Home; readonly rights: Ho
           type="button"
           class="primary"
           disabled={!mayStart}
-          onClick={() => (plan.newRooms.length > 0 ? setAsking(true) : start(null))}
+          onClick={() =>
+            plan.newRooms.length + plan.newGroups.length > 0 ? setAsking(true) : start(null)
+          }
         >
           {words.create(plan.lines.length)}
         </button>
       </div>
       {isAsking && (
         <NewRoomsDialog
-          names={plan.newRooms}
+          plan={plan}
           rights={rights}
           onConfirm={start}
           onClose={() => setAsking(false)}
@@ -122,23 +124,23 @@ function CsvFields({ text, onText }: CsvFieldsProps) {
 }
 
 interface NewRoomsDialogProps {
-  readonly names: readonly string[];
+  readonly plan: ImportPlan;
   readonly rights: HomeRights;
   readonly onConfirm: (groupId: string | null) => void;
   readonly onClose: () => void;
 }
 
-/** Asks before rooms are made: a name that was mistyped would become one. */
-function NewRoomsDialog({ names, rights, onConfirm, onClose }: NewRoomsDialogProps) {
+/** Asks before groups and rooms are made: a name that was mistyped would become one. */
+function NewRoomsDialog({ plan, rights, onConfirm, onClose }: NewRoomsDialogProps) {
   const words = useWords(IMPORT_WORDS);
   const homeWords = useWords(HOME_WORDS);
   const [groupId, setGroupId] = useState<string | null>(null);
   return (
-    <Dialog title={words.roomsTitle(names.length)} onClose={onClose}>
+    <Dialog title={words.roomsTitle(plan.newRooms.length, plan.newGroups.length)} onClose={onClose}>
       <div class="form">
         <p>{words.roomsHint}</p>
         <ul class="home-names">
-          {names.map((name) => (
+          {[...plan.newGroups, ...plan.newRooms].map((name) => (
             <li key={name}>{name}</li>
           ))}
         </ul>

@@ -22,12 +22,17 @@ export function ImportPreview({ plan }: { readonly plan: ImportPlan }) {
           </>
         )}
       </p>
+      {plan.unknownColumns.length > 0 && (
+        <p class="home-fault">{words.unknownColumns(plan.unknownColumns.join(', '))}</p>
+      )}
       <table class="home-preview">
         <thead>
           <tr>
             <th scope="col">{words.line}</th>
             <th scope="col">{words.name}</th>
             <th scope="col">{words.room}</th>
+            <th scope="col">{words.group}</th>
+            <th scope="col">{words.customData}</th>
             <th scope="col">{words.check}</th>
           </tr>
         </thead>
@@ -48,6 +53,7 @@ function PreviewRow({ line }: { readonly line: PlannedLine }) {
     ...(line.isRepeated ? [words.repeated] : []),
     ...(line.isExisting ? [words.existing] : []),
     ...(line.isRoomNew ? [words.newRoom] : []),
+    ...(line.isGroupNew ? [words.newGroup] : []),
   ];
   const isFaulty = line.faults.length > 0;
   return (
@@ -55,6 +61,8 @@ function PreviewRow({ line }: { readonly line: PlannedLine }) {
       <td>{line.line}</td>
       <td>{line.name}</td>
       <td>{line.room}</td>
+      <td>{line.group}</td>
+      <td>{line.customData}</td>
       <td class={isFaulty ? 'home-fault' : 'hint'}>
         {isFaulty && `✗ ${line.faults.map((fault) => words.faults[fault]).join(' ')}`}
         {!isFaulty && (notes.length === 0 ? words.fine : notes.join(' '))}

@@ -1,12 +1,24 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { type Failure, failureOf } from '../../api/failure.js';
-import { createRoom, listRooms } from '../../api/generated.js';
+import {
+  createGroup,
+  createRoom,
+  listGroups,
+  listRooms,
+  type Room,
+  updateRoom,
+} from '../../api/generated.js';
+import { writeCustomData } from './custom-data.js';
 import { type IssuedDevice, issueDevice, newDeviceId } from './issue-device.js';
 
 interface ImportedLine {
   readonly name: string;
   /** Empty: in no room. */
   readonly room: string;
+  /** The group of the room; empty: none is named. */
+  readonly group: string;
+  /** A JSON object; empty: none. */
+  readonly customData: string;
 }
 
 interface PendingLine extends ImportedLine {
@@ -23,8 +35,14 @@ export interface ImportState {
   readonly failure: Failure | undefined;
 }
 
+/** The rooms and the ids of the groups of the home, by name. */
+interface Places {
+  readonly rooms: Map<string, Room>;
+  readonly groups: Map<string, string>;
+}
+
 /**
- * Makes devices one after another, and the rooms that they need.
+ * Makes devices one after another, and the groups and rooms that they need.
  *
  * It stops at the first failure and can go on from there: a device whose answer was lost is not made twice.
  */
@@ -42,7 +60,7 @@ export class ImportRun {
   #pending: readonly PendingLine[];
   #isStopping = false;
 
-  /** @param groupId of rooms that are made; null: in none */
+  /** @param groupId of rooms that are made and whose line names no group; null: in none */
   constructor(locationId: string, groupId: string | null, lines: readonly ImportedLine[]) {
     this.#locationId = locationId;
     this.#groupId = groupId;
@@ -70,23 +88,41 @@ export class ImportRun {
 
   async #makeAll(): Promise<void> {
     const locationId = this.#locationId;
-    // Read anew each time: an earlier run, or somebody else, may have made rooms.
-    const rooms = new Map((await listRooms({ locationId })).map((room) => [room.name, room]));
+    // Read anew each time: an earlier run, or somebody else, may have made some.
+    const places = {
+      rooms: new Map((await listRooms({ locationId })).map((room) => [room.name, room])),
+      groups: new Map((await listGroups({ locationId })).map(({ name, id }) => [name, id])),
+    };
     while (!this.#isStopping) {
       const [next] = this.#pending;
       if (next === undefined) return;
-      const { id, name } = next;
-      let room = rooms.get(next.room);
-      if (room === undefined && next.room !== '') {
-        const newRoom = { name: next.room, groupId: this.#groupId };
-        room = await createRoom({ locationId, newRoom });
-        rooms.set(next.room, room);
-        this.#show({ roomsMade: [...this.#state.peek().roomsMade, room.name] });
-      }
+      const { id, name, customData } = next;
+      const room = await this.#roomOf(next, places);
       const device = await issueDevice(locationId, { id, name, room });
+      if (customData !== '') await writeCustomData({ locationId, deviceId: id }, customData);
       this.#pending = this.#pending.slice(1);
       this.#show({ issued: [...this.#state.peek().issued, device], rest: this.#pending });
     }
+  }
+
+  /** Finds the line's room in its group, and makes what is missing. */
+  async #roomOf({ room: name, group }: ImportedLine, places: Places): Promise<Room | undefined> {
+    if (name === '') return undefined;
+    const locationId = this.#locationId;
+    let groupId = group === '' ? this.#groupId : places.groups.get(group);
+    if (groupId === undefined) {
+      groupId = (await createGroup({ locationId, name: { name: group } })).id;
+      places.groups.set(group, groupId);
+    }
+    const known = places.rooms.get(name);
+    if (known !== undefined && (group === '' || known.groupId === groupId)) return known;
+    const room =
+      known === undefined
+        ? await createRoom({ locationId, newRoom: { name, groupId } })
+        : await updateRoom({ locationId, roomId: known.id, roomChange: { groupId } });
+    places.rooms.set(name, room);
+    if (known === undefined) this.#show({ roomsMade: [...this.#state.peek().roomsMade, name] });
+    return room;
   }
 
   #show(change: Partial<ImportState>): void {

@@ -29,7 +29,7 @@ export async function issueDevice(
   locationId: string,
   { id, name, room }: WantedDevice,
 ): Promise<IssuedDevice> {
-  const secret = await plainSecret(locationId, id, await createdSecret(locationId, id, name));
+  const secret = await createdSecret(locationId, id, name);
   const issued = { id, name, secret };
   if (room === undefined) return { ...issued, roomName: undefined, moveFailure: undefined };
   try {
@@ -48,15 +48,6 @@ async function createdSecret(locationId: string, id: string, name: string): Prom
     if (failureOf(error).code !== 'device-id-in-use') throw error;
     return (await replaceDeviceSecret({ locationId, deviceId: id })).secret;
   }
-}
-
-/** Of 64 secrets one begins with a minus, which a spreadsheet would take for a formula: it is replaced. */
-async function plainSecret(locationId: string, deviceId: string, secret: string): Promise<string> {
-  let plain = secret;
-  while (plain.startsWith('-')) {
-    plain = (await replaceDeviceSecret({ locationId, deviceId })).secret;
-  }
-  return plain;
 }
 
 /** A random UUID. `crypto.randomUUID` is only there on pages that came over TLS. */

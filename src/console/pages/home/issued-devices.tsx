@@ -6,7 +6,7 @@ import { FailureText } from '../../ui/failure-text.js';
 import { QrCode } from '../../ui/qr-code.js';
 import type { IssuedDevice } from './issue-device.js';
 import { ISSUED_WORDS } from './issued-words.js';
-import { isLocalAddress, setupText } from './setup-text.js';
+import { isLocalAddress, type MqttAddress, mqttAddress, setupText } from './setup-text.js';
 import { useKeptPage } from './use-kept-page.js';
 
 interface IssuedDevicesProps {
@@ -20,7 +20,9 @@ interface IssuedDevicesProps {
 /** Ids and secrets of new devices, this once: as text, as QR codes, and as labels to print. */
 export function IssuedDevices({ devices, homeName, onDownload, onDone }: IssuedDevicesProps) {
   const words = useWords(ISSUED_WORDS);
-  const [address, setAddress] = useState(location.hostname);
+  const [typed, setTyped] = useState(location.hostname);
+  const [isTls, setTls] = useState(location.protocol === 'https:');
+  const address = mqttAddress(typed, isTls);
   const isOne = devices.length === 1;
   useEffect(() => {
     focusHeading();
@@ -46,13 +48,19 @@ export function IssuedDevices({ devices, homeName, onDownload, onDone }: IssuedD
         <label class="home-address">
           {words.address}
           <input
-            value={address}
+            value={typed}
             autocomplete="off"
-            onInput={({ currentTarget }) => setAddress(currentTarget.value)}
+            onInput={({ currentTarget }) => setTyped(currentTarget.value)}
           />
-          <span class="hint">
-            {isLocalAddress(address) ? words.localAddress : words.addressHint}
-          </span>
+          <span class="hint">{isLocalAddress(typed) ? words.localAddress : words.addressHint}</span>
+        </label>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={isTls}
+            onChange={({ currentTarget }) => setTls(currentTarget.checked)}
+          />
+          {words.tls}
         </label>
         <div class="buttons">
           <button type="button" class="primary" onClick={() => print()}>
@@ -80,7 +88,7 @@ export function IssuedDevices({ devices, homeName, onDownload, onDone }: IssuedD
 interface LabelProps {
   readonly device: IssuedDevice;
   readonly homeName: string;
-  readonly address: string;
+  readonly address: MqttAddress;
 }
 
 function Label({ device, homeName, address }: LabelProps) {
@@ -88,11 +96,15 @@ function Label({ device, homeName, address }: LabelProps) {
   const { id, name, secret, roomName } = device;
   return (
     <li class="home-label">
-      <QrCode text={setupText({ address, deviceId: id, secret })} label={words.qrCode(name)} />
+      <QrCode text={setupText({ ...address, deviceId: id, secret })} label={words.qrCode(name)} />
       <div>
         <strong>{name}</strong>
         <span>
           {homeName} · {roomName ?? words.noRoom}
+        </span>
+        <span>
+          {`${address.host}:${address.mqttPort}`}
+          {address.tls && ' · TLS'}
         </span>
         <span class="hint">{words.id}</span>
         <CopiedText text={id} label={words.copyId(name)} />

@@ -9,7 +9,9 @@ export const ISSUED_WORDS = dictionary({
       'The secrets are shown this once. Print them, or download them, before you leave this page.',
     leave: 'The secrets are not shown again. Leave all the same?',
     address: 'Address of the gateway, as devices reach it',
-    addressHint: 'With a port if MQTT is not on port 1883: gateway.example:8883',
+    addressHint:
+      'With a port if MQTT is on another one than 1883, or 8883 with TLS: gateway.example:18883',
+    tls: 'Devices connect over TLS',
     localAddress:
       'Devices cannot reach the gateway under this name. Give its address in their network.',
     print: 'Print labels',
@@ -19,7 +21,7 @@ export const ISSUED_WORDS = dictionary({
     secret: 'Secret',
     copyId: (name: string) => `Copy the id of ${name}`,
     copySecret: (name: string) => `Copy the secret of ${name}`,
-    qrCode: (name: string) => `QR code of ${name}: address, id and secret`,
+    qrCode: (name: string) => `QR code of ${name}: address, port, id and secret`,
     noRoom: 'No room',
     notMoved: (name: string) => `${name} was created, but not put into its room.`,
   },
@@ -31,7 +33,9 @@ export const ISSUED_WORDS = dictionary({
       'Die Geheimnisse werden nur dieses eine Mal gezeigt. Drucken Sie sie, oder laden Sie sie herunter, bevor Sie die Seite verlassen.',
     leave: 'Die Geheimnisse werden nicht noch einmal gezeigt. Trotzdem verlassen?',
     address: 'Adresse des Gateways, wie die Geräte es erreichen',
-    addressHint: 'Mit Port, wenn MQTT nicht auf Port 1883 ist: gateway.example:8883',
+    addressHint:
+      'Mit Port, wenn MQTT auf einem anderen als 1883 ist, oder mit TLS 8883: gateway.example:18883',
+    tls: 'Geräte verbinden sich über TLS',
     localAddress:
       'Unter diesem Namen erreichen die Geräte das Gateway nicht. Geben Sie seine Adresse im Netz der Geräte an.',
     print: 'Etiketten drucken',
@@ -41,7 +45,7 @@ export const ISSUED_WORDS = dictionary({
     secret: 'Geheimnis',
     copyId: (name: string) => `ID von ${name} kopieren`,
     copySecret: (name: string) => `Geheimnis von ${name} kopieren`,
-    qrCode: (name: string) => `QR-Code von ${name}: Adresse, ID und Geheimnis`,
+    qrCode: (name: string) => `QR-Code von ${name}: Adresse, Port, ID und Geheimnis`,
     noRoom: 'Kein Zimmer',
     notMoved: (name: string) => `${name} wurde angelegt, aber nicht in das Zimmer gebracht.`,
   },

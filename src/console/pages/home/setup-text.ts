@@ -1,25 +1,32 @@
 /** Where devices reach the gateway, as it is typed: a host, or a host and a port. */
 const HOST_AND_PORT = /^(?<host>\[[^\]]+\]|[^:]+):(?<port>\d{1,5})$/;
 
-/** What a device needs to know to connect. */
-interface Setup {
-  readonly address: string;
+/** The ports that devices use where none is typed. */
+const MQTT_PORTS = { plain: 1883, tls: 8883 };
+
+/** Where a device reaches the gateway. */
+export interface MqttAddress {
+  readonly host: string;
+  readonly mqttPort: number;
+  readonly tls: boolean;
+}
+
+/** Reads an address as it is typed: a host, or a host and a port. */
+export function mqttAddress(typed: string, tls: boolean): MqttAddress {
+  const trimmed = typed.trim();
+  const { host = trimmed, port } = HOST_AND_PORT.exec(trimmed)?.groups ?? {};
+  const usual = tls ? MQTT_PORTS.tls : MQTT_PORTS.plain;
+  return { host, mqttPort: port === undefined ? usual : Number(port), tls };
+}
+
+interface Setup extends MqttAddress {
   readonly deviceId: string;
   readonly secret: string;
 }
 
-/**
- * The text of a device's QR code: a JSON object with `host`, `mqttPort` where one was given, `deviceId` and
- * `secret`.
- *
- * JSON rather than an `mqtt:` address, which would claim a port and the absence of TLS that the console does
- * not know.
- */
-export function setupText({ address, deviceId, secret }: Setup): string {
-  const trimmed = address.trim();
-  const { host = trimmed, port } = HOST_AND_PORT.exec(trimmed)?.groups ?? {};
-  const mqttPort = port === undefined ? {} : { mqttPort: Number(port) };
-  return JSON.stringify({ host, ...mqttPort, deviceId, secret });
+/** The text of a device's QR code: a JSON object with all that the device needs to connect. */
+export function setupText({ host, mqttPort, tls, deviceId, secret }: Setup): string {
+  return JSON.stringify({ host, mqttPort, tls, deviceId, secret });
 }
 
 /** Whether the name leads every machine to itself. */

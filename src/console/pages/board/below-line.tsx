@@ -1,0 +1,53 @@
+import type { RefObject } from 'preact';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useWords } from '../../console-parts.js';
+import { urgencyOf } from './alarm-order.js';
+import { BOARD_WORDS } from './board-words.js';
+import type { OpenAlarm } from './open-alarm.js';
+
+interface BelowLineProps {
+  readonly list: RefObject<HTMLOListElement | null>;
+  readonly shown: readonly OpenAlarm[];
+  /** How many more are known to be open. */
+  readonly rest: number;
+  /** Whether there are more than these. */
+  readonly isCut: boolean;
+}
+
+/** Counts what a wall, which nobody scrolls, has below its edge; always in sight. */
+export function BelowLine({ list, shown, rest, isCut }: BelowLineProps) {
+  const words = useWords(BOARD_WORDS);
+  const line = useRef<HTMLParagraphElement>(null);
+  const [visible, setVisible] = useState(0);
+  useLayoutEffect(() => {
+    const measure = () => {
+      const edge = line.current?.getBoundingClientRect().top ?? innerHeight;
+      const rows = [...(list.current?.children ?? [])];
+      setVisible(rows.filter((row) => row.getBoundingClientRect().bottom <= edge).length);
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    // What comes and goes above the list moves it.
+    observer.observe(document.body);
+    for (const type of ['scroll', 'resize']) addEventListener(type, measure);
+    return () => {
+      observer.disconnect();
+      for (const type of ['scroll', 'resize']) removeEventListener(type, measure);
+    };
+  });
+  const below = shown.slice(visible);
+  const raised = below.filter((alarm) => urgencyOf(alarm) === 'urgent');
+  const falls = raised.filter(({ kind }) => kind === 'fall').length;
+  const helpCalls = raised.length - falls;
+  const urgent = [
+    ...(falls > 0 ? [words.falls(falls)] : []),
+    ...(helpCalls > 0 ? [words.helpCalls(helpCalls)] : []),
+  ];
+  const count = below.length + rest;
+  const text = `${count}${isCut ? '+' : ''}`;
+  return (
+    <p ref={line} class={count === 0 && !isCut ? 'board-below nothing' : 'board-below'}>
+      {words.below(text, urgent.map((one) => `, ${one}`).join(''))}
+    </p>
+  );
+}

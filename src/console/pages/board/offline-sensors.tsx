@@ -1,0 +1,55 @@
+import { useEffect } from 'preact/hooks';
+import { useWords } from '../../console-parts.js';
+import { hrefTo } from '../../routing.js';
+import { useHome } from '../home/home-data.js';
+import { isOnline } from '../home/online-state.js';
+import { usePresence } from '../home/presence.js';
+import { BOARD_WORDS } from './board-words.js';
+
+/** No message tells that a device or a room was created, renamed or deleted. */
+const READ_AGAIN_MS = 5 * 60 * 1000;
+const RETRY_MS = 10_000;
+const MAX_NAMED = 6;
+
+interface OfflineSensorsProps {
+  readonly locationId: string;
+  /** Whether alarms of several homes are shown. */
+  readonly hasHome: boolean;
+  readonly isKiosk: boolean;
+}
+
+/** The sensors of a home that are offline, by name and room: from them no alarm can come. */
+export function OfflineSensors({ locationId, hasHome, isKiosk }: OfflineSensorsProps) {
+  const words = useWords(BOARD_WORDS);
+  const presence = usePresence(locationId);
+  const { data: home, failure, again } = useHome(locationId, presence);
+  useEffect(() => {
+    const timer = setInterval(again, failure === undefined ? READ_AGAIN_MS : RETRY_MS);
+    return () => clearInterval(timer);
+  }, [again, failure]);
+  if (home === undefined) {
+    return failure === undefined ? null : <p class="board-offline">{words.presenceUnknown}</p>;
+  }
+  const offline = home.devices.filter((device) => !isOnline(device, presence));
+  if (offline.length === 0) return null;
+  const rooms = new Map(home.rooms.map(({ id, name }) => [id, name]));
+  const names = offline.slice(0, MAX_NAMED).map(({ name, roomId }) => {
+    const room = roomId === null ? undefined : rooms.get(roomId);
+    return room === undefined ? name : `${name} (${room})`;
+  });
+  const left = offline.length - names.length;
+  const prefix = hasHome ? `${home.location.name}: ` : '';
+  const isAll = offline.length === home.devices.length;
+  return (
+    <p class={isAll ? 'board-offline all' : 'board-offline'}>
+      <strong>
+        {isAll
+          ? words.allOffline(home.location.name)
+          : `${prefix}${words.offline(offline.length)}:`}
+      </strong>{' '}
+      {names.join(', ')}
+      {left > 0 && ` ${words.andMore(left)}`}{' '}
+      {!isKiosk && <a href={hrefTo(`/home/${locationId}`)}>{words.showHome}</a>}
+    </p>
+  );
+}

@@ -1,0 +1,33 @@
+import type { LocationAlarm } from '../../api/generated.js';
+import { AlarmActions } from '../board/alarm-actions.js';
+import type { ChangeAlarm } from '../board/alarm-changes.js';
+import { useAlarmTitle } from '../board/alarm-title.js';
+import type { DelayedResolves } from '../board/delayed-resolves.js';
+import { alarmOfHistory } from '../board/open-alarm.js';
+
+/** By what the alarms of a list are acknowledged and resolved. */
+export interface ListChanges {
+  readonly change: ChangeAlarm;
+  readonly resolves: DelayedResolves;
+}
+
+interface OpenAlarmActionsProps {
+  readonly alarm: LocationAlarm;
+  readonly locationId: string;
+  readonly changes: ListChanges;
+}
+
+/** The buttons of an alarm that is open, as on the board. */
+export function OpenAlarmActions({ alarm, locationId, changes }: OpenAlarmActionsProps) {
+  const titleOf = useAlarmTitle();
+  if (alarm.state === 'resolved') return null;
+  const open = alarmOfHistory(alarm, { id: locationId, name: '' });
+  return (
+    <AlarmActions
+      alarm={open}
+      title={titleOf(open)}
+      change={changes.change}
+      resolves={changes.resolves}
+    />
+  );
+}
