@@ -87,8 +87,10 @@ export class ConnectionDenials {
   ended({ address, clientId, principal }: Peer, code: DeniedReason, reason?: string): void {
     const what = { operation: 'connection', topic: null, returnCode: null, code } as const;
     const detail = detailOf(code, reason);
-    const who = { clientId, principal: principalKey(principal), address };
-    this.#options.log.info({ ...who, code, reason: reason ?? detail }, 'connection ended');
+    this.#options.log.info(
+      { clientId, principal: principalKey(principal), address, code, reason: reason ?? detail },
+      'connection ended',
+    );
     this.#show({ ...what, address, clientId, username: principal.id, detail });
   }
 

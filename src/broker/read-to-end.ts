@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream';
 import { SocketFront } from '../network/socket-front.js';
 
-/** Bytes that wait here, besides those that wait in the stream behind. */
-const BUFFER_BYTES = 16 * 1024;
+/** Bytes that are taken from the stream behind at once: the others wait there. */
+const BUFFER_BYTES = 4 * 1024;
 
 /**
  * A connection of which every byte is read, whatever becomes of the client that sent it.
@@ -15,7 +15,7 @@ export class ReadToEnd extends SocketFront<Duplex> {
   #isAsked = false;
   #turn: NodeJS.Immediate | undefined;
 
-  /** @param pieceBytes how many bytes are passed on in one turn of the event loop; undefined: all that are there */
+  /** @param pieceBytes how many bytes are passed on in one turn of the event loop; undefined: as many as are read */
   constructor(behind: Duplex, pieceBytes?: number) {
     super(behind, pieceBytes ?? BUFFER_BYTES);
     this.#pieceBytes = pieceBytes;
@@ -68,7 +68,7 @@ export class ReadToEnd extends SocketFront<Duplex> {
     else this.noticeEnd();
   }
 
-  #pass(maxBytes = Number.POSITIVE_INFINITY): void {
+  #pass(maxBytes = BUFFER_BYTES): void {
     // A destroyed stream still gives what it has buffered.
     const bytes: unknown = this.behind.read(Math.min(this.behind.readableLength, maxBytes));
     if (!(bytes instanceof Buffer)) return;

@@ -4,7 +4,7 @@ import { DevicePublishes } from '../ingest/device-publishes.js';
 import { InvalidPublishes } from '../ingest/invalid-publishes.js';
 import { Presence } from '../ingest/presence.js';
 import { TestAlarmPublishes } from '../ingest/test-alarms.js';
-import { UnreadableDevices } from '../ingest/unreadable-devices.js';
+import { UNREADABLE_CHECK_MS, UnreadableDevices } from '../ingest/unreadable-devices.js';
 import type { TestAlarms } from '../site/test-alarms.js';
 import type { DeliveryParts } from './delivering.js';
 import type { Foundation } from './foundation.js';
@@ -42,6 +42,7 @@ export async function openIngest(
     steadyNow,
   });
   const unreadable = new UnreadableDevices(model, health);
+  releasers.every(UNREADABLE_CHECK_MS, () => unreadable.check());
   const { maxAlarmBytes } = config.mqtt;
   const publishes = new DevicePublishes({
     model,

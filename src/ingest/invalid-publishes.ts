@@ -142,8 +142,10 @@ export class InvalidPublishes {
           await this.#options.store.add(locationId, listed);
         } catch (error) {
           const count = listed.length;
-          const fields = { err: error, locationId, count };
-          this.#options.log.warn(fields, 'failed to list invalid publishes');
+          this.#options.log.warn(
+            { err: error, locationId, count },
+            'failed to list invalid publishes',
+          );
         }
       });
       await Promise.all(writes);

@@ -3,6 +3,7 @@ import { recordSubject } from '../site/fault-subjects.js';
 import type { Health } from '../site/health.js';
 import type { SiteModel } from '../site/site-model.js';
 
+export const UNREADABLE_CHECK_MS = 1_000;
 const SOURCE = 'device-unreadable';
 const MAX_NAMED = 3;
 
@@ -11,6 +12,7 @@ export class UnreadableDevices {
   readonly #model: SiteModel;
   readonly #health: Pick<Health, 'reportAll'>;
   readonly #deviceIds = new Set<string>();
+  #isChanged = false;
 
   constructor(model: SiteModel, health: Pick<Health, 'reportAll'>) {
     this.#model = model;
@@ -21,15 +23,18 @@ export class UnreadableDevices {
   failed(deviceId: string): void {
     if (this.#deviceIds.has(deviceId)) return;
     this.#deviceIds.add(deviceId);
-    this.#report();
+    this.#isChanged = true;
   }
 
   /** Notes a good alarm, or that the device is gone. */
   succeeded(deviceId: string): void {
-    if (this.#deviceIds.delete(deviceId)) this.#report();
+    if (this.#deviceIds.delete(deviceId)) this.#isChanged = true;
   }
 
-  #report(): void {
+  /** Reports the faults, to be called every `UNREADABLE_CHECK_MS`: each report is a `gateway/status` to everybody. */
+  check(): void {
+    if (!this.#isChanged) return;
+    this.#isChanged = false;
     const faults = firstOf(
       [...this.#deviceIds],
       MAX_NAMED,

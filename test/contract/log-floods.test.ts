@@ -29,7 +29,8 @@ const FLOODS = {
       const clientId = `publisher ${time}`;
       const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
       nurse.send(publishPacket(`elsewhere/${time}`, 'x'));
-      await nurse.closed();
+      await nurse.ping();
+      nurse.vanish();
     }
   },
   'connection ended': async () => {
@@ -42,7 +43,7 @@ const FLOODS = {
   'connect error': async () => {
     for (let time = 1; time <= TIMES; time++) {
       const client = await RawClient.open(home.gateway);
-      const who = { ...credentials(device), clientId: `${time}`, keepalive: 0 };
+      const who = { ...credentials(device), clientId: `${time}`.padStart(300, 'x') };
       client.send(connectPacket(who));
       await client.closed();
     }

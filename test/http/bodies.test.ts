@@ -276,7 +276,7 @@ it('describes each fault of a body in plain words, with its path', async () => {
   expect(errors?.map(({ path, message }) => `${path}: ${message}`).toSorted()).toEqual([
     'colour: is not a known field',
     'expiresAt: must be an RFC 3339 date-time with an offset',
-    'grants.0.role: must be one of viewer, responder, manager, admin',
+    'grants.0.role: must be one of viewer, responder, manager, admin, publisher',
     'grants.1.location: must be "*" or the id of a location',
     'grants.2: must be an object with keys',
     'name: must be text',

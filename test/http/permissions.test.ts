@@ -60,7 +60,7 @@ const NEEDS: Readonly<Record<string, Need>> = {
   'GET /care-homes/:locationId/alarms': 'viewer of some',
   'POST /care-homes/:locationId/alarms/:alarmId/acknowledge': 'responder of some',
   'POST /care-homes/:locationId/alarms/:alarmId/resolve': 'responder of some',
-  'GET /care-homes/:locationId/rejected': 'manager of some',
+  'GET /care-homes/:locationId/rejected': 'viewer of some',
   'GET /access-tokens': 'admin',
   'GET /access-tokens/current': 'a token',
   'GET /events': 'a token',

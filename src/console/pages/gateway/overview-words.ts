@@ -31,7 +31,7 @@ export const OVERVIEW_WORDS = dictionary({
     noAdvice: 'This fault is not known here. See the troubleshooting page of the documentation.',
     rejected: 'Rejected publishes',
     rejectedHint:
-      'What devices sent and could not be used, or only in part: it was acknowledged. The newest of each home.',
+      'What devices sent and could not be used, or only in part. The newest of each home.',
     show: 'Show',
     reading: (read: number, all: number) => `${read} of ${all} homes read …`,
     count: (count: number) => `${count} rejected publishes`,
@@ -76,7 +76,7 @@ export const OVERVIEW_WORDS = dictionary({
       'Diese Störung ist hier nicht bekannt. Siehe die Seite zur Fehlersuche in der Dokumentation.',
     rejected: 'Unbrauchbare Sendungen',
     rejectedHint:
-      'Was Geräte gesendet haben und nicht oder nur zum Teil verwendet werden konnte: Es wurde bestätigt. Die neuesten jedes Heims.',
+      'Was Geräte gesendet haben und nicht oder nur zum Teil verwendet werden konnte. Die neuesten jedes Heims.',
     show: 'Anzeigen',
     reading: (read: number, all: number) => `${read} von ${all} Heimen gelesen …`,
     count: (count: number) => `${count} unbrauchbare Sendungen`,
