@@ -129,8 +129,8 @@ describe('an alarm that cannot be used', () => {
   ])('on %s with %s is a fault until the device sends a good one', async (rest, payload) => {
     const device = await home.device();
     await publish(device, rest, payload);
-    await expect.poll(readiness).toContain('device-unreadable');
-    expect(await readiness()).toContain(device.id);
+    await expect.poll(readiness).toContain(device.id);
+    expect(await readiness()).toContain('device-unreadable');
     await publish(device, 'alarms', '{"kind":"fall"}');
     await expect.poll(readiness).not.toContain(device.id);
   });
