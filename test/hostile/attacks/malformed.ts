@@ -133,7 +133,7 @@ function smallPackets(name: string, what: string, packet: Packet): Attack {
 const foreignTopics: Attack = {
   name: 'foreign-topics',
   surface: 'mqtt',
-  what: `one device publishes to another device's topic, is disconnected and comes back, ${AT_A_TIME} connections at a time`,
+  what: `one device publishes alarms to another device's topic over ${AT_A_TIME} connections, as fast as they are read`,
   isForMosquitto: false,
   arm: (site) => site.arms(2),
   run: (field) =>
@@ -141,7 +141,9 @@ const foreignTopics: Attack = {
       // The even ones are the first device's.
       const mqtt = await connectDevice(field, index * 2);
       const topic = `devices/${field.arms.devices[1]?.username}/alarms`;
-      await send(field, mqtt.wire, publishOf({ topic, payload: '{"kind":"fall"}', qos: 1 }));
+      const publish = publishOf({ topic, payload: '{"kind":"fall"}', qos: 1 });
+      const batch = repeated(publish, BATCH);
+      while (!field.isOver && (await mqtt.wire.write(batch))) field.count('published', BATCH);
     }),
 };
 
