@@ -207,6 +207,12 @@ export class Gateway {
       footage: footage.footage,
       footageFiles: footage.footageFiles,
       publicUrl: config.http.publicUrl,
+      ports: {
+        mqtt: config.mqtt.port,
+        mqtts: config.mqtt.tlsPort,
+        http: config.http.port,
+        https: config.http.tlsPort,
+      },
       metrics,
       requestDurations: metrics.requestDurations,
       openMetrics: config.http.openMetrics,

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { BoundedMap } from '../domain/bounded-map.js';
 import { type Principal, principalKey } from '../domain/grants.js';
 import { isUuid } from '../domain/notation.js';
 import type { Actor, AuditSubject } from '../site/audit-trail.js';
@@ -50,6 +51,8 @@ export interface ConnectionDenialsOptions {
 export class ConnectionDenials {
   readonly #options: ConnectionDenialsOptions;
   readonly #shown: DeniedConnection[] = [];
+  /** When each was last shown that may be shown once in `FLOOD_MS`. */
+  readonly #shownAtMs = new BoundedMap<string, number>(MAX_SHOWN);
 
   constructor(options: ConnectionDenialsOptions) {
     this.#options = options;
@@ -136,10 +139,12 @@ export class ConnectionDenials {
 
   #show(what: Omit<DeniedConnection, 'atMs'>): void {
     const atMs = this.#options.now();
-    const last = this.#shown.at(-1);
-    // They must not push everything else out.
-    const isFlood = what.code === 'connecting-too-fast' && last?.code === what.code;
-    if (isFlood && last.address === what.address && atMs - last.atMs < FLOOD_MS) return;
+    // One that publishes in vain, or connects, without a pause must not push everything else out.
+    if (what.operation === 'publish' || what.code === 'connecting-too-fast') {
+      const who = `${what.code} ${what.username ?? what.address}`;
+      if (atMs - (this.#shownAtMs.get(who) ?? 0) < FLOOD_MS) return;
+      this.#shownAtMs.set(who, atMs);
+    }
     const [clientId, topic] = [shortened(what.clientId), shortened(what.topic)];
     this.#shown.push({ ...what, atMs, clientId, topic });
     if (this.#shown.length > MAX_SHOWN) this.#shown.shift();
@@ -152,7 +157,7 @@ const HAS_REASON: readonly DeniedReason[] = [
   'malformed-packet',
   'tls-handshake-failed',
 ];
-/** Connections of an address that come too fast within this time are shown once. */
+/** Publishes of a principal that are denied for one reason, and connections of an address that come too fast, are shown once in this time. */
 const FLOOD_MS = 1_000;
 
 function detailOf(code: DeniedReason, reason: string | undefined): string {

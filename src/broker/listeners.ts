@@ -105,8 +105,14 @@ const FRAME_ERROR = 'WS_ERR_';
  */
 const EMPTY_FRAME_RATE = new TokenRate(10 / 1_000, 1_000);
 const EMPTY_FRAMES_PAID = 10;
-/** `EMPTY_FRAME_RATE` bounds pings, and names who exceeds it. The types of `ws` lack this option. */
-const UNBOUNDED_PONGS = { maxPendingAutoPongs: 0 };
+/** Of one WebSocket message: they are held until it is whole. */
+const MAX_FRAGMENTS = 4_096;
+/**
+ * Answers to pings that the client has not read: more than it may send in a burst, which is named.
+ *
+ * The types of `ws` lack this option.
+ */
+const PENDING_PONGS = { maxPendingAutoPongs: 2_000 };
 /** Time for the close frame to reach a client that broke the protocol, before the connection is cut. */
 const CLOSE_FRAME_MS = 250;
 
@@ -139,7 +145,8 @@ export class WebSocketListener {
       noServer: true,
       // A frame may hold part of a packet, but no honest one holds more (DEPENDENCY-FAULTS 16).
       maxPayload: maxPacketBytes + 1024,
-      ...UNBOUNDED_PONGS,
+      maxFragments: MAX_FRAGMENTS,
+      ...PENDING_PONGS,
       handleProtocols: (offered) => SUBPROTOCOLS.find((name) => offered.has(name)) ?? false,
     });
     this.#server.on('wsClientError', refuse);

@@ -239,14 +239,14 @@ export class MqttBroker {
     // From here on Aedes knows the client by its session: client ids are name spaces of principals.
     client.id = connection.session.key;
     mqttClient.admitted(connection);
-    const before = this.#open.get(connection.session.key);
-    if (before !== undefined) this.#options.denials.ended(before.peer, 'taken-over');
     if (client.closed || client.conn.destroyed) {
       // The client has gone meanwhile: its clean session must go too.
       this.#closed(client);
       return;
     }
     this.#admitted.add(connection);
+    const before = this.#open.get(connection.session.key);
+    if (before !== undefined) this.#options.denials.ended(before.peer, 'taken-over');
     const { principal } = connection;
     if (principal.type === 'device') this.#options.presence.connected(principal.id, mqttClient);
   }

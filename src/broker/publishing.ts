@@ -84,15 +84,17 @@ export class Publishing {
     const isAlarm = publish.target.type === 'alarm';
     if (isAlarm) connection.budget.countAlarm(publish.payload.length);
     const isState = publish.target.type === 'alarm-state';
+    // What cannot be used is stored for those who are to see it.
+    const isReported = publish.target.type === 'unusable';
     // A publish that is sent on at once, and not stored, needs no room.
-    const needsRoom = qos > 0 || retain || isAlarm || isState;
+    const needsRoom = qos > 0 || retain || isAlarm || isState || isReported;
     if (!needsRoom || connection.unstored.keeps(isAlarm, qos)) {
       this.#accept(connection, publish, needsRoom);
       return;
     }
     connection.unstored.turnAway(isAlarm, qos);
     // A value at QoS 0 reaches every connected subscriber all the same.
-    if (qos > 0 || isAlarm || isState) return;
+    if (qos > 0 || isAlarm || isState || isReported) return;
     const packet = { ...publish.packet, retain: false };
     this.#accept(connection, { ...publish, packet }, false);
   }

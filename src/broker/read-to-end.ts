@@ -32,7 +32,7 @@ export class ReadToEnd extends SocketFront<Duplex> {
   }
 
   override _write(chunk: Buffer, encoding: BufferEncoding, callback: () => void): void {
-    if (this.behind.writable) super._write(chunk, encoding, callback);
+    if (this.behind.writable) super._write(chunk, encoding, () => callback());
     else callback();
   }
 
@@ -40,7 +40,7 @@ export class ReadToEnd extends SocketFront<Duplex> {
     chunks: { chunk: Buffer; encoding: BufferEncoding }[],
     callback: () => void,
   ): void {
-    if (this.behind.writable) super._writev(chunks, callback);
+    if (this.behind.writable) super._writev(chunks, () => callback());
     else callback();
   }
 

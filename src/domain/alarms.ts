@@ -136,12 +136,11 @@ function alarmOfBytes(payload: Buffer, origin: AlarmOrigin): AlarmResult {
 
 function alarmOfObject(text: string, value: object, origin: AlarmOrigin): AlarmResult {
   const { deviceId, receivedAtMs } = origin;
-  const sentKind = own(value, 'kind');
-  const kind = origin.kind ?? KINDS.get(sentKind);
+  const sentKind = KINDS.get(own(value, 'kind'));
+  const kind = origin.kind ?? sentKind;
   if (kind === undefined) return { reason: 'unknown-kind' };
-  if (sentKind !== undefined && sentKind !== null && sentKind !== kind) {
-    return { reason: 'contradicting-kind' };
-  }
+  // Any other `kind` beside that of the topic is a field of the sensor's own.
+  if (sentKind !== undefined && sentKind !== kind) return { reason: 'contradicting-kind' };
   const { footage, isUsable } = parseFootage(own(value, 'footage'), deviceId);
 
   const sentTime = own(value, 'detectedAt');

@@ -52,7 +52,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   app.use(knownRoute(app));
 
   // A link to a page may have any query, and signed URLs have a signature.
-  registerDocs(app, version, dependencies.console.directory);
+  registerDocs(app, dependencies);
   registerConsole(app, dependencies.console);
   if (dependencies.footageFiles !== undefined) {
     registerFootageFiles(app, dependencies.footageFiles, model, log);
@@ -60,7 +60,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerWebSocket(app);
   refuseUnknownParameters(app);
 
-  registerDocuments(app, version, dependencies.publicUrl);
+  registerDocuments(app, dependencies);
 
   const isBehindProxy = dependencies.publicUrl !== undefined;
   const { watch } = dependencies;

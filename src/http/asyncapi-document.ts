@@ -18,8 +18,16 @@ const CREDENTIALS =
 
 type MessageSchemas = Readonly<Record<string, object>>;
 
+/** The configured ports; 0 stands for a free one, which is not known here. */
+export interface ListenerPorts {
+  readonly mqtt: number;
+  readonly mqtts: number;
+  readonly http: number;
+  readonly https: number;
+}
+
 /** The AsyncAPI 3.0 document of the MQTT side, from the schemas of the messages. */
-export function asyncApiDocument(version: string) {
+export function asyncApiDocument(version: string, ports: ListenerPorts) {
   const channels = Object.entries(CHANNELS);
   const schemas = messageSchemas();
   return {
@@ -32,10 +40,10 @@ export function asyncApiDocument(version: string) {
     },
     defaultContentType: JSON_TYPE,
     servers: {
-      mqtt: server('mqtt', '1883'),
-      mqtts: server('mqtts', '8883'),
-      webSocket: { ...server('ws', '8080'), pathname: '/mqtt' },
-      secureWebSocket: { ...server('wss', '8443'), pathname: '/mqtt' },
+      mqtt: server('mqtt', ports.mqtt),
+      mqtts: server('mqtts', ports.mqtts),
+      webSocket: { ...server('ws', ports.http), pathname: '/mqtt' },
+      secureWebSocket: { ...server('wss', ports.https), pathname: '/mqtt' },
     },
     channels: Object.fromEntries(
       channels.map(([name, channel]) => [name, described(name, channel)]),
@@ -53,7 +61,9 @@ export function asyncApiDocument(version: string) {
   };
 }
 
-function server(protocol: string, port: string) {
+const USUAL_PORTS = { mqtt: 1883, mqtts: 8883, ws: 8080, wss: 8443 };
+
+function server(protocol: keyof typeof USUAL_PORTS, port: number) {
   return {
     host: '{host}:{port}',
     protocol,
@@ -61,7 +71,7 @@ function server(protocol: string, port: string) {
     security: [{ $ref: '#/components/securitySchemes/credentials' }],
     variables: {
       host: { default: 'localhost', description: 'The host of the gateway.' },
-      port: { default: port, description: 'As configured.' },
+      port: { default: String(port || USUAL_PORTS[protocol]), description: 'As configured.' },
     },
   };
 }

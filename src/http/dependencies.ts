@@ -24,6 +24,7 @@ import type { SessionList } from '../site/session-list.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { TestAlarms } from '../site/test-alarms.js';
 import type { Access } from './access.js';
+import type { ListenerPorts } from './asyncapi-document.js';
 import type { HttpEnv } from './http-env.js';
 import type { PageCursors } from './page-cursor.js';
 import type { ConsoleOptions } from './routes/console.js';
@@ -79,6 +80,7 @@ export interface HttpDependencies {
   readonly footageFiles: FootageFiles | undefined;
   /** The URL at which clients reach the gateway, without a slash at its end; undefined for the Host of each request. */
   readonly publicUrl: string | undefined;
+  readonly ports: ListenerPorts;
   readonly metrics: Metrics;
   readonly requestDurations: RequestDurations;
   /** Whether other machines need no token for `/metrics`. */

@@ -37,7 +37,7 @@ interface Seen {
   readonly connections: Set<DeviceConnection>;
   /** When the device was last heard before the present connections. */
   lastSeenAtMs: number;
-  /** When the device was last announced online or offline. */
+  /** When the device was last announced online or offline; 0: never, a hub publishes for it. */
   sinceMs: number;
 }
 
@@ -110,7 +110,7 @@ export class Presence {
     const nowMs = this.#options.now();
     const seen = this.#seen.get(deviceId);
     if (seen !== undefined) seen.lastSeenAtMs = nowMs;
-    else this.#seen.set(deviceId, { connections: new Set(), lastSeenAtMs: nowMs, sinceMs: nowMs });
+    else this.#seen.set(deviceId, { connections: new Set(), lastSeenAtMs: nowMs, sinceMs: 0 });
   }
 
   of(deviceId: string): { online: boolean; lastSeenAtMs: number | null } {
@@ -151,7 +151,8 @@ export class Presence {
    * status and gets none.
    */
   changed(deviceId: string): void {
-    if (this.#seen.has(deviceId)) this.#renewal.request(deviceId);
+    const { sinceMs = 0 } = this.#seen.get(deviceId) ?? {};
+    if (sinceMs > 0) this.#renewal.request(deviceId);
   }
 
   /**

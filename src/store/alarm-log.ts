@@ -10,6 +10,7 @@ import {
   type NewStateChange,
 } from '../delivery/log-entry.js';
 import { alarmText } from '../domain/alarms.js';
+import { BoundedMap } from '../domain/bounded-map.js';
 import type { DeviceContext } from '../domain/messages.js';
 import { uuidBytes } from '../domain/notation.js';
 import { forwardedTopic } from '../domain/topics.js';
@@ -27,7 +28,6 @@ import {
 } from './alarm-records.js';
 import { AlarmStateLog, stateEntry } from './alarm-state-log.js';
 import { readStateChange } from './alarm-state-records.js';
-import { BoundedMap } from './bounded-map.js';
 import type { Keys } from './keys.js';
 import { type Packable, packRows, Script } from './scripts.js';
 import { readStream, type StreamRow } from './streams.js';

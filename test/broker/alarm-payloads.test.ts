@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { TestDevice } from '../harness/api.js';
 import { Home } from '../harness/home.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+import { Store } from '../harness/store.js';
 
 const eventsSchema = z.object({ events: z.array(z.looseObject({ deviceId: z.string() })) });
 
@@ -104,6 +105,26 @@ describe('an alarm whose kind is in the topic', () => {
 });
 
 describe('an alarm that cannot be used', () => {
+  it('takes room until it is stored for those who are to see it, also at QoS 0', async () => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, '#');
+    const sensor = await connectDevice(home.gateway, device);
+    const store = await Store.of(home.gateway);
+    store.freeze();
+    const topics = ['homeassistant/status', `devices/${device.id}/status`];
+    for (const topic of topics) await sensor.publishAsync(topic, 'x'.repeat(10_000), { qos: 0 });
+    const unstored = async () => {
+      const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+      return Number(/^gateway_unstored_bytes (\d+)$/m.exec(metrics)?.[1]);
+    };
+    await expect.poll(unstored).toBeGreaterThan(topics.length * 10_000);
+    store.thaw();
+    await expect.poll(unstored).toBe(0);
+    await nurse.until(() => nurse.messages('/rejected').length === topics.length);
+    store.close();
+    await Promise.all([sensor.endAsync(), nurse.end()]);
+  });
+
   it('waits for a nurse-call system that is away, which lists it with its viewer token', async () => {
     const device = await home.device();
     const session = { clientId: `away-${device.id}`, clean: false };

@@ -153,10 +153,16 @@ describe('a publisher', () => {
       online: false,
       lastSeenAt: expect.stringMatching(/^\d{4}-/),
     });
+    await home.api.json('PATCH', path, { name: 'Button' });
     await hub.publishAsync(`devices/${inside.id}/temperature`, '21.5', { qos: 0, retain: true });
-    const nurse = await home.nurse(inside, 'temperature');
-    await nurse.untilCount(1);
-    expect(nurse.messages()).toMatchObject([{ data: 21.5, device: { id: inside.id } }]);
+    // A device that never connected has no status, also after it was renamed.
+    const nurse = await home.nurse(inside, 'temperature', 'status', 'last');
+    await hub.publishAsync(`devices/${inside.id}/last`, '1', { qos: 1 });
+    await nurse.untilCount(2);
+    expect(nurse.messages()).toMatchObject([
+      { data: 21.5, device: { id: inside.id } },
+      { data: 1 },
+    ]);
     await Promise.all([hub.endAsync(), nurse.end()]);
   });
 

@@ -12,7 +12,7 @@ import { makeHomeSite } from './home-site.js';
 let gateway: GatewayHere;
 
 beforeAll(async () => {
-  gateway = await GatewayHere.start();
+  gateway = await GatewayHere.start({ GATEWAY_MQTT_TLS_PORT: '9883' });
 });
 
 afterAll(() => gateway.remove());
@@ -127,8 +127,8 @@ it('gives a device a new secret, shown once as text and QR code, with which it c
   );
   await page.getByLabel('Address of the gateway').fill('gw.example');
   await page.getByLabel('Devices connect over TLS').check();
-  await page.getByText('gw.example:8883 · TLS').waitFor();
-  const expected = { host: 'gw.example', mqttPort: 8883, tls: true, deviceId, secret };
+  await page.getByText('gw.example:9883 · TLS').waitFor();
+  const expected = { host: 'gw.example', mqttPort: 9883, tls: true, deviceId, secret };
   await expect.poll(async () => (await labelOf(page)).path).toBe(drawn(JSON.stringify(expected)));
   await expect(connectDevice(gateway, site.bed)).rejects.toThrow();
   await (await connect(gateway, { username: deviceId, password: secret })).endAsync();

@@ -102,4 +102,6 @@ function patternOf(address: string): RegExp {
 }
 
 /** The gateway's own document. */
-export const describedMqtt = new DescribedMqtt(asyncApiDocument('0.0.0'));
+export const describedMqtt = new DescribedMqtt(
+  asyncApiDocument('0.0.0', { mqtt: 1883, mqtts: 8883, http: 8080, https: 8443 }),
+);

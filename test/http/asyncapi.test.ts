@@ -37,8 +37,16 @@ function becomesClass(schema: object): boolean {
   return 'properties' in schema || 'enum' in schema;
 }
 
+const PORTS = { mqtt: 1884, mqtts: 8884, http: 8081, https: 8444 };
+
+it('names the configured ports', () => {
+  const { servers } = asyncApiDocument('0.0.0', PORTS);
+  const ports = Object.values(servers).map(({ variables }) => variables.port.default);
+  expect(ports).toEqual(['1884', '8884', '8081', '8444']);
+});
+
 it('names every object, enumeration and union, so that generated classes have names', () => {
-  const { schemas } = asyncApiDocument('0.0.0').components;
+  const { schemas } = asyncApiDocument('0.0.0', PORTS).components;
   expect(Object.keys(schemas)).toEqual(expect.arrayContaining(['ForwardedAlarm', 'DeviceStatus']));
   const nameless = Object.entries(schemas).flatMap(([name, schema]) =>
     schemasIn(schema, name)
@@ -51,7 +59,7 @@ it('names every object, enumeration and union, so that generated classes have na
 });
 
 it('has an example of every JSON message, which its schema accepts', () => {
-  const { components, operations } = asyncApiDocument('0.0.0');
+  const { components, operations } = asyncApiDocument('0.0.0', PORTS);
   const described = Object.values(components.messages).filter((one) => 'payload' in one);
   expect(described.length).toBeGreaterThan(7);
   const ajv = new Ajv({ strict: false });

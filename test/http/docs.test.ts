@@ -40,7 +40,10 @@ async function open(gateway: TestGateway) {
 it('stops the start with what to do when the files of the page are not there', () => {
   const directory = mkdtempSync(join(tmpdir(), 'no-docs-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
-  expect(() => registerDocs(new OpenAPIHono<HttpEnv>(), '1.2.3', directory)).toThrow(
+  const ports = { mqtt: 1, mqtts: 2, http: 3, https: 4 };
+  const console = { directory, footageOrigins: [] };
+  const gateway = { version: '1.2.3', publicUrl: undefined, ports, console };
+  expect(() => registerDocs(new OpenAPIHono<HttpEnv>(), gateway)).toThrow(
     `start-failed: the console in ${directory} cannot be read: npm ci && npm run build`,
   );
 });
@@ -147,7 +150,12 @@ describe('/docs/mqtt', () => {
     const gateway = running();
     const page = await pageOf(gateway, '/docs/mqtt', "default-src 'none'");
     const topics = textsOf(page, 'h2');
-    const { channels, components } = asyncApiDocument('1.2.3');
+    const { channels, components } = asyncApiDocument('1.2.3', {
+      mqtt: 1,
+      mqtts: 2,
+      http: 3,
+      https: 4,
+    });
     expect(topics).toEqual(Object.values(channels).map(({ address }) => address));
     const examples = Object.values(components.messages).filter((one) => 'examples' in one);
     const shown = textsOf(page, 'pre').map((text): unknown => JSON.parse(text));

@@ -444,6 +444,24 @@ export function getOpenApiDocument(opts?: Oazapfts.RequestOpts) {
     }));
 }
 /**
+ * The MQTT side, described
+ */
+export function getAsyncApiDocument(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            [key: string]: unknown;
+        };
+    } | {
+        status: 304;
+    } | {
+        status: 400;
+        data: Problem;
+    }>("/asyncapi.json", {
+        ...opts
+    }));
+}
+/**
  * Whether the gateway is ready
  */
 export function getReadiness(opts?: Oazapfts.RequestOpts) {

@@ -4,6 +4,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { html } from 'hono/html';
 import { GatewayError } from '../../errors.js';
 import { asyncApiDocument } from '../asyncapi-document.js';
+import type { HttpDependencies } from '../dependencies.js';
 import type { HttpApp } from '../http-env.js';
 import { JSON_MEDIA_TYPE } from '../json-body.js';
 import { NO_SECURITY, notModified, preparedJson, problems } from '../openapi.js';
@@ -59,6 +60,9 @@ const style = { schema: z.string().openapi({ example: PLAIN_STYLE }) };
 const pageContent: Content = { 'text/html': page };
 const fileContent: Content = { 'text/javascript': script, 'text/css': style };
 
+/** What the documents say of this gateway. */
+type DocumentedGateway = Pick<HttpDependencies, 'version' | 'publicUrl' | 'ports' | 'console'>;
+
 const getFile = createRoute({
   ...common,
   path: '/docs/{file}',
@@ -77,7 +81,10 @@ const getFile = createRoute({
  *
  * @throws GatewayError `start-failed` when a file is not there
  */
-export function registerDocs(app: HttpApp, version: string, directory: string): void {
+export function registerDocs(
+  app: HttpApp,
+  { version, ports, console: { directory } }: DocumentedGateway,
+): void {
   const shipped = SHIPPED.map((name) => [name, join(directory, 'docs', name)] as const);
   readBuilt(directory, () => {
     for (const [, path] of shipped) accessSync(path, constants.R_OK);
@@ -99,7 +106,7 @@ export function registerDocs(app: HttpApp, version: string, directory: string): 
   registerPage(
     app,
     { path: '/docs/mqtt', operationId: 'getMqttDocs', summary: 'The MQTT side as a page' },
-    () => mqttPage(asyncApiDocument(version), 'plain.css'),
+    () => mqttPage(asyncApiDocument(version, ports), 'plain.css'),
   );
   app.openapi(getFile, (c) => {
     const file = files.get(c.req.valid('param').file);
@@ -109,7 +116,10 @@ export function registerDocs(app: HttpApp, version: string, directory: string): 
 }
 
 /** `/openapi.json` and `/asyncapi.json`, open to everybody. */
-export function registerDocuments(app: HttpApp, version: string, publicUrl?: string): void {
+export function registerDocuments(
+  app: HttpApp,
+  { version, publicUrl, ports }: DocumentedGateway,
+): void {
   registerDocument(
     app,
     { path: '/openapi.json', operationId: 'getOpenApiDocument', summary: 'This document' },
@@ -124,7 +134,7 @@ export function registerDocuments(app: HttpApp, version: string, publicUrl?: str
       summary: 'The MQTT side, described',
     },
     { asyncapi: '3.0.0' },
-    () => asyncApiDocument(version),
+    () => asyncApiDocument(version, ports),
   );
 }
 

@@ -49,7 +49,7 @@ export const FAULTS_EN = {
   "too many HTTP connections, as all of the gateway are in use: idle ones are closed":
     "`http.maxConnections`; the addresses are those with more than their part of them",
   "too many WebSocket frames without an MQTT packet, the connections are closed":
-    "addresses that send text frames, frames over `mqtt.maxPacketBytes`, a message in more than 16,384 fragments, frames that break the protocol, or empty frames and pings without a pause: look there",
+    "addresses that send text frames, frames over `mqtt.maxPacketBytes`, a message in more than 4,096 fragments, frames that break the protocol, or empty frames and pings without a pause: look there",
   "too many failed logins, further ones are not looked at for some seconds":
     "somebody guesses, or a device has an outdated secret: `subject` is the address, and `GET /connections/denied` has the user names",
   "too many persistent sessions, further ones are refused or take the place of old ones":

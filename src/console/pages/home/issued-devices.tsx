@@ -4,9 +4,17 @@ import { focusHeading } from '../../page-focus.js';
 import { CopiedText } from '../../ui/copied-text.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { QrCode } from '../../ui/qr-code.js';
+import { useLoaded } from '../../ui/use-request.js';
 import type { IssuedDevice } from './issue-device.js';
 import { ISSUED_WORDS } from './issued-words.js';
-import { isLocalAddress, type MqttAddress, mqttAddress, setupText } from './setup-text.js';
+import { readMqttPorts } from './mqtt-ports.js';
+import {
+  isLocalAddress,
+  type MqttAddress,
+  mqttAddress,
+  setupText,
+  USUAL_PORTS,
+} from './setup-text.js';
 import { useKeptPage } from './use-kept-page.js';
 
 interface IssuedDevicesProps {
@@ -22,7 +30,8 @@ export function IssuedDevices({ devices, homeName, onDownload, onDone }: IssuedD
   const words = useWords(ISSUED_WORDS);
   const [typed, setTyped] = useState(location.hostname);
   const [isTls, setTls] = useState(location.protocol === 'https:');
-  const address = mqttAddress(typed, isTls);
+  const ports = useLoaded(readMqttPorts, []);
+  const address = mqttAddress(typed, isTls, ports.data ?? USUAL_PORTS);
   const isOne = devices.length === 1;
   useEffect(() => {
     focusHeading();

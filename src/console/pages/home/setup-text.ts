@@ -1,8 +1,14 @@
 /** Where devices reach the gateway, as it is typed: a host, or a host and a port. */
 const HOST_AND_PORT = /^(?<host>\[[^\]]+\]|[^:]+):(?<port>\d{1,5})$/;
 
-/** The ports that devices use where none is typed. */
-const MQTT_PORTS = { plain: 1883, tls: 8883 };
+/** The ports of the gateway for MQTT, which devices use where none is typed. */
+export interface MqttPorts {
+  readonly plain: number;
+  readonly tls: number;
+}
+
+/** Those of MQTT itself, until the gateway has told its own. */
+export const USUAL_PORTS: MqttPorts = { plain: 1883, tls: 8883 };
 
 /** Where a device reaches the gateway. */
 export interface MqttAddress {
@@ -12,10 +18,10 @@ export interface MqttAddress {
 }
 
 /** Reads an address as it is typed: a host, or a host and a port. */
-export function mqttAddress(typed: string, tls: boolean): MqttAddress {
+export function mqttAddress(typed: string, tls: boolean, ports: MqttPorts): MqttAddress {
   const trimmed = typed.trim();
   const { host = trimmed, port } = HOST_AND_PORT.exec(trimmed)?.groups ?? {};
-  const usual = tls ? MQTT_PORTS.tls : MQTT_PORTS.plain;
+  const usual = tls ? ports.tls : ports.plain;
   return { host, mqttPort: port === undefined ? usual : Number(port), tls };
 }
 
