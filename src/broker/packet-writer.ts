@@ -17,7 +17,7 @@ const LOW_WATER_BYTES = MAX_UNSENT_BYTES / 2;
  */
 const PIECE_BYTES = 16 * 1024;
 
-/** What a writer tells its connection. */
+/** Callbacks from a writer to its connection. */
 export interface WriterOwner {
   /** Called when the connection takes messages again. */
   readonly onWritable: () => void;

@@ -47,8 +47,8 @@ export class Publishing {
   /**
    * Takes a client's PUBLISH.
    *
-   * One that its sender may not make is acknowledged and dropped: bridges and home automations announce
-   * themselves on topics of their own, and their alarms must not be lost over that.
+   * A denied publish is acknowledged and dropped. Bridges and home automations announce themselves on topics of
+   * their own, and must not lose alarms over that.
    */
   take(connection: Connection, packet: IPublishPacket): void {
     const target = parsePublishTopic(packet.topic);

@@ -46,7 +46,7 @@ export class UnidentifiedConnections {
   /**
    * Serves the connection once its first packet is whole.
    *
-   * @param serve called with the length of that packet in bytes; of all that has come when it can be no CONNECT
+   * @param serve called with the length of that packet in bytes; if it is no CONNECT, with the length of all bytes
    */
   wait(stream: Duplex, address: string, serve: (firstBytes: number) => void): void {
     const { timeoutMs, onTimeout } = this.#options;

@@ -8,7 +8,7 @@ const MAX_NAMED = 3;
 
 const GROWING = 'queue growing, more than half full';
 
-/** The faults of backlogs that are more than half full (CONTRACT 3). */
+/** The faults of backlogs that are more than half full. */
 export function backlogFaults(consumers: Iterable<Consumer>): FaultGroup {
   const growing = [...consumers].filter(({ cursors: { alarms, messages }, limits }) => {
     return alarms.queued + messages.queued > limits.maxQueued / 2;

@@ -41,7 +41,7 @@ const LOCAL_IPV6 = /^f(?:e[89ab]|[cd])/i;
 /**
  * The address, or of a global IPv6 address the network of 64 bits: all of it is one subscriber's (RFC 6177).
  *
- * What is counted by address must not begin anew with the next of 2^64. In a home all sensors share such a
+ * A limit for each address must not start again with the next of 2^64. In a home all sensors share such a
  * network, so that each of its local addresses counts by itself.
  *
  * @param address in the one form in which the system writes it (RFC 5952)

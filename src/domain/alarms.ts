@@ -77,7 +77,7 @@ export type AlarmResult =
   | { readonly alarm: Alarm; readonly flaw?: InvalidPublishReason | undefined }
   | { readonly reason: InvalidPublishReason };
 
-/** What is known of an alarm beside its payload. */
+/** The context of an alarm's payload. */
 export interface AlarmOrigin {
   readonly deviceId: string;
   /** The kind in the topic; undefined: the payload has it. */

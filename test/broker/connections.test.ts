@@ -203,9 +203,8 @@ describe('GET /connections/denied', () => {
     const malformed = await RawClient.connect(home.gateway, device, { clientId: 'malformed' });
     malformed.stream.write(Buffer.from([0x40, 2, 0, 0]));
     await malformed.closed();
-    const silent = await RawClient.connect(home.gateway, device, {
-      ...{ clientId: 'silent', keepalive: 1 },
-    });
+    const quiet = { clientId: 'silent', keepalive: 1 };
+    const silent = await RawClient.connect(home.gateway, device, quiet);
     const replaced = await RawClient.connect(home.gateway, device, { clientId: 'replaced' });
     const next = await RawClient.connect(home.gateway, device, { clientId: 'replaced' });
     await Promise.all([silent.closed(), replaced.closed()]);

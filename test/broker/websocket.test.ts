@@ -182,7 +182,10 @@ describe('MQTT over WebSocket', () => {
 
   it('lets mqtt.js clear a retained message, with an empty will and an empty client id', async () => {
     const sensor = await mqtt.connectAsync(url('/mqtt'), {
-      ...{ reconnectPeriod: 0, clientId: '', username: device.id, password: device.secret },
+      reconnectPeriod: 0,
+      clientId: '',
+      username: device.id,
+      password: device.secret,
       will: { topic: `devices/${device.id}/gone`, payload: Buffer.alloc(0), qos: 1, retain: true },
     });
     await sensor.publishAsync(`devices/${device.id}/mode`, 'on', { qos: 1, retain: true });

@@ -8,7 +8,7 @@ const UNDO_MS = 10_000;
 /** Whether a resolve can still be undone, or has been sent and waits for its answer. */
 type ResolveState = 'waiting' | 'sent';
 
-/** Resolves that are sent only when nobody has undone them for a while. */
+/** Delays each resolve, so that it can be undone. */
 export class DelayedResolves {
   readonly #states = signal<ReadonlyMap<string, ResolveState>>(new Map());
   readonly states: ReadonlySignal<ReadonlyMap<string, ResolveState>> = this.#states;
