@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { Aedes, type Client, type PublishPacket } from 'aedes';
-import { writeToStream } from 'mqtt-packet';
+import type { Aedes, Client, PublishPacket } from 'aedes';
 import type { Logger } from 'pino';
 import type { Session } from '../delivery/session.js';
 import type { Sessions } from '../delivery/sessions.js';
@@ -9,6 +8,7 @@ import { systemErrorCode } from '../errors.js';
 import type { Presence } from '../ingest/presence.js';
 import type { ConnectionList, DeniedReason } from '../site/connection-list.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
+import { createAedes } from './aedes-broker.js';
 import type { Authentication } from './authentication.js';
 import { ConnectError, connectErrorOf } from './connect-errors.js';
 import type { Connection } from './connection.js';
@@ -18,7 +18,6 @@ import { KeepAlive } from './keep-alive.js';
 import { type ClientParts, MqttClient } from './mqtt-client.js';
 import { type NetworkPeer, peerOf } from './network-peer.js';
 import { OpenConnections } from './open-connections.js';
-import { MAX_CLIENT_ID_BYTES } from './packet-guard.js';
 import type { BrokerPersistence } from './persistence.js';
 import { ReadToEnd } from './read-to-end.js';
 import { UnidentifiedConnections } from './unidentified-connections.js';
@@ -27,8 +26,6 @@ import type { Wills } from './wills.js';
 const CONNECT_TIMEOUT_MS = 10_000;
 /** The CONNACK code of success (MQTT 3.1.1, 3.2.2.3). */
 const ACCEPTED = 0;
-/** The topic of a will that the gateway has taken from Aedes. */
-const TAKEN_WILL = 'will';
 /** Memory of a connection until the store has answered, at its beginning and again at its end. */
 const BYTES_OF_CONNECTION = 24 * 1024;
 
@@ -78,7 +75,12 @@ export class MqttBroker {
         denials.connect({ address, request: undefined }, new ConnectError('no-connect'));
       },
     });
-    this.#aedes = this.#createAedes();
+    this.#aedes = createAedes({
+      persistence: options.persistence,
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+      authenticate: (client, password) => this.#admitOrClose(client, password),
+      takeWill: (client, will, isLeft) => this.#takeWill(client, will, isLeft),
+    });
   }
 
   /** Prepares for connections (`handle`). */
@@ -180,49 +182,22 @@ export class MqttBroker {
     };
   }
 
-  #createAedes(): Aedes {
-    const { persistence, wills } = this.#options;
-    // It writes CONNACK and PINGRESP only: not worth a buffer for each of 65,536 numbers, 7 MB in all.
-    writeToStream.cacheNumbers = false;
-    return new Aedes({
-      // No `id`: a fixed one corrupts what is stored after a restart (DEPENDENCY-FAULTS 4).
-      persistence,
-      connectTimeout: CONNECT_TIMEOUT_MS,
-      // Aedes would hold clients of MQTT 3.1 to 23 characters [MQTT 3.1, 3.1].
-      maxClientsIdLength: MAX_CLIENT_ID_BYTES,
-      preConnect: (client, _packet, done) => done(null, !client.closed),
-      authenticate: (client, _username, password, done) => {
-        this.#authenticate(client, password).then(
-          () => done(null, true),
-          (error) => {
-            if (error instanceof ConnectError) this.#connectFailed(client, error);
-            // Aedes answers no client that is closed.
-            if (error instanceof ConnectError && error.returnCode === null) client.close();
-            done(error, null);
-          },
-        );
-      },
-      // Aedes sees no publishes but wills, and no subscriptions (`MqttClient`).
-      authorizePublish: (client, will, done) => {
-        const isLeft = client === null || this.#isLeftWill(will);
-        const connection = isLeft ? undefined : this.#connectionOf(client);
-        if (connection === undefined) wills.takeLeft(will, client !== null);
-        else wills.take(connection, will);
-        // Aedes publishes it to nobody: under `$SYS` it would be an order to Aedes, to end any connection.
-        will.topic = TAKEN_WILL;
-        will.retain = false;
-        will.qos = 0;
-        done(null);
-      },
-      authorizeSubscribe: (_client, _subscription, done) => done(null, null),
-      authorizeForward: () => null,
-    });
+  async #admitOrClose(client: Client, password: Buffer | undefined): Promise<void> {
+    try {
+      await this.#authenticate(client, password);
+    } catch (error) {
+      if (error instanceof ConnectError) this.#connectFailed(client, error);
+      // Aedes answers no client that is closed.
+      if (error instanceof ConnectError && error.returnCode === null) client.close();
+      throw error;
+    }
   }
 
-  /** Whether an earlier run left the will: then it bears the id of the broker that stored it. */
-  #isLeftWill(will: PublishPacket): boolean {
-    const brokerId: unknown = Reflect.get(will, 'brokerId');
-    return brokerId !== undefined && brokerId !== this.#aedes.id;
+  #takeWill(client: Client | undefined, will: PublishPacket, isLeft: boolean): void {
+    const { wills } = this.#options;
+    const connection = isLeft || client === undefined ? undefined : this.#connectionOf(client);
+    if (connection === undefined) wills.takeLeft(will, client !== undefined);
+    else wills.take(connection, will);
   }
 
   #connectionOf(client: Client): Connection | undefined {

@@ -1,4 +1,4 @@
-import { asLate } from '../domain/alarms.js';
+import { asLate } from '../domain/alarm-payload.js';
 import type { ConsumerServices } from './consumer-options.js';
 import type { Cursor } from './cursor.js';
 import { type DirectMessage, DirectQueue, directPublish } from './direct-queue.js';

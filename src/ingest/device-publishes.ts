@@ -2,13 +2,8 @@ import { hash } from 'node:crypto';
 import type { Forwarder } from '../delivery/forwarder.js';
 import type { AlarmLogItem, NewAlarm, Receipt, ReceivedIdentifier } from '../delivery/log-entry.js';
 import type { LogWriter } from '../delivery/log-writer.js';
-import {
-  type Alarm,
-  type AlarmKind,
-  alarmText,
-  type InvalidPublishReason,
-  parseAlarm,
-} from '../domain/alarms.js';
+import { alarmText, parseAlarm } from '../domain/alarm-payload.js';
+import type { Alarm, AlarmKind, InvalidPublishReason } from '../domain/alarms.js';
 import { type DeviceContext, messageText } from '../domain/messages.js';
 import { type DeviceTarget, forwardedTopic } from '../domain/topics.js';
 import type { SiteModel } from '../site/site-model.js';

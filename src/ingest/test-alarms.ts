@@ -34,9 +34,14 @@ export class TestAlarmPublishes implements TestAlarms {
     const alarm = { id, kind, detectedAt: formatTime(atMs), test: true };
     const topic = deviceTopic(deviceId, 'alarms');
     const publish: DevicePublish = {
-      ...{ deviceId, topic, target: { type: 'alarm', deviceId, kind: undefined } },
+      deviceId,
+      topic,
+      target: { type: 'alarm', deviceId, kind: undefined },
       payload: Buffer.from(JSON.stringify(alarm)),
-      ...{ qos: 1, retain: false, packet: undefined, received: undefined },
+      qos: 1,
+      retain: false,
+      packet: undefined,
+      received: undefined,
     };
     const stored = new Promise<boolean>((resolve) => publishes.accept(publish, resolve));
     if ((await within(stored, TIMEOUT_MS)) === true) return id;

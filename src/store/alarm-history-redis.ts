@@ -102,7 +102,7 @@ export class AlarmHistoryRedis implements AlarmHistory {
       alarmPage.runForBuffers(
         this.#redis,
         [keys.history, keys.alarmGroups(locationId, deviceId)],
-        [...[indexes, keys.alarmPlacePrefix], ...[keys.alarmStatesPrefix, ...argumentsOf(query)]],
+        [indexes, keys.alarmPlacePrefix, keys.alarmStatesPrefix, ...argumentsOf(query)],
       ),
     );
     const places = new Map(placeRows.map(([digest, place]) => [digest, readPlace(place)]));

@@ -9,7 +9,7 @@ import {
   type NewAlarm,
   type NewStateChange,
 } from '../delivery/log-entry.js';
-import { alarmText } from '../domain/alarms.js';
+import { alarmText } from '../domain/alarm-payload.js';
 import { BoundedMap } from '../domain/bounded-map.js';
 import type { DeviceContext } from '../domain/messages.js';
 import { uuidBytes } from '../domain/notation.js';

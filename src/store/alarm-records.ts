@@ -3,12 +3,8 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { NewAlarm } from '../delivery/log-entry.js';
-import {
-  ALARM_KINDS,
-  type AlarmKind,
-  FOOTAGE_TYPES,
-  type ForwardedAlarm,
-} from '../domain/alarms.js';
+import type { ForwardedAlarm } from '../domain/alarm-payload.js';
+import { ALARM_KINDS, type AlarmKind, FOOTAGE_TYPES } from '../domain/alarms.js';
 import type { DeviceContext } from '../domain/messages.js';
 import { objectMembers, parseJson, sha1, uuidText } from '../domain/notation.js';
 import type { AlarmPlace } from '../site/alarm-history.js';

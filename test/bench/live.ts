@@ -36,7 +36,8 @@ export async function live(): Promise<void> {
     [
       ['store', 'behind', 'median', 'slowest'],
       ...rows.map(({ store, name, latencies }) => [
-        ...[store, name],
+        store,
+        name,
         ...[0.5, 1].map((part) => milliseconds(quantile(latencies, part))),
       ]),
     ],

@@ -213,7 +213,8 @@ describe('GET /connections/denied', () => {
     const what = { operation: 'connection', topic: null, returnCode: null, username: device.id };
     expect(await deniedTo('malformed')).toMatchObject([
       {
-        ...{ ...what, code: 'malformed-packet' },
+        ...what,
+        code: 'malformed-packet',
         detail: `${DENIED_REASONS['malformed-packet']} (no packet identifier)`,
       },
     ]);

@@ -81,7 +81,9 @@ it('shows a renewed certificate to new connections, and cuts no present one', as
   const nurse = await home.nurse(device, 'alarms/#');
   const port = home.gateway.addresses.mqtts?.port;
   const sensor = await mqtt.connectAsync(`mqtts://localhost:${port}`, {
-    ...{ username: device.id, password: device.secret, reconnectPeriod: 0 },
+    username: device.id,
+    password: device.secret,
+    reconnectPeriod: 0,
     ca: readFileSync(authority.certFile),
   });
   const before = [await shown('mqtts'), await shown('https')];

@@ -37,7 +37,10 @@ it('is ready, forwards, and keeps an absent session’s whole backlog, after a k
   const queued = SIZE.alarms + SIZE.values + 1;
   await eventually(() =>
     expect(reader.report().readers[0]).toMatchObject({
-      ...{ received: queued, missing: 0, outOfOrder: 0, wasClosed: false },
+      received: queued,
+      missing: 0,
+      outOfOrder: 0,
+      wasClosed: false,
     }),
   );
   await Promise.all([live.end(), reader.end()]);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isOwnFootageKey } from '../../src/domain/alarms.js';
+import { isOwnFootageKey } from '../../src/domain/alarm-payload.js';
 import { isFootageContentType, newRecording, parseRecordingKey } from '../../src/domain/footage.js';
 
 const contentTypes = fc

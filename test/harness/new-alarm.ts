@@ -1,5 +1,6 @@
 import type { NewAlarm } from '../../src/delivery/log-entry.js';
-import { type Alarm, alarmText } from '../../src/domain/alarms.js';
+import { alarmText } from '../../src/domain/alarm-payload.js';
+import type { Alarm } from '../../src/domain/alarms.js';
 import type { DeviceContext } from '../../src/domain/messages.js';
 import { forwardedTopic } from '../../src/domain/topics.js';
 

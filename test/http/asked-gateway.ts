@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { parseAlarm } from '../../src/domain/alarms.js';
+import { parseAlarm } from '../../src/domain/alarm-payload.js';
 import type { Grant } from '../../src/domain/grants.js';
 import { describedAt } from '../harness/described-origins.js';
 import { faultTextsIn } from '../harness/fault-texts.js';

@@ -219,7 +219,9 @@ export const CHANGES: Readonly<Record<string, readonly Change[]>> = {
   ],
   'DELETE /bridges/:name': [
     {
-      ...{ action: 'bridge.deleted', resource: 'name', location: 'none' },
+      action: 'bridge.deleted',
+      resource: 'name',
+      location: 'none',
       details: () => ({}),
     },
   ],

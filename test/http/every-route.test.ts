@@ -174,7 +174,11 @@ it('answers 503 with Retry-After to a change while the store is away', async () 
   const token = { name: 'x', grants: [{ location: '*', role: 'viewer' }] };
   const created = await gateway.admin('POST', '/access-tokens', { json: token });
   const deletable = {
-    ...{ locationId, deviceId, roomId: emptyRoom, groupId: otherGroup, name: 'region' },
+    locationId,
+    deviceId,
+    roomId: emptyRoom,
+    groupId: otherGroup,
+    name: 'region',
     tokenId: z.looseObject({ id: z.string() }).parse(created.json).id,
   };
   const emptyLocation = { locationId: await gateway.createLocation() };

@@ -16,7 +16,8 @@ it('is ready while no fault is its own, and names the others', async () => {
     return { status, type: headers['content-type'], json };
   };
   const is = (faults: unknown[]) => ({
-    ...{ status: 200, type: 'application/json' },
+    status: 200,
+    type: 'application/json',
     json: { ready: true, version: expect.stringMatching(/^\d/), faults },
   });
   expect(await ready()).toEqual(is([{ code: 'store-lost-data', stops: false, since: TIME }]));

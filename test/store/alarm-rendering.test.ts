@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { NewAlarm } from '../../src/delivery/log-entry.js';
-import { ALARM_KINDS, parseAlarm } from '../../src/domain/alarms.js';
+import { parseAlarm } from '../../src/domain/alarm-payload.js';
+import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
 import { Keys } from '../../src/store/keys.js';

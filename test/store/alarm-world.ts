@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
 import type { Appended, NewAlarm } from '../../src/delivery/log-entry.js';
-import { ALARM_KINDS, parseAlarm } from '../../src/domain/alarms.js';
+import { parseAlarm } from '../../src/domain/alarm-payload.js';
+import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
 import type { AlarmQuery } from '../../src/site/alarm-history.js';

@@ -1,0 +1,265 @@
+import {
+  ALARM_KINDS,
+  type Alarm,
+  type AlarmKind,
+  FOOTAGE_TYPES,
+  type FootageType,
+  type InvalidPublishReason,
+} from './alarms.js';
+import {
+  composeObject,
+  decodeUtf8,
+  derivedId,
+  formatTime,
+  type Instant,
+  isUuid,
+  newId,
+  objectMembers,
+  PLAUSIBLE_FROM_MS,
+  parseInstant,
+  parseJson,
+} from './notation.js';
+
+/** A detection time further ahead than this is plainly wrong (docs/contract.md, 3). */
+const MAX_AHEAD_MS = 5 * 60_000;
+const MAX_FOOTAGE_KEY_LENGTH = 512;
+
+/** An alarm, with what of it could not be used; or why there is none. */
+export type AlarmResult =
+  | { readonly alarm: Alarm; readonly flaw?: InvalidPublishReason | undefined }
+  | { readonly reason: InvalidPublishReason };
+
+/** The context of an alarm's payload. */
+export interface AlarmOrigin {
+  readonly deviceId: string;
+  /** The kind in the topic; undefined: the payload has it. */
+  readonly kind: AlarmKind | undefined;
+  readonly receivedAtMs: number;
+}
+
+/**
+ * Parses the payload of `devices/<deviceId>/alarms` or `devices/<deviceId>/alarms/<kind>`.
+ *
+ * Lenient, because no alarm must be lost over a detail: a wrong time is replaced, an `id` that is
+ * no UUID is kept in `data`, unusable footage is left out, and of a payload that is no JSON the kind is enough.
+ */
+export function parseAlarm(payload: Buffer, origin: AlarmOrigin): AlarmResult {
+  const text = textOf(payload);
+  const value = text === undefined ? undefined : parseJson(text);
+  if (text === undefined || value === undefined) return alarmOfBytes(payload, origin);
+  if (isObject(value)) return alarmOfObject(text, value, origin);
+  if (origin.kind === undefined) return { reason: 'not-an-object' };
+  return { alarm: { ...bareAlarm(origin.kind, origin), data: text } };
+}
+
+/** An alarm without any field of JSON. */
+function bareAlarm(kind: AlarmKind, { receivedAtMs }: AlarmOrigin): Alarm {
+  return {
+    id: newId(),
+    kind,
+    detectedAtMs: receivedAtMs,
+    reportedAt: undefined,
+    footage: NO_FOOTAGE,
+    data: undefined,
+    idIsStable: false,
+  };
+}
+
+const BYTE_ORDER_MARK = '\ufeff';
+
+/** The text of a payload, without a byte order mark, and without the NUL that ends a string in C. */
+function textOf(payload: Buffer): string | undefined {
+  let end = payload.length;
+  while (payload[end - 1] === 0) end--;
+  const text = decodeUtf8(payload.subarray(0, end));
+  return text?.startsWith(BYTE_ORDER_MARK) ? text.slice(BYTE_ORDER_MARK.length) : text;
+}
+
+const KIND_IN_BYTES = new RegExp(`["']kind["']\\s*:\\s*["'](${ALARM_KINDS.join('|')})["']`);
+
+/** The alarm of a payload that is no JSON: cut off, in another encoding, or with a bare `nan`. */
+function alarmOfBytes(payload: Buffer, origin: AlarmOrigin): AlarmResult {
+  const base64 = payload.toString('base64');
+  if (origin.kind !== undefined) return { alarm: { ...bareAlarm(origin.kind, origin), base64 } };
+  const kind = KINDS.get(KIND_IN_BYTES.exec(payload.toString('latin1'))?.[1]);
+  if (kind === undefined) return { reason: 'not-json' };
+  return { alarm: { ...bareAlarm(kind, origin), base64, isMalformed: true }, flaw: 'not-json' };
+}
+
+function alarmOfObject(text: string, value: object, origin: AlarmOrigin): AlarmResult {
+  const { deviceId, receivedAtMs } = origin;
+  const sentKind = own(value, 'kind') ?? undefined;
+  const kind = origin.kind ?? KINDS.get(sentKind);
+  if (kind === undefined) return { reason: 'unknown-kind' };
+  if (sentKind !== undefined && sentKind !== kind) return { reason: 'contradicting-kind' };
+  const { footage, isUsable } = parseFootage(own(value, 'footage'), deviceId);
+
+  const sentTime = own(value, 'detectedAt');
+  const believed = believedTime(sentTime, receivedAtMs);
+  const sentId = own(value, 'id');
+  const isIdUsed = sentId === undefined || sentId === null || isUuidText(sentId);
+  const isTimeReported = believed === undefined && sentTime !== undefined && sentTime !== null;
+  // The texts as sent are scanned for only where some of them are kept.
+  const hasRest = Object.keys(value).some((key) => !KNOWN_KEYS.has(key));
+  const members =
+    hasRest || !isIdUsed || isTimeReported ? (objectMembers(text) ?? NO_MEMBERS) : NO_MEMBERS;
+  const { id, isStable } = identify(deviceId, kind, believed, sentId, members.get('id'));
+  return {
+    alarm: {
+      id,
+      kind,
+      detectedAtMs: believed?.timeMs ?? receivedAtMs,
+      reportedAt: isTimeReported ? members.get('detectedAt') : undefined,
+      footage,
+      data: hasRest || !isIdUsed ? dataOf(members, isIdUsed) : undefined,
+      idIsStable: isStable,
+    },
+    flaw: isUsable ? undefined : 'invalid-footage',
+  };
+}
+
+const KINDS: ReadonlyMap<unknown, AlarmKind> = new Map(ALARM_KINDS.map((kind) => [kind, kind]));
+const KNOWN_KEYS: ReadonlySet<string> = new Set(['kind', 'id', 'detectedAt', 'footage']);
+const NO_MEMBERS: ReadonlyMap<string, string> = new Map();
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** An own member of the object, never an inherited one. */
+function own(value: object, key: string): unknown {
+  return Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
+}
+
+/** The JSON text of all fields that the gateway does not interpret. */
+function dataOf(members: ReadonlyMap<string, string>, isIdUsed: boolean): string {
+  const rest: [string, string][] = [];
+  for (const member of members) {
+    const [key] = member;
+    if (!KNOWN_KEYS.has(key) || (key === 'id' && !isIdUsed)) rest.push(member);
+  }
+  return composeObject(rest);
+}
+
+function believedTime(sent: unknown, receivedAtMs: number): Instant | undefined {
+  const instant = typeof sent === 'string' ? parseInstant(sent) : undefined;
+  if (instant === undefined || instant.timeMs > receivedAtMs + MAX_AHEAD_MS) return undefined;
+  return instant.timeMs < PLAUSIBLE_FROM_MS ? undefined : instant;
+}
+
+/** Nil and max (RFC 9562, 5.9 and 5.10) are what firmware sends that has none. */
+const NO_ID = /^(?:[0-]+|[f-]+)$/i;
+
+function isUuidText(value: unknown): value is string {
+  return typeof value === 'string' && isUuid(value) && !NO_ID.test(value);
+}
+
+/**
+ * Takes the id as sent, derives one, or makes a new one.
+ *
+ * A derived id must never make two alarms one. Without a plausible time there is nothing to derive
+ * from: a device whose clock stands still would have a single alarm for ever, and so would one that
+ * sends the same text as its id each time, or counts from one again after a restart.
+ * @param sentText JSON text of an `id` that is no UUID
+ */
+function identify(
+  deviceId: string,
+  kind: AlarmKind,
+  believed: Instant | undefined,
+  sent: unknown,
+  sentText: string | undefined,
+): { readonly id: string; readonly isStable: boolean } {
+  if (isUuidText(sent)) return { id: sent.toLowerCase(), isStable: true };
+  if (believed === undefined) return { id: newId(), isStable: false };
+  const event = `${kind}/${instantName(believed)}`;
+  const name = sent === undefined || sent === null ? event : `id/${sentText}/${event}`;
+  return { id: derivedId(deviceId, name), isStable: true };
+}
+
+/**
+ * The part of the time that goes into the id (docs/contract.md, 3).
+ *
+ * All digits that were sent count, because two falls within one millisecond are two. Without finer
+ * digits the part is the milliseconds alone: histories hold such ids, and devices repeat their
+ * alarms after an update of the gateway, too.
+ */
+function instantName({ timeMs, finerDigits }: Instant): string {
+  return finerDigits === '' ? String(timeMs) : `${timeMs}.${finerDigits}`;
+}
+
+const NO_FOOTAGE: Alarm['footage'] = {};
+
+/** Parses `footage`, where an empty key is none; leaves out what is no recording of the device. */
+function parseFootage(
+  sent: unknown,
+  deviceId: string,
+): { readonly footage: Alarm['footage']; readonly isUsable: boolean } {
+  if (sent === undefined || sent === null) return { footage: NO_FOOTAGE, isUsable: true };
+  // An empty array is usable: PHP writes an empty object so.
+  if (typeof sent !== 'object') return { footage: NO_FOOTAGE, isUsable: false };
+  const footage: Partial<Record<FootageType, string>> = {};
+  let isUsable = true;
+  for (const type of FOOTAGE_TYPES) {
+    const sentKey = own(sent, type);
+    if (sentKey === undefined || sentKey === null || sentKey === '') continue;
+    const ownId = new RegExp(deviceId, 'i');
+    const key = typeof sentKey === 'string' ? sentKey.replace(ownId, deviceId) : '';
+    if (isOwnFootageKey(key, deviceId)) footage[type] = key;
+    else isUsable = false;
+  }
+  return { footage, isUsable };
+}
+
+/** Whether an object key lies under the device's own prefix, with or without `devices/` before it. */
+export function isOwnFootageKey(key: string, deviceId: string): boolean {
+  const levels = key.split('/');
+  const inside = levels[0] === 'devices' ? levels.slice(1) : levels;
+  return (
+    key.length <= MAX_FOOTAGE_KEY_LENGTH &&
+    /^[\x21-\x7e]+$/.test(key) &&
+    !key.includes('\\') &&
+    inside.length >= 2 &&
+    inside[0] === deviceId &&
+    levels.every((level) => level !== '' && level !== '.' && level !== '..')
+  );
+}
+
+/** The part of an alarm that its forwarded message shows. */
+export type ForwardedAlarm = Pick<
+  Alarm,
+  'id' | 'kind' | 'detectedAtMs' | 'reportedAt' | 'footage' | 'data' | 'base64' | 'isMalformed'
+>;
+
+const LATE = ',"late":true}';
+const NOT_LATE = ',"late":false}';
+const NOT_LATE_BYTES = NOT_LATE.length;
+
+/**
+ * Renders `care-homes/<l>/devices/<d>/alarms/<kind>`, with `"late":false`.
+ *
+ * @param contextText `DeviceContext.text` as of the alarm: live from memory, later from its record
+ */
+export function alarmText(
+  alarm: ForwardedAlarm,
+  contextText: string,
+  receivedAtMs: number,
+): string {
+  const { id, kind, detectedAtMs, reportedAt, footage, data, base64, isMalformed } = alarm;
+  const detectedAt = formatTime(detectedAtMs);
+  const receivedAt = detectedAtMs === receivedAtMs ? detectedAt : formatTime(receivedAtMs);
+  const recordings = FOOTAGE_TYPES.filter((type) => footage[type] !== undefined);
+  return (
+    `{"id":"${id}","kind":"${kind}","detectedAt":"${detectedAt}","receivedAt":"${receivedAt}"` +
+    (reportedAt === undefined ? '' : `,"reportedAt":${reportedAt}`) +
+    `,"footage":${recordings.length === 0 ? '[]' : JSON.stringify(recordings)}` +
+    (data === undefined ? '' : `,"data":${data}`) +
+    (base64 === undefined ? '' : `,"base64":"${base64}"`) +
+    (isMalformed === true ? ',"malformed":true' : '') +
+    `,${contextText}${NOT_LATE}`
+  );
+}
+
+/** The payload of `alarmText` with `"late":true`. */
+export function asLate(payload: Buffer): Buffer {
+  return Buffer.concat([payload.subarray(0, -NOT_LATE_BYTES), Buffer.from(LATE)]);
+}
