@@ -16,7 +16,6 @@ import { GatewayStatus } from './delivery/gateway-status.js';
 import { SessionBacklogs } from './delivery/session-backlogs.js';
 import { createHttpApp } from './http/app.js';
 import type { HttpApp } from './http/http-env.js';
-import { forgetLeftBehind } from './ingest/left-behind.js';
 import { Metrics } from './metrics/metrics.js';
 import type { ServerCertificate } from './network/server-certificate.js';
 import { Releasers } from './releasers.js';
@@ -115,7 +114,7 @@ export class Gateway {
       return bridges.apply(configured);
     });
     ingest.presence.start();
-    this.#tidyUp(storage, site, delivery, ingest);
+    ingest.presence.renewOutdated();
     health.started();
     status.start();
     return addresses;
@@ -127,23 +126,6 @@ export class Gateway {
     const expiry = new TokenExpiry({ accessTokens, events, isSureSince, log });
     expiry.start();
     releasers.add(() => expiry.stop());
-  }
-
-  /** Finishes in the background the work that an earlier process left undone. */
-  #tidyUp(
-    { retainedTopics }: Storage,
-    { model }: SiteParts,
-    { retained, forwarder }: DeliveryParts,
-    { presence }: IngestParts,
-  ): void {
-    const work = Promise.all([
-      presence.renewOutdated(retained),
-      forgetLeftBehind(model, forwarder, retainedTopics),
-    ]);
-    work.catch((error: unknown) => {
-      const { log } = this.#foundation;
-      log.warn({ err: error }, 'failed to tidy up after an earlier process');
-    });
   }
 
   #openHttp(parts: {

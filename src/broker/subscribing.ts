@@ -19,7 +19,7 @@ const MAX_LOGGED_FILTERS = 10;
 
 export interface SubscribingOptions {
   readonly sessions: Sessions;
-  readonly retained: RetainedMessages;
+  readonly retained: Pick<RetainedMessages, 'matching'>;
   readonly denials: ConnectionDenials;
   readonly maxFiltersPerSession: number;
   readonly quotasOf: (principal: Principal) => ConnectionQuotas;
@@ -132,16 +132,11 @@ export class Subscribing {
   }
 
   #sendRetained(
-    { consumer, budget, owner: principal }: Connection,
+    { consumer, budget }: Connection,
     granted: readonly RequestedSubscription[],
   ): void {
     const filters = granted.map(({ filter }) => filter);
-    consumer?.offerRetained(filters, {
-      retained: paidBy(budget, this.#options.retained),
-      onFailure: (error) => {
-        this.#options.log.warn({ principal, err: error }, 'failed to send retained messages');
-      },
-    });
+    consumer?.offerRetained(filters, paidBy(budget, this.#options.retained));
   }
 
   /** Logs denied filters in one line for a SUBSCRIBE, however many there are. */
@@ -161,14 +156,13 @@ export class Subscribing {
 /** Retained messages, whose bytes count as those of the principal that asks for them. */
 export function paidBy(
   budget: Budget,
-  retained: RetainedMessages,
+  retained: Pick<RetainedMessages, 'matching'>,
 ): Pick<RetainedMessages, 'matching'> {
   return {
-    async *matching(filters) {
-      for await (const page of retained.matching(filters)) {
-        const bytes = page.reduce((sum, { payload }) => sum + payload.length, 0);
-        budget.takeAnswer(bytes, performance.now());
-        yield page;
+    *matching(filters) {
+      for (const message of retained.matching(filters)) {
+        if (message !== undefined) budget.takeAnswer(message.payload.length, performance.now());
+        yield message;
       }
     },
   };

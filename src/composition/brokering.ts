@@ -52,7 +52,7 @@ export async function openBroker(
     model.device(id) !== undefined || accessTokens.owner(id) !== undefined;
   const denials = new ConnectionDenials({ denials: site.denials, isKnown, log, now });
   const backPressure = new BackPressure(() =>
-    Math.max(alarms.unansweredMs, messages.unansweredMs, retained.unansweredMs),
+    Math.max(alarms.unansweredMs, messages.unansweredMs),
   );
   const budgets = new Budgets(config.limits, model);
   const slowing = new Slowing(now);

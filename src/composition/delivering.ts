@@ -16,8 +16,8 @@ import {
   type NewMessage,
 } from '../delivery/log-entry.js';
 import { LogWriter } from '../delivery/log-writer.js';
-import { NewestRetained } from '../delivery/newest-retained.js';
-import { RetainedQuota } from '../delivery/retained-quota.js';
+import { RetainedMessages } from '../delivery/retained-messages.js';
+import { RetainedWriter } from '../delivery/retained-writer.js';
 import type { SessionOwner } from '../delivery/session.js';
 import { Sessions } from '../delivery/sessions.js';
 import { Upkeep } from '../delivery/upkeep.js';
@@ -43,7 +43,7 @@ export interface DeliveryParts {
   readonly alarms: LogWriter<AlarmLogItem>;
   readonly messages: LogWriter<NewMessage>;
   readonly forwarder: Forwarder;
-  readonly retained: NewestRetained;
+  readonly retained: RetainedMessages;
 }
 
 /** Opens the delivery: its writers, its sessions, and what looks after both. */
@@ -54,6 +54,7 @@ export async function openDelivery(
 ): Promise<DeliveryParts> {
   const { config, log, health, releasers, steady } = foundation;
   const { logs } = storage;
+  const retained = await openRetained(foundation, storage, site);
   const deliveries = new Deliveries({
     newest: {
       alarms: await logs.lastSequence('alarms'),
@@ -63,8 +64,9 @@ export async function openDelivery(
     log,
     now: steady.now,
     elapsedSinceMs: steady.elapsedSinceMs,
-    // Entries still in memory are recorded again, alarms under their old ids (FINDINGS R7).
+    // What is still in memory is stored again, alarms under their old ids.
     onLost: (_log, entries) => {
+      retained.storeAll();
       for (const { source } of entries) {
         if (source === undefined) continue;
         if (isAlarm(source) || isStateChange(source)) alarms.restore(source);
@@ -101,21 +103,6 @@ export async function openDelivery(
   releasers.every(BACKLOG_CHECK_MS, () => {
     health.reportAll('backlogs', backlogFaults(deliveries.consumers));
   });
-  const stored = new RetainedRedis(storage.broker, storage.retainedTopics, storage.headroom);
-  const quota = new RetainedQuota({
-    retained: { store: (message) => stored.store(message).finally(() => retained.answered()) },
-    watch: site.watch,
-    quotasOfDevice: site.principalLimits.ofDevice,
-    quotasOfLocation: config.limits.location,
-  });
-  quota.load(storage.retainedTopics).catch((error: unknown) => {
-    log.warn({ err: error }, 'failed to count retained messages');
-  });
-  const retained = new NewestRetained(
-    { store: quota.store.bind(quota), matching: stored.matching.bind(stored) },
-    log,
-  );
-  releasers.add(() => retained.stop());
   const forwarder = new Forwarder({
     deliveries,
     writer: messages,
@@ -123,6 +110,35 @@ export async function openDelivery(
     retained,
   });
   return { deliveries, sessions, alarms, messages, forwarder, retained };
+}
+
+/** Reads the retained messages, and removes those of devices that are gone or elsewhere since. */
+async function openRetained(
+  { config, health, log, releasers }: Foundation,
+  { broker, headroom }: Storage,
+  { model, principalLimits, watch }: SiteParts,
+): Promise<RetainedMessages> {
+  const store = new RetainedRedis(broker);
+  const writer = new RetainedWriter(store, headroom, log);
+  releasers.add(() => writer.stop());
+  const { location, total } = config.limits;
+  const retained = new RetainedMessages({
+    writer,
+    quotasOfDevice: principalLimits.ofDevice,
+    quotasOfLocation: location,
+    maxBytes: total.retainedBytes,
+    watch,
+    health,
+  });
+  await retained.load(store.load());
+  // A gateway that was killed may have moved or deleted a device, and not yet removed these.
+  retained.removeStray((deviceId, locationId) => {
+    const device = model.device(deviceId);
+    // Somebody may restore an unreadable record.
+    if (device === undefined) return !model.isUnreadable(`device:${deviceId}`);
+    return locationId !== device.locationId;
+  });
+  return retained;
 }
 
 /** Loads the sessions and counts their backlogs; only afterwards may anything be appended. */

@@ -27,11 +27,11 @@ export async function openIngest(
   { config, health, log, releasers, steady, now }: Foundation,
   storage: Storage,
   { model, accessTokens }: SiteParts,
-  { deliveries, alarms, forwarder }: DeliveryParts,
+  { deliveries, alarms, forwarder, retained }: DeliveryParts,
 ): Promise<IngestParts> {
   const steadyNow = steady.now;
   const store = storage.presence;
-  const presence = new Presence({ model, forwarder, store, log, now, steadyNow });
+  const presence = new Presence({ model, forwarder, retained, store, log, now, steadyNow });
   await presence.load();
   releasers.add(() => presence.stop());
   const invalid = new InvalidPublishes({

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { Device } from '../domain/site.js';
-import { deviceTopic, forwardedTopic } from '../domain/topics.js';
 import type { BrokerParts } from './brokering.js';
 import type { DeliveryParts } from './delivering.js';
 import type { IngestParts } from './ingesting.js';
@@ -9,7 +8,7 @@ import type { SiteParts } from './site-loading.js';
 /** Ends or renews connections, sessions and retained messages after a change of the site. */
 export function followSite(
   { events }: SiteParts,
-  { sessions, forwarder }: DeliveryParts,
+  { sessions, retained }: DeliveryParts,
   { presence, unreadable }: IngestParts,
   { broker, forget }: BrokerParts,
   log: Logger,
@@ -21,13 +20,8 @@ export function followSite(
       log.warn({ principal, err: error }, 'failed to tidy up after a change');
     });
   });
-  const forgetRetainedOf = ({ id, locationId }: Device) => {
-    // A command given at the old place must not be carried out at another.
-    const filters = [deviceTopic(id, 'commands/#'), forwardedTopic(locationId, id, '#')];
-    Promise.all(filters.map((filter) => forwarder.forget(filter))).catch((error: unknown) => {
-      log.warn({ deviceId: id, err: error }, 'failed to tidy up after a device');
-    });
-  };
+  // A command given at the old place must not be carried out at another.
+  const forgetRetainedOf = ({ id, locationId }: Device) => retained.forget(id, locationId);
   events.on('deviceDeleted', (device) => {
     presence.removed(device);
     unreadable.succeeded(device.id);

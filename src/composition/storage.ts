@@ -32,8 +32,6 @@ import { LossFile } from '../store/loss-file.js';
 import { LossWatch } from '../store/loss-watch.js';
 import { MemoryMonitor } from '../store/memory-monitor.js';
 import { PresenceStoreRedis } from '../store/presence-store-redis.js';
-import { RetainedMonitor } from '../store/retained-monitor.js';
-import { RetainedTopicsRedis } from '../store/retained-topics-redis.js';
 import { checkServer, checkSettings } from '../store/server-check.js';
 import { SessionStoreRedis } from '../store/session-store-redis.js';
 import { SiteStoreRedis } from '../store/site-store-redis.js';
@@ -51,7 +49,6 @@ const RETENTION_INTERVAL_MS = HOUR_MS;
 const ARCHIVE_INTERVAL_MS = 60_000;
 /** In less time than telemetry can fill what the last check left for alarms alone. */
 const DISK_INTERVAL_MS = 250;
-const RETAINED_INTERVAL_MS = 1_000;
 const FILES_INTERVAL_MS = 1_000;
 const LOSSES_INTERVAL_MS = 1_000;
 const SETTINGS_INTERVAL_MS = 30_000;
@@ -87,7 +84,6 @@ export interface Storage {
   readonly bridgeRegister: BridgeRegisterRedis;
   /** Wills, retained messages and incoming QoS 2, as Aedes' own Redis persistence keeps them. */
   readonly broker: RedisPersistence;
-  readonly retainedTopics: RetainedTopicsRedis;
   /**
    * Starts removing old alarms and audit records.
    *
@@ -152,7 +148,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     losses,
     identity,
     sessions: new SessionStoreRedis(state, keys),
-    presence: new PresenceStoreRedis(state, broker, keys),
+    presence: new PresenceStoreRedis(state, keys),
     invalidPublishes: new InvalidPublishStoreRedis({
       ...{ redis: state, management, keys, headroom },
       maxPerLocation: config.rejected.maxPerLocation,
@@ -160,7 +156,6 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     deadLetters: new DeadLetterStoreRedis(management, keys),
     bridgeRegister: new BridgeRegisterRedis(management, keys, records),
     broker: createBrokerStorage({ conn: broker }),
-    retainedTopics: new RetainedTopicsRedis(broker),
     startRetention: (unackedFrom) => startRetention(state, keys, archive, unackedFrom, options),
     startConfirming: () => {
       if (replicas === undefined) return;
@@ -191,12 +186,6 @@ async function startServerWatches(
       () => memory.pauseMs,
     ),
   );
-  const retained = new RetainedMonitor({
-    ...{ redis, key: keys.retained, health, headroom },
-    maxBytes: config.limits.total.retainedBytes,
-    storeBytes: () => memory.memory.maxBytes,
-  });
-  releasers.add(repeat(() => retained.check(), RETAINED_INTERVAL_MS));
   return memory;
 }
 

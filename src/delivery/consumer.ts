@@ -216,18 +216,18 @@ export class Consumer implements Member {
   /** Sends the retained messages of new subscriptions, as fast as the connection takes them. */
   offerRetained(
     filters: readonly string[],
-    source: Pick<RetainedFeedOptions, 'retained' | 'onFailure'>,
+    retained: RetainedFeedOptions['retained'],
   ): void {
     if (!this.isConnected) return;
     this.#window.direct.addRetained(filters, {
-      ...source,
+      retained,
       select: (message) => {
         const qos = this.subscriptions.qosFor(message.topic);
         if (qos === undefined || !this.#options.mayReceive(message)) return undefined;
         return qos === 0 ? { ...message, qos } : message;
       },
       isSubscribed: (filter) => this.subscriptions.has(filter),
-      onPage: () => this.wake(),
+      onMore: () => this.wake(),
     });
     this.wake();
   }

@@ -118,12 +118,11 @@ export class Feed implements Receiver {
     const { sessions, retained, owner, clientId, filters, log } = this.#options;
     const session = sessions.open(clientId, owner, false);
     this.#session = session;
-    const onFailure = (error: unknown) => {
-      log.warn({ principal: owner.key, err: error }, 'failed to send retained messages');
-    };
     const requested = filters.map((filter) => ({ filter, qos: 1 as const }));
-    sessions.subscribe(session.key, requested).catch(onFailure);
+    sessions.subscribe(session.key, requested).catch((error: unknown) => {
+      log.warn({ principal: owner.key, err: error }, 'failed to subscribe an event stream');
+    });
     this.consumer?.connect(this);
-    this.consumer?.offerRetained(filters, { retained, onFailure });
+    this.consumer?.offerRetained(filters, retained);
   }
 }

@@ -1,7 +1,5 @@
 import { type StoreHeadroom, storedBytesOf } from '../site/store-headroom.js';
 import type { Deliveries } from './deliveries.js';
-import type { DirectMessage } from './direct-queue.js';
-import { Forgetting } from './forgetting.js';
 import type { NewMessage } from './log-entry.js';
 import type { LogWriter } from './log-writer.js';
 import type { RetainedMessages } from './retained-messages.js';
@@ -24,26 +22,23 @@ export interface MessageToForward extends NewMessage {
 export interface ForwarderOptions {
   readonly deliveries: Deliveries;
   readonly writer: LogWriter<NewMessage>;
-  readonly retained: RetainedMessages;
+  readonly retained: Pick<RetainedMessages, 'set'>;
   readonly headroom: Pick<StoreHeadroom, 'takes'>;
 }
 
 /** Forwards everything but alarms: telemetry, presence, commands, the gateway's status. */
 export class Forwarder {
   readonly #options: ForwarderOptions;
-  readonly #forgetting: Forgetting;
 
   constructor(options: ForwarderOptions) {
     this.#options = options;
-    this.#forgetting = new Forgetting(options.retained);
   }
 
   /**
    * Forwards a message.
    *
-   * A retained QoS 0 message reaches nobody when a newer one arrives before it is stored.
-   * @param done called with true once the message is stored and accepted for every consumer, at QoS
-   *   0 once it is sent; with false when it could not be stored
+   * @param done called with true once the message is stored, as a retained one too, and accepted for every
+   *   consumer, at QoS 0 once it is sent; with false when it could not be stored
    */
   forward(message: MessageToForward, done: (isStored: boolean) => void): void {
     if (!message.retain) {
@@ -51,32 +46,16 @@ export class Forwarder {
       return;
     }
     const payload = message.removesRetained === true ? NOTHING : message.payload;
-    this.noteRetained(message.topic);
-    void this.#options.retained
-      .store({ ...message, payload })
-      .then((isOfUse) => (isOfUse ? this.#send(message, done) : done(true)));
-  }
-
-  /**
-   * Removes the messages retained so far that match the filter, without telling subscribers.
-   *
-   * @param isMeant asked of each of them; all of them unless given
-   */
-  forget(filter: string, isMeant: (message: DirectMessage) => boolean = () => true): Promise<void> {
-    return this.#forgetting.forget(filter, isMeant);
-  }
-
-  /** Notes a message that is being retained past this forwarder: what is forgotten now is older. */
-  noteRetained(topic: string): void {
-    this.#forgetting.note(topic);
+    const retained = this.#options.retained.set({ ...message, payload });
+    if (message.qos === 0) this.#send(message, done);
+    else this.#send(message, (isStored) => void retained.then(() => done(isStored)));
   }
 
   /** Sends to connected subscribers at QoS 1 and retains for later ones; queues nothing. */
   async announce(message: Omit<MessageToForward, 'qos' | 'retain'>): Promise<void> {
     const { deliveries, retained } = this.#options;
     deliveries.publishDirect({ ...message, qos: 1, retain: false });
-    this.noteRetained(message.topic);
-    await retained.store({ ...message, qos: 1, retain: true });
+    await retained.set({ ...message, qos: 1, retain: true });
   }
 
   /**

@@ -9,29 +9,23 @@ export interface RetainedFeedOptions {
   /** The message as the consumer gets it; undefined when it does not concern the consumer (any more). */
   readonly select: (message: DirectMessage) => DirectMessage | undefined;
   readonly isSubscribed: (filter: string) => boolean;
-  /** Called when there is something to take. */
-  readonly onPage: () => void;
-  readonly onFailure: (error: unknown) => void;
+  /** Called when there may be something to take, after a pause for others. */
+  readonly onMore: () => void;
 }
 
 /**
  * What new subscriptions of one connection get of the retained messages.
  *
- * One page is in memory, and the next is read when that is sent: a subscriber to everything costs as much
- * as it takes at a time (FINDINGS S1). A retained message must not arrive after a newer one of its topic,
- * or a subscriber would take the old state for the new.
+ * One message at a time, as it is when the connection has room for it. A topic that was sent meanwhile is left
+ * out: its retained message is the same, or older.
  */
 export class RetainedFeed {
   readonly #options: RetainedFeedOptions;
   /** Filters of the next run: those subscribed to while one is under way. */
   readonly #filters = new Set<string>();
-  #run: AsyncIterator<readonly DirectMessage[]> | undefined;
-  #isReading = false;
-  #isClosed = false;
-  /** By topic. */
-  readonly #page = new Map<string, DirectMessage>();
-  /** Topics sent since the page that is being read was asked for: it may hold older messages. */
   readonly #sentMeanwhile = new Set<string>();
+  #run: Iterator<DirectMessage | undefined> | undefined;
+  #pause: NodeJS.Immediate | undefined;
 
   constructor(options: RetainedFeedOptions) {
     this.#options = options;
@@ -39,7 +33,7 @@ export class RetainedFeed {
 
   /** Whether there is nothing to take, now or later. */
   get isIdle(): boolean {
-    return this.#page.size + this.#filters.size === 0 && this.#run === undefined;
+    return this.#filters.size === 0 && this.#run === undefined;
   }
 
   add(filters: readonly string[]): void {
@@ -50,54 +44,43 @@ export class RetainedFeed {
     }
   }
 
-  /** Notes that a topic is being sent: its retained message is outdated. */
+  /** Notes that a topic is being sent. */
   noteSent(topic: string): void {
-    this.#page.delete(topic);
-    if (this.#isReading) this.#sentMeanwhile.add(topic);
+    if (!this.isIdle) this.#sentMeanwhile.add(topic);
   }
 
-  /** Removes and returns the next message; without one, has the next page read. */
+  /** Returns the next message; undefined when there is none for now. */
   take(): DirectMessage | undefined {
-    const [message] = this.#page.values();
-    if (message === undefined) void this.#read();
-    else this.#page.delete(message.topic);
-    return message;
-  }
-
-  /** Ends it; what is being read is not used. */
-  close(): void {
-    this.#isClosed = true;
-  }
-
-  async #read(): Promise<void> {
-    if (this.#isReading || this.#isClosed || this.isIdle) return;
-    this.#run ??= this.#begin();
-    this.#isReading = true;
-    try {
-      const { done, value } = await this.#run.next();
-      if (done === true) this.#run = undefined;
-      else this.#fill(value);
-    } catch (error) {
-      this.#run = undefined;
-      if (!this.#isClosed) this.#options.onFailure(error);
-    } finally {
-      this.#isReading = false;
-      this.#sentMeanwhile.clear();
+    if (this.#pause !== undefined) return undefined;
+    while (!this.isIdle) {
+      this.#run ??= this.#begin();
+      const { done, value } = this.#run.next();
+      if (done === true) {
+        this.#run = undefined;
+        if (this.isIdle) this.#sentMeanwhile.clear();
+      } else if (value === undefined) {
+        this.#pause = setImmediate(() => this.#resume());
+        return undefined;
+      } else if (!this.#sentMeanwhile.has(value.topic)) {
+        const selected = this.#options.select(value);
+        if (selected !== undefined) return selected;
+      }
     }
-    if (!this.#isClosed) this.#options.onPage();
+    return undefined;
   }
 
-  #begin(): AsyncIterator<readonly DirectMessage[]> {
+  close(): void {
+    clearImmediate(this.#pause);
+  }
+
+  #begin(): Iterator<DirectMessage | undefined> {
     const filters = [...this.#filters];
     this.#filters.clear();
     return this.#options.retained.matching(filters);
   }
 
-  #fill(page: readonly DirectMessage[]): void {
-    for (const message of page) {
-      const selected = this.#options.select(message);
-      if (selected === undefined || this.#sentMeanwhile.has(message.topic)) continue;
-      this.#page.set(message.topic, selected);
-    }
+  #resume(): void {
+    this.#pause = undefined;
+    this.#options.onMore();
   }
 }

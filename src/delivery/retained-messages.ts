@@ -1,35 +1,236 @@
+import { warning } from '../domain/faults.js';
+import { FilterTree } from '../domain/filter-tree.js';
+import type { RetainedQuotas } from '../domain/limits.js';
+import { forwardedTopic, parseCommandTopic, parseForwardedTopic } from '../domain/topics.js';
+import type { Health } from '../site/health.js';
+import type { QuotaWatch } from '../site/quota-watch.js';
 import type { DirectMessage } from './direct-queue.js';
+import type { RetainedWriter } from './retained-writer.js';
 
-/** The last message of each topic that was published to be retained. */
-export interface RetainedMessages {
-  /**
-   * Stores a message; an empty payload removes it [MQTT-3.3.1-10].
-   *
-   * A store that runs short takes an expendable message only in the place of one that is as large.
-   * Otherwise the topic has no retained message, rather than an outdated one [MQTT-3.3.1-7].
-   *
-   * Resolves to whether the message is still of use: false when a newer one took its place before
-   * it was stored.
-   */
-  store(message: DirectMessage): Promise<boolean>;
-  /**
-   * The retained messages that match any of the filters, in pages of bounded size.
-   *
-   * Each page is read when it is asked for, and holds the messages of that time.
-   */
-  matching(filters: readonly string[]): AsyncIterableIterator<readonly DirectMessage[]>;
+const FAULT = 'retained';
+const MIB = 1024 * 1024;
+const WILDCARD = /\/?[+#].*$/;
+/** Topics looked at in a row: some milliseconds. */
+const TOPICS_A_TURN = 2_000;
+/** The part of all bytes below which there is room again. */
+const ROOM_AGAIN = 0.9;
+
+/** The retained messages of one holder: a device, a location, or all. */
+interface Account {
+  topics: number;
+  bytes: number;
 }
 
-/** A topic with a retained message, and about how many bytes that has. */
-export interface RetainedTopic {
-  readonly topic: string;
-  readonly bytes: number;
+interface Holder {
+  /** As `QuotaWatch` names it. */
+  readonly name: string;
+  readonly quotas: RetainedQuotas;
 }
 
-/** The topics that have a retained message. */
-export interface RetainedTopics {
-  /** In pages of bounded size; a topic may be in two of them. */
-  startingWith(prefix: string): AsyncIterable<readonly RetainedTopic[]>;
-  /** Bytes of the topic's message, 0 without one. */
-  bytesOf(topic: string): Promise<number>;
+export interface RetainedMessagesOptions {
+  readonly writer: RetainedWriter;
+  readonly quotasOfDevice: (deviceId: string) => RetainedQuotas;
+  readonly quotasOfLocation: RetainedQuotas;
+  /** Of all together. */
+  readonly maxBytes: number;
+  readonly watch: Pick<QuotaWatch, 'exceeded'>;
+  readonly health: Pick<Health, 'report'>;
+}
+
+/**
+ * The last message of each topic that was published to be retained.
+ *
+ * All are in memory, so the newest is at hand also while the store is away, and are stored behind that
+ * (`RetainedWriter`). A message beyond a quota is forwarded, but not retained. Its topic then has no retained message
+ * rather than an outdated one.
+ */
+export class RetainedMessages {
+  readonly #options: RetainedMessagesOptions;
+  /** By topic. */
+  readonly #messages = new Map<string, DirectMessage>();
+  /** By device, the gateway's own statuses included. */
+  readonly #topicsOf = new Map<string, Set<string>>();
+  /** By the holder's name. */
+  readonly #accounts = new Map<string, Account>();
+  #bytes = 0;
+  #isFull = false;
+
+  constructor(options: RetainedMessagesOptions) {
+    this.#options = options;
+  }
+
+  /** Takes over what an earlier run has retained. */
+  async load(stored: AsyncIterable<DirectMessage>): Promise<void> {
+    for await (const message of stored) this.#replace(message);
+  }
+
+  get(topic: string): DirectMessage | undefined {
+    return this.#messages.get(topic);
+  }
+
+  /**
+   * Retains a message; an empty payload removes it [MQTT-3.3.1-10].
+   *
+   * @returns resolves once the store has this message, or a newer one of its topic
+   */
+  set(message: DirectMessage): Promise<void> {
+    this.#replace(message);
+    return this.#options.writer.write(message.topic, this.#messages.get(message.topic));
+  }
+
+  /** Removes what is retained of a device at a location, and the commands that were given to it there. */
+  forget(deviceId: string, locationId: string): void {
+    for (const topic of this.#topicsOf.get(deviceId) ?? []) {
+      if (this.#placeOf(topic) === locationId) this.remove(topic);
+    }
+  }
+
+  /** Removes a message; subscribers are not told. */
+  remove(topic: string): void {
+    this.#delete(topic);
+    void this.#options.writer.write(topic, undefined);
+  }
+
+  /** Stores everything again, in a store that has lost it. */
+  storeAll(): void {
+    for (const [topic, message] of this.#messages) void this.#options.writer.write(topic, message);
+  }
+
+  /**
+   * Removes messages of devices, and commands to them, that an earlier run has left behind.
+   *
+   * @param isStray asked with the device and its location at the time of the message
+   */
+  removeStray(isStray: (deviceId: string, locationId: string | undefined) => boolean): void {
+    for (const [deviceId, topics] of this.#topicsOf) {
+      for (const topic of topics) if (isStray(deviceId, this.#placeOf(topic))) this.remove(topic);
+    }
+  }
+
+  /**
+   * The messages that match any of the filters, each once and as it is when its turn comes.
+   *
+   * Yields undefined now and then, for something else to be done: many subscribers must not delay alarms.
+   */
+  *matching(filters: readonly string[]): Generator<DirectMessage | undefined> {
+    const tree = new FilterTree<string>();
+    for (const filter of filters) tree.add(filter, filter);
+    const topics = filters.some((filter) => WILDCARD.test(filter))
+      ? this.#messages.keys()
+      : filters;
+    const prefix = commonPrefix(filters);
+    let looked = 0;
+    for (const topic of topics) {
+      if (++looked % TOPICS_A_TURN === 0) yield undefined;
+      if (!topic.startsWith(prefix) || tree.match(topic).size === 0) continue;
+      const message = this.#messages.get(topic);
+      if (message !== undefined) yield message;
+    }
+  }
+
+  #replace(message: DirectMessage): void {
+    const { topic, payload } = message;
+    this.#delete(topic);
+    if (payload.length === 0) return;
+    if (!this.#hasRoom(message)) return;
+    // A copy: a part of a chunk from the network would keep all of it in memory.
+    const copy = Buffer.allocUnsafeSlow(payload.length);
+    payload.copy(copy);
+    this.#messages.set(topic, { ...message, payload: copy, retain: true });
+    this.#count(topic, 1, bytesOf(message));
+    const deviceId = deviceOf(topic);
+    if (deviceId === undefined) return;
+    const topics = this.#topicsOf.get(deviceId);
+    if (topics === undefined) this.#topicsOf.set(deviceId, new Set([topic]));
+    else topics.add(topic);
+  }
+
+  /** Whether the quotas have room; the gateway's own statuses have it always. */
+  #hasRoom(message: DirectMessage): boolean {
+    const { watch, maxBytes } = this.#options;
+    const bytes = bytesOf(message);
+    const holders = this.#holdersOf(message.topic);
+    if (holders.length === 0) return true;
+    const full = holders.find(({ name, quotas }) => {
+      const account = this.#accountOf(name);
+      return account.topics >= quotas.retainedTopics || account.bytes + bytes > quotas.retainedBytes;
+    });
+    if (full !== undefined) watch.exceeded('retained', full.name);
+    else if (this.#bytes + bytes > maxBytes) this.#report(true);
+    else if (this.#bytes + bytes < ROOM_AGAIN * maxBytes) this.#report(false);
+    return full === undefined && this.#bytes + bytes <= maxBytes;
+  }
+
+  #delete(topic: string): void {
+    const message = this.#messages.get(topic);
+    if (message === undefined) return;
+    this.#messages.delete(topic);
+    this.#count(topic, -1, -bytesOf(message));
+    const deviceId = deviceOf(topic) ?? '';
+    const topics = this.#topicsOf.get(deviceId);
+    topics?.delete(topic);
+    if (topics?.size === 0) this.#topicsOf.delete(deviceId);
+  }
+
+  #count(topic: string, topics: number, bytes: number): void {
+    this.#bytes += bytes;
+    for (const { name } of this.#holdersOf(topic)) {
+      const account = this.#accountOf(name);
+      account.topics += topics;
+      account.bytes += bytes;
+      if (account.topics === 0) this.#accounts.delete(name);
+      else this.#accounts.set(name, account);
+    }
+  }
+
+  #accountOf(name: string): Account {
+    return this.#accounts.get(name) ?? { topics: 0, bytes: 0 };
+  }
+
+  #report(isFull: boolean): void {
+    if (isFull === this.#isFull) return;
+    this.#isFull = isFull;
+    const { health, maxBytes } = this.#options;
+    const message = `Retained messages take ${Math.floor(maxBytes / MIB)} MiB, as much as they may: new ones are not retained.`;
+    health.report(FAULT, isFull ? warning('retained-full', message) : undefined);
+  }
+
+  /** The location in which a device's message was retained, or its command given. */
+  #placeOf(topic: string): string | undefined {
+    return parseForwardedTopic(topic)?.locationId ?? this.#messages.get(topic)?.givenIn;
+  }
+
+  /** For whom a topic counts: its device and location. A command counts apart, for it is a token's. */
+  #holdersOf(topic: string): readonly Holder[] {
+    const { quotasOfDevice, quotasOfLocation } = this.#options;
+    const commanded = parseCommandTopic(topic);
+    if (commanded !== undefined) {
+      return [{ name: `commands of device:${commanded}`, quotas: quotasOfDevice(commanded) }];
+    }
+    const { locationId, deviceId } = parseForwardedTopic(topic) ?? {};
+    if (locationId === undefined || deviceId === undefined) return [];
+    if (topic === forwardedTopic(locationId, deviceId, 'status')) return [];
+    return [
+      { name: `device:${deviceId}`, quotas: quotasOfDevice(deviceId) },
+      { name: `location:${locationId}`, quotas: quotasOfLocation },
+    ];
+  }
+}
+
+function bytesOf({ topic, payload }: DirectMessage): number {
+  return topic.length + payload.length;
+}
+
+function deviceOf(topic: string): string | undefined {
+  return parseForwardedTopic(topic)?.deviceId ?? parseCommandTopic(topic);
+}
+
+/** The text with which every topic begins that one of the filters matches. */
+function commonPrefix(filters: readonly string[]): string {
+  // `a/#` matches `a` as well [MQTT-4.7.1-2].
+  const fixed = filters.map((filter) => filter.replace(WILDCARD, '')).toSorted();
+  const [first = '', last = ''] = [fixed[0], fixed.at(-1)];
+  let length = 0;
+  while (length < first.length && first[length] === last[length]) length++;
+  return first.slice(0, length);
 }

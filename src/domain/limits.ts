@@ -107,7 +107,7 @@ export const totalLimitsSchema = z.strictObject({
   /** Over MQTT; fewer where the process may not open so many files. */
   connections: limit.default(50_000),
   backlogBytes: limit.default(1_024 * MIB),
-  retainedBytes: limit.default(512 * MIB),
+  retainedBytes: limit.default(64 * MIB),
 });
 
 /** The limits of all that is counted over MQTT. */

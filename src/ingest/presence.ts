@@ -1,30 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Forwarder, MessageToForward } from '../delivery/forwarder.js';
-import type { NewMessage } from '../delivery/log-entry.js';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
 import { type DeviceContext, statusText } from '../domain/messages.js';
 import type { Device } from '../domain/site.js';
-import { forwardedTopic, parseForwardedTopic } from '../domain/topics.js';
+import { forwardedTopic } from '../domain/topics.js';
 import type { SiteModel } from '../site/site-model.js';
 import { StatusRenewal } from './status-renewal.js';
 
 /** Stores presence across restarts. */
 export interface PresenceStore {
   load(): Promise<PresenceRecord[]>;
-  /** Saves records and retains their statuses in one atomic write, in this order. */
-  save(announcements: readonly Announcement[]): Promise<void>;
+  save(records: readonly PresenceRecord[]): Promise<void>;
 }
 
 export interface PresenceRecord {
   readonly deviceId: string;
   readonly online: boolean;
   readonly lastSeenAtMs: number;
-}
-
-/** A device's presence with the status that tells of it. */
-export interface Announcement extends PresenceRecord {
-  readonly status: NewMessage;
 }
 
 /** A device's connection. */
@@ -44,11 +37,11 @@ interface Seen {
 /** A part of the three seconds that the gateway has for all but the store (`gateway.ts`). */
 const STOP_TIMEOUT_MS = 2_500;
 const CLOSING_LOOK_EVERY_MS = 10;
-const ALL_STATUSES = forwardedTopic('+', '+', 'status');
 
 export interface PresenceOptions {
   readonly model: SiteModel;
   readonly forwarder: Forwarder;
+  readonly retained: Pick<RetainedMessages, 'get' | 'set'>;
   readonly store: PresenceStore;
   readonly log: Logger;
   /** The wall clock. */
@@ -158,11 +151,18 @@ export class Presence {
   /**
    * Publishes outdated statuses anew; to be called once, after `start`.
    *
-   * A crash, or an earlier version, may have left statuses as they were before a change.
+   * A crash may have left statuses as they were before a change.
    */
-  async renewOutdated(retained: RetainedMessages): Promise<void> {
-    for await (const page of retained.matching([ALL_STATUSES])) {
-      for (const { topic, payload } of page) this.#renewIfOutdated(topic, payload);
+  renewOutdated(): void {
+    const { model, retained } = this.#options;
+    for (const deviceId of this.#seen.keys()) {
+      const context = model.context(deviceId);
+      if (context === undefined) continue;
+      const topic = forwardedTopic(context.location.id, deviceId, 'status');
+      const status = retained.get(topic)?.payload;
+      const isOnline = status?.includes('{"online":true') === true;
+      const isRight = isOnline === this.of(deviceId).online && status?.includes(context.text);
+      if (isRight !== true) this.changed(deviceId);
     }
   }
 
@@ -182,13 +182,6 @@ export class Presence {
     const context = this.#options.model.contextOf(before);
     if (context === undefined || !this.of(before.id).online) return;
     this.#forward(before.id, this.#statusOf(context, false, this.#options.now()));
-  }
-
-  #renewIfOutdated(topic: string, payload: Buffer): void {
-    const about = parseForwardedTopic(topic);
-    const context = about && this.#options.model.context(about.deviceId);
-    if (context === undefined || context.location.id !== about?.locationId) return;
-    if (!payload.includes(context.text)) this.changed(context.device.id);
   }
 
   /** When the device was last heard; a keep-alive counts. */
@@ -217,18 +210,18 @@ export class Presence {
 
   /** Saves presence and retains statuses, each at the place where its device is now; then forwards. */
   async #publish(deviceIds: readonly string[]): Promise<void> {
+    const { model, store, retained } = this.#options;
     const announcements = deviceIds.flatMap((deviceId) => {
-      const [seen, context] = [this.#seen.get(deviceId), this.#options.model.context(deviceId)];
+      const [seen, context] = [this.#seen.get(deviceId), model.context(deviceId)];
       if (seen === undefined || context === undefined) return [];
       const online = seen.connections.size > 0;
       const lastSeenAtMs = this.#lastSeenAtMs(seen);
-      return [
-        { deviceId, online, lastSeenAtMs, status: this.#statusOf(context, online, seen.sinceMs) },
-      ];
+      const status = this.#statusOf(context, online, seen.sinceMs);
+      return [{ deviceId, online, lastSeenAtMs, status }];
     });
-    const { forwarder, model, store } = this.#options;
-    for (const { status } of announcements) forwarder.noteRetained(status.topic);
+    const statuses = announcements.map(({ status }) => retained.set({ ...status, retain: true }));
     await store.save(announcements);
+    await Promise.all(statuses);
     for (const { deviceId, status } of announcements) {
       // One that has left meanwhile was announced offline there.
       if (model.device(deviceId)?.locationId === status.locationId) this.#forward(deviceId, status);

@@ -38,18 +38,13 @@ export class StoreHeadroom {
     return this.#isAmple;
   }
 
-  /** Whether there is room for a retained message; all of them have a bound of their own as well. */
-  isAmpleForRetained(bytes: number): boolean {
-    return this.#hasRoom(bytes) && this.#bySource.get('retained') !== 'short';
-  }
-
   /** What was not stored since the start. */
   get notStored(): ReadonlyMap<NotStoredKind, number> {
     return this.#notStored;
   }
 
-  /** Notes the room that the memory, the disk, or the bound of retained messages leaves. */
-  set(source: 'memory' | 'disk' | 'retained', headroom: Headroom): void {
+  /** Notes the room that the memory or the disk leaves. */
+  set(source: 'memory' | 'disk', headroom: Headroom): void {
     this.#bySource.set(source, headroom);
     const all = [this.#bySource.get('memory'), this.#bySource.get('disk')];
     this.isFull = all.includes('full');
@@ -67,7 +62,7 @@ export class StoreHeadroom {
 
   /** Whether this may be stored, for which its bytes are then reserved; what may not is counted. */
   takes(kind: NotStoredKind, bytes = 0): boolean {
-    if (this.#hasRoom(bytes)) {
+    if (this.hasRoom(bytes)) {
       this.reserve(bytes);
       return true;
     }
@@ -84,7 +79,8 @@ export class StoreHeadroom {
     this.#storedBytes += bytes;
   }
 
-  #hasRoom(bytes: number): boolean {
+  /** Whether there is room for so many bytes of what is no alarm. */
+  hasRoom(bytes: number): boolean {
     return this.#isAmple && bytes + this.#reservedBytes - this.#readBytes <= this.#leftBytes;
   }
 

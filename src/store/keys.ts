@@ -37,11 +37,6 @@ export class Keys {
     return this.#key('lease');
   }
 
-  /** Hash: topic → retained message, as aedes-persistence-redis keeps it. */
-  get retained(): string {
-    return `${this.brokerPrefix}retained`;
-  }
-
   /** Hash: a record of the site. */
   record(kind: RecordKind, id: string): string {
     return this.#key(kind, id);

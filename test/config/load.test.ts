@@ -88,7 +88,7 @@ const DEFAULTS: Config = {
       alarmBytesPerDay: 2_147_483_648,
       connections: 50_000,
       backlogBytes: 1_073_741_824,
-      retainedBytes: 536_870_912,
+      retainedBytes: 67_108_864,
     },
   },
   sessions: {

@@ -18,10 +18,10 @@ afterEach(async () => {
 });
 
 it.each([
-  { qos: 0, forwarded: [3] },
+  { qos: 0, forwarded: [1, 2, 3] },
   { qos: 1, forwarded: [1, 2, 3] },
 ] as const)(
-  'retained messages of QoS $qos that the store refuses end no connection, and are stored later',
+  'retained messages of QoS $qos that the store refuses end no connection, are at hand, and are stored later',
   async ({ qos, forwarded }) => {
     const device = await home.device();
     const sensor = await connectDevice(home.gateway, device);
@@ -37,6 +37,10 @@ it.each([
     await expect
       .poll(() => home.gateway.lines.join('\n'))
       .toContain('failed to store a retained message');
+    const meanwhile = await Subscriber.connect(home.gateway, home.viewer);
+    await meanwhile.subscribe(filter);
+    await meanwhile.until(([first]) => first?.retain === true);
+    expect(meanwhile.received[0]?.text).toContain('"data":3');
     await store.redis.config('SET', 'min-replicas-to-write', '0');
 
     await nurse.until((received) => received.length === forwarded.length);
@@ -51,7 +55,7 @@ it.each([
     expect(later.received).toMatchObject([
       { retain: true, text: expect.stringContaining('"data":3') },
     ]);
-    for (const { client } of [nurse, later]) await client.endAsync();
+    for (const { client } of [nurse, later, meanwhile]) await client.endAsync();
     await sensor.endAsync();
   },
 );

@@ -84,7 +84,7 @@ it('takes no more between two readings than the last one has left', async () => 
   const bytes = 0.6 * monitor.leftForOthers;
   expect(headroom.takes('telemetry', bytes)).toBe(true);
   expect(headroom.takes('telemetry', bytes)).toBe(false);
-  expect(headroom.isAmpleForRetained(bytes)).toBe(false);
+  expect(headroom.hasRoom(bytes)).toBe(false);
 
   // On its way to the store, it is in no reading.
   await at(0.7);

@@ -332,8 +332,8 @@ describe('what belongs to the deleted goes with them', () => {
     ];
     await presence.save([offline, online]);
     expect(await redis.hgetall(keys.lastSeen)).toEqual({ [device.id]: '5+' });
-    expect(await redis.hkeys(keys.retained)).toEqual([topic]);
-    await redis.del(keys.retained);
+    expect(await redis.hkeys(`${keys.brokerPrefix}retained`)).toEqual([topic]);
+    await redis.del(`${keys.brokerPrefix}retained`);
     await world.change(
       { kind: 'device', before: device, after: undefined },
       { kind: 'device', before: placed, after: undefined },
@@ -341,7 +341,8 @@ describe('what belongs to the deleted goes with them', () => {
     );
     await invalidPublishes.add(location.id, [listed(4)]);
     await presence.save([offline]);
-    const { lastSeen, retained } = keys;
+    const { lastSeen } = keys;
+    const retained = `${keys.brokerPrefix}retained`;
     expect(await redis.exists(keys.rejected(location.id), lastSeen, retained)).toBe(0);
     broker.disconnect();
   });
