@@ -88,7 +88,7 @@ export class Gateway {
     const site = await loadSite(foundation, storage);
     const delivery = await openDelivery(foundation, storage, site);
     const ingest = await openIngest(foundation, storage, site, delivery);
-    const brokers = await openBroker(foundation, storage, site, delivery, ingest);
+    const brokers = await openBroker(foundation, site, delivery, ingest);
     followSite(site, delivery, ingest, brokers, log);
     this.#startTokenExpiry(site);
     const installation = await Installation.load(config.dataDir, log);

@@ -11,8 +11,8 @@ export interface AedesParts {
   readonly connectTimeoutMs: number;
   /** Resolves once the client may connect; its error refuses the client. */
   readonly authenticate: (client: Client, password: Buffer | undefined) => Promise<void>;
-  /** Takes a will that is due. `isLeft`: an earlier run of the gateway left it. */
-  readonly takeWill: (client: Client | undefined, will: PublishPacket, isLeft: boolean) => void;
+  /** Takes a will that is due. */
+  readonly takeWill: (client: Client, will: PublishPacket) => void;
 }
 
 /** Creates an Aedes that handles CONNECT and DISCONNECT, keeps wills, and forwards nothing. */
@@ -20,7 +20,7 @@ export function createAedes(parts: AedesParts): Aedes {
   const { persistence, connectTimeoutMs, authenticate, takeWill } = parts;
   // It writes CONNACK and PINGRESP only: not worth a buffer for each of 65,536 numbers, 7 MB in all.
   writeToStream.cacheNumbers = false;
-  const aedes = new Aedes({
+  return new Aedes({
     // No `id`: a fixed one corrupts what is stored after a restart (docs/dependency-faults.md, 4).
     persistence,
     connectTimeout: connectTimeoutMs,
@@ -35,7 +35,7 @@ export function createAedes(parts: AedesParts): Aedes {
     },
     // Aedes sees no publishes but wills, and no subscriptions (`MqttClient`).
     authorizePublish: (client, will, done) => {
-      takeWill(client ?? undefined, will, client === null || isLeftWill(will, aedes.id));
+      if (client !== null) takeWill(client, will);
       // Without a subscriber; under `$SYS` it would be an order to Aedes to end any connection.
       will.topic = TAKEN_WILL;
       will.retain = false;
@@ -45,11 +45,4 @@ export function createAedes(parts: AedesParts): Aedes {
     authorizeSubscribe: (_client, _subscription, done) => done(null, null),
     authorizeForward: () => null,
   });
-  return aedes;
-}
-
-/** Whether an earlier run left the will: then it bears the id of the broker that stored it. */
-function isLeftWill(will: PublishPacket, ownBrokerId: string): boolean {
-  const brokerId: unknown = Reflect.get(will, 'brokerId');
-  return brokerId !== undefined && brokerId !== ownBrokerId;
 }

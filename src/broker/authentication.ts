@@ -14,7 +14,6 @@ import type { FailedLogins } from '../site/failed-logins.js';
 import type { KnownNetworks } from '../site/known-networks.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import type { Budgets } from './budgets.js';
-import type { ClientIds } from './client-ids.js';
 import { ConnectError } from './connect-errors.js';
 import { Connection } from './connection.js';
 import type { ConnectionDenials } from './connection-denials.js';
@@ -45,7 +44,6 @@ export interface AuthenticationOptions {
   readonly slowing: Slowing;
   /** Whether a device or an access token has the id. */
   readonly isKnown: (id: string) => boolean;
-  readonly clientIds: ClientIds;
   readonly connections: ConnectionQuota;
   readonly watch: QuotaWatch;
   readonly quotasOf: (principal: Principal) => ConnectionQuotas;
@@ -92,12 +90,8 @@ export class Authentication {
     await slowing.holdConnect(budget, client.conn);
     budget.takeConnect(request.bytes, performance.now());
     this.#checkClientId(client.id, principal);
-    if (!backPressure.shareOf(owner.key).hasRoomForConnection) {
-      throw new ConnectError('store-unavailable');
-    }
     if (request.isPersistent) this.#makeRoomForSession(claimant, principal);
     const session = sessions.open(client.id, owner, request.isPersistent);
-    this.#options.clientIds.note(client.id, owner.key);
     return new Connection({
       client,
       principal,
@@ -120,12 +114,9 @@ export class Authentication {
   }
 
   #checkClientId(clientId: string, principal: Principal): void {
-    const denied = principal;
     if (clientId.startsWith(BRIDGE_CLIENT_ID_PREFIX)) {
-      throw new ConnectError('client-id-of-bridge', { denied });
+      throw new ConnectError('client-id-of-bridge', { denied: principal });
     }
-    if (!this.#options.clientIds.isTaken(clientId, principal)) return;
-    throw new ConnectError('client-id-in-use', { denied });
   }
 
   /** Makes room for one more persistent session; without any the client is refused. */

@@ -26,8 +26,6 @@ import type { Wills } from './wills.js';
 const CONNECT_TIMEOUT_MS = 10_000;
 /** The CONNACK code of success (MQTT 3.1.1, 3.2.2.3). */
 const ACCEPTED = 0;
-/** Memory of a connection until the store has answered, at its beginning and again at its end. */
-const BYTES_OF_CONNECTION = 24 * 1024;
 
 export interface MqttBrokerOptions {
   readonly authentication: Authentication;
@@ -79,7 +77,7 @@ export class MqttBroker {
       persistence: options.persistence,
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
       authenticate: (client, password) => this.#admitOrClose(client, password),
-      takeWill: (client, will, isLeft) => this.#takeWill(client, will, isLeft),
+      takeWill: (client, will) => this.#takeWill(client, will),
     });
   }
 
@@ -193,11 +191,9 @@ export class MqttBroker {
     }
   }
 
-  #takeWill(client: Client | undefined, will: PublishPacket, isLeft: boolean): void {
-    const { wills } = this.#options;
-    const connection = isLeft || client === undefined ? undefined : this.#connectionOf(client);
-    if (connection === undefined) wills.takeLeft(will, client !== undefined);
-    else wills.take(connection, will);
+  #takeWill(client: Client, will: PublishPacket): void {
+    const connection = this.#connectionOf(client);
+    if (connection !== undefined) this.#options.wills.take(connection, will);
   }
 
   #connectionOf(client: Client): Connection | undefined {
@@ -245,7 +241,6 @@ export class MqttBroker {
     this.#open.add(connection);
     this.#keepAlive.watch(mqttClient);
     connection.open();
-    connection.share.takeUntil(this.#options.persistence.answered(), BYTES_OF_CONNECTION);
     const { clientId } = connection.session;
     this.#options.log.info({ clientId, principal: connection.owner }, 'connected');
     mqttClient.opened();
@@ -283,7 +278,6 @@ export class MqttBroker {
     this.#closed(client);
     const { connection } = mqttClient;
     if (connection === undefined || !this.#admitted.delete(connection)) return;
-    connection.share.takeUntil(this.#options.persistence.answered(), BYTES_OF_CONNECTION);
     const { principal } = connection;
     if (principal.type === 'device') this.#options.presence.disconnected(principal.id, mqttClient);
   }

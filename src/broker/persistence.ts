@@ -1,13 +1,4 @@
-import type { Readable } from 'node:stream';
-import type { RedisPersistence } from 'aedes-persistence-redis';
-import type { Logger } from 'pino';
 import type { Sessions } from '../delivery/sessions.js';
-import { SharedTurn } from '../delivery/shared-turn.js';
-
-interface ClientRef {
-  readonly id: string;
-  readonly brokerId?: string;
-}
 
 /**
  * Stands for a session: Aedes says "session present" only with subscriptions [MQTT-3.2.2-2].
@@ -20,61 +11,28 @@ const ENDLESS: AsyncIterable<never> = {
   [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined) }),
 };
 
-/** The will of a session in the store. */
-interface StoredWill {
-  /** How many connections with a will the session has: two while one takes over from the other. */
-  connections: number;
-  /** Settled after the last call about it. */
-  stored: Promise<unknown>;
-}
-
-export interface BrokerPersistenceOptions {
-  readonly sessions: Sessions;
-  readonly stored: RedisPersistence;
-  readonly log: Logger;
-}
-
 /**
- * The persistence of Aedes, which holds nothing but wills.
+ * The persistence of Aedes, which holds nothing.
  *
- * Wills are with aedes-persistence-redis; sessions, queues, retained messages and packet
- * identifiers are ours, and Aedes finds none. So there is no `cleanIncoming` here, which it would also call with
- * any client id that was claimed (DEPENDENCY-FAULTS 24).
- *
- * Calls that a CONNECT waits for are answered without the store, so that a device can connect, and
- * its alarms reach the nurses, while the store is away (CONTRACT 4.4).
+ * Sessions, queues, retained messages and packet identifiers are ours, and a will is with its connection. So a
+ * device can connect, and its alarms reach the nurses, while the store is away (docs/contract.md, 4.4).
  */
 export class BrokerPersistence {
-  readonly #options: BrokerPersistenceOptions;
-  /** The connection to the store keeps the order of calls, so that any answer is one for all before. */
-  readonly #asking: SharedTurn;
-  /** By session. */
-  readonly #wills = new Map<string, StoredWill>();
-  #brokerId = '';
+  readonly #sessions: Pick<Sessions, 'get'>;
 
-  constructor(options: BrokerPersistenceOptions) {
-    this.#options = options;
-    this.#asking = new SharedTurn(async () => {
-      await options.stored.getWill({ id: '' });
-    });
+  constructor(sessions: Pick<Sessions, 'get'>) {
+    this.#sessions = sessions;
   }
 
-  /** Resolves once the store has answered all calls so far; many connections share one question. */
-  answered(): Promise<unknown> {
-    return this.#asking.take();
-  }
-
-  async setup(broker: { readonly id: string }): Promise<void> {
-    this.#brokerId = broker.id;
-    await this.#options.stored.setup(broker);
+  async setup(): Promise<void> {
+    return Promise.resolve();
   }
 
   /**
    * Clients (Paho) discard unacknowledged messages unless CONNACK says that the session is present.
    */
-  async subscriptionsByClient(client: ClientRef): Promise<readonly object[]> {
-    const isResumed = this.#options.sessions.get(client.id)?.isResumed === true;
-    return Promise.resolve(isResumed ? [SESSION] : []);
+  async subscriptionsByClient({ id }: { readonly id: string }): Promise<readonly object[]> {
+    return Promise.resolve(this.#sessions.get(id)?.isResumed === true ? [SESSION] : []);
   }
 
   /** Does nothing: `Sessions.open` has discarded the session before. */
@@ -92,59 +50,14 @@ export class BrokerPersistence {
     return ENDLESS;
   }
 
-  async putWill(client: ClientRef, packet: object): Promise<void> {
-    const will = this.#wills.get(client.id) ?? { connections: 0, stored: Promise.resolve() };
-    this.#wills.set(client.id, will);
-    will.connections++;
-    this.#afterLast(client, will, () => this.#options.stored.putWill(client, packet));
+  async putWill(): Promise<void> {
     return Promise.resolve();
   }
 
-  /**
-   * Deletes the will of a connection that has ended, unless the session has another by now.
-   *
-   * Aedes also calls this at each CONNECT, without its id: the library would send three commands for a
-   * will that was never stored.
-   */
-  async delWill(client: ClientRef): Promise<void> {
-    if (client.brokerId === undefined) return;
-    if (client.brokerId !== this.#brokerId) {
-      await this.#options.stored.delWill(client);
-      return;
-    }
-    const will = this.#wills.get(client.id);
-    if (will === undefined) return;
-    will.connections--;
-    this.#afterLast(client, will, async () => {
-      if (will.connections > 0) return;
-      await this.#options.stored.delWill(client);
-    });
+  async delWill(): Promise<void> {
+    return Promise.resolve();
   }
 
-  /**
-   * The wills of earlier runs.
-   *
-   * Aedes takes its own broker for gone as well when the clock has jumped since its last heartbeat, and would
-   * publish the wills of all that are connected.
-   *
-   * @param brokers those that are alive, by their ids
-   */
-  streamWill(brokers: object): Readable {
-    return this.#options.stored.streamWill({ ...brokers, [this.#brokerId]: true });
-  }
-
-  /** Runs a call after the last one about the will, without waiting: a deletion takes the store two answers. */
-  #afterLast({ id: clientId }: ClientRef, will: StoredWill, call: () => Promise<unknown>): void {
-    const failed = (error: unknown) => {
-      this.#options.log.warn({ clientId, err: error }, 'failed to store a will');
-    };
-    const stored = will.stored
-      .then(call)
-      .catch(failed)
-      .then(() => {
-        // Calls that wait hold on to this record: with another one their order would be lost.
-        if (will.stored === stored && will.connections === 0) this.#wills.delete(clientId);
-      });
-    will.stored = stored;
-  }
+  /** Has no wills of other brokers. */
+  async *streamWill(): AsyncGenerator<never> {}
 }

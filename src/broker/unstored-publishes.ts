@@ -20,9 +20,8 @@ const SLOW_AFTER_MS = 250;
 /** Bounds for one principal, and for all together, while the store is slow. */
 const MAX_OWN_BYTES = 12 * MIB;
 const MAX_TOTAL_BYTES = 64 * MIB;
-/** Multiples of these bounds for alarms, and for connections. */
+/** The multiple of these bounds for alarms. */
 const OF_ALARMS = 3;
-const OF_CONNECTIONS = 2;
 
 /** Memory of an unstored publish beside its payload, and how many copies of that exist. */
 const BYTES_OF_ANY = 2_048;
@@ -150,11 +149,6 @@ export class Share {
   /** Whether the client may send again the publishes that were turned away. */
   get isRelieved(): boolean {
     return !this.#all.isStoreSlow && this.keeps(false);
-  }
-
-  /** Whether one more connection can be admitted; none must take the room of alarms. */
-  get hasRoomForConnection(): boolean {
-    return this.#isWithin(OF_CONNECTIONS);
   }
 
   take(bytes: number): void {

@@ -1,6 +1,5 @@
 import { Authentication } from '../broker/authentication.js';
 import { Budgets } from '../broker/budgets.js';
-import { ClientIds } from '../broker/client-ids.js';
 import { ConnectionDenials } from '../broker/connection-denials.js';
 import { ConnectionQuota } from '../broker/connection-quota.js';
 import { MqttBroker } from '../broker/mqtt-broker.js';
@@ -16,12 +15,10 @@ import { Wills } from '../broker/wills.js';
 import { isLoopbackAddress } from '../domain/addresses.js';
 import { connectionShares } from '../network/open-files.js';
 import { FailedLogins } from '../site/failed-logins.js';
-import { Principals } from '../site/principals.js';
 import type { DeliveryParts } from './delivering.js';
 import type { Foundation } from './foundation.js';
 import type { IngestParts } from './ingesting.js';
 import type { SiteParts } from './site-loading.js';
-import type { Storage } from './storage.js';
 
 /** Of MQTT, where the answer to a failed login is only delayed. */
 const FREE_FAILURES = 3;
@@ -40,7 +37,6 @@ export interface BrokerParts {
 /** Opens the broker, which has no listener yet. */
 export async function openBroker(
   { config, log, health, releasers, maxOpenFiles, now, elapsed }: Foundation,
-  storage: Storage,
   site: SiteParts,
   { deliveries, sessions, retained, alarms, messages }: DeliveryParts,
   { publishes, commands, alarmStates, presence }: IngestParts,
@@ -62,8 +58,6 @@ export async function openBroker(
     watch,
     isExempt: isLoopbackAddress,
   });
-  const principals = new Principals(model, accessTokens);
-  const clientIds = new ClientIds({ sessions, principals, model });
   const isBehindProxy = config.http.publicUrl !== undefined;
   const authentication = new Authentication({
     devices,
@@ -75,7 +69,6 @@ export async function openBroker(
     budgets,
     slowing,
     isKnown,
-    clientIds,
     connections: quota,
     watch,
     quotasOf,
@@ -92,8 +85,8 @@ export async function openBroker(
   });
   const broker = new MqttBroker({
     authentication,
-    persistence: new BrokerPersistence({ sessions, stored: storage.broker, log }),
-    wills: new Wills({ publishing, presence, principals, log }),
+    persistence: new BrokerPersistence(sessions),
+    wills: new Wills({ publishing, log }),
     clientParts: {
       maxPacketBytes,
       turns: new ReadTurns(deliveries),
@@ -125,7 +118,7 @@ export async function openBroker(
     slowing.stop();
   });
   const forget = (owner: string) => {
-    for (const part of [budgets, backPressure, clientIds]) part.forget(owner);
+    for (const part of [budgets, backPressure]) part.forget(owner);
   };
   return { broker, backPressure, budgets, slowing, quota, forget };
 }

@@ -1,10 +1,9 @@
 import type { Session } from './session.js';
 
-/** All sessions by key, by owner and by client id. */
+/** All sessions by key and by owner. */
 export class SessionIndex<S extends Session> {
   readonly #byKey = new Map<string, S>();
   readonly #byOwner = new Map<string, Set<S>>();
-  readonly #byClientId = new Map<string, Set<S>>();
 
   get size(): number {
     return this.#byKey.size;
@@ -13,14 +12,12 @@ export class SessionIndex<S extends Session> {
   add(session: S): void {
     this.#byKey.set(session.key, session);
     addTo(this.#byOwner, session.owner.key, session);
-    addTo(this.#byClientId, session.clientId, session);
   }
 
   remove(session: S): void {
     if (!this.has(session)) return;
     this.#byKey.delete(session.key);
     removeFrom(this.#byOwner, session.owner.key, session);
-    removeFrom(this.#byClientId, session.clientId, session);
   }
 
   get(key: string): S | undefined {
@@ -39,10 +36,6 @@ export class SessionIndex<S extends Session> {
   /** @param owner `principalKey` */
   ofOwner(owner: string): readonly S[] {
     return [...(this.#byOwner.get(owner) ?? [])];
-  }
-
-  withClientId(clientId: string): readonly S[] {
-    return [...(this.#byClientId.get(clientId) ?? [])];
   }
 }
 

@@ -32,12 +32,6 @@ export function sessionKey(owner: string, clientId: string): string {
   return `${owner}/${clientId}`;
 }
 
-/** The `principalKey` in a `sessionKey`; no principal's id has a slash. */
-export function ownerOfSession(key: string): string {
-  const [owner = ''] = key.split('/', 1);
-  return owner;
-}
-
 /** A client's consumer, and its packet identifiers that are not released. */
 export interface Session {
   /** `sessionKey` */

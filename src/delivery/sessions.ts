@@ -122,11 +122,6 @@ export class Sessions {
     return this.#sessions.ofOwner(owner);
   }
 
-  /** The sessions of all principals that use the client id. */
-  withClientId(clientId: string): readonly Session[] {
-    return this.#sessions.withClientId(clientId);
-  }
-
   get count(): number {
     return this.#sessions.size;
   }

@@ -8,10 +8,7 @@ export const DENIED_REASONS = {
   'no-credentials': 'A user name and a password are required.',
   'client-id-missing': 'A persistent session needs a client id.',
   'client-id-too-long': 'The client id is longer than 256 bytes.',
-  'client-id-in-use': 'The session with this client id belongs to another device or access token.',
   'client-id-of-bridge': 'The client id begins as those of bridges do, which are reserved.',
-  'store-unavailable':
-    'Too many connections of this device or access token wait for the store, which does not answer.',
   'too-many-connections':
     'The device or access token has as many connections as it may have (limits.device.connections, limits.token.connections).',
   'gateway-full':

@@ -20,12 +20,6 @@ export class Principals {
     return principal !== undefined && principalKey(principal) === key ? principal : undefined;
   }
 
-  /** The same while its credential is valid: not of an expired token. */
-  validByKey(key: string): Principal | undefined {
-    const principal = this.byKey(key);
-    return principal?.type === 'token' ? this.#accessTokens.principal(principal.id) : principal;
-  }
-
   #device(id: string): Principal | undefined {
     return this.#model.device(id) === undefined ? undefined : { type: 'device', id };
   }

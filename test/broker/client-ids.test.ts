@@ -5,8 +5,6 @@ import { Home } from '../harness/home.js';
 import { accountOf } from '../harness/metrics.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
 
-const IDENTIFIER_REJECTED = 2;
-
 /** Two care homes behind one gateway. */
 let home: Home;
 let other: Home;
@@ -33,7 +31,7 @@ async function comeAndGo(who: TestDevice | TestToken, clientId: string, clean = 
   await client.closed();
 }
 
-describe('FINDINGS S8: a client id is a name space of its principal', () => {
+describe('a client id is a name space of its principal', () => {
   it('a subscriber gets in while another home’s sensor has a session under its client id', async () => {
     const clientId = 'nurse-call-1';
     await comeAndGo(home.viewer, clientId);
@@ -101,72 +99,5 @@ describe('FINDINGS S8: a client id is a name space of its principal', () => {
     expect(nurse.messages('/x').map(({ data }) => data)).toEqual([1, 'last']);
     again.vanish();
     await nurse.end();
-  });
-});
-
-describe('CONTRACT 3: a client id that another principal of the location has', () => {
-  it.each([
-    ['a live session', false],
-    ['an absent one', true],
-  ])('is refused with 2 to a newcomer, by %s', async (_session, isAbsent) => {
-    const clientId = `taken-${isAbsent}`;
-    const holder = await RawClient.connect(home.gateway, home.viewer, { clientId, clean: false });
-    if (isAbsent) holder.vanish();
-    const second = await home.api.viewer(home.locationId);
-    for (const who of [await home.device(), second, home.manager]) {
-      expect(await returnCodeFor(who, clientId)).toBe(IDENTIFIER_REJECTED);
-    }
-    holder.vanish();
-  });
-
-  it('is free to who had it before, whose own id it begins with, and to a subscriber', async () => {
-    const [before, newcomer] = [await home.device(), await home.device()];
-    await comeAndGo(before, 'ward-3-bed-1');
-    await comeAndGo(newcomer, 'ward-3-bed-1', false);
-    expect(await returnCodeFor(before, 'ward-3-bed-1')).toBe(0);
-    await comeAndGo(newcomer, `${before.id}-2`, false);
-    expect(await returnCodeFor(before, `${before.id}-2`)).toBe(0);
-    expect(await returnCodeFor(home.viewer, `${before.id}-2`)).toBe(0);
-    expect(await returnCodeFor(await home.device(), `${before.id}-2`)).toBe(IDENTIFIER_REJECTED);
-    // The newest 16 are remembered.
-    for (let other = 1; other <= 16; other++) await comeAndGo(before, `ward-3-other-${other}`);
-    expect(await returnCodeFor(before, 'ward-3-bed-1')).toBe(IDENTIFIER_REJECTED);
-  });
-
-  it('is refused to a device that is created anew under the id of one that had it before', async () => {
-    const [before, newcomer] = [await home.device(), await home.device()];
-    await comeAndGo(before, 'ward-4-bed-1');
-    await comeAndGo(newcomer, 'ward-4-bed-1', false);
-    const path = `/care-homes/${home.locationId}/devices`;
-    await home.api.request('DELETE', `${path}/${before.id}`);
-    const anew = Object(await home.api.json('POST', path, { name: 'new', id: before.id }));
-    const secret = String(anew.secret);
-    expect(await returnCodeFor({ ...before, secret }, 'ward-4-bed-1')).toBe(IDENTIFIER_REJECTED);
-  });
-
-  it('is free once the token that had it has expired', async () => {
-    const clientId = 'expires';
-    const grants = [{ location: home.locationId, role: 'viewer' }];
-    const expiresAt = new Date(Date.now() + 3_000).toISOString();
-    const body = { name: 'old', grants, expiresAt };
-    const token = Object(await home.api.json('POST', '/access-tokens', body));
-    const holder = await RawClient.connect(home.gateway, token, { clientId, clean: false });
-    expect(await returnCodeFor(home.manager, clientId)).toBe(IDENTIFIER_REJECTED);
-    await holder.closed();
-    expect(await returnCodeFor(home.manager, clientId)).toBe(0);
-  });
-
-  it('is refused with 2 after a restart too, by a persistent session; a clean one leaves it free', async () => {
-    const [kept, clean] = ['kept-over-restart', 'clean-before-restart'];
-    await comeAndGo(home.viewer, kept, false);
-    await comeAndGo(home.viewer, clean);
-    await home.gateway.stop();
-    await home.gateway.start();
-    for (const who of [await home.device(), home.manager]) {
-      expect(await returnCodeFor(who, kept)).toBe(IDENTIFIER_REJECTED);
-    }
-    await comeAndGo(home.manager, clean, false);
-    expect(await returnCodeFor(home.viewer, clean)).toBe(IDENTIFIER_REJECTED);
-    expect(await returnCodeFor(home.viewer, kept)).toBe(0);
   });
 });

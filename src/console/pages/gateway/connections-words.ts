@@ -13,11 +13,7 @@ export const DENIED_DE: Readonly<Record<Code, string>> = {
   'no-credentials': 'Benutzername und Passwort werden gebraucht.',
   'client-id-missing': 'Eine dauerhafte Sitzung braucht eine Client-ID.',
   'client-id-too-long': 'Die Client-ID ist länger als 256 Bytes.',
-  'client-id-in-use':
-    'Die Sitzung mit dieser Client-ID gehört einem anderen Gerät oder Zugangstoken.',
   'client-id-of-bridge': 'Die Client-ID beginnt wie die von Brücken, die reserviert sind.',
-  'store-unavailable':
-    'Zu viele Verbindungen dieses Geräts oder Zugangstokens warten auf den Speicher, der nicht antwortet.',
   'too-many-connections':
     'Das Gerät oder der Zugangstoken hat so viele Verbindungen, wie er haben darf (limits.device.connections, limits.token.connections).',
   'gateway-full':
