@@ -51,7 +51,6 @@ const ARCHIVE_INTERVAL_MS = 60_000;
 const DISK_INTERVAL_MS = 250;
 const FILES_INTERVAL_MS = 1_000;
 const LOSSES_INTERVAL_MS = 1_000;
-const SETTINGS_INTERVAL_MS = 30_000;
 const MIB = 1024 * 1024;
 /** Sizes of the audit trail: in the store's memory, and of a file before it is compressed. */
 const MAX_KEPT_BYTES = MIB / 2;
@@ -174,7 +173,7 @@ async function startServerWatches(
   headroom: StoreHeadroom,
   { config, log, health, releasers }: Foundation,
 ): Promise<MemoryMonitor> {
-  releasers.add(repeat(() => checkSettings(redis, health), SETTINGS_INTERVAL_MS));
+  await checkSettings(redis, health);
   const isOurs = isEmbeddedStore(config.redis);
   const advice = isOurs ? ADVICE_OF_EMBEDDED : ADVICE_OF_SERVER;
   const memory = new MemoryMonitor({ redis, health, headroom, log, advice });

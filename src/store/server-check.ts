@@ -78,15 +78,11 @@ function unsuitable(reason: string): GatewayError {
 }
 
 /**
- * Reports the server's unsafe settings, which anybody may change while it runs (FINDINGS R13).
+ * Reports the server's unsafe settings.
  *
  * The gateway works as before, but what it acknowledges may be evicted or lost.
- *
- * @param redis fails soon while the store is away
  */
 export async function checkSettings(redis: Redis, health: Pick<Health, 'report'>): Promise<void> {
-  // A store that is away is a fault of StoreMonitor's.
-  if (redis.status !== 'ready') return;
   const sentences = await warningsOf(redis, () => undefined);
   const fault = warning('store-unsafe', sentences.join(' '));
   health.report(FAULT, sentences.length > 0 ? fault : undefined);
