@@ -75,8 +75,8 @@ function project(
 ): TestProjectInlineConfiguration {
   const common = {
     // What is awaited comes late on a busy machine, and is no bound.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     expect: { poll: { timeout: 30_000 } },
     sequence: { groupOrder },
   };

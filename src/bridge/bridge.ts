@@ -4,6 +4,7 @@ import type { Forwarder } from '../delivery/forwarder.js';
 import { LOG_NAMES } from '../delivery/log-entry.js';
 import { OldestQueued } from '../delivery/oldest-queued.js';
 import type { OutgoingPublish } from '../delivery/receiver.js';
+import type { RetainedMessages } from '../delivery/retained-messages.js';
 import type { Sessions } from '../delivery/sessions.js';
 import type { BridgeOptions } from '../domain/bridge-schema.js';
 import type { RateLimits } from '../domain/limits.js';
@@ -30,7 +31,8 @@ export interface BridgeServices {
   /** Distinguishes this gateway from others at the same upstream. */
   readonly installation: string;
   readonly sessions: Sessions;
-  readonly forwarder: Pick<Forwarder, 'announce' | 'forget'>;
+  readonly forwarder: Pick<Forwarder, 'announce'>;
+  readonly retained: Pick<RetainedMessages, 'remove'>;
   readonly health: Health;
   readonly deadLetters: DeadLetterStore;
   readonly audit: AuditTrail;

@@ -124,11 +124,11 @@ export class Bridges implements BridgeList {
   }
 
   async #forget({ options: { name }, queued }: Bridge): Promise<void> {
-    const { forwarder, deadLetters, log } = this.#services;
+    const { retained, deadLetters, log } = this.#services;
     log.warn({ bridge: name, discarded: queued }, 'missing bridge given up, queue discarded');
+    retained.remove(bridgeStatusTopic(name));
     try {
       await deadLetters.clear(name);
-      await forwarder.forget(bridgeStatusTopic(name));
     } catch (error) {
       log.warn({ err: error, bridge: name }, 'failed to clean up after a missing bridge');
     }

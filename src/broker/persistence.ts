@@ -59,5 +59,7 @@ export class BrokerPersistence {
   }
 
   /** Has no wills of other brokers. */
-  async *streamWill(): AsyncGenerator<never> {}
+  streamWill(): readonly never[] {
+    return [];
+  }
 }

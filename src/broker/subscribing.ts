@@ -131,10 +131,7 @@ export class Subscribing {
     return this.#options.quotasOf(principal).subscriptions - held;
   }
 
-  #sendRetained(
-    { consumer, budget }: Connection,
-    granted: readonly RequestedSubscription[],
-  ): void {
+  #sendRetained({ consumer, budget }: Connection, granted: readonly RequestedSubscription[]): void {
     const filters = granted.map(({ filter }) => filter);
     consumer?.offerRetained(filters, paidBy(budget, this.#options.retained));
   }

@@ -13,7 +13,7 @@ const FORGOTTEN_CHECK_MS = 10_000;
 export async function openBridges(
   { config, log, health, releasers, steady, now }: Foundation,
   { audit, deadLetters }: Storage,
-  { sessions, forwarder }: DeliveryParts,
+  { sessions, forwarder, retained }: DeliveryParts,
   { commands }: IngestParts,
   installation: Installation,
 ): Promise<Bridges> {
@@ -21,6 +21,7 @@ export async function openBridges(
     installation: installation.name,
     sessions,
     forwarder,
+    retained,
     health,
     deadLetters,
     audit,

@@ -47,9 +47,7 @@ export async function openBroker(
   const isKnown = (id: string) =>
     model.device(id) !== undefined || accessTokens.owner(id) !== undefined;
   const denials = new ConnectionDenials({ denials: site.denials, isKnown, log, now });
-  const backPressure = new BackPressure(() =>
-    Math.max(alarms.unansweredMs, messages.unansweredMs),
-  );
+  const backPressure = new BackPressure(() => Math.max(alarms.unansweredMs, messages.unansweredMs));
   const budgets = new Budgets(config.limits, model);
   const slowing = new Slowing(now);
   const slowedFaults = new SlowedFaults(slowing, { model, health, log });

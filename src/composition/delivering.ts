@@ -52,7 +52,7 @@ export async function openDelivery(
   storage: Storage,
   site: SiteParts,
 ): Promise<DeliveryParts> {
-  const { config, log, health, releasers, steady } = foundation;
+  const { log, health, releasers, steady } = foundation;
   const { logs } = storage;
   const retained = await openRetained(foundation, storage, site);
   const deliveries = new Deliveries({

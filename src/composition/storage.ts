@@ -126,7 +126,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
   // The carry-over comes before any other read or write.
   await new CarryOver(state, keys, log).run();
-  const memory = await startServerWatches(management, keys, headroom, options);
+  const memory = await startServerWatches(management, headroom, options);
   if (embedded !== undefined) watchEmbedded(embedded, management, headroom, options);
   await steady.resume(new ClockStoreRedis(state, management, keys, log));
   releasers.add(() => steady.suspend());
@@ -169,7 +169,6 @@ export async function openStorage(options: Foundation): Promise<Storage> {
 /** Starts watching for later changes to a suitable server. */
 async function startServerWatches(
   redis: Redis,
-  keys: Keys,
   headroom: StoreHeadroom,
   { config, log, health, releasers }: Foundation,
 ): Promise<MemoryMonitor> {

@@ -204,7 +204,7 @@ export class Consumer implements Member {
   /** Sends a message beside the logs, if permitted. Dropped when nobody is connected. */
   offerDirect(message: DirectMessage, qos: QoS): void {
     if (!this.isConnected || !this.#options.mayReceive(message)) return;
-    this.#window.noteSent(message.topic);
+    this.#window.noteSent(message);
     if (qos === 1 && message.qos === 1) {
       this.#window.direct.add(message);
       this.#services.pumpLater(this);
@@ -214,10 +214,7 @@ export class Consumer implements Member {
   }
 
   /** Sends the retained messages of new subscriptions, as fast as the connection takes them. */
-  offerRetained(
-    filters: readonly string[],
-    retained: RetainedFeedOptions['retained'],
-  ): void {
+  offerRetained(filters: readonly string[], retained: RetainedFeedOptions['retained']): void {
     if (!this.isConnected) return;
     this.#window.direct.addRetained(filters, {
       retained,

@@ -55,9 +55,9 @@ export class DirectQueue {
     return this.#queue.size === 0 && this.#retained?.isIdle !== false;
   }
 
-  /** Notes that a topic is being sent: its waiting retained message is outdated. */
-  noteSent(topic: string): void {
-    this.#retained?.noteSent(topic);
+  /** Notes a message that is being sent, and need not be sent as a retained one. */
+  noteSent(topic: string, payload: Buffer): void {
+    this.#retained?.noteSent(topic, payload);
   }
 
   /** Removes and returns the next message. */

@@ -16,14 +16,15 @@ export interface RetainedFeedOptions {
 /**
  * What new subscriptions of one connection get of the retained messages.
  *
- * One message at a time, as it is when the connection has room for it. A topic that was sent meanwhile is left
- * out: its retained message is the same, or older.
+ * One message at a time, as it is when the connection has room for it: never older than what was sent live. One that
+ * was sent live meanwhile is left out.
  */
 export class RetainedFeed {
   readonly #options: RetainedFeedOptions;
   /** Filters of the next run: those subscribed to while one is under way. */
   readonly #filters = new Set<string>();
-  readonly #sentMeanwhile = new Set<string>();
+  /** Payloads by topic. */
+  readonly #sentMeanwhile = new Map<string, Buffer>();
   #run: Iterator<DirectMessage | undefined> | undefined;
   #pause: NodeJS.Immediate | undefined;
 
@@ -44,9 +45,9 @@ export class RetainedFeed {
     }
   }
 
-  /** Notes that a topic is being sent. */
-  noteSent(topic: string): void {
-    if (!this.isIdle) this.#sentMeanwhile.add(topic);
+  /** Notes a message that is being sent. */
+  noteSent(topic: string, payload: Buffer): void {
+    if (!this.isIdle) this.#sentMeanwhile.set(topic, payload);
   }
 
   /** Returns the next message; undefined when there is none for now. */
@@ -61,7 +62,7 @@ export class RetainedFeed {
       } else if (value === undefined) {
         this.#pause = setImmediate(() => this.#resume());
         return undefined;
-      } else if (!this.#sentMeanwhile.has(value.topic)) {
+      } else if (this.#sentMeanwhile.get(value.topic)?.equals(value.payload) !== true) {
         const selected = this.#options.select(value);
         if (selected !== undefined) return selected;
       }

@@ -153,7 +153,9 @@ export class RetainedMessages {
     if (holders.length === 0) return true;
     const full = holders.find(({ name, quotas }) => {
       const account = this.#accountOf(name);
-      return account.topics >= quotas.retainedTopics || account.bytes + bytes > quotas.retainedBytes;
+      return (
+        account.topics >= quotas.retainedTopics || account.bytes + bytes > quotas.retainedBytes
+      );
     });
     if (full !== undefined) watch.exceeded('retained', full.name);
     else if (this.#bytes + bytes > maxBytes) this.#report(true);

@@ -128,14 +128,14 @@ export class SendingWindow {
     if (this.#receiver?.isWritable === true) this.#receiver.send(directPublish(message, 0, 0));
   }
 
-  /** Notes that a topic is being sent: its waiting retained message is outdated. */
-  noteSent(topic: string): void {
-    this.#direct?.noteSent(topic);
+  /** Notes a message that is being sent, and need not be sent as a retained one. */
+  noteSent({ topic, payload }: Pick<DirectMessage, 'topic' | 'payload'>): void {
+    this.#direct?.noteSent(topic, payload);
   }
 
   /** Sends an entry to a subscription at QoS 0. */
   sendAtQos0(entry: LogEntry): void {
-    this.noteSent(entry.topic);
+    this.noteSent(entry);
     const payload = payloadOf(entry, this.#options.services);
     this.sendNow({ topic: entry.topic, payload, retain: false });
   }
@@ -170,7 +170,7 @@ export class SendingWindow {
 
   #send(receiver: Receiver, cursor: Cursor, entry: LogEntry, wasSent: boolean): void {
     const { topic, sequence } = entry;
-    this.noteSent(topic);
+    this.noteSent(entry);
     const { messageId, isRepeated } = this.#inFlight.add({ cursor, sequence });
     const payload = payloadOf(entry, this.#options.services);
     const dup = wasSent || isRepeated;

@@ -74,7 +74,8 @@ export class Parts {
     this.services = {
       installation: 'test',
       sessions: this.sessions,
-      forwarder: { announce: () => Promise.resolve(), forget: () => Promise.resolve() },
+      forwarder: { announce: () => Promise.resolve() },
+      retained: { remove: () => undefined },
       health: this.health,
       deadLetters: {
         add: (_bridge, message) => {

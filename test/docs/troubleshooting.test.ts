@@ -41,6 +41,7 @@ const NOT_SHOWN: ReadonlySet<string> = new Set([
   // Between the parts of the program.
   'not acknowledged yet',
   'append-only files',
+  'commands of device:…',
   'loss of …',
   // Parts of texts.
   'private key',

@@ -398,7 +398,7 @@ export type DeniedConnection = {
     topic: string | null;
     /** In the CONNACK, or of the filter in the SUBACK (128); null: closed without a CONNACK. */
     returnCode: number | null;
-    code: "unknown-user-name" | "wrong-password" | "too-many-failed-logins" | "no-credentials" | "client-id-missing" | "client-id-too-long" | "client-id-in-use" | "client-id-of-bridge" | "store-unavailable" | "too-many-connections" | "gateway-full" | "too-many-sessions" | "unknown-version" | "malformed-connect" | "no-connect" | "connecting-too-fast" | "tls-handshake-failed" | "websocket-frames" | "malformed-packet" | "keep-alive-timeout" | "messages-unread" | "taken-over" | "credential-ended" | "not-stored" | "filter-not-of-device" | "filter-outside-grants" | "too-many-filters" | "too-many-subscriptions" | "topic-not-of-device" | "topic-not-of-token" | "device-without-grant" | "alarm-state-without-grant" | "command-without-grant";
+    code: "unknown-user-name" | "wrong-password" | "too-many-failed-logins" | "no-credentials" | "client-id-missing" | "client-id-too-long" | "client-id-of-bridge" | "too-many-connections" | "gateway-full" | "too-many-sessions" | "unknown-version" | "malformed-connect" | "no-connect" | "connecting-too-fast" | "tls-handshake-failed" | "websocket-frames" | "malformed-packet" | "keep-alive-timeout" | "messages-unread" | "taken-over" | "credential-ended" | "not-stored" | "filter-not-of-device" | "filter-outside-grants" | "too-many-filters" | "too-many-subscriptions" | "topic-not-of-device" | "topic-not-of-token" | "device-without-grant" | "alarm-state-without-grant" | "command-without-grant";
     /** The reason in words. */
     detail: string;
 };

@@ -15,11 +15,11 @@ export const FAULTS_EN = {
   "The store's memory is … % full; from 90 % on only alarms are stored: ….":
     "from 80 % on. Behind the colon stands what to do: `give the machine more memory, or raise redis.maxMemoryBytes, or shorten history.retentionDays`; of a server of yours `raise maxmemory of the server, or shorten history.retentionDays`",
   "The store's memory is … % full, and only alarms are stored: ….":
-    "from 90 % on. Telemetry reaches connected subscribers and no backlog, a message is retained only in the place of one as large, invalid publishes and denials are not listed, nothing is created over HTTP (503). `gateway_not_stored_total` counts",
+    "from 90 % on. Telemetry reaches connected subscribers and no backlog, new retained messages are in memory only, invalid publishes and denials are not listed, nothing is created over HTTP (503). `gateway_not_stored_total` counts",
   "The store's memory is … % full, and nothing is stored: ….":
     "from 98 % on. Alarms are forwarded live and not acknowledged (`The store refuses to write (OOM).`, unready). It goes on by itself once there is room",
-  "Retained messages take … MiB of the store, as much as they may: new ones are not retained.":
-    "`limits.total.retainedBytes`, or a quarter of the store's memory. A message is then retained only in the place of one as large; otherwise the topic has none. Remove what nobody needs (an empty retained message)",
+  "Retained messages take … MiB, as much as they may: new ones are not retained.":
+    "`limits.total.retainedBytes`. What comes beyond is forwarded, and its topic has no retained message. Remove what nobody needs (an empty retained message)",
   "The store is slow.":
     "three answers in a row took over 200 ms: a slow disk, another user of the server",
   "No replica confirms what is stored: new alarms are on one machine only.":
