@@ -132,28 +132,6 @@ describe('a CONNECT is accepted', () => {
 });
 
 describe('a client id', () => {
-  it('in use by another principal is answered with 2, and its holder stays', async () => {
-    const clientId = 'held-live';
-    const holder = await RawClient.connect(gateway, viewer, { clientId });
-    const thief = { ...credentials(device), clientId };
-    expect(await returnCodeFor(thief)).toBe(IDENTIFIER_REJECTED);
-    await holder.ping();
-    holder.vanish();
-  });
-
-  it('of a persistent session is not given to another principal while its owner is away', async () => {
-    const clientId = 'held-away';
-    const owner = await RawClient.connect(gateway, viewer, { clientId, clean: false });
-    owner.send({ cmd: 'disconnect' });
-    await owner.closed();
-    for (const clean of [true, false]) {
-      const thief = { ...credentials(device), clientId, clean };
-      expect(await returnCodeFor(thief)).toBe(IDENTIFIER_REJECTED);
-    }
-    const back = await RawClient.connect(gateway, viewer, { clientId, clean: false });
-    back.vanish();
-  });
-
   it('of an ended clean session is free again', async () => {
     const clientId = 'free-again';
     const first = await RawClient.connect(gateway, viewer, { clientId });

@@ -99,29 +99,25 @@ describe('what is denied over MQTT stands in the audit trail soon', () => {
       await sensor.ping();
       sensor.vanish();
     }
-    const session = { clientId: 'session-of-another', clean: false };
-    const owner = await RawClient.connect(home.gateway, await newViewer(), session);
+    const session = { clientId: 'bridge/of-the-gateway' };
     const other = await sendConnect(viewer, session);
     expect((await other.next('connack')).returnCode).toBe(2);
     await recorded(session.clientId, viewer, [null]);
-    for (const client of [owner, other]) client.vanish();
+    other.vanish();
   });
 });
 
 describe('while the store is frozen, what is denied over MQTT', () => {
   it('is answered at once, and written once the store is back', async () => {
     const [device, viewer] = [await home.device(), await newViewer()];
-    const sessionId = 'session-of-a-nurse';
-    const owner = await RawClient.connect(home.gateway, await newViewer(), {
-      ...{ clientId: sessionId, clean: false },
-    });
+    const reserved = 'bridge/while-frozen';
     const nurse = await RawClient.connect(home.gateway, viewer, { clientId: 'asks-frozen' });
     const sensor = await RawClient.connect(home.gateway, device, { clientId: 'sends-frozen' });
     const [asked, topic] = [filters(8), `devices/${randomUUID()}/x`];
     store.freeze();
     nurse.send(subscribePacket([home.filter(device, 'alarms/#'), ...asked]));
     sensor.send({ ...publishPacket(topic, 'x'), qos: 1, messageId: 1 });
-    const other = await sendConnect(viewer, { clientId: sessionId });
+    const other = await sendConnect(viewer, { clientId: reserved });
     expect((await nurse.next('suback')).granted).toEqual([1, ...Array(8).fill(DENIED)]);
     expect((await other.next('connack')).returnCode).toBe(2);
     await sensor.next('puback');
@@ -129,8 +125,8 @@ describe('while the store is frozen, what is denied over MQTT', () => {
     store.thaw();
     await recorded('asks-frozen', viewer, asked);
     await recorded('sends-frozen', device, [topic]);
-    await recorded(sessionId, viewer, [null]);
-    for (const client of [owner, nurse, sensor, other]) client.vanish();
+    await recorded(reserved, viewer, [null]);
+    for (const client of [nurse, sensor, other]) client.vanish();
   });
 
   it('delays no ping and no alarm behind a SUBSCRIBE', async () => {

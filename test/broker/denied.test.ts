@@ -109,12 +109,10 @@ describe('denied over MQTT and in the audit trail', () => {
     ]);
   });
 
-  it('is a session of somebody else', async () => {
+  it('is a client id of the bridges', async () => {
     const device = await home.device();
-    const session = { clientId: 'session-of-the-nurse', clean: false };
-    const nurse = await RawClient.connect(home.gateway, home.viewer, session);
+    const session = { clientId: 'bridge/of-a-device' };
     expect(await returnCodeOf(device, session)).toBe(2);
-    nurse.vanish();
     expect(await recordedOf(session.clientId, 1)).toMatchObject([
       byClient(device, { operation: 'connect', clientId: session.clientId, topic: null }),
     ]);

@@ -54,11 +54,11 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
     advice:
       'Alarme werden live weitergeleitet und nicht bestätigt. Sobald Platz ist, geht es von selbst weiter.',
   },
-  'Retained messages take … MiB of the store, as much as they may: new ones are not retained.': {
+  'Retained messages take … MiB, as much as they may: new ones are not retained.': {
     fault:
-      'Aufbewahrte Nachrichten (retained) belegen {0} MiB des Speichers, so viel wie erlaubt: Neue werden nicht aufbewahrt.',
+      'Aufbewahrte Nachrichten (retained) belegen {0} MiB, so viel wie erlaubt: Neue werden nicht aufbewahrt.',
     advice:
-      '`limits.total.retainedBytes`, oder ein Viertel des Speichers. Entfernen Sie, was niemand braucht (eine leere Nachricht mit retained).',
+      '`limits.total.retainedBytes`. Entfernen Sie, was niemand braucht (eine leere Nachricht mit retained).',
   },
   'The store is slow.': {
     fault: 'Der Speicher ist langsam.',
