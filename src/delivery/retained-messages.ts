@@ -61,7 +61,11 @@ export class RetainedMessages {
 
   /** Takes over what an earlier run has retained. */
   async load(stored: AsyncIterable<DirectMessage>): Promise<void> {
-    for await (const message of stored) this.#replace(message);
+    for await (const message of stored) {
+      this.#replace(message);
+      if (!this.#messages.has(message.topic))
+        void this.#options.writer.write(message.topic, undefined);
+    }
   }
 
   get(topic: string): DirectMessage | undefined {
@@ -87,7 +91,10 @@ export class RetainedMessages {
 
   /** Removes a message; subscribers are not told. */
   remove(topic: string): void {
-    this.#delete(topic);
+    const message = this.#messages.get(topic);
+    if (message === undefined) return;
+    this.#count(message, -1);
+    this.#forgetTopic(topic);
     void this.#options.writer.write(topic, undefined);
   }
 
@@ -130,19 +137,32 @@ export class RetainedMessages {
 
   #replace(message: DirectMessage): void {
     const { topic, payload } = message;
-    this.#delete(topic);
-    if (payload.length === 0) return;
-    if (!this.#hasRoom(message)) return;
+    const former = this.#messages.get(topic);
+    if (former !== undefined) this.#count(former, -1);
+    if (payload.length === 0 || !this.#hasRoom(message)) {
+      this.#forgetTopic(topic);
+      return;
+    }
     // A copy: a part of a chunk from the network would keep all of it in memory.
     const copy = Buffer.allocUnsafeSlow(payload.length);
     payload.copy(copy);
-    this.#messages.set(topic, { ...message, payload: copy, retain: true });
-    this.#count(topic, 1, bytesOf(message));
+    const kept = { ...message, payload: copy, retain: true };
+    // In its former place of the order: a feed that has passed it does not come to it again.
+    this.#messages.set(topic, kept);
+    this.#count(kept, 1);
     const deviceId = deviceOf(topic);
     if (deviceId === undefined) return;
     const topics = this.#topicsOf.get(deviceId);
     if (topics === undefined) this.#topicsOf.set(deviceId, new Set([topic]));
     else topics.add(topic);
+  }
+
+  #forgetTopic(topic: string): void {
+    this.#messages.delete(topic);
+    const deviceId = deviceOf(topic) ?? '';
+    const topics = this.#topicsOf.get(deviceId);
+    topics?.delete(topic);
+    if (topics?.size === 0) this.#topicsOf.delete(deviceId);
   }
 
   /** Whether the quotas have room; the gateway's own statuses have it always. */
@@ -163,22 +183,13 @@ export class RetainedMessages {
     return full === undefined && this.#bytes + bytes <= maxBytes;
   }
 
-  #delete(topic: string): void {
-    const message = this.#messages.get(topic);
-    if (message === undefined) return;
-    this.#messages.delete(topic);
-    this.#count(topic, -1, -bytesOf(message));
-    const deviceId = deviceOf(topic) ?? '';
-    const topics = this.#topicsOf.get(deviceId);
-    topics?.delete(topic);
-    if (topics?.size === 0) this.#topicsOf.delete(deviceId);
-  }
-
-  #count(topic: string, topics: number, bytes: number): void {
+  /** @param sign 1 for a message that is retained, -1 for one that is no more */
+  #count(message: DirectMessage, sign: 1 | -1): void {
+    const bytes = sign * bytesOf(message);
     this.#bytes += bytes;
-    for (const { name } of this.#holdersOf(topic)) {
+    for (const { name } of this.#holdersOf(message.topic)) {
       const account = this.#accountOf(name);
-      account.topics += topics;
+      account.topics += sign;
       account.bytes += bytes;
       if (account.topics === 0) this.#accounts.delete(name);
       else this.#accounts.set(name, account);

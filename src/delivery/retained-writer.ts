@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
-import { pause } from '../site/pause.js';
+import { pause, within } from '../site/pause.js';
 import { type StoreHeadroom, storedBytesOf } from '../site/store-headroom.js';
 import type { DirectMessage } from './direct-queue.js';
 
 const TOPICS_A_WRITE = 250;
 const RETRY_AFTER_MS = 1_000;
+const STOP_TIMEOUT_MS = 1_000;
 
 /** Stores retained messages. */
 export interface RetainedStore {
@@ -35,7 +36,7 @@ export class RetainedWriter {
   /** By topic. */
   readonly #unstored = new Map<string, Unstored>();
   readonly #stopping = new AbortController();
-  #isWriting = false;
+  #writing: Promise<void> | undefined;
 
   constructor(store: RetainedStore, headroom: StoreHeadroom, log: Logger) {
     this.#store = store;
@@ -49,17 +50,17 @@ export class RetainedWriter {
       const { done = [] } = this.#unstored.get(topic) ?? {};
       done.push(resolve);
       this.#unstored.set(topic, { message, done });
-      if (!this.#isWriting) void this.#writeAll();
+      this.#writing ??= this.#writeAll();
     });
   }
 
-  /** Gives up what is not stored; none of it was acknowledged. */
-  stop(): void {
+  /** Stores what it can, and gives up the rest, of which nothing was acknowledged. */
+  async stop(): Promise<void> {
+    if (this.#writing !== undefined) await within(this.#writing, STOP_TIMEOUT_MS);
     this.#stopping.abort();
   }
 
   async #writeAll(): Promise<void> {
-    this.#isWriting = true;
     const { signal } = this.#stopping;
     let hasFailed = false;
     while (this.#unstored.size > 0 && !signal.aborted) {
@@ -75,7 +76,7 @@ export class RetainedWriter {
       hasFailed = failures.length > 0;
       if (hasFailed || batch.length === 0) await pause(RETRY_AFTER_MS, signal);
     }
-    this.#isWriting = false;
+    this.#writing = undefined;
   }
 
   /** Takes the next messages that the store has room for. */

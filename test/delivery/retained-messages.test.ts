@@ -1,0 +1,80 @@
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import type { DirectMessage } from '../../src/delivery/direct-queue.js';
+import { RetainedMessages } from '../../src/delivery/retained-messages.js';
+import { RetainedWriter } from '../../src/delivery/retained-writer.js';
+import { Health } from '../../src/site/health.js';
+import { StoreHeadroom } from '../../src/site/store-headroom.js';
+
+const QUOTAS = { retainedTopics: 5_000, retainedBytes: 1_000_000 };
+
+function message(topic: string, value: string): DirectMessage {
+  const payload = Buffer.from(value);
+  return { topic, payload, qos: 1, retain: true, locationId: 'l', groupId: null };
+}
+
+/** Retained messages over a store in memory, and that store. */
+function retained() {
+  const store = new Map<string, string>();
+  const port = {
+    async *load(): AsyncGenerator<DirectMessage> {
+      for (const [topic, value] of store) yield message(topic, value);
+    },
+    put: async ({ topic, payload }: DirectMessage) => void store.set(topic, payload.toString()),
+    remove: async (topic: string) => void store.delete(topic),
+  };
+  const headroom = new StoreHeadroom();
+  const messages = new RetainedMessages({
+    writer: new RetainedWriter(port, headroom, pino({ enabled: false })),
+    quotasOfDevice: () => QUOTAS,
+    quotasOfLocation: QUOTAS,
+    maxBytes: 1_000_000,
+    watch: { exceeded: () => undefined },
+    health: new Health(),
+  });
+  return { messages, store, port, headroom };
+}
+
+const topicOf = (number: number) => `care-homes/l/devices/d/x${number}`;
+
+it('shows each message once to a reader during whose pauses all are replaced', async () => {
+  const { messages } = retained();
+  for (let n = 0; n < 4_000; n++) await messages.set(message(topicOf(n), 'old'));
+  const seen: string[] = [];
+  for (const one of messages.matching(['#'])) {
+    if (one !== undefined) seen.push(one.topic);
+    else for (let n = 0; n < 4_000; n++) void messages.set(message(topicOf(n), 'new'));
+  }
+  expect(seen).toHaveLength(4_000);
+  expect(new Set(seen).size).toBe(4_000);
+});
+
+it('stores the newest of the values of one turn, and removes what is empty', async () => {
+  const { messages, store } = retained();
+  await Promise.all(['1', '2', '3'].map((value) => messages.set(message(topicOf(1), value))));
+  expect([...store.values()]).toEqual(['3']);
+  await messages.set(message(topicOf(1), ''));
+  expect(store.size).toBe(0);
+});
+
+it('keeps what the store has no room for in memory, acknowledges it, and stores it later', async () => {
+  const { messages, store, headroom } = retained();
+  headroom.set('memory', 'short');
+  await messages.set({ ...message(topicOf(1), '1'), isExpendable: true });
+  expect(store.size).toBe(0);
+  expect(messages.get(topicOf(1))?.payload.toString()).toBe('1');
+  headroom.set('memory', 'ample');
+  await expect.poll(() => store.get(topicOf(1))).toBe('1');
+});
+
+it('reads what an earlier run has stored, and removes what was left behind of a device', async () => {
+  const { messages, store, port } = retained();
+  store.set('care-homes/l/devices/gone/x', '1');
+  store.set('care-homes/l/devices/d/x', '2');
+  await messages.load(port.load());
+  messages.removeStray((deviceId) => deviceId === 'gone');
+  await expect.poll(() => [...store]).toEqual([['care-homes/l/devices/d/x', '2']]);
+  expect([...messages.matching(['#'])].map((one) => one?.topic)).toEqual([
+    'care-homes/l/devices/d/x',
+  ]);
+});
