@@ -1,5 +1,5 @@
 import type { Bridges } from './bridge/bridges.js';
-import { openBridgeRegister, openBridges } from './composition/bridging.js';
+import { openBridges } from './composition/bridging.js';
 import { type BrokerParts, openBroker } from './composition/brokering.js';
 import { type DeliveryParts, openDelivery } from './composition/delivering.js';
 import { EventStreaming } from './composition/event-streaming.js';
@@ -107,12 +107,7 @@ export class Gateway {
     steady.startSaving();
     // Only now: a gateway that cannot listen must not take another's place upstream.
     bridges.connect();
-    const register = openBridgeRegister(foundation, storage, installation);
-    register(config.bridges);
-    this.#bridgesStarted((configured) => {
-      register(configured);
-      return bridges.apply(configured);
-    });
+    this.#bridgesStarted((configured) => bridges.apply(configured));
     ingest.presence.start();
     ingest.presence.renewOutdated();
     health.started();

@@ -7,19 +7,12 @@ import type { Config } from './config/schema.js';
 import { isEmbeddedStore } from './config/store-schema.js';
 import { Gateway } from './gateway.js';
 import { Releasers } from './releasers.js';
-import {
-  connectManagementRedis,
-  connectRedis,
-  type StoreConnection,
-  untilReady,
-} from './store/connection.js';
+import { connectManagementRedis, connectRedis, untilReady } from './store/connection.js';
 import { claimDataDirectory, createDataDirectory } from './store/data-directory.js';
 import { Keys } from './store/keys.js';
 import { holderName, Lease } from './store/lease.js';
 import { type HeldLease, LeaseKeeper } from './store/lease-keeper.js';
 import { checkServer } from './store/server-check.js';
-import { SiteAhead } from './store/site-ahead.js';
-import { guardWrites } from './store/write-guard.js';
 
 const RELEASE_TIMEOUT_MS = 1_000;
 /** The store takes no more of a gateway that has lost the lease: nothing is worth waiting for. */
@@ -48,8 +41,6 @@ export class Service {
   #gateway: Gateway | undefined;
   #gatewayLog: Logger;
   #held: HeldLease | undefined;
-  /** The connection for reading ahead. */
-  #reader: StoreConnection | undefined;
   #isStopping = false;
   /** Ends the wait of a gateway that serves. */
   #stopped: () => void = () => undefined;
@@ -109,15 +100,14 @@ export class Service {
     const address = addressOfStore({ config: this.#config, keys, log, releasers });
     const keeper = await this.#openLease(address, standingBy);
     while (!this.#isStopping) {
-      const ahead = this.#openAhead(address, keys);
-      const held = await this.#untilHeld(keeper, standingBy, ahead);
+      const held = await this.#untilHeld(keeper, standingBy);
       if (held === undefined || this.#isStopping) {
         await held?.giveUp();
         return;
       }
       this.#held = held;
       log.info({ epoch: held.epoch, holder: held.holder }, 'took the lease of the store');
-      const isServing = await this.#serveUnder({ address, tenure: held, ahead }, held, standingBy);
+      const isServing = await this.#serveUnder({ address, tenure: held }, held, standingBy);
       const lostTo = isServing ? await Promise.race([held.lost, stopped]) : await held.lost;
       if (this.#isStopping || lostTo === undefined) return;
       const { holder, epoch } = lostTo;
@@ -130,33 +120,15 @@ export class Service {
   }
 
   /** Stands by until the lease is ours, unless it is at once. */
-  async #untilHeld(
-    keeper: LeaseKeeper,
-    standingBy: StandingBy,
-    ahead: SiteAhead,
-  ): Promise<HeldLease | undefined> {
+  async #untilHeld(keeper: LeaseKeeper, standingBy: StandingBy): Promise<HeldLease | undefined> {
     const answer = await keeper.ask();
     if (answer !== undefined && 'giveUp' in answer) return answer;
     standingBy.tell(answer);
     await this.#standBy(standingBy);
-    ahead.start();
-    const held = await keeper.wait(
+    return keeper.wait(
       () => !this.#isStopping,
       (state) => standingBy.tell(state),
     );
-    ahead.stop();
-    return held;
-  }
-
-  /** Connects for reading ahead, with a token that nobody has: nothing can be written. */
-  #openAhead(address: StoreAddress, keys: Keys): SiteAhead {
-    if (this.#reader === undefined) {
-      const reader = connectManagementRedis({ ...address, name: 'ahead' });
-      guardWrites(reader, { fence: { key: keys.lease, token: 'standing by' } });
-      this.#releasers.add(() => reader.disconnect());
-      this.#reader = reader;
-    }
-    return new SiteAhead(this.#reader, keys);
   }
 
   async #standBy(standingBy: StandingBy): Promise<void> {

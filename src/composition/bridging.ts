@@ -1,6 +1,4 @@
 import { Bridges } from '../bridge/bridges.js';
-import type { Config } from '../config/schema.js';
-import { BridgeRegister } from '../site/bridge-register.js';
 import type { DeliveryParts } from './delivering.js';
 import type { Foundation } from './foundation.js';
 import type { IngestParts } from './ingesting.js';
@@ -37,20 +35,4 @@ export async function openBridges(
   await bridges.apply(config.bridges);
   releasers.every(FORGOTTEN_CHECK_MS, () => bridges.apply());
   return bridges;
-}
-
-/**
- * Opens the register of the bridges that there are.
- *
- * @returns writes down those of a configuration
- */
-export function openBridgeRegister(
-  { log, now, releasers }: Foundation,
-  { bridgeRegister }: Storage,
-  installation: Installation,
-): (configured: Config['bridges']) => void {
-  const register = new BridgeRegister(bridgeRegister, log, now);
-  releasers.add(() => register.stop());
-  return (configured) =>
-    register.note(new Map(configured.map((one) => [one.name, installation.fingerprint(one)])));
 }

@@ -4,15 +4,12 @@ import type { Releasers } from '../releasers.js';
 import type { Health } from '../site/health.js';
 import type { SteadyClock } from '../site/steady-clock.js';
 import type { Tenure } from '../store/lease-keeper.js';
-import type { SiteAhead } from '../store/site-ahead.js';
 import type { StoreAddress } from './store-place.js';
 
 export interface ExternalStore {
   readonly address: StoreAddress;
   /** The lease under which all is written. */
   readonly tenure: Tenure;
-  /** What was read of the site while this gateway stood by. */
-  readonly ahead?: SiteAhead | undefined;
 }
 
 export interface GatewayOptions {

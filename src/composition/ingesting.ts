@@ -61,7 +61,7 @@ export async function openIngest(
     commands: new Commands(model, forwarder, steadyNow),
     alarmStates: new AlarmStates({
       ...{ model, accessTokens, alarms, invalid, now, steadyNow },
-      finder: storage.alarmFinder((locationId) => model.devicesOf(locationId).map(({ id }) => id)),
+      finder: storage.alarmFinder,
       maxBytes: maxAlarmBytes,
     }),
     testAlarms: new TestAlarmPublishes({ publishes, audit: storage.audit, now }),

@@ -29,16 +29,6 @@ export class Installation {
     return this.#derive('cursors');
   }
 
-  /**
-   * A keyed digest of a configuration, to detect changes. A plain digest would let passwords in it be
-   * guessed.
-   */
-  fingerprint(configured: object): string {
-    return createHmac('sha256', this.#derive('fingerprints'))
-      .update(JSON.stringify(configured))
-      .digest('base64');
-  }
-
   #derive(purpose: string): Buffer {
     return createHmac('sha256', this.#key).update(purpose).digest();
   }

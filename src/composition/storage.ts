@@ -4,7 +4,6 @@ import type { Redis } from 'ioredis';
 import { isEmbeddedStore } from '../config/store-schema.js';
 import { repeat } from '../repeat.js';
 import { runRetention } from '../retention-schedule.js';
-import type { AlarmFinder } from '../site/alarm-states.js';
 import { Losses } from '../site/losses.js';
 import { StoreHeadroom } from '../site/store-headroom.js';
 import { AlarmFinderRedis } from '../store/alarm-finder-redis.js';
@@ -17,8 +16,6 @@ import { AuditArchiveFaults } from '../store/audit/faults.js';
 import { AuditRecords } from '../store/audit/records.js';
 import { AuditRetention } from '../store/audit/retention.js';
 import { AuditTrailRedis } from '../store/audit/trail-redis.js';
-import { BridgeRegisterRedis } from '../store/bridge-register-redis.js';
-import { CarryOver } from '../store/carry-over.js';
 import { ClockStoreRedis } from '../store/clock-store-redis.js';
 import { connectManagementRedis, connectRedis, untilReady } from '../store/connection.js';
 import { DeadLetterStoreRedis } from '../store/dead-letter-store-redis.js';
@@ -27,6 +24,7 @@ import { defaultMaxMemoryBytes } from '../store/embedded-memory.js';
 import { EmbeddedRedis } from '../store/embedded-redis.js';
 import { InvalidPublishStoreRedis } from '../store/invalid-publish-store-redis.js';
 import { Keys } from '../store/keys.js';
+import { requireLayout } from '../store/layout.js';
 import { LogStore } from '../store/log-store.js';
 import { LossFile } from '../store/loss-file.js';
 import { LossWatch } from '../store/loss-watch.js';
@@ -70,8 +68,7 @@ export interface Storage {
   readonly memory: MemoryMonitor;
   readonly logs: LogStore;
   readonly history: AlarmHistoryRedis;
-  /** @param devicesOf the ids of the devices that are in a location */
-  readonly alarmFinder: (devicesOf: (locationId: string) => readonly string[]) => AlarmFinder;
+  readonly alarmFinder: AlarmFinderRedis;
   readonly audit: AuditTrailRedis;
   readonly losses: Losses;
   /** Tells the store from one that was emptied or replaced; empty while that is unknown. */
@@ -80,7 +77,6 @@ export interface Storage {
   readonly presence: PresenceStoreRedis;
   readonly invalidPublishes: InvalidPublishStoreRedis;
   readonly deadLetters: DeadLetterStoreRedis;
-  readonly bridgeRegister: BridgeRegisterRedis;
   /** Wills, retained messages and incoming QoS 2, as Aedes' own Redis persistence keeps them. */
   readonly broker: RedisPersistence;
   /**
@@ -124,8 +120,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   const broker = opened(connectRedis({ ...place, name: 'broker', keyPrefix: keys.brokerPrefix }));
   const management = opened(connectManagementRedis({ ...place, name: 'management' }), false);
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
-  // The carry-over comes before any other read or write.
-  await new CarryOver(state, keys, log).run();
+  await requireLayout(state, keys);
   const memory = await startServerWatches(management, headroom, options);
   if (embedded !== undefined) watchEmbedded(embedded, management, headroom, options);
   await steady.resume(new ClockStoreRedis(state, management, keys, log));
@@ -139,10 +134,10 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   const { losses, identity } = await watchForLosses(management, keys, audit, options);
   return {
     ...{ headroom, memory },
-    site: new SiteStoreRedis(management, keys, records, options.store?.ahead),
+    site: new SiteStoreRedis(management, keys, records),
     logs: new LogStore(writer, reader, keys, log, headroom),
     history: new AlarmHistoryRedis(management, keys, log),
-    alarmFinder: (devicesOf) => new AlarmFinderRedis(management, keys, devicesOf),
+    alarmFinder: new AlarmFinderRedis(management, keys),
     audit,
     losses,
     identity,
@@ -153,7 +148,6 @@ export async function openStorage(options: Foundation): Promise<Storage> {
       maxPerLocation: config.rejected.maxPerLocation,
     }),
     deadLetters: new DeadLetterStoreRedis(management, keys),
-    bridgeRegister: new BridgeRegisterRedis(management, keys, records),
     broker: createBrokerStorage({ conn: broker }),
     startRetention: (unackedFrom) => startRetention(state, keys, archive, unackedFrom, options),
     startConfirming: () => {

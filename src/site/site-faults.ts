@@ -2,34 +2,26 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { type FaultGroup, firstOf, warning } from '../domain/faults.js';
 import type { Health } from './health.js';
-import { isRepaired, type SiteFinding, type SiteProblem } from './site-findings.js';
+import type { SiteFinding, SiteProblem } from './site-findings.js';
 
 const MAX_NAMED = 3;
 const MAX_LOGGED_IDS = 100;
 
-/** Reports inconsistencies of the stored site as faults and in the log (FINDINGS R8). */
+/** Reports inconsistencies of the stored site as faults and in the log. */
 export class SiteFaults {
   readonly #health: Health;
   readonly #log: Logger;
   /** Findings by source, as last reported. */
   #reported = new Map<string, SiteFinding>();
-  /** Repairs of this process, faults until it ends so that damage to the store is seen. */
-  readonly #repaired = new Map<string, SiteFinding>();
 
   constructor(health: Health, log: Logger) {
     this.#health = health;
     this.#log = log;
   }
 
-  /** Replaces the faults reported before, except repairs. */
+  /** Replaces the faults reported before. */
   report(findings: readonly SiteFinding[]): void {
-    const all = new Map<string, SiteFinding>();
-    for (const finding of findings) {
-      const source = sourceOf(finding);
-      if (!isRepaired(finding)) all.set(source, finding);
-      else this.#repaired.set(source, merged(this.#repaired.get(source), finding));
-    }
-    for (const [source, finding] of this.#repaired) all.set(source, finding);
+    const all = new Map(findings.map((finding) => [sourceOf(finding), finding]));
     for (const [source, finding] of this.#reported) {
       if (!all.has(source)) this.#health.reportAll(source, faultsOf({ ...finding, ids: [] }));
     }
@@ -48,24 +40,12 @@ function sourceOf({ problem, kind }: SiteFinding): string {
   return `site/${problem}/${kind}`;
 }
 
-function merged(before: SiteFinding | undefined, finding: SiteFinding): SiteFinding {
-  return { ...finding, ids: [...new Set([...(before?.ids ?? []), ...finding.ids])] };
-}
-
-/** @param list the kind of the records, in the plural */
-type Wording = (records: string, list: string) => string;
-
-const WORDINGS: Readonly<Record<SiteProblem, Wording>> = {
-  'record-missing': (records) => `The store lists ${records} without a record, left out`,
+const WORDINGS: Readonly<Record<SiteProblem, (records: string) => string>> = {
   'record-unreadable': (records) => `The store holds an unreadable record of ${records}, left out`,
   'location-lost': (records) =>
     `The store has no readable record of ${records}, served with the id as name`,
   'room-lost': (records) => `The store has no room for ${records} that should be in one`,
   'group-lost': (records) => `The store has no group for ${records} that should be in one`,
-  'list-repaired': (records, list) =>
-    `The store's list of ${list} lacked ${records}, put back from the records`,
-  'list-incomplete': (records, list) =>
-    `The store's list of ${list} lacks ${records}, and the store refuses to be repaired`,
 };
 
 /** The ids are the names: a damaged record has none, and a whole one is found by its id. */
@@ -81,5 +61,5 @@ function faultsOf(finding: SiteFinding): FaultGroup {
 function sentence({ problem, kind }: SiteFinding, count: number, more = ''): string {
   const one = kind.replace('-', ' ');
   const records = `${count} ${more}${one}${count === 1 ? '' : 's'}`;
-  return `${WORDINGS[problem](records, `${one}s`)}.`;
+  return `${WORDINGS[problem](records)}.`;
 }

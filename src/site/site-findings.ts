@@ -1,9 +1,7 @@
 import type { RecordKind, SiteRecords } from '../domain/site.js';
 
-/** Inconsistencies of the stored site (FINDINGS R8). */
+/** Inconsistencies of the stored site. */
 export type SiteProblem =
-  /** The record is listed, but missing: left out. */
-  | 'record-missing'
   /** The record lacks what its kind must hold: left out. */
   | 'record-unreadable'
   /** A location's record is missing or unreadable, but others are in it: the id is its name. */
@@ -11,11 +9,7 @@ export type SiteProblem =
   /** The room that a device names is missing, or in another location. */
   | 'room-lost'
   /** The group that a room names is missing, or in another location. */
-  | 'group-lost'
-  /** The list of all ids of a kind lacked these, and has them again. */
-  | 'list-repaired'
-  /** The same, but the store refuses to be repaired. */
-  | 'list-incomplete';
+  | 'group-lost';
 
 /** Records of one kind that have the same problem. */
 export interface SiteFinding {
@@ -27,22 +21,16 @@ export interface SiteFinding {
 /** The site as stored, as far as it is readable. */
 export interface SiteState {
   readonly records: SiteRecords;
-  /** The inconsistencies; `records` has the repaired ones as they should be. */
   readonly findings: readonly SiteFinding[];
   /** How many changes the site has had, by any gateway. */
   readonly revision: number;
 }
 
-/** Whether the inconsistency is repaired, and is only reported. */
-export function isRepaired({ problem }: SiteFinding): boolean {
-  return problem === 'list-repaired';
-}
-
 /** The holders whose records cannot be used: `location:<id>`, or the `principalKey` of devices and tokens. */
 export function unreadableHolders(findings: readonly SiteFinding[]): Set<string> {
-  const lost = findings.filter(({ problem }) => problem.startsWith('record-'));
+  const unreadable = findings.filter(({ problem }) => problem === 'record-unreadable');
   return new Set(
-    lost.flatMap(({ kind, ids }) =>
+    unreadable.flatMap(({ kind, ids }) =>
       ids.map((id) => `${kind === 'access-token' ? 'token' : kind}:${id}`),
     ),
   );

@@ -58,6 +58,6 @@ function strays<T extends InLocation>(
 
 /** Leaves out the locations that `location-lost` reports. */
 function withoutLocations(finding: SiteFinding, lost: ReadonlySet<string>): SiteFinding {
-  if (finding.kind !== 'location' || !finding.problem.startsWith('record-')) return finding;
+  if (finding.kind !== 'location' || finding.problem !== 'record-unreadable') return finding;
   return { ...finding, ids: finding.ids.filter((id) => !lost.has(id)) };
 }

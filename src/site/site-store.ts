@@ -6,9 +6,9 @@ import type { SiteState } from './site-findings.js';
 /** Stores the site. */
 export interface SiteStore {
   /**
-   * Loads the site, restoring lists of ids by the records; unusable records are findings.
+   * Loads the site; unreadable records are findings.
    *
-   * @throws GatewayError `store-unavailable`
+   * @throws GatewayError `store-unavailable`, also when all records of a kind were overwritten
    */
   load(): Promise<SiteState>;
   /**

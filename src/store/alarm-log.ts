@@ -196,9 +196,9 @@ function partsOf(items: readonly AlarmLogItem[]): (NewAlarm[] | NewStateChange)[
 
 /** An alarm as append-alarms.lua takes it. */
 function rowOf(entry: NewAlarm, placeNumber: number): Packable[] {
-  const { alarm, context, receipt, received } = entry;
+  const { alarm, receipt, received } = entry;
   const id = uuidBytes(alarm.id);
-  const { piece, field } = alarmIdPlace(context.device.id, id);
+  const { piece, field } = alarmIdPlace(id);
   const row = alarmRecordValues(entry, id);
   row.unshift(placeNumber, String(kindNumber(alarm.kind)), String(piece), field);
   row.push(

@@ -194,24 +194,21 @@ const PIECE_BITS = 15;
 const PIECE_BYTES = 2;
 const FIELD_BYTES = 10;
 
-/** Where the history remembers that a device's alarm was recorded. */
+/** Where the history remembers the alarms that were recorded under an id. */
 export interface AlarmIdPlace {
   readonly piece: number;
   readonly field: Buffer;
 }
 
 /**
- * Finds the place by a digest of device and alarm id.
+ * Finds the place by a digest of the alarm's id.
  *
- * Ids are the devices' own affair: two devices may use the same one for different alarms. The digest is
- * SHA-1, the only one that scripts know (expire-alarms.lua). A device gains nothing by two alarms of its
- * own that count as one, and to hit another device's it would have to invert 95 bits.
+ * Ids are the devices' own affair: two devices may use the same one for different alarms, so a place has the
+ * sequences of all of them. The digest is SHA-1, the only one that scripts know (expire-alarms.lua). A device
+ * gains nothing by two alarms of its own that count as one.
  */
-export function alarmIdPlace(deviceId: string, alarmId: Buffer): AlarmIdPlace {
-  const named = Buffer.allocUnsafe(deviceId.length + UUID_BYTES);
-  named.write(deviceId, 'latin1');
-  named.set(alarmId, deviceId.length);
-  const digest = sha1(named);
+export function alarmIdPlace(alarmId: Buffer): AlarmIdPlace {
+  const digest = sha1(alarmId);
   return {
     piece: digest.readUInt16BE(0) >> (8 * PIECE_BYTES - PIECE_BITS),
     field: digest.subarray(PIECE_BYTES, PIECE_BYTES + FIELD_BYTES),

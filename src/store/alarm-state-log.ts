@@ -51,7 +51,7 @@ export class AlarmStateLog {
     const keys = this.#keys;
     const { alarmId, deviceId, locationId, state, by, atMs, note = '', groupIds } = change;
     const id = uuidBytes(alarmId);
-    const { piece, field } = alarmIdPlace(deviceId, id);
+    const { piece, field } = alarmIdPlace(id);
     const { stream, sequence, text } = this.#auditRecordOf(change);
     return changeAlarmState.run(
       this.#redis,
@@ -62,7 +62,7 @@ export class AlarmStateLog {
         ...[JSON.stringify({ id: by.id, name: by.name }), note],
         ...[String(atMs), String(Math.round(receivedAtMs)), text],
         ...[received?.session ?? '', String(received?.packetIdentifier ?? '')],
-        keys.openAlarmIndexPrefix,
+        ...[keys.openAlarmIndexPrefix, deviceId],
         ...(groupIds ?? [ANY_GROUP]),
       ],
     );

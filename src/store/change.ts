@@ -17,11 +17,7 @@ export interface ChangeRecord {
 }
 
 /** A command of the store. */
-export type Write = readonly [
-  command: 'HSET' | 'HDEL' | 'DEL' | 'SADD' | 'SREM',
-  key: string,
-  ...args: string[],
-];
+export type Write = readonly [command: 'HSET' | 'HDEL' | 'DEL', key: string, ...args: string[]];
 
 /** Writes with the audit records that tell of them. */
 export interface Change {

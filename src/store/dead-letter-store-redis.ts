@@ -30,7 +30,7 @@ export class DeadLetterStoreRedis implements DeadLetterStore {
   async add(bridge: string, { payload, ...letter }: DeadLetter): Promise<void> {
     const key = this.#keys.deadLetters(bridge);
     const text = JSON.stringify({ ...letter, base64: payload.toString('base64') });
-    await answering(() => push.run(this.#redis, [key], [MAX_PER_BRIDGE, MAX_LIST_BYTES, text]));
+    await answering(() => push.run(this.#redis, [key], ['', MAX_PER_BRIDGE, MAX_LIST_BYTES, text]));
   }
 
   async list(bridge: string): Promise<DeadLetter[]> {

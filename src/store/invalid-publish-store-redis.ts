@@ -53,15 +53,15 @@ export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPub
   /**
    * Adds invalid publishes, unless their location is gone.
    *
-   * A location that was deleted meanwhile gets no list, which would stay for ever (FINDINGS R13).
+   * A location that was deleted meanwhile gets no list, which would stay for ever.
    */
   async add(locationId: string, listed: readonly ListedInvalidPublish[]): Promise<void> {
     const newest = listed.slice(-this.#maxPerLocation).map((one) => JSON.stringify(recordOf(one)));
     const bytes = newest.reduce((sum, text) => sum + text.length, 0);
     if (!this.#headroom.takes('invalid-publish', bytes)) return;
-    const keys = [this.#keys.rejected(locationId), this.#keys.record('location', locationId)];
+    const keys = [this.#keys.rejected(locationId), this.#keys.siteRecords('location')];
     await push
-      .run(this.#redis, keys, [this.#maxPerLocation, MAX_LIST_BYTES, ...newest])
+      .run(this.#redis, keys, [locationId, this.#maxPerLocation, MAX_LIST_BYTES, ...newest])
       .finally(() => this.#headroom.stored(bytes));
   }
 

@@ -37,14 +37,9 @@ export class Keys {
     return this.#key('lease');
   }
 
-  /** Hash: a record of the site. */
-  record(kind: RecordKind, id: string): string {
-    return this.#key(kind, id);
-  }
-
-  /** Set: the ids of all records of a kind. */
-  idsOf(kind: RecordKind): string {
-    return this.#key(`${kind}s`);
+  /** Hash: id → record of the site, as JSON (site-records.ts). */
+  siteRecords(kind: RecordKind): string {
+    return this.#key('site', kind);
   }
 
   /** The counter of the site's changes. */
@@ -82,12 +77,7 @@ export class Keys {
     return this.#key('history');
   }
 
-  /** Stream: the alarms queued by version 1, all of which are also in the history. */
-  get version1Backlog(): string {
-    return this.#key('log', 'alarms');
-  }
-
-  /** The number of the store's layout; absent in version 1. */
+  /** The number of the store's layout. */
   get layout(): string {
     return this.#key('layout');
   }
@@ -158,7 +148,7 @@ export class Keys {
     return this.#key('alarm-place', '');
   }
 
-  /** Hash: digest of device and alarm id → sequence; one piece of many (alarm-records.ts). */
+  /** Hash: digest of an id → sequences of the alarms that have it; one piece of many (alarm-records.ts). */
   alarmIds(piece: number): string {
     return `${this.alarmIdsPrefix}${piece}`;
   }
@@ -222,18 +212,8 @@ export class Keys {
     return this.#key('log', 'audit');
   }
 
-  /** Sorted set: the records of one action, of layout 4 and earlier. */
-  formerAudit(action: string): string {
-    return this.#key('audit', action);
-  }
-
   rejected(locationId: string): string {
     return this.#key('rejected', locationId);
-  }
-
-  /** Hash: bridge → fingerprint of its configuration when last recorded. */
-  get bridges(): string {
-    return this.#key('bridges');
   }
 
   /** List: a bridge's dead letters, the newest first. The key's name is that of older versions. */

@@ -32,7 +32,7 @@ export class PresenceStoreRedis implements PresenceStore {
       deviceId,
       `${lastSeenAtMs}${online ? '+' : ''}`,
     ]);
-    const args = [this.#keys.record('device', ''), packRows(rows)];
-    await savePresence.run(this.#redis, [this.#keys.lastSeen], args);
+    const keys = [this.#keys.lastSeen, this.#keys.siteRecords('device')];
+    await savePresence.run(this.#redis, keys, [packRows(rows)]);
   }
 }

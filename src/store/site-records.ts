@@ -1,84 +1,45 @@
-/** Writes the site's records into Redis hashes, and reads them again. */
+/** Writes the site's records as JSON, and reads them again. */
 
 import { z } from 'zod';
 import { ROLES } from '../domain/grants.js';
-import { DEVICE_LIMITS, type OwnLimits, ownLimitsSchema } from '../domain/limits.js';
-import { isJson, objectMembers } from '../domain/notation.js';
+import { ownLimitsSchema } from '../domain/limits.js';
+import { isJson, objectMembers, parseJson } from '../domain/notation.js';
 import type { RecordKind, RecordOfKind } from '../domain/site.js';
 
-const grantsSchema = z.array(
-  z.object({ location: z.string(), group: z.string().optional(), role: z.enum(ROLES) }),
-);
-const grantsText = z
-  .string()
-  .refine(isJson)
-  .transform((text): unknown => JSON.parse(text))
-  .pipe(grantsSchema);
 const objectText = z.string().refine((text) => isJson(text) && objectMembers(text) !== undefined);
-const absentIsNull = z
-  .string()
-  .optional()
-  .transform((text) => text ?? null);
-// An empty field would be coerced to 0.
-const number = z.string().min(1).pipe(z.coerce.number());
 
-const locationSchema = z.object({ id: z.string(), name: z.string(), order: number });
-const groupSchema = z.object({
-  id: z.string(),
-  locationId: z.string(),
-  name: z.string(),
-  order: number,
+const locationSchema = z.object({ id: z.string(), name: z.string(), order: z.number() });
+const groupSchema = locationSchema.extend({ locationId: z.string() });
+const roomSchema = groupSchema.extend({ groupId: z.string().nullable() });
+const deviceSchema = groupSchema.extend({
+  roomId: z.string().nullable(),
+  createdAtMs: z.number(),
+  secretHash: z.string(),
+  customData: objectText,
+  /** When they are unusable, the device has the limits of all devices. */
+  limits: ownLimitsSchema.catch({}),
 });
-const roomSchema = groupSchema.extend({ groupId: absentIsNull });
-const deviceSchema = z
-  .looseObject({
-    ...groupSchema.shape,
-    roomId: absentIsNull,
-    createdAtMs: number,
-    secretHash: z.string(),
-    customData: objectText,
-  })
-  .transform(
-    ({ id, locationId, roomId, name, order, createdAtMs, secretHash, customData, ...more }) => ({
-      id,
-      locationId,
-      roomId,
-      name,
-      order,
-      createdAtMs,
-      secretHash,
-      customData,
-      limits: readLimits(more),
-    }),
-  );
 const accessTokenSchema = z.object({
   id: z.string(),
   name: z.string(),
-  grants: grantsText,
+  grants: z.array(
+    z.object({ location: z.string(), group: z.string().optional(), role: z.enum(ROLES) }),
+  ),
   tokenHash: z.string(),
-  order: number,
-  createdAtMs: number,
-  expiresAtMs: number.optional().transform((timeMs) => timeMs ?? null),
-  isExpiryNoted: absentIsNull.transform((text) => text !== null),
+  order: z.number(),
+  createdAtMs: z.number(),
+  expiresAtMs: z.number().nullable(),
+  isExpiryNoted: z.boolean(),
 });
 
-/** Parses a record's fields; undefined when they lack what its kind must hold. */
-type Reading<T> = (id: string, fields: Readonly<Record<string, string>>) => T | undefined;
+/** Parses the record that is stored under an id; undefined when it lacks what its kind must hold. */
+type Reading<T> = (id: string, text: string) => T | undefined;
 
-function readWith<T>(schema: z.ZodType<T>): Reading<T> {
-  return (id, fields) => schema.safeParse({ ...fields, id }).data;
-}
-
-/** The field of one of a device's own limits. */
-function limitField(name: string): string {
-  return `limit:${name}`;
-}
-
-/** An unusable limit is left out: the device has that of all devices. */
-function readLimits(fields: Readonly<Record<string, unknown>>): OwnLimits {
-  const limits = DEVICE_LIMITS.map((name) => [name, Number(fields[limitField(name)])]);
-  const readable = limits.filter(([, limit]) => Number.isInteger(limit));
-  return ownLimitsSchema.safeParse(Object.fromEntries(readable)).data ?? {};
+function readWith<T extends { readonly id: string }>(schema: z.ZodType<T>): Reading<T> {
+  return (id, text) => {
+    const record = schema.safeParse(parseJson(text)).data;
+    return record?.id === id ? record : undefined;
+  };
 }
 
 /** Reads the records of each kind. */
@@ -90,16 +51,7 @@ export const READ_RECORD: { readonly [K in RecordKind]: Reading<RecordOfKind[K]>
   'access-token': readWith(accessTokenSchema),
 };
 
-/** Formats a record's fields: what is null or false has none. */
-export function recordFields({ id: _, ...record }: RecordOfKind[RecordKind]): Map<string, string> {
-  const fields = new Map<string, string>();
-  for (const [name, value] of Object.entries(record)) {
-    if (value === null || value === false) continue;
-    if (name === 'limits')
-      for (const [limit, most] of Object.entries(value))
-        fields.set(limitField(limit), String(most));
-    else if (value === true) fields.set(name, '1');
-    else fields.set(name, typeof value === 'object' ? JSON.stringify(value) : String(value));
-  }
-  return fields;
+/** Custom data stays a text inside the record, so that it keeps the customer's spelling. */
+export function recordText(record: RecordOfKind[RecordKind]): string {
+  return JSON.stringify(record);
 }

@@ -1,40 +1,45 @@
 import type { Redis } from 'ioredis';
-import type { RecordChange } from '../domain/site.js';
+import type { RecordChange, RecordKind, RecordOfKind } from '../domain/site.js';
+import { GatewayError } from '../errors.js';
 import type { AuditEntry } from '../site/audit-trail.js';
-import type { SiteState } from '../site/site-findings.js';
+import type { SiteFinding, SiteState } from '../site/site-findings.js';
+import { withSoundReferences } from '../site/site-references.js';
 import type { SiteStore } from '../site/site-store.js';
 import type { AuditRecords } from './audit/records.js';
 import { makeChange, type Write } from './change.js';
-import { answering } from './failures.js';
+import { answering, unlessOfAnotherType } from './failures.js';
 import type { Keys } from './keys.js';
-import type { SiteAhead } from './site-ahead.js';
-import { SiteLoader } from './site-loader.js';
-import { recordFields } from './site-records.js';
+import { READ_RECORD, recordText } from './site-records.js';
 
-/** The site in Redis: a hash for each record, and a set of the ids of each kind. */
+/** The site in Redis: a hash for each kind, id → record. */
 export class SiteStoreRedis implements SiteStore {
   readonly #redis: Redis;
   readonly #keys: Keys;
   readonly #records: AuditRecords;
-  readonly #loader: SiteLoader;
-  readonly #ahead: SiteAhead | undefined;
 
-  /** @param ahead the site as it was read before the start */
-  constructor(redis: Redis, keys: Keys, records: AuditRecords, ahead?: SiteAhead) {
+  constructor(redis: Redis, keys: Keys, records: AuditRecords) {
     this.#redis = redis;
     this.#keys = keys;
     this.#records = records;
-    this.#loader = new SiteLoader(redis, keys);
-    this.#ahead = ahead;
   }
 
+  /** The revision is read first: when another gateway changes the site meanwhile, the next change shows it. */
   async load(): Promise<SiteState> {
-    const ahead = await answering(async () => this.#ahead?.take(this.#redis));
-    return ahead ?? this.#loader.load();
+    const revision = await this.revision();
+    const findings: SiteFinding[] = [];
+    const load = <K extends RecordKind>(kind: K) => this.#load(kind, findings);
+    const records = {
+      locations: await load('location'),
+      groups: await load('group'),
+      rooms: await load('room'),
+      devices: await load('device'),
+      accessTokens: await load('access-token'),
+    };
+    return withSoundReferences({ records, findings, revision });
   }
 
   revision(): Promise<number> {
-    return this.#loader.revision();
+    return answering(async () => Number(await this.#redis.get(this.#keys.siteRevision)));
   }
 
   change(changes: readonly RecordChange[], entry: AuditEntry, revision: number): Promise<boolean> {
@@ -43,27 +48,34 @@ export class SiteStoreRedis implements SiteStore {
     return makeChange(this.#redis, this.#keys, { writes, records, revision });
   }
 
-  #writesOf({ kind, before, after }: RecordChange): Write[] {
-    const [keys, id] = [this.#keys, (after ?? before)?.id ?? ''];
-    const [key, set] = [keys.record(kind, id), keys.idsOf(kind)];
-    if (after === undefined) {
-      const removal: Write[] = [
-        ['DEL', key],
-        ['SREM', set, id],
-      ];
-      if (kind === 'location') removal.push(['DEL', keys.rejected(id)]);
-      if (kind === 'device') removal.push(['HDEL', keys.lastSeen, id], ['DEL', keys.receipts(id)]);
-      return removal;
+  async #load<K extends RecordKind>(kind: K, findings: SiteFinding[]): Promise<RecordOfKind[K][]> {
+    const key = this.#keys.siteRecords(kind);
+    const stored = await answering(() => unlessOfAnotherType(this.#redis.hgetall(key)));
+    if (stored === undefined) {
+      throw new GatewayError(
+        'store-unavailable',
+        `The key ${key} of the store is not a hash of records: restore a backup, or delete the key.`,
+      );
     }
-    const fields = recordFields(after);
-    const former = before === undefined ? [] : [...recordFields(before).keys()];
-    const removed = former.filter((name) => !fields.has(name));
-    return [
-      // A new record may take the place of an unreadable one.
-      ...(before === undefined ? [['DEL', key] as const] : []),
-      ...(removed.length > 0 ? [['HDEL', key, ...removed] as const] : []),
-      ['HSET', key, ...[...fields].flat()],
-      ['SADD', set, id],
-    ];
+    const records: RecordOfKind[K][] = [];
+    const unreadable: string[] = [];
+    for (const [id, text] of Object.entries(stored)) {
+      const record = READ_RECORD[kind](id, text);
+      if (record === undefined) unreadable.push(id);
+      else records.push(record);
+    }
+    findings.push({ problem: 'record-unreadable', kind, ids: unreadable });
+    return records;
+  }
+
+  #writesOf({ kind, before, after }: RecordChange): Write[] {
+    const keys = this.#keys;
+    const records = keys.siteRecords(kind);
+    if (after !== undefined) return [['HSET', records, after.id, recordText(after)]];
+    const id = before?.id ?? '';
+    const removal: Write[] = [['HDEL', records, id]];
+    if (kind === 'location') removal.push(['DEL', keys.rejected(id)]);
+    if (kind === 'device') removal.push(['HDEL', keys.lastSeen, id], ['DEL', keys.receipts(id)]);
+    return removal;
   }
 }

@@ -9,7 +9,7 @@ import { unusedPort } from '../harness/unused-port.js';
 import { milliseconds, quantile, table } from './report.js';
 
 const AGAIN_AFTER_MS = 5;
-/** Long enough to have read the site ahead. */
+/** Long enough for a standby to be at rest. */
 const STOOD_BY_MS = 2_000;
 const SESSIONS = 20;
 const ALARMS = 1_000;

@@ -6,6 +6,7 @@ import { GatewayProcess } from '../harness/gateway-process.js';
 import { connect, connectDevice } from '../harness/mqtt-clients.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { Store } from '../harness/store.js';
+import { rewriteRecord } from '../harness/stored-records.js';
 
 /** Timeout of work in the background after a change. */
 /** So many that forgetting them is not done when the change has answered. */
@@ -127,9 +128,9 @@ it('forgets at start what a killed gateway left behind of moved and deleted devi
   ];
   for (const device of devices) expect(await retainedOf(device)).toEqual(unmoved(device));
   await gateway.kill();
-  await store.redis.hset(`{site}:device:${moved.id}`, 'locationId', to.id);
-  await store.redis.del(`{site}:device:${deleted.id}`, `{site}:device:${unreadable.id}`);
-  await store.redis.srem('{site}:devices', deleted.id);
+  await rewriteRecord(store.redis, 'device', moved.id, { locationId: to.id });
+  await rewriteRecord(store.redis, 'device', unreadable.id, { name: undefined });
+  await store.redis.hdel('{site}:site:device', deleted.id);
   await gateway.start();
   const status = `care-homes/${to.id}/devices/${moved.id}/status`;
   await expect.poll(() => retainedOf(moved)).toEqual([status]);
@@ -137,5 +138,5 @@ it('forgets at start what a killed gateway left behind of moved and deleted devi
   for (const device of [unreadable, bystander]) {
     expect(await retainedOf(device)).toEqual(unmoved(device));
   }
-  await store.redis.srem('{site}:devices', unreadable.id);
+  await store.redis.hdel('{site}:site:device', unreadable.id);
 });

@@ -6,6 +6,7 @@ import type { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { Store } from '../harness/store.js';
+import { rewriteRecord } from '../harness/stored-records.js';
 
 let home: Home<GatewayProcess>;
 
@@ -164,7 +165,7 @@ it('publishes a status at start when the gateway was killed between a change and
   const { device } = await placedDevice();
   await home.gateway.kill();
   const store = await Store.of(home.gateway);
-  await store.redis.hset(`{site}:device:${device.id}`, 'name', 'Bett am Fenster');
+  await rewriteRecord(store.redis, 'device', device.id, { name: 'Bett am Fenster' });
   store.close();
   await home.gateway.start();
   await eventually(async () => {

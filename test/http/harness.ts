@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { FolderFootageStore } from '../../src/footage/folder-footage-store.js';
 import type { FootageStore } from '../../src/site/footage-store.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
@@ -142,14 +142,12 @@ export class TestGateway extends AskedGateway {
     this.redis.disconnect();
   }
 
-  /** Has a bridge, which is missing from the configuration from then on; both are in the audit trail. */
+  /** Has a bridge, which is missing from the configuration from then on. */
   async missBridge(name: string): Promise<void> {
     for (const bridges of [[{ name, url: 'mqtt://127.0.0.1:1' }], []]) {
       await this.running.configure({ bridges });
       await this.running.reload();
     }
-    const removed = '/audit?actions=bridge.removed';
-    await expect.poll(async () => (await this.admin('GET', removed)).text).toContain(name);
   }
 
   /** Makes the store unreachable. */

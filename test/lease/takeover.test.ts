@@ -13,6 +13,7 @@ import { unusedPort } from '../harness/unused-port.js';
 /** Shorter than by default, and longer than a machine stalls. */
 const LEASE_SECONDS = 4;
 
+const FOREIGN_KEYS = 20_000;
 const TOOK_LEASE = 'took the lease of the store';
 const leaseLine = z.object({ epoch: z.number(), holder: z.string() });
 
@@ -258,5 +259,21 @@ describe('a takeover', () => {
     expect((await leaseOf(second, from)).epoch).toBe(epoch + 1);
     expect(second.lines.slice(from).join()).not.toContain('standing by');
     expect(await history(second)).toEqual(['before']);
+  });
+
+  it('does not walk the keys of other sites, and neither does an acknowledgement', async () => {
+    const from = await assign(second, first);
+    const foreign = Array.from({ length: FOREIGN_KEYS }, (_, at) => [`{other}:key:${at}`, 'x']);
+    await redis.redis.mset(foreign.flat());
+    await redis.redis.config('RESETSTAT');
+    await second.stop();
+    await first.ready(from);
+    const unknown = `/care-homes/${home.locationId}/alarms/${randomUUID()}/acknowledge`;
+    const answer = await new Api(first).request('POST', unknown);
+
+    expect(answer.status).toBe(404);
+    const calls = await redis.redis.info('commandstats');
+    expect(calls).toMatch(/cmdstat_hgetall:/);
+    expect(calls).not.toMatch(/cmdstat_(scan|keys):/);
   });
 });

@@ -34,7 +34,6 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'the new TLS certificate cannot be used, the old one stays',
   'failed to reload the bridges',
   'failed to reload, nothing is changed: …',
-  'failed to record bridges, retrying',
   "generated the first administrator's token",
   'failed to keep a secret, the next start makes another one',
   'set aside a damaged secret file: a new secret follows',
@@ -47,7 +46,6 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'failed to read earlier losses',
   'failed to read the witness of the store',
   'failed to record denials before the stop',
-  'carried the data of an earlier version over',
   // Once for an outage or a fault of the store, the disk or the clock.
   'FAILED',
   'failed to publish statuses, retrying',

@@ -83,6 +83,19 @@ it('records an alarm again when its record is gone', async () => {
   expect((await world.record(sent, START_MS)).isNew).toBe(true);
 });
 
+it('still knows the alarm of one device when that of another with its id has expired', async () => {
+  const world = new AlarmWorld(place);
+  const sent = { kind: 'fall', id: newId() };
+  const other = { deviceId: newId() };
+  await world.record(sent, START_MS);
+  await world.record(sent, START_MS + 1, other);
+  expect(await removeOld(world, START_MS + MAX_AGE_MS + 1)).toBe(1);
+  expect((await world.record(sent, START_MS + 2, other)).isNew).toBe(false);
+  expect((await world.record(sent, START_MS + 2)).isNew).toBe(true);
+  expect(await removeOld(world, Number.MAX_SAFE_INTEGER)).toBe(2);
+  expect(await world.historyKeys()).toEqual([]);
+});
+
 it('guarantee 7: keeps an alarm received by a clock that was not set as long as those after it', async () => {
   const world = new AlarmWorld(place);
   const unset = 1_000;

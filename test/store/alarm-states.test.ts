@@ -246,26 +246,28 @@ it('keeps the entry of a state that somebody has yet to get, with its place', as
   expect(await world.leftKeys()).toEqual([]);
 });
 
-it('finds the device of an alarm, also of one that has left the location', async () => {
+it('finds the device of an alarm of a location', async () => {
   const world = new StateWorld(place);
-  const [present, gone, other] = [newId(), newId(), newId()];
-  const finder = new AlarmFinderRedis(world.redis, world.keys, () => [other, present]);
-  const ofPresent = await world.raise(START_MS, { deviceId: present });
-  const ofGone = await world.raise(START_MS, { deviceId: gone });
-  expect(await finder.deviceOf(world.locationId, ofPresent)).toBe(present);
-  expect(await finder.deviceOf(world.locationId, ofGone)).toBe(gone);
-  expect(await finder.deviceOf(newId(), ofPresent)).toBeUndefined();
+  const [one, two] = [newId(), newId()];
+  const finder = new AlarmFinderRedis(world.redis, world.keys);
+  const ofOne = await world.raise(START_MS, { deviceId: one });
+  const ofTwo = await world.raise(START_MS, { deviceId: two });
+  expect(await finder.deviceOf(world.locationId, ofOne)).toBe(one);
+  expect(await finder.deviceOf(world.locationId, ofTwo)).toBe(two);
+  expect(await finder.deviceOf(newId(), ofOne)).toBeUndefined();
   expect(await finder.deviceOf(world.locationId, newId())).toBeUndefined();
 });
 
-it('finds the newest alarm when devices use the same id', async () => {
+it('finds the newest alarm when devices use the same id, and changes only that of the device', async () => {
   const world = new StateWorld(place);
   const [one, two] = [newId(), newId()];
-  const finder = new AlarmFinderRedis(world.redis, world.keys, () => [one, two]);
+  const finder = new AlarmFinderRedis(world.redis, world.keys);
   const id = newId();
   await world.record({ kind: 'fall', id }, START_MS, { deviceId: two });
   await world.record({ kind: 'fall', id }, START_MS, { deviceId: one });
   expect(await finder.deviceOf(world.locationId, id)).toBe(one);
+  expect(await world.give(id, 'resolved', { deviceId: one })).toBe('changed');
+  expect(await world.give(id, 'acknowledged', { deviceId: two })).toBe('changed');
 });
 
 it('gives the states of a small model, whatever the schedule', async () => {

@@ -118,6 +118,17 @@ it('records a repeated alarm once, in the same batch and in a later one', async 
   expect(keys.filter((key) => key.startsWith('alarm-place:'))).toHaveLength(3);
 });
 
+it('records an alarm again when its number is that of another one', async () => {
+  const world = new AlarmWorld(place);
+  const [lost, other] = [fall(), fall()];
+  await world.record(lost, START_MS);
+  const { history } = world.keys;
+  await world.redis.del(history, world.keys.logSequence('alarms'));
+  expect((await world.record(other, START_MS)).sequence).toBe(1);
+  expect((await world.record(lost, START_MS)).isNew).toBe(true);
+  expect((await world.record(lost, START_MS)).isNew).toBe(false);
+});
+
 it('detects a retransmission by its receipt, in the same batch and in a later one', async () => {
   const world = new AlarmWorld(place);
   const other = newId();

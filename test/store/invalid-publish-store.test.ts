@@ -23,7 +23,7 @@ it('keeps the newest of a location within 4 MiB when payloads are large', async 
   const server = await RedisServer.start();
   const { redis } = server;
   const [keys, locationId] = [new Keys('invalid'), randomUUID()];
-  await redis.hset(keys.record('location', locationId), 'name', 'Home');
+  await redis.hset(keys.siteRecords('location'), locationId, '{}');
   const store = new InvalidPublishStoreRedis({
     ...{ redis, management: redis, keys, maxPerLocation: MAX_PER_LOCATION },
     headroom: new StoreHeadroom(),

@@ -1,17 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { principalKey } from '../../src/domain/grants.js';
 import { newId } from '../../src/domain/notation.js';
-import { createLog } from '../../src/logging/log.js';
+import type { AccessToken, Device } from '../../src/domain/site.js';
+import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
+import { Devices } from '../../src/site/devices.js';
 import { StoreHeadroom } from '../../src/site/store-headroom.js';
-import { CarryOver } from '../../src/store/carry-over.js';
 import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
 import { PresenceStoreRedis } from '../../src/store/presence-store-redis.js';
-import { guardWrites } from '../../src/store/write-guard.js';
 import { faultTexts } from '../harness/fault-texts.js';
 import { RedisServer } from '../harness/redis-server.js';
 import { SiteWorld } from './site-world.js';
 
-const log = createLog({ level: 'silent', destination: { write: () => undefined } });
 let server: RedisServer;
 
 beforeAll(async () => {
@@ -25,154 +24,113 @@ it('finds nothing wrong when the store is intact', async () => {
   expect(await world.load()).toEqual({ records: world.records, findings: [] });
 });
 
-describe('repairs', () => {
-  it.each(['missing', 'not sets'])('restores the sets of ids when these are %s', async (how) => {
-    const world = await SiteWorld.create(server);
-    const { keys, redis } = world;
-    const lists = [
-      keys.idsOf('location'),
-      keys.idsOf('group'),
-      keys.idsOf('room'),
-      keys.idsOf('device'),
-      keys.idsOf('access-token'),
-    ];
-    await redis.del(...lists);
-    if (how === 'not sets') for (const list of lists) await redis.set(list, 'x');
-    const { records, findings } = await world.load();
-    expect(records).toEqual(world.records);
-    expect(findings.map(({ problem, kind, ids }) => [problem, kind, ids.length])).toEqual([
-      ['list-repaired', 'location', 1],
-      ['list-repaired', 'group', 1],
-      ['list-repaired', 'room', 1],
-      ['list-repaired', 'device', 2],
-      ['list-repaired', 'access-token', 1],
-    ]);
-    expect(await redis.scard(keys.idsOf('device'))).toBe(2);
-    expect(await world.load()).toEqual({ records: world.records, findings: [] });
-  });
-
-  it('restores thousands of ids under a lease', async () => {
-    const world = await SiteWorld.create(server);
-    const { keys, redis } = world;
-    const more = Array.from({ length: 7_000 }, () => ({ ...world.device, id: newId() }));
-    await world.change(
-      ...more.map((after) => ({ kind: 'device', before: undefined, after }) as const),
-    );
-    await redis.del(keys.idsOf('device'));
-    await redis.hset(keys.lease, 'token', '1 box');
-    guardWrites(redis, { fence: { key: keys.lease, token: '1 box' } });
-    const { records, findings } = await world.load();
-    expect(records.devices).toHaveLength(7_002);
-    expect(findings.map(({ problem, ids }) => [problem, ids.length])).toEqual([
-      ['list-repaired', 7_002],
-    ]);
-    expect(await redis.scard(keys.idsOf('device'))).toBe(7_002);
-  });
-
-  it('restores a single id that a set lacks', async () => {
-    const world = await SiteWorld.create(server);
-    await world.redis.srem(world.keys.idsOf('device'), world.device.id);
-    const { records, findings } = await world.load();
-    expect(records).toEqual(world.records);
-    expect(findings).toEqual([
-      { problem: 'list-repaired', kind: 'device', ids: [world.device.id] },
-    ]);
-  });
-
-  it('removes the sets of members that version 1 kept', async () => {
-    const world = await SiteWorld.create(server);
-    const { keys, redis, location, group, room, device } = world;
-    const sets = [
-      ...[`location-devices:${location.id}`, `location-rooms:${location.id}`],
-      ...[`location-groups:${location.id}`, `group-rooms:${group.id}`, `room-devices:${room.id}`],
-    ].map((name) => keys.sitePrefix + name);
-    for (const set of sets) await redis.sadd(set, device.id);
-    await new CarryOver(redis, keys, log).run();
-    expect(await redis.exists(...sets)).toBe(0);
-    expect(await world.load()).toEqual({ records: world.records, findings: [] });
-  });
-
-  it('reads the site when the store refuses to write', async () => {
-    const world = await SiteWorld.create(server);
-    const { keys, redis } = world;
-    await redis.del(keys.idsOf('device'));
-    await redis.config('SET', 'min-replicas-to-write', '1');
-    try {
-      const { records, findings } = await world.load();
-      expect(records).toEqual(world.records);
-      expect(findings).toMatchObject([{ problem: 'list-incomplete', kind: 'device' }]);
-    } finally {
-      await redis.config('SET', 'min-replicas-to-write', '0');
-    }
+it('keeps custom data as it was written, and what is unusual in other fields', async () => {
+  const world = await SiteWorld.create(server);
+  const customData =
+    '{"z":1.10,"a": 12345678901234567890,"__proto__":{"b":"\\ud800\\u0000"},"ü\\"\\\\":[]}';
+  const device: Device = {
+    ...{ ...world.placed, name: 'Bett "neu" \\ \u0001 🛏', customData },
+    limits: { messagesPerSecond: 5 },
+  };
+  const token: AccessToken = { ...world.token, expiresAtMs: 7, isExpiryNoted: true };
+  await world.change(
+    { kind: 'device', before: world.placed, after: device },
+    { kind: 'access-token', before: world.token, after: token },
+  );
+  expect(await world.load()).toEqual({
+    records: { ...world.records, devices: [world.device, device], accessTokens: [token] },
+    findings: [],
   });
 });
 
+it('reads the site when the store refuses to write', async () => {
+  const world = await SiteWorld.create(server);
+  await world.redis.config('SET', 'min-replicas-to-write', '1');
+  try {
+    expect(await world.load()).toEqual({ records: world.records, findings: [] });
+  } finally {
+    await world.redis.config('SET', 'min-replicas-to-write', '0');
+  }
+});
+
+it('refuses a kind whose records were overwritten, and changes nothing of it', async () => {
+  const world = await SiteWorld.create(server);
+  const { redis, keys, device, location } = world;
+  await world.changes.start();
+  await redis.set(keys.siteRecords('device'), 'x');
+  await expect(world.load()).rejects.toMatchObject({
+    code: 'store-unavailable',
+    detail: `The key ${keys.siteRecords('device')} of the store is not a hash of records: restore a backup, or delete the key.`,
+  });
+  const counters = [keys.auditSequence, keys.siteRevision];
+  const before = await redis.mget(counters);
+  const renaming = new Devices(world.changes, world.model, () => 1).change(
+    GATEWAY_ACTOR,
+    { locationId: location.id, deviceId: device.id },
+    { name: 'Bett 2' },
+  );
+  await expect(renaming).rejects.toMatchObject({ code: 'store-unavailable' });
+  expect(await redis.mget(counters)).toEqual(before);
+});
+
 describe('leaves out only unusable records', () => {
-  it('names an id that has no record', async () => {
-    const world = await SiteWorld.create(server);
-    await world.redis.del(world.keys.record('device', world.device.id));
-    const { records, findings } = await world.load();
-    expect(records).toEqual({ ...world.records, devices: [world.placed] });
-    expect(findings).toEqual([
-      { problem: 'record-missing', kind: 'device', ids: [world.device.id] },
-    ]);
-  });
-
   it.each([
-    ['order', 'fourth'],
-    ['createdAtMs', ''],
-    ['customData', '[1]'],
-    ['customData', '{"bed":'],
-  ])('names a device when its %s is %j', async (field, value) => {
+    ['location', 'name', 7],
+    ['group', 'locationId', undefined],
+    ['room', 'groupId', undefined],
+    ['device', 'order', 'fourth'],
+    ['device', 'createdAtMs', null],
+    ['device', 'secretHash', undefined],
+    ['device', 'customData', '[1]'],
+    ['device', 'customData', '{"bed":'],
+    ['device', 'id', 'another'],
+    ['access-token', 'grants', [{ location: '*', role: 'emperor' }]],
+    ['access-token', 'grants', 'x'],
+    ['access-token', 'expiresAtMs', 'tomorrow'],
+  ] as const)('names a %s when its %s is %j', async (kind, field, value) => {
     const world = await SiteWorld.create(server);
-    await world.redis.hset(world.keys.record('device', world.device.id), field, value);
+    const { id } = world.recordOf(kind);
+    await world.rewrite(kind, id, { [field]: value });
     const { records, findings } = await world.load();
-    expect(records.devices).toEqual([world.placed]);
-    expect(findings).toEqual([
-      { problem: 'record-unreadable', kind: 'device', ids: [world.device.id] },
-    ]);
+    expect(findings).toContainEqual(
+      kind === 'location'
+        ? { problem: 'location-lost', kind, ids: [id] }
+        : { problem: 'record-unreadable', kind, ids: [id] },
+    );
+    const isKept = ({ id: kept }: { readonly id: string }) => kept !== id;
+    expect(records.devices.map((one) => one.id)).toEqual(
+      world.records.devices.filter(isKept).map((one) => one.id),
+    );
   });
 
-  it('names a device when its secret is gone, or its record is no hash', async () => {
+  it('names records that are no JSON, or no object', async () => {
     const world = await SiteWorld.create(server);
-    const { redis, keys, device, placed } = world;
-    await redis.hdel(keys.record('device', device.id), 'secretHash');
-    await redis.set(keys.record('device', placed.id), 'x');
+    const { device, placed } = world;
+    await world.redis.hset(world.keys.siteRecords('device'), device.id, '{', placed.id, '"x"');
     const { records, findings } = await world.load();
     expect(records.devices).toEqual([]);
     expect(findings).toHaveLength(1);
     expect(findings[0]?.ids.toSorted()).toEqual([device.id, placed.id].sort());
   });
 
-  it.each([
-    ['grants', '[{"location":"*","role":"emperor"}]'],
-    ['grants', 'not JSON'],
-    ['expiresAtMs', 'tomorrow'],
-  ])('names a token when its %s is %j', async (field, value) => {
+  it('takes a device with unusable limits of its own for one without', async () => {
     const world = await SiteWorld.create(server);
-    await world.redis.hset(world.keys.record('access-token', world.token.id), field, value);
-    const { records, findings } = await world.load();
-    expect(records).toEqual({ ...world.records, accessTokens: [] });
-    expect(findings).toEqual([
-      { problem: 'record-unreadable', kind: 'access-token', ids: [world.token.id] },
-    ]);
+    await world.rewrite('device', world.device.id, { limits: { messagesPerSecond: 0 } });
+    expect(await world.load()).toEqual({ records: world.records, findings: [] });
   });
 
   it('takes a new device in the place of an unreadable one', async () => {
     const world = await SiteWorld.create(server);
-    const { redis, keys, device, placed } = world;
-    await redis.set(keys.record('device', device.id), 'x');
+    const { redis, keys, device } = world;
+    await redis.hset(keys.siteRecords('device'), device.id, 'x');
     await world.change({ kind: 'device', before: undefined, after: device });
-    expect(await world.load()).toEqual({ records: world.records, findings: [] });
-    await redis.hdel(keys.record('device', placed.id), 'secretHash');
-    await world.change({ kind: 'device', before: undefined, after: placed });
     expect(await world.load()).toEqual({ records: world.records, findings: [] });
   });
 
   it('serves the devices of a lost location under its id', async () => {
     const world = await SiteWorld.create(server);
     const { location, device } = world;
-    await world.redis.del(world.keys.record('location', location.id));
+    await world.redis.hdel(world.keys.siteRecords('location'), location.id);
     await world.changes.start();
     expect(world.model.context(device.id)?.location).toMatchObject({
       id: location.id,
@@ -186,14 +144,11 @@ describe('leaves out only unusable records', () => {
   it('serves a device without its lost room, and a room without its lost group', async () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, group, room, placed } = world;
-    await redis.del(keys.record('group', group.id));
+    await redis.hdel(keys.siteRecords('group'), group.id);
     const { records, findings } = await world.load();
     expect(records.rooms).toEqual([{ ...room, groupId: null }]);
-    expect(findings).toEqual([
-      { problem: 'record-missing', kind: 'group', ids: [group.id] },
-      { problem: 'group-lost', kind: 'room', ids: [room.id] },
-    ]);
-    await redis.del(keys.record('room', room.id));
+    expect(findings).toEqual([{ problem: 'group-lost', kind: 'room', ids: [room.id] }]);
+    await redis.hdel(keys.siteRecords('room'), room.id);
     expect((await world.load()).records.devices).toContainEqual({ ...placed, roomId: null });
   });
 });
@@ -201,10 +156,11 @@ describe('leaves out only unusable records', () => {
 describe('faults', () => {
   it('stay while a record is unreadable, and end with the start after it was restored', async () => {
     const world = await SiteWorld.create(server);
-    const { redis, keys, device, placed, health } = world;
+    const { device, placed, health } = world;
     const customData = async (text: string) => {
-      for (const { id } of [device, placed])
-        await redis.hset(keys.record('device', id), 'customData', text);
+      for (const { id } of [device, placed]) {
+        await world.rewrite('device', id, { customData: text });
+      }
     };
     await customData('x');
     await world.changes.start();
@@ -224,50 +180,36 @@ describe('faults', () => {
   it('name three ids and the number of others', async () => {
     const world = await SiteWorld.create(server);
     const ids = Array.from({ length: 5 }, () => newId());
-    await world.redis.sadd(world.keys.idsOf('device'), ...ids);
+    for (const id of ids) await world.redis.hset(world.keys.siteRecords('device'), id, 'x');
     await world.changes.start();
     expect(faultTexts(world.health.faults())).toEqual([
       ...ids.slice(0, 3).map(() => {
         return expect.stringMatching(
-          /^The store lists 1 device without a record.*: device \S{36}$/,
+          /^The store holds an unreadable record of 1 device,.*: device \S{36}$/,
         );
       }),
-      'The store lists 2 more devices without a record, left out.',
+      'The store holds an unreadable record of 2 more devices, left out.',
     ]);
-  });
-
-  it('about repairs stay as long as the process runs', async () => {
-    const world = await SiteWorld.create(server);
-    const missing = newId();
-    await world.redis.sadd(world.keys.idsOf('room'), missing);
-    await world.redis.del(world.keys.idsOf('device'));
-    await world.changes.start();
-    expect(faultTexts(world.health.faults())).toHaveLength(3);
-    await world.redis.srem(world.keys.idsOf('room'), missing);
-    await world.changes.start();
-    expect(faultTexts(world.health.faults())).toHaveLength(2);
-    expect(faultTexts(world.health.faults())[0]).toMatch(
-      /^The store's list of devices lacked 1 device, put/,
-    );
   });
 });
 
 it('ends a credential, but nothing else, when a record turns out unreadable', async () => {
   const world = await SiteWorld.create(server);
   const { redis, keys, device, token, events } = world;
+  const devices = keys.siteRecords('device');
   await world.changes.start();
   const ended: string[] = [];
   const removed: string[] = [];
   events.on('credentialEnded', (principal) => ended.push(principal));
   events.on('principalRemoved', (principal) => removed.push(principal));
-  await redis.hset(keys.record('access-token', token.id), 'grants', 'x');
-  await redis.del(keys.record('device', device.id));
+  await world.rewrite('access-token', token.id, { grants: 'x' });
+  await redis.hset(devices, device.id, 'x');
   await world.changes.start();
   const principals = [`device:${device.id}`, principalKey({ type: 'token', ...token })];
   expect(ended).toEqual(principals);
   expect(removed).toEqual([]);
   expect(principals.map((principal) => world.model.isUnreadable(principal))).toEqual([true, true]);
-  await redis.srem(keys.idsOf('device'), device.id);
+  await redis.hdel(devices, device.id);
   await world.changes.start();
   expect(world.model.isUnreadable(`device:${device.id}`)).toBe(false);
 });
@@ -277,7 +219,7 @@ it('announces changes that a reload finds', async () => {
   await world.changes.start();
   const changed: string[] = [];
   world.events.on('deviceChanged', (id) => changed.push(id));
-  await world.redis.hset(world.keys.record('room', world.room.id), 'name', 'Süd');
+  await world.rewrite('room', world.room.id, { name: 'Süd' });
   await world.changes.start();
   expect(changed).toEqual([world.placed.id]);
 });
@@ -289,19 +231,6 @@ describe('what belongs to the deleted goes with them', () => {
     payload: Buffer.from('x'),
     receivedAtMs: 1,
   };
-  it('are removed when version 1 left them, and nothing else is', async () => {
-    const world = await SiteWorld.create(server);
-    const { redis, keys, location, device } = world;
-    const [gone, lost] = [newId(), newId()];
-    await redis.sadd(keys.idsOf('location'), lost);
-    for (const id of [location.id, gone, lost]) await redis.lpush(keys.rejected(id), '{}');
-    await redis.hset(keys.lastSeen, { [device.id]: '1', [gone]: '2+' });
-    await new CarryOver(redis, keys, log).run();
-    expect(await redis.exists(keys.rejected(gone))).toBe(0);
-    expect(await redis.exists(keys.rejected(location.id), keys.rejected(lost))).toBe(2);
-    expect(await redis.hgetall(keys.lastSeen)).toEqual({ [device.id]: '1' });
-  });
-
   it('do not arise when a location or device has just been deleted', async () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, location, device, placed } = world;

@@ -8,6 +8,8 @@ import type {
   Group,
   Location,
   RecordChange,
+  RecordKind,
+  RecordOfKind,
   Room,
 } from '../../src/domain/site.js';
 import { type AuditEntry, GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
@@ -20,6 +22,7 @@ import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { Keys } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
+import { rewriteRecord } from '../harness/stored-records.js';
 
 /** A site of its own in a real Redis: a location with a group, a room, two devices and a token. */
 export class SiteWorld {
@@ -71,6 +74,17 @@ export class SiteWorld {
       { kind: 'access-token', before: undefined, after: token },
     );
     return world;
+  }
+
+  /** One of the stored records of a kind. */
+  recordOf(kind: RecordKind): RecordOfKind[RecordKind] {
+    const { location, group, room, device, token } = this;
+    return { location, group, room, device, 'access-token': token }[kind];
+  }
+
+  /** Gives a stored record other fields; undefined removes one. */
+  rewrite(kind: RecordKind, id: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
+    return rewriteRecord(this.redis, kind, id, fields, this.keys);
   }
 
   /** Changes the stored site as another gateway does. */

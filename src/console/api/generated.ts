@@ -290,7 +290,7 @@ export type AuditEvent = {
     /** Rises by one with each record. */
     id: string;
     at: string;
-    action: "location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.deleted" | "access-token.expired" | "bridge.created" | "bridge.changed" | "bridge.removed" | "bridge.deleted" | "loss.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused";
+    action: "location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.deleted" | "access-token.expired" | "bridge.deleted" | "loss.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused";
     actor: Actor;
     locationId: string | null;
     resourceId: string | null;
@@ -1024,7 +1024,7 @@ export function listAuditRecords({ before, after, order, limit, actions, locatio
     after?: string;
     order?: "asc" | "desc";
     limit?: number;
-    actions?: ("location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.deleted" | "access-token.expired" | "bridge.created" | "bridge.changed" | "bridge.removed" | "bridge.deleted" | "loss.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused")[];
+    actions?: ("location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.deleted" | "access-token.expired" | "bridge.deleted" | "loss.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused")[];
     location?: string;
     actor?: string;
     resource?: string;

@@ -32,11 +32,21 @@ end
 local last = math.max(tonumber(redis.pcall('GET', counter)) or 0, lastOf(log))
 
 -- One batch that waited for the store may hold both an alarm and its retransmission.
-local results, new, inBatch, receiptsInBatch = {}, {}, {}, {}
+local results, new, receiptsInBatch = {}, {}, {}
+-- The sequences under each id of the batch, those of the batch too; and the devices of the latter.
+local sequencesOf, devicesInBatch = {}, {}
+
+-- Several devices may use one id, and a number whose alarm was lost may be given to another one.
+local function isAlarmOf(device, id, sequence)
+  if devicesInBatch[sequence] then return devicesInBatch[sequence] == device end
+  local row = redis.call('XRANGE', log, sequence .. '-0', sequence .. '-0')[1]
+  local known = {}
+  for at = 1, row and #row[2] or 0, 2 do known[row[2][at]] = row[2][at + 1] end
+  return known.i == id and redis.call('HGET', places .. (known.p or ''), 'd') == device
+end
 
 local function recordedBefore(alarm)
   local piece, field = alarm[3], alarm[4]
-  if inBatch[piece .. field] then return inBatch[piece .. field] end
   local device, receipt, digest = alarmPlaces[alarm[1]][3], alarm[12], alarm[13]
   if receipt ~= '' and alarm[14] == 1 then
     local known = receiptsInBatch[device .. receipt] or redis.call('HGET', receipts .. device, receipt)
@@ -44,7 +54,11 @@ local function recordedBefore(alarm)
       return tonumber(string.sub(known, #digest + 2))
     end
   end
-  return tonumber(redis.call('HGET', ids .. piece, field))
+  local known = sequencesOf[piece .. field] or redis.call('HGET', ids .. piece, field)
+  sequencesOf[piece .. field] = known
+  for sequence in string.gmatch(known or '', '%d+') do
+    if isAlarmOf(device, alarm[5], sequence) then return tonumber(sequence) end
+  end
 end
 
 local function text(sequence)
@@ -64,7 +78,9 @@ for number, alarm in ipairs(alarms) do
   else
     last = last + 1
     results[number] = last
-    inBatch[alarm[3] .. alarm[4]] = last
+    local id, sequence = alarm[3] .. alarm[4], text(last)
+    sequencesOf[id] = sequencesOf[id] and sequencesOf[id] .. ' ' .. sequence or sequence
+    devicesInBatch[sequence] = alarmPlaces[alarm[1]][3]
     if alarm[12] ~= '' then
       receiptsInBatch[alarmPlaces[alarm[1]][3] .. alarm[12]] = receiptOf(alarm, last)
     end
@@ -136,7 +152,7 @@ local function add(alarm, sequence)
   local member = string.rep('0', 12 - #number) .. number
   redis.call('XADD', log, number .. '-0', 'i', alarm[5], 'k', kind, 'r', alarm[6], 'a', alarm[7],
     'p', place[1], 'd', alarm[8], 'x', alarm[9], 't', alarm[10])
-  redis.call('HSET', ids .. alarm[3], alarm[4], number)
+  redis.call('HSET', ids .. alarm[3], alarm[4], sequencesOf[alarm[3] .. alarm[4]])
   local ofDevice, ofLocation = indexesOf(place, kind)
   addToIndex(ofDevice, alarm, member)
   addToIndex(ofLocation, alarm, member)

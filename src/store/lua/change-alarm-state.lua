@@ -8,8 +8,8 @@
 -- ARGV[11] note, '' for none   ARGV[12] time, ARGV[13] the same by the steady clock, in milliseconds
 -- ARGV[14] JSON of the audit record
 -- ARGV[15] session and ARGV[16] packet identifier of a QoS 2 publish, '' for none
--- ARGV[17] prefix of open alarms
--- ARGV[18] on: groups in which the alarm may have happened, or '*' for all
+-- ARGV[17] prefix of open alarms   ARGV[18] device
+-- ARGV[19] on: groups in which the alarm may have happened, or '*' for all
 -- The states are the bytes of the alarm's id, which must not pass on to another alarm with its sequence;
 -- 'a' or 'r' for the present state; and JSON: { acknowledged, resolved, note }, of each step
 -- { by, atMs, sequence }.
@@ -21,23 +21,26 @@ local wanted, author, note, atMs, steadyMs, audit, session, packet = unpack(ARGV
 local STATES_PER_PIECE = 100
 
 local function isIn(group)
-  if ARGV[18] == '*' then return true end
-  for at = 18, #ARGV do
+  if ARGV[19] == '*' then return true end
+  for at = 19, #ARGV do
     if ARGV[at] == group then return true end
   end
   return false
 end
 
-local sequence = redis.call('HGET', ids .. piece, field)
-local row = sequence and redis.call('XRANGE', log, sequence .. '-0', sequence .. '-0')[1]
-if not row then return { 'unknown-alarm' } end
-local alarm = {}
-for at = 1, #row[2], 2 do alarm[row[2][at]] = row[2][at + 1] end
-local place = places .. (alarm.p or '')
-local placeLocation, group, placeText = unpack(redis.call('HMGET', place, 'l', 'g', 't'))
-if alarm.i ~= id or placeLocation ~= location or not placeText or not isIn(group) then
-  return { 'unknown-alarm' }
+-- Several devices may use one id, and a number whose alarm was lost may be given to another one.
+local sequence, alarm, place, group, placeText
+for candidate in string.gmatch(redis.call('HGET', ids .. piece, field) or '', '%d+') do
+  local row = redis.call('XRANGE', log, candidate .. '-0', candidate .. '-0')[1]
+  local fields = {}
+  for at = 1, row and #row[2] or 0, 2 do fields[row[2][at]] = row[2][at + 1] end
+  local key = places .. (fields.p or '')
+  local l, d, g, t = unpack(redis.call('HMGET', key, 'l', 'd', 'g', 't'))
+  if fields.i == id and l == location and d == ARGV[18] and t and isIn(g) then
+    sequence, alarm, place, group, placeText = candidate, fields, key, g, t
+  end
 end
+if not sequence then return { 'unknown-alarm' } end
 
 local pieceOfStates = states .. string.format('%.0f', math.floor(tonumber(sequence) / STATES_PER_PIECE))
 local known, letter = {}, ''

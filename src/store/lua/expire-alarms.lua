@@ -20,13 +20,18 @@ local function isLast(counts, field)
 end
 
 -- Finds piece and field as alarm-records.ts does.
-local function removeId(device, id)
-  local digest = redis.sha1hex(device .. id)
+local function removeId(id, sequence)
+  local digest = redis.sha1hex(id)
   local piece = math.floor(tonumber(string.sub(digest, 1, 4), 16) / 2)
   local field = string.gsub(string.sub(digest, 5, 24), '..', function(byte)
     return string.char(tonumber(byte, 16))
   end)
-  redis.call('HDEL', ids .. string.format('%.0f', piece), field)
+  local key, others = ids .. string.format('%.0f', piece), {}
+  for other in string.gmatch(redis.call('HGET', key, field) or '', '%d+') do
+    if tonumber(other) ~= sequence then others[#others + 1] = other end
+  end
+  if #others == 0 then redis.call('HDEL', key, field)
+  else redis.call('HSET', key, field, table.concat(others, ' ')) end
 end
 
 -- An alarm is in the index itself or in a block (append-alarms.lua). Alarms go in the order of their
@@ -94,7 +99,7 @@ local function removeAlarm(row)
       removeFromIndex(indexes .. location .. index, detectedAt, sequence)
       removeFromIndex(indexes .. location .. ':' .. device .. index, detectedAt, sequence)
       redis.call('ZREM', open .. location .. index, string.format('%012.0f', sequence))
-      removeId(device, alarm.i)
+      removeId(alarm.i, sequence)
     end
     leavePlace(place, location, device, group)
   end

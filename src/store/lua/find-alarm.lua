@@ -1,19 +1,15 @@
 -- Reads only.
--- Finds out which of these devices have raised an alarm with an id in a location.
--- KEYS[1] alarm log
--- ARGV[1] prefix of alarm ids, ARGV[2] of places (in the slot of the log)   ARGV[3] location
--- ARGV[4] MessagePack: for each device, piece and field of the id (alarm-records.ts)
--- returns the position, from 1, of each device that has, and the sequence of its alarm, in turn
-local found = {}
-for number, device in ipairs(cmsgpack.unpack(ARGV[4])) do
-  local sequence = redis.call('HGET', ARGV[1] .. device[1], device[2])
-  local row = sequence and redis.call('XRANGE', KEYS[1], sequence .. '-0', sequence .. '-0')[1]
-  local fields = row and row[2] or {}
-  for at = 1, #fields, 2 do
-    if fields[at] == 'p' and redis.call('HGET', ARGV[2] .. fields[at + 1], 'l') == ARGV[3] then
-      found[#found + 1] = number
-      found[#found + 1] = tonumber(sequence)
-    end
-  end
+-- Finds the device that raised an alarm in a location: that of the newest alarm if several devices use the id.
+-- KEYS[1] alarm log   KEYS[2] the piece of alarm ids that has the id
+-- ARGV[1] field of the id (alarm-records.ts)   ARGV[2] prefix of places, in the slot of the log
+-- ARGV[3] location   ARGV[4] bytes of the id, as a number whose alarm was lost may be given to another one
+-- returns the device, '' when there is no such alarm
+local found = ''
+for sequence in string.gmatch(redis.call('HGET', KEYS[2], ARGV[1]) or '', '%d+') do
+  local row = redis.call('XRANGE', KEYS[1], sequence .. '-0', sequence .. '-0')[1]
+  local alarm = {}
+  for at = 1, row and #row[2] or 0, 2 do alarm[row[2][at]] = row[2][at + 1] end
+  local location, device = unpack(redis.call('HMGET', ARGV[2] .. (alarm.p or ''), 'l', 'd'))
+  if alarm.i == ARGV[4] and location == ARGV[3] and device then found = device end
 end
 return found

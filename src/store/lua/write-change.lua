@@ -9,6 +9,10 @@
 local change = cjson.decode(ARGV[1])
 
 if change.revision and tonumber(redis.call('GET', KEYS[1]) or '0') ~= change.revision then return 0 end
+-- A key that is no hash is refused before the first write, because a script is not rolled back.
+for _, write in ipairs(change.writes) do
+  if write[1] ~= 'DEL' then redis.call('HLEN', write[2]) end
+end
 for _, record in ipairs(change.records) do
   local id = string.format('%.0f-0', redis.call('INCR', record.sequence))
   local at = string.format('%.0f', record.atMs)

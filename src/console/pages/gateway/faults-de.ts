@@ -281,10 +281,6 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
     fault: 'Dateien des Protokolls sind nicht lesbar: {0}.',
     advice: 'Das Log nennt jede; stellen Sie sie aus einer Sicherung wieder her.',
   },
-  'The store lists … without a record, left out.': {
-    fault: 'Der Speicher führt {0} ohne Datensatz, daher nicht angezeigt.',
-    advice: RECORD,
-  },
   'The store holds an unreadable record of …, left out.': {
     fault: 'Der Speicher hat einen unlesbaren Datensatz ({0}), daher nicht angezeigt.',
     advice: `${RECORD} Die Sitzungen eines Geräts oder Tokens bleiben solange erhalten.`,
@@ -300,15 +296,6 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
   'The store has no group for … that should be in one.': {
     fault: 'Im Speicher fehlt die Gruppe ({0}).',
     advice: 'Ordnen Sie die Zimmer einer Gruppe zu.',
-  },
-  "The store's list of … lacked …, put back from the records.": {
-    fault: 'In einer Liste des Speichers ({0}) fehlten {1}; aus den Datensätzen ergänzt.',
-    advice: 'Behoben; bis zum nächsten Start. Klären Sie, wie der Speicher das verlor.',
-  },
-  "The store's list of … lacks …, and the store refuses to be repaired.": {
-    fault:
-      'In einer Liste des Speichers ({0}) fehlen {1}, und der Speicher lässt sich nicht reparieren.',
-    advice: STORE,
   },
   'A bridge is missing from the configuration: its queue is kept until it is back, or deleted': {
     fault:

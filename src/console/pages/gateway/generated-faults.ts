@@ -114,8 +114,6 @@ export const FAULTS_EN = {
     "rights of `<dataDir>/audit`",
   "Files of the audit trail cannot be read: ….":
     "the log names each; restore it from a backup",
-  "The store lists … without a record, left out.":
-    "restore the record from a backup, or create what is missing anew",
   "The store holds an unreadable record of …, left out.":
     "restore the record from a backup, or create what is missing anew. The sessions of a device or token are kept meanwhile",
   "The store has no readable record of …, served with the id as name.":
@@ -124,10 +122,6 @@ export const FAULTS_EN = {
     "move the devices into a room",
   "The store has no group for … that should be in one.":
     "put the rooms into a group",
-  "The store's list of … lacked …, put back from the records.":
-    "repaired; until the next start. Ask how the store lost it",
-  "The store's list of … lacks …, and the store refuses to be repaired.":
-    "see the faults of the store",
   "A bridge is missing from the configuration: its queue is kept until it is back, or deleted":
     "put it back, under the same name: it then gets all that has waited. If it is not to come back, delete its queue on the console's page of bridges, or with `DELETE /bridges/<name>`",
   "A bridge is down: the upstream cannot be reached":
