@@ -10,12 +10,10 @@ import { AlarmFinderRedis } from '../store/alarm-finder-redis.js';
 import { AlarmHistoryRedis } from '../store/alarm-history-redis.js';
 import { AlarmRetention } from '../store/alarm-retention.js';
 import { AppendOnlyWatch } from '../store/append-only-watch.js';
-import { AuditArchive } from '../store/audit/archive.js';
-import { AuditArchiver } from '../store/audit/archiver.js';
-import { AuditArchiveFaults } from '../store/audit/faults.js';
+import { AuditExport } from '../store/audit/export.js';
 import { AuditRecords } from '../store/audit/records.js';
 import { AuditRetention } from '../store/audit/retention.js';
-import { AuditTrailRedis } from '../store/audit/trail-redis.js';
+import { AuditTrailRedis } from '../store/audit/trail.js';
 import { ClockStoreRedis } from '../store/clock-store-redis.js';
 import { connectManagementRedis, connectRedis, untilReady } from '../store/connection.js';
 import { DeadLetterStoreRedis } from '../store/dead-letter-store-redis.js';
@@ -44,17 +42,11 @@ const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const RETENTION_INTERVAL_MS = HOUR_MS;
-const ARCHIVE_INTERVAL_MS = 60_000;
+const EXPORT_INTERVAL_MS = 1_000;
 /** In less time than telemetry can fill what the last check left for alarms alone. */
 const DISK_INTERVAL_MS = 250;
 const FILES_INTERVAL_MS = 1_000;
 const LOSSES_INTERVAL_MS = 1_000;
-const MIB = 1024 * 1024;
-/** Sizes of the audit trail: in the store's memory, and of a file before it is compressed. */
-const MAX_KEPT_BYTES = MIB / 2;
-const SEGMENT_BYTES = MIB / 4;
-/** A second's work, with parsing, on a slow box. */
-const MAX_SEGMENTS_PER_PAGE = 24;
 
 /** What to do about a store whose memory is nearly full. */
 const ADVICE_OF_EMBEDDED =
@@ -125,12 +117,9 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   if (embedded !== undefined) watchEmbedded(embedded, management, headroom, options);
   await steady.resume(new ClockStoreRedis(state, management, keys, log));
   releasers.add(() => steady.suspend());
-  const archive = await startArchive(state, keys, options);
-  const records = new AuditRecords(keys);
-  const audit = new AuditTrailRedis({
-    ...{ redis: management, keys, records, archive, log },
-    maxSegmentsPerPage: MAX_SEGMENTS_PER_PAGE,
-  });
+  if (config.audit.export) startAuditExport(state, keys, options);
+  const records = new AuditRecords(steady.now);
+  const audit = new AuditTrailRedis({ redis: management, keys, records, log });
   const { losses, identity } = await watchForLosses(management, keys, audit, options);
   return {
     ...{ headroom, memory },
@@ -149,7 +138,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     }),
     deadLetters: new DeadLetterStoreRedis(management, keys),
     broker: createBrokerStorage({ conn: broker }),
-    startRetention: (unackedFrom) => startRetention(state, keys, archive, unackedFrom, options),
+    startRetention: (unackedFrom) => startRetention(state, keys, unackedFrom, options),
     startConfirming: () => {
       if (replicas === undefined) return;
       const trial = connectManagementRedis({ ...place, name: 'replicas' });
@@ -201,30 +190,20 @@ async function watchForLosses(
   return { losses, identity: () => watch.identity };
 }
 
-/** Starts moving audit records to the disk before they take too much memory. */
-async function startArchive(
+function startAuditExport(
   redis: Redis,
   keys: Keys,
   { config, log, health, releasers }: Foundation,
-): Promise<AuditArchive> {
-  const faults = new AuditArchiveFaults(health, log);
-  const archive = new AuditArchive(join(config.dataDir, 'audit'), faults);
-  const archiver = new AuditArchiver({
-    ...{ redis, keys, archive, faults, log },
-    intervalMs: ARCHIVE_INTERVAL_MS,
-    maxKeptBytes: MAX_KEPT_BYTES,
-    segmentBytes: SEGMENT_BYTES,
-  });
-  await archiver.start();
-  releasers.add(() => archiver.stop());
-  return archive;
+): void {
+  const directory = join(config.dataDir, 'audit');
+  const exporter = new AuditExport({ redis, keys, directory, health, log });
+  releasers.add(repeat(() => exporter.run(), EXPORT_INTERVAL_MS));
 }
 
 /** Starts removing old alarms and audit records. */
 function startRetention(
   redis: Redis,
   keys: Keys,
-  archive: AuditArchive,
   unackedFrom: () => number,
   options: Foundation,
 ): void {
@@ -235,7 +214,7 @@ function startRetention(
     maxAgeMs: config.history.retentionDays * DAY_MS,
   });
   const records = new AuditRetention({
-    ...{ redis, keys, archive, now },
+    ...{ redis, keys, now },
     maxAgeMs: config.audit.retentionDays * DAY_MS,
   });
   const intervalMs = RETENTION_INTERVAL_MS;

@@ -145,7 +145,12 @@ export const configSchema = z.strictObject({
     })
     .prefault({}),
   history: z.strictObject({ retentionDays: count.max(MAX_DAYS).default(365) }).prefault({}),
-  audit: z.strictObject({ retentionDays: count.max(MAX_DAYS).default(365) }).prefault({}),
+  audit: z
+    .strictObject({
+      retentionDays: count.max(MAX_DAYS).default(365),
+      export: z.boolean().default(false),
+    })
+    .prefault({}),
   footage: footage.prefault({}),
   rejected: z.strictObject({ maxPerLocation: count.default(1000) }).prefault({}),
   bridges: bridgesSchema.default([]),

@@ -32,6 +32,11 @@ export const AUDIT_ACTIONS = [
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
+/** A client was denied something. Such records are kept apart, so that a flood of them removes no others. */
+export function isDenial(action: AuditAction): boolean {
+  return action === 'permission.refused' || action === 'authentication.refused';
+}
+
 export const ACTOR_TYPES = ['access-token', 'device', 'gateway', 'anonymous'] as const;
 
 /**
@@ -79,43 +84,39 @@ export interface AuditTrail {
 
 /** An entry as stored. */
 export interface AuditRecord extends AuditEntry {
-  /** The record's number, one higher than the one before. */
-  readonly sequence: number;
-}
-
-/** Where a page starts: after this record. */
-export interface AuditPosition {
-  readonly atMs: number;
+  /** The record's number, in the order of writing. */
   readonly sequence: number;
 }
 
 export interface AuditQuery {
   readonly actions: readonly AuditAction[];
-  /** Exclusive bounds. */
+  /** Exclusive bounds of the records' own times. */
   readonly beforeMs: number | undefined;
   readonly afterMs: number | undefined;
   /** Only records that concern this location; a move between locations concerns both. */
   readonly locationId: string | undefined;
   readonly actorId: string | undefined;
   readonly resourceId: string | undefined;
+  /** Of the numbers. */
   readonly order: 'asc' | 'desc';
   readonly limit: number;
   /** Records written after this one, and so after the first page was read, are left out. */
   readonly upToSequence: number | undefined;
-  readonly position: AuditPosition | undefined;
+  /** The number of the record that the page starts after. */
+  readonly position: number | undefined;
 }
 
 export interface AuditPage {
   readonly records: readonly AuditRecord[];
-  /** Where the next page starts, undefined on the last one. */
-  readonly next: AuditPosition | undefined;
+  /** The `position` of the next page, undefined on the last one. */
+  readonly next: number | undefined;
   readonly upToSequence: number;
 }
 
 /** Reads the audit trail. */
 export interface AuditReader {
   /**
-   * Reads a page, in the order of time.
+   * Reads a page, in the order of writing.
    *
    * A page may have fewer than `limit` records, and yet a next one, when its filters leave out very many.
    *

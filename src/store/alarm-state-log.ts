@@ -11,7 +11,8 @@ import {
   outcomeOf,
   type ReadStateChange,
 } from './alarm-state-records.js';
-import { AuditRecords } from './audit/records.js';
+import { recordText } from './audit/records.js';
+import { MAX_AUDITED_CHANGES } from './change.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
 
@@ -28,12 +29,10 @@ const NOT_APPENDED: Appended = { sequence: 0, isNew: false };
 export class AlarmStateLog {
   readonly #redis: Redis;
   readonly #keys: Keys;
-  readonly #audit: AuditRecords;
 
   constructor(redis: Redis, keys: Keys) {
     this.#redis = redis;
     this.#keys = keys;
-    this.#audit = new AuditRecords(keys);
   }
 
   /** Makes the change in one atomic write, unless it is made; durable when the promise resolves. */
@@ -52,27 +51,35 @@ export class AlarmStateLog {
     const { alarmId, deviceId, locationId, state, by, atMs, note = '', groupIds } = change;
     const id = uuidBytes(alarmId);
     const { piece, field } = alarmIdPlace(id);
-    const { stream, sequence, text } = this.#auditRecordOf(change);
     return changeAlarmState.run(
       this.#redis,
-      [keys.logSequence('alarms'), keys.history, sequence, stream],
+      [
+        ...[keys.logSequence('alarms'), keys.history],
+        ...[keys.auditSequence, keys.auditChanges, keys.auditDenials],
+      ],
       [
         ...[keys.alarmIdsPrefix, keys.alarmPlacePrefix, keys.alarmStatesPrefix],
         ...[keys.receivedPrefix, piece, field, id, locationId, state],
         ...[JSON.stringify({ id: by.id, name: by.name }), note],
-        ...[String(atMs), String(Math.round(receivedAtMs)), text],
+        ...[String(atMs), String(Math.round(receivedAtMs)), auditText(change)],
         ...[received?.session ?? '', String(received?.packetIdentifier ?? '')],
-        ...[keys.openAlarmIndexPrefix, deviceId],
+        ...[keys.openAlarmIndexPrefix, deviceId, MAX_AUDITED_CHANGES],
         ...(groupIds ?? [ANY_GROUP]),
       ],
     );
   }
+}
 
-  #auditRecordOf({ alarmId, deviceId, locationId, state, atMs, actor }: StateChange) {
-    const details = { deviceId };
-    const action = ACTIONS[state];
-    return this.#audit.of({ action, actor, atMs, locationId, resourceId: alarmId, details });
-  }
+function auditText({ alarmId, deviceId, locationId, state, atMs, actor }: StateChange): string {
+  const action = ACTIONS[state];
+  return recordText({
+    action,
+    actor,
+    atMs,
+    locationId,
+    resourceId: alarmId,
+    details: { deviceId },
+  });
 }
 
 function appendedOf({ stateChange, receivedAtMs }: NewStateChange, reply: ChangeReply): Appended {

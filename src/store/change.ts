@@ -6,13 +6,17 @@ import { Script } from './scripts.js';
 
 const writeChange = new Script('write-change', z.number());
 
+/** How many audit records are kept of each sort. */
+export const MAX_AUDITED_CHANGES = 1_000_000;
+const MAX_AUDITED_DENIALS = 100_000;
+
 /** A record of the audit trail as written (audit/records.ts). */
 export interface ChangeRecord {
-  /** Key of the stream that takes it. */
-  readonly stream: string;
-  /** Key of the counter that numbers the records. */
-  readonly sequence: string;
+  readonly isDenial: boolean;
   readonly atMs: number;
+  /** When it is written, by the steady clock: its age goes by this. */
+  readonly steadyMs: number;
+  /** JSON of the entry without its time. */
   readonly text: string;
 }
 
@@ -34,6 +38,8 @@ export interface Change {
  * @throws GatewayError `store-unavailable`
  */
 export async function makeChange(redis: Redis, keys: Keys, change: Change): Promise<boolean> {
-  const args = [JSON.stringify(change)];
-  return (await answering(() => writeChange.run(redis, [keys.siteRevision], args))) === 1;
+  const { siteRevision, auditSequence, auditChanges, auditDenials } = keys;
+  const scriptKeys = [siteRevision, auditSequence, auditChanges, auditDenials];
+  const args = [JSON.stringify(change), MAX_AUDITED_CHANGES, MAX_AUDITED_DENIALS];
+  return (await answering(() => writeChange.run(redis, scriptKeys, args))) === 1;
 }

@@ -7,11 +7,8 @@ const FILE_MODE = 0o600;
 const DRAFT_SUFFIX = '.new';
 
 /** Writes a file: whole on the disk or as before, even after a power cut. */
-export async function writeDurably(
-  path: string,
-  content: string | Buffer,
-  draft = path + DRAFT_SUFFIX,
-): Promise<void> {
+export async function writeDurably(path: string, content: string): Promise<void> {
+  const draft = path + DRAFT_SUFFIX;
   try {
     await writeDraft(draft, content);
     await rename(draft, path);
@@ -22,7 +19,7 @@ export async function writeDurably(
   await syncDirectory(dirname(path));
 }
 
-async function writeDraft(draft: string, content: string | Buffer): Promise<void> {
+async function writeDraft(draft: string, content: string): Promise<void> {
   const handle = await open(draft, 'w', FILE_MODE);
   try {
     await handle.chmod(FILE_MODE);
@@ -34,7 +31,7 @@ async function writeDraft(draft: string, content: string | Buffer): Promise<void
 }
 
 /** Syncs a directory: only then are the names in it on the disk. */
-export async function syncDirectory(directory: string): Promise<void> {
+async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, constants.O_RDONLY);
   try {
     await handle.sync();

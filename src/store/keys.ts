@@ -202,14 +202,14 @@ export class Keys {
     return this.#key('sequence', 'audit');
   }
 
-  /** Sorted set: numbers that the audit trail had reached, by steady time. */
-  get auditMarks(): string {
-    return this.#key('audit-marks');
+  /** Stream: the audit trail's records of changes, under their numbers. */
+  get auditChanges(): string {
+    return this.#key('audit', 'changes');
   }
 
-  /** Stream: the newest records of the audit trail, under their numbers. */
-  get auditLog(): string {
-    return this.#key('log', 'audit');
+  /** Stream: the audit trail's records of denials, under their numbers. */
+  get auditDenials(): string {
+    return this.#key('audit', 'denials');
   }
 
   rejected(locationId: string): string {

@@ -127,7 +127,7 @@ export class LossWatch {
   async #ask(known: Witness | undefined): Promise<z.infer<typeof reply>> {
     const { redis, keys, log } = this.#options;
     const counters = [keys.logSequence('alarms'), keys.logSequence('messages'), keys.auditSequence];
-    const streams = [keys.history, keys.messageLog, keys.auditLog];
+    const streams = [keys.history, keys.messageLog, keys.auditChanges];
     const { identity, positions, newestAlarm } = known ?? NOTHING;
     const { alarms, messages, audit } = positions;
     const found = await checkWitness.run(

@@ -43,8 +43,7 @@ function replacedStore(known: Witness, found: FoundStore, at: string): LossDetai
   };
   const numbered = KINDS.flatMap((what) => {
     const to = known.positions[what];
-    const archive = what === 'audit' ? ' Records in the archive on the disk are still there.' : '';
-    const detail = `${NUMBERED[what]} up to number ${to}, stored by ${at}, went with the store, as far as their time was not over.${archive}`;
+    const detail = `${NUMBERED[what]} up to number ${to}, stored by ${at}, went with the store, as far as their time was not over.`;
     return to === 0 ? [] : [{ what, from: 1, to, count: to, detail }];
   });
   return [all, ...numbered];

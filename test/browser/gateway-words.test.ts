@@ -60,11 +60,10 @@ describe('the words of the gateway page', () => {
   });
 
   it('take apart several faults in one sentence each, and show an unknown one as it is', () => {
-    const two =
-      'Audit records cannot be moved to the disk. Files of the audit trail cannot be read: a.jsonl.gz.';
+    const two = 'The store is slow. Audit records cannot be exported to the disk.';
     expect(explainFault(two, 'de').map(({ text }) => text)).toEqual([
-      'Einträge des Protokolls können nicht auf die Platte verschoben werden.',
-      'Dateien des Protokolls sind nicht lesbar: a.jsonl.gz.',
+      'Der Speicher ist langsam.',
+      'Einträge des Protokolls können nicht auf die Platte exportiert werden.',
     ]);
     expect(explainFault('Something new.', 'de')).toEqual([
       { text: 'Something new.', advice: undefined },

@@ -123,6 +123,7 @@ const OTHER_VALUES: Record<string, [text: string, value: unknown]> = {
   GATEWAY_SESSIONS_FORGET_AFTER_DAYS: ['13', 13],
   GATEWAY_HISTORY_RETENTION_DAYS: ['14', 14],
   GATEWAY_AUDIT_RETENTION_DAYS: ['15', 15],
+  GATEWAY_AUDIT_EXPORT: ['true', true],
   GATEWAY_FOOTAGE_MAX_UPLOAD_BYTES: ['18', 18],
   GATEWAY_FOOTAGE_MIN_FREE_BYTES: ['0', 0],
   GATEWAY_FOOTAGE_S3_ENDPOINT: ['https://s3.test', 'https://s3.test'],

@@ -98,7 +98,7 @@ const DEFAULTS: Config = {
     forgetAfterDays: 7,
   },
   history: { retentionDays: 365 },
-  audit: { retentionDays: 365 },
+  audit: { retentionDays: 365, export: false },
   footage: { maxUploadBytes: 104_857_600, minFreeBytes: 268_435_456 },
   rejected: { maxPerLocation: 1000 },
   bridges: [],

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { Api } from '../harness/api.js';
@@ -54,6 +54,19 @@ it('keeps the record of an answered change, whatever is killed then', async () =
   await gateway.start();
   const events = await auditOf(new Api(gateway), 'actions=location.created&order=asc');
   expect(events.map(({ resourceId }) => resourceId)).toEqual(ids);
+});
+
+it('appends each record to a file, if `audit.export` says so', async () => {
+  const gateway = await GatewayHere.start({ GATEWAY_AUDIT_EXPORT: 'true' });
+  onTestFinished(() => gateway.remove());
+  const api = new Api(gateway);
+  const { id } = await api.createLocation('Haus am See');
+  const [created] = await auditOf(api, `resource=${id}`);
+  const path = join(gateway.dataDir, 'audit', `${created?.at.slice(0, 'YYYY-MM-DD'.length)}.jsonl`);
+  const exported = () => (existsSync(path) ? readFileSync(path, 'utf8') : '');
+  await expect.poll(exported).toContain(id);
+  const lines = exported().trimEnd().split('\n');
+  expect(lines.map((line) => JSON.parse(line))).toContainEqual(created);
 });
 
 it('records the expiry of a token once, with its time, even after the gateway was away', async () => {

@@ -94,7 +94,7 @@ it('records states again that a restored store has lost, after their alarms', as
   const third = await world.raise();
   const expected = { [first]: 'acknowledged', [second]: 'resolved', [third]: 'raised' };
   await expect.poll(() => world.states()).toEqual(expected);
-  expect(await world.redis.xlen(world.keys.auditLog)).toBe(2);
+  expect(await world.redis.xlen(world.keys.auditChanges)).toBe(2);
   const entries = await world.logs.read('alarms', 0, 10);
   const heads = entries.map(({ topic, payload }) => {
     const { id } = JSON.parse(payload.toString());

@@ -1,13 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
-import { Health } from '../../src/site/health.js';
-import { AuditArchive } from '../../src/store/audit/archive.js';
-import { AuditArchiveFaults } from '../../src/store/audit/faults.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
-import { AuditTrailRedis } from '../../src/store/audit/trail-redis.js';
+import { AuditTrailRedis } from '../../src/store/audit/trail.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { world } from './audit-changes.js';
 import { page } from './audit-pages.js';
@@ -28,12 +24,9 @@ const running = useGateway(redis);
 const BEHIND_PROXY = { GATEWAY_HTTP_PUBLIC_URL: 'https://gateway.test' };
 
 /** The trail of the gateway's store, to have records of any time. */
-function trailOf({ redis: store, storeKeys: keys, running }: TestGateway): AuditTrailRedis {
+function trailOf({ redis: store, storeKeys: keys }: TestGateway): AuditTrailRedis {
   const log = pino({ level: 'silent' });
-  const faults = new AuditArchiveFaults(new Health(), log);
-  const archive = new AuditArchive(join(running.dataDir, 'audit'), faults);
-  const records = new AuditRecords(keys);
-  return new AuditTrailRedis({ redis: store, keys, records, archive, log, maxSegmentsPerPage: 1 });
+  return new AuditTrailRedis({ redis: store, keys, records: new AuditRecords(Date.now), log });
 }
 
 describe('every denied permission', () => {

@@ -166,7 +166,7 @@ export class TestGateway extends AskedGateway {
     const { records, findings } = await new SiteStoreRedis(
       this.redis,
       this.storeKeys,
-      new AuditRecords(this.storeKeys),
+      new AuditRecords(Date.now),
     ).load();
     return { ...records, findings };
   }

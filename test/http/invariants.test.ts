@@ -180,7 +180,7 @@ it('leaves nothing in two places, or in none, whatever the interleaving of reque
         }
         await check(gateway);
         // What the gateway has without them, its clock and counters, and the audit trail outlive the resources.
-        const lasting = /:(log:audit|sequence:(audit|site)|counted-up-to|clock)$/;
+        const lasting = /:(audit:changes|sequence:(audit|site)|counted-up-to|clock)$/;
         const left = (await gateway.keys()).filter((key) => !lasting.test(key));
         expect(left.filter((key) => !before.includes(key))).toEqual([]);
       },

@@ -23,7 +23,7 @@ it('works again when a clock that was ahead is set back, though the expiry is re
   const redis = new Redis({ path: place.socketPath });
   onTestFinished(() => redis.disconnect());
   const keys = new Keys(newId());
-  const records = new AuditRecords(keys);
+  const records = new AuditRecords(Date.now);
   const store = new SiteStoreRedis(redis, keys, records);
   let nowMs = 1_000;
   const open = async () => {

@@ -6,10 +6,9 @@ import { type Actor, AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
 import { Denials } from '../../src/site/denials.js';
 import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
-import { AuditTrailRedis } from '../../src/store/audit/trail-redis.js';
+import { AuditTrailRedis } from '../../src/store/audit/trail.js';
 import { Keys } from '../../src/store/keys.js';
 import { useRedis } from '../harness/shared-redis.js';
-import { openArchive } from '../store/audit-world.js';
 
 const place = useRedis();
 
@@ -19,11 +18,8 @@ async function start() {
   const keys = new Keys(newId());
   const lines: string[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => lines.push(line) });
-  const trail = new AuditTrailRedis({
-    ...{ redis, keys, log, records: new AuditRecords(keys) },
-    archive: openArchive(place.socketPath).archive,
-    maxSegmentsPerPage: 1,
-  });
+  const records = new AuditRecords(Date.now);
+  const trail = new AuditTrailRedis({ redis, keys, log, records });
   let nowMs = 0;
   const now = () => nowMs;
   const denials = new Denials({

@@ -52,7 +52,7 @@ class StateWorld extends AlarmWorld {
   }
 
   async auditCount(): Promise<number> {
-    return this.redis.xlen(this.keys.auditLog);
+    return this.redis.xlen(this.keys.auditChanges);
   }
 
   expire(nowMs: number, unackedFrom = Number.POSITIVE_INFINITY): Promise<number> {
@@ -68,7 +68,7 @@ class StateWorld extends AlarmWorld {
 
   /** What is left of history and states. */
   async leftKeys(): Promise<string[]> {
-    return (await this.historyKeys()).filter((key) => key !== 'log:audit');
+    return (await this.historyKeys()).filter((key) => key !== 'audit:changes');
   }
 }
 

@@ -51,7 +51,7 @@ export class SiteWorld {
   private constructor(socketPath: string) {
     this.redis = new Redis({ path: socketPath });
     onTestFinished(() => this.redis.disconnect());
-    this.store = new SiteStoreRedis(this.redis, this.keys, new AuditRecords(this.keys));
+    this.store = new SiteStoreRedis(this.redis, this.keys, new AuditRecords(Date.now));
     const log = pino({}, { write: (line: string) => this.logged.push(line) });
     const faults = new SiteFaults(this.health, log);
     const { store, model, events } = this;

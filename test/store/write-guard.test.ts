@@ -9,7 +9,8 @@ import { RedisServer } from '../harness/redis-server.js';
 const LEASE = '{home}:lease';
 const FENCE = { key: LEASE, token: '7 box-a' };
 const TAKEN = '8 box-b';
-const raiseNumber = new Script('raise-audit-number', z.number());
+const pushBounded = new Script('push-bounded', z.number());
+const PUSHED = [10, 1_000, 'text'];
 
 let server: RedisServer;
 
@@ -46,9 +47,9 @@ const WRITES: Record<string, (redis: Redis) => Promise<unknown>> = {
   'a command': (redis) => redis.set('{home}:one', 'text'),
   'a command with bytes': (redis) => redis.set('{home}:one', Buffer.from([0, 255])),
   'a command by its name': (redis) => redis.call('SADD', '{home}:one', 'member'),
-  'a script': (redis) => raiseNumber.run(redis, ['{home}:one'], [5]),
+  'a script': (redis) => pushBounded.run(redis, ['{home}:one'], PUSHED),
   'a script with bytes for an answer': (redis) =>
-    raiseNumber.runForBuffers(redis, ['{home}:one'], [5]),
+    pushBounded.runForBuffers(redis, ['{home}:one'], PUSHED),
   'commands at once': (redis) => runAtOnce(redis, [['LPUSH', '{home}:one', 'text']]),
   'a pipeline': async (redis) => {
     const replies = await redis.pipeline().hset('{home}:one', { field: 'text' }).exec();

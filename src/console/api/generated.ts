@@ -33,7 +33,7 @@ export type Problem = {
     }[];
 };
 export type Fault = {
-    /** What is wrong. Stable; versions to come have more. Now: audit-archive-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-unreadable, disk-full, disk-nearly-full, disk-read-only, limit-exceeded, processor-busy, record-damaged, replica-missing, retained-full, standing-by, store-files-damaged, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe. */
+    /** What is wrong. Stable; versions to come have more. Now: audit-export-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-unreadable, disk-full, disk-nearly-full, disk-read-only, limit-exceeded, processor-busy, record-damaged, replica-missing, retained-full, standing-by, store-files-damaged, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe. */
     code: string;
     /** Whether the gateway is not ready because of it. */
     stops: boolean;
@@ -287,7 +287,7 @@ export type Actor = {
     requestId: string | null;
 };
 export type AuditEvent = {
-    /** Rises by one with each record. */
+    /** Rises with each record, which is the order of the list. */
     id: string;
     at: string;
     action: "location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.deleted" | "access-token.expired" | "bridge.deleted" | "loss.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused";

@@ -65,7 +65,10 @@ const LISTS = [grantList, keyList] as const;
 
 const auditEventSchema = z
   .object({
-    id: z.string().openapi({ description: 'Rises by one with each record.', example: '4711' }),
+    id: z.string().openapi({
+      description: 'Rises with each record, which is the order of the list.',
+      example: '4711',
+    }),
     at: timestampSchema,
     action: z.enum(AUDIT_ACTIONS),
     actor: actorSchema,
@@ -123,10 +126,13 @@ export function registerAudit(app: HttpApp, services: RouteServices): void {
     const { records, next, upToSequence } = await audit.page({
       ...{ ...scope, limit },
       upToSequence: start?.upToSequence,
-      position: start && { atMs: start.timeMs, sequence: start.sequence },
+      position: start?.sequence,
     });
-    const position = next && { timeMs: next.atMs, sequence: next.sequence, upToSequence };
-    const nextCursor = position === undefined ? null : cursors.encode(position, scope);
+    // The place in the order of numbers needs no time.
+    const nextCursor =
+      next === undefined
+        ? null
+        : cursors.encode({ timeMs: 0, sequence: next, upToSequence }, scope);
     return c.json({ nextCursor, events: records.map(auditView) }, 200);
   });
 }

@@ -1,18 +1,20 @@
-/** Writes records of the audit trail into the store and its files, and reads them again. */
+/** The records of the audit trail as the store has them: two streams that share one numbering. */
 
+import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { parseJson } from '../../domain/notation.js';
 import {
   ACTOR_TYPES,
   AUDIT_ACTIONS,
   type AuditEntry,
-  type AuditPosition,
   type AuditRecord,
+  isDenial,
 } from '../../site/audit-trail.js';
 import type { ChangeRecord } from '../change.js';
-import type { Keys } from '../keys.js';
 
-const detailsSchema = z.record(z.string(), z.string().nullable());
+/** Redis serves nobody else during a command: a megabyte or two with the longest records. */
+const RECORDS_PER_CALL = 200;
+
 const entrySchema = z.object({
   action: z.enum(AUDIT_ACTIONS),
   actor: z.object({
@@ -23,50 +25,86 @@ const entrySchema = z.object({
   }),
   locationId: z.string().nullable(),
   resourceId: z.string().nullable(),
-  details: detailsSchema,
+  details: z.record(z.string(), z.string().nullable()),
 });
-/** Layout 4 and earlier have some of the details behind the entry. */
-const storedSchema = z.tuple([entrySchema], detailsSchema);
 
-/** A record as stored: most are moved or passed over without being parsed. */
-export interface StoredRecord extends AuditPosition {
-  /** JSON: an array of the entry (write-change.lua). */
-  readonly text: string;
+/** A record as stored (write-change.lua). */
+export interface StoredRecord extends Omit<ChangeRecord, 'isDenial'> {
+  readonly sequence: number;
 }
 
 /** Builds records for the store. */
 export class AuditRecords {
-  readonly #keys: Keys;
+  readonly #steadyNow: () => number;
 
-  constructor(keys: Keys) {
-    this.#keys = keys;
+  /** @param steadyNow the clock that the age of records is measured by */
+  constructor(steadyNow: () => number) {
+    this.#steadyNow = steadyNow;
   }
 
   of(entry: AuditEntry): ChangeRecord {
-    const { atMs, ...text } = entry;
-    return {
-      stream: this.#keys.auditLog,
-      sequence: this.#keys.auditSequence,
-      atMs,
-      text: JSON.stringify(text, (_, value: unknown) => wellFormed(value)),
-    };
+    const { action, atMs } = entry;
+    const steadyMs = this.#steadyNow();
+    return { isDenial: isDenial(action), atMs, steadyMs, text: recordText(entry) };
   }
+}
+
+/** The entry as JSON, without its time; Lua's JSON library does not read a lone surrogate. */
+export function recordText({ atMs: _, ...entry }: AuditEntry): string {
+  return JSON.stringify(entry, (_, value: unknown) =>
+    typeof value === 'string' ? value.replace(/\p{Surrogate}/gu, '\ufffd') : value,
+  );
 }
 
 /** Parses a record; undefined when it is damaged, or a later version's. */
 export function parseRecord({ sequence, atMs, text }: StoredRecord): AuditRecord | undefined {
-  const stored = storedSchema.safeParse(parseJson(text)).data;
-  if (stored === undefined) return undefined;
-  const [entry, further] = stored;
-  return { sequence, atMs, ...entry, details: { ...entry.details, ...further } };
+  const entry = entrySchema.safeParse(parseJson(text)).data;
+  return entry && Number.isFinite(atMs) ? { sequence, atMs, ...entry } : undefined;
 }
 
-/** Compares positions in the order of time, then of number: below 0 when `one` comes first. */
-export function compareInTrail(one: AuditPosition, other: AuditPosition): number {
-  return one.atMs - other.atMs || one.sequence - other.sequence;
+/** The number of the newest record in the streams; 0 for none. */
+export async function newestNumber(redis: Redis, streams: readonly string[]): Promise<number> {
+  const newest = streams.map((key) => redis.xrevrange(key, '+', '-', 'COUNT', 1));
+  const records = (await Promise.all(newest)).flat().map(storedRecord);
+  return Math.max(0, ...records.map(({ sequence }) => sequence));
 }
 
-/** Lua's JSON library does not read a lone surrogate. */
-function wellFormed(value: unknown): unknown {
-  return typeof value === 'string' ? value.replace(/\p{Surrogate}/gu, '\ufffd') : value;
+/**
+ * Reads the next records of the streams, in the order of their numbers.
+ *
+ * @param after the number to go on from; undefined to begin
+ * @param upTo the highest number: one that was given before, as the streams are read one after the other
+ * @returns `end` is the number that was reached, undefined when no records follow
+ */
+export async function readRecords(
+  redis: Redis,
+  streams: readonly string[],
+  order: 'asc' | 'desc',
+  after: number | undefined,
+  upTo: number,
+): Promise<{ readonly records: readonly StoredRecord[]; readonly end: number | undefined }> {
+  const sign = order === 'asc' ? 1 : -1;
+  const first = order === 'asc' ? (after ?? 0) + 1 : Math.min(upTo, (after ?? Infinity) - 1);
+  const read = async (key: string) => {
+    const rows =
+      order === 'asc'
+        ? await redis.xrange(key, `${first}-0`, `${upTo}-0`, 'COUNT', RECORDS_PER_CALL)
+        : await redis.xrevrange(key, `${first}-0`, '-', 'COUNT', RECORDS_PER_CALL);
+    return rows.map(storedRecord);
+  };
+  const chunks = await Promise.all(streams.map(read));
+  // Behind a full chunk its stream has more, so the other one is taken up to there only.
+  const full = chunks.filter(({ length }) => length === RECORDS_PER_CALL);
+  const end = Math.min(...full.map((chunk) => sign * (chunk.at(-1)?.sequence ?? 0)));
+  const records = chunks
+    .flat()
+    .filter(({ sequence }) => sign * sequence <= end)
+    .sort((one, other) => sign * (one.sequence - other.sequence));
+  return { records, end: full.length === 0 ? undefined : sign * end };
+}
+
+function storedRecord([id, fields]: [id: string, fields: string[]]): StoredRecord {
+  const [, atMs, , steadyMs, , text = ''] = fields;
+  const sequence = Number.parseInt(id, 10);
+  return { sequence, atMs: Number(atMs), steadyMs: Number(steadyMs), text };
 }

@@ -1,6 +1,7 @@
 -- Gives an alarm a state: the states of the alarm, an entry of the alarm log and a record of the audit
 -- trail in one atomic write. An alarm without states is raised.
--- KEYS[1] sequence counter   KEYS[2] alarm log   KEYS[3] counter of audit records   KEYS[4] audit log
+-- KEYS[1] sequence counter   KEYS[2] alarm log   KEYS[3] counter of audit records
+-- KEYS[4], [5] their streams: of changes, of denials
 -- ARGV[1] to ARGV[4] prefixes, all in the slot of the log: of alarm ids, of places, of states, of
 --                    received packet identifiers
 -- ARGV[5] piece and ARGV[6] field of the alarm's id (alarm-records.ts), ARGV[7] its bytes
@@ -8,8 +9,8 @@
 -- ARGV[11] note, '' for none   ARGV[12] time, ARGV[13] the same by the steady clock, in milliseconds
 -- ARGV[14] JSON of the audit record
 -- ARGV[15] session and ARGV[16] packet identifier of a QoS 2 publish, '' for none
--- ARGV[17] prefix of open alarms   ARGV[18] device
--- ARGV[19] on: groups in which the alarm may have happened, or '*' for all
+-- ARGV[17] prefix of open alarms   ARGV[18] device   ARGV[19] how many audit records of changes are kept
+-- ARGV[20] on: groups in which the alarm may have happened, or '*' for all
 -- The states are the bytes of the alarm's id, which must not pass on to another alarm with its sequence;
 -- 'a' or 'r' for the present state; and JSON: { acknowledged, resolved, note }, of each step
 -- { by, atMs, sequence }.
@@ -21,8 +22,8 @@ local wanted, author, note, atMs, steadyMs, audit, session, packet = unpack(ARGV
 local STATES_PER_PIECE = 100
 
 local function isIn(group)
-  if ARGV[19] == '*' then return true end
-  for at = 19, #ARGV do
+  if ARGV[20] == '*' then return true end
+  for at = 20, #ARGV do
     if ARGV[at] == group then return true end
   end
   return false
@@ -63,6 +64,7 @@ if letter == 'r' then return { 'alarm-resolved' } end
 
 -- A counter that was lost or set back must not stop the recording (append-alarms.lua).
 local function lastOf(stream)
+  if redis.call('EXISTS', stream) == 0 then return 0 end
   local info = redis.call('XINFO', 'STREAM', stream)
   for at = 1, #info, 2 do
     if info[at] == 'last-generated-id' then return tonumber(string.match(info[at + 1], '^%d+')) end
@@ -70,10 +72,12 @@ local function lastOf(stream)
 end
 local number = math.max(tonumber(redis.pcall('GET', counter)) or 0, lastOf(log)) + 1
 local numberText = string.format('%.0f', number)
+local lastAudited = math.max(tonumber(redis.pcall('GET', KEYS[3])) or 0, lastOf(KEYS[4]), lastOf(KEYS[5]))
+local auditNumber = string.format('%.0f', lastAudited + 1)
 
--- First, as a stream refuses a record whose counter was set back.
-local auditNumber = string.format('%.0f-0', redis.call('INCR', KEYS[3]))
-redis.call('XADD', KEYS[4], auditNumber, 'at', atMs, 'record', '[' .. audit .. ']')
+redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[19], auditNumber .. '-0',
+  'at', atMs, 'steady', steadyMs, 'record', audit)
+redis.call('SET', KEYS[3], auditNumber)
 redis.call('SET', counter, numberText)
 -- None of an alarm's fields, except for the times: nobody must take the entry for an alarm.
 redis.call('XADD', log, numberText .. '-0', 'r', atMs, 't', steadyMs, 's', wanted, 'j', id,

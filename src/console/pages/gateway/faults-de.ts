@@ -267,19 +267,10 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
     fault: '{0} weitere Geräte und Zugangstokens werden gebremst',
     advice: 'Für die ersten fünf gibt es je eine Störung.',
   },
-  'Audit records cannot be moved to the disk.': {
-    fault: 'Einträge des Protokolls können nicht auf die Platte verschoben werden.',
+  'Audit records cannot be exported to the disk.': {
+    fault: 'Einträge des Protokolls können nicht auf die Platte exportiert werden.',
     advice:
-      'Platz oder Rechte auf der Platte von `dataDir`; die Einträge bleiben solange im Speicher.',
-  },
-  'The directory of the audit trail cannot be read: pages come without the archived records.': {
-    fault:
-      'Das Verzeichnis des Protokolls ist nicht lesbar: Archivierte Einträge fehlen in der Anzeige.',
-    advice: 'Rechte von `<dataDir>/audit`.',
-  },
-  'Files of the audit trail cannot be read: ….': {
-    fault: 'Dateien des Protokolls sind nicht lesbar: {0}.',
-    advice: 'Das Log nennt jede; stellen Sie sie aus einer Sicherung wieder her.',
+      'Schaffen Sie Platz auf der Platte von `dataDir`, oder prüfen Sie die Rechte von `<dataDir>/audit`. Die Einträge sind im Speicher und werden später exportiert.',
   },
   'The store holds an unreadable record of …, left out.': {
     fault: 'Der Speicher hat einen unlesbaren Datensatz ({0}), daher nicht angezeigt.',

@@ -108,12 +108,10 @@ export const FAULTS_EN = {
     "look at `GET /care-homes/<location>/rejected` for what it sent, and set the device up to send an alarm. It goes with the next good alarm",
   "Alarms of … more devices cannot be read.":
     "three faults name the first ones",
-  "Audit records cannot be moved to the disk.":
-    "room or rights on the disk of `dataDir`; records stay in the store",
-  "The directory of the audit trail cannot be read: pages come without the archived records.":
-    "rights of `<dataDir>/audit`",
-  "Files of the audit trail cannot be read: ….":
-    "the log names each; restore it from a backup",
+  "Audit records cannot be exported to the disk.":
+    "room on the disk of `dataDir`, or rights of `<dataDir>/audit`; the records are in the store, and are exported later",
+  "The store lists … without a record, left out.":
+    "restore the record from a backup, or create what is missing anew",
   "The store holds an unreadable record of …, left out.":
     "restore the record from a backup, or create what is missing anew. The sessions of a device or token are kept meanwhile",
   "The store has no readable record of …, served with the id as name.":
