@@ -102,6 +102,16 @@ it('changes nothing when a state is given again, and appends nothing', async () 
   expect([await world.counter(), await world.auditCount()]).toEqual(before);
 });
 
+it('numbers its audit record after all others, also when the counter of these was lost', async () => {
+  const world = new StateWorld(place);
+  const { redis, keys } = world;
+  await redis.xadd(keys.auditDenials, '7-0', 'at', 0, 'steady', 0, 'record', '{}');
+  expect(await world.give(await world.raise(START_MS), 'acknowledged')).toBe('changed');
+  const [record] = await redis.xrange(keys.auditChanges, '-', '+');
+  expect(record?.[0]).toBe('8-0');
+  expect(await redis.get(keys.auditSequence)).toBe('8');
+});
+
 it('takes a change anew under its old number when its answer was lost', async () => {
   const world = new StateWorld(place);
   const change = world.change(await world.raise(START_MS), 'resolved');

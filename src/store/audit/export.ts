@@ -13,7 +13,6 @@ const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o600;
 const NEWLINE = 0x0a;
 const DATE_LENGTH = 'YYYY-MM-DD'.length;
-const SOURCE = 'audit-export';
 const FAULT = warning('audit-export-failing', 'Audit records cannot be exported to the disk.');
 
 export interface AuditExportOptions {
@@ -56,7 +55,7 @@ export class AuditExport {
       });
       after = end;
     }
-    health.report(SOURCE, undefined);
+    health.report(FAULT.code, undefined);
     this.#isFailing = false;
   }
 
@@ -67,7 +66,7 @@ export class AuditExport {
       const { health, log } = this.#options;
       if (!this.#isFailing) log.error({ err }, 'failed to export audit records, retrying');
       this.#isFailing = true;
-      health.report(SOURCE, FAULT);
+      health.report(FAULT.code, FAULT);
       throw err;
     }
   }
