@@ -110,8 +110,6 @@ export const FAULTS_EN = {
     "three faults name the first ones",
   "Audit records cannot be exported to the disk.":
     "room on the disk of `dataDir`, or rights of `<dataDir>/audit`; the records are in the store, and are exported later",
-  "The store lists … without a record, left out.":
-    "restore the record from a backup, or create what is missing anew",
   "The store holds an unreadable record of …, left out.":
     "restore the record from a backup, or create what is missing anew. The sessions of a device or token are kept meanwhile",
   "The store has no readable record of …, served with the id as name.":
