@@ -10,7 +10,7 @@ const LEASE = '{home}:lease';
 const FENCE = { key: LEASE, token: '7 box-a' };
 const TAKEN = '8 box-b';
 const pushBounded = new Script('push-bounded', z.number());
-const PUSHED = [10, 1_000, 'text'];
+const PUSHED = ['', 10, 1_000, 'text'];
 
 let server: RedisServer;
 
