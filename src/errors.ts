@@ -12,7 +12,7 @@ export const ERRORS = {
   'group-not-found': { status: 404, title: 'Group not found' },
   'access-token-not-found': { status: 404, title: 'Access token not found' },
   'bridge-not-found': { status: 404, title: 'Bridge not found' },
-  'loss-not-found': { status: 404, title: 'Loss not found' },
+  'fault-not-found': { status: 404, title: 'Fault not found' },
   'footage-not-found': { status: 404, title: 'Footage not found' },
   'alarm-not-found': { status: 404, title: 'Alarm not found' },
   'method-not-allowed': { status: 405, title: 'Method not allowed' },

@@ -170,7 +170,6 @@ export class Gateway {
       testAlarms: ingest.testAlarms,
       audit: storage.audit,
       bridges,
-      losses: storage.losses,
       deadLetters: storage.deadLetters,
       denials: site.denials,
       watch: site.watch,

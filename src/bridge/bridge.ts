@@ -150,6 +150,7 @@ export class Bridge {
     const sum = (of: (cursor: (typeof cursors)[number]) => number) =>
       cursors.reduce((total, cursor) => total + of(cursor), 0);
     const deadLetters = sum(({ deadLetterCount }) => deadLetterCount);
+    const lost = sum(({ lostCount }) => lostCount);
     const oldestMs = (await this.#oldest?.receivedAtMs()) ?? null;
     return {
       name,
@@ -161,8 +162,9 @@ export class Bridge {
       delivered: sum(({ delivered }) => delivered),
       dropped: {
         tooOld: sum(({ expired }) => expired),
-        tooMany: sum(({ dropped }) => dropped) - deadLetters,
+        tooMany: sum(({ dropped }) => dropped) - deadLetters - lost,
         refused: deadLetters,
+        lost,
       },
     };
   }

@@ -64,8 +64,12 @@ export async function openDelivery(
     log,
     now: steady.now,
     elapsedSinceMs: steady.elapsedSinceMs,
+    onLost: (log, count) => {
+      if (log === 'alarms') storage.witness.report({ counts: { backlog: count } });
+    },
     // What is still in memory is stored again, alarms under their old ids.
-    onLost: (_log, entries) => {
+    onWentBack: (log, lost, entries) => {
+      if (log === 'alarms') storage.witness.report({ alarms: lost });
       retained.storeAll();
       for (const { source } of entries) {
         if (source === undefined) continue;

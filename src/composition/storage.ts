@@ -4,7 +4,6 @@ import type { Redis } from 'ioredis';
 import { isEmbeddedStore } from '../config/store-schema.js';
 import { repeat } from '../repeat.js';
 import { runRetention } from '../retention-schedule.js';
-import { Losses } from '../site/losses.js';
 import { StoreHeadroom } from '../site/store-headroom.js';
 import { AlarmFinderRedis } from '../store/alarm-finder-redis.js';
 import { AlarmHistoryRedis } from '../store/alarm-history-redis.js';
@@ -24,15 +23,13 @@ import { InvalidPublishStoreRedis } from '../store/invalid-publish-store-redis.j
 import { Keys } from '../store/keys.js';
 import { requireLayout } from '../store/layout.js';
 import { LogStore } from '../store/log-store.js';
-import { LossFile } from '../store/loss-file.js';
-import { LossWatch } from '../store/loss-watch.js';
 import { MemoryMonitor } from '../store/memory-monitor.js';
 import { PresenceStoreRedis } from '../store/presence-store-redis.js';
 import { checkServer, checkSettings } from '../store/server-check.js';
 import { SessionStoreRedis } from '../store/session-store-redis.js';
 import { SiteStoreRedis } from '../store/site-store-redis.js';
 import { StoreMonitor } from '../store/store-monitor.js';
-import { WitnessFile } from '../store/store-witness.js';
+import { StoreWitness } from '../store/store-witness.js';
 import { guardWrites } from '../store/write-guard.js';
 import type { Foundation } from './foundation.js';
 import { openReplicas } from './replicating.js';
@@ -46,7 +43,7 @@ const EXPORT_INTERVAL_MS = 1_000;
 /** In less time than telemetry can fill what the last check left for alarms alone. */
 const DISK_INTERVAL_MS = 250;
 const FILES_INTERVAL_MS = 1_000;
-const LOSSES_INTERVAL_MS = 1_000;
+const WITNESS_INTERVAL_MS = 1_000;
 
 /** What to do about a store whose memory is nearly full. */
 const ADVICE_OF_EMBEDDED =
@@ -62,7 +59,7 @@ export interface Storage {
   readonly history: AlarmHistoryRedis;
   readonly alarmFinder: AlarmFinderRedis;
   readonly audit: AuditTrailRedis;
-  readonly losses: Losses;
+  readonly witness: StoreWitness;
   /** Tells the store from one that was emptied or replaced; empty while that is unknown. */
   readonly identity: () => string;
   readonly sessions: SessionStoreRedis;
@@ -120,7 +117,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   if (config.audit.export) startAuditExport(state, keys, options);
   const records = new AuditRecords(steady.now);
   const audit = new AuditTrailRedis({ redis: management, keys, records, log });
-  const { losses, identity } = await watchForLosses(management, keys, audit, options);
+  const witness = await openWitness(management, keys, options);
   return {
     ...{ headroom, memory },
     site: new SiteStoreRedis(management, keys, records),
@@ -128,8 +125,8 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     history: new AlarmHistoryRedis(management, keys, log),
     alarmFinder: new AlarmFinderRedis(management, keys),
     audit,
-    losses,
-    identity,
+    witness,
+    identity: () => witness.identity,
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
     invalidPublishes: new InvalidPublishStoreRedis({
@@ -170,24 +167,25 @@ async function startServerWatches(
   return memory;
 }
 
-/** Starts watching for losses, after finding those from before the start. */
-async function watchForLosses(
+/** Starts watching for lost data, after finding what was lost before the start. */
+async function openWitness(
   redis: Redis,
   keys: Keys,
-  audit: AuditTrailRedis,
   { config, log, health, releasers, now }: Foundation,
-): Promise<Pick<Storage, 'losses' | 'identity'>> {
-  const store = new LossFile(join(config.dataDir, 'losses.json'), log);
-  const losses = new Losses({ store, audit, health, log, now });
-  await losses.load();
-  const file = new WitnessFile(join(config.dataDir, 'store-witness.json'), config.site, log);
-  const watch = new LossWatch({
-    ...{ redis, keys, file, losses, log, now },
-    intervalMs: LOSSES_INTERVAL_MS,
+): Promise<StoreWitness> {
+  const witness = new StoreWitness({
+    redis,
+    keys,
+    path: join(config.dataDir, 'store-witness.json'),
+    site: config.site,
+    health,
+    log,
+    now,
+    intervalMs: WITNESS_INTERVAL_MS,
   });
-  await watch.start();
-  releasers.add(() => watch.stop());
-  return { losses, identity: () => watch.identity };
+  await witness.start();
+  releasers.add(() => witness.stop());
+  return witness;
 }
 
 function startAuditExport(

@@ -19,6 +19,8 @@ export interface ConsumerServices {
   readonly elapsedSinceMs: (timeMs: number) => number;
   /** Called with each alarm of this run that is sent. */
   readonly alarmSent: (alarm: NewAlarm) => void;
+  /** Called with the number of entries that a consumer accepted, and a log no longer has. */
+  readonly lost: (log: LogName, count: number) => void;
 }
 
 export interface ConsumerOptions {

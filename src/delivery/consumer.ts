@@ -244,6 +244,7 @@ export class Consumer implements Member {
       tail: services.tails[log],
       reader: services.reader,
       state: cursors[log],
+      onLost: (count) => services.lost(log, count),
       concerns: (entry) =>
         this.#options.mayReceive(entry) && this.subscriptions.qosForEntry(entry) === 1,
     });

@@ -11,6 +11,8 @@ export interface CursorState {
   readonly dropped: number;
   /** The dropped entries that the receiver never takes; absent: none. */
   readonly deadLetters?: number | undefined;
+  /** The dropped entries that the store has lost; absent: none. */
+  readonly lost?: number | undefined;
   /** Accepted entries after the floor that are not done with, in flight or not. */
   readonly unread?: number | undefined;
   /** The newest entry when `unread` was counted. */

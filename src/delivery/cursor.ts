@@ -8,6 +8,8 @@ const PAGE_ENTRIES = 500;
 
 export interface CursorOptions extends ReadOptions {
   readonly state: CursorState;
+  /** Called with the number of accepted entries that the log no longer has. */
+  readonly onLost: (count: number) => void;
 }
 
 /**
@@ -22,15 +24,17 @@ export class Cursor {
   readonly log: LogName;
   /** Only the cursor itself writes its counts. */
   delivered: number;
-  dropped: number;
+  expired: number;
   /** The dropped entries that the receiver never takes. */
   deadLetterCount: number;
   readonly position: ReadPosition;
   readonly #options: CursorOptions;
   readonly #sent: SentEntries;
   readonly #unread: Unread;
-  #expired: number;
-  /** At start, entries that were unread and may be lost: expired, until they are found. */
+  /** Dropped because of the bounds, or as dead letters. */
+  #dropped: number;
+  #lost: number;
+  /** At start, entries that were unread and may be lost, until they are found. */
   #missing = 0;
   #toSkip: number;
   #countedUpTo: number;
@@ -44,9 +48,10 @@ export class Cursor {
     const parts = { sent: this.#sent, unread: this.#unread };
     this.position = new ReadPosition({ ...options, ...parts, offset: state.ackFloor });
     this.delivered = state.delivered;
-    this.dropped = state.dropped;
+    this.expired = state.expired;
+    this.#lost = state.lost ?? 0;
+    this.#dropped = state.dropped - this.#lost;
     this.deadLetterCount = state.deadLetters ?? 0;
-    this.#expired = state.expired;
     this.#toSkip = state.toSkip ?? 0;
     this.#countedUpTo = state.countedUpTo ?? state.ackFloor;
   }
@@ -71,8 +76,13 @@ export class Cursor {
     return this.#unread.bytes + this.#sent.amount.bytes;
   }
 
-  get expired(): number {
-    return this.#expired + this.#missing;
+  get dropped(): number {
+    return this.#dropped + this.lostCount;
+  }
+
+  /** The dropped entries that the store has lost. */
+  get lostCount(): number {
+    return this.#lost + this.#missing;
   }
 
   get accepted(): number {
@@ -87,9 +97,14 @@ export class Cursor {
   }
 
   get state(): CursorState {
-    const { ackFloor, delivered, expired, dropped, deadLetterCount: deadLetters } = this;
+    const { ackFloor, delivered, expired, dropped, deadLetterCount, lostCount } = this;
     return {
-      ...{ ackFloor, delivered, expired, dropped, ...(deadLetters > 0 && { deadLetters }) },
+      ackFloor,
+      delivered,
+      expired,
+      dropped,
+      ...(deadLetterCount > 0 && { deadLetters: deadLetterCount }),
+      ...(lostCount > 0 && { lost: lostCount }),
       unread: this.queued,
       unreadBytes: this.queuedBytes,
       countedUpTo: this.#options.tail.last,
@@ -120,13 +135,15 @@ export class Cursor {
       const next = position.next();
       if (next === undefined) {
         if (position.switchToLog()) return 'not-loaded';
-        // The log ends before everything accepted was found: it was trimmed, or lost.
-        this.#expired += this.#forgetUnread();
+        // The log ends before everything accepted was found; what had expired was passed before.
+        const lost = this.#forgetUnread();
+        this.#lost += lost;
+        if (lost > 0) this.#options.onLost(lost);
         break;
       }
       if (position.take(next)) {
         if (next.receivedAtMs >= expiredBeforeMs) return next;
-        this.#expired++;
+        this.expired++;
       }
     }
     if (!position.isLive) position.goLive();
@@ -172,7 +189,7 @@ export class Cursor {
       if (sequence <= this.position.offset || !this.#sent.cancelResend(sequence)) return;
       this.#unread.read(0);
     }
-    this.dropped++;
+    this.#dropped++;
     this.deadLetterCount++;
   }
 
@@ -189,7 +206,7 @@ export class Cursor {
     const isWithin = this.#unread.count <= count && this.#unread.bytes <= bytes;
     if (isWithin || this.position.isLoading) return false;
     const dropped = this.position.passBeyond(count, bytes);
-    this.dropped += dropped;
+    this.#dropped += dropped;
     return dropped > 0;
   }
 
@@ -198,7 +215,7 @@ export class Cursor {
     const unread = this.position.passOlder(timeMs);
     // A client that never acknowledges must not hold the log.
     const inFlight = this.#sent.expireBefore(timeMs);
-    this.#expired += unread + inFlight;
+    this.expired += unread + inFlight;
     return unread + inFlight > 0;
   }
 
@@ -215,7 +232,7 @@ export class Cursor {
     const hadReadMore = this.position.offset >= sequence;
     const hasCompleted = this.#sent.knownUpTo > sequence;
     this.#cutAt(sequence, this.#sent.aheadAfter(sequence), hasCompleted);
-    if (hadReadMore) this.#expired += this.#forgetUnread();
+    if (hadReadMore) this.#lost += this.#forgetUnread();
   }
 
   /** The newest entry when the unread entries were counted. */
@@ -257,7 +274,7 @@ export class Cursor {
 
   #cutAt(sequence: number, aheadCount: number, hasCompleted: boolean): void {
     this.#unread.cutAt(sequence, aheadCount, hasCompleted);
-    this.#expired += this.#sent.cutAt(sequence);
+    this.#lost += this.#sent.cutAt(sequence);
     this.position.goTo(Math.min(this.position.offset, sequence));
   }
 

@@ -20,8 +20,14 @@ export interface DeliveriesOptions {
   /** The sequence number of each log's newest entry in the store. */
   readonly newest: LogPositions;
   readonly reader: LogReader;
-  /** Called with the entries in memory that the store had acknowledged and has lost. */
-  readonly onLost: (log: LogName, entries: readonly LogEntry[]) => void;
+  /** Called when the store has lost its newest entries of a log: their numbers, and those that memory still has. */
+  readonly onWentBack: (
+    log: LogName,
+    lost: { readonly from: number; readonly to: number },
+    entries: readonly LogEntry[],
+  ) => void;
+  /** Called with the number of entries that a consumer accepted, and a log no longer has. */
+  readonly onLost: (log: LogName, count: number) => void;
   readonly log: Logger;
   /** The steady clock. */
   readonly now: () => number;
@@ -57,6 +63,7 @@ export class Deliveries {
       routes: this.#routes,
       pumpLater: (consumer) => this.#pumpLater(consumer),
       alarmSent: (alarm) => this.alarmFigures.sent(alarm),
+      lost: options.onLost,
     };
   }
 
@@ -170,13 +177,14 @@ export class Deliveries {
   #wentBack(log: LogName, last: number): void {
     // Changes made before the loss come before it.
     this.#routes.applyChanges();
-    const lost = this.tails[log].entriesAfter(last);
+    const lost = { from: last + 1, to: this.tails[log].last };
+    const entries = this.tails[log].entriesAfter(last);
     this.#options.log.error({ log, last }, 'the store has lost its newest log entries');
     this.tails[log].restart(last);
     this.#newestAtStart[log] = Math.min(this.#newestAtStart[log], last);
     for (const selection of this.#routes.selections()) selection.tallies[log].cutAt(last);
     for (const consumer of this.#consumers) consumer.storeWentBack(log, last);
-    this.#options.onLost(log, lost);
+    this.#options.onWentBack(log, lost, entries);
   }
 
   /** Wakes the consumer once for a batch, or for all acknowledgements of one read. */

@@ -56,6 +56,6 @@ export class GatewayStatus {
 }
 
 /** All readers get the same payload, and not all of them may see every subject. */
-function withoutSubject({ subject: _, ...fault }: Fault): Omit<Fault, 'subject'> {
-  return fault;
+function withoutSubject({ code, stops, message, since }: Fault): Omit<Fault, 'subject'> {
+  return { code, stops, message, since };
 }

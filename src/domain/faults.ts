@@ -59,6 +59,8 @@ export interface FaultReport {
   /** A sentence for everybody: it never has the name or id of a device, location, token or client. */
   readonly message: string;
   readonly subject?: FaultSubject | undefined;
+  /** Ends a fault that stays until an administrator has seen it. */
+  readonly acknowledge?: (() => void) | undefined;
 }
 
 /** A fault that makes the gateway unready. */

@@ -189,7 +189,12 @@ export const bridgeStatusSchema = z
     oldestQueuedAt: time.nullable(),
     delivered: messageCount,
     dropped: z
-      .strictObject({ tooOld: messageCount, tooMany: messageCount, refused: messageCount })
+      .strictObject({
+        tooOld: messageCount,
+        tooMany: messageCount,
+        refused: messageCount,
+        lost: messageCount,
+      })
       .register(messageNames, { id: 'BridgeDrops' }),
     lastError: z
       .strictObject({ at: time, kind: z.string(), detail: z.string() })

@@ -16,7 +16,6 @@ import type { Groups } from '../site/groups.js';
 import type { InvalidPublishList } from '../site/invalid-publish-list.js';
 import type { KnownNetworks } from '../site/known-networks.js';
 import type { Locations } from '../site/locations.js';
-import type { Losses } from '../site/losses.js';
 import type { PresenceView } from '../site/presence-view.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import type { Rooms } from '../site/rooms.js';
@@ -63,7 +62,6 @@ export interface HttpDependencies {
   readonly testAlarms: TestAlarms;
   readonly audit: AuditTrail & AuditReader;
   readonly bridges: BridgeList;
-  readonly losses: Pick<Losses, 'list' | 'acknowledge'>;
   readonly deadLetters: Pick<DeadLetterStore, 'list'>;
   readonly denials: Denials;
   readonly watch: QuotaWatch;

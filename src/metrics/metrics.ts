@@ -101,9 +101,18 @@ export class Metrics extends Scraped {
     );
     this.counter(
       'gateway_consumer_dropped_total',
-      'Messages that left the backlog of a consumer because of its bounds, or as dead letters',
-      of('dropped'),
-      labels,
+      'Messages that left the backlog of a consumer undelivered, by reason',
+      () =>
+        all().shown.flatMap(({ session: { clientId, consumer }, principal }) =>
+          LOG_NAMES.flatMap((log) => {
+            const { dropped, deadLetterCount: refused, lostCount: lost } = consumer.cursors[log];
+            const reasons = { too_many: dropped - refused - lost, refused, lost };
+            return Object.entries(reasons).map(([reason, count]): Sample => {
+              return [count, { consumer: clientId, log, reason, ...principal }];
+            });
+          }),
+        ),
+      [...labels, 'reason'],
     );
     // A gauge: whose messages are in the sum changes with the backlogs.
     this.gauge(

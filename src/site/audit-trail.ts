@@ -23,7 +23,7 @@ export const AUDIT_ACTIONS = [
   'access-token.deleted',
   'access-token.expired',
   'bridge.deleted',
-  'loss.acknowledged',
+  'fault.acknowledged',
   'footage.url-made',
   'footage.upload-url-made',
   'permission.refused',
@@ -63,7 +63,7 @@ export interface AuditEntry {
   readonly atMs: number;
   /** The location concerned, null for none or all. */
   readonly locationId: string | null;
-  /** The object of the action: id of a location, group, room, device, alarm, token or loss; a bridge's name. */
+  /** The object of the action: id of a location, group, room, device, alarm or token; a bridge's name; a fault's code. */
   readonly resourceId: string | null;
   /** Further details: the target of a move, the object key of a URL, the denied request. */
   readonly details: Readonly<Record<string, string | null>>;

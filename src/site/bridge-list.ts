@@ -22,6 +22,8 @@ export interface BridgeStatus {
     readonly tooMany: number;
     /** Dead letters. */
     readonly refused: number;
+    /** Messages that the store has lost. */
+    readonly lost: number;
   };
   /** The last failure, even if it is over. */
   readonly lastError: BridgeError | null;

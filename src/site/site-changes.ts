@@ -59,6 +59,11 @@ export class SiteChanges {
     this.#options = options;
   }
 
+  /** The revision of the site in memory. */
+  get revision(): number {
+    return this.#revision;
+  }
+
   /** @throws GatewayError `store-unavailable` */
   async start(): Promise<void> {
     await this.#turns.take(() => this.#load());

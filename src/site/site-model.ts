@@ -1,13 +1,15 @@
 import { type DeviceContext, deviceContext } from '../domain/messages.js';
-import type {
-  AccessToken,
-  Device,
-  Group,
-  Location,
-  RecordChange,
-  RecordKind,
-  RecordOfKind,
-  Room,
+import {
+  type AccessToken,
+  type Device,
+  type Group,
+  type Location,
+  type RecordChange,
+  type RecordCounts,
+  type RecordKind,
+  type RecordOfKind,
+  type Room,
+  recordCounts,
 } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import { type SiteState, unreadableHolders } from './site-findings.js';
@@ -47,6 +49,11 @@ export class SiteModel {
   nextOrder(): number {
     this.#lastOrder += 1;
     return this.#lastOrder;
+  }
+
+  /** How many records of each kind there are. */
+  recordCounts(): RecordCounts {
+    return recordCounts((kind) => this.#records[kind].size);
   }
 
   locations(): Location[] {

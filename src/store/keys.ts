@@ -125,8 +125,7 @@ export class Keys {
   }
 
   /**
-   * Hash: group id, '' for none → how many places (`alarmPlace`) in that group have alarms of a location,
-   * or of one device in it. Its fields are the groups that have an `alarmIndex`.
+   * Set: the groups, '' for none, that have an `alarmIndex` of a location, or of one device in it.
    */
   alarmGroups(locationId: string, deviceId: string | undefined): string {
     const scope = deviceId === undefined ? [locationId] : [locationId, deviceId];

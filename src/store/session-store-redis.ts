@@ -29,6 +29,7 @@ const storedCursor = z.object({
   expired: z.number(),
   dropped: z.number(),
   refused: z.number().optional(),
+  lost: z.number().optional(),
   unread: z.number().optional(),
   unreadBytes: z.number().optional(),
   countedUpTo: z.number().optional(),

@@ -12,7 +12,12 @@ export const bridgeStatusSchema = z.object({
   queued: z.number(),
   oldestQueuedAt: time,
   delivered: z.number(),
-  dropped: z.object({ tooOld: z.number(), tooMany: z.number(), refused: z.number() }),
+  dropped: z.object({
+    tooOld: z.number(),
+    tooMany: z.number(),
+    refused: z.number(),
+    lost: z.number(),
+  }),
   lastError: z.object({ at: z.iso.datetime(), kind: z.string(), detail: z.string() }).nullable(),
 });
 export type BridgeStatus = z.infer<typeof bridgeStatusSchema>;

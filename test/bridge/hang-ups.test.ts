@@ -99,7 +99,7 @@ it.concurrent('makes no dead letter when the upstream hangs up at every message,
   await expect.poll(() => parts.status()).toMatchObject({ queued: 0, delivered: 20 });
   expect(taken).toEqual(beds);
   expect(parts.deadLetters).toEqual([]);
-  expect((await parts.status()).dropped).toEqual({ refused: 0, tooMany: 0, tooOld: 0 });
+  expect((await parts.status()).dropped).toEqual({ refused: 0, tooMany: 0, tooOld: 0, lost: 0 });
   expect(faultTexts(parts.health.faults())).toEqual([]);
   expect(upstream.protocolVersions.length).toBeGreaterThan(SOON.minHangUps + 3);
 });

@@ -129,7 +129,7 @@ it('guarantees 5 and 6: a bridge whose upstream is dead all the time keeps every
   expect(await bridgeOf(home, 'dead')).toMatchObject({
     connected: false,
     queued: accepted,
-    dropped: { tooMany: 0, tooOld: 0, refused: 0 },
+    dropped: { tooMany: 0, tooOld: 0, refused: 0, lost: 0 },
     lastError: { kind: 'unreachable' },
   });
 });

@@ -59,6 +59,7 @@ export class Parts {
     });
     this.#deliveries = new Deliveries({
       onLost: () => undefined,
+      onWentBack: () => undefined,
       newest: { alarms: 0, messages: 0 },
       ...{ reader, log, now: Date.now },
       elapsedSinceMs: (timeMs) => Date.now() - timeMs,

@@ -35,7 +35,7 @@ it.each<[string, Answer, number]>([
       .poll(() => parts.status())
       .toMatchObject({
         ...{ queued: 0, delivered: ALARMS, connected: true },
-        dropped: { refused: 1, tooMany: 0, tooOld: 0 },
+        dropped: { refused: 1, tooMany: 0, tooOld: 0, lost: 0 },
       });
     expect(parts.deadLetters.map(({ topic }) => isPoison(topic))).toEqual([true]);
     expect(upstream.topics.filter(isPoison).length).toBeLessThanOrEqual(connections);

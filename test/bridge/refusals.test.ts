@@ -58,7 +58,7 @@ it.each(['keeps', 'ends'])(
     await sensor.settled();
     await subscriber.untilRecords(sensor.device.id, taken.length);
     expect(subscriber.firstOf(sensor.device.id)).toEqual(taken);
-    const dropped = { refused: REFUSED, tooMany: 0, tooOld: 0 };
+    const dropped = { refused: REFUSED, tooMany: 0, tooOld: 0, lost: 0 };
     await untilBridge(home, 'region', { connected: true, queued: 0, delivered: REFUSED, dropped });
     expect(await accountOf(home.gateway, 'bridge/region')).toEqual({
       ...{ accepted: 2 * REFUSED, delivered: REFUSED, queued: 0, expired: 0, dropped: REFUSED },
@@ -97,7 +97,7 @@ it.each(['max_packet_size', 'message_size_limit'])(
     await sensor.settled();
     await subscriber.untilRecords(sensor.device.id, taken.length);
     expect(subscriber.firstOf(sensor.device.id)).toEqual(taken);
-    const dropped = { refused: REFUSED, tooMany: 0, tooOld: 0 };
+    const dropped = { refused: REFUSED, tooMany: 0, tooOld: 0, lost: 0 };
     await untilBridge(home, 'region', { connected: true, queued: 0, delivered: REFUSED, dropped });
     const [newest] = await deadLettersOf(home, 'region');
     expect(newest).toMatchObject({

@@ -50,7 +50,7 @@ it('shows a bridge’s status on its retained topic, over HTTP, in the metrics a
   await sensor.settled();
   await untilBridge(home, 'region', {
     ...{ connected: false, connectedSince: null, queued: 22, delivered: 3 },
-    dropped: { tooMany: 2, tooOld: 0, refused: 0 },
+    dropped: { tooMany: 2, tooOld: 0, refused: 0, lost: 0 },
     lastError: { kind: 'unreachable' },
   });
   const down = await bridgeOf(home, 'region');

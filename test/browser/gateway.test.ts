@@ -219,7 +219,6 @@ describe('the gateway page', () => {
     ['/gateway/bridges', 'light'],
     ['/gateway/tokens', 'dark'],
     ['/gateway/audit', 'light'],
-    ['/gateway/losses', 'dark'],
   ] as const)('fits a phone at %s in %s colours, in German', async (path, colorScheme) => {
     const { page, faults } = await openConsole(home.gateway, {
       ...{ token: ADMIN_TOKEN, path, colorScheme, widthPx: 360, language: 'de-DE' },

@@ -71,7 +71,7 @@ export async function reconcile(
   return report.result();
 }
 
-/** Checks CONTRACT 4.6; an unbounded backlog must have dropped nothing, and expired only what the store has lost. */
+/** Checks CONTRACT 4.6; an unbounded backlog must have expired nothing, and dropped only what the store has lost. */
 function compareAccount(
   report: Report,
   name: string,
@@ -81,7 +81,7 @@ function compareAccount(
 ): void {
   const { accepted, delivered, queued, expired, dropped } = account;
   const isBalanced = accepted === delivered + queued + expired + dropped;
-  if (!isBalanced || accepted !== recorded + surplus || expired > surplus || dropped > 0) {
+  if (!isBalanced || accepted !== recorded + surplus || dropped > surplus || expired > 0) {
     report.add(`account of ${name}`, [`${JSON.stringify(account)}, ${recorded} recorded`]);
   }
 }

@@ -132,7 +132,7 @@ class Box {
     });
     const bridge = await bridgeOf(this.#home, BRIDGE);
     expect(bridge.queued).toBeGreaterThanOrEqual(count);
-    expect(bridge.dropped).toEqual({ tooOld: 0, tooMany: 0, refused: 0 });
+    expect(bridge.dropped).toEqual({ tooOld: 0, tooMany: 0, refused: 0, lost: 0 });
     const back = await Watcher.back(this.#home);
     await eventually(() => expect(back.storedOf(this.#camera)).toEqual(this.#sent));
     await back.subscriber.end();

@@ -20,7 +20,13 @@ async function logOf(count: number) {
     tail.append(entry);
     tally.add(entry);
   }
-  const options = { log: 'alarms' as const, tail, reader: logs, concerns: () => true };
+  const options = {
+    log: 'alarms' as const,
+    tail,
+    reader: logs,
+    concerns: () => true,
+    onLost: () => undefined,
+  };
   const fresh = (): Cursor => {
     const cursor = new Cursor({ ...options, state: freshCursor(0) });
     cursor.follow(new Tally({ entries: 10, bytes: 1e9, ms: 1e9 }), 0);

@@ -25,6 +25,7 @@ async function running(site: string, leftInStore: () => number) {
   const logs = new LogStore(redis, redis, keys);
   const deliveries = new Deliveries({
     onLost: () => undefined,
+    onWentBack: () => undefined,
     newest: { alarms: 0, messages: 0 },
     ...{ reader: logs, log: silent, now: Date.now },
     elapsedSinceMs: () => 0,

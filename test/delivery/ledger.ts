@@ -73,8 +73,9 @@ export class Ledger {
     isEqual(delivered + queued + expired + dropped, accepted);
     isAtMost(0, Math.min(delivered, queued, expired, dropped));
     if (!hasLost || !hasCrashed) isEqual(accepted, this.accepted.size);
-    if (!hasAged && !hasLost) isEqual(expired, 0);
-    if (this.log === 'alarms') isEqual(dropped, 0);
+    if (!hasAged) isEqual(expired, 0);
+    if (!hasLost) isEqual(cursor.lostCount, 0);
+    if (this.log === 'alarms') isEqual(dropped, cursor.lostCount);
     const passed = this.#unseen((item) => item.sequence <= ackFloor);
     if (this.log === 'alarms') this.#checkAged(passed, oldestMs);
     isAtMost(passed.length, expired + dropped);

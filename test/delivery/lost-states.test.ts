@@ -28,7 +28,8 @@ class LogWorld extends AlarmWorld {
     const deliveries = new Deliveries({
       newest: { alarms: 0, messages: 0 },
       reader: this.logs,
-      onLost: (_log, entries) => {
+      onLost: () => undefined,
+      onWentBack: (_log, _lost, entries) => {
         for (const { source } of entries) {
           if (source === undefined) continue;
           if (isAlarm(source) || isStateChange(source)) this.#writer.restore(source);

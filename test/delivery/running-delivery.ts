@@ -68,6 +68,7 @@ export class RunningDelivery {
     this.#options = options;
     this.deliveries = new Deliveries({
       onLost: () => undefined,
+      onWentBack: () => undefined,
       newest: last,
       ...{ reader, now, log: silent },
       elapsedSinceMs: () => 0,

@@ -20,6 +20,7 @@ let nowMs = 1_000_000_000_000;
 async function begin(): Promise<void> {
   deliveries = new Deliveries({
     onLost: () => undefined,
+    onWentBack: () => undefined,
     newest: { alarms: 0, messages: 0 },
     ...{ reader: logs, log: silent, now: () => nowMs, elapsedSinceMs: () => 0 },
   });

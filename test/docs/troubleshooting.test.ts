@@ -42,7 +42,6 @@ const NOT_SHOWN: ReadonlySet<string> = new Set([
   'not acknowledged yet',
   'append-only files',
   'commands of device:…',
-  'loss of …',
   // Parts of texts.
   'private key',
   'unknown error',
@@ -56,7 +55,6 @@ const NOT_SHOWN: ReadonlySet<string> = new Set([
   'at least',
   'at most',
   // Said by the problem of an HTTP answer.
-  'There is no such loss.',
   'There is no such bridge.',
   'The bridge is in the configuration.',
 ]);

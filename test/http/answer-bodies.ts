@@ -3,9 +3,6 @@ import { z } from 'zod';
 /** Of the answers, what the harness reads. */
 
 export const homeList = z.array(z.looseObject({ id: z.string(), devices: z.array(z.string()) }));
-export const lossList = z.array(
-  z.looseObject({ id: z.string(), acknowledgedAt: z.string().nullable() }),
-);
 export const idBody = z.looseObject({ id: z.string() });
 export const tokenBody = z.looseObject({ id: z.string(), token: z.string() });
 

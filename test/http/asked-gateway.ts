@@ -11,7 +11,6 @@ import {
   cameraBody,
   homeList,
   idBody,
-  lossList,
   secretBody,
   tokenBody,
 } from './answer-bodies.js';
@@ -83,12 +82,6 @@ export class AskedGateway {
   async locationOf(deviceId: string): Promise<string> {
     const homes = homeList.parse((await this.admin('GET', '/care-homes')).json);
     return homes.find(({ devices }) => devices.includes(deviceId))?.id ?? '';
-  }
-
-  /** A loss that nobody has acknowledged. */
-  async openLoss(): Promise<string> {
-    const losses = lossList.parse((await this.admin('GET', '/losses')).json);
-    return losses.find(({ acknowledgedAt }) => acknowledgedAt === null)?.id ?? '';
   }
 
   /** The faults that it tells of. */

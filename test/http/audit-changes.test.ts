@@ -31,7 +31,7 @@ function expected(change: Change, ids: World, path: string, answer: Answer) {
 
 describe('every route that changes something', () => {
   it('leaves one record with action, actor, address and request id', async () => {
-    const gateway = await startGateway(redis, { losses: 2 });
+    const gateway = await startGateway(redis, { hasLostData: true });
     for (const { method, path } of protectedRoutesOf()) {
       if (method === 'GET') continue;
       const changes = CHANGES[`${method} ${path}`];
@@ -81,7 +81,7 @@ describe('every route that changes something', () => {
       ['POST', `${device}/move`, { targetLocationId: ids.locationId }, 204],
       ['PATCH', home, { name: '' }, 400],
       ['DELETE', `/access-tokens/${randomUUID()}`, undefined, 404],
-      ['POST', `/losses/${randomUUID()}/acknowledge`, undefined, 404],
+      ['POST', '/faults/store-lost-data/acknowledge', undefined, 404],
     ];
     for (const [method, path, json, status] of failing) {
       const records = await recordsOf(gateway, async () => {

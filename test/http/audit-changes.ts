@@ -1,3 +1,4 @@
+import { expect } from 'vitest';
 import type { Event } from './audit-pages.js';
 import type { TestGateway } from './harness.js';
 
@@ -13,7 +14,6 @@ export async function world(gateway: TestGateway) {
   const goneRoomId = await gateway.createRoom(otherLocationId, goneGroupId);
   const grants = [{ location: '*', role: 'viewer' } as const];
   const { id: tokenId } = await gateway.issueToken(grants, 'nurse call');
-  const lossId = await gateway.openLoss();
   return {
     ...{
       locationId,
@@ -26,7 +26,7 @@ export async function world(gateway: TestGateway) {
       goneGroupId,
       goneRoomId,
       tokenId,
-      lossId,
+      code: 'store-lost-data',
       name: 'region',
     },
   };
@@ -211,10 +211,10 @@ export const CHANGES: Readonly<Record<string, readonly Change[]>> = {
       details: ({ deviceId }) => ({ deviceId }),
     },
   ],
-  'POST /losses/:lossId/acknowledge': [
+  'POST /faults/:code/acknowledge': [
     {
-      ...{ action: 'loss.acknowledged', resource: 'lossId', location: 'none' },
-      details: () => ({ what: 'alarms', from: '801', to: '1000', count: '200' }),
+      ...{ action: 'fault.acknowledged', resource: 'code', location: 'none' },
+      details: () => ({ message: expect.stringContaining('200 alarms') }),
     },
   ],
   'DELETE /bridges/:name': [

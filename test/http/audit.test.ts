@@ -31,7 +31,7 @@ function trailOf({ redis: store, storeKeys: keys }: TestGateway): AuditTrailRedi
 
 describe('every denied permission', () => {
   it('leaves a record, whichever the route', async () => {
-    const gateway = await startGateway(redis, { losses: 1 });
+    const gateway = await startGateway(redis);
     const { locationId, deviceId } = await world(gateway);
     const { id, token } = await gateway.issueToken([{ location: randomUUID(), role: 'viewer' }]);
     const before = await gateway.recordCount();
@@ -57,7 +57,7 @@ describe('every denied permission', () => {
   });
 
   it('leaves one also where the handler denies it', async () => {
-    const gateway = await startGateway(redis, { losses: 1 });
+    const gateway = await startGateway(redis);
     const { locationId, deviceId, otherLocationId } = await world(gateway);
     const token = await gateway.createToken([{ location: locationId, role: 'manager' }]);
     const path = `/care-homes/${locationId}/devices/${deviceId}/move`;
@@ -79,7 +79,7 @@ describe('every denied permission', () => {
 
   it('is answered with 403 also while the store is away, on any route', async () => {
     const gateway = await startGateway(redis, {
-      ...{ environment: BEHIND_PROXY, losses: 1, losesStore: true },
+      ...{ environment: BEHIND_PROXY, hasLostData: true, losesStore: true },
     });
     const ids = await world(gateway);
     const camera = await gateway.createCamera(ids.locationId);
@@ -109,7 +109,7 @@ describe('every denied permission', () => {
   });
 
   it('is answered with 403 however many there are; ten a second are records, the rest is one', async () => {
-    const gateway = await startGateway(redis, { losses: 1 });
+    const gateway = await startGateway(redis);
     const { locationId, deviceId } = await world(gateway);
     const token = await gateway.createToken([{ location: locationId, role: 'viewer' }]);
     const path = '/access-tokens';

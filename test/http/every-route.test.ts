@@ -15,15 +15,15 @@ import {
 } from './routes.js';
 
 const redis = useRedis();
-const running = useGateway(redis, { losses: 1 });
+const running = useGateway(redis, { hasLostData: true });
 const AUTHORIZED = `Authorization: Bearer ${ADMIN_TOKEN}`;
 
 /** Creates one resource of each kind; returns their ids. */
 async function knownIds(gateway: TestGateway): Promise<Record<string, string>> {
   const locationId = await gateway.createLocation();
   const deviceId = await gateway.createDevice(locationId);
-  const [lossId = ''] = gateway.lossIds;
-  return { locationId, deviceId, lossId, ...(await gateway.placeInGroup(locationId, deviceId)) };
+  const placed = await gateway.placeInGroup(locationId, deviceId);
+  return { locationId, deviceId, code: 'store-lost-data', ...placed };
 }
 
 /** Every path with the methods of its routes. */
@@ -163,7 +163,7 @@ function bodyFor(path: string, otherGroupId: string): object {
 }
 
 it('answers 503 with Retry-After to a change while the store is away', async () => {
-  const gateway = await startGateway(redis, { losses: 1, losesStore: true });
+  const gateway = await startGateway(redis, { hasLostData: true, losesStore: true });
   const ids = await knownIds(gateway);
   const { locationId = '', deviceId = '' } = ids;
   const camera = await gateway.createCamera(locationId);
@@ -195,7 +195,7 @@ it('answers 503 with Retry-After to a change while the store is away', async () 
       ...(isOwn ? { deviceId: camera.id } : {}),
     });
     const answer = await gateway.admin(method, filled, {
-      ...(method === 'DELETE' || /\/secret$|^\/losses\//.test(path)
+      ...(method === 'DELETE' || /\/secret$|^\/faults\//.test(path)
         ? {}
         : { json: bodyFor(path, otherGroup) }),
       headers: isOwn ? basic(camera.id, camera.secret) : {},

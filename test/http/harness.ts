@@ -14,7 +14,7 @@ import type { Environment } from '../harness/running-gateway.js';
 import type { RedisPlace } from '../harness/shared-redis.js';
 import { SocketProxy } from '../harness/socket-proxy.js';
 import { AskedGateway } from './asked-gateway.js';
-import { writeLosses } from './earlier-losses.js';
+import { writeLostData } from './lost-data.js';
 
 export const MAX_BODY_BYTES = 4096;
 export const MAX_UPLOAD_BYTES = 10 * 1024 * 1024;
@@ -22,8 +22,8 @@ export const MAX_UPLOAD_BYTES = 10 * 1024 * 1024;
 export interface HarnessOptions {
   /** Keys of the configuration. */
   readonly environment?: Environment;
-  /** How many losses of 200 alarms it has found at an earlier start. */
-  readonly losses?: number;
+  /** Whether it has found at an earlier start that its store has lost 200 alarms. */
+  readonly hasLostData?: boolean;
   /** Whether its clock that does not jump goes on only with `aheadMs`. */
   readonly hasStoppedClock?: boolean;
   /** Whether `loseStore` can take its store away. */
@@ -55,8 +55,6 @@ export function useGateway(redis: RedisPlace, options: HarnessOptions = {}): () 
 
 /** A gateway as `main.ts` composes it, and how tests ask it. */
 export class TestGateway extends AskedGateway {
-  /** The losses that it was started with, newest first. */
-  readonly lossIds: readonly string[];
   readonly #clock: { aheadMs: number };
   /** Its store, past the gateway. */
   readonly redis: Redis;
@@ -64,7 +62,7 @@ export class TestGateway extends AskedGateway {
   readonly #proxy: SocketProxy | undefined;
 
   private constructor(
-    parts: Pick<TestGateway, 'running' | 'lossIds'> & {
+    parts: Pick<TestGateway, 'running'> & {
       readonly clock: { aheadMs: number };
       readonly keys: Keys;
       readonly redis: Redis;
@@ -72,7 +70,6 @@ export class TestGateway extends AskedGateway {
     },
   ) {
     super(parts.running);
-    this.lossIds = parts.lossIds;
     this.#clock = parts.clock;
     this.storeKeys = parts.keys;
     this.redis = parts.redis;
@@ -103,10 +100,10 @@ export class TestGateway extends AskedGateway {
         elapsed: () => elapsedMs() + clock.aheadMs,
       },
     );
-    const lossIds = await writeLosses(running.dataDir, options.losses ?? 0);
+    if (options.hasLostData) await writeLostData(running.dataDir, site);
     const redis = new Redis({ path: socketPath, lazyConnect: true });
     const keys = new Keys(site);
-    const gateway = new TestGateway({ running, lossIds, clock, keys, redis, proxy });
+    const gateway = new TestGateway({ running, clock, keys, redis, proxy });
     await running.start();
     return gateway;
   }

@@ -10,7 +10,7 @@ const TIME = expect.stringMatching(/^\d{4}-.*Z$/);
 /** Longer than the gateway needs to notice. */
 
 it('is ready while no fault is its own, and names the others', async () => {
-  const gateway = await startGateway(redis, { losses: 1, losesStore: true });
+  const gateway = await startGateway(redis, { hasLostData: true, losesStore: true });
   const ready = async () => {
     const { status, headers, json } = await gateway.call('GET', '/readyz');
     return { status, type: headers['content-type'], json };
@@ -22,7 +22,7 @@ it('is ready while no fault is its own, and names the others', async () => {
   });
   expect(await ready()).toEqual(is([{ code: 'store-lost-data', stops: false, since: TIME }]));
   expect(await gateway.faults()).toEqual([expect.stringContaining('200 alarms')]);
-  await gateway.admin('POST', `/losses/${gateway.lossIds[0]}/acknowledge`);
+  await gateway.admin('POST', '/faults/store-lost-data/acknowledge');
   expect(await ready()).toEqual(is([]));
   gateway.loseStore();
   await expect.poll(async () => (await ready()).status).toBe(503);

@@ -63,10 +63,10 @@ it.each(['localhost', 'LOCALHOST:8080', '127.0.0.1:8080', '127.1.2.3', '[::1]:80
 );
 
 it('/metrics has what happened just before it was asked for, however soon it is asked again', async () => {
-  const gateway = await startGateway(redis, { losses: 1 });
+  const gateway = await startGateway(redis, { hasLostData: true });
   expect((await gateway.call('GET', '/metrics')).text).toMatch(
     /\ngateway_faults 1\n[\s\S]*\ngateway_fault\{code="store-lost-data"\} 1\n/,
   );
-  await gateway.admin('POST', `/losses/${gateway.lossIds[0]}/acknowledge`);
+  await gateway.admin('POST', '/faults/store-lost-data/acknowledge');
   expect((await gateway.call('GET', '/metrics')).text).toContain('\ngateway_faults 0\n');
 });

@@ -67,8 +67,7 @@ const NEEDS: Readonly<Record<string, Need>> = {
   'POST /access-tokens': 'admin',
   'DELETE /access-tokens/:tokenId': 'admin',
   'GET /audit': 'admin',
-  'GET /losses': 'admin',
-  'POST /losses/:lossId/acknowledge': 'admin',
+  'POST /faults/:code/acknowledge': 'admin',
 };
 
 const VIEWER: readonly Need[] = [

@@ -40,6 +40,8 @@ export type Fault = {
     since: string;
     /** With a valid access token only. */
     message?: string;
+    /** Present if it stays until an administrator acknowledges it. */
+    acknowledgeable?: true;
     /** What it is about, for callers who may see that. */
     subject?: {
         "type": "location" | "room" | "group" | "device" | "access-token" | "bridge" | "session" | "address";
@@ -290,7 +292,7 @@ export type AuditEvent = {
     /** Rises with each record, which is the order of the list. */
     id: string;
     at: string;
-    action: "location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.deleted" | "access-token.expired" | "bridge.deleted" | "loss.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused";
+    action: "location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.deleted" | "access-token.expired" | "bridge.deleted" | "fault.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused";
     actor: Actor;
     locationId: string | null;
     resourceId: string | null;
@@ -325,6 +327,8 @@ export type Bridge = {
         tooMany: number;
         /** Dead letters: messages that the upstream never takes. */
         refused: number;
+        /** Messages that the store has lost. */
+        lost: number;
     };
     /** The last failure, even if it is over. */
     lastError: {
@@ -338,22 +342,6 @@ export type DeadLetter = {
     topic: string;
     reason: string;
     base64: string;
-};
-export type Loss = {
-    id: string;
-    detectedAt: string;
-    /** `store`: everything; else entries of one kind. */
-    what: "store" | "alarms" | "messages" | "audit";
-    /** How many entries at most; null when unknown. */
-    count: number | null;
-    /** The first missing number. */
-    "from": number | null;
-    /** The last missing number. */
-    to: number | null;
-    detail: string;
-    acknowledgedAt: string | null;
-    /** Id of the access token. */
-    acknowledgedBy: string | null;
 };
 export type Connection = {
     clientId: string;
@@ -1024,7 +1012,7 @@ export function listAuditRecords({ before, after, order, limit, actions, locatio
     after?: string;
     order?: "asc" | "desc";
     limit?: number;
-    actions?: ("location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.deleted" | "access-token.expired" | "bridge.deleted" | "loss.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused")[];
+    actions?: ("location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.deleted" | "access-token.expired" | "bridge.deleted" | "fault.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused")[];
     location?: string;
     actor?: string;
     resource?: string;
@@ -1098,32 +1086,17 @@ export function listDeadLetters({ name }: {
     }));
 }
 /**
- * List the losses of the store, newest first
+ * Acknowledge a fault that stays until an administrator has seen it
  */
-export function listLosses(opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: Loss[];
-    } | {
-        status: 400;
-        data: Problem;
-    }>("/losses", {
-        ...opts
-    }));
-}
-/**
- * Acknowledge a loss, which is a fault until then
- */
-export function acknowledgeLoss({ lossId }: {
-    lossId: string;
+export function acknowledgeFault({ code }: {
+    code: string;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: Loss;
+        status: 204;
     } | {
         status: 400;
         data: Problem;
-    }>(`/losses/${encodeURIComponent(lossId)}/acknowledge`, {
+    }>(`/faults/${encodeURIComponent(code)}/acknowledge`, {
         ...opts,
         method: "POST"
     }));

@@ -32,6 +32,7 @@ const bridgeSchema = z
       refused: countSchema.openapi({
         description: 'Dead letters: messages that the upstream never takes.',
       }),
+      lost: countSchema.openapi({ description: 'Messages that the store has lost.' }),
     }),
     lastError: z
       .object({

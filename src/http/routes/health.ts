@@ -85,10 +85,17 @@ export function registerHealth(app: HttpApp, services: HealthServices): void {
 function shownTo(
   c: Context<HttpEnv>,
   access: Access,
-  { code, stops, since, message, subject }: Fault,
+  { code, stops, since, message, subject, acknowledge }: Fault,
 ): z.infer<typeof faultSchema> {
   const caller = c.get('caller');
   if (caller === undefined) return { code, stops, since };
   const isShown = subject !== undefined && access.covers(caller.grants, subject);
-  return isShown ? { code, stops, since, message, subject } : { code, stops, since, message };
+  return {
+    code,
+    stops,
+    since,
+    message,
+    ...(isShown && { subject }),
+    ...(acknowledge !== undefined && { acknowledgeable: true }),
+  };
 }

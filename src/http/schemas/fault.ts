@@ -13,6 +13,9 @@ export const faultSchema = z
       description: 'With a valid access token only.',
       example: 'A bridge is down: the upstream cannot be reached',
     }),
+    acknowledgeable: z.literal(true).optional().openapi({
+      description: 'Present if it stays until an administrator acknowledges it.',
+    }),
     subject: z
       .object({ type: z.enum(FAULT_SUBJECTS), id: z.string(), name: z.string() })
       .optional()

@@ -171,7 +171,7 @@ local function comesFirst(one, other)
 end
 
 local readers = {}
-for _, group in ipairs(redis.call('HKEYS', KEYS[2])) do
+for _, group in ipairs(redis.call('SMEMBERS', KEYS[2])) do
   if isWanted(group) then
     for at = 14, lastKind do
       local index = indexes .. group .. ':' .. ARGV[at]

@@ -182,14 +182,15 @@ for _, index in ipairs(indexOrder) do
     if not shorten(index) then break end
   end
 end
--- The first alarm of a place stores it, the last one to expire removes it.
+-- The first alarm of a place stores it, the last one to expire removes it. The groups are added each time: the
+-- store may have lost them since, and without them no listing has the alarm.
 for _, place in ipairs(placeOrder) do
   local digest, device, location, group = place[1], place[3], place[4], place[5]
   if redis.call('HINCRBY', places .. digest, 'n', counts[place]) == counts[place] then
     redis.call('HSET', places .. digest, 't', place[2], 'l', location, 'd', device, 'g', group)
-    redis.call('HINCRBY', groups .. location .. ':' .. device, group, 1)
-    redis.call('HINCRBY', groups .. location, group, 1)
   end
+  redis.call('SADD', groups .. location .. ':' .. device, group)
+  redis.call('SADD', groups .. location, group)
 end
 for _, alarm in ipairs(alarms) do
   if alarm[15] ~= '' then redis.call('HSET', received .. alarm[15], alarm[16], '') end

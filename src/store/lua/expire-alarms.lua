@@ -12,12 +12,8 @@ local neededFrom, open = tonumber(ARGV[8]), ARGV[9]
 -- As in change-alarm-state.lua.
 local STATES_PER_PIECE = 100
 
--- Counts one alarm, place, … less; true when none is left, and the count is gone.
-local function isLast(counts, field)
-  if redis.call('HINCRBY', counts, field, -1) > 0 then return false end
-  redis.call('HDEL', counts, field)
-  return true
-end
+-- As many as `ALARM_KINDS` has.
+local KINDS = 8
 
 -- Finds piece and field as alarm-records.ts does.
 local function removeId(id, sequence)
@@ -52,12 +48,21 @@ local function fieldsOf(row)
   return entry
 end
 
+-- Forgets a group of a location, or of a device in it, when no alarm in it is left.
+local function leaveGroup(scope, group)
+  for kind = 0, KINDS - 1 do
+    local index = indexes .. scope .. ':' .. group .. ':' .. kind
+    if redis.call('EXISTS', index, index .. ':blocks') > 0 then return end
+  end
+  redis.call('SREM', groups .. scope, group)
+end
+
 -- Counts an alarm or a change of its state out of a place; the last one removes it.
 local function leavePlace(place, location, device, group)
-  if not isLast(place, 'n') then return end
+  if redis.call('HINCRBY', place, 'n', -1) > 0 then return end
   redis.call('DEL', place)
-  isLast(groups .. location, group)
-  isLast(groups .. location .. ':' .. device, group)
+  leaveGroup(location, group)
+  leaveGroup(location .. ':' .. device, group)
 end
 
 -- A change of an alarm that expires in the same call may be gone already.
@@ -111,6 +116,6 @@ for _, row in ipairs(redis.call('XRANGE', KEYS[1], '-', last, 'COUNT', limit)) d
   if fieldsOf(row).s then removeChange(row) else removeAlarm(row) end
   removed = removed + 1
 end
--- An empty stream would stay; its numbers come from the counter, so it may go.
-if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[1], open .. 'from') end
+-- The empty stream stays: one that is gone was lost (look-at-store.lua).
+if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', open .. 'from') end
 return removed

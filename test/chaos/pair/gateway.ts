@@ -18,13 +18,10 @@ const READY_TIMEOUT_MS = 1_000;
 const RESTART_AFTER_MS = 1_000;
 
 const heldLine = z.object({ msg: z.literal('took the lease of the store'), epoch: z.number() });
-/** The newest log entry that a store still has, or alarms that are missing. */
-const lossLine = z.union([
-  z.object({ log: z.literal('alarms'), last: z.number() }),
-  z.object({
-    loss: z.object({ what: z.literal('alarms'), to: z.number(), count: z.number().nullable() }),
-  }),
-]);
+/** Alarms that are missing. */
+const lostLine = z.object({
+  lost: z.object({ alarms: z.object({ from: z.number(), to: z.number() }) }),
+});
 
 /** As config/pair/gateway-serves.sh tells them apart; *faulty* serves, *silent* gives no answer. */
 export type Readiness = 'ready' | 'faulty' | 'standing-by' | 'silent';
@@ -90,15 +87,14 @@ export class PairGateway {
 
   /** How many alarms the log tells to be lost. */
   get toldLost(): number {
-    let last = 0;
-    let count = 0;
+    // The same loss may be told twice: by what is appended, and by the witness of the store.
+    const lost = new Set<number>();
     for (const line of this.lines.all) {
-      const { data } = lossLine.safeParse(parsed(line));
-      // Where their numbers were given again, the newest one that was left tells how many are missing.
-      if (data !== undefined && 'last' in data) last = data.last;
-      if (data !== undefined && 'loss' in data) count += data.loss.count ?? data.loss.to - last;
+      const { data } = lostLine.safeParse(parsed(line));
+      const { from, to } = data?.lost.alarms ?? { from: 1, to: 0 };
+      for (let number = from; number <= to; number++) lost.add(number);
     }
-    return count;
+    return lost.size;
   }
 
   /** Starts the process, and waits for nothing: it may have to stand by. */

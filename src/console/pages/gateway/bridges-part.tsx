@@ -62,11 +62,12 @@ export function BridgesPart() {
     },
     {
       head: words.dropped,
-      cell: ({ dropped: { tooOld, tooMany, refused } }) =>
+      cell: ({ dropped: { tooOld, tooMany, refused, lost } }) =>
         [
           words.tooOld(number(tooOld)),
           words.tooMany(number(tooMany)),
           words.refused(number(refused)),
+          words.lost(number(lost)),
         ].join(', '),
     },
     { head: words.lastError, cell: ({ lastError }) => <LastError error={lastError} /> },

@@ -107,11 +107,12 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
         'appendfsync ist {0}: Bei einem Stromausfall am Speicher gehen bestätigte Alarme verloren. Setzen Sie den Wert auf always.',
       advice: AS_IT_SAYS,
     },
-  'The store has lost …, noticed at …: see GET /losses, and acknowledge there.': {
-    fault: 'Der Speicher hat verloren: {0} (bemerkt um {1}).',
-    advice:
-      'Bestätigtes ist weg: eine zurückgespielte Sicherung, ein Wechsel des Servers, ein geleerter Speicher. Sehen Sie unter „Verluste“ nach, und bestätigen Sie dort.',
-  },
+  'The store has lost …, noticed at …: acknowledge with POST /faults/store-lost-data/acknowledge.':
+    {
+      fault: 'Der Speicher hat verloren: {0} (bemerkt um {1}).',
+      advice:
+        'Bestätigtes ist weg: gelöscht, verdrängt, eine zurückgespielte Sicherung, ein Wechsel des Servers, ein geleerter Speicher. Sehen Sie nach den Bewohnern, deren Alarme fehlen können, legen Sie Fehlendes neu an, und quittieren Sie die Störung.',
+    },
   'too many connections, further ones are refused': {
     fault: 'Zu viele Verbindungen, weitere werden abgewiesen',
     advice:
@@ -379,8 +380,14 @@ export const VALUES_DE: readonly (readonly [string, string])[] = [
   ['alarms a day', 'Alarmen am Tag'],
   ['connects a second', 'Verbindungen je Sekunde'],
   ['everything stored', 'alles Gespeicherte'],
-  ['other messages', 'andere Nachrichten'],
-  ['audit records', 'Einträge des Protokolls'],
+  ['changes of the site', 'Änderungen der Stammdaten'],
+  ['change of the site', 'Änderung der Stammdaten'],
+  ['alarms of backlogs', 'Alarme aus Warteschlangen'],
+  ['alarm of a backlog', 'Alarm aus einer Warteschlange'],
+  ['indexes of the history', 'Verzeichnisse des Verlaufs'],
+  ['index of the history', 'Verzeichnis des Verlaufs'],
+  ['keys that the server evicted', 'vom Server verdrängte Schlüssel'],
+  ['key that the server evicted', 'vom Server verdrängter Schlüssel'],
   ['access tokens', 'Zugangstokens'],
   ['access token', 'Zugangstoken'],
   ['locations', 'Heime'],
@@ -395,5 +402,7 @@ export const VALUES_DE: readonly (readonly [string, string])[] = [
   ['day', 'Tag'],
   ['alarms', 'Alarme'],
   ['groups', 'Gruppen'],
+  ['group', 'Gruppe'],
   ['rooms', 'Zimmer'],
+  ['room', 'Zimmer'],
 ];

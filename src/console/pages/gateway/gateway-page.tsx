@@ -6,7 +6,6 @@ import { BridgesPart } from './bridges-part.js';
 import { DeniedList } from './denied-list.js';
 import './gateway.css';
 import { GATEWAY_WORDS } from './gateway-words.js';
-import { LossesPart } from './losses-part.js';
 import { Names, NamesContext } from './names.js';
 import { OpenConnectionList } from './open-connection-list.js';
 import { OverviewPart } from './overview-part.js';
@@ -19,7 +18,6 @@ const PARTS = [
   { name: 'bridges', path: '/gateway/bridges', Part: BridgesPart },
   { name: 'tokens', path: '/gateway/tokens', Part: TokensPart },
   { name: 'audit', path: '/gateway/audit', Part: AuditPart },
-  { name: 'losses', path: '/gateway/losses', Part: LossesPart },
 ] as const;
 
 /** How the gateway itself is, for administrators: faults, who is connected, tokens, who did what. */

@@ -36,8 +36,8 @@ export const FAULTS_EN = {
     "as it says",
   "appendfsync is …: a power cut at the store loses alarms that were acknowledged …. Set it to always.":
     "as it says",
-  "The store has lost …, noticed at …: see GET /losses, and acknowledge there.":
-    "what was acknowledged is gone (`up to … alarms (numbers … to …)`, `other messages`, `audit records`, or `everything stored`): a restored backup, a failover, a flush. Stays until acknowledged",
+  "The store has lost …, noticed at …: acknowledge with POST /faults/store-lost-data/acknowledge.":
+    "what was acknowledged is gone, by kind and number: deleted, evicted, a restored backup, a failover, a flush. Look after those whose alarms may be missing, create again what is missing, and acknowledge",
   "too many connections, further ones are refused":
     "a client that opens connections and does not close them, or several that share a credential (`too-many-connections`)",
   "too many connections, as nearly all of the gateway are in use: further ones are refused":

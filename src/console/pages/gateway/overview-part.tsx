@@ -1,5 +1,7 @@
+import { acknowledgeFault } from '../../api/generated.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { FailureText } from '../../ui/failure-text.js';
+import { useChange } from '../../ui/use-request.js';
 import { CodeText } from './code-text.js';
 import { explainFault } from './explain-fault.js';
 import { GATEWAY_WORDS } from './gateway-words.js';
@@ -25,7 +27,7 @@ export function OverviewPart() {
             {words.version} {version ?? '…'}
           </p>
           <h2>{words.faults}</h2>
-          <Faults faults={data.faults} />
+          <Faults faults={data.faults} onAcknowledged={again} />
         </>
       )}
       <RejectedList />
@@ -37,25 +39,58 @@ function Loading() {
   return <p role="status">{useWords(GATEWAY_WORDS).loading}</p>;
 }
 
-function Faults({ faults }: Pick<Readiness, 'faults'>) {
+interface FaultsProps extends Pick<Readiness, 'faults'> {
+  readonly onAcknowledged: () => void;
+}
+
+function Faults({ faults, onAcknowledged }: FaultsProps) {
   const { language } = useConsole();
   const words = useWords(OVERVIEW_WORDS);
-  const explained = faults.flatMap(({ message, subject }) => {
+  const explained = faults.flatMap(({ code, message, isAcknowledgeable, subject }) => {
     const name = subject && `${words.subjects[subject.type] ?? subject.type} ${subject.name}`;
-    return explainFault(message, language.current.value).map((fault) => ({ ...fault, name }));
+    const stays = isAcknowledgeable ? code : undefined;
+    return explainFault(message, language.current.value).map((fault) => ({
+      ...fault,
+      name,
+      stays,
+    }));
   });
   if (explained.length === 0) return <p class="gateway-good">{words.noFaults}</p>;
   return (
     <ul class="gateway-faults">
-      {explained.map(({ text, advice, name }) => (
+      {explained.map(({ text, advice, name, stays }) => (
         <li key={`${text} ${name}`}>
           <strong>{text}</strong>
           {name !== undefined && <p>{name}</p>}
           <p>
             <span class="hint">{words.whatToDo}</span> <CodeText text={advice ?? words.noAdvice} />
           </p>
+          {stays !== undefined && <AcknowledgeButton code={stays} onDone={onAcknowledged} />}
         </li>
       ))}
     </ul>
+  );
+}
+
+function AcknowledgeButton({
+  code,
+  onDone,
+}: {
+  readonly code: string;
+  readonly onDone: () => void;
+}) {
+  const words = useWords(OVERVIEW_WORDS);
+  const change = useChange();
+  return (
+    <>
+      <FailureText failure={change.failure} />
+      <button
+        type="button"
+        aria-disabled={change.isPending}
+        onClick={() => change.send(() => acknowledgeFault({ code }), onDone)}
+      >
+        {words.acknowledge}
+      </button>
+    </>
   );
 }

@@ -28,6 +28,7 @@ export const OVERVIEW_WORDS = dictionary({
       address: 'Address',
     } as SubjectWords,
     whatToDo: 'What to do:',
+    acknowledge: 'Acknowledge',
     noAdvice: 'This fault is not known here. See the troubleshooting page of the documentation.',
     rejected: 'Rejected publishes',
     rejectedHint:
@@ -72,6 +73,7 @@ export const OVERVIEW_WORDS = dictionary({
       address: 'Adresse',
     } as SubjectWords,
     whatToDo: 'Was zu tun ist:',
+    acknowledge: 'Quittieren',
     noAdvice:
       'Diese Störung ist hier nicht bekannt. Siehe die Seite zur Fehlersuche in der Dokumentation.',
     rejected: 'Unbrauchbare Sendungen',

@@ -13,8 +13,11 @@ export interface Readiness {
   readonly faults: readonly ShownFault[];
 }
 
-interface ShownFault {
+export interface ShownFault {
+  readonly code: string;
   readonly message: string;
+  /** Whether it stays until an administrator acknowledges it. */
+  readonly isAcknowledgeable: boolean;
   /** The kind and name of what it is about; undefined for the gateway as a whole. */
   readonly subject: { readonly type: string; readonly name: string } | undefined;
 }
@@ -65,11 +68,13 @@ function faultsOf(problem: unknown): readonly ShownFault[] | undefined {
 }
 
 function shownFault(fault: unknown): ShownFault {
-  const { message, code, subject } = recordOf(fault);
+  const { message, code, acknowledgeable, subject } = recordOf(fault);
   const { type, id, name } = recordOf(subject);
   const shownName = name === id ? String(name) : `${name} (${id})`;
   return {
+    code: String(code),
     message: String(message ?? code),
+    isAcknowledgeable: acknowledgeable === true,
     subject: subject === undefined ? undefined : { type: String(type), name: shownName },
   };
 }
