@@ -63,7 +63,7 @@ const fileSchema = z.object({
   finding: findingSchema.nullable(),
 });
 
-const FAULT = 'store';
+const FAULT = 'lost-data';
 
 export interface StoreWitnessOptions {
   /** Fails soon while the store is away. */

@@ -212,7 +212,7 @@ it('reports number and range of the alarms that the store has lost as a replica 
   await store.redis.replicaof('127.0.0.1', older.port);
   await eventually(async () => expect(await store.redis.get(SEQUENCE)).toBe('3'));
   await store.redis.replicaof('NO', 'ONE');
-  await saysLost(home, 'up to 4 alarms (numbers 4 to 7)');
+  await saysLost(home, '1 device, 1 change of the site, up to 4 alarms (numbers 4 to 7)');
   // The first alarm after the loss shows how far back the store is.
   await recordAlarms(home, 1, 8);
   await eventually(async () => {

@@ -46,7 +46,6 @@ const NOT_SHOWN: ReadonlySet<string> = new Set([
   'private key',
   'unknown error',
   'one fault',
-  'up to … …',
   'a whole number',
   'true or false',
   'a number',

@@ -90,11 +90,13 @@ export class AlarmWorld {
     }
   }
 
-  /** Every key of the history except the counter. */
+  /** Every key of the history except the counter, and a stream without entries. */
   async historyKeys(): Promise<string[]> {
     const prefix = this.keys.sitePrefix;
     const all = (await this.redis.keys(`${prefix}*`)).map((key) => key.slice(prefix.length));
-    return all.filter((key) => !/^sequence:/.test(key)).sort();
+    const isEmpty = (await this.redis.xlen(this.keys.history)) === 0;
+    const others = isEmpty ? /^(?:sequence:|history$)/ : /^sequence:/;
+    return all.filter((key) => !others.test(key)).sort();
   }
 
   /** Counts the alarm ids that the history remembers, to detect repeated alarms. */
