@@ -61,6 +61,6 @@ it('keeps an alarm older than the history while it is in a session’s backlog',
 
   await gateway.kill();
   await gateway.start();
-  await expect.poll(() => store.redis.exists(HISTORY)).toBe(0);
+  await expect.poll(() => store.redis.xlen(HISTORY)).toBe(0);
   store.close();
 });
