@@ -1,6 +1,7 @@
 import type { Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
+import { Store } from '../harness/store.js';
 import { storeProcessId } from '../harness/store-process.js';
 import { accessibilityFaults } from './accessibility.js';
 import { type ConsoleOptions, openConsole, setClockAhead } from './browser.js';
@@ -56,6 +57,18 @@ describe('the gateway page', () => {
       process.kill(store, 'SIGCONT');
     }
     await page.getByText('Das Gateway ist bereit').waitFor();
+  });
+
+  it('says what the store has lost until it is acknowledged there, in German, too', async () => {
+    const page = await open('/gateway', { language: 'de-DE' });
+    await page.getByText('Alles in Ordnung.').waitFor();
+    const store = await Store.of(home.gateway);
+    await store.redis.decr('{site}:sequence:site');
+    store.close();
+    await page.getByText('Der Speicher hat verloren: 1 Änderung der Stammdaten').waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Quittieren' }).click();
+    await page.getByText('Alles in Ordnung.').waitFor();
   });
 
   it('shows the rejected publishes when asked, with the reason in words', async () => {
