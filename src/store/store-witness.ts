@@ -186,7 +186,7 @@ export class StoreWitness {
 
   #look(): Promise<FoundStore> {
     const { redis, keys } = this.#options;
-    const records = RECORD_KINDS.map((kind) => keys.idsOf(kind));
+    const records = RECORD_KINDS.map((kind) => keys.siteRecords(kind));
     return lookAtStore.run(
       redis,
       [keys.identity, keys.siteRevision, keys.history, ...records],

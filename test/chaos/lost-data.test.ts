@@ -110,12 +110,7 @@ it('says how many records are gone after a restart, and that they are', async ()
   await recordAlarms(home, 1);
   await home.gateway.stop();
   const keys = new Keys('site');
-  for (const kind of RECORD_KINDS) {
-    for (const id of await store.redis.smembers(keys.idsOf(kind))) {
-      await store.redis.del(keys.record(kind, id));
-    }
-    await store.redis.del(keys.idsOf(kind));
-  }
+  for (const kind of RECORD_KINDS) await store.redis.del(keys.siteRecords(kind));
   await home.gateway.start();
   await isLostUntilSeen(home, '1 location, 1 device, 2 access tokens');
 });

@@ -44,12 +44,12 @@ class World {
 
   /** Creates a record, or removes it, as a change does that the gateway knows of. */
   async change(kind: RecordKind, id: string, isRemoved = false): Promise<void> {
-    const [set, revision] = [this.keys.idsOf(kind), this.keys.siteRevision];
+    const [records, revision] = [this.keys.siteRecords(kind), this.keys.siteRevision];
     const change = this.redis.multi().incr(revision);
-    await (isRemoved ? change.srem(set, id) : change.sadd(set, id)).exec();
+    await (isRemoved ? change.hdel(records, id) : change.hset(records, id, '{}')).exec();
     const count = this.site.records[kind] + (isRemoved ? -1 : 1);
-    const records = { ...this.site.records, [kind]: count };
-    this.site = { revision: this.site.revision + 1, records };
+    const counts = { ...this.site.records, [kind]: count };
+    this.site = { revision: this.site.revision + 1, records: counts };
   }
 
   async raise(): Promise<void> {
@@ -106,9 +106,15 @@ async function deleteKeys({ redis, keys }: World, pattern: string): Promise<void
   await redis.del(await redis.keys(keys.sitePrefix + pattern));
 }
 
+/** Removes the record of one device. */
+async function removeDevice({ redis, keys }: World): Promise<void> {
+  const [id = ''] = await redis.hkeys(keys.siteRecords('device'));
+  await redis.hdel(keys.siteRecords('device'), id);
+}
+
 const DAMAGES: readonly [string, Damage, string][] = [
-  ['records', ({ redis, keys }) => redis.del(keys.idsOf('device')), '2 devices'],
-  ['one record', async ({ redis, keys }) => redis.spop(keys.idsOf('device')), '1 device'],
+  ['records', ({ redis, keys }) => redis.del(keys.siteRecords('device')), '2 devices'],
+  ['one record', (world) => removeDevice(world), '1 device'],
   ['the newest change', ({ redis, keys }) => redis.decr(keys.siteRevision), '1 change of the site'],
   ['the history', (world) => deleteKeys(world, 'history'), 'up to 3 alarms (numbers 1 to 3)'],
   ['the groups', (world) => deleteKeys(world, 'alarm-groups:*'), '2 indexes of the history'],
@@ -160,7 +166,7 @@ it('tells nothing of what a change or the retention removes', async () => {
   const world = await World.start();
   const { redis, keys } = world;
   const identity = await redis.get(keys.identity);
-  const [device = ''] = await redis.smembers(keys.idsOf('device'));
+  const [device = ''] = await redis.hkeys(keys.siteRecords('device'));
   await world.change('device', device, true);
   await world.isCompared();
   const retention = new AlarmRetention({
@@ -179,8 +185,11 @@ it('tells what went together with a change', async () => {
   await world.isCompared();
   const { redis, keys } = world;
   world.site = { revision: 3, records: { ...world.site.records, location: 1 } };
-  const change = redis.multi().incr(keys.siteRevision).sadd(keys.idsOf('location'), randomUUID());
-  await change.del(keys.idsOf('device')).exec();
+  const change = redis
+    .multi()
+    .incr(keys.siteRevision)
+    .hset(keys.siteRecords('location'), randomUUID(), '{}');
+  await change.del(keys.siteRecords('device')).exec();
   await expect.poll(() => world.lost).toBe('2 devices');
 });
 
@@ -188,7 +197,7 @@ it('adds up what goes one after the other', async () => {
   const world = await World.start();
   await world.isCompared();
   for (const lost of ['1 device', '2 devices']) {
-    await world.redis.spop(world.keys.idsOf('device'));
+    await removeDevice(world);
     await expect.poll(() => world.lost).toBe(lost);
   }
   world.witness.report({ alarms: { from: 2, to: 3 } });
@@ -239,7 +248,7 @@ it('compares though keys were overwritten with another type', async () => {
   const world = await World.start();
   const { redis, keys } = world;
   await world.restart(async () => {
-    await redis.set(keys.idsOf('device'), 'x');
+    await redis.set(keys.siteRecords('device'), 'x');
     await redis.set(keys.history, 'x');
   });
   expect(world.lost).toBe('2 devices, up to 3 alarms (numbers 1 to 3)');

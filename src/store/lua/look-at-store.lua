@@ -1,6 +1,6 @@
 -- Reads only.
 -- Reads what the witness compares (store-witness.ts).
--- KEYS[1] identity   KEYS[2] revision of the site   KEYS[3] history   KEYS[4] on: the ids of each kind of record
+-- KEYS[1] identity   KEYS[2] revision of the site   KEYS[3] history   KEYS[4] on: the records of each kind
 -- ARGV[1] prefix of places, ARGV[2] of alarm groups, ARGV[3] of alarm indexes, in the slot of the history
 -- returns the identity, '' for none; run id of the server, and how many keys it has evicted since its start;
 --         revision of the site; numbers of the oldest and newest alarm, 0 for none; how many of the keys are
@@ -53,5 +53,5 @@ local found = {
   numberOf(history['last-generated-id']),
   tostring(newest and missingFor(newest) or 0),
 }
-for at = 4, #KEYS do found[#found + 1] = tostring(read('SCARD', KEYS[at]) or 0) end
+for at = 4, #KEYS do found[#found + 1] = tostring(read('HLEN', KEYS[at]) or 0) end
 return found
