@@ -6,8 +6,7 @@ import { RECORD_KINDS, type RecordCounts, recordCounts } from '../domain/site.js
 
 const count = z.int().min(0);
 
-/** A store as last seen. */
-export const seenStoreSchema = z.object({
+const storeSchema = z.object({
   /** Empty while it has none. */
   identity: z.string(),
   /** The server's run id: it counts the keys that it evicts from its start. */
@@ -19,16 +18,21 @@ export const seenStoreSchema = z.object({
   /** The numbers of alarms; 0 for none. */
   oldestAlarm: count,
   newestAlarm: count,
+});
+
+/** A store as last seen. */
+export const seenStoreSchema = storeSchema.extend({
   /** The newest alarm whose listing was found to be incomplete: it is reported once. */
   unlistedAlarm: count,
 });
 export type SeenStore = Readonly<z.infer<typeof seenStoreSchema>>;
 
 /** A store as found. */
-export interface FoundStore extends Omit<SeenStore, 'unlistedAlarm'> {
+export const foundStoreSchema = storeSchema.extend({
   /** How many of the keys are missing that list the newest alarm. */
-  readonly missingIndexes: number;
-}
+  missingIndexes: count,
+});
+export type FoundStore = Readonly<z.infer<typeof foundStoreSchema>>;
 
 /** The site in the gateway's memory. */
 export interface SiteCounts {

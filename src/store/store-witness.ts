@@ -4,13 +4,14 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { warning } from '../domain/faults.js';
-import { RECORD_KINDS, recordCounts } from '../domain/site.js';
+import { RECORD_KINDS } from '../domain/site.js';
 import { systemErrorCode } from '../errors.js';
 import type { Health } from '../site/health.js';
 import { writeDurably } from './durable-file.js';
 import type { Keys } from './keys.js';
 import {
   type FoundStore,
+  foundStoreSchema,
   type LostData,
   lostDataSchema,
   lostSince,
@@ -25,34 +26,12 @@ import {
 } from './lost-data.js';
 import { Script } from './scripts.js';
 
-const number = z.coerce.number();
 const lookAtStore = new Script(
   'look-at-store',
   z
-    .tuple([z.string(), z.string(), number, number, number, number, number], number)
-    .transform(
-      ([
-        identity,
-        runId,
-        evictedKeys,
-        revision,
-        oldestAlarm,
-        newestAlarm,
-        missingIndexes,
-        ...counts
-      ]): FoundStore => {
-        return {
-          identity,
-          runId,
-          evictedKeys,
-          revision,
-          oldestAlarm,
-          newestAlarm,
-          missingIndexes,
-          records: recordCounts((kind) => counts[RECORD_KINDS.indexOf(kind)] ?? 0),
-        };
-      },
-    ),
+    .string()
+    .transform((text): unknown => JSON.parse(text))
+    .pipe(foundStoreSchema),
 );
 
 /** What was lost and not acknowledged, and when it was noticed. */
@@ -190,7 +169,7 @@ export class StoreWitness {
     return lookAtStore.run(
       redis,
       [keys.identity, keys.siteRevision, keys.history, ...records],
-      [keys.alarmPlacePrefix, keys.alarmGroupsPrefix, keys.alarmIndexPrefix],
+      [keys.alarmPlacePrefix, keys.alarmGroupsPrefix, keys.alarmIndexPrefix, ...RECORD_KINDS],
     );
   }
 

@@ -2,9 +2,10 @@
 -- Reads what the witness compares (store-witness.ts).
 -- KEYS[1] identity   KEYS[2] revision of the site   KEYS[3] history   KEYS[4] on: the records of each kind
 -- ARGV[1] prefix of places, ARGV[2] of alarm groups, ARGV[3] of alarm indexes, in the slot of the history
--- returns the identity, '' for none; run id of the server, and how many keys it has evicted since its start;
---         revision of the site; numbers of the oldest and newest alarm, 0 for none; how many of the keys are
---         missing that list the newest entry of the history; number of records of each kind
+-- ARGV[4] on: the kinds
+-- returns JSON: identity, '' for none; runId of the server, and the evictedKeys since its start; revision of the
+--         site; numbers of oldestAlarm and newestAlarm, 0 for none; missingIndexes: how many of the keys are
+--         missing that list the newest entry of the history; number of records by kind
 local places, groups, indexes = unpack(ARGV)
 
 -- A key that was overwritten with another type has nothing of ours: false.
@@ -21,7 +22,7 @@ local function infoOf(stream)
 end
 
 local function numberOf(id)
-  return id and string.match(id, '^%d+') or '0'
+  return tonumber(id and string.match(id, '^%d+') or 0)
 end
 
 -- A change of an alarm's state needs its place only: it may outlive the alarm, and so the indexes.
@@ -44,14 +45,15 @@ end
 
 local history = infoOf(KEYS[3])
 local oldest, newest = history['first-entry'], history['last-entry']
-local found = {
-  read('GET', KEYS[1]) or '',
-  string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or '',
-  string.match(redis.call('INFO', 'stats'), 'evicted_keys:(%d+)') or '0',
-  read('GET', KEYS[2]) or '0',
-  numberOf(oldest and oldest[1]),
-  numberOf(history['last-generated-id']),
-  tostring(newest and missingFor(newest) or 0),
-}
-for at = 4, #KEYS do found[#found + 1] = tostring(read('HLEN', KEYS[at]) or 0) end
-return found
+local records = {}
+for at = 4, #KEYS do records[ARGV[at]] = read('HLEN', KEYS[at]) or 0 end
+return cjson.encode({
+  identity = read('GET', KEYS[1]) or '',
+  runId = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or '',
+  evictedKeys = tonumber(string.match(redis.call('INFO', 'stats'), 'evicted_keys:(%d+)') or 0),
+  revision = tonumber(read('GET', KEYS[2]) or 0) or 0,
+  oldestAlarm = numberOf(oldest and oldest[1]),
+  newestAlarm = numberOf(history['last-generated-id']),
+  missingIndexes = newest and missingFor(newest) or 0,
+  records = records,
+})
