@@ -68,8 +68,8 @@ export async function openDelivery(
       if (log === 'alarms') storage.witness.report({ counts: { backlog: count } });
     },
     // What is still in memory is stored again, alarms under their old ids.
-    onWentBack: (log, lost, entries) => {
-      if (log === 'alarms') storage.witness.report({ alarms: lost });
+    onWentBack: (log, from, to, entries) => {
+      if (log === 'alarms') storage.witness.report({ alarms: { from, to } });
       retained.storeAll();
       for (const { source } of entries) {
         if (source === undefined) continue;

@@ -53,9 +53,7 @@ export async function loadSite(foundation: Foundation, storage: Storage): Promis
   });
   releasers.add(() => changes.stop());
   await changes.start();
-  storage.witness.followSite(() => {
-    return { revision: changes.revision, records: model.recordCounts() };
-  });
+  storage.witness.followSite(() => ({ ...model.recordCounts(), change: changes.revision }));
   const watch = new QuotaWatch({ health, model, log, now: elapsed });
   releasers.every(QUOTA_CHECK_MS, () => watch.check());
   return {

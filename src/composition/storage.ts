@@ -173,18 +173,12 @@ async function openWitness(
   keys: Keys,
   { config, log, health, releasers, now }: Foundation,
 ): Promise<StoreWitness> {
-  const witness = new StoreWitness({
-    redis,
-    keys,
-    path: join(config.dataDir, 'store-witness.json'),
-    site: config.site,
-    health,
-    log,
-    now,
-    intervalMs: WITNESS_INTERVAL_MS,
-  });
-  await witness.start();
-  releasers.add(() => witness.stop());
+  const path = join(config.dataDir, 'store-witness.json');
+  const { site } = config;
+  const witness = await StoreWitness.start({ redis, keys, path, site, health, log, now });
+  // The last change is noted as well.
+  releasers.add(() => witness.check());
+  releasers.add(repeat(() => witness.check(), WITNESS_INTERVAL_MS));
   return witness;
 }
 

@@ -21,11 +21,7 @@ export interface DeliveriesOptions {
   readonly newest: LogPositions;
   readonly reader: LogReader;
   /** Called when the store has lost its newest entries of a log: their numbers, and those that memory still has. */
-  readonly onWentBack: (
-    log: LogName,
-    lost: { readonly from: number; readonly to: number },
-    entries: readonly LogEntry[],
-  ) => void;
+  readonly onWentBack: (log: LogName, from: number, to: number, lost: readonly LogEntry[]) => void;
   /** Called with the number of entries that a consumer accepted, and a log no longer has. */
   readonly onLost: (log: LogName, count: number) => void;
   readonly log: Logger;
@@ -177,14 +173,14 @@ export class Deliveries {
   #wentBack(log: LogName, last: number): void {
     // Changes made before the loss come before it.
     this.#routes.applyChanges();
-    const lost = { from: last + 1, to: this.tails[log].last };
-    const entries = this.tails[log].entriesAfter(last);
+    const to = this.tails[log].last;
+    const lost = this.tails[log].entriesAfter(last);
     this.#options.log.error({ log, last }, 'the store has lost its newest log entries');
     this.tails[log].restart(last);
     this.#newestAtStart[log] = Math.min(this.#newestAtStart[log], last);
     for (const selection of this.#routes.selections()) selection.tallies[log].cutAt(last);
     for (const consumer of this.#consumers) consumer.storeWentBack(log, last);
-    this.#options.onWentBack(log, lost, entries);
+    this.#options.onWentBack(log, last + 1, to, lost);
   }
 
   /** Wakes the consumer once for a batch, or for all acknowledgements of one read. */

@@ -71,28 +71,8 @@ export interface RecordOfKind {
   readonly 'access-token': AccessToken;
 }
 
-export type RecordKind = keyof RecordOfKind;
-
-export const RECORD_KINDS = [
-  'location',
-  'group',
-  'room',
-  'device',
-  'access-token',
-] as const satisfies readonly RecordKind[];
-
-/** How many records of each kind there are. */
-export type RecordCounts = Readonly<Record<RecordKind, number>>;
-
-export function recordCounts(countOf: (kind: RecordKind) => number): RecordCounts {
-  return {
-    location: countOf('location'),
-    group: countOf('group'),
-    room: countOf('room'),
-    device: countOf('device'),
-    'access-token': countOf('access-token'),
-  };
-}
+export const RECORD_KINDS = ['location', 'group', 'room', 'device', 'access-token'] as const;
+export type RecordKind = (typeof RECORD_KINDS)[number];
 
 /** One record as it is before and after a change: undefined while it does not exist. */
 export type RecordChange<Kind extends RecordKind = RecordKind> = {

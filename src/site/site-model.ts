@@ -1,15 +1,13 @@
 import { type DeviceContext, deviceContext } from '../domain/messages.js';
-import {
-  type AccessToken,
-  type Device,
-  type Group,
-  type Location,
-  type RecordChange,
-  type RecordCounts,
-  type RecordKind,
-  type RecordOfKind,
-  type Room,
-  recordCounts,
+import type {
+  AccessToken,
+  Device,
+  Group,
+  Location,
+  RecordChange,
+  RecordKind,
+  RecordOfKind,
+  Room,
 } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import { type SiteState, unreadableHolders } from './site-findings.js';
@@ -52,8 +50,15 @@ export class SiteModel {
   }
 
   /** How many records of each kind there are. */
-  recordCounts(): RecordCounts {
-    return recordCounts((kind) => this.#records[kind].size);
+  recordCounts(): Record<RecordKind, number> {
+    const { location, group, room, device, 'access-token': accessToken } = this.#records;
+    return {
+      location: location.size,
+      group: group.size,
+      room: room.size,
+      device: device.size,
+      'access-token': accessToken.size,
+    };
   }
 
   locations(): Location[] {

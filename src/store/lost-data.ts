@@ -2,59 +2,103 @@
 
 import { z } from 'zod';
 import { formatTime } from '../domain/notation.js';
-import { RECORD_KINDS, type RecordCounts, recordCounts } from '../domain/site.js';
+import { RECORD_KINDS } from '../domain/site.js';
 
 const count = z.int().min(0);
+const SITE_THINGS = [...RECORD_KINDS, 'change'] as const;
+const THINGS = ['store', ...SITE_THINGS, 'backlog', 'index', 'key'] as const;
+type Thing = (typeof THINGS)[number];
 
-const storeSchema = z.object({
+/** What there is of a site: records by kind, and how many changes it has had. */
+const siteSchema = z.record(z.enum(SITE_THINGS), count);
+export type SiteCounts = Readonly<z.infer<typeof siteSchema>>;
+
+/** A store as last seen. */
+export const seenStoreSchema = z.object({
   /** Empty while it has none. */
   identity: z.string(),
   /** The server's run id: it counts the keys that it evicts from its start. */
   runId: z.string(),
   evictedKeys: count,
-  /** How many changes the site has had. */
-  revision: count,
-  records: z.record(z.enum(RECORD_KINDS), count),
+  site: siteSchema,
   /** The numbers of alarms; 0 for none. */
   oldestAlarm: count,
   newestAlarm: count,
-});
-
-/** A store as last seen. */
-export const seenStoreSchema = storeSchema.extend({
-  /** The newest alarm whose listing was found to be incomplete: it is reported once. */
-  unlistedAlarm: count,
-});
-export type SeenStore = Readonly<z.infer<typeof seenStoreSchema>>;
-
-/** A store as found. */
-export const foundStoreSchema = storeSchema.extend({
   /** How many of the keys are missing that list the newest alarm. */
   missingIndexes: count,
 });
-export type FoundStore = Readonly<z.infer<typeof foundStoreSchema>>;
-
-/** The site in the gateway's memory. */
-export interface SiteCounts {
-  readonly revision: number;
-  readonly records: RecordCounts;
-}
+export type SeenStore = Readonly<z.infer<typeof seenStoreSchema>>;
 
 export const NEVER_SEEN: SeenStore = {
   identity: '',
   runId: '',
   evictedKeys: 0,
-  revision: 0,
-  records: recordCounts(() => 0),
+  site: { location: 0, group: 0, room: 0, device: 0, 'access-token': 0, change: 0 },
   oldestAlarm: 0,
   newestAlarm: 0,
-  unlistedAlarm: 0,
+  missingIndexes: 0,
 };
 
-const THINGS = [...RECORD_KINDS, 'change', 'backlog', 'index', 'key'] as const;
-type Thing = (typeof THINGS)[number];
+export const lostDataSchema = z.object({
+  counts: z.partialRecord(z.enum(THINGS), count),
+  /** The first and last missing number of the history. */
+  alarms: z.object({ from: count, to: count }).nullable(),
+});
+export type LostData = Readonly<z.infer<typeof lostDataSchema>>;
 
-const WORDS: Readonly<Record<Thing, readonly [one: string, more: string]>> = {
+export const NOTHING_LOST: LostData = { counts: {}, alarms: null };
+
+/**
+ * What is missing; undefined when nothing is.
+ *
+ * Records may be missing as far as no change has removed them.
+ *
+ * @param site what the gateway has in memory; undefined before it has loaded the site
+ */
+export function lostSince(
+  seen: SeenStore,
+  found: SeenStore,
+  site: SiteCounts | undefined,
+): LostData | undefined {
+  const isReplaced = wasReplaced(seen, found);
+  const left = isReplaced ? NEVER_SEEN : found;
+  const known = left.site.change > seen.site.change ? site : seen.site;
+  const wasListed = found.newestAlarm !== seen.newestAlarm || seen.missingIndexes === 0;
+  const missing: readonly [Thing, number][] = [
+    ['store', isReplaced ? 1 : 0],
+    ...SITE_THINGS.map((thing): [Thing, number] => {
+      return [thing, Math.min(seen.site[thing], known?.[thing] ?? 0) - left.site[thing]];
+    }),
+    ['index', wasListed ? found.missingIndexes : 0],
+    ['key', found.evictedKeys - (found.runId === seen.runId ? seen.evictedKeys : 0)],
+  ];
+  const counts = Object.fromEntries(missing.filter(([, lost]) => lost > 0));
+  const from = Math.max(left.newestAlarm + 1, seen.oldestAlarm);
+  const alarms = from > seen.newestAlarm ? null : { from, to: seen.newestAlarm };
+  return alarms === null && Object.keys(counts).length === 0 ? undefined : { counts, alarms };
+}
+
+/** A store that lacks its identity, but has other data, has lost that one key. */
+function wasReplaced({ identity }: SeenStore, found: SeenStore): boolean {
+  if (identity === '' || found.identity === identity) return false;
+  return found.identity !== '' || (found.site.change === 0 && found.newestAlarm === 0);
+}
+
+/** Both losses as one. */
+export function merged(one: LostData, other: LostData): LostData {
+  const sums = THINGS.map((thing): [Thing, number] => {
+    return [thing, (one.counts[thing] ?? 0) + (other.counts[thing] ?? 0)];
+  });
+  const ranges = [one.alarms, other.alarms].filter((range) => range !== null);
+  const from = Math.min(...ranges.map((range) => range.from));
+  const to = Math.max(...ranges.map((range) => range.to));
+  return {
+    counts: Object.fromEntries(sums.filter(([, sum]) => sum > 0)),
+    alarms: ranges.length === 0 ? null : { from, to },
+  };
+}
+
+const WORDS: Readonly<Record<Exclude<Thing, 'store'>, readonly [one: string, more: string]>> = {
   location: ['location', 'locations'],
   group: ['group', 'groups'],
   room: ['room', 'rooms'],
@@ -66,104 +110,15 @@ const WORDS: Readonly<Record<Thing, readonly [one: string, more: string]>> = {
   key: ['key that the server evicted', 'keys that the server evicted'],
 };
 
-export const lostDataSchema = z.object({
-  /** Whether the store was emptied or replaced. */
-  isEverything: z.boolean(),
-  counts: z.partialRecord(z.enum(THINGS), count),
-  /** The first and last missing number of the history. */
-  alarms: z.object({ from: count, to: count }).nullable(),
-});
-export type LostData = Readonly<z.infer<typeof lostDataSchema>>;
-
-export const NOTHING_LOST: LostData = { isEverything: false, counts: {}, alarms: null };
-
-/** @param site what the gateway has in memory; undefined before it has loaded the site */
-export function lostSince(
-  seen: SeenStore,
-  found: FoundStore,
-  site: SiteCounts | undefined,
-): LostData | undefined {
-  const isEverything = wasReplaced(seen, found);
-  const left = isEverything ? { ...found, ...NOTHING_LEFT } : found;
-  const expected = expectedRecords(seen, left, site);
-  const missing: [Thing, number][] = [
-    ...RECORD_KINDS.map((kind): [Thing, number] => [kind, expected[kind] - left.records[kind]]),
-    ['change', seen.revision - left.revision],
-    ['index', found.newestAlarm === seen.unlistedAlarm ? 0 : found.missingIndexes],
-    ['key', found.evictedKeys - (found.runId === seen.runId ? seen.evictedKeys : 0)],
-  ];
-  const counts = Object.fromEntries(missing.filter(([, lost]) => lost > 0));
-  const alarms =
-    left.newestAlarm < seen.newestAlarm
-      ? { from: Math.max(left.newestAlarm + 1, seen.oldestAlarm), to: seen.newestAlarm }
-      : null;
-  const isNothing = !isEverything && alarms === null && Object.keys(counts).length === 0;
-  return isNothing ? undefined : { isEverything, counts, alarms };
-}
-
-const NOTHING_LEFT = { revision: 0, records: NEVER_SEEN.records, newestAlarm: 0 };
-
-/** A store that lacks its identity, but has other data, has lost that one key. */
-function wasReplaced({ identity }: SeenStore, found: FoundStore): boolean {
-  if (identity === '' || found.identity === identity) return false;
-  return found.identity !== '' || (found.revision === 0 && found.newestAlarm === 0);
-}
-
-/** What is to be remembered of the store. */
-export function nowSeen(
-  seen: SeenStore,
-  found: FoundStore,
-  site: SiteCounts | undefined,
-): SeenStore {
-  const { missingIndexes, ...state } = found;
-  const { revision, records } = isBeingChanged(seen, found, site) ? seen : found;
-  const unlistedAlarm = missingIndexes > 0 ? found.newestAlarm : seen.unlistedAlarm;
-  return { ...state, revision, records, unlistedAlarm };
-}
-
-/** Records may be missing only as far as no change has removed them. */
-function expectedRecords(
-  seen: SeenStore,
-  found: Pick<FoundStore, 'revision' | 'records'>,
-  site: SiteCounts | undefined,
-): RecordCounts {
-  if (found.revision <= seen.revision) return seen.records;
-  if (site === undefined || isBeingChanged(seen, found, site)) return found.records;
-  return recordCounts((kind) => Math.min(seen.records[kind], site.records[kind]));
-}
-
-/** Whether the store has a change that the gateway has yet to make in its memory. */
-function isBeingChanged(
-  seen: SeenStore,
-  { revision }: Pick<FoundStore, 'revision'>,
-  site: SiteCounts | undefined,
-): boolean {
-  return revision > seen.revision && site !== undefined && site.revision !== revision;
-}
-
-/** Both losses as one. */
-export function merged(one: LostData, other: LostData): LostData {
-  const sums = THINGS.map((thing): [Thing, number] => [
-    thing,
-    (one.counts[thing] ?? 0) + (other.counts[thing] ?? 0),
-  ]);
-  const ranges = [one.alarms, other.alarms].filter((range) => range !== null);
-  const from = Math.min(...ranges.map((range) => range.from));
-  const to = Math.max(...ranges.map((range) => range.to));
-  return {
-    isEverything: one.isEverything || other.isEverything,
-    counts: Object.fromEntries(sums.filter(([, sum]) => sum !== 0)),
-    alarms: ranges.length === 0 ? null : { from, to },
-  };
-}
-
 /** The loss as a sentence for the administrator. */
-export function sentenceOf({ isEverything, counts, alarms }: LostData, sinceMs: number): string {
+export function sentenceOf({ counts, alarms }: LostData, sinceMs: number): string {
   const parts = THINGS.flatMap((thing) => {
     const lost = counts[thing] ?? 0;
-    return lost === 0 ? [] : [`${lost} ${WORDS[thing][lost === 1 ? 0 : 1]}`];
+    if (lost === 0) return [];
+    return thing === 'store'
+      ? ['everything stored']
+      : [`${lost} ${WORDS[thing][lost > 1 ? 1 : 0]}`];
   });
-  if (isEverything) parts.unshift('everything stored');
   if (alarms !== null) {
     const { from, to } = alarms;
     parts.push(`up to ${to - from + 1} alarms (numbers ${from} to ${to})`);

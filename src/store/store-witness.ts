@@ -5,20 +5,16 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import { warning } from '../domain/faults.js';
 import { RECORD_KINDS } from '../domain/site.js';
-import { systemErrorCode } from '../errors.js';
 import type { Health } from '../site/health.js';
-import { writeDurably } from './durable-file.js';
+import { unlessMissing, writeDurably } from './durable-file.js';
 import type { Keys } from './keys.js';
 import {
-  type FoundStore,
-  foundStoreSchema,
   type LostData,
   lostDataSchema,
   lostSince,
   merged,
   NEVER_SEEN,
   NOTHING_LOST,
-  nowSeen,
   type SeenStore,
   type SiteCounts,
   seenStoreSchema,
@@ -26,16 +22,12 @@ import {
 } from './lost-data.js';
 import { Script } from './scripts.js';
 
-const lookAtStore = new Script(
-  'look-at-store',
-  z
-    .string()
-    .transform((text): unknown => JSON.parse(text))
-    .pipe(foundStoreSchema),
-);
+const parsed = z.string().transform((text): unknown => JSON.parse(text));
+const lookAtStore = new Script('look-at-store', parsed.pipe(seenStoreSchema));
 
 /** What was lost and not acknowledged, and when it was noticed. */
 const findingSchema = z.object({ lost: lostDataSchema, sinceMs: z.number() });
+type Finding = z.infer<typeof findingSchema>;
 const fileSchema = z.object({
   site: z.string(),
   store: seenStoreSchema,
@@ -56,52 +48,40 @@ export interface StoreWitnessOptions {
   readonly log: Logger;
   /** The wall clock, as people read these times. */
   readonly now: () => number;
-  readonly intervalMs: number;
 }
 
 /**
  * Detects that the store has lost what was acknowledged: data deleted, evicted, set back or replaced.
  *
- * A small file beside the store holds what was last seen of it. A script that only reads compares them at
- * the start, after a reconnect, and at intervals. What is missing is a fault until it is acknowledged, also after
- * a restart: nobody can bring back an alarm, but somebody may have to look after the person who raised it.
+ * A small file beside the store holds what was last seen of it, and a script that only reads compares them. What
+ * is missing is a fault until it is acknowledged, also after a restart: nobody can bring back an alarm, but
+ * somebody may have to look after the person who raised it.
  */
 export class StoreWitness {
   readonly #options: StoreWitnessOptions;
-  readonly #onReady = (): void => void this.#attempt();
   readonly #acknowledge = (): void => this.#setFinding(null);
-  #timer: NodeJS.Timeout | undefined;
   #checking: Promise<void> | undefined;
   #seen: SeenStore = NEVER_SEEN;
-  #finding: z.infer<typeof findingSchema> | null = null;
+  #finding: Finding | null = null;
   #siteCounts: () => SiteCounts | undefined = () => undefined;
   /** The text in the file. */
   #written = '';
-  #hasFailed = false;
 
-  constructor(options: StoreWitnessOptions) {
+  private constructor(options: StoreWitnessOptions) {
     this.#options = options;
+  }
+
+  /** Resolves once the store was compared, or could not be. */
+  static async start(options: StoreWitnessOptions): Promise<StoreWitness> {
+    const witness = new StoreWitness(options);
+    await witness.#read();
+    await witness.check();
+    return witness;
   }
 
   /** The identity of the store as last seen; empty while that is unknown. */
   get identity(): string {
     return this.#seen.identity;
-  }
-
-  /** Resolves once the store was compared, or could not be. */
-  async start(): Promise<void> {
-    await this.#read();
-    await this.#attempt();
-    this.#options.redis.on('ready', this.#onReady);
-    this.#timer = setInterval(this.#onReady, this.#options.intervalMs);
-  }
-
-  /** Stops the watch and writes what was last seen to the file. */
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    this.#options.redis.off('ready', this.#onReady);
-    await this.#checking;
-    if (!this.#hasFailed) await this.#attempt();
   }
 
   /** Compares with the site in the gateway's memory, too, from now on. */
@@ -112,16 +92,57 @@ export class StoreWitness {
   /** Adds a loss to those that are to be acknowledged. */
   report(part: Partial<LostData>): void {
     const lost = { ...NOTHING_LOST, ...part };
-    this.#options.log.error({ lost }, 'the store has lost acknowledged data');
-    const before = this.#finding;
-    this.#setFinding(
-      before === null
-        ? { lost, sinceMs: this.#options.now() }
-        : { ...before, lost: merged(before.lost, lost) },
-    );
+    const { log, now } = this.#options;
+    log.error({ lost }, 'the store has lost acknowledged data');
+    const before = this.#finding ?? { lost: NOTHING_LOST, sinceMs: now() };
+    this.#setFinding({ ...before, lost: merged(before.lost, lost) });
   }
 
-  #setFinding(finding: z.infer<typeof findingSchema> | null): void {
+  /** Compares the store with what was last seen of it, and notes that for the next time. */
+  check(): Promise<void> {
+    this.#checking ??= this.#compare()
+      .catch((err: unknown) => {
+        const { redis, log } = this.#options;
+        // StoreOutages has already logged a store that is away.
+        const level = redis.status === 'ready' ? 'warn' : 'debug';
+        log[level]({ part: 'store', err }, 'failed to look for lost data');
+      })
+      .finally(() => {
+        this.#checking = undefined;
+      });
+    return this.#checking;
+  }
+
+  async #compare(): Promise<void> {
+    const { redis, keys } = this.#options;
+    const found = await this.#look();
+    const lost = lostSince(this.#seen, found, this.#siteCounts());
+    if (lost !== undefined) this.report(lost);
+    const isReplaced = lost?.counts.store !== undefined;
+    const identity = found.identity || (isReplaced ? '' : this.#seen.identity);
+    this.#seen = { ...found, identity };
+    await this.#write();
+    if (found.identity !== '') return;
+    await redis.set(keys.identity, identity || randomUUID(), 'NX');
+    await this.#compare();
+  }
+
+  async #look(): Promise<SeenStore> {
+    const { redis, keys } = this.#options;
+    const records = RECORD_KINDS.map((kind) => keys.siteRecords(kind));
+    const found = await lookAtStore.run(
+      redis,
+      [keys.identity, keys.siteRevision, keys.history, ...records],
+      [keys.alarmPlacePrefix, keys.alarmGroupsPrefix, keys.alarmIndexPrefix, ...RECORD_KINDS],
+    );
+    const { change } = this.#siteCounts() ?? found.site;
+    // The gateway has yet to make a change in its memory: what the store has of the site is compared afterwards.
+    const isBeingChanged =
+      found.site.change > this.#seen.site.change && found.site.change !== change;
+    return isBeingChanged ? { ...found, site: this.#seen.site } : found;
+  }
+
+  #setFinding(finding: Finding | null): void {
     this.#finding = finding;
     const fault = finding && {
       ...warning('store-lost-data', sentenceOf(finding.lost, finding.sinceMs)),
@@ -130,58 +151,16 @@ export class StoreWitness {
     this.#options.health.report(FAULT, fault ?? undefined);
   }
 
-  /** Compares once, logging the first failure of an outage. */
-  #attempt(): Promise<void> {
-    this.#checking ??= this.#check()
-      .then(() => {
-        this.#hasFailed = false;
-      })
-      .catch((err: unknown) => {
-        const { redis, log } = this.#options;
-        // StoreOutages has already logged a store that is away.
-        const level = this.#hasFailed || redis.status !== 'ready' ? 'debug' : 'warn';
-        log[level]({ err }, 'failed to look for lost data');
-        this.#hasFailed = true;
-      })
-      .finally(() => {
-        this.#checking = undefined;
-      });
-    return this.#checking;
-  }
-
-  async #check(): Promise<void> {
-    const { redis, keys } = this.#options;
-    const found = await this.#look();
-    const site = this.#siteCounts();
-    const lost = lostSince(this.#seen, found, site);
-    if (lost !== undefined) this.report(lost);
-    const identity = lost?.isEverything === true ? '' : this.#seen.identity;
-    this.#seen = { ...nowSeen(this.#seen, found, site), identity: found.identity || identity };
-    await this.#write();
-    if (found.identity !== '') return;
-    await redis.set(keys.identity, identity || randomUUID(), 'NX');
-    await this.#check();
-  }
-
-  #look(): Promise<FoundStore> {
-    const { redis, keys } = this.#options;
-    const records = RECORD_KINDS.map((kind) => keys.siteRecords(kind));
-    return lookAtStore.run(
-      redis,
-      [keys.identity, keys.siteRevision, keys.history, ...records],
-      [keys.alarmPlacePrefix, keys.alarmGroupsPrefix, keys.alarmIndexPrefix, ...RECORD_KINDS],
-    );
-  }
-
   async #read(): Promise<void> {
-    const { path, site: ownSite, log } = this.#options;
+    const { path, log } = this.#options;
     try {
-      const { site, store, finding } = fileSchema.parse(JSON.parse(await readFile(path, 'utf8')));
-      if (site !== ownSite) return;
+      const text = await unlessMissing(readFile(path, 'utf8'));
+      if (text === undefined) return;
+      const { site, store, finding } = fileSchema.parse(JSON.parse(text));
+      if (site !== this.#options.site) return;
       this.#seen = store;
       this.#setFinding(finding);
     } catch (err) {
-      if (systemErrorCode(err) === 'ENOENT') return;
       log.error({ err, file: path }, 'failed to read the witness of the store');
     }
   }

@@ -29,7 +29,7 @@ class LogWorld extends AlarmWorld {
       newest: { alarms: 0, messages: 0 },
       reader: this.logs,
       onLost: () => undefined,
-      onWentBack: (_log, _lost, entries) => {
+      onWentBack: (_log, _from, _to, entries) => {
         for (const { source } of entries) {
           if (source === undefined) continue;
           if (isAlarm(source) || isStateChange(source)) this.#writer.restore(source);

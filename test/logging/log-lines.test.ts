@@ -74,7 +74,6 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'slowed clients over a limit',
   'quota exceeded',
   'failed to trim the logs, retrying',
-  'failed to look for lost data',
   'failed to read the output of the store',
   'failed to record an expired token, retrying',
   'removed old …',

@@ -11,9 +11,7 @@ const acknowledge = createRoute({
   operationId: 'acknowledgeFault',
   summary: 'Acknowledge a fault that stays until an administrator has seen it',
   tags: ['Operation'],
-  request: {
-    params: z.object({ code: z.string().min(1).openapi({ example: 'store-lost-data' }) }),
-  },
+  request: { params: z.object({ code: z.string() }) },
   responses: { 204: noContent, ...problems.resource, ...problems.store },
 });
 

@@ -90,12 +90,6 @@ function shownTo(
   const caller = c.get('caller');
   if (caller === undefined) return { code, stops, since };
   const isShown = subject !== undefined && access.covers(caller.grants, subject);
-  return {
-    code,
-    stops,
-    since,
-    message,
-    ...(isShown && { subject }),
-    ...(acknowledge !== undefined && { acknowledgeable: true }),
-  };
+  const stays = acknowledge !== undefined && { acknowledgeable: true as const };
+  return { code, stops, since, message, ...(isShown && { subject }), ...stays };
 }

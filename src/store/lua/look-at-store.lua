@@ -3,9 +3,9 @@
 -- KEYS[1] identity   KEYS[2] revision of the site   KEYS[3] history   KEYS[4] on: the records of each kind
 -- ARGV[1] prefix of places, ARGV[2] of alarm groups, ARGV[3] of alarm indexes, in the slot of the history
 -- ARGV[4] on: the kinds
--- returns JSON: identity, '' for none; runId of the server, and the evictedKeys since its start; revision of the
---         site; numbers of oldestAlarm and newestAlarm, 0 for none; missingIndexes: how many of the keys are
---         missing that list the newest entry of the history; number of records by kind
+-- returns JSON: identity, '' for none; runId of the server, and the evictedKeys since its start; of the site
+--         the number of records by kind, and of changes; numbers of the oldestAlarm and newestAlarm, 0 for none;
+--         missingIndexes: how many of the keys are missing that list the newest entry of the history
 local places, groups, indexes = unpack(ARGV)
 
 -- A key that was overwritten with another type has nothing of ours: false.
@@ -45,15 +45,14 @@ end
 
 local history = infoOf(KEYS[3])
 local oldest, newest = history['first-entry'], history['last-entry']
-local records = {}
-for at = 4, #KEYS do records[ARGV[at]] = read('HLEN', KEYS[at]) or 0 end
+local site = { change = tonumber(read('GET', KEYS[2]) or 0) or 0 }
+for at = 4, #KEYS do site[ARGV[at]] = read('HLEN', KEYS[at]) or 0 end
 return cjson.encode({
   identity = read('GET', KEYS[1]) or '',
   runId = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)') or '',
   evictedKeys = tonumber(string.match(redis.call('INFO', 'stats'), 'evicted_keys:(%d+)') or 0),
-  revision = tonumber(read('GET', KEYS[2]) or 0) or 0,
+  site = site,
   oldestAlarm = numberOf(oldest and oldest[1]),
   newestAlarm = numberOf(history['last-generated-id']),
   missingIndexes = newest and missingFor(newest) or 0,
-  records = records,
 })

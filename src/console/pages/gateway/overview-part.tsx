@@ -27,7 +27,7 @@ export function OverviewPart() {
             {words.version} {version ?? '…'}
           </p>
           <h2>{words.faults}</h2>
-          <Faults faults={data.faults} onAcknowledged={again} />
+          <Faults faults={data.faults} />
         </>
       )}
       <RejectedList />
@@ -39,21 +39,13 @@ function Loading() {
   return <p role="status">{useWords(GATEWAY_WORDS).loading}</p>;
 }
 
-interface FaultsProps extends Pick<Readiness, 'faults'> {
-  readonly onAcknowledged: () => void;
-}
-
-function Faults({ faults, onAcknowledged }: FaultsProps) {
+function Faults({ faults }: Pick<Readiness, 'faults'>) {
   const { language } = useConsole();
   const words = useWords(OVERVIEW_WORDS);
   const explained = faults.flatMap(({ code, message, isAcknowledgeable, subject }) => {
     const name = subject && `${words.subjects[subject.type] ?? subject.type} ${subject.name}`;
-    const stays = isAcknowledgeable ? code : undefined;
-    return explainFault(message, language.current.value).map((fault) => ({
-      ...fault,
-      name,
-      stays,
-    }));
+    const shared = { name, stays: isAcknowledgeable ? code : undefined };
+    return explainFault(message, language.current.value).map((fault) => ({ ...fault, ...shared }));
   });
   if (explained.length === 0) return <p class="gateway-good">{words.noFaults}</p>;
   return (
@@ -65,20 +57,15 @@ function Faults({ faults, onAcknowledged }: FaultsProps) {
           <p>
             <span class="hint">{words.whatToDo}</span> <CodeText text={advice ?? words.noAdvice} />
           </p>
-          {stays !== undefined && <AcknowledgeButton code={stays} onDone={onAcknowledged} />}
+          {stays !== undefined && <AcknowledgeButton code={stays} />}
         </li>
       ))}
     </ul>
   );
 }
 
-function AcknowledgeButton({
-  code,
-  onDone,
-}: {
-  readonly code: string;
-  readonly onDone: () => void;
-}) {
+/** The list goes by `gateway/status`, which tells that the fault is over. */
+function AcknowledgeButton({ code }: { readonly code: string }) {
   const words = useWords(OVERVIEW_WORDS);
   const change = useChange();
   return (
@@ -87,7 +74,12 @@ function AcknowledgeButton({
       <button
         type="button"
         aria-disabled={change.isPending}
-        onClick={() => change.send(() => acknowledgeFault({ code }), onDone)}
+        onClick={() =>
+          change.send(
+            () => acknowledgeFault({ code }),
+            () => undefined,
+          )
+        }
       >
         {words.acknowledge}
       </button>
