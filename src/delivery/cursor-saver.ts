@@ -128,8 +128,8 @@ export class CursorSaver {
 }
 
 function storedOf({ cursors: { alarms, messages }, ...position }: SessionPosition): Stored {
-  const { countedUpTo: alarmsUpTo = 0, ...ofAlarms } = alarms;
-  const { countedUpTo: messagesUpTo = 0, ...ofMessages } = messages;
+  const { countedUpTo: alarmsUpTo, ...ofAlarms } = alarms;
+  const { countedUpTo: messagesUpTo, ...ofMessages } = messages;
   const text = JSON.stringify([position, ofAlarms, ofMessages]);
   return {
     ackFloors: { alarms: alarms.ackFloor, messages: messages.ackFloor },

@@ -1,8 +1,4 @@
-/**
- * A consumer's saved position and account in one log.
- *
- * Version 1 saved the same without `unread` and `unreadBytes`, and with `toSkip`.
- */
+/** A consumer's saved position and account in one log. */
 export interface CursorState {
   /** The ack floor: every entry up to here is done with, or does not concern the consumer. */
   readonly ackFloor: number;
@@ -14,12 +10,10 @@ export interface CursorState {
   /** The dropped entries that the store has lost; absent: none. */
   readonly lost?: number | undefined;
   /** Accepted entries after the floor that are not done with, in flight or not. */
-  readonly unread?: number | undefined;
+  readonly unread: number;
   /** The newest entry when `unread` was counted. */
-  readonly countedUpTo?: number | undefined;
-  readonly unreadBytes?: number | undefined;
-  /** Version 1: dropped entries that the offset had not passed yet. */
-  readonly toSkip?: number | undefined;
+  readonly countedUpTo: number;
+  readonly unreadBytes: number;
   /** The last entry sent; present only while it is above the ack floor. */
   readonly sentUpTo?: number | undefined;
   /** Present only when entries above the ack floor are known one by one. */

@@ -36,7 +36,6 @@ export class Cursor {
   #lost: number;
   /** At start, entries that were unread and may be lost, until they are found. */
   #missing = 0;
-  #toSkip: number;
   #countedUpTo: number;
 
   constructor(options: CursorOptions) {
@@ -44,7 +43,7 @@ export class Cursor {
     this.log = log;
     this.#options = options;
     this.#sent = new SentEntries(state);
-    this.#unread = new Unread(state.unread ?? 0, state.unreadBytes ?? 0);
+    this.#unread = new Unread(state.unread, state.unreadBytes);
     const parts = { sent: this.#sent, unread: this.#unread };
     this.position = new ReadPosition({ ...options, ...parts, offset: state.ackFloor });
     this.delivered = state.delivered;
@@ -52,8 +51,7 @@ export class Cursor {
     this.#lost = state.lost ?? 0;
     this.#dropped = state.dropped - this.#lost;
     this.deadLetterCount = state.deadLetters ?? 0;
-    this.#toSkip = state.toSkip ?? 0;
-    this.#countedUpTo = state.countedUpTo ?? state.ackFloor;
+    this.#countedUpTo = state.countedUpTo;
   }
 
   /** Entries accepted and not read yet. */
@@ -263,11 +261,6 @@ export class Cursor {
     // Unless the filters have changed since, there is no need to match again.
     const isMatched = isSelected && entry.sequence > this.#unread.marksFrom;
     if (!this.#sent.isOpen(entry.sequence) || !(isMatched || this.#options.concerns(entry))) return;
-    if (this.#toSkip > 0) {
-      this.#toSkip--;
-      this.#sent.skip(entry.sequence);
-      return;
-    }
     this.#unread.found(entry.payload.length);
     if (this.#missing > 0) this.#missing--;
   }

@@ -200,12 +200,6 @@ export class SentEntries {
     return before - this.#inFlight.size - this.aheadCount;
   }
 
-  /** Version 1: passes a dropped entry that the offset had not passed yet. */
-  skip(sequence: number): void {
-    this.#resume ??= { upTo: sequence, open: new Set() };
-    if (!this.#resume.open.delete(sequence)) this.#resume.upTo = sequence;
-  }
-
   #aheadSequences(): number[] {
     return this.#ahead === undefined ? [] : [...this.#ahead.inFlight.keys(), ...this.#ahead.done];
   }

@@ -64,7 +64,7 @@ export class AlarmHistoryRedis implements AlarmHistory {
   }
 
   async page(query: AlarmQuery): Promise<AlarmPage> {
-    const indexes = await this.#indexesFor(query);
+    const indexes = this.#indexesFor(query);
     let page = await this.#read(query, indexes);
     while (page.isPaused && query.isAwaited?.() !== false) {
       const { alarms, upToSequence, reached = query.position } = page;
@@ -78,21 +78,12 @@ export class AlarmHistoryRedis implements AlarmHistory {
   }
 
   /** Those of open alarms alone, where nothing else is asked for: a history has a thousand resolved ones for each. */
-  async #indexesFor({ locationId, deviceId, states }: AlarmQuery): Promise<string> {
+  #indexesFor({ locationId, deviceId, states }: AlarmQuery): string {
     const keys = this.#keys;
     const isOpenOnly = deviceId === undefined && states?.includes('resolved') === false;
-    return isOpenOnly && (await answering(() => this.#hasAllOpen()))
+    return isOpenOnly
       ? keys.openAlarmIndexesOf(locationId)
       : keys.alarmIndexesOf(locationId, deviceId);
-  }
-
-  /** Whether no alarm is left that an earlier version recorded, without such an index. */
-  async #hasAllOpen(): Promise<boolean> {
-    const [from, [oldest]] = await Promise.all([
-      this.#redis.get(this.#keys.openAlarmsFrom),
-      this.#redis.xrange(this.#keys.history, '-', '+', 'COUNT', 1),
-    ]);
-    return from !== null && oldest !== undefined && Number.parseInt(oldest[0], 10) >= Number(from);
   }
 
   async #read(query: AlarmQuery, indexes: string) {

@@ -23,7 +23,7 @@ const extrasSchema = z.object({
 /** An alarm's record; its place is stored apart. */
 export interface ReadAlarm extends ForwardedAlarm {
   readonly receivedAtMs: number;
-  /** Time of receipt by the steady clock; in a record of version 1, `receivedAtMs`. */
+  /** Time of receipt by the steady clock. */
   readonly steadyAtMs: number;
   readonly placeDigest: string;
 }
@@ -73,8 +73,10 @@ export function readAlarm(fields: readonly Buffer[]): ReadAlarm | undefined {
   const id = valueNamed(fields, 'i');
   const kind = ALARM_KINDS[Number(text('k'))];
   const [receivedAtMs, delayMs] = [Number(text('r')), Number(text('a'))];
+  const steadyAtMs = Number(text('t'));
   const extras = readExtras(text('x'));
-  const isComplete = id?.length === UUID_BYTES && !Number.isNaN(receivedAtMs + delayMs);
+  const isComplete =
+    id?.length === UUID_BYTES && !Number.isNaN(receivedAtMs + delayMs + steadyAtMs);
   if (!isComplete || kind === undefined || extras === undefined) return undefined;
   const { footage = NO_FOOTAGE, reportedAt, base64, malformed } = extras;
   return {
@@ -82,7 +84,7 @@ export function readAlarm(fields: readonly Buffer[]): ReadAlarm | undefined {
     kind,
     detectedAtMs: receivedAtMs - delayMs,
     receivedAtMs,
-    steadyAtMs: Number(text('t')) || receivedAtMs,
+    steadyAtMs,
     placeDigest: text('p'),
     footage,
     reportedAt,

@@ -12,9 +12,8 @@ const timeSchema = z.coerce.number().catch(0);
 
 /** Redis serves nobody else while a script runs: some milliseconds for this many. */
 const ALARMS_PER_CALL = 200;
-/** Fields with an entry's time: by the steady clock, else by the machine's clock. */
+/** The field with an entry's time by the steady clock. */
 const STEADY_AT = 't';
-const RECEIVED_AT = 'r';
 
 export interface AlarmRetentionOptions {
   readonly redis: Redis;
@@ -60,8 +59,7 @@ export class AlarmRetention implements Retention {
   /**
    * Finds the newest alarm that may be removed; 0 for none.
    *
-   * The age of an alarm that an earlier version recorded by a clock that was not set is unknown
-   * (CONTRACT 4.7), as is that of a damaged record: it expires with the first later alarm whose age is known.
+   * The age of a damaged record is unknown: it expires with the first later alarm whose age is known.
    */
   async #lastBefore(timeMs: number, unackedFrom: number, stopping: AbortSignal): Promise<number> {
     const { redis, keys } = this.#options;
@@ -83,7 +81,6 @@ export class AlarmRetention implements Retention {
 }
 
 function timeOf(fields: readonly string[]): number {
-  const names = fields.filter((_, index) => index % 2 === 0);
-  const name = names.includes(STEADY_AT) ? STEADY_AT : RECEIVED_AT;
-  return timeSchema.parse(fields[names.indexOf(name) * 2 + 1]);
+  const at = fields.findIndex((name, index) => index % 2 === 0 && name === STEADY_AT);
+  return timeSchema.parse(fields[at + 1]);
 }

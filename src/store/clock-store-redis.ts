@@ -21,9 +21,9 @@ const recordSchema = z.object({
 });
 const entriesSchema = z.array(z.tuple([z.string(), z.array(z.string())]));
 
-/** Fields with an entry's time; the first one present counts. */
-const HISTORY_STAMPS = ['t', 'r'];
-const LOG_STAMPS = ['r'];
+/** Fields with an entry's time by the steady clock. */
+const HISTORY_STAMP = 't';
+const LOG_STAMP = 'r';
 
 /** The steady clock in Redis: one hash. */
 export class ClockStoreRedis implements ClockStore {
@@ -55,8 +55,8 @@ export class ClockStoreRedis implements ClockStore {
 
   async newestStampMs(): Promise<number | undefined> {
     const stamps = [
-      await this.#newestIn(this.#keys.history, HISTORY_STAMPS),
-      await this.#newestIn(this.#keys.messageLog, LOG_STAMPS),
+      await this.#newestIn(this.#keys.history, HISTORY_STAMP),
+      await this.#newestIn(this.#keys.messageLog, LOG_STAMP),
       ...(await this.#sessionStamps()),
     ];
     const plausible = stamps.filter((stampMs) => stampMs >= PLAUSIBLE_FROM_MS);
@@ -74,11 +74,11 @@ export class ClockStoreRedis implements ClockStore {
     });
   }
 
-  async #newestIn(stream: string, names: readonly string[]): Promise<number> {
+  async #newestIn(stream: string, stamp: string): Promise<number> {
     const reply = await this.#redis.xrevrange(stream, '+', '-', 'COUNT', 1);
     const [[, fields] = ['', []]] = entriesSchema.parse(reply);
-    const name = names.find((one) => fields.indexOf(one) % 2 === 0);
-    return name === undefined ? Number.NaN : Number(fields[fields.indexOf(name) + 1]);
+    const at = fields.findIndex((name, index) => index % 2 === 0 && name === stamp);
+    return Number(fields[at + 1]);
   }
 
   async #sessionStamps(): Promise<number[]> {

@@ -77,7 +77,7 @@ export class Keys {
     return this.#key('history');
   }
 
-  /** The number of the store's layout. */
+  /** The number of the store's layout (layout.ts). */
   get layout(): string {
     return this.#key('layout');
   }
@@ -117,11 +117,6 @@ export class Keys {
   /** Prefix of every index of open alarms. */
   get openAlarmIndexPrefix(): string {
     return this.#key('open-alarms', '');
-  }
-
-  /** String: the sequence from which on every open alarm is in such an index; an earlier version wrote none. */
-  get openAlarmsFrom(): string {
-    return `${this.openAlarmIndexPrefix}from`;
   }
 
   /**
@@ -215,9 +210,9 @@ export class Keys {
     return this.#key('rejected', locationId);
   }
 
-  /** List: a bridge's dead letters, the newest first. The key's name is that of older versions. */
+  /** List: a bridge's dead letters, the newest first. */
   deadLetters(bridge: string): string {
-    return this.#key('set-aside', bridge);
+    return this.#key('dead-letters', bridge);
   }
 
   #key(...parts: readonly string[]): string {

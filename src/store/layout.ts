@@ -1,21 +1,26 @@
 import type { Redis } from 'ioredis';
 import { GatewayError } from '../errors.js';
+import { unlessOfAnotherType } from './failures.js';
 import type { Keys } from './keys.js';
 
-const LAYOUT = 1;
+/** The layout that this program reads and writes. */
+const LAYOUT = '1';
 
 /**
- * Marks the store with the layout of this program.
+ * Checks that the store has the layout of this program; a store without a number gets it.
  *
- * @throws GatewayError `start-failed` when the store has another layout
+ * @throws GatewayError `start-failed` when it has another one
  */
 export async function requireLayout(redis: Redis, keys: Keys): Promise<void> {
-  const layout = await redis.get(keys.layout);
-  if (layout === null) await redis.set(keys.layout, LAYOUT);
-  else if (layout !== String(LAYOUT)) {
+  const layout = (await unlessOfAnotherType(redis.get(keys.layout))) ?? undefined;
+  if (layout === LAYOUT) return;
+  if (layout !== undefined) {
     throw new GatewayError(
       'start-failed',
-      `the store has layout ${layout}, and this version of the gateway knows layout ${LAYOUT}: install the version that wrote the store, or start with an empty one`,
+      `the store has layout ${layout}, and this program has layout ${LAYOUT}: install the version ` +
+        'that wrote it, or move its data away as a backup and start with an empty store',
     );
   }
+  // A store that is full still serves: the next start writes the number.
+  await redis.set(keys.layout, LAYOUT).catch(() => undefined);
 }

@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { CursorState } from '../delivery/cursor-state.js';
 import type { LogPositions } from '../delivery/log-entry.js';
 import { sessionKey } from '../delivery/session.js';
 import type {
@@ -22,30 +21,20 @@ const subscriptions = z.array(
     until: positions.optional(),
   }),
 );
-/** The ack floor and the number of dead letters have the names of version 1. */
-const storedCursor = z.object({
-  settled: z.number(),
+const cursor = z.object({
+  ackFloor: z.number(),
   delivered: z.number(),
   expired: z.number(),
   dropped: z.number(),
-  refused: z.number().optional(),
+  deadLetters: z.number().optional(),
   lost: z.number().optional(),
-  unread: z.number().optional(),
-  unreadBytes: z.number().optional(),
-  countedUpTo: z.number().optional(),
-  toSkip: z.number().optional(),
+  unread: z.number(),
+  unreadBytes: z.number(),
+  countedUpTo: z.number(),
   sentUpTo: z.number().optional(),
   sent: z.object({ upTo: z.number(), sequences: z.array(z.number()).readonly() }).optional(),
   ahead: z.object({ first: z.number(), bits: z.base64() }).optional(),
 });
-const cursor = storedCursor.transform(({ settled: ackFloor, refused: deadLetters, ...rest }) => ({
-  ...{ ackFloor, deadLetters },
-  ...rest,
-}));
-
-function toStored({ ackFloor, deadLetters, ...rest }: CursorState): z.input<typeof cursor> {
-  return { settled: ackFloor, refused: deadLetters, ...rest };
-}
 
 function json<T>(schema: z.ZodType<T>) {
   return z
@@ -161,7 +150,5 @@ function positionFields({ cursors, seenAtMs }: SessionPosition): {
   readonly cursors: string;
   readonly seenAtMs: string;
 } {
-  const { alarms, messages } = cursors;
-  const stored = { alarms: toStored(alarms), messages: toStored(messages) };
-  return { cursors: JSON.stringify(stored), seenAtMs: String(seenAtMs) };
+  return { cursors: JSON.stringify(cursors), seenAtMs: String(seenAtMs) };
 }

@@ -181,7 +181,7 @@ describe('the gateway process', () => {
     await gateway.remove();
   });
 
-  it('does not start on the data of a newer version', async () => {
+  it('does not start on a store of another layout', async () => {
     const gateway = await GatewayHere.start();
     const store = await Store.of(gateway);
     await store.redis.set('{site}:layout', '6');
@@ -193,8 +193,8 @@ describe('the gateway process', () => {
     expect(status).toBe(1);
     expect(fatalLine(output)).toEqual({
       msg:
-        'failed to start the gateway: the store was written by a newer version of the gateway ' +
-        '(layout 6, this version knows 5): install that version, or restore a backup from before it',
+        'failed to start the gateway: the store has layout 6, and this program has layout 1: install ' +
+        'the version that wrote it, or move its data away as a backup and start with an empty store',
     });
     // The directory can be removed because the store was stopped again.
     rmSync(gateway.dataDir, { recursive: true });

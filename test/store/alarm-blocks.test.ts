@@ -83,21 +83,6 @@ async function removeUpTo({ redis, keys }: AlarmWorld, count: number): Promise<v
   await retention.removeOld(new AbortController().signal);
 }
 
-/** Puts the alarms of all blocks back into the indexes, as layout 3 has them. */
-async function unpack({ redis, keys }: AlarmWorld): Promise<void> {
-  for (const list of await redis.keys(`${keys.alarmIndexPrefix}*:blocks`)) {
-    const index = list.slice(0, -':blocks'.length);
-    for (const name of await redis.zrange(list, 0, -1)) {
-      const block = (await redis.get(`${index}:${name}`)) ?? '';
-      for (const [, member = '', score = ''] of block.matchAll(/(\d{12})(\d{13})/g)) {
-        await redis.zadd(index, score, member);
-      }
-      await redis.del(`${index}:${name}`);
-    }
-    await redis.del(list);
-  }
-}
-
 it('lists every alarm in its place when long indexes are packed into blocks', async () => {
   const world = new AlarmWorld(place);
   const alarms = planned();
@@ -116,18 +101,6 @@ it('lists what is left while the alarms of blocks expire, and leaves nothing beh
   expect(await blocksOf(world)).toBeLessThan(before);
   await removeUpTo(world, Number.MAX_SAFE_INTEGER - START_MS);
   expect(await world.historyKeys()).toEqual([]);
-});
-
-it('reads the indexes of layout 3, and packs them as alarms come', async () => {
-  const world = new AlarmWorld(place);
-  const alarms = planned();
-  await record(world, alarms.slice(0, 1_300));
-  await unpack(world);
-  expect(await blocksOf(world)).toBe(0);
-  await expectListings(world, alarms.slice(0, 1_300));
-  for (const one of alarms.slice(1_300)) await record(world, [one]);
-  expect(await blocksOf(world)).toBeGreaterThan(10);
-  await expectListings(world, alarms);
 });
 
 it('packs an index into blocks as fast as large batches fill it', async () => {

@@ -1,32 +1,42 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Redis } from 'ioredis';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { newId } from '../../src/domain/notation.js';
 import { Keys } from '../../src/store/keys.js';
 import { requireLayout } from '../../src/store/layout.js';
-import { RedisServer } from '../harness/redis-server.js';
+import { useRedis } from '../harness/shared-redis.js';
 
-let server: RedisServer;
+const place = useRedis();
+let redis: Redis;
+let keys: Keys;
 
-beforeAll(async () => {
-  server = await RedisServer.start();
+beforeEach(() => {
+  redis = new Redis({ path: place.socketPath });
+  onTestFinished(() => redis.disconnect());
+  keys = new Keys(newId());
 });
 
-afterAll(() => server.remove());
-
-it('takes a store without a layout, and one with its own', async () => {
-  const { redis } = server;
-  const keys = new Keys(newId());
+it('gives a store without a number, or with something else under its key, that of this program', async () => {
   await requireLayout(redis, keys);
   expect(await redis.get(keys.layout)).toBe('1');
   await requireLayout(redis, keys);
+  await redis.del(keys.layout);
+  await redis.lpush(keys.layout, 'something else');
+  await requireLayout(redis, keys);
+  expect(await redis.get(keys.layout)).toBe('1');
 });
 
-it('refuses a store of another layout, and leaves it as it is', async () => {
-  const { redis } = server;
-  const keys = new Keys(newId());
-  await redis.set(keys.layout, 5);
+it('starts without a number while the store is full', async () => {
+  await redis.config('SET', 'maxmemory', '1');
+  onTestFinished(async () => void (await redis.config('SET', 'maxmemory', '0')));
+  await requireLayout(redis, keys);
+  expect(await redis.exists(keys.layout)).toBe(0);
+});
+
+it.each(['0', '2', '5', 'x'])('refuses layout %s and changes nothing', async (layout) => {
+  await redis.set(keys.layout, layout);
   await expect(requireLayout(redis, keys)).rejects.toMatchObject({
     code: 'start-failed',
-    detail: expect.stringContaining('layout 5'),
+    detail: `the store has layout ${layout}, and this program has layout 1: install the version that wrote it, or move its data away as a backup and start with an empty store`,
   });
-  expect(await redis.get(keys.layout)).toBe('5');
+  expect(await redis.get(keys.layout)).toBe(layout);
 });

@@ -3,7 +3,8 @@ import { Keys } from '../../src/store/keys.js';
 import { SessionStoreRedis } from '../../src/store/session-store-redis.js';
 import { RedisServer } from '../harness/redis-server.js';
 
-const CURSOR = { ackFloor: 7, deadLetters: 0, delivered: 7, expired: 0, dropped: 0 };
+const COUNTS = { deadLetters: 0, delivered: 7, expired: 0, dropped: 0, unread: 0, unreadBytes: 0 };
+const CURSOR = { ackFloor: 7, countedUpTo: 7, ...COUNTS };
 const SESSION = {
   ...{ key: 'token:1/nurse', clientId: 'nurse', owner: 'token:1', seenAtMs: 1 },
   ...{ subscriptions: [], cursors: { alarms: CURSOR, messages: CURSOR } },

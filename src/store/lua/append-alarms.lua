@@ -165,10 +165,7 @@ local function add(alarm, sequence)
 end
 
 local counts, placeOrder = {}, {}
-if #new > 0 then
-  redis.call('SET', counter, text(last))
-  redis.call('SETNX', open .. 'from', text(last - #new + 1))
-end
+if #new > 0 then redis.call('SET', counter, text(last)) end
 for number, alarm in ipairs(new) do
   add(alarm, last - #new + number)
   local place = alarmPlaces[alarm[1]]
