@@ -37,7 +37,7 @@ const WAITING = [
   'test/bridge/dead-lines.test.ts',
   'test/bridge/hang-ups.test.ts',
   'test/broker/keep-alive.test.ts',
-  'test/store/embedded-repair.test.ts',
+  'test/store/embedded/repair.test.ts',
   'test/browser/connection.test.ts',
   'test/store/cluster-gateway.test.ts',
   'test/chaos/chaos.test.ts',

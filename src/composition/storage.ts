@@ -8,7 +8,6 @@ import { StoreHeadroom } from '../site/store-headroom.js';
 import { AlarmFinderRedis } from '../store/alarm-finder-redis.js';
 import { AlarmHistoryRedis } from '../store/alarm-history-redis.js';
 import { AlarmRetention } from '../store/alarm-retention.js';
-import { AppendOnlyWatch } from '../store/append-only-watch.js';
 import { AuditExport } from '../store/audit/export.js';
 import { AuditRecords } from '../store/audit/records.js';
 import { AuditRetention } from '../store/audit/retention.js';
@@ -16,9 +15,9 @@ import { AuditTrailRedis } from '../store/audit/trail.js';
 import { ClockStoreRedis } from '../store/clock-store-redis.js';
 import { connectManagementRedis, connectRedis, untilReady } from '../store/connection.js';
 import { DeadLetterStoreRedis } from '../store/dead-letter-store-redis.js';
-import { DiskMonitor } from '../store/disk-monitor.js';
-import { defaultMaxMemoryBytes } from '../store/embedded-memory.js';
-import { EmbeddedRedis } from '../store/embedded-redis.js';
+import { DiskMonitor } from '../store/embedded/disk-monitor.js';
+import { EmbeddedRedis } from '../store/embedded/embedded-redis.js';
+import { defaultMaxMemoryBytes } from '../store/embedded/memory.js';
 import { InvalidPublishStoreRedis } from '../store/invalid-publish-store-redis.js';
 import { Keys } from '../store/keys.js';
 import { requireLayout } from '../store/layout.js';
@@ -42,7 +41,6 @@ const RETENTION_INTERVAL_MS = HOUR_MS;
 const EXPORT_INTERVAL_MS = 1_000;
 /** In less time than telemetry can fill what the last check left for alarms alone. */
 const DISK_INTERVAL_MS = 250;
-const FILES_INTERVAL_MS = 1_000;
 const WITNESS_INTERVAL_MS = 1_000;
 
 /** What to do about a store whose memory is nearly full. */
@@ -111,7 +109,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
   await requireLayout(state, keys);
   const memory = await startServerWatches(management, headroom, options);
-  if (embedded !== undefined) watchEmbedded(embedded, management, headroom, options);
+  if (embedded !== undefined) watchDisk(headroom, options);
   await steady.resume(new ClockStoreRedis(state, management, keys, log));
   releasers.add(() => steady.suspend());
   if (config.audit.export) startAuditExport(state, keys, options);
@@ -227,15 +225,8 @@ async function startEmbedded(options: Foundation): Promise<EmbeddedRedis | undef
   return embedded;
 }
 
-/** Starts watching what the embedded store has on the disk. */
-function watchEmbedded(
-  { directory }: EmbeddedRedis,
-  redis: Redis,
-  headroom: StoreHeadroom,
-  { config, log, health, releasers }: Foundation,
-): void {
+/** Starts watching the disk that the embedded store writes to. */
+function watchDisk(headroom: StoreHeadroom, { config, health, releasers }: Foundation): void {
   const disk = new DiskMonitor(config.dataDir, health, headroom);
   releasers.add(repeat(() => disk.check(), DISK_INTERVAL_MS));
-  const files = new AppendOnlyWatch({ redis, directory, health, log });
-  releasers.add(repeat(() => files.check(), FILES_INTERVAL_MS));
 }

@@ -1,13 +1,19 @@
+import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { isAnyAddress, isLoopbackHost } from '../domain/addresses.js';
 import type { FieldFault } from '../errors.js';
 import { certificateFaults, clientTlsFaults, within } from './certificate-faults.js';
 import { type Config, configSchema, DEFAULT_TLS_HOST } from './schema.js';
 import { storeFaults } from './store-faults.js';
+import { isEmbeddedStore, storeSchema } from './store-schema.js';
 
 const defaults = configSchema.parse({});
 /** A renewal that is late must not end the lease. */
 const RENEWALS_OF_LEASE = 2;
+/** Of the path of a Unix socket on macOS, the closing zero not included; Linux takes four more. */
+const MAX_SOCKET_PATH_BYTES = 103;
+/** Of the gateway's own store, in `dataDir`. */
+const STORE_SOCKET = 'redis/redis.sock';
 
 const text = z.string().min(1).optional().catch(undefined);
 const addresses = ({ host, port, tlsPort }: Config['mqtt' | 'http']) =>
@@ -37,6 +43,7 @@ const looked = z.object({
       renewSeconds: seconds,
     })
     .catch({ lengthSeconds: defaults.lease.lengthSeconds, renewSeconds: 0 }),
+  dataDir: z.string().catch(defaults.dataDir),
   allowPlaintext: z.boolean().catch(false),
   mqtt: addresses(defaults.mqtt),
   http: addresses(defaults.http),
@@ -61,6 +68,7 @@ export function furtherFaults(values: unknown, cwd: string): FieldFault[] {
   const keys = looked.parse(values);
   const { bridges, tls = {}, lease, redis } = keys;
   return [
+    ...dataDirFaults(keys, cwd),
     ...within('lease', leaseFaults(lease)),
     ...plaintextFaults(keys),
     ...portFaults(keys),
@@ -75,6 +83,15 @@ export function furtherFaults(values: unknown, cwd: string): FieldFault[] {
       ]);
     }),
   ];
+}
+
+function dataDirFaults({ dataDir, redis }: Looked, cwd: string): FieldFault[] {
+  const store = storeSchema.safeParse(redis ?? {}).data;
+  const socketPath = join(resolve(cwd, dataDir), STORE_SOCKET);
+  const excessBytes = Buffer.byteLength(socketPath) - MAX_SOCKET_PATH_BYTES;
+  if (store === undefined || !isEmbeddedStore(store) || excessBytes <= 0) return [];
+  const message = `must be ${excessBytes} bytes shorter: the path of the store's socket in it may have ${MAX_SOCKET_PATH_BYTES} bytes`;
+  return [{ path: 'dataDir', message }];
 }
 
 function leaseFaults({ lengthSeconds, renewSeconds }: Looked['lease']): FieldFault[] {

@@ -21,7 +21,6 @@ export const FAULT_CODES = [
   'replica-missing',
   'retained-full',
   'standing-by',
-  'store-files-damaged',
   'store-full',
   'store-lost-data',
   'store-nearly-full',

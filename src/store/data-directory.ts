@@ -2,7 +2,7 @@ import { closeSync, fstatSync, readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GatewayError, systemErrorCode } from '../errors.js';
-import { lockFile } from './file-lock.js';
+import { lockFile } from './embedded/file-lock.js';
 
 /** The file that the gateway locks, and which is there as long as it runs. */
 export const LOCK = 'gateway.lock';

@@ -147,7 +147,7 @@ describe('guarantee 7: an append-only file without its end', () => {
     truncateSync(file, size - TRUNCATED_BYTES);
 
     await gateway.start();
-    expect(gateway.lines.join('\n')).toMatch(/truncat|short read|damaged/i);
+    expect(gateway.lines.join('\n')).toContain('cut the torn end off the append-only file');
     const [durable, live] = [await Watcher.back(home), await Watcher.connect(home, 'live')];
     for (const sensor of columns.sensors) {
       await isRecorded(home, sensor.device, sensor.sent);

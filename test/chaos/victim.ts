@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { lockFile } from '../../src/store/file-lock.js';
+import { lockFile } from '../../src/store/embedded/file-lock.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import type { RunningGateway } from '../harness/running-gateway.js';
 import { storeProcessId } from '../harness/store-process.js';

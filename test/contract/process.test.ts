@@ -52,13 +52,15 @@ describe('check-config', () => {
 
   it('reports all faults at once, each with its path, and exits with 2', () => {
     const file = join(directory, 'gateway.yaml');
-    writeFileSync(file, 'mqtt:\n  port: 70000\n  host: 0.0.0.0\nadminTokn: secret-in-a-typo\n');
+    const tooLong = `dataDir: /${'x'.repeat(90)}\n`;
+    const mqtt = 'mqtt:\n  port: 70000\n  host: 0.0.0.0\n';
+    writeFileSync(file, `${tooLong}${mqtt}adminTokn: secret-in-a-typo\n`);
     const { status, output } = run(['check-config', '--config', file], {
       GATEWAY_LOG_LEVEL: 'loud',
       GATEWAY_MQTT_PROT: '1',
     });
     expect(status).toBe(2);
-    for (const path of ['mqtt.port', 'mqtt.host', 'adminTokn', 'log.level']) {
+    for (const path of ['dataDir', 'mqtt.port', 'mqtt.host', 'adminTokn', 'log.level']) {
       expect(output).toContain(`  ${path}: `);
     }
     expect(output).toContain('GATEWAY_MQTT_PROT');
@@ -177,7 +179,8 @@ describe('the gateway process', () => {
     expect(await gateway.stop()).toBe(0);
     await closed;
     expect(gateway.lines.at(-1)).toContain('"msg":"gateway stopped"');
-    expect(gateway.lines.join('\n')).toContain('ready to exit');
+    const output = readFileSync(join(gateway.dataDir, 'redis/redis.log'), 'utf8');
+    expect(output).toContain('ready to exit');
     await gateway.remove();
   });
 

@@ -40,7 +40,6 @@ const NOT_SHOWN: ReadonlySet<string> = new Set([
   'aedes has no packet parser where version 1.2.0 has it',
   // Between the parts of the program.
   'not acknowledged yet',
-  'append-only files',
   'commands of device:…',
   // Parts of texts.
   'private key',

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { lockFile } from '../../src/store/file-lock.js';
+import { lockFile } from '../../src/store/embedded/file-lock.js';
 
 const LOOK_AGAIN_MS = 5;
 

@@ -11,7 +11,7 @@ const load = async (name) => {
 const [, , dataDir] = process.argv;
 const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
 const { createLog } = await load('logging/log.ts');
-const { EmbeddedRedis } = await load('store/embedded-redis.ts');
+const { EmbeddedRedis } = await load('store/embedded/embedded-redis.ts');
 const embedded = new EmbeddedRedis({
   dataDir,
   maxMemoryBytes: MAX_MEMORY_BYTES,

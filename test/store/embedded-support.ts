@@ -8,7 +8,7 @@ import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { onTestFinished } from 'vitest';
 import { createLog } from '../../src/logging/log.js';
-import { EmbeddedRedis } from '../../src/store/embedded-redis.js';
+import { EmbeddedRedis } from '../../src/store/embedded/embedded-redis.js';
 import { eventually } from '../harness/eventually.js';
 import { Lines } from '../harness/lines.js';
 

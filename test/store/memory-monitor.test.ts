@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Health } from '../../src/site/health.js';
 import { StoreHeadroom } from '../../src/site/store-headroom.js';
-import { defaultMaxMemoryBytes } from '../../src/store/embedded-memory.js';
+import { defaultMaxMemoryBytes } from '../../src/store/embedded/memory.js';
 import { MemoryMonitor } from '../../src/store/memory-monitor.js';
 import { faultTexts } from '../harness/fault-texts.js';
 import { RedisServer } from '../harness/redis-server.js';

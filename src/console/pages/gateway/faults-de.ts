@@ -83,12 +83,6 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
       advice:
         'Diese Maschine ist von den anderen abgeschnitten, die einen anderen Primärserver wählen können. Prüfen Sie das Netz zwischen den Maschinen und auf jeder `redis-cli -p 26379 sentinel master <name>`. Nennen Sie in `redis.sentinels` alle Sentinels: Mehr als die Hälfte aller muss antworten.',
     },
-  'Files of the store on the disk are missing or cut short: it is writing all that it has anew.': {
-    fault:
-      'Dateien des Speichers auf der Platte fehlen oder sind abgeschnitten: Er schreibt alles neu, was er hat.',
-    advice:
-      'Jemand hat Dateien unter `<dataDir>/redis` entfernt oder gekürzt. Starten Sie nicht neu, bevor die Störung vorbei ist.',
-  },
   'maxmemory-policy is …: a store that runs out of memory deletes alarms that were acknowledged. Set it to noeviction.':
     {
       fault:

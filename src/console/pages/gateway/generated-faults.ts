@@ -28,8 +28,6 @@ export const FAULTS_EN = {
     "the same with `redis.withoutReplica: refuse`. Alarms are forwarded live, changes over HTTP answer 503",
   "The store has no replica, and most Sentinels cannot be reached or do not take it for the primary: nothing is acknowledged.":
     "this machine is cut off from the others, which may choose another primary. Look at the network between the machines and at `redis-cli -p 26379 sentinel master <name>` on each. Name all Sentinels in `redis.sentinels`: more than half of those that there are must answer",
-  "Files of the store on the disk are missing or cut short: it is writing all that it has anew.":
-    "somebody removed or cut files under `<dataDir>/redis`. Do not restart before the fault is gone",
   "maxmemory-policy is …: a store that runs out of memory deletes alarms that were acknowledged. Set it to noeviction.":
     "as it says",
   "appendonly is off: when the store ends unexpectedly, all alarms since its last snapshot are lost. Set it to yes.":

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import {
   appendFileSync,
   readdirSync,
@@ -8,9 +9,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
-import { describe, expect, it, test } from 'vitest';
-import { cutDamagedTail } from '../../src/store/embedded-repair.js';
-import { ask, embeddedRedis, pidOf, temporaryDirectory } from './embedded-support.js';
+import { describe, expect, it, onTestFinished, test } from 'vitest';
+import { cutTornEnd } from '../../../src/store/embedded/repair.js';
+import { ask, embeddedRedis, pidOf, temporaryDirectory } from '../embedded-support.js';
 
 const FILE = 'redis/appendonlydir/appendonly.aof.1.incr.aof';
 
@@ -18,8 +19,7 @@ const FILE = 'redis/appendonlydir/appendonly.aof.1.incr.aof';
 const WRITES = 10;
 
 /** A data directory with acknowledged writes, and no server running on it. */
-async function writtenDirectory(): Promise<string> {
-  const dataDir = temporaryDirectory();
+async function writtenDirectory(dataDir = temporaryDirectory()): Promise<string> {
   const { embedded } = embeddedRedis(dataDir);
   await embedded.start();
   await ask(embedded.socketPath, async (redis) => {
@@ -37,9 +37,9 @@ async function restart(dataDir: string): Promise<{ length: number; messages: str
   return { length, messages };
 }
 
-function keptTails(dataDir: string): string[] {
+function copiesIn(dataDir: string): string[] {
   const directory = join(dataDir, 'redis');
-  const names = readdirSync(directory).filter((name) => name.startsWith('damaged-tail-'));
+  const names = readdirSync(directory).filter((name) => name.startsWith('torn-end-'));
   return names.map((name) => join(directory, name));
 }
 
@@ -48,7 +48,7 @@ test.each([
   ['2 MiB of zeros', Buffer.alloc(2 * 1024 * 1024)],
   ['garbage', Buffer.from('\u0007 no command\r\n*3\r\n$5\r\n')],
 ])(
-  'cuts off a tail of %s, keeps and reports it, and loses nothing acknowledged',
+  'cuts off an end of %s, keeps and reports it, and loses nothing acknowledged',
   async (_, tail) => {
     const dataDir = await writtenDirectory();
     const { size } = statSync(join(dataDir, FILE));
@@ -57,21 +57,51 @@ test.each([
     const { length, messages } = await restart(dataDir);
     expect(length).toBe(WRITES);
     expect(statSync(join(dataDir, FILE)).size).toBe(size);
-    const [kept = ''] = keptTails(dataDir);
+    const [kept = ''] = copiesIn(dataDir);
     expect(readFileSync(kept).equals(tail)).toBe(true);
-    const report = messages.filter((message) => message.includes('cut a damaged tail off'));
+    expect(statSync(kept).mode & 0o777).toBe(0o600);
+    const report = messages.filter((message) => message.includes('cut the torn end off'));
     expect(report).toHaveLength(1);
-    expect(report[0]).toContain(`"bytes":${tail.length}`);
+    expect(report[0]).toContain(`"bytes":${tail.length},"copy":"${kept}"`);
   },
 );
+
+test('cuts a torn end off on a disk without room for a copy', async ({ skip }) => {
+  const disk = temporaryDirectory();
+  const mount = ['-t', 'tmpfs', '-o', 'size=4m,mode=0700', 'tmpfs', disk];
+  const isMounted = spawnSync('mount', mount, { stdio: 'ignore' }).status === 0;
+  if (!isMounted) return skip('mounting a small file system is not permitted here');
+  onTestFinished(() => void spawnSync('umount', ['--lazy', disk]));
+  const dataDir = await writtenDirectory(disk);
+  appendFileSync(join(dataDir, FILE), Buffer.alloc(1024 * 1024));
+  // Takes all that is left.
+  expect(() => writeFileSync(join(disk, 'filler'), Buffer.alloc(4 * 1024 * 1024))).toThrow(
+    'ENOSPC',
+  );
+  const { length, messages } = await restart(dataDir);
+  expect(length).toBe(WRITES);
+  expect(copiesIn(dataDir)).toEqual([]);
+  expect(messages.join()).toMatch(/"bytes":1048576,"msg":"cut the torn end off/);
+});
 
 test('loses only the incomplete command when the end is missing', async () => {
   const dataDir = await writtenDirectory();
   truncateSync(join(dataDir, FILE), statSync(join(dataDir, FILE)).size - 3);
   const { length, messages } = await restart(dataDir);
   expect(length).toBe(WRITES - 1);
-  expect(keptTails(dataDir)).toHaveLength(1);
-  expect(messages.join()).toContain('cut a damaged tail off');
+  expect(copiesIn(dataDir)).toHaveLength(1);
+  expect(messages.join()).toContain('cut the torn end off');
+});
+
+test('cuts the torn end off the one file of Redis 6', async () => {
+  const dataDir = await writtenDirectory();
+  const content = readFileSync(join(dataDir, FILE));
+  const directory = temporaryDirectory();
+  const file = join(directory, 'appendonly.aof');
+  writeFileSync(file, Buffer.concat([content, Buffer.from('*3\r\n$5\r\nRPUSH')]));
+  expect(await cutTornEnd(directory, undefined)).toMatchObject({ file, bytes: 13 });
+  expect(readFileSync(file).equals(content)).toBe(true);
+  expect(await cutTornEnd(directory, undefined)).toBeUndefined();
 });
 
 test('cuts off a torn transaction of 3 MiB', async () => {
@@ -166,7 +196,7 @@ describe('a file that is cut', () => {
     const { dataDir, first, second, content } = await cutFile();
     for (let at = first; at <= second; at++) {
       writeFileSync(join(dataDir, FILE), content.subarray(0, at));
-      const cut = await cutDamagedTail(join(dataDir, 'redis'), undefined);
+      const cut = await cutTornEnd(join(dataDir, 'redis'), undefined);
       const left = at < second ? first : second;
       expect({ at, bytes: cut?.bytes ?? 0 }).toEqual({ at, bytes: at - left });
       expect(statSync(join(dataDir, FILE)).size).toBe(left);

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { GatewayError } from '../errors.js';
+import { GatewayError } from '../../errors.js';
 
 /**
  * Programs that lock the open file which they inherit as descriptor 3, and exit with status 1 when

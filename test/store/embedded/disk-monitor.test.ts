@@ -3,14 +3,14 @@ import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { repeat } from '../../src/repeat.js';
-import { Health } from '../../src/site/health.js';
-import { StoreHeadroom } from '../../src/site/store-headroom.js';
-import { lockDataDirectory } from '../../src/store/data-directory.js';
-import { DiskMonitor } from '../../src/store/disk-monitor.js';
-import { EmbeddedRedis } from '../../src/store/embedded-redis.js';
-import { faultTexts } from '../harness/fault-texts.js';
-import { recordingLog, until } from './embedded-support.js';
+import { repeat } from '../../../src/repeat.js';
+import { Health } from '../../../src/site/health.js';
+import { StoreHeadroom } from '../../../src/site/store-headroom.js';
+import { lockDataDirectory } from '../../../src/store/data-directory.js';
+import { DiskMonitor } from '../../../src/store/embedded/disk-monitor.js';
+import { EmbeddedRedis } from '../../../src/store/embedded/embedded-redis.js';
+import { faultTexts } from '../../harness/fault-texts.js';
+import { recordingLog, until } from '../embedded-support.js';
 
 const CHECK_EVERY_MS = 20;
 

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { checkServer } from '../../src/store/server-check.js';
+import { loadConfig } from '../../../src/config/load.js';
+import { checkServer } from '../../../src/store/server-check.js';
 import {
   ask,
   embeddedInOtherProcess,
@@ -12,10 +13,12 @@ import {
   pidOf,
   temporaryDirectory,
   until,
-} from './embedded-support.js';
+} from '../embedded-support.js';
 
 /** After so long a frozen server is killed at the stop. */
 const STOP_TIMEOUT_MS = 4_000;
+/** Leaves `/redis/redis.sock` of the 103 bytes that the path of a socket may have. */
+const MAX_DATA_DIR_BYTES = 86;
 
 const get = (socketPath: string, key: string) => ask(socketPath, (redis) => redis.get(key));
 const set = (socketPath: string, key: string) => ask(socketPath, (redis) => redis.set(key, 'kept'));
@@ -155,6 +158,20 @@ describe('when it ends unexpectedly', () => {
     expect(ends[0]).toMatch(/"diskFreeBytes":\d+/);
   });
 
+  test('the log has the last lines of its output, in a file that is kept small', async () => {
+    const dataDir = temporaryDirectory();
+    mkdirSync(join(dataDir, 'redis'));
+    const file = join(dataDir, 'redis', 'redis.log');
+    writeFileSync(file, 'earlier\n'.repeat(200_000));
+    const { embedded, messages } = embeddedRedis(dataDir);
+    await embedded.start();
+    expect(readFileSync(file, 'utf8')).not.toContain('earlier');
+    await ask(embedded.socketPath, (redis) => redis.shutdown('NOSAVE').catch(() => undefined));
+    await until(() => messages.some((message) => message.includes('the embedded store ended')));
+    const end = messages.find((message) => message.includes('the embedded store ended')) ?? '';
+    expect(end).toMatch(/exit status 0.*"output":"[^"]*User requested shutdown[^"]*ready to exit/);
+  });
+
   test('it is started again after it was adopted', async () => {
     const dataDir = temporaryDirectory();
     const killed = await embeddedInOtherProcess(dataDir);
@@ -223,35 +240,19 @@ describe('one data directory', () => {
   });
 });
 
-describe('a data directory whose socket path would be too long', () => {
-  const longDirectory = () => join(temporaryDirectory(), 'long'.repeat(30));
-
-  test('gets its socket elsewhere, for its own user only', async () => {
-    const dataDir = longDirectory();
-    const { embedded } = embeddedRedis(dataDir);
-    const directory = dirname(embedded.socketPath);
-    expect(directory.startsWith(dataDir)).toBe(false);
-    await embedded.start();
-    await set(embedded.socketPath, 'a');
-    expect(await get(embedded.socketPath, 'a')).toBe('kept');
-    expect(statSync(directory).mode & 0o777).toBe(0o700);
-    await embedded.stop();
-    expect(existsSync(directory)).toBe(false);
-    expect(embeddedRedis(longDirectory()).embedded.socketPath).not.toBe(embedded.socketPath);
-  });
-
-  test('is refused when others may write where the socket would be', async () => {
-    const { embedded } = embeddedRedis(longDirectory());
-    const directory = dirname(embedded.socketPath);
-    mkdirSync(directory);
-    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
-    chmodSync(directory, 0o777);
-    await expect(embedded.start()).rejects.toMatchObject({
-      code: 'start-failed',
-      detail: expect.stringContaining(directory),
-    });
-    expect(existsSync(directory)).toBe(true);
-  });
+test('a data directory of the longest path that the configuration takes has room for the socket', async () => {
+  const base = temporaryDirectory();
+  const file = join(base, 'gateway.yaml');
+  writeFileSync(file, '{}');
+  const load = (dataDir: string) => {
+    const env = { GATEWAY_DATA_DIR: dataDir };
+    return loadConfig({ programDir: '/none', cwd: base, file, env });
+  };
+  const name = 'x'.repeat(MAX_DATA_DIR_BYTES - Buffer.byteLength(join(base, '/')));
+  const { embedded } = embeddedRedis(load(name).dataDir);
+  await embedded.start();
+  await set(embedded.socketPath, 'a');
+  expect(() => load(`${name}x`)).toThrow('the configuration has one fault');
 });
 
 test('says in one line what to install when the program is missing', async () => {
@@ -265,10 +266,11 @@ test('says in one line what to install when the program is missing', async () =>
 });
 
 test('a power cut while its files are written anew leaves no part of them on the disk', async () => {
-  const { embedded } = embeddedRedis(temporaryDirectory());
+  const dataDir = temporaryDirectory();
+  const { embedded } = embeddedRedis(dataDir);
   await embedded.start();
   const drafts = () =>
-    readdirSync(embedded.directory).filter((name) => name.startsWith('temp-rewriteaof'));
+    readdirSync(join(dataDir, 'redis')).filter((name) => name.startsWith('temp-rewriteaof'));
   await ask(embedded.socketPath, async (redis) => {
     await redis.mset(Object.fromEntries(Array.from({ length: 1_000 }, (_, key) => [key, 'kept'])));
     await redis.config('SET', 'rdb-key-save-delay', 10_000);

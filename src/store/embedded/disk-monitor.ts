@@ -1,12 +1,12 @@
 import { constants } from 'node:fs';
 import { access, open, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type FaultReport, stopping, warning } from '../domain/faults.js';
-import { systemErrorCode } from '../errors.js';
-import type { Health } from '../site/health.js';
-import type { StoreHeadroom } from '../site/store-headroom.js';
-import { LOCK } from './data-directory.js';
-import { unlessMissing } from './durable-file.js';
+import { type FaultReport, stopping, warning } from '../../domain/faults.js';
+import { systemErrorCode } from '../../errors.js';
+import type { Health } from '../../site/health.js';
+import type { StoreHeadroom } from '../../site/store-headroom.js';
+import { LOCK } from '../data-directory.js';
+import { unlessMissing } from '../durable-file.js';
 
 const MIB = 1024 * 1024;
 /** With less free, the embedded store soon ends and cannot write why. */
@@ -22,7 +22,7 @@ const READ_ONLY = stopping('disk-read-only', 'The disk with the data directory i
 const UNWRITABLE = stopping('data-directory-unusable', 'The data directory cannot be written.');
 const UNREADABLE = stopping('data-directory-unusable', 'The data directory is unreadable.');
 
-/** Watches whether the disk takes the embedded store's writes (CONTRACT 4.7). */
+/** Watches whether the disk takes the embedded store's writes. */
 export class DiskMonitor {
   readonly #directory: string;
   readonly #health: Health;

@@ -1,25 +1,20 @@
 import { once } from 'node:events';
-import { statfs } from 'node:fs/promises';
+import { mkdir, statfs } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { GatewayError, systemErrorCode } from '../errors.js';
-import { removeDrafts, restoreIncompleteFiles } from './append-only-restore.js';
-import { createDataDirectory, lockDataDirectory } from './data-directory.js';
-import { OutputFollower } from './embedded-output.js';
-import {
-  createDirectories,
-  type EmbeddedPlace,
-  embeddedPlace,
-  removeSocketDirectory,
-} from './embedded-place.js';
-import { cutDamagedTail } from './embedded-repair.js';
-import { hasLoaded, obtainServer, type StoreServer, stopServer } from './embedded-server.js';
+import { GatewayError, systemErrorCode } from '../../errors.js';
+import { createDataDirectory, lockDataDirectory } from '../data-directory.js';
+import { missingFiles, moveUnnamedFiles, removeDrafts } from './files.js';
+import { lastOutput } from './output.js';
+import { type EmbeddedPlace, embeddedPlace } from './place.js';
+import { cutTornEnd } from './repair.js';
+import { hasLoaded, obtainServer, type StoreServer, stopServer } from './server.js';
 
 const MIN_RESTART_DELAY_MS = 100;
 const MAX_RESTART_DELAY_MS = 2000;
 /** A server that ran this long did not end because of how it was started. */
 const STABLE_AFTER_MS = 10_000;
-/** The gateway has 10 s to stop (CONTRACT 1, stop), and the store stops last. */
+/** The gateway has 10 s to stop, and the store stops last. */
 const STOP_TIMEOUT_MS = 4000;
 
 export interface EmbeddedRedisOptions {
@@ -30,12 +25,11 @@ export interface EmbeddedRedisOptions {
   readonly searchPath?: string | undefined;
 }
 
-/** The gateway's own store, a Redis server as a child process (CONTRACT 1, store). */
+/** The gateway's own store, a Redis server as a child process. */
 export class EmbeddedRedis {
   readonly #options: EmbeddedRedisOptions;
   readonly #place: EmbeddedPlace;
   readonly #log: Logger;
-  readonly #output: OutputFollower;
   readonly #stopping = new AbortController();
   #starting: Promise<void> | undefined;
   #supervision: Promise<void> | undefined;
@@ -48,12 +42,6 @@ export class EmbeddedRedis {
     this.#options = options;
     this.#log = options.log;
     this.#place = embeddedPlace(options.dataDir);
-    this.#output = new OutputFollower(this.#place.outputFile, options.log);
-  }
-
-  /** Where the server has its files. */
-  get directory(): string {
-    return this.#place.directory;
   }
 
   get socketPath(): string {
@@ -91,8 +79,7 @@ export class EmbeddedRedis {
     try {
       await createDataDirectory(dataDir);
       this.#unlock = lockDataDirectory(dataDir);
-      await createDirectories(this.#place);
-      await this.#output.start();
+      await mkdir(this.#place.directory, { recursive: true, mode: 0o700 });
       const server = await this.#bringUp();
       this.#supervision = this.#supervise(server);
     } catch (cause) {
@@ -108,12 +95,8 @@ export class EmbeddedRedis {
 
   async #shutDown(): Promise<void> {
     this.#running = false;
-    if (this.#server) {
-      await stopServer(this.#server, STOP_TIMEOUT_MS);
-      await removeSocketDirectory(this.#place);
-    }
+    if (this.#server) await stopServer(this.#server, STOP_TIMEOUT_MS);
     this.#server = undefined;
-    await this.#output.stop();
     this.#unlock?.();
     this.#unlock = undefined;
   }
@@ -137,11 +120,11 @@ export class EmbeddedRedis {
   async #logEnd({ pid }: StoreServer, how: string): Promise<void> {
     this.#running = false;
     this.#server = undefined;
-    await this.#output.catchUp();
     // A store whose disk is full cannot write why it ended.
     const disk = await statfs(this.#place.directory).catch(() => undefined);
     const diskFreeBytes = disk && disk.bavail * disk.bsize;
-    this.#log.error({ how, pid, diskFreeBytes }, 'the embedded store ended');
+    const output = await lastOutput(this.#place.outputFile);
+    this.#log.error({ how, pid, diskFreeBytes, output }, 'the embedded store ended');
   }
 
   /** Starts servers until one answers; undefined when the gateway stops first. */
@@ -162,9 +145,9 @@ export class EmbeddedRedis {
 
   async #bringUp(): Promise<StoreServer> {
     const server =
-      (await this.#tryServer(() => this.#restoreFiles())) ??
-      (await this.#tryServer(() => this.#cutTail()));
-    if (server === undefined) throw this.#endedWhileStarting();
+      (await this.#tryServer(() => this.#tidyFiles())) ??
+      (await this.#tryServer(() => this.#repairFile()));
+    if (server === undefined) throw await this.#startFailure();
     return server;
   }
 
@@ -175,9 +158,7 @@ export class EmbeddedRedis {
     const options = { place: this.#place, searchPath, maxMemoryBytes, prepare };
     const server = await obtainServer(options, signal);
     this.#server = server;
-    const isReady = server !== undefined && (await hasLoaded(server, signal));
-    await this.#output.catchUp();
-    if (!isReady) return undefined;
+    if (server === undefined || !(await hasLoaded(server, signal))) return undefined;
     this.#running = true;
     const { pid, adopted } = server;
     this.#log.info(
@@ -187,21 +168,27 @@ export class EmbeddedRedis {
     return server;
   }
 
-  async #restoreFiles(): Promise<void> {
-    await removeDrafts(this.#place.directory);
-    const restored = await restoreIncompleteFiles(this.#place.directory);
-    if (restored === undefined) return;
-    this.#log.error(restored, 'append-only files are missing, starting the store with those left');
+  async #tidyFiles(): Promise<void> {
+    const { directory } = this.#place;
+    await removeDrafts(directory);
+    const movedTo = await moveUnnamedFiles(directory);
+    if (movedTo === undefined) return;
+    this.#log.warn({ movedTo }, 'append-only files without a manifest: the store starts empty');
   }
 
-  async #cutTail(): Promise<void> {
-    const cut = await cutDamagedTail(this.#place.directory, this.#options.searchPath);
-    if (cut === undefined) throw this.#endedWhileStarting();
-    this.#log.error(cut, 'cut a damaged tail off the append-only file');
+  async #repairFile(): Promise<void> {
+    const cut = await cutTornEnd(this.#place.directory, this.#options.searchPath);
+    if (cut === undefined) throw await this.#startFailure();
+    this.#log.warn(cut, 'cut the torn end off the append-only file');
   }
 
-  #endedWhileStarting(): GatewayError {
-    const detail = `the embedded store ended while starting: ${this.#output.lastLines()}`;
+  async #startFailure(): Promise<GatewayError> {
+    const { directory, outputFile } = this.#place;
+    const [missing] = await missingFiles(directory);
+    const detail =
+      missing === undefined
+        ? `the embedded store ended while starting: ${await lastOutput(outputFile)}`
+        : `the embedded store cannot start, ${missing} is missing: restore a backup, or move ${directory} away to start with an empty store`;
     return new GatewayError('start-failed', detail);
   }
 }

@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
+import { closeSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { GatewayError, systemErrorCode } from '../errors.js';
-import type { EmbeddedPlace } from './embedded-place.js';
+import { GatewayError, systemErrorCode } from '../../errors.js';
+import { infoField } from '../server-info.js';
 import { lockFile } from './file-lock.js';
-import { infoField } from './server-info.js';
+import { openOutput } from './output.js';
+import type { EmbeddedPlace } from './place.js';
 
 const PROGRAMS = ['redis-server', 'valkey-server'];
 const LOOK_AGAIN_MS = 50;
@@ -41,7 +42,7 @@ interface Launched {
 }
 
 /**
- * Adopts the server of a killed gateway, or launches a new one (CONTRACT 1, store).
+ * Adopts the server of a killed gateway, or launches a new one.
  *
  * A server's lock lasts as long as it lives, so there are never two.
  *
@@ -151,7 +152,7 @@ async function launch(
   { place, searchPath, maxMemoryBytes, prepare }: ServerOptions,
   lock: number,
 ): Promise<Launched> {
-  const output = openSync(place.outputFile, 'a', 0o600);
+  const output = openOutput(place.outputFile);
   try {
     await prepare();
     for (const program of PROGRAMS) {
@@ -204,12 +205,12 @@ function serverArguments(place: EmbeddedPlace, maxMemoryBytes: number): string[]
     ['pidfile', place.pidFile],
     ['daemonize', 'no'],
     ['loglevel', 'warning'],
-    // Durable before it is answered, nothing evicted (CONTRACT 4.1); no snapshots beside the log.
+    // Durable before it is answered, nothing evicted; no snapshots beside the log.
     ['appendonly', 'yes'],
     ['appendfsync', 'always'],
     ['no-appendfsync-on-rewrite', 'no'],
     // The gateway repairs a short file itself: the server's own cut may leave an open MULTI at the end,
-    // which swallows everything appended after it (FINDINGS S5).
+    // which swallows everything appended after it.
     ['aof-load-truncated', 'no'],
     ['auto-aof-rewrite-percentage', '100'],
     ['auto-aof-rewrite-min-size', '64mb'],
