@@ -14,6 +14,8 @@ const packetSchema = z.object({
   givenIn: z.string().optional(),
 });
 
+const TOPICS_A_PAGE = 500;
+
 /**
  * Stores retained messages in aedes-persistence-redis, each with its group, a command with its location.
  *
@@ -22,24 +24,54 @@ const packetSchema = z.object({
  */
 export class RetainedRedis implements RetainedStore {
   readonly #persistence: RedisPersistence;
+  readonly #topics: () => Promise<string[]>;
+  readonly #onUnreadable: (topic: string) => void;
 
-  constructor(persistence: RedisPersistence) {
+  /**
+   * @param topics lists those that have a message
+   * @param onUnreadable called for each message that cannot be read
+   */
+  constructor(
+    persistence: RedisPersistence,
+    topics: () => Promise<string[]>,
+    onUnreadable: (topic: string) => void,
+  ) {
     this.#persistence = persistence;
+    this.#topics = topics;
+    this.#onUnreadable = onUnreadable;
   }
 
-  async *load(): AsyncGenerator<DirectMessage> {
-    for await (const packet of this.#persistence.createRetainedStreamCombi(['#'])) {
-      const { topic, payload, qos, groupId, givenIn } = packetSchema.parse(packet);
-      yield {
-        topic,
-        payload,
-        qos: qos === 0 ? 0 : 1,
-        retain: true,
-        locationId: parseForwardedTopic(topic)?.locationId ?? null,
-        groupId,
-        givenIn,
-      };
+  topics(): Promise<string[]> {
+    return this.#topics();
+  }
+
+  async *load(topics: readonly string[]): AsyncGenerator<DirectMessage> {
+    for (let from = 0; from < topics.length; from += TOPICS_A_PAGE) {
+      const page = topics.slice(from, from + TOPICS_A_PAGE);
+      const messages = await Promise.all(page.map((topic) => this.#read(topic)));
+      for (const message of messages) if (message !== undefined) yield message;
     }
+  }
+
+  /** Each by itself: the library's stream of all ends at the first that it cannot read. */
+  async #read(wanted: string): Promise<DirectMessage | undefined> {
+    try {
+      for await (const packet of this.#persistence.createRetainedStreamCombi([wanted])) {
+        const { topic, payload, qos, groupId, givenIn } = packetSchema.parse(packet);
+        return {
+          topic,
+          payload,
+          qos: qos === 0 ? 0 : 1,
+          retain: true,
+          locationId: parseForwardedTopic(topic)?.locationId ?? null,
+          groupId,
+          givenIn,
+        };
+      }
+    } catch {
+      this.#onUnreadable(wanted);
+    }
+    return undefined;
   }
 
   async put({ topic, payload, qos, groupId, givenIn }: DirectMessage): Promise<void> {

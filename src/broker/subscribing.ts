@@ -19,7 +19,7 @@ const MAX_LOGGED_FILTERS = 10;
 
 export interface SubscribingOptions {
   readonly sessions: Sessions;
-  readonly retained: Pick<RetainedMessages, 'matching'>;
+  readonly retained: Pick<RetainedMessages, 'matching' | 'later'>;
   readonly denials: ConnectionDenials;
   readonly maxFiltersPerSession: number;
   readonly quotasOf: (principal: Principal) => ConnectionQuotas;
@@ -153,9 +153,10 @@ export class Subscribing {
 /** Retained messages, whose bytes count as those of the principal that asks for them. */
 export function paidBy(
   budget: Budget,
-  retained: Pick<RetainedMessages, 'matching'>,
-): Pick<RetainedMessages, 'matching'> {
+  retained: Pick<RetainedMessages, 'matching' | 'later'>,
+): Pick<RetainedMessages, 'matching' | 'later'> {
   return {
+    later: (resume) => retained.later(resume),
     *matching(filters) {
       for (const message of retained.matching(filters)) {
         if (message !== undefined) budget.takeAnswer(message.payload.length, performance.now());

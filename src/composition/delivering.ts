@@ -35,6 +35,7 @@ import type { Storage } from './storage.js';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const MAX_NAMED_SESSIONS = 3;
+const MAX_LOGGED_TOPICS = 10;
 
 /** The two logs' writers, and everyone who is fed from the logs. */
 export interface DeliveryParts {
@@ -54,7 +55,12 @@ export async function openDelivery(
 ): Promise<DeliveryParts> {
   const { log, health, releasers, steady } = foundation;
   const { logs } = storage;
-  const retained = await openRetained(foundation, storage, site);
+  const { retained, store: retainedStore } = await openRetained(foundation, storage, site);
+  const restoreRetained = () =>
+    retainedStore.topics().then(
+      (topics) => retained.storeAll(topics),
+      (error: unknown) => log.warn({ err: error }, 'failed to restore retained messages'),
+    );
   const deliveries = new Deliveries({
     newest: {
       alarms: await logs.lastSequence('alarms'),
@@ -70,7 +76,7 @@ export async function openDelivery(
     // What is still in memory is stored again, alarms under their old ids.
     onWentBack: (log, from, to, entries) => {
       if (log === 'alarms') storage.witness.report({ alarms: { from, to } });
-      retained.storeAll();
+      void restoreRetained();
       for (const { source } of entries) {
         if (source === undefined) continue;
         if (isAlarm(source) || isStateChange(source)) alarms.restore(source);
@@ -119,10 +125,11 @@ export async function openDelivery(
 /** Reads the retained messages, and removes those of devices that are gone or elsewhere since. */
 async function openRetained(
   { config, health, log, releasers }: Foundation,
-  { broker, headroom }: Storage,
+  { broker, retainedTopics, headroom }: Storage,
   { model, principalLimits, watch }: SiteParts,
-): Promise<RetainedMessages> {
-  const store = new RetainedRedis(broker);
+): Promise<{ readonly retained: RetainedMessages; readonly store: RetainedRedis }> {
+  const unreadable: string[] = [];
+  const store = new RetainedRedis(broker, retainedTopics, (topic) => unreadable.push(topic));
   const writer = new RetainedWriter(store, headroom, log);
   releasers.add(() => writer.stop());
   const { location, total } = config.limits;
@@ -134,7 +141,11 @@ async function openRetained(
     watch,
     health,
   });
-  await retained.load(store.load());
+  await retained.load(store.load(await store.topics()));
+  if (unreadable.length > 0) {
+    const topics = unreadable.slice(0, MAX_LOGGED_TOPICS);
+    log.error({ count: unreadable.length, topics }, 'failed to read retained messages, left out');
+  }
   // A gateway that was killed may have moved or deleted a device, and not yet removed these.
   retained.removeStray((deviceId, locationId) => {
     const device = model.device(deviceId);
@@ -142,7 +153,7 @@ async function openRetained(
     if (device === undefined) return !model.isUnreadable(`device:${deviceId}`);
     return locationId !== device.locationId;
   });
-  return retained;
+  return { retained, store };
 }
 
 /** Loads the sessions and counts their backlogs; only afterwards may anything be appended. */

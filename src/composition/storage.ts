@@ -64,8 +64,9 @@ export interface Storage {
   readonly presence: PresenceStoreRedis;
   readonly invalidPublishes: InvalidPublishStoreRedis;
   readonly deadLetters: DeadLetterStoreRedis;
-  /** Wills, retained messages and incoming QoS 2, as Aedes' own Redis persistence keeps them. */
+  /** Retained messages, as Aedes' own Redis persistence keeps them, and their topics. */
   readonly broker: RedisPersistence;
+  readonly retainedTopics: () => Promise<string[]>;
   /**
    * Starts removing old alarms and audit records.
    *
@@ -133,6 +134,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     }),
     deadLetters: new DeadLetterStoreRedis(management, keys),
     broker: createBrokerStorage({ conn: broker }),
+    retainedTopics: () => broker.hkeys('retained'),
     startRetention: (unackedFrom) => startRetention(state, keys, unackedFrom, options),
     startConfirming: () => {
       if (replicas === undefined) return;

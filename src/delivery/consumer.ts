@@ -204,7 +204,6 @@ export class Consumer implements Member {
   /** Sends a message beside the logs, if permitted. Dropped when nobody is connected. */
   offerDirect(message: DirectMessage, qos: QoS): void {
     if (!this.isConnected || !this.#options.mayReceive(message)) return;
-    this.#window.noteSent(message);
     if (qos === 1 && message.qos === 1) {
       this.#window.direct.add(message);
       this.#services.pumpLater(this);

@@ -14,7 +14,7 @@ export interface FeedOptions {
   readonly sessions: Sessions;
   readonly deliveries: Deliveries;
   readonly reader: LogReader;
-  readonly retained: Pick<RetainedMessages, 'matching'>;
+  readonly retained: Pick<RetainedMessages, 'matching' | 'later'>;
   readonly positions: AlarmPositions;
   readonly owner: SessionOwner;
   /** Of its session: nobody else uses it. */

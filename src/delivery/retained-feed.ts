@@ -5,7 +5,7 @@ import type { RetainedMessages } from './retained-messages.js';
 const MAX_WAITING_FILTERS = 1_000;
 
 export interface RetainedFeedOptions {
-  readonly retained: Pick<RetainedMessages, 'matching'>;
+  readonly retained: Pick<RetainedMessages, 'matching' | 'later'>;
   /** The message as the consumer gets it; undefined when it does not concern the consumer (any more). */
   readonly select: (message: DirectMessage) => DirectMessage | undefined;
   readonly isSubscribed: (filter: string) => boolean;
@@ -26,7 +26,8 @@ export class RetainedFeed {
   /** Payloads by topic. */
   readonly #sentMeanwhile = new Map<string, Buffer>();
   #run: Iterator<DirectMessage | undefined> | undefined;
-  #pause: NodeJS.Immediate | undefined;
+  #isPaused = false;
+  #isClosed = false;
 
   constructor(options: RetainedFeedOptions) {
     this.#options = options;
@@ -52,15 +53,16 @@ export class RetainedFeed {
 
   /** Returns the next message; undefined when there is none for now. */
   take(): DirectMessage | undefined {
-    if (this.#pause !== undefined) return undefined;
+    if (this.#isPaused) return undefined;
     while (!this.isIdle) {
       this.#run ??= this.#begin();
       const { done, value } = this.#run.next();
       if (done === true) {
         this.#run = undefined;
-        if (this.isIdle) this.#sentMeanwhile.clear();
+        this.#sentMeanwhile.clear();
       } else if (value === undefined) {
-        this.#pause = setImmediate(() => this.#resume());
+        this.#isPaused = true;
+        this.#options.retained.later(() => this.#resume());
         return undefined;
       } else if (this.#sentMeanwhile.get(value.topic)?.equals(value.payload) !== true) {
         const selected = this.#options.select(value);
@@ -71,7 +73,7 @@ export class RetainedFeed {
   }
 
   close(): void {
-    clearImmediate(this.#pause);
+    this.#isClosed = true;
   }
 
   #begin(): Iterator<DirectMessage | undefined> {
@@ -81,7 +83,7 @@ export class RetainedFeed {
   }
 
   #resume(): void {
-    this.#pause = undefined;
-    this.#options.onMore();
+    this.#isPaused = false;
+    if (!this.#isClosed) this.#options.onMore();
   }
 }

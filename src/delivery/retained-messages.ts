@@ -10,8 +10,12 @@ import type { RetainedWriter } from './retained-writer.js';
 const FAULT = 'retained';
 const MIB = 1024 * 1024;
 const WILDCARD = /\/?[+#].*$/;
-/** Topics looked at in a row: some milliseconds. */
-const TOPICS_A_TURN = 2_000;
+/** Topics matched in a row: a millisecond or two. */
+const LOOKS_A_TURN = 2_000;
+/** Of a topic that is out of question by its beginning. */
+const COST_OF_PREFIX = 0.05;
+/** Memory of a message beside topic and payload. */
+const BYTES_BESIDE = 512;
 /** The part of all bytes below which there is room again. */
 const ROOM_AGAIN = 0.9;
 
@@ -52,6 +56,8 @@ export class RetainedMessages {
   readonly #topicsOf = new Map<string, Set<string>>();
   /** By the holder's name. */
   readonly #accounts = new Map<string, Account>();
+  /** Readers that wait for their turn. */
+  readonly #waiting: (() => void)[] = [];
   #bytes = 0;
   #isFull = false;
 
@@ -59,13 +65,9 @@ export class RetainedMessages {
     this.#options = options;
   }
 
-  /** Takes over what an earlier run has retained. */
+  /** Takes over what an earlier run has retained, all of it: a limit that is lower now refuses new messages only. */
   async load(stored: AsyncIterable<DirectMessage>): Promise<void> {
-    for await (const message of stored) {
-      this.#replace(message);
-      if (!this.#messages.has(message.topic))
-        void this.#options.writer.write(message.topic, undefined);
-    }
+    for await (const message of stored) this.#keep(message);
   }
 
   get(topic: string): DirectMessage | undefined {
@@ -98,9 +100,15 @@ export class RetainedMessages {
     void this.#options.writer.write(topic, undefined);
   }
 
-  /** Stores everything again, in a store that has lost it. */
-  storeAll(): void {
-    for (const [topic, message] of this.#messages) void this.#options.writer.write(topic, message);
+  /**
+   * Stores everything again in a store that is back at an earlier state.
+   *
+   * @param topics those that the store has: what was removed since is removed again
+   */
+  storeAll(topics: readonly string[]): void {
+    const { writer } = this.#options;
+    for (const topic of topics) if (!this.#messages.has(topic)) void writer.write(topic, undefined);
+    for (const [topic, message] of this.#messages) void writer.write(topic, message);
   }
 
   /**
@@ -117,7 +125,7 @@ export class RetainedMessages {
   /**
    * The messages that match any of the filters, each once and as it is when its turn comes.
    *
-   * Yields undefined now and then, for something else to be done: many subscribers must not delay alarms.
+   * Yields undefined now and then: the reader is to go on with `later`.
    */
   *matching(filters: readonly string[]): Generator<DirectMessage | undefined> {
     const tree = new FilterTree<string>();
@@ -126,23 +134,43 @@ export class RetainedMessages {
       ? this.#messages.keys()
       : filters;
     const prefix = commonPrefix(filters);
-    let looked = 0;
+    let looks = 0;
     for (const topic of topics) {
-      if (++looked % TOPICS_A_TURN === 0) yield undefined;
-      if (!topic.startsWith(prefix) || tree.match(topic).size === 0) continue;
+      const isNear = topic.startsWith(prefix);
+      looks += isNear ? 1 : COST_OF_PREFIX;
+      if (looks >= LOOKS_A_TURN) {
+        looks = 0;
+        yield undefined;
+      }
+      if (!isNear || tree.match(topic).size === 0) continue;
       const message = this.#messages.get(topic);
       if (message !== undefined) yield message;
     }
   }
 
+  /** Calls readers back one in a turn of the event loop: many subscribers must not delay alarms. */
+  later(resume: () => void): void {
+    this.#waiting.push(resume);
+    if (this.#waiting.length === 1) setImmediate(this.#resumeNext);
+  }
+
+  readonly #resumeNext = (): void => {
+    const [resume] = this.#waiting;
+    resume?.();
+    this.#waiting.shift();
+    if (this.#waiting.length > 0) setImmediate(this.#resumeNext);
+  };
+
   #replace(message: DirectMessage): void {
     const { topic, payload } = message;
     const former = this.#messages.get(topic);
     if (former !== undefined) this.#count(former, -1);
-    if (payload.length === 0 || !this.#hasRoom(message)) {
-      this.#forgetTopic(topic);
-      return;
-    }
+    if (payload.length > 0 && this.#hasRoom(message)) this.#keep(message);
+    else this.#forgetTopic(topic);
+  }
+
+  #keep(message: DirectMessage): void {
+    const { topic, payload } = message;
     // A copy: a part of a chunk from the network would keep all of it in memory.
     const copy = Buffer.allocUnsafeSlow(payload.length);
     payload.copy(copy);
@@ -178,15 +206,15 @@ export class RetainedMessages {
       );
     });
     if (full !== undefined) watch.exceeded('retained', full.name);
-    else if (this.#bytes + bytes > maxBytes) this.#report(true);
-    else if (this.#bytes + bytes < ROOM_AGAIN * maxBytes) this.#report(false);
-    return full === undefined && this.#bytes + bytes <= maxBytes;
+    else if (this.#bytes + bytes + BYTES_BESIDE > maxBytes) this.#report(true);
+    else if (this.#bytes + bytes + BYTES_BESIDE < ROOM_AGAIN * maxBytes) this.#report(false);
+    return full === undefined && this.#bytes + bytes + BYTES_BESIDE <= maxBytes;
   }
 
   /** @param sign 1 for a message that is retained, -1 for one that is no more */
   #count(message: DirectMessage, sign: 1 | -1): void {
     const bytes = sign * bytesOf(message);
-    this.#bytes += bytes;
+    this.#bytes += bytes + sign * BYTES_BESIDE;
     for (const { name } of this.#holdersOf(message.topic)) {
       const account = this.#accountOf(name);
       account.topics += sign;

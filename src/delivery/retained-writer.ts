@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { pause, within } from '../site/pause.js';
+import { within } from '../site/pause.js';
 import { type StoreHeadroom, storedBytesOf } from '../site/store-headroom.js';
 import type { DirectMessage } from './direct-queue.js';
 
@@ -9,7 +9,10 @@ const STOP_TIMEOUT_MS = 1_000;
 
 /** Stores retained messages. */
 export interface RetainedStore {
-  load(): AsyncIterable<DirectMessage>;
+  /** The topics that have a message. */
+  topics(): Promise<string[]>;
+  /** The messages of the topics, without those that cannot be read. */
+  load(topics: readonly string[]): AsyncIterable<DirectMessage>;
   /** Stores the message of its topic. */
   put(message: DirectMessage): Promise<void>;
   /** Removes the message of a topic. */
@@ -20,14 +23,17 @@ export interface RetainedStore {
 interface Unstored {
   /** Undefined: the topic's message is to be removed. */
   readonly message: DirectMessage | undefined;
-  readonly done: (() => void)[];
+  /** Resolves once this value or a newer one is stored; shared by all that were replaced. */
+  readonly stored: Promise<void>;
+  readonly resolve: () => void;
 }
 
 /**
  * Stores the newest retained message of each topic, behind the memory that has it.
  *
  * A bed mat that publishes a weight every second costs one value while the store is away. A store that is nearly full is
- * for alarms: a device's message is then kept in memory alone, and stored when there is room.
+ * for alarms: a device's message is then in memory alone, its topic has none in the store, and it is stored when there is
+ * room.
  */
 export class RetainedWriter {
   readonly #store: RetainedStore;
@@ -35,8 +41,12 @@ export class RetainedWriter {
   readonly #log: Logger;
   /** By topic. */
   readonly #unstored = new Map<string, Unstored>();
-  readonly #stopping = new AbortController();
+  /** By topic: what the store has refused, or has no room for. */
+  readonly #postponed = new Map<string, Unstored>();
   #writing: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #hasFailed = false;
+  #isStopped = false;
 
   constructor(store: RetainedStore, headroom: StoreHeadroom, log: Logger) {
     this.#store = store;
@@ -46,70 +56,97 @@ export class RetainedWriter {
 
   /** Resolves once the store has this message or a newer one of the topic, or has no room for it. */
   write(topic: string, message: DirectMessage | undefined): Promise<void> {
-    return new Promise((resolve) => {
-      const { done = [] } = this.#unstored.get(topic) ?? {};
-      done.push(resolve);
-      this.#unstored.set(topic, { message, done });
-      this.#writing ??= this.#writeAll();
-    });
+    const { stored, resolve } =
+      this.#unstored.get(topic) ?? this.#postponed.get(topic) ?? promised();
+    this.#postponed.delete(topic);
+    if (message === undefined || this.#hasRoom(message)) {
+      this.#unstored.set(topic, { message, stored, resolve });
+    } else {
+      this.#headroom.notTaken('retained');
+      // A device whose telemetry got no PUBACK would soon send no alarms either: removing the old value is enough.
+      this.#unstored.set(topic, { message: undefined, stored, resolve });
+      this.#postpone(topic, { message, ...promised() });
+    }
+    this.#begin();
+    return stored;
   }
 
-  /** Stores what it can, and gives up the rest, of which nothing was acknowledged. */
+  /** Stores what it can; what is left was not acknowledged, or was in memory for want of room. */
   async stop(): Promise<void> {
     if (this.#writing !== undefined) await within(this.#writing, STOP_TIMEOUT_MS);
-    this.#stopping.abort();
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  #begin(): void {
+    this.#writing ??= this.#writeAll();
   }
 
   async #writeAll(): Promise<void> {
-    const { signal } = this.#stopping;
-    let hasFailed = false;
-    while (this.#unstored.size > 0 && !signal.aborted) {
-      // What comes in one turn of the event loop is one write.
-      await Promise.resolve();
-      const batch = this.#takeBatch();
-      const results = await Promise.allSettled(batch.map((one) => this.#put(one)));
-      const failures = results.filter((one) => one.status === 'rejected');
-      if (failures.length > 0 && !hasFailed && !signal.aborted) {
-        const [{ reason: err } = { reason: undefined }] = failures;
-        this.#log.warn({ part: 'retained', err }, 'failed to store a retained message');
-      }
-      hasFailed = failures.length > 0;
-      if (hasFailed || batch.length === 0) await pause(RETRY_AFTER_MS, signal);
+    // What comes in one turn of the event loop is one write.
+    await Promise.resolve();
+    while (this.#unstored.size > 0 && !this.#isStopped) {
+      const batch = [...this.#unstored].slice(0, TOPICS_A_WRITE);
+      for (const [topic] of batch) this.#unstored.delete(topic);
+      await Promise.all(batch.map(([topic, one]) => this.#put(topic, one)));
     }
+    // In the same turn, or what is written next would wait for ever.
     this.#writing = undefined;
   }
 
-  /** Takes the next messages that the store has room for. */
-  #takeBatch(): (Unstored & { readonly topic: string })[] {
-    const batch = [];
-    for (const [topic, { message, done }] of this.#unstored) {
-      if (batch.length === TOPICS_A_WRITE) break;
-      if (message?.isExpendable === true && !this.#headroom.hasRoom(storedBytesOf(message))) {
-        // A device whose telemetry got no PUBACK would soon send no alarms either.
-        if (done.length > 0) this.#headroom.notTaken('retained');
-        for (const resolve of done.splice(0)) resolve();
-        continue;
-      }
-      this.#unstored.delete(topic);
-      batch.push({ topic, message, done });
-    }
-    return batch;
-  }
-
-  async #put({ topic, message, done }: Unstored & { readonly topic: string }): Promise<void> {
+  async #put(topic: string, one: Unstored): Promise<void> {
+    const { message, resolve } = one;
     const bytes = message === undefined ? 0 : storedBytesOf(message);
     this.#headroom.reserve(bytes);
     try {
       if (message === undefined) await this.#store.remove(topic);
       else await this.#store.put(message);
-      for (const resolve of done) resolve();
-    } catch (error) {
-      const newer = this.#unstored.get(topic);
-      if (newer === undefined) this.#unstored.set(topic, { message, done });
-      else newer.done.push(...done);
-      throw error;
+      this.#hasFailed = false;
+      resolve();
+    } catch (err) {
+      this.#failed(err);
+      const newer = this.#unstored.get(topic) ?? this.#postponed.get(topic);
+      if (newer === undefined) this.#postpone(topic, one);
+      else void newer.stored.then(resolve);
     } finally {
       this.#headroom.stored(bytes);
     }
   }
+
+  #postpone(topic: string, one: Unstored): void {
+    this.#postponed.set(topic, one);
+    this.#timer ??= setTimeout(() => this.#retry(), RETRY_AFTER_MS);
+  }
+
+  #retry(): void {
+    this.#timer = undefined;
+    for (const [topic, one] of this.#postponed) {
+      if (this.#unstored.has(topic)) continue;
+      if (one.message !== undefined && !this.#hasRoom(one.message)) continue;
+      this.#postponed.delete(topic);
+      this.#unstored.set(topic, one);
+    }
+    if (this.#postponed.size > 0) this.#timer = setTimeout(() => this.#retry(), RETRY_AFTER_MS);
+    if (this.#unstored.size > 0) this.#begin();
+  }
+
+  #hasRoom(message: DirectMessage): boolean {
+    return message.isExpendable !== true || this.#headroom.hasRoom(storedBytesOf(message));
+  }
+
+  /** One log line for an outage, however often values are retried. */
+  #failed(err: unknown): void {
+    if (!this.#hasFailed && !this.#isStopped) {
+      this.#log.warn({ part: 'retained', err }, 'failed to store a retained message');
+    }
+    this.#hasFailed = true;
+  }
+}
+
+function promised(): Pick<Unstored, 'stored' | 'resolve'> {
+  let resolve: () => void = () => undefined;
+  const stored = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { stored, resolve };
 }

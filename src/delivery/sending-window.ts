@@ -125,17 +125,13 @@ export class SendingWindow {
 
   /** Sends at most once: a receiver that cannot keep up misses the message. */
   sendNow(message: Pick<DirectMessage, 'topic' | 'payload' | 'retain'>): void {
-    if (this.#receiver?.isWritable === true) this.#receiver.send(directPublish(message, 0, 0));
-  }
-
-  /** Notes a message that is being sent, and need not be sent as a retained one. */
-  noteSent({ topic, payload }: Pick<DirectMessage, 'topic' | 'payload'>): void {
-    this.#direct?.noteSent(topic, payload);
+    if (this.#receiver?.isWritable !== true) return;
+    this.#direct?.noteSent(message.topic, message.payload);
+    this.#receiver.send(directPublish(message, 0, 0));
   }
 
   /** Sends an entry to a subscription at QoS 0. */
   sendAtQos0(entry: LogEntry): void {
-    this.noteSent(entry);
     const payload = payloadOf(entry, this.#options.services);
     this.sendNow({ topic: entry.topic, payload, retain: false });
   }
@@ -170,7 +166,7 @@ export class SendingWindow {
 
   #send(receiver: Receiver, cursor: Cursor, entry: LogEntry, wasSent: boolean): void {
     const { topic, sequence } = entry;
-    this.noteSent(entry);
+    this.#direct?.noteSent(topic, entry.payload);
     const { messageId, isRepeated } = this.#inFlight.add({ cursor, sequence });
     const payload = payloadOf(entry, this.#options.services);
     const dup = wasSent || isRepeated;
@@ -184,6 +180,7 @@ export class SendingWindow {
         if (direct.isIdle) this.#direct = undefined;
         return;
       }
+      if (!message.retain) direct.noteSent(message.topic, message.payload);
       const messageId =
         message.qos === 0 ? 0 : this.#inFlight.add({ ...BESIDE_THE_LOGS }).messageId;
       this.#receiver.send(directPublish(message, message.qos, messageId));

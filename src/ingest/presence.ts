@@ -4,7 +4,7 @@ import type { Forwarder, MessageToForward } from '../delivery/forwarder.js';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
 import { type DeviceContext, statusText } from '../domain/messages.js';
 import type { Device } from '../domain/site.js';
-import { forwardedTopic } from '../domain/topics.js';
+import { forwardedTopic, parseForwardedTopic } from '../domain/topics.js';
 import type { SiteModel } from '../site/site-model.js';
 import { StatusRenewal } from './status-renewal.js';
 
@@ -37,11 +37,12 @@ interface Seen {
 /** A part of the three seconds that the gateway has for all but the store (`gateway.ts`). */
 const STOP_TIMEOUT_MS = 2_500;
 const CLOSING_LOOK_EVERY_MS = 10;
+const ALL_STATUSES = forwardedTopic('+', '+', 'status');
 
 export interface PresenceOptions {
   readonly model: SiteModel;
   readonly forwarder: Forwarder;
-  readonly retained: Pick<RetainedMessages, 'get' | 'set'>;
+  readonly retained: Pick<RetainedMessages, 'get' | 'set' | 'matching'>;
   readonly store: PresenceStore;
   readonly log: Logger;
   /** The wall clock. */
@@ -154,7 +155,14 @@ export class Presence {
    * A crash may have left statuses as they were before a change.
    */
   renewOutdated(): void {
-    const { model, retained } = this.#options;
+    const { model, retained, now } = this.#options;
+    for (const message of retained.matching([ALL_STATUSES])) {
+      const deviceId = message && parseForwardedTopic(message.topic)?.deviceId;
+      // Its presence was not saved: it connected for the first time just before the crash.
+      if (deviceId === undefined || this.#seen.has(deviceId)) continue;
+      const sinceMs = now();
+      this.#seen.set(deviceId, { connections: new Set(), lastSeenAtMs: sinceMs, sinceMs });
+    }
     for (const deviceId of this.#seen.keys()) {
       const context = model.context(deviceId);
       if (context === undefined) continue;

@@ -101,7 +101,13 @@ export class Metrics extends Scraped {
     );
     this.counter(
       'gateway_consumer_dropped_total',
-      'Messages that left the backlog of a consumer undelivered, by reason',
+      'Messages that left the backlog of a consumer undelivered',
+      of('dropped'),
+      labels,
+    );
+    this.counter(
+      'gateway_consumer_dropped_by_reason_total',
+      'The same by reason',
       () =>
         all().shown.flatMap(({ session: { clientId, consumer }, principal }) =>
           LOG_NAMES.flatMap((log) => {

@@ -147,7 +147,9 @@ it('a subscriber that was away is not owed what the store has lost, and the acco
   const lost = { accepted: 50, delivered: 0, queued: 0, expired: 0, dropped: 50 };
   await expect.poll(() => accountOf(home.gateway, 'away')).toEqual(lost);
   const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
-  expect(metrics).toMatch(/dropped_total\{consumer="away",log="alarms",reason="lost"\} 50\n/);
+  expect(metrics).toMatch(
+    /dropped_by_reason_total\{consumer="away",log="alarms",reason="lost"\} 50\n/,
+  );
   await saysLost(home, '50 alarms of backlogs, up to 50 alarms (numbers 1 to 50)');
   await back.end();
 });

@@ -12,6 +12,7 @@ it('forgets filters of no subscription when a client goes on subscribing and uns
   const runs: (readonly string[])[] = [];
   const feed = new RetainedFeed({
     retained: {
+      later: (resume) => void setImmediate(resume),
       *matching(filters) {
         runs.push(filters);
         yield undefined;
@@ -39,7 +40,7 @@ it.each([0, 1] as const)(
     consumer.connect(connection);
     const live = numbered(2, 'status');
     consumer.offerRetained(['status'], {
-      // The feed is asked again in a later turn of the event loop.
+      later: (resume) => void setImmediate(resume),
       *matching() {
         yield undefined;
         yield message('status', live.payload.toString());

@@ -17,8 +17,9 @@ function message(topic: string, value: string): DirectMessage {
 function retained() {
   const store = new Map<string, string>();
   const port = {
-    async *load(): AsyncGenerator<DirectMessage> {
-      for (const [topic, value] of store) yield message(topic, value);
+    topics: async () => [...store.keys()],
+    async *load(topics: readonly string[]): AsyncGenerator<DirectMessage> {
+      for (const topic of topics) yield message(topic, store.get(topic) ?? '');
     },
     put: async ({ topic, payload }: DirectMessage) => void store.set(topic, payload.toString()),
     remove: async (topic: string) => void store.delete(topic),
@@ -28,7 +29,7 @@ function retained() {
     writer: new RetainedWriter(port, headroom, pino({ enabled: false })),
     quotasOfDevice: () => QUOTAS,
     quotasOfLocation: QUOTAS,
-    maxBytes: 1_000_000,
+    maxBytes: 10_000_000,
     watch: { exceeded: () => undefined },
     health: new Health(),
   });
@@ -59,10 +60,14 @@ it('stores the newest of the values of one turn, and removes what is empty', asy
 
 it('keeps what the store has no room for in memory, acknowledges it, and stores it later', async () => {
   const { messages, store, headroom } = retained();
+  await messages.set(message(topicOf(1), 'old'));
   headroom.set('memory', 'short');
   await messages.set({ ...message(topicOf(1), '1'), isExpendable: true });
+  // Rather none after a restart than an old one.
   expect(store.size).toBe(0);
   expect(messages.get(topicOf(1))?.payload.toString()).toBe('1');
+  // Others do not wait for it.
+  await messages.set(message(topicOf(2), '2'));
   headroom.set('memory', 'ample');
   await expect.poll(() => store.get(topicOf(1))).toBe('1');
 });
@@ -71,10 +76,43 @@ it('reads what an earlier run has stored, and removes what was left behind of a 
   const { messages, store, port } = retained();
   store.set('care-homes/l/devices/gone/x', '1');
   store.set('care-homes/l/devices/d/x', '2');
-  await messages.load(port.load());
+  await messages.load(port.load(await port.topics()));
   messages.removeStray((deviceId) => deviceId === 'gone');
   await expect.poll(() => [...store]).toEqual([['care-homes/l/devices/d/x', '2']]);
   expect([...messages.matching(['#'])].map((one) => one?.topic)).toEqual([
     'care-homes/l/devices/d/x',
   ]);
+});
+
+it('keeps what an earlier run has stored beyond a quota that is lower now', async () => {
+  const { messages, store, port } = retained();
+  for (let n = 0; n < QUOTAS.retainedTopics + 10; n++) store.set(topicOf(n), '1');
+  await messages.load(port.load(await port.topics()));
+  await messages.set(message(topicOf(QUOTAS.retainedTopics + 20), '1'));
+  const seen = [...messages.matching(['#'])].filter((one) => one !== undefined);
+  expect(seen).toHaveLength(QUOTAS.retainedTopics + 10);
+  expect(store.size).toBe(QUOTAS.retainedTopics + 10);
+});
+
+it('removes in a store that went back what was removed since', async () => {
+  const { messages, store, port } = retained();
+  await messages.set(message(topicOf(1), '1'));
+  store.clear();
+  store.set(topicOf(2), 'removed since');
+  messages.storeAll(await port.topics());
+  await expect.poll(() => [...store]).toEqual([[topicOf(1), '1']]);
+});
+
+it('calls readers that pause back one in a turn', async () => {
+  const { messages } = retained();
+  let turn = 0;
+  const turns: number[] = [];
+  const count = () => {
+    turn++;
+    if (turns.length < 3) setImmediate(count);
+  };
+  setImmediate(count);
+  for (let n = 0; n < 3; n++) messages.later(() => turns.push(turn));
+  await expect.poll(() => turns.length).toBe(3);
+  expect(new Set(turns).size).toBe(3);
 });

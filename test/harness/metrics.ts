@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { RunningGateway } from './running-gateway.js';
 
-const SAMPLE =
-  /^gateway_consumer_([a-z]+?)(?:_total)?\{consumer="(.*)",log="(\w+)"(?:,reason="\w+")?\} (\d+)$/;
+const SAMPLE = /^gateway_consumer_([a-z]+?)(?:_total)?\{consumer="(.*)",log="(\w+)"\} (\d+)$/;
 
 const accountSchema = z.object({
   accepted: z.number(),

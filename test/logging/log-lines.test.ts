@@ -41,6 +41,8 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'failed to prepare the folder for recordings',
   'failed to read stored sessions',
   'failed to scan the logs for marks',
+  'failed to read retained messages, left out',
+  'failed to restore retained messages',
   'the TLS key is a long RSA one, which slows every handshake: use ECDSA P-256',
   'failed to read the stored clock',
   'failed to read the witness of the store',
