@@ -12,16 +12,16 @@ import { followSite } from './composition/site-following.js';
 import { loadSite, type SiteParts } from './composition/site-loading.js';
 import { openStorage, type Storage } from './composition/storage.js';
 import type { Config } from './config/schema.js';
+import { SessionBacklogs } from './delivery/backlog/session-backlogs.js';
 import { GatewayStatus } from './delivery/gateway-status.js';
-import { SessionBacklogs } from './delivery/session-backlogs.js';
 import { createHttpApp } from './http/app.js';
 import type { HttpApp } from './http/http-env.js';
 import { Metrics } from './metrics/metrics.js';
 import type { ServerCertificate } from './network/server-certificate.js';
 import { Releasers } from './releasers.js';
-import { Health } from './site/health.js';
-import { SteadyClock } from './site/steady-clock.js';
-import { TokenExpiry } from './site/token-expiry.js';
+import { TokenExpiry } from './site/access/token-expiry.js';
+import { SteadyClock } from './site/clock/steady-clock.js';
+import { Health } from './site/health/health.js';
 
 /** Part of the ten seconds for a stop (CONTRACT 1, stop); the embedded store needs the rest. */
 const STOP_TIMEOUT_MS = 3_000;

@@ -7,12 +7,12 @@ import type { Config } from './config/schema.js';
 import { isEmbeddedStore } from './config/store-schema.js';
 import { Gateway } from './gateway.js';
 import { Releasers } from './releasers.js';
-import { connectManagementRedis, connectRedis, untilReady } from './store/connection.js';
 import { claimDataDirectory, createDataDirectory } from './store/data-directory.js';
 import { Keys } from './store/keys.js';
-import { holderName, Lease } from './store/lease.js';
-import { type HeldLease, LeaseKeeper } from './store/lease-keeper.js';
-import { checkServer } from './store/server-check.js';
+import { holderName, Lease } from './store/pair/lease.js';
+import { type HeldLease, LeaseKeeper } from './store/pair/lease-keeper.js';
+import { connectManagementRedis, connectRedis, untilReady } from './store/server/connection.js';
+import { checkServer } from './store/server/server-check.js';
 
 const RELEASE_TIMEOUT_MS = 1_000;
 /** The store takes no more of a gateway that has lost the lease: nothing is worth waiting for. */

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Consumer } from '../delivery/consumer.js';
-import type { SessionOwner } from '../delivery/session.js';
-import type { Sessions } from '../delivery/sessions.js';
+import type { SessionOwner } from '../delivery/sessions/session.js';
+import type { Sessions } from '../delivery/sessions/sessions.js';
 import { BRIDGE_CLIENT_ID_PREFIX, type BridgeOptions } from '../domain/bridge-schema.js';
 import { selectedFilters } from '../domain/bridge-topics.js';
 import { retry } from './retry.js';

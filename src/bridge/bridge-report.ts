@@ -4,7 +4,7 @@ import type { OutgoingPublish } from '../delivery/receiver.js';
 import { warning } from '../domain/faults.js';
 import { isJson } from '../domain/notation.js';
 import type { BridgeError, BridgeStatus, DeadLetter } from '../site/bridge-list.js';
-import type { Health } from '../site/health.js';
+import type { Health } from '../site/health/health.js';
 import { type ConnectionFailure, FAILURES } from './connection-failure.js';
 
 /** Messages about an alarm carry its id; others keep what the device sent under `data`. */

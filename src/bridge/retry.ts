@@ -1,4 +1,4 @@
-import { pause } from '../site/pause.js';
+import { pause } from '../site/clock/pause.js';
 
 const BACKOFF_MS = 1_000;
 

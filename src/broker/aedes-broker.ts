@@ -1,7 +1,7 @@
 import { Aedes, type Client, type PublishPacket } from 'aedes';
 import { writeToStream } from 'mqtt-packet';
-import { MAX_CLIENT_ID_BYTES } from './packet-guard.js';
 import type { BrokerPersistence } from './persistence.js';
+import { MAX_CLIENT_ID_BYTES } from './wire/packet-guard.js';
 
 /** The topic of a will that the gateway has taken from Aedes. */
 const TAKEN_WILL = 'will';

@@ -1,15 +1,15 @@
 import type { Client } from 'aedes';
 import type { Consumer } from '../delivery/consumer.js';
-import type { Session } from '../delivery/session.js';
+import type { Session } from '../delivery/sessions/session.js';
 import type { Principal } from '../domain/grants.js';
-import type { DeniedReason, MqttVersion, Transport } from '../site/connection-list.js';
-import type { ConnectRequest } from './authentication.js';
-import type { Budget, ReachedLimit } from './budgets.js';
-import type { Peer } from './connection-denials.js';
-import type { TurnPlace } from './fair-turns.js';
-import { PacketWriter } from './packet-writer.js';
-import type { Slowed, Slowing } from './slowing.js';
-import { type BackPressure, type Share, UnstoredPublishes } from './unstored-publishes.js';
+import type { DeniedReason, MqttVersion, Transport } from '../site/access/connection-list.js';
+import type { ConnectRequest } from './admission/authentication.js';
+import type { Peer } from './admission/connection-denials.js';
+import type { Budget, ReachedLimit } from './budgets/budgets.js';
+import type { Slowed, Slowing } from './budgets/slowing.js';
+import { type BackPressure, type Share, UnstoredPublishes } from './budgets/unstored-publishes.js';
+import type { TurnPlace } from './wire/fair-turns.js';
+import { PacketWriter } from './wire/packet-writer.js';
 
 /** The connection of an authenticated client. */
 export class Connection {

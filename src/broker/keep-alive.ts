@@ -1,4 +1,4 @@
-import { PacedClosing } from './paced-closing.js';
+import { PacedClosing } from './admission/paced-closing.js';
 
 const CHECK_INTERVAL_MS = 500;
 /** A check this long after the last one says nothing: the process itself was held up. */

@@ -1,18 +1,18 @@
 import type { Client } from 'aedes';
 import type { IConnectPacket, Packet } from 'mqtt-packet';
-import type { ConnectRequest } from './authentication.js';
+import type { ConnectRequest } from './admission/authentication.js';
+import type { Held } from './admission/connection-quota.js';
+import type { NetworkPeer } from './admission/network-peer.js';
 import type { Connection } from './connection.js';
-import type { Held } from './connection-quota.js';
-import type { TurnPlace } from './fair-turns.js';
 import type { Watched } from './keep-alive.js';
-import type { NetworkPeer } from './network-peer.js';
-import { PacketGuard } from './packet-guard.js';
-import { parserOf } from './packet-parser.js';
-import { PacketReader, type ReadConnection, type ReadTurns } from './packet-reader.js';
-import { PINGRESP } from './packet-writer.js';
 import type { Publishing } from './publishing.js';
 import type { Releasing } from './releasing.js';
 import type { Subscribing } from './subscribing.js';
+import type { TurnPlace } from './wire/fair-turns.js';
+import { PacketGuard } from './wire/packet-guard.js';
+import { parserOf } from './wire/packet-parser.js';
+import { PacketReader, type ReadConnection, type ReadTurns } from './wire/packet-reader.js';
+import { PINGRESP } from './wire/packet-writer.js';
 
 /** In place of a location: clients that are not authenticated share their turns by address. */
 const STRANGERS = 'strangers';

@@ -1,4 +1,4 @@
-import type { Sessions } from '../delivery/sessions.js';
+import type { Sessions } from '../delivery/sessions/sessions.js';
 
 /**
  * Stands for a session: Aedes says "session present" only with subscriptions [MQTT-3.2.2-2].

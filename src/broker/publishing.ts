@@ -5,11 +5,11 @@ import type { AlarmStates } from '../ingest/alarm-states.js';
 import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
 import type { Presence } from '../ingest/presence.js';
-import type { DeniedReason } from '../site/connection-list.js';
+import type { DeniedReason } from '../site/access/connection-list.js';
 import type { SiteModel } from '../site/site-model.js';
+import type { ConnectionDenials } from './admission/connection-denials.js';
+import { memoryOf } from './budgets/unstored-publishes.js';
 import type { Connection } from './connection.js';
-import type { ConnectionDenials } from './connection-denials.js';
-import { memoryOf } from './unstored-publishes.js';
 
 export interface PublishingOptions {
   readonly publishes: DevicePublishes;

@@ -1,7 +1,7 @@
 import type { RedisPersistence } from 'aedes-persistence-redis';
 import { z } from 'zod';
 import type { DirectMessage } from '../delivery/direct-queue.js';
-import type { RetainedStore } from '../delivery/retained-writer.js';
+import type { RetainedStore } from '../delivery/retained/retained-writer.js';
 import { parseForwardedTopic } from '../domain/topics.js';
 
 const NOTHING = Buffer.alloc(0);

@@ -1,18 +1,18 @@
 import type { ISubscribePacket, IUnsubscribePacket } from 'mqtt-packet';
 import type { Logger } from 'pino';
-import type { RetainedMessages } from '../delivery/retained-messages.js';
-import type { RequestedSubscription } from '../delivery/session.js';
-import type { Sessions } from '../delivery/sessions.js';
+import type { RetainedMessages } from '../delivery/retained/retained-messages.js';
+import type { RequestedSubscription } from '../delivery/sessions/session.js';
+import type { Sessions } from '../delivery/sessions/sessions.js';
 import { maySubscribe, type Principal } from '../domain/grants.js';
 import type { ConnectionQuotas } from '../domain/limits.js';
 import { withLowerCaseIds } from '../domain/topics.js';
-import type { DeniedReason } from '../site/connection-list.js';
-import type { QuotaWatch } from '../site/quota-watch.js';
-import type { Budget } from './budgets.js';
+import type { DeniedReason } from '../site/access/connection-list.js';
+import type { QuotaWatch } from '../site/access/quota-watch.js';
+import { type ConnectionDenials, SUBACK_FAILURE } from './admission/connection-denials.js';
+import type { Budget } from './budgets/budgets.js';
+import { memoryOf } from './budgets/unstored-publishes.js';
 import type { Connection } from './connection.js';
-import { type ConnectionDenials, SUBACK_FAILURE } from './connection-denials.js';
-import { encodeAcknowledgement, encodeSuback } from './packet-writer.js';
-import { memoryOf } from './unstored-publishes.js';
+import { encodeAcknowledgement, encodeSuback } from './wire/packet-writer.js';
 
 const BYTES_OF_FILTER = 200;
 const MAX_LOGGED_FILTERS = 10;

@@ -1,33 +1,33 @@
 import type { Logger } from 'pino';
 import { bridgeNameOf, bridgeOwner } from '../bridge/bridge-queue.js';
-import { sessionOwner } from '../broker/authentication.js';
+import { sessionOwner } from '../broker/admission/authentication.js';
 import { RetainedRedis } from '../broker/retained-redis.js';
-import { BacklogBounds } from '../delivery/backlog-bounds.js';
-import { countBacklogs, markBacklogs } from '../delivery/backlog-count.js';
-import { BACKLOG_CHECK_MS, backlogFaults } from '../delivery/backlog-fault.js';
+import { BacklogBounds } from '../delivery/backlog/backlog-bounds.js';
+import { countBacklogs, markBacklogs } from '../delivery/backlog/backlog-count.js';
+import { BACKLOG_CHECK_MS, backlogFaults } from '../delivery/backlog/backlog-fault.js';
+import { Upkeep } from '../delivery/backlog/upkeep.js';
 import { Deliveries } from '../delivery/deliveries.js';
 import { Forwarder } from '../delivery/forwarder.js';
-import { LiveCopies } from '../delivery/live-copies.js';
+import { LiveCopies } from '../delivery/log/live-copies.js';
 import {
   type AlarmLogItem,
   isAlarm,
   isStateChange,
   type LogReader,
   type NewMessage,
-} from '../delivery/log-entry.js';
-import { LogWriter } from '../delivery/log-writer.js';
-import { RetainedMessages } from '../delivery/retained-messages.js';
-import { RetainedWriter } from '../delivery/retained-writer.js';
-import type { SessionOwner } from '../delivery/session.js';
-import { Sessions } from '../delivery/sessions.js';
-import { Upkeep } from '../delivery/upkeep.js';
+} from '../delivery/log/log-entry.js';
+import { LogWriter } from '../delivery/log/log-writer.js';
+import { RetainedMessages } from '../delivery/retained/retained-messages.js';
+import { RetainedWriter } from '../delivery/retained/retained-writer.js';
+import type { SessionOwner } from '../delivery/sessions/session.js';
+import { Sessions } from '../delivery/sessions/sessions.js';
 import { missingBridge } from '../domain/bridge-schema.js';
 import { firstOf, warning } from '../domain/faults.js';
 import { mayReceive, type Principal } from '../domain/grants.js';
-import type { Health } from '../site/health.js';
-import { Principals } from '../site/principals.js';
+import { Principals } from '../site/access/principals.js';
+import type { Health } from '../site/health/health.js';
+import { storedBytesOf } from '../site/health/store-headroom.js';
 import type { SiteModel } from '../site/site-model.js';
-import { storedBytesOf } from '../site/store-headroom.js';
 import type { Foundation } from './foundation.js';
 import type { SiteParts } from './site-loading.js';
 import type { Storage } from './storage.js';

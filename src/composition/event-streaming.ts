@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { sessionOwner } from '../broker/authentication.js';
-import { ConnectError } from '../broker/connect-errors.js';
-import type { Held } from '../broker/connection-quota.js';
+import { sessionOwner } from '../broker/admission/authentication.js';
+import { ConnectError } from '../broker/admission/connect-errors.js';
+import type { Held } from '../broker/admission/connection-quota.js';
 import { paidBy } from '../broker/subscribing.js';
 import { AlarmPositions } from '../delivery/alarm-positions.js';
 import { Feed } from '../delivery/feed.js';
-import { sessionKey } from '../delivery/session.js';
+import { sessionKey } from '../delivery/sessions/session.js';
 import type { Principal } from '../domain/grants.js';
 import { GatewayError } from '../errors.js';
-import type { ConnectionView } from '../site/connection-list.js';
+import type { ConnectionView } from '../site/access/connection-list.js';
 import type {
   EventStreams,
   EventSubscription,
   StreamOutlet,
   StreamRequest,
-} from '../site/event-streams.js';
+} from '../site/alarms/event-streams.js';
 import type { BrokerParts } from './brokering.js';
 import type { DeliveryParts } from './delivering.js';
 import type { Foundation } from './foundation.js';

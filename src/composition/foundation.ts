@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/schema.js';
 import type { Releasers } from '../releasers.js';
-import type { Health } from '../site/health.js';
-import type { SteadyClock } from '../site/steady-clock.js';
-import type { Tenure } from '../store/lease-keeper.js';
+import type { SteadyClock } from '../site/clock/steady-clock.js';
+import type { Health } from '../site/health/health.js';
+import type { Tenure } from '../store/pair/lease-keeper.js';
 import type { StoreAddress } from './store-place.js';
 
 export interface ExternalStore {

@@ -5,7 +5,7 @@ import { InvalidPublishes } from '../ingest/invalid-publishes.js';
 import { Presence } from '../ingest/presence.js';
 import { TestAlarmPublishes } from '../ingest/test-alarms.js';
 import { UNREADABLE_CHECK_MS, UnreadableDevices } from '../ingest/unreadable-devices.js';
-import type { TestAlarms } from '../site/test-alarms.js';
+import type { TestAlarms } from '../site/alarms/test-alarms.js';
 import type { DeliveryParts } from './delivering.js';
 import type { Foundation } from './foundation.js';
 import type { SiteParts } from './site-loading.js';

@@ -1,12 +1,12 @@
 import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
-import { ConnectionRate } from '../broker/connection-rate.js';
-import { TcpListener, WebSocketListener } from '../broker/listeners.js';
+import { ConnectionRate } from '../broker/admission/connection-rate.js';
+import { TcpListener, WebSocketListener } from '../broker/admission/listeners.js';
 import type { MqttBroker } from '../broker/mqtt-broker.js';
 import { GatewayError, systemErrorCode } from '../errors.js';
 import type { HttpApp } from '../http/http-env.js';
-import { createHttpListener } from '../http/listener.js';
-import { answerClientError } from '../http/unroutable.js';
+import { createHttpListener } from '../http/server/listener.js';
+import { answerClientError } from '../http/server/unroutable.js';
 import type { BoundAddress } from '../network/listen.js';
 import { connectionShares } from '../network/open-files.js';
 import { ownNetworks } from '../network/own-networks.js';

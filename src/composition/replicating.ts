@@ -1,9 +1,9 @@
 import type { StoreConfig } from '../config/store-schema.js';
 import type { Releasers } from '../releasers.js';
-import { Informant } from '../store/informant.js';
 import type { Keys } from '../store/keys.js';
-import { type Majority, Replicas } from '../store/replicas.js';
-import { SentinelMajority } from '../store/sentinel-majority.js';
+import { Informant } from '../store/pair/informant.js';
+import { type Majority, Replicas } from '../store/pair/replicas.js';
+import { SentinelMajority } from '../store/pair/sentinel-majority.js';
 import type { Foundation } from './foundation.js';
 import { accessOf } from './store-place.js';
 

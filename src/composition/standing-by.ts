@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/schema.js';
-import type { HttpListener } from '../http/listener.js';
-import { createStandingByListener } from '../http/standing-by.js';
+import type { HttpListener } from '../http/server/listener.js';
+import { createStandingByListener } from '../http/server/standing-by.js';
 import type { BoundAddress } from '../network/listen.js';
 import { CERTIFICATE_CHECK_MS, ServerCertificate } from '../network/server-certificate.js';
-import type { LeaseState } from '../store/lease.js';
+import type { LeaseState } from '../store/pair/lease.js';
 import { explained } from './listening.js';
 
 const STORE_IS_AWAY =

@@ -3,13 +3,13 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/schema.js';
 import type { StoreConfig, StoreTlsConfig } from '../config/store-schema.js';
 import type { Releasers } from '../releasers.js';
-import { ClusterSource } from '../store/cluster-source.js';
-import type { ConnectionOptions, StorePlace } from '../store/connection.js';
 import type { Keys } from '../store/keys.js';
-import { type PrimarySource, PrimaryWatch } from '../store/primary-watch.js';
-import { sentinelSource } from '../store/sentinels.js';
-import type { StoreAccess, StoreTls } from '../store/store-access.js';
-import { StoreOutages } from '../store/store-outages.js';
+import { ClusterSource } from '../store/pair/cluster-source.js';
+import { type PrimarySource, PrimaryWatch } from '../store/pair/primary-watch.js';
+import { sentinelSource } from '../store/pair/sentinels.js';
+import type { ConnectionOptions, StorePlace } from '../store/server/connection.js';
+import type { StoreAccess, StoreTls } from '../store/server/store-access.js';
+import { StoreOutages } from '../store/server/store-outages.js';
 
 export interface StorePlaceOptions {
   readonly redis: StoreConfig;

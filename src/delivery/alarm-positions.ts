@@ -1,5 +1,5 @@
-import { within } from '../site/pause.js';
-import type { LogEntry, LogReader, Tail } from './log-entry.js';
+import { within } from '../site/clock/pause.js';
+import type { LogEntry, LogReader, Tail } from './log/log-entry.js';
 
 /** Store, sequence and alarm. */
 const POSITION = /^([0-9a-f]{0,8})-(\d{1,15})-([0-9a-f]{0,8})$/;

@@ -1,10 +1,10 @@
 import type { Audience } from '../domain/grants.js';
 import type { Consumer } from './consumer.js';
-import type { CursorState } from './cursor-state.js';
+import type { CursorState } from './cursors/cursor-state.js';
 import type { ConsumerLimits } from './limits.js';
-import type { LogName, LogReader, NewAlarm, Tail } from './log-entry.js';
+import type { LogName, LogReader, NewAlarm, Tail } from './log/log-entry.js';
 import type { Routes } from './routes.js';
-import type { Subscriptions } from './subscriptions.js';
+import type { Subscriptions } from './sessions/subscriptions.js';
 
 /** The parts that all consumers share. */
 export interface ConsumerServices {

@@ -1,14 +1,14 @@
 import type { ConsumerOptions, ConsumerServices } from './consumer-options.js';
-import { Cursor } from './cursor.js';
+import { Cursor } from './cursors/cursor.js';
+import { Replay } from './cursors/replay.js';
 import type { DirectMessage } from './direct-queue.js';
 import { type ConsumerLimits, spacingFor } from './limits.js';
-import { LOG_NAMES, type LogEntry, type LogName } from './log-entry.js';
+import { LOG_NAMES, type LogEntry, type LogName } from './log/log-entry.js';
 import type { Receiver } from './receiver.js';
-import { Replay } from './replay.js';
-import type { RetainedFeedOptions } from './retained-feed.js';
+import type { RetainedFeedOptions } from './retained/retained-feed.js';
 import type { Member, Selection } from './routes.js';
 import { SendingWindow } from './sending-window.js';
-import type { QoS, Subscriptions } from './subscriptions.js';
+import type { QoS, Subscriptions } from './sessions/subscriptions.js';
 
 /** A consumer that was sent nothing for this long has nothing to read. */
 const READING_FOR_MS = 1_000;

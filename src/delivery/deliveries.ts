@@ -11,10 +11,10 @@ import type {
   LogPositions,
   LogReader,
   NewAlarm,
-} from './log-entry.js';
-import { LogTail } from './log-tail.js';
+} from './log/log-entry.js';
+import { LogTail } from './log/log-tail.js';
+import { entriesBetween, retrying } from './log/stored-entries.js';
 import { Routes } from './routes.js';
-import { entriesBetween, retrying } from './stored-entries.js';
 
 export interface DeliveriesOptions {
   /** The sequence number of each log's newest entry in the store. */

@@ -1,7 +1,7 @@
 import type { Audience } from '../domain/grants.js';
 import type { OutgoingPublish } from './receiver.js';
-import { RetainedFeed, type RetainedFeedOptions } from './retained-feed.js';
-import type { QoS } from './subscriptions.js';
+import { RetainedFeed, type RetainedFeedOptions } from './retained/retained-feed.js';
+import type { QoS } from './sessions/subscriptions.js';
 
 /** A message beside the logs: telemetry at QoS 0, retained messages, the gateway's own status. */
 export interface DirectMessage extends Audience {

@@ -1,6 +1,6 @@
 import { parseForwardedTopic } from '../domain/topics.js';
-import type { Cursor } from './cursor.js';
-import type { LogEntry, LogReader, Tail } from './log-entry.js';
+import type { Cursor } from './cursors/cursor.js';
+import type { LogEntry, LogReader, Tail } from './log/log-entry.js';
 
 const PAGE_ENTRIES = 500;
 const LOADED_AT_ONCE = 100;

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
-import type { StreamMessage, StreamOutlet } from '../site/event-streams.js';
+import type { StreamMessage, StreamOutlet } from '../site/alarms/event-streams.js';
 import type { AlarmPositions } from './alarm-positions.js';
-import { CatchUp } from './catch-up.js';
 import type { Consumer } from './consumer.js';
+import { CatchUp } from './cursors/catch-up.js';
 import type { Deliveries } from './deliveries.js';
-import type { LogReader } from './log-entry.js';
+import type { LogReader } from './log/log-entry.js';
 import type { OutgoingPublish, Receiver } from './receiver.js';
-import type { RetainedMessages } from './retained-messages.js';
-import type { Session, SessionOwner } from './session.js';
-import type { Sessions } from './sessions.js';
+import type { RetainedMessages } from './retained/retained-messages.js';
+import type { Session, SessionOwner } from './sessions/session.js';
+import type { Sessions } from './sessions/sessions.js';
 
 export interface FeedOptions {
   readonly sessions: Sessions;

@@ -1,9 +1,9 @@
-import { type StoreHeadroom, storedBytesOf } from '../site/store-headroom.js';
+import { type StoreHeadroom, storedBytesOf } from '../site/health/store-headroom.js';
 import type { Deliveries } from './deliveries.js';
-import type { NewMessage } from './log-entry.js';
-import type { LogWriter } from './log-writer.js';
-import type { RetainedMessages } from './retained-messages.js';
-import type { QoS } from './subscriptions.js';
+import type { NewMessage } from './log/log-entry.js';
+import type { LogWriter } from './log/log-writer.js';
+import type { RetainedMessages } from './retained/retained-messages.js';
+import type { QoS } from './sessions/subscriptions.js';
 
 const NOTHING = Buffer.alloc(0);
 

@@ -1,8 +1,8 @@
 import { type Fault, withoutRepeats } from '../domain/faults.js';
 import { formatTime } from '../domain/notation.js';
 import { GATEWAY_STATUS_TOPIC } from '../domain/topics.js';
-import type { Health } from '../site/health.js';
-import { within } from '../site/pause.js';
+import { within } from '../site/clock/pause.js';
+import type { Health } from '../site/health/health.js';
 import type { Forwarder } from './forwarder.js';
 
 const INTERVAL_MS = 30_000;

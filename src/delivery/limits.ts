@@ -1,4 +1,4 @@
-import type { MarkSpacing } from './tally.js';
+import type { MarkSpacing } from './backlog/tally.js';
 
 /** A consumer's in-flight limit and the bounds of its backlog. */
 export interface ConsumerLimits {

@@ -1,4 +1,4 @@
-import type { LogEntry } from './log-entry.js';
+import type { LogEntry } from './log/log-entry.js';
 
 /** One PUBLISH on its way to a client. */
 export interface OutgoingPublish {

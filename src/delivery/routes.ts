@@ -1,11 +1,11 @@
 import { FilterTree } from '../domain/filter-tree.js';
 import type { Audience } from '../domain/grants.js';
-import type { Cursor } from './cursor.js';
+import { Tally } from './backlog/tally.js';
+import type { Cursor } from './cursors/cursor.js';
 import type { DirectMessage } from './direct-queue.js';
 import { type ConsumerLimits, spacingFor } from './limits.js';
-import { LOG_NAMES, type LogEntry, type LogName } from './log-entry.js';
-import type { QoS } from './subscriptions.js';
-import { Tally } from './tally.js';
+import { LOG_NAMES, type LogEntry, type LogName } from './log/log-entry.js';
+import type { QoS } from './sessions/subscriptions.js';
 
 /** A selection that a filter or a topic leads to; for a topic at the highest QoS of its filters. */
 export interface Route {

@@ -1,11 +1,11 @@
 import { asLate } from '../domain/alarm-payload.js';
 import type { ConsumerServices } from './consumer-options.js';
-import type { Cursor } from './cursor.js';
+import type { Cursor } from './cursors/cursor.js';
+import type { Replay } from './cursors/replay.js';
 import { type DirectMessage, DirectQueue, directPublish } from './direct-queue.js';
 import type { ConsumerLimits } from './limits.js';
-import type { LogEntry, LogName } from './log-entry.js';
+import type { LogEntry, LogName } from './log/log-entry.js';
 import type { Receiver } from './receiver.js';
-import type { Replay } from './replay.js';
 
 const MAX_MESSAGE_ID = 65_535;
 /** An alarm forwarded later than this after its receipt is marked `late` (CONTRACT 3). */

@@ -2,7 +2,7 @@ import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Recording } from '../domain/footage.js';
 import { GatewayError } from '../errors.js';
-import type { QuotaWatch } from '../site/quota-watch.js';
+import type { QuotaWatch } from '../site/access/quota-watch.js';
 import { isAbsent } from './file-failures.js';
 
 /** Uploads of a device at a time: enough for video and audio of one alarm and of the next. */

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { type FaultReport, warning } from '../domain/faults.js';
-import { holderSubject } from '../site/fault-subjects.js';
-import type { Health } from '../site/health.js';
+import { holderSubject } from '../site/health/fault-subjects.js';
+import type { Health } from '../site/health/health.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { DiskReserve } from './disk-reserve.js';
 import type { FootageQuota } from './footage-quota.js';

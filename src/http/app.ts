@@ -1,6 +1,6 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { isLoopbackAddress } from '../domain/addresses.js';
-import { FailedLogins } from '../site/failed-logins.js';
+import { FailedLogins } from '../site/access/failed-logins.js';
 import { Access } from './access.js';
 import { authentication, deviceAuthentication, optionalAuthentication } from './authentication.js';
 import type { HttpDependencies, RouteServices } from './dependencies.js';

@@ -1,10 +1,10 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import { looksGenerated } from '../domain/credentials.js';
 import { GatewayError } from '../errors.js';
-import { type AccessTokens, ADMIN_TOKEN_ID } from '../site/access-tokens.js';
-import type { Denials } from '../site/denials.js';
+import { type AccessTokens, ADMIN_TOKEN_ID } from '../site/access/access-tokens.js';
+import type { Denials } from '../site/access/denials.js';
+import type { FailedLogins, LoginAttempt } from '../site/access/failed-logins.js';
 import type { Devices } from '../site/devices.js';
-import type { FailedLogins, LoginAttempt } from '../site/failed-logins.js';
 import { actorOf, addressOf, requestDetails } from './actor.js';
 import { addStandingCheck, type HttpEnv } from './http-env.js';
 

@@ -1,5 +1,9 @@
 import { formatTime } from '../domain/notation.js';
-import type { EventSubscription, StreamMessage, StreamOutlet } from '../site/event-streams.js';
+import type {
+  EventSubscription,
+  StreamMessage,
+  StreamOutlet,
+} from '../site/alarms/event-streams.js';
 
 /** A reader may count on a heartbeat in every five seconds. */
 const CHECK_INTERVAL_MS = 2_000;

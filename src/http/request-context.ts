@@ -3,12 +3,12 @@ import type { Context, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import type { Logger } from 'pino';
 import { networkOf } from '../domain/addresses.js';
-import type { Denials } from '../site/denials.js';
+import type { Denials } from '../site/access/denials.js';
 import { actorOf, requestDetails, subjectOf, whoAsks } from './actor.js';
 import type { HttpDependencies } from './dependencies.js';
-import { connectionOf } from './http-connection.js';
 import { type HttpEnv, pathOf } from './http-env.js';
 import { isOwnFailure, problemReply, toGatewayError } from './problem.js';
+import { connectionOf } from './server/http-connection.js';
 
 /** An id of a caller's or a proxy's own, for the log: nothing that could forge a line of it. */
 const ACCEPTABLE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;

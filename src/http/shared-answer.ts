@@ -3,8 +3,8 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Context } from 'hono';
 import { accepts } from 'hono/accepts';
-import { isNamed } from './entity-tag.js';
 import type { HttpEnv } from './http-env.js';
+import { isNamed } from './server/entity-tag.js';
 
 /** How much of a body is handed to a connection at a time. */
 const PIECE_BYTES = 64 * 1024;

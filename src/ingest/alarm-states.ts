@@ -1,14 +1,18 @@
-import type { AlarmLogItem, ReceivedIdentifier, StateOutcome } from '../delivery/log-entry.js';
-import { isAlarm } from '../delivery/log-entry.js';
-import type { LogWriter } from '../delivery/log-writer.js';
+import type { AlarmLogItem, ReceivedIdentifier, StateOutcome } from '../delivery/log/log-entry.js';
+import { isAlarm } from '../delivery/log/log-entry.js';
+import type { LogWriter } from '../delivery/log/log-writer.js';
 import { type AlarmStateRecord, parsePublishedState } from '../domain/alarm-states.js';
 import type { InvalidPublishReason } from '../domain/alarms.js';
 import { ALARM_STATES_LEVEL, forwardedTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
-import type { AccessTokens } from '../site/access-tokens.js';
-import type { AlarmFinder, AlarmStateChanges, AlarmStateRequest } from '../site/alarm-states.js';
+import type { AccessTokens } from '../site/access/access-tokens.js';
+import type {
+  AlarmFinder,
+  AlarmStateChanges,
+  AlarmStateRequest,
+} from '../site/alarms/alarm-states.js';
 import type { Actor } from '../site/audit-trail.js';
-import { within } from '../site/pause.js';
+import { within } from '../site/clock/pause.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { InvalidPublishes } from './invalid-publishes.js';
 

@@ -1,7 +1,12 @@
 import { hash } from 'node:crypto';
 import type { Forwarder } from '../delivery/forwarder.js';
-import type { AlarmLogItem, NewAlarm, Receipt, ReceivedIdentifier } from '../delivery/log-entry.js';
-import type { LogWriter } from '../delivery/log-writer.js';
+import type {
+  AlarmLogItem,
+  NewAlarm,
+  Receipt,
+  ReceivedIdentifier,
+} from '../delivery/log/log-entry.js';
+import type { LogWriter } from '../delivery/log/log-writer.js';
 import { alarmText, parseAlarm } from '../domain/alarm-payload.js';
 import type { Alarm, AlarmKind, InvalidPublishReason } from '../domain/alarms.js';
 import { type DeviceContext, messageText } from '../domain/messages.js';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Forwarder, MessageToForward } from '../delivery/forwarder.js';
-import type { RetainedMessages } from '../delivery/retained-messages.js';
+import type { RetainedMessages } from '../delivery/retained/retained-messages.js';
 import { type DeviceContext, statusText } from '../domain/messages.js';
 import type { Device } from '../domain/site.js';
 import { forwardedTopic, parseForwardedTopic } from '../domain/topics.js';

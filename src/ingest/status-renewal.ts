@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { pause } from '../site/pause.js';
+import { pause } from '../site/clock/pause.js';
 
 /**
  * After a restart thousands of devices come back at once, and a care home's rename concerns all of its

@@ -1,9 +1,9 @@
 import { formatTime, newId } from '../domain/notation.js';
 import { deviceTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
+import type { TestAlarmRequest, TestAlarms } from '../site/alarms/test-alarms.js';
 import type { AuditTrail } from '../site/audit-trail.js';
-import { within } from '../site/pause.js';
-import type { TestAlarmRequest, TestAlarms } from '../site/test-alarms.js';
+import { within } from '../site/clock/pause.js';
 import type { DevicePublish, DevicePublishes } from './device-publishes.js';
 
 /** As for states: a store that does not answer lets nobody wait for longer who asks over HTTP. */

@@ -1,6 +1,6 @@
 import { firstOf, warning } from '../domain/faults.js';
-import { recordSubject } from '../site/fault-subjects.js';
-import type { Health } from '../site/health.js';
+import { recordSubject } from '../site/health/fault-subjects.js';
+import type { Health } from '../site/health/health.js';
 import type { SiteModel } from '../site/site-model.js';
 
 export const UNREADABLE_CHECK_MS = 1_000;

@@ -6,8 +6,8 @@ import {
   stdTimeFunctions,
 } from 'pino';
 import { networkOf } from '../domain/addresses.js';
-import { shortened } from '../site/denials.js';
-import { isFenced } from '../store/fenced.js';
+import { shortened } from '../site/access/denials.js';
+import { isFenced } from '../store/pair/fenced.js';
 import type { RepeatedLines } from './repeated-lines.js';
 
 /** Names whose values are never logged (CONTRACT 1, logs). */

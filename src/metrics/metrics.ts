@@ -1,14 +1,14 @@
 import { Histogram } from 'prom-client';
 import type { Deliveries, Durations } from '../delivery/deliveries.js';
-import { LOG_NAMES } from '../delivery/log-entry.js';
-import type { ConsumingSession } from '../delivery/session.js';
-import type { Sessions } from '../delivery/sessions.js';
+import { LOG_NAMES } from '../delivery/log/log-entry.js';
+import type { ConsumingSession } from '../delivery/sessions/session.js';
+import type { Sessions } from '../delivery/sessions/sessions.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
 import type { InvalidPublishes } from '../ingest/invalid-publishes.js';
 import type { BridgeStatus } from '../site/bridge-list.js';
-import type { Health } from '../site/health.js';
-import type { StoreHeadroom } from '../site/store-headroom.js';
-import type { StoreMemory } from '../store/memory-monitor.js';
+import type { Health } from '../site/health/health.js';
+import type { StoreHeadroom } from '../site/health/store-headroom.js';
+import type { StoreMemory } from '../store/server/memory-monitor.js';
 import { type Labels, labelValue, oncePerScrape, type Sample, Scraped } from './scraped.js';
 
 export interface MetricsSources {

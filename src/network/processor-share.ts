@@ -1,5 +1,5 @@
 import { type FaultReport, warning } from '../domain/faults.js';
-import { holderSubject } from '../site/fault-subjects.js';
+import { holderSubject } from '../site/health/fault-subjects.js';
 import type { SiteModel } from '../site/site-model.js';
 
 /** Who has work within the share: a connection with bytes or requests, a TLS handshake. */
@@ -37,7 +37,7 @@ const BUSY = 'HTTP and TLS clients take much of the processor.';
  *
  * Work is done in turns: by client or network, then by connection, and known clients before strangers. A round of turns
  * is short, and one that leaves work over is followed by a pause as long as itself, in which alarms pass.
- * MQTT takes no pauses: there the turns are those of `broker/fair-turns.ts`, which only orders them.
+ * MQTT takes no pauses: there the turns are those of `broker/wire/fair-turns.ts`, which only orders them.
  */
 export class ProcessorShare {
   readonly #queues = { known: new Lines(), stranger: new Lines(), handshake: new Lines() };

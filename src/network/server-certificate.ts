@@ -5,7 +5,7 @@ import { certificateEndMs, endingWords } from '../domain/certificates.js';
 import { warning } from '../domain/faults.js';
 import { formatTime } from '../domain/notation.js';
 import { GatewayError, systemErrorCode } from '../errors.js';
-import type { Health } from '../site/health.js';
+import type { Health } from '../site/health/health.js';
 
 export const CERTIFICATE_CHECK_MS = 2_000;
 

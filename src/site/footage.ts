@@ -1,7 +1,7 @@
 import { FOOTAGE_TYPES, type FootageType } from '../domain/alarms.js';
 import { newRecording } from '../domain/footage.js';
 import type { Device } from '../domain/site.js';
-import type { AlarmRecord } from './alarm-history.js';
+import type { AlarmRecord } from './alarms/alarm-history.js';
 import type { Actor, AuditAction, AuditEntry, AuditTrail } from './audit-trail.js';
 import { FOOTAGE_URL_VALID_MS, type FootageStore, type UrlTerms } from './footage-store.js';
 

@@ -3,12 +3,12 @@ import type { Logger } from 'pino';
 import type { RecordChange } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
+import type { SiteFaults } from './health/site-faults.js';
+import type { StoreHeadroom } from './health/store-headroom.js';
 import { announce, noteConcerned, noteSite } from './site-announcements.js';
 import type { SiteEvents } from './site-events.js';
-import type { SiteFaults } from './site-faults.js';
 import type { SiteModel } from './site-model.js';
 import type { SiteStore } from './site-store.js';
-import type { StoreHeadroom } from './store-headroom.js';
 import { StoreTurns } from './store-turns.js';
 
 const RETRY_AFTER_MS = 500;

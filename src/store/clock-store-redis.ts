@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { PLAUSIBLE_FROM_MS } from '../domain/notation.js';
-import type { ClockRecord, ClockStore } from '../site/clock-store.js';
+import type { ClockRecord, ClockStore } from '../site/clock/clock-store.js';
 import type { Keys } from './keys.js';
 
 const readingSchema = z.object({ wallMs: z.number(), steadyMs: z.number() });

@@ -2,8 +2,11 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { parseJson } from '../domain/notation.js';
 import type { InvalidPublishStore, ListedInvalidPublish } from '../ingest/invalid-publishes.js';
-import type { InvalidPublishList, InvalidPublishRecord } from '../site/invalid-publish-list.js';
-import type { StoreHeadroom } from '../site/store-headroom.js';
+import type {
+  InvalidPublishList,
+  InvalidPublishRecord,
+} from '../site/alarms/invalid-publish-list.js';
+import type { StoreHeadroom } from '../site/health/store-headroom.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';

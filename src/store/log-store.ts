@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type { LogEntry, LogName, LogReader } from '../delivery/log-entry.js';
-import { StoreHeadroom } from '../site/store-headroom.js';
-import { AlarmLog } from './alarm-log.js';
+import type { LogEntry, LogName, LogReader } from '../delivery/log/log-entry.js';
+import { StoreHeadroom } from '../site/health/store-headroom.js';
+import { AlarmLog } from './alarms/alarm-log.js';
 import type { Keys } from './keys.js';
 import { MessageLog } from './message-log.js';
 

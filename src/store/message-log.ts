@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Appended, LogEntry, NewMessage } from '../delivery/log-entry.js';
-import { storedBytesOf } from '../site/store-headroom.js';
-import { type LogConnections, requireHeadroom } from './alarm-log.js';
+import type { Appended, LogEntry, NewMessage } from '../delivery/log/log-entry.js';
+import { storedBytesOf } from '../site/health/store-headroom.js';
+import { type LogConnections, requireHeadroom } from './alarms/alarm-log.js';
 import type { Keys } from './keys.js';
 import { packRows, Script } from './scripts.js';
 import { readStream, type StreamRow } from './streams.js';

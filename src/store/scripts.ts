@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import type { z } from 'zod';
-import { READS_ONLY } from './write-guard.js';
+import { READS_ONLY } from './pair/write-guard.js';
 
 /** A Lua script of ./lua, each of which opens with its contract: `Reads only.` if it writes nothing. */
 export class Script<Reply> {

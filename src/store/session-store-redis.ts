@@ -1,16 +1,16 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { LogPositions } from '../delivery/log-entry.js';
-import { sessionKey } from '../delivery/session.js';
+import type { LogPositions } from '../delivery/log/log-entry.js';
+import { sessionKey } from '../delivery/sessions/session.js';
 import type {
   SessionPosition,
   SessionRecord,
   SessionStore,
   StoredSessions,
-} from '../delivery/session-store.js';
+} from '../delivery/sessions/session-store.js';
 import { unlessOfAnotherType } from './failures.js';
 import type { Keys } from './keys.js';
-import { execute, runAtOnce } from './transaction.js';
+import { execute, runAtOnce } from './server/transaction.js';
 
 const positions = z.object({ alarms: z.number(), messages: z.number() });
 const subscriptions = z.array(

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import { warning } from '../domain/faults.js';
 import { RECORD_KINDS } from '../domain/site.js';
-import type { Health } from '../site/health.js';
+import type { Health } from '../site/health/health.js';
 import { unlessMissing, writeDurably } from './durable-file.js';
 import type { Keys } from './keys.js';
 import {

@@ -1,4 +1,4 @@
-import type { LogEntry, LogName, LogReader } from '../../src/delivery/log-entry.js';
+import type { LogEntry, LogName, LogReader } from '../../src/delivery/log/log-entry.js';
 
 /** Keeps the logs in arrays: the promises of the port and nothing else. */
 export class MemoryLogs implements LogReader {

@@ -4,14 +4,14 @@ import { Bridges } from '../../src/bridge/bridges.js';
 import { HANG_UP_LIMITS, type HangUpLimits } from '../../src/bridge/hang-ups.js';
 import type { CommandSink } from '../../src/bridge/inbound.js';
 import { Deliveries } from '../../src/delivery/deliveries.js';
-import type { LogReader } from '../../src/delivery/log-entry.js';
-import type { SessionStore } from '../../src/delivery/session-store.js';
-import { Sessions } from '../../src/delivery/sessions.js';
+import type { LogReader } from '../../src/delivery/log/log-entry.js';
+import type { SessionStore } from '../../src/delivery/sessions/session-store.js';
+import { Sessions } from '../../src/delivery/sessions/sessions.js';
 import type { BridgeOptions } from '../../src/domain/bridge-schema.js';
 import type { RateLimits } from '../../src/domain/limits.js';
 import { createLog } from '../../src/logging/log.js';
 import type { BridgeStatus, DeadLetter, DeadLetterStore } from '../../src/site/bridge-list.js';
-import { Health } from '../../src/site/health.js';
+import { Health } from '../../src/site/health/health.js';
 import { MemoryLogs } from './memory-logs.js';
 import { type Script, ScriptedUpstream } from './scripted-upstream.js';
 

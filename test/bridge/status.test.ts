@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { LOG_NAMES } from '../../src/delivery/log-entry.js';
+import { LOG_NAMES } from '../../src/delivery/log/log-entry.js';
 import { Api } from '../harness/api.js';
 import { faultsOf } from '../harness/connection-list.js';
 import { faultTextsIn } from '../harness/fault-texts.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { BackPressure, memoryOf } from '../../src/broker/unstored-publishes.js';
+import { BackPressure, memoryOf } from '../../src/broker/budgets/unstored-publishes.js';
 
 const MIB = 1024 * 1024;
 const KIB = 1024;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ASSURED_PART, type Budget, Budgets, limitKey } from '../../src/broker/budgets.js';
+import { ASSURED_PART, type Budget, Budgets, limitKey } from '../../src/broker/budgets/budgets.js';
 import type { BudgetLimits, OwnLimits } from '../../src/domain/limits.js';
 import type { Device } from '../../src/domain/site.js';
 import { TokenBucket, TokenRate } from '../../src/domain/token-bucket.js';

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { ConnectionQuota, type Held } from '../../src/broker/connection-quota.js';
-import { Health } from '../../src/site/health.js';
-import { QuotaWatch } from '../../src/site/quota-watch.js';
+import { ConnectionQuota, type Held } from '../../src/broker/admission/connection-quota.js';
+import { QuotaWatch } from '../../src/site/access/quota-watch.js';
+import { Health } from '../../src/site/health/health.js';
 import { SiteModel } from '../../src/site/site-model.js';
 import { faultTexts } from '../harness/fault-texts.js';
 

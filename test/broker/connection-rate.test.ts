@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { ConnectionRate } from '../../src/broker/connection-rate.js';
+import { ConnectionRate } from '../../src/broker/admission/connection-rate.js';
 
 /** A clock that the test moves. */
 function clock(): { now: () => number; pass: (ms: number) => void } {

@@ -4,7 +4,7 @@ import { generate, type IConnectPacket } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWebSocketStream, WebSocket } from 'ws';
 import { z } from 'zod';
-import { DENIED_REASONS } from '../../src/site/connection-list.js';
+import { DENIED_REASONS } from '../../src/site/access/connection-list.js';
 import type { TestDevice, TestToken } from '../harness/api.js';
 import { Home } from '../harness/home.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DENIED_REASONS, type DeniedReason } from '../../src/site/connection-list.js';
+import { DENIED_REASONS, type DeniedReason } from '../../src/site/access/connection-list.js';
 import type { TestDevice, TestToken } from '../harness/api.js';
 import { auditOf } from '../harness/audit.js';
 import { Home } from '../harness/home.js';

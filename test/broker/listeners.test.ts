@@ -9,7 +9,7 @@ import {
   TcpListener,
   type TcpListenerOptions,
   WebSocketListener,
-} from '../../src/broker/listeners.js';
+} from '../../src/broker/admission/listeners.js';
 import { ProcessorShare } from '../../src/network/processor-share.js';
 
 const TLS = {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
+import { PacedClosing } from '../../src/broker/admission/paced-closing.js';
 import { KeepAlive } from '../../src/broker/keep-alive.js';
-import { PacedClosing } from '../../src/broker/paced-closing.js';
 
 const CONNECTIONS = 100;
 const CLOSED_PER_TURN = 20;

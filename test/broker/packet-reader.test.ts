@@ -2,7 +2,11 @@ import { PassThrough } from 'node:stream';
 import { Aedes } from 'aedes';
 import { generate, type Packet } from 'mqtt-packet';
 import { expect, it, onTestFinished } from 'vitest';
-import { PacketReader, type ReadConnection, ReadTurns } from '../../src/broker/packet-reader.js';
+import {
+  PacketReader,
+  type ReadConnection,
+  ReadTurns,
+} from '../../src/broker/wire/packet-reader.js';
 
 const MAX_TURN_BYTES = 1_024;
 

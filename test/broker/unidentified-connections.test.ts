@@ -4,10 +4,10 @@ import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promi
 import { generate } from 'mqtt-packet';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { ConnectionQuota } from '../../src/broker/connection-quota.js';
-import { UnidentifiedConnections } from '../../src/broker/unidentified-connections.js';
-import { Health } from '../../src/site/health.js';
-import { QuotaWatch } from '../../src/site/quota-watch.js';
+import { ConnectionQuota } from '../../src/broker/admission/connection-quota.js';
+import { UnidentifiedConnections } from '../../src/broker/admission/unidentified-connections.js';
+import { QuotaWatch } from '../../src/site/access/quota-watch.js';
+import { Health } from '../../src/site/health/health.js';
 import { SiteModel } from '../../src/site/site-model.js';
 import { faultTexts } from '../harness/fault-texts.js';
 

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeEach, expect, it } from 'vitest';
-import { BackPressure, UnstoredPublishes } from '../../src/broker/unstored-publishes.js';
+import { BackPressure, UnstoredPublishes } from '../../src/broker/budgets/unstored-publishes.js';
 
 const MIB = 1024 * 1024;
 

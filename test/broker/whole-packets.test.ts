@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { generate, type IPublishPacket, type Packet, parser } from 'mqtt-packet';
 import { describe, expect, it } from 'vitest';
-import { wholePacket } from '../../src/broker/packet-writer.js';
+import { wholePacket } from '../../src/broker/wire/packet-writer.js';
 
 const MAX_BYTES = 4_096;
 

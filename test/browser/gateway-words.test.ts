@@ -14,8 +14,8 @@ import { FAULTS_EN } from '../../src/console/pages/gateway/generated-faults.js';
 import { OVERVIEW_WORDS } from '../../src/console/pages/gateway/overview-words.js';
 import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarms.js';
 import { FAULT_SUBJECTS } from '../../src/domain/faults.js';
+import { DENIED_REASONS } from '../../src/site/access/connection-list.js';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
-import { DENIED_REASONS } from '../../src/site/connection-list.js';
 
 const LANGUAGES = ['en', 'de'] as const;
 const TABLE = 'src/console/pages/gateway/generated-faults.ts';

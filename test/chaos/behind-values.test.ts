@@ -9,7 +9,7 @@ import type { Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
 
-/** Memory for unstored publishes of all clients, except alarms (`broker/unstored-publishes.ts`). */
+/** Memory for unstored publishes of all clients, except alarms (`broker/budgets/unstored-publishes.ts`). */
 const MAX_UNSTORED_BYTES = 64 * 1024 * 1024;
 
 /** More than fit in one turn of reading, and fewer than are kept for one client. */

@@ -10,7 +10,7 @@ import { connectPacket, credentials, publishPacket, RawClient } from '../harness
 import { Store } from '../harness/store.js';
 
 const MIB = 1024 * 1024;
-/** Memory for unstored publishes of all clients (`broker/unstored-publishes.ts`). */
+/** Memory for unstored publishes of all clients (`broker/budgets/unstored-publishes.ts`). */
 const MAX_UNSTORED_BYTES = 64 * MIB;
 /** Bounds of values, and of values and alarms together. */
 const MAX_UNSTORED_VALUES_BYTES = 2 * MAX_UNSTORED_BYTES;

@@ -4,7 +4,7 @@ import type {
   LogName,
   NewMessage,
   TrimmableLogs,
-} from '../../src/delivery/log-entry.js';
+} from '../../src/delivery/log/log-entry.js';
 
 /** Logs that a test writes into. */
 export interface TestLogs extends TrimmableLogs {

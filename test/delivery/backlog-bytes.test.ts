@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Consumer } from '../../src/delivery/consumer.js';
-import { LOG_NAMES, type LogName } from '../../src/delivery/log-entry.js';
+import { LOG_NAMES, type LogName } from '../../src/delivery/log/log-entry.js';
 import { ArrayLogs } from './array-logs.js';
 import { Connection, LIMITS, numbered, numberIn, RunningDelivery } from './running-delivery.js';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { backlogFaults } from '../../src/delivery/backlog-fault.js';
-import { Health } from '../../src/site/health.js';
+import { backlogFaults } from '../../src/delivery/backlog/backlog-fault.js';
+import { Health } from '../../src/site/health/health.js';
 import { faultTexts } from '../harness/fault-texts.js';
 import { Connection, LIMITS, numbered, RunningDelivery } from './running-delivery.js';
 

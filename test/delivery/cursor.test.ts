@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { Cursor } from '../../src/delivery/cursor.js';
-import { type CursorState, freshCursor } from '../../src/delivery/cursor-state.js';
-import type { LogEntry } from '../../src/delivery/log-entry.js';
-import { LogTail } from '../../src/delivery/log-tail.js';
-import { Tally } from '../../src/delivery/tally.js';
+import { Tally } from '../../src/delivery/backlog/tally.js';
+import { Cursor } from '../../src/delivery/cursors/cursor.js';
+import { type CursorState, freshCursor } from '../../src/delivery/cursors/cursor-state.js';
+import type { LogEntry } from '../../src/delivery/log/log-entry.js';
+import { LogTail } from '../../src/delivery/log/log-tail.js';
 import { ArrayLogs } from './array-logs.js';
 import { numbered } from './running-delivery.js';
 

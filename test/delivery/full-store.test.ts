@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { BacklogBounds } from '../../src/delivery/backlog-bounds.js';
+import { BacklogBounds } from '../../src/delivery/backlog/backlog-bounds.js';
+import { Upkeep } from '../../src/delivery/backlog/upkeep.js';
 import { Deliveries } from '../../src/delivery/deliveries.js';
-import { Sessions } from '../../src/delivery/sessions.js';
-import { Upkeep } from '../../src/delivery/upkeep.js';
+import { Sessions } from '../../src/delivery/sessions/sessions.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
 import { SessionStoreRedis } from '../../src/store/session-store-redis.js';

@@ -1,4 +1,4 @@
-import type { LogEntry, LogName, LogReader } from '../../src/delivery/log-entry.js';
+import type { LogEntry, LogName, LogReader } from '../../src/delivery/log/log-entry.js';
 import type { TestLogs } from './array-logs.js';
 
 /** Small pages, so that more can go wrong. */

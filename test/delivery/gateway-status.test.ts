@@ -2,10 +2,10 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { DirectMessage } from '../../src/delivery/direct-queue.js';
 import { Forwarder } from '../../src/delivery/forwarder.js';
 import { GatewayStatus } from '../../src/delivery/gateway-status.js';
-import { LogWriter } from '../../src/delivery/log-writer.js';
+import { LogWriter } from '../../src/delivery/log/log-writer.js';
 import type { FaultReport } from '../../src/domain/faults.js';
-import { Health } from '../../src/site/health.js';
-import { StoreHeadroom } from '../../src/site/store-headroom.js';
+import { Health } from '../../src/site/health/health.js';
+import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { RunningDelivery, silent } from './running-delivery.js';
 
 const INTERVAL_MS = 30_000;

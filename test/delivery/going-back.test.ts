@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { LogEntry, NewAlarm, Receipt } from '../../src/delivery/log-entry.js';
+import type { LogEntry, NewAlarm, Receipt } from '../../src/delivery/log/log-entry.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
 import { newAlarm } from '../harness/new-alarm.js';

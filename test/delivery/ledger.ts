@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import type { Cursor } from '../../src/delivery/cursor.js';
-import type { LogName } from '../../src/delivery/log-entry.js';
+import type { Cursor } from '../../src/delivery/cursors/cursor.js';
+import type { LogName } from '../../src/delivery/log/log-entry.js';
 
 /** An entry as the model knows it. */
 export interface Item {

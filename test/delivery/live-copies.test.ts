@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { LiveCopies } from '../../src/delivery/live-copies.js';
-import type { AlarmLogItem, Appended, NewAlarm } from '../../src/delivery/log-entry.js';
-import { LogWriter } from '../../src/delivery/log-writer.js';
+import { LiveCopies } from '../../src/delivery/log/live-copies.js';
+import type { AlarmLogItem, Appended, NewAlarm } from '../../src/delivery/log/log-entry.js';
+import { LogWriter } from '../../src/delivery/log/log-writer.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
 import { Connection, numbered, numberIn, RunningDelivery, silent } from './running-delivery.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { LogEntry, NewMessage } from '../../src/delivery/log-entry.js';
-import { LogTail } from '../../src/delivery/log-tail.js';
+import type { LogEntry, NewMessage } from '../../src/delivery/log/log-entry.js';
+import { LogTail } from '../../src/delivery/log/log-tail.js';
 
 const TOPIC = 'care-homes/home/devices/bed/alarms/fall';
 

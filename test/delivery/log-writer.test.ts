@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Appended, LogEntry, NewMessage } from '../../src/delivery/log-entry.js';
-import { LogWriter } from '../../src/delivery/log-writer.js';
+import type { Appended, LogEntry, NewMessage } from '../../src/delivery/log/log-entry.js';
+import { LogWriter } from '../../src/delivery/log/log-writer.js';
 import { numbered, numberIn, silent } from './running-delivery.js';
 
 const RETRY_MS = 250;

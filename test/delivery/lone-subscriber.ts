@@ -1,4 +1,4 @@
-import type { LogName } from '../../src/delivery/log-entry.js';
+import type { LogName } from '../../src/delivery/log/log-entry.js';
 import { ArrayLogs } from './array-logs.js';
 import { MemorySessions } from './memory-sessions.js';
 import { Connection, LIMITS, numbered, numberIn, RunningDelivery } from './running-delivery.js';

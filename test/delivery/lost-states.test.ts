@@ -6,8 +6,8 @@ import {
   isAlarm,
   isStateChange,
   type NewStateChange,
-} from '../../src/delivery/log-entry.js';
-import { LogWriter } from '../../src/delivery/log-writer.js';
+} from '../../src/delivery/log/log-entry.js';
+import { LogWriter } from '../../src/delivery/log/log-writer.js';
 import type { GivenState } from '../../src/domain/alarm-states.js';
 import { newId } from '../../src/domain/notation.js';
 import { useRedis } from '../harness/shared-redis.js';

@@ -1,10 +1,10 @@
-import type { LogPositions } from '../../src/delivery/log-entry.js';
+import type { LogPositions } from '../../src/delivery/log/log-entry.js';
 import type {
   SessionPosition,
   SessionRecord,
   SessionStore,
   StoredSessions,
-} from '../../src/delivery/session-store.js';
+} from '../../src/delivery/sessions/session-store.js';
 
 /** Keeps stored sessions in memory, as the port promises. */
 export class MemorySessions implements SessionStore {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { MessageCompaction } from '../../src/delivery/message-compaction.js';
+import { MessageCompaction } from '../../src/delivery/log/message-compaction.js';
 import { ArrayLogs } from './array-logs.js';
 import { MemorySessions } from './memory-sessions.js';
 import { Connection, LIMITS, numbered, numberIn, RunningDelivery } from './running-delivery.js';

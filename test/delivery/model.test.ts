@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, it, vi } from 'vitest';
-import { LOG_NAMES } from '../../src/delivery/log-entry.js';
+import { LOG_NAMES } from '../../src/delivery/log/log-entry.js';
 import { RedisServer } from '../harness/redis-server.js';
 import { ArrayLogs, type TestLogs } from './array-logs.js';
 import { BRIDGE, DEVICES, filterOf, PEERS, type PeerOptions, Run, SLOW_BRIDGE } from './model.js';

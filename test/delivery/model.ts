@@ -1,10 +1,10 @@
 import { expect, vi } from 'vitest';
 import type { Consumer } from '../../src/delivery/consumer.js';
-import type { Cursor } from '../../src/delivery/cursor.js';
+import type { Cursor } from '../../src/delivery/cursors/cursor.js';
 import type { ConsumerLimits } from '../../src/delivery/limits.js';
-import { LOG_NAMES, type LogName } from '../../src/delivery/log-entry.js';
-import { MessageCompaction } from '../../src/delivery/message-compaction.js';
-import type { QoS } from '../../src/delivery/subscriptions.js';
+import { LOG_NAMES, type LogName } from '../../src/delivery/log/log-entry.js';
+import { MessageCompaction } from '../../src/delivery/log/message-compaction.js';
+import type { QoS } from '../../src/delivery/sessions/subscriptions.js';
 import { matchesFilter } from '../harness/matches-filter.js';
 import type { TestLogs } from './array-logs.js';
 import { GatedReader } from './gated-reader.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { LogName } from '../../src/delivery/log-entry.js';
+import type { LogName } from '../../src/delivery/log/log-entry.js';
 import { ArrayLogs } from './array-logs.js';
 import { Connection, LIMITS, numbered, RunningDelivery } from './running-delivery.js';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ReceivedIdentifiers } from '../../src/delivery/received-identifiers.js';
+import { ReceivedIdentifiers } from '../../src/delivery/sessions/received-identifiers.js';
 
 it('a repetition waits for the first publish, and does not count as another', () => {
   const received = new ReceivedIdentifiers([]);

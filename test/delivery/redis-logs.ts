@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import type { Appended, LogEntry, LogName, NewMessage } from '../../src/delivery/log-entry.js';
+import type { Appended, LogEntry, LogName, NewMessage } from '../../src/delivery/log/log-entry.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import { parseForwardedTopic } from '../../src/domain/topics.js';
 import { Keys } from '../../src/store/keys.js';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { replyCode } from '../../src/delivery/reply-code.js';
+import { replyCode } from '../../src/delivery/log/reply-code.js';
 
 const RUNNING = 'ERR Error running script (call to f_0a1b):';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { DirectMessage } from '../../src/delivery/direct-queue.js';
-import { RetainedFeed } from '../../src/delivery/retained-feed.js';
+import { RetainedFeed } from '../../src/delivery/retained/retained-feed.js';
 import { Connection, numbered, RunningDelivery } from './running-delivery.js';
 
 function message(topic: string, value: string): DirectMessage {

@@ -1,10 +1,10 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import type { DirectMessage } from '../../src/delivery/direct-queue.js';
-import { RetainedMessages } from '../../src/delivery/retained-messages.js';
-import { RetainedWriter } from '../../src/delivery/retained-writer.js';
-import { Health } from '../../src/site/health.js';
-import { StoreHeadroom } from '../../src/site/store-headroom.js';
+import { RetainedMessages } from '../../src/delivery/retained/retained-messages.js';
+import { RetainedWriter } from '../../src/delivery/retained/retained-writer.js';
+import { Health } from '../../src/site/health/health.js';
+import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 
 const QUOTAS = { retainedTopics: 5_000, retainedBytes: 1_000_000 };
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Member, Routes, type SelectionRule } from '../../src/delivery/routes.js';
-import type { QoS } from '../../src/delivery/subscriptions.js';
+import type { QoS } from '../../src/delivery/sessions/subscriptions.js';
 import { LIMITS } from './running-delivery.js';
 
 const nothing = () => undefined;

@@ -1,5 +1,9 @@
-import { BacklogBounds, type BacklogBoundsOptions } from '../../src/delivery/backlog-bounds.js';
-import { countBacklogs, markBacklogs } from '../../src/delivery/backlog-count.js';
+import {
+  BacklogBounds,
+  type BacklogBoundsOptions,
+} from '../../src/delivery/backlog/backlog-bounds.js';
+import { countBacklogs, markBacklogs } from '../../src/delivery/backlog/backlog-count.js';
+import { Upkeep } from '../../src/delivery/backlog/upkeep.js';
 import type { Consumer } from '../../src/delivery/consumer.js';
 import { Deliveries } from '../../src/delivery/deliveries.js';
 import type { ConsumerLimits } from '../../src/delivery/limits.js';
@@ -8,16 +12,15 @@ import {
   type LogName,
   type LogReader,
   type NewMessage,
-} from '../../src/delivery/log-entry.js';
+} from '../../src/delivery/log/log-entry.js';
 import type { OutgoingPublish, Receiver } from '../../src/delivery/receiver.js';
 import {
   type RequestedSubscription,
   type SessionOwner,
   sessionKey,
-} from '../../src/delivery/session.js';
-import type { SessionStore } from '../../src/delivery/session-store.js';
-import { Sessions } from '../../src/delivery/sessions.js';
-import { Upkeep } from '../../src/delivery/upkeep.js';
+} from '../../src/delivery/sessions/session.js';
+import type { SessionStore } from '../../src/delivery/sessions/session-store.js';
+import { Sessions } from '../../src/delivery/sessions/sessions.js';
 import { createLog } from '../../src/logging/log.js';
 import { ArrayLogs, type TestLogs } from './array-logs.js';
 import { MemorySessions } from './memory-sessions.js';

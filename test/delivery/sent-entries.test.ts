@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { freshCursor } from '../../src/delivery/cursor-state.js';
-import type { LogEntry } from '../../src/delivery/log-entry.js';
-import { SentEntries } from '../../src/delivery/sent-entries.js';
+import { freshCursor } from '../../src/delivery/cursors/cursor-state.js';
+import { SentEntries } from '../../src/delivery/cursors/sent-entries.js';
+import type { LogEntry } from '../../src/delivery/log/log-entry.js';
 import { numbered } from './running-delivery.js';
 
 function entry(sequence: number, bytes = 0): LogEntry {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Deliveries } from '../../src/delivery/deliveries.js';
-import { type SessionOwner, sessionKey } from '../../src/delivery/session.js';
-import { Sessions } from '../../src/delivery/sessions.js';
+import { type SessionOwner, sessionKey } from '../../src/delivery/sessions/session.js';
+import { Sessions } from '../../src/delivery/sessions/sessions.js';
 import { ArrayLogs } from './array-logs.js';
 import { MemorySessions } from './memory-sessions.js';
 import { Connection, LIMITS, numbered, silent } from './running-delivery.js';

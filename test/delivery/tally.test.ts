@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { LogEntry } from '../../src/delivery/log-entry.js';
-import { Tally } from '../../src/delivery/tally.js';
+import { Tally } from '../../src/delivery/backlog/tally.js';
+import type { LogEntry } from '../../src/delivery/log/log-entry.js';
 import { numbered } from './running-delivery.js';
 
 const SPACING = { entries: 10, bytes: 1_000, ms: 100 };

@@ -3,7 +3,7 @@ import { FAILURES } from '../../src/bridge/connection-failure.js';
 import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarms.js';
 import { FAULT_CODES } from '../../src/domain/faults.js';
 import { ERRORS } from '../../src/errors.js';
-import { DENIED_REASONS } from '../../src/site/connection-list.js';
+import { DENIED_REASONS } from '../../src/site/access/connection-list.js';
 import { codeIn, Page, rowsOf } from './page.js';
 import {
   callsOf,
@@ -23,8 +23,8 @@ const SPEAKERS: readonly string[] = [
   ...['src/broker', 'src/bridge', 'src/config'].flatMap(sourcesIn),
   ...[
     'src/domain/field-faults.ts',
-    'src/site/clock-doubt.ts',
-    'src/site/connection-list.ts',
+    'src/site/clock/clock-doubt.ts',
+    'src/site/access/connection-list.ts',
     'src/store/failures.ts',
   ],
   ...sourcesIn('src').filter((path) => {

@@ -1,6 +1,6 @@
 import { FootageQuota } from '../../src/footage/footage-quota.js';
-import { Health } from '../../src/site/health.js';
-import { QuotaWatch } from '../../src/site/quota-watch.js';
+import { QuotaWatch } from '../../src/site/access/quota-watch.js';
+import { Health } from '../../src/site/health/health.js';
 import { SiteModel } from '../../src/site/site-model.js';
 import { silent } from '../delivery/running-delivery.js';
 

@@ -1,7 +1,7 @@
 import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import { z } from 'zod';
-import { asyncApiDocument } from '../../src/http/asyncapi-document.js';
+import { asyncApiDocument } from '../../src/http/documents/asyncapi-document.js';
 import { BASE64 } from './described-http.js';
 
 /** A message as a client received it. */

@@ -3,7 +3,7 @@ import { Parser } from '@asyncapi/parser';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
-import { asyncApiDocument } from '../../src/http/asyncapi-document.js';
+import { asyncApiDocument } from '../../src/http/documents/asyncapi-document.js';
 import { BASE64 } from '../harness/described-http.js';
 import { describedMqtt } from '../harness/described-mqtt.js';
 import { useRedis } from '../harness/shared-redis.js';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Browser } from 'playwright-core';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { asyncApiDocument } from '../../src/http/asyncapi-document.js';
+import { asyncApiDocument } from '../../src/http/documents/asyncapi-document.js';
 import type { HttpEnv } from '../../src/http/http-env.js';
 import { registerDocs } from '../../src/http/routes/docs.js';
 import { startBrowser } from '../browser/browser.js';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { HttpConnection } from '../../src/http/http-connection.js';
+import { HttpConnection } from '../../src/http/server/http-connection.js';
 import { ProcessorShare } from '../../src/network/processor-share.js';
 
 /** What one turn reads of the smallest requests. */

@@ -3,9 +3,9 @@ import { pino } from 'pino';
 import { Histogram } from 'prom-client';
 import { expect, it, onTestFinished } from 'vitest';
 import type { HttpEnv } from '../../src/http/http-env.js';
-import { createHttpListener } from '../../src/http/listener.js';
 import { requestContext } from '../../src/http/request-context.js';
-import { KnownNetworks } from '../../src/site/known-networks.js';
+import { createHttpListener } from '../../src/http/server/listener.js';
+import { KnownNetworks } from '../../src/site/access/known-networks.js';
 import { rawText } from './client.js';
 import { FAIRNESS } from './fairness.js';
 

@@ -16,7 +16,7 @@ import {
   createHttpListener,
   type HttpListener,
   type HttpListenerOptions,
-} from '../../src/http/listener.js';
+} from '../../src/http/server/listener.js';
 import { ProcessorShare } from '../../src/network/processor-share.js';
 import { failure, rawExchange } from './client.js';
 import { FAIRNESS } from './fairness.js';

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { answerClientError } from '../../src/http/unroutable.js';
+import { answerClientError } from '../../src/http/server/unroutable.js';
 
 function clientError(code: string): Error {
   return Object.assign(new Error('from the parser'), { code });

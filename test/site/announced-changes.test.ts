@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { AccessTokens } from '../../src/site/access-tokens.js';
+import { AccessTokens } from '../../src/site/access/access-tokens.js';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { Devices } from '../../src/site/devices.js';
 import { Groups } from '../../src/site/groups.js';

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
+import { Denials } from '../../src/site/access/denials.js';
 import type { Actor, AuditEntry } from '../../src/site/audit-trail.js';
-import { Denials } from '../../src/site/denials.js';
-import { StoreHeadroom } from '../../src/site/store-headroom.js';
+import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 
 const STARTED_AT = Date.UTC(2026, 0, 1, 6, 30);
 const NOWHERE = { locationId: null, resourceId: null };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { newSecret } from '../../src/domain/credentials.js';
-import { FailedLogins, type LoginAttempt } from '../../src/site/failed-logins.js';
+import { FailedLogins, type LoginAttempt } from '../../src/site/access/failed-logins.js';
 
 const FREE = 3;
 const OWNER = '192.0.2.1';

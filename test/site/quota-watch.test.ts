@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { Health } from '../../src/site/health.js';
-import { QUOTA_CHECK_MS, QuotaWatch } from '../../src/site/quota-watch.js';
+import { QUOTA_CHECK_MS, QuotaWatch } from '../../src/site/access/quota-watch.js';
+import { Health } from '../../src/site/health/health.js';
 import { SiteModel } from '../../src/site/site-model.js';
 import { faultTexts } from '../harness/fault-texts.js';
 

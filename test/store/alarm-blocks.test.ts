@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import type { AlarmKind } from '../../src/domain/alarms.js';
 import { newId } from '../../src/domain/notation.js';
-import type { AlarmQuery, AlarmRecord } from '../../src/site/alarm-history.js';
-import { AlarmRetention } from '../../src/store/alarm-retention.js';
+import type { AlarmQuery, AlarmRecord } from '../../src/site/alarms/alarm-history.js';
+import { AlarmRetention } from '../../src/store/alarms/alarm-retention.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld } from './alarm-world.js';
 

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { NewStateChange, StateOutcome } from '../../src/delivery/log-entry.js';
+import type { NewStateChange, StateOutcome } from '../../src/delivery/log/log-entry.js';
 import { GIVEN_STATES, type GivenState } from '../../src/domain/alarm-states.js';
 import { newId } from '../../src/domain/notation.js';
-import { AlarmFinderRedis } from '../../src/store/alarm-finder-redis.js';
-import { AlarmRetention } from '../../src/store/alarm-retention.js';
+import { AlarmFinderRedis } from '../../src/store/alarms/alarm-finder-redis.js';
+import { AlarmRetention } from '../../src/store/alarms/alarm-retention.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld, type Where } from './alarm-world.js';
 

@@ -1,12 +1,12 @@
 import { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
-import type { Appended, NewAlarm } from '../../src/delivery/log-entry.js';
+import type { Appended, NewAlarm } from '../../src/delivery/log/log-entry.js';
 import { parseAlarm } from '../../src/domain/alarm-payload.js';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
-import type { AlarmQuery } from '../../src/site/alarm-history.js';
-import { AlarmHistoryRedis } from '../../src/store/alarm-history-redis.js';
+import type { AlarmQuery } from '../../src/site/alarms/alarm-history.js';
+import { AlarmHistoryRedis } from '../../src/store/alarms/alarm-history-redis.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
 import { newAlarm } from '../harness/new-alarm.js';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { NewAlarm } from '../../src/delivery/log-entry.js';
+import type { NewAlarm } from '../../src/delivery/log/log-entry.js';
 import { newId } from '../../src/domain/notation.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld } from './alarm-world.js';

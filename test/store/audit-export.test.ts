@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { Health } from '../../src/site/health.js';
+import { Health } from '../../src/site/health/health.js';
 import { AuditExport } from '../../src/store/audit/export.js';
 import { faultTexts } from '../harness/fault-texts.js';
 import { useRedis } from '../harness/shared-redis.js';

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { ClusterSource } from '../../src/store/cluster-source.js';
+import { Keys } from '../../src/store/keys.js';
+import { ClusterSource } from '../../src/store/pair/cluster-source.js';
+import { Lease } from '../../src/store/pair/lease.js';
+import { PrimaryWatch } from '../../src/store/pair/primary-watch.js';
 import {
   connectManagementRedis,
   connectRedis,
   type StoreConnection,
   untilReady,
-} from '../../src/store/connection.js';
-import { Keys } from '../../src/store/keys.js';
-import { Lease } from '../../src/store/lease.js';
-import { PrimaryWatch } from '../../src/store/primary-watch.js';
-import { StoreOutages } from '../../src/store/store-outages.js';
+} from '../../src/store/server/connection.js';
+import { StoreOutages } from '../../src/store/server/store-outages.js';
 import { RedisCluster } from '../harness/redis-cluster.js';
 import type { RedisProgram } from '../harness/redis-program.js';
 import { until } from '../harness/until.js';

@@ -10,8 +10,8 @@ import {
   connectManagementRedis,
   connectRedis,
   untilReady,
-} from '../../src/store/connection.js';
-import { StoreOutages } from '../../src/store/store-outages.js';
+} from '../../src/store/server/connection.js';
+import { StoreOutages } from '../../src/store/server/store-outages.js';
 import { CutProxy } from '../harness/cut-proxy.js';
 import { ask, recordingLog, temporaryDirectory, until } from './embedded-support.js';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { newId } from '../../src/domain/notation.js';
-import { AlarmRetention } from '../../src/store/alarm-retention.js';
+import { AlarmRetention } from '../../src/store/alarms/alarm-retention.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld } from './alarm-world.js';
 

@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { PrimaryWatch } from '../../src/store/pair/primary-watch.js';
+import { sentinelSource } from '../../src/store/pair/sentinels.js';
 import {
   connectManagementRedis,
   connectRedis,
   type StoreConnection,
   type StorePlace,
   untilReady,
-} from '../../src/store/connection.js';
-import { PrimaryWatch } from '../../src/store/primary-watch.js';
-import { sentinelSource } from '../../src/store/sentinels.js';
-import { StoreOutages } from '../../src/store/store-outages.js';
+} from '../../src/store/server/connection.js';
+import { StoreOutages } from '../../src/store/server/store-outages.js';
 import { RedisPair } from '../harness/redis-pair.js';
 import { RedisProgram } from '../harness/redis-program.js';
 import { until } from '../harness/until.js';

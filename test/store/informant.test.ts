@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { Informant } from '../../src/store/informant.js';
+import { Informant } from '../../src/store/pair/informant.js';
 import { CutProxy } from '../harness/cut-proxy.js';
 import { eventually } from '../harness/eventually.js';
 import { RedisPair } from '../harness/redis-pair.js';

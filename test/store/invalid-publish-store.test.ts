@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import type { ListedInvalidPublish } from '../../src/ingest/invalid-publishes.js';
-import { StoreHeadroom } from '../../src/site/store-headroom.js';
+import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
 import { Keys } from '../../src/store/keys.js';
 import { RedisServer } from '../harness/redis-server.js';

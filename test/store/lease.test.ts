@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { Lease, type LeaseState } from '../../src/store/lease.js';
+import { Lease, type LeaseState } from '../../src/store/pair/lease.js';
 import { RedisServer } from '../harness/redis-server.js';
 
 const KEY = '{home}:lease';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Health } from '../../src/site/health.js';
-import { StoreHeadroom } from '../../src/site/store-headroom.js';
+import { Health } from '../../src/site/health/health.js';
+import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { defaultMaxMemoryBytes } from '../../src/store/embedded/memory.js';
-import { MemoryMonitor } from '../../src/store/memory-monitor.js';
+import { MemoryMonitor } from '../../src/store/server/memory-monitor.js';
 import { faultTexts } from '../harness/fault-texts.js';
 import { RedisServer } from '../harness/redis-server.js';
 import { recordingLog } from './embedded-support.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createLog } from '../../src/logging/log.js';
-import { parseClusterNodes } from '../../src/store/cluster-source.js';
-import { type Claim, PrimaryWatch } from '../../src/store/primary-watch.js';
+import { parseClusterNodes } from '../../src/store/pair/cluster-source.js';
+import { type Claim, PrimaryWatch } from '../../src/store/pair/primary-watch.js';
 
 const log = createLog({ level: 'silent', destination: { write: () => undefined } });
 const ASKED = { host: '10.0.0.9', port: 7 };

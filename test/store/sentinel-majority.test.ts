@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { Informant } from '../../src/store/informant.js';
-import { SentinelMajority, type Sought } from '../../src/store/sentinel-majority.js';
+import { Informant } from '../../src/store/pair/informant.js';
+import { SentinelMajority, type Sought } from '../../src/store/pair/sentinel-majority.js';
 import { eventually } from '../harness/eventually.js';
 import { RedisPair } from '../harness/redis-pair.js';
 import type { RedisProgram } from '../harness/redis-program.js';

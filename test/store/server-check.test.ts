@@ -5,8 +5,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Health } from '../../src/site/health.js';
-import { checkServer, checkSettings } from '../../src/store/server-check.js';
+import { Health } from '../../src/site/health/health.js';
+import { checkServer, checkSettings } from '../../src/store/server/server-check.js';
 import { faultTexts } from '../harness/fault-texts.js';
 import { embeddedRedis, temporaryDirectory } from './embedded-support.js';
 

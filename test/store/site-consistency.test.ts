@@ -4,7 +4,7 @@ import { newId } from '../../src/domain/notation.js';
 import type { AccessToken, Device } from '../../src/domain/site.js';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { Devices } from '../../src/site/devices.js';
-import { StoreHeadroom } from '../../src/site/store-headroom.js';
+import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
 import { PresenceStoreRedis } from '../../src/store/presence-store-redis.js';
 import { faultTexts } from '../harness/fault-texts.js';

@@ -13,12 +13,12 @@ import type {
   Room,
 } from '../../src/domain/site.js';
 import { type AuditEntry, GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
-import { Health } from '../../src/site/health.js';
+import { Health } from '../../src/site/health/health.js';
+import { SiteFaults } from '../../src/site/health/site-faults.js';
+import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { SiteChanges } from '../../src/site/site-changes.js';
 import { SiteEvents } from '../../src/site/site-events.js';
-import { SiteFaults } from '../../src/site/site-faults.js';
 import { SiteModel } from '../../src/site/site-model.js';
-import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { Keys } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';

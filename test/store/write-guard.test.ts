@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
+import { guardWrites, type WriteGuard } from '../../src/store/pair/write-guard.js';
 import { Script } from '../../src/store/scripts.js';
-import { runAtOnce } from '../../src/store/transaction.js';
-import { guardWrites, type WriteGuard } from '../../src/store/write-guard.js';
+import { runAtOnce } from '../../src/store/server/transaction.js';
 import { RedisServer } from '../harness/redis-server.js';
 
 const LEASE = '{home}:lease';

@@ -1,10 +1,15 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
+import {
+  createdResponse,
+  jsonRequestBody,
+  jsonResponse,
+  noContent,
+  problems,
+} from '../documents/openapi.js';
 import { callerOf, type HttpApp } from '../http-env.js';
-import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
 import { invalidRequest } from '../problem.js';
-import { createdHeaders } from '../public-url.js';
 import {
   accessTokenSchema,
   accessTokenView,
@@ -13,6 +18,7 @@ import {
   newAccessTokenSchema,
 } from '../schemas/access-token.js';
 import { uuidSchema } from '../schemas/common.js';
+import { createdHeaders } from '../server/public-url.js';
 
 const tags = ['Access tokens'];
 

@@ -6,8 +6,8 @@ import { GatewayError } from '../../errors.js';
 import { noGrant } from '../access.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
+import { jsonResponse, optionalJsonRequestBody, problems } from '../documents/openapi.js';
 import { callerOf, type HttpApp, type HttpEnv } from '../http-env.js';
-import { jsonResponse, optionalJsonRequestBody, problems } from '../openapi.js';
 import {
   alarmPathSchema,
   alarmStatesSchema,

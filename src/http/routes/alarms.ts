@@ -3,15 +3,12 @@ import type { Context } from 'hono';
 import { accepts } from 'hono/accepts';
 import { ALARM_STATES } from '../../domain/alarm-states.js';
 import { permittedGroups } from '../../domain/grants.js';
-import type { AlarmRecord } from '../../site/alarm-history.js';
+import type { AlarmRecord } from '../../site/alarms/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
-import { bodyStream } from '../body-stream.js';
 import type { RouteServices } from '../dependencies.js';
-import { connectionOf } from '../http-connection.js';
+import { jsonResponse, preparedJson, problems } from '../documents/openapi.js';
 import { callerOf, checkAgain, type HttpApp, type HttpEnv } from '../http-env.js';
 import { JSON_MEDIA_TYPE } from '../json-body.js';
-import { jsonResponse, preparedJson, problems } from '../openapi.js';
-import { urlReceiver } from '../public-url.js';
 import {
   alarmQuerySchema,
   alarmView,
@@ -22,6 +19,9 @@ import {
   placedAlarmView,
 } from '../schemas/alarm.js';
 import { devicePathSchema, locationPathSchema } from '../schemas/common.js';
+import { bodyStream } from '../server/body-stream.js';
+import { connectionOf } from '../server/http-connection.js';
+import { urlReceiver } from '../server/public-url.js';
 
 type Parameters = z.infer<typeof alarmQuerySchema>;
 

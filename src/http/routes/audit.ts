@@ -2,8 +2,8 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { formatTime } from '../../domain/notation.js';
 import { ACTOR_TYPES, AUDIT_ACTIONS, type AuditRecord } from '../../site/audit-trail.js';
 import type { RouteServices } from '../dependencies.js';
+import { jsonResponse, problems } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
-import { jsonResponse, problems } from '../openapi.js';
 import { grantSchema } from '../schemas/access-token.js';
 import { EXAMPLE_ID, idSchema, timestampSchema, uuidSchema } from '../schemas/common.js';
 import {

@@ -4,8 +4,8 @@ import { GatewayError } from '../../errors.js';
 import { type DeadLetter, describeBridge } from '../../site/bridge-list.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
+import { jsonResponse, noContent, problems } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
-import { jsonResponse, noContent, problems } from '../openapi.js';
 import { timestampSchema } from '../schemas/common.js';
 
 const countSchema = z.int().min(0);

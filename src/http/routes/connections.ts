@@ -8,11 +8,11 @@ import {
   type DeniedConnection,
   MQTT_VERSIONS,
   PROTOCOLS,
-} from '../../site/connection-list.js';
-import type { SessionView } from '../../site/session-list.js';
+} from '../../site/access/connection-list.js';
+import type { SessionView } from '../../site/access/session-list.js';
 import type { RouteServices } from '../dependencies.js';
+import { jsonResponse, problems } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
-import { jsonResponse, problems } from '../openapi.js';
 import { EXAMPLE_ID, timestampSchema } from '../schemas/common.js';
 import { cursorParameter, limitParameter } from '../schemas/listing.js';
 

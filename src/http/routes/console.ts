@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { createRoute, z } from '@hono/zod-openapi';
 import { GatewayError } from '../../errors.js';
+import { NO_SECURITY, notModified, problems } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
-import { NO_SECURITY, notModified, problems } from '../openapi.js';
 import { SharedAnswer } from '../shared-answer.js';
 
 /**

@@ -5,9 +5,9 @@ import { GatewayError } from '../../errors.js';
 import { MAX_CUSTOM_DATA_BYTES } from '../../site/devices.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
+import { problems } from '../documents/openapi.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
 import { JSON_MEDIA_TYPE, readBody, requireMediaType } from '../json-body.js';
-import { problems } from '../openapi.js';
 import { devicePathSchema } from '../schemas/common.js';
 
 const MERGE_PATCH_MEDIA_TYPE = 'application/merge-patch+json';

@@ -5,9 +5,14 @@ import type { Device } from '../../domain/site.js';
 import type { PresenceView } from '../../site/presence-view.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
+import {
+  createdResponse,
+  jsonRequestBody,
+  jsonResponse,
+  noContent,
+  problems,
+} from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
-import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
-import { createdHeaders } from '../public-url.js';
 import {
   devicePathSchema,
   idSchema,
@@ -16,6 +21,7 @@ import {
   timestampSchema,
   uuidSchema,
 } from '../schemas/common.js';
+import { createdHeaders } from '../server/public-url.js';
 
 // A copy: only schemas made after Hono's extension of zod can be described.
 const ownLimits = ownLimitsSchema.clone().openapi('DeviceLimits', {

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { createRoute, z } from '@hono/zod-openapi';
 import { html } from 'hono/html';
 import { GatewayError } from '../../errors.js';
-import { asyncApiDocument } from '../asyncapi-document.js';
 import type { HttpDependencies } from '../dependencies.js';
+import { asyncApiDocument } from '../documents/asyncapi-document.js';
+import { NO_SECURITY, notModified, preparedJson, problems } from '../documents/openapi.js';
+import { openApiDocument } from '../documents/openapi-document.js';
+import { mqttPage, PLAIN_STYLE, plainPage } from '../documents/plain-pages.js';
 import type { HttpApp } from '../http-env.js';
 import { JSON_MEDIA_TYPE } from '../json-body.js';
-import { NO_SECURITY, notModified, preparedJson, problems } from '../openapi.js';
-import { openApiDocument } from '../openapi-document.js';
-import { mqttPage, PLAIN_STYLE, plainPage } from '../plain-pages.js';
 import { SharedAnswer } from '../shared-answer.js';
 import { readBuilt } from './console.js';
 

@@ -3,12 +3,12 @@ import type { Context } from 'hono';
 import { maySubscribe } from '../../domain/grants.js';
 import { isFilter } from '../../domain/topics.js';
 import { GatewayError } from '../../errors.js';
-import type { EventSubscription, StreamRequest } from '../../site/event-streams.js';
+import type { EventSubscription, StreamRequest } from '../../site/alarms/event-streams.js';
 import { addressOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
+import { problem, problems } from '../documents/openapi.js';
 import { EventStream } from '../event-stream.js';
 import { callerOf, type HttpApp, type HttpEnv } from '../http-env.js';
-import { problem, problems } from '../openapi.js';
 
 const MAX_FILTERS = 20;
 const DEFAULT_FILTER = 'care-homes/#';

@@ -2,8 +2,8 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { GatewayError } from '../../errors.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
+import { noContent, problems } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
-import { noContent, problems } from '../openapi.js';
 
 const acknowledge = createRoute({
   method: 'post',

@@ -5,11 +5,11 @@ import { parseRecordingKey, type Recording } from '../../domain/footage.js';
 import { GatewayError } from '../../errors.js';
 import type { FootageFiles, SignedRequest } from '../../site/footage-store.js';
 import type { SiteModel } from '../../site/site-model.js';
-import { fileResponse } from '../file-response.js';
+import { NO_SECURITY, notModified, problem, problems } from '../documents/openapi.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
 import { askForBody } from '../json-body.js';
-import { NO_SECURITY, notModified, problem, problems } from '../openapi.js';
 import { footagePathSchema } from '../schemas/footage.js';
+import { fileResponse } from '../server/file-response.js';
 
 const tags = ['Footage'];
 /** Timeout for a camera that sends nothing. */

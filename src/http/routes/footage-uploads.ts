@@ -2,11 +2,11 @@ import { createRoute } from '@hono/zod-openapi';
 import type { MiddlewareHandler } from 'hono';
 import { formatTime } from '../../domain/notation.js';
 import type { RouteServices } from '../dependencies.js';
+import { createdResponse, jsonRequestBody, problems } from '../documents/openapi.js';
 import { deviceOf, type HttpApp, type HttpEnv } from '../http-env.js';
-import { createdResponse, jsonRequestBody, problems } from '../openapi.js';
-import { urlReceiver } from '../public-url.js';
 import { deviceIdPathSchema } from '../schemas/common.js';
 import { newFootageSchema, preparedUploadSchema } from '../schemas/footage.js';
+import { urlReceiver } from '../server/public-url.js';
 
 const prepare = createRoute({
   method: 'post',

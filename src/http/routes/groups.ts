@@ -2,15 +2,21 @@ import { createRoute, z } from '@hono/zod-openapi';
 import type { Group } from '../../domain/site.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
+import {
+  createdResponse,
+  jsonRequestBody,
+  jsonResponse,
+  noContent,
+  problems,
+} from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
-import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
-import { createdHeaders } from '../public-url.js';
 import {
   groupPathSchema,
   idSchema,
   locationPathSchema,
   nameBodySchema,
 } from '../schemas/common.js';
+import { createdHeaders } from '../server/public-url.js';
 
 const groupSchema = z
   .object({

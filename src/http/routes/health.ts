@@ -4,8 +4,13 @@ import { type Fault, withoutRepeats } from '../../domain/faults.js';
 import { GatewayError } from '../../errors.js';
 import type { Access } from '../access.js';
 import type { Health } from '../dependencies.js';
+import {
+  jsonResponse,
+  NO_SECURITY,
+  OPTIONAL_SECURITY,
+  preparedJson,
+} from '../documents/openapi.js';
 import { type HttpApp, type HttpEnv, pathOf } from '../http-env.js';
-import { jsonResponse, NO_SECURITY, OPTIONAL_SECURITY, preparedJson } from '../openapi.js';
 import { exampleProblem, PROBLEM_MEDIA_TYPE, problemReply } from '../problem.js';
 import { faultSchema } from '../schemas/fault.js';
 import { problemSchema } from '../schemas/problem.js';

@@ -4,10 +4,16 @@ import { touchesLocation } from '../../domain/grants.js';
 import type { Location } from '../../domain/site.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
+import {
+  createdResponse,
+  jsonRequestBody,
+  jsonResponse,
+  noContent,
+  problems,
+} from '../documents/openapi.js';
 import { callerOf, type HttpApp, type HttpEnv } from '../http-env.js';
-import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
-import { createdHeaders } from '../public-url.js';
 import { idSchema, locationPathSchema, nameBodySchema } from '../schemas/common.js';
+import { createdHeaders } from '../server/public-url.js';
 
 const locationSchema = z
   .object({

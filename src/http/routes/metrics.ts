@@ -2,8 +2,8 @@ import { createRoute, z } from '@hono/zod-openapi';
 import type { MiddlewareHandler } from 'hono';
 import { isLoopbackHost, plainAddress } from '../../domain/addresses.js';
 import type { Metrics } from '../dependencies.js';
+import { OPTIONAL_SECURITY, problems } from '../documents/openapi.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
-import { OPTIONAL_SECURITY, problems } from '../openapi.js';
 
 const TEXT = 'text/plain';
 const textSchema = z.string().openapi({ example: 'gateway_faults 0\n' });

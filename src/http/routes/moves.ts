@@ -1,8 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
+import { jsonRequestBody, noContent, problems } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
-import { jsonRequestBody, noContent, problems } from '../openapi.js';
 import {
   devicePathSchema,
   nullableUuidSchema,

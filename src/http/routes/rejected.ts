@@ -1,10 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { permits } from '../../domain/grants.js';
 import { formatTime } from '../../domain/notation.js';
-import type { InvalidPublishRecord } from '../../site/invalid-publish-list.js';
+import type { InvalidPublishRecord } from '../../site/alarms/invalid-publish-list.js';
 import type { RouteServices } from '../dependencies.js';
+import { jsonResponse, problems } from '../documents/openapi.js';
 import { callerOf, type HttpApp } from '../http-env.js';
-import { jsonResponse, problems } from '../openapi.js';
 import { EXAMPLE_ID, idSchema, locationPathSchema, timestampSchema } from '../schemas/common.js';
 
 const invalidPublishSchema = z

@@ -2,9 +2,14 @@ import { createRoute, z } from '@hono/zod-openapi';
 import type { Room } from '../../domain/site.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
+import {
+  createdResponse,
+  jsonRequestBody,
+  jsonResponse,
+  noContent,
+  problems,
+} from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
-import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
-import { createdHeaders } from '../public-url.js';
 import {
   idSchema,
   locationPathSchema,
@@ -12,6 +17,7 @@ import {
   nullableUuidSchema,
   roomPathSchema,
 } from '../schemas/common.js';
+import { createdHeaders } from '../server/public-url.js';
 
 const roomSchema = z
   .object({

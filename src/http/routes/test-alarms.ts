@@ -2,8 +2,8 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { ALARM_KINDS } from '../../domain/alarms.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
+import { jsonResponse, optionalJsonRequestBody, problems } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
-import { jsonResponse, optionalJsonRequestBody, problems } from '../openapi.js';
 import { devicePathSchema, idSchema } from '../schemas/common.js';
 
 /** Unknown fields are rejected: they are typos. */

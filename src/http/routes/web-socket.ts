@@ -1,7 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { GatewayError } from '../../errors.js';
+import { NO_SECURITY, problem } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
-import { NO_SECURITY, problem } from '../openapi.js';
 
 const open = createRoute({
   method: 'get',

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { ALARM_STATES } from '../../domain/alarm-states.js';
 import { ALARM_KINDS } from '../../domain/alarms.js';
 import { formatTime } from '../../domain/notation.js';
-import type { AlarmRecord } from '../../site/alarm-history.js';
+import type { AlarmRecord } from '../../site/alarms/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
 import { stateFields, stateSchema, statesView } from './alarm-state.js';
 import { EXAMPLE_FOOTAGE_URL, idSchema, timestampSchema, uuidSchema } from './common.js';

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { warning } from '../../domain/faults.js';
 import { formatTime } from '../../domain/notation.js';
-import type { Health } from '../../site/health.js';
+import type { Health } from '../../site/health/health.js';
 import { unlessMissing, writeDurably } from '../durable-file.js';
 import type { Keys } from '../keys.js';
 import { newestNumber, parseRecord, readRecords, type StoredRecord } from './records.js';

@@ -3,8 +3,8 @@ import { access, open, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FaultReport, stopping, warning } from '../../domain/faults.js';
 import { systemErrorCode } from '../../errors.js';
-import type { Health } from '../../site/health.js';
-import type { StoreHeadroom } from '../../site/store-headroom.js';
+import type { Health } from '../../site/health/health.js';
+import type { StoreHeadroom } from '../../site/health/store-headroom.js';
 import { LOCK } from '../data-directory.js';
 import { unlessMissing } from '../durable-file.js';
 

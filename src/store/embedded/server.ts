@@ -4,7 +4,7 @@ import { closeSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { GatewayError, systemErrorCode } from '../../errors.js';
-import { infoField } from '../server-info.js';
+import { infoField } from '../server/server-info.js';
 import { lockFile } from './file-lock.js';
 import { openOutput } from './output.js';
 import type { EmbeddedPlace } from './place.js';

@@ -1,0 +1,175 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Client } from 'aedes';
+import { type SessionOwner, sessionKey } from '../../delivery/sessions/session.js';
+import { sessionToReplace } from '../../delivery/sessions/session-quota.js';
+import type { Sessions } from '../../delivery/sessions/sessions.js';
+import { networkOf } from '../../domain/addresses.js';
+import { BRIDGE_CLIENT_ID_PREFIX } from '../../domain/bridge-schema.js';
+import { type Principal, principalKey, receiverRule } from '../../domain/grants.js';
+import type { ConnectionQuotas } from '../../domain/limits.js';
+import type { AccessTokens } from '../../site/access/access-tokens.js';
+import type { MqttVersion, Transport } from '../../site/access/connection-list.js';
+import type { FailedLogins } from '../../site/access/failed-logins.js';
+import type { KnownNetworks } from '../../site/access/known-networks.js';
+import type { QuotaWatch } from '../../site/access/quota-watch.js';
+import type { Devices } from '../../site/devices.js';
+import type { Budgets } from '../budgets/budgets.js';
+import type { Slowing } from '../budgets/slowing.js';
+import type { BackPressure } from '../budgets/unstored-publishes.js';
+import { Connection } from '../connection.js';
+import { ConnectError } from './connect-errors.js';
+import type { ConnectionDenials } from './connection-denials.js';
+import type { Claimant, ConnectionQuota, Held } from './connection-quota.js';
+
+/** The part of a CONNECT that authentication needs: the sender's claims, unchecked. */
+export interface ConnectRequest {
+  readonly address: string;
+  readonly bytes: number;
+  readonly clientId: string;
+  readonly username: string | undefined;
+  readonly isPersistent: boolean;
+  readonly keepAliveSeconds: number;
+  readonly protocol: Transport;
+  readonly mqttVersion: MqttVersion;
+}
+
+export interface AuthenticationOptions {
+  readonly devices: Devices;
+  readonly accessTokens: AccessTokens;
+  readonly sessions: Sessions;
+  readonly failedLogins: FailedLogins;
+  readonly knownNetworks: KnownNetworks;
+  readonly backPressure: BackPressure;
+  readonly budgets: Budgets;
+  readonly slowing: Slowing;
+  /** Whether a device or an access token has the id. */
+  readonly isKnown: (id: string) => boolean;
+  readonly connections: ConnectionQuota;
+  readonly watch: QuotaWatch;
+  readonly quotasOf: (principal: Principal) => ConnectionQuotas;
+  readonly denials: Pick<ConnectionDenials, 'ended'>;
+  readonly maxKeepAliveSeconds: number;
+}
+
+/** Decides who may connect (CONTRACT 3, Who may connect). */
+export class Authentication {
+  readonly #options: AuthenticationOptions;
+
+  constructor(options: AuthenticationOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Admits a client with valid credentials: its connection, with its session.
+   *
+   * Who connects too often waits here, within the quota of its connections, before more work is done.
+   *
+   * @throws ConnectError
+   */
+  async admit(
+    client: Client,
+    held: Held,
+    request: ConnectRequest,
+    password: Uint8Array | undefined,
+  ): Promise<Connection> {
+    // [MQTT-3.1.3-8]: a session that persists needs an identifier (DEPENDENCY-FAULTS 14).
+    if (request.clientId === '' && request.isPersistent) {
+      throw new ConnectError('client-id-missing');
+    }
+    const principal = await this.#identify(request, password);
+    const keepAliveMs = this.#keepAliveMs(request);
+    const owner = sessionOwner(principal);
+    const claimant = {
+      owner: owner.key,
+      sessionKey: sessionKey(owner.key, client.id),
+      quotas: this.#options.quotasOf(principal),
+    };
+    const { backPressure, budgets, slowing, sessions, watch } = this.#options;
+    this.#options.connections.admit(held, claimant);
+    const budget = budgets.of(principal);
+    await slowing.holdConnect(budget, client.conn);
+    budget.takeConnect(request.bytes, performance.now());
+    this.#checkClientId(client.id, principal);
+    if (request.isPersistent) this.#makeRoomForSession(claimant, principal);
+    const session = sessions.open(client.id, owner, request.isPersistent);
+    return new Connection({
+      client,
+      principal,
+      request,
+      keepAliveMs,
+      session,
+      backPressure,
+      budget,
+      slowing,
+      onUnread: () => watch.exceeded('unread-bytes', owner.key),
+      onEnd: (peer, code) => this.#options.denials.ended(peer, code),
+    });
+  }
+
+  /** A longer keep-alive, or none, counts as the longest one. */
+  #keepAliveMs({ keepAliveSeconds }: ConnectRequest): number {
+    const { maxKeepAliveSeconds } = this.#options;
+    const seconds = keepAliveSeconds === 0 ? maxKeepAliveSeconds : keepAliveSeconds;
+    return Math.min(seconds, maxKeepAliveSeconds) * 1_000;
+  }
+
+  #checkClientId(clientId: string, principal: Principal): void {
+    if (clientId.startsWith(BRIDGE_CLIENT_ID_PREFIX)) {
+      throw new ConnectError('client-id-of-bridge', { denied: principal });
+    }
+  }
+
+  /** Makes room for one more persistent session; without any the client is refused. */
+  #makeRoomForSession({ owner, sessionKey: key, quotas }: Claimant, { type }: Principal): void {
+    const { sessions, connections, watch } = this.#options;
+    if (sessions.get(key)?.isPersistent === true) return;
+    const present = sessions.ofOwner(owner).filter(({ isPersistent }) => isPersistent);
+    if (present.length < quotas.persistentSessions) return;
+    watch.exceeded('persistent-sessions', owner);
+    const inUse = connections.sessionsOf(owner);
+    const absent = present.filter((session) => !inUse.has(session.key));
+    const replaced = sessionToReplace(absent, type === 'device');
+    if (replaced === undefined) throw new ConnectError('too-many-sessions');
+    sessions.discardLater(replaced.key);
+  }
+
+  async #identify(
+    { address, username }: ConnectRequest,
+    password: Uint8Array | undefined,
+  ): Promise<Principal> {
+    const { devices, accessTokens, failedLogins, knownNetworks, isKnown } = this.#options;
+    if (username === undefined || password === undefined) {
+      throw new ConnectError('no-credentials');
+    }
+    const device = devices.authenticate(username.toLowerCase(), password);
+    const principal: Principal | undefined =
+      device === undefined
+        ? accessTokens.authenticatePair(username.toLowerCase(), password)
+        : { type: 'device', id: device.id };
+    const name = isKnown(username.toLowerCase()) ? username.toLowerCase() : undefined;
+    const { result, waitMs, isAnswered } = failedLogins.judge({
+      address,
+      name,
+      secret: password,
+      isValid: principal !== undefined,
+    });
+    if (principal !== undefined && result === 'admitted') {
+      knownNetworks.add(networkOf(address));
+      return principal;
+    }
+    // Answered late: a client that tries again at once is slowed down with it.
+    await delay(waitMs);
+    if (result === 'ignored') throw new ConnectError('too-many-failed-logins', { isAnswered });
+    const code = name === undefined ? 'unknown-user-name' : 'wrong-password';
+    throw new ConnectError(code, { isAnswered });
+  }
+}
+
+/** What a session needs to know of the principal to whom it belongs. */
+export function sessionOwner(principal: Principal): SessionOwner {
+  return {
+    key: principalKey(principal),
+    mayReceive: receiverRule(principal),
+    audienceKey: principal.type === 'token' ? JSON.stringify(principal.grants) : principal.type,
+  };
+}

@@ -1,0 +1,185 @@
+import type { Logger } from 'pino';
+import { BoundedMap } from '../../domain/bounded-map.js';
+import { type Principal, principalKey } from '../../domain/grants.js';
+import { isUuid } from '../../domain/notation.js';
+import {
+  DENIED_REASONS,
+  type DeniedConnection,
+  type DeniedOperation,
+  type DeniedReason,
+} from '../../site/access/connection-list.js';
+import { type Denials, shortened } from '../../site/access/denials.js';
+import type { Actor, AuditSubject } from '../../site/audit-trail.js';
+import type { ConnectRequest } from './authentication.js';
+import type { ConnectError, ConnectErrorCode } from './connect-errors.js';
+
+const MAX_SHOWN = 1_000;
+const FAILED_LOGINS: readonly ConnectErrorCode[] = [
+  'wrong-password',
+  'unknown-user-name',
+  'too-many-failed-logins',
+];
+/** The SUBACK code of a filter that is not granted (MQTT 3.1.1, 3.9.3). */
+export const SUBACK_FAILURE = 0x80;
+
+/** Who is at the other end of a connection. */
+export interface Peer {
+  readonly principal: Principal;
+  readonly address: string;
+  readonly clientId: string;
+}
+
+/** A client that could not connect. */
+export interface UnconnectedPeer {
+  readonly address: string;
+  /** Undefined when no CONNECT could be read. */
+  readonly request: Pick<ConnectRequest, 'clientId' | 'username'> | undefined;
+}
+
+export interface ConnectionDenialsOptions {
+  readonly denials: Denials;
+  /** Whether a device or an access token has the id. */
+  readonly isKnown: (id: string) => boolean;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+/**
+ * Takes note of what MQTT clients are denied, and of connect errors: in the audit trail as far as it is
+ * a want of permission or a failed login, and the newest 1,000 for `GET /connections/denied`.
+ */
+export class ConnectionDenials {
+  readonly #options: ConnectionDenialsOptions;
+  readonly #shown: DeniedConnection[] = [];
+  /** When each was last shown that may be shown once in `FLOOD_MS`. */
+  readonly #shownAtMs = new BoundedMap<string, number>(MAX_SHOWN);
+
+  constructor(options: ConnectionDenialsOptions) {
+    this.#options = options;
+  }
+
+  /** The newest 1,000 since the start, the newest first. */
+  newest(): DeniedConnection[] {
+    return this.#shown.toReversed();
+  }
+
+  /** Takes note of a CONNECT that failed. */
+  connect({ address, request }: UnconnectedPeer, error: ConnectError): void {
+    const { code, denied, returnCode, message: reason } = error;
+    const clientId = request?.clientId ?? null;
+    const username = this.#knownId(request?.username);
+    const claimed = { clientId, username: username ?? undefined };
+    this.#options.log.info({ address, ...claimed, code, reason }, 'connect error');
+    const [operation, topic] = ['connect', null] as const;
+    const detail = detailOf(code, reason);
+    this.#show({ address, clientId, username, operation, topic, returnCode, code, detail });
+    if (denied !== undefined) {
+      this.#record({ address, principal: denied, clientId }, operation, topic);
+    } else if (FAILED_LOGINS.includes(code)) {
+      const actor: Actor = { type: 'anonymous', id: null, address, requestId: null };
+      const details = { operation, clientId, username };
+      this.#options.denials.addFailedLogin(actor, details);
+    }
+  }
+
+  /**
+   * Takes note of a connection that the gateway has ended after its login.
+   *
+   * @param reason for the log, where there is more to say than the words of the code
+   */
+  ended({ address, clientId, principal }: Peer, code: DeniedReason, reason?: string): void {
+    const what = { operation: 'connection', topic: null, returnCode: null, code } as const;
+    const detail = detailOf(code, reason);
+    this.#options.log.info(
+      { clientId, principal: principalKey(principal), address, code, reason: reason ?? detail },
+      'connection ended',
+    );
+    this.#show({ ...what, address, clientId, username: principal.id, detail });
+  }
+
+  /** Takes note of a PUBLISH that its sender may not make. */
+  publish(peer: Peer, topic: string, code: DeniedReason): void {
+    const { clientId, principal } = peer;
+    const what = { operation: 'publish', topic, code, reason: DENIED_REASONS[code] };
+    const who = principalKey(principal);
+    this.#options.log.info({ clientId, principal: who, ...what }, 'permission denied');
+    this.#deny(peer, { operation: 'publish', topic, returnCode: null, code });
+    this.#record(peer, 'publish', topic);
+  }
+
+  /** Takes note of a filter that is not granted; beyond a limit it is no want of permission. */
+  filter(peer: Peer, topic: string, code: DeniedReason): void {
+    this.#deny(peer, { operation: 'subscribe', topic, returnCode: SUBACK_FAILURE, code });
+    if (code !== 'too-many-filters' && code !== 'too-many-subscriptions')
+      this.#record(peer, 'subscribe', topic);
+  }
+
+  #deny(
+    { address, clientId, principal }: Peer,
+    what: Pick<DeniedConnection, 'operation' | 'topic' | 'returnCode' | 'code'>,
+  ): void {
+    const detail = DENIED_REASONS[what.code];
+    this.#show({ ...what, address, clientId, username: principal.id, detail });
+  }
+
+  #record(
+    { clientId, ...actor }: Omit<Peer, 'clientId'> & { readonly clientId: string | null },
+    operation: DeniedOperation,
+    topic: string | null,
+  ): void {
+    const details = { operation, clientId, topic };
+    this.#options.denials.addDeniedPermission(actorOf(actor), subjectOf(topic ?? ''), details);
+  }
+
+  /** The user name if it is an id of ours: anything else may be a mistyped secret. */
+  #knownId(username: string | undefined): string | null {
+    const id = username?.toLowerCase();
+    return id !== undefined && this.#options.isKnown(id) ? id : null;
+  }
+
+  #show(what: Omit<DeniedConnection, 'atMs'>): void {
+    const atMs = this.#options.now();
+    // One that publishes in vain, or connects, without a pause must not push everything else out.
+    if (what.operation === 'publish' || what.code === 'connecting-too-fast') {
+      const who = `${what.code} ${what.username ?? what.address}`;
+      if (atMs - (this.#shownAtMs.get(who) ?? 0) < FLOOD_MS) return;
+      this.#shownAtMs.set(who, atMs);
+    }
+    const [clientId, topic] = [shortened(what.clientId), shortened(what.topic)];
+    this.#shown.push({ ...what, atMs, clientId, topic });
+    if (this.#shown.length > MAX_SHOWN) this.#shown.shift();
+  }
+}
+
+/** Which rule of MQTT or TLS was broken is known to the error alone. */
+const HAS_REASON: readonly DeniedReason[] = [
+  'malformed-connect',
+  'malformed-packet',
+  'tls-handshake-failed',
+];
+/** Publishes of a principal that are denied for one reason, and connections of an address that come too fast, are shown once in this time. */
+const FLOOD_MS = 1_000;
+
+function detailOf(code: DeniedReason, reason: string | undefined): string {
+  const words = DENIED_REASONS[code];
+  return reason === undefined || !HAS_REASON.includes(code) ? words : `${words} (${reason})`;
+}
+
+function actorOf({ principal, address }: Omit<Peer, 'clientId'>): Actor {
+  const type = principal.type === 'device' ? 'device' : 'access-token';
+  return { type, id: principal.id, address, requestId: null };
+}
+
+function subjectOf(topic: string): AuditSubject {
+  const [first, second, third, fourth] = topic.split('/');
+  if (first === 'devices') return { locationId: null, resourceId: idOrNull(second) };
+  if (first !== 'care-homes') return { locationId: null, resourceId: null };
+  return {
+    locationId: idOrNull(second),
+    resourceId: third === 'devices' ? idOrNull(fourth) : null,
+  };
+}
+
+function idOrNull(text: string | undefined): string | null {
+  return text !== undefined && isUuid(text) ? text.toLowerCase() : null;
+}

@@ -1,0 +1,164 @@
+import type { Duplex } from 'node:stream';
+import { networkOf } from '../../domain/addresses.js';
+import type { QuotaWatch } from '../../site/access/quota-watch.js';
+import type { ConnectionQuota, Held } from './connection-quota.js';
+import { PacedClosing } from './paced-closing.js';
+
+/** Connections of one network without a CONNECT, when one of them ends so, for which it is named. */
+const NAMED_FROM = 3;
+/** Bytes of CONNECTs that are not whole; a client sends its CONNECT at once. */
+const MAX_BEGUN_BYTES = 32 * 1024 * 1024;
+const NOTHING = Buffer.alloc(0);
+
+export interface UnidentifiedConnectionsOptions {
+  readonly timeoutMs: number;
+  readonly maxPacketBytes: number;
+  readonly quota: Pick<ConnectionQuota, 'arrived' | 'left'>;
+  readonly watch: Pick<QuotaWatch, 'exceeded'>;
+  /** Called when a connection is closed because no whole CONNECT came on it. */
+  readonly onTimeout: (address: string) => void;
+}
+
+/** A connection whose CONNECT is awaited. */
+interface Awaited extends Held {
+  readonly network: string;
+  begun: Buffer;
+}
+
+/**
+ * Waits until the first packet of each connection is whole.
+ *
+ * Until then a connection costs its socket and what came, so thousands that stop in the middle of CONNECT, or
+ * send nothing, delay no other client, and are closed a few at a time. A client that is refused for what its
+ * CONNECT says had its answer, and is not named.
+ */
+export class UnidentifiedConnections {
+  readonly #options: UnidentifiedConnectionsOptions;
+  readonly #awaited = new Set<Awaited>();
+  readonly #countByNetwork = new Map<string, number>();
+  readonly #closing = new PacedClosing();
+  #begunBytes = 0;
+
+  constructor(options: UnidentifiedConnectionsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Serves the connection once its first packet is whole.
+   *
+   * @param serve called with the length of that packet in bytes; if it is no CONNECT, with the length of all bytes
+   */
+  wait(stream: Duplex, address: string, serve: (firstBytes: number) => void): void {
+    const { timeoutMs, onTimeout } = this.#options;
+    const drop = () => {
+      leave();
+      stream.destroy();
+    };
+    const awaited: Awaited = {
+      address,
+      network: networkOf(address),
+      begun: NOTHING,
+      keepAliveMs: Number.POSITIVE_INFINITY,
+      silentMs: 0,
+      timeOut: drop,
+      drop,
+    };
+    const closeLater = () => this.#closing.add(() => stream.destroy());
+    const timer = setTimeout(() => {
+      this.#closing.add(() => {
+        // The CONNECT may have arrived before this connection had its turn.
+        if (!this.#awaited.has(awaited)) return;
+        onTimeout(address);
+        stream.destroy();
+      });
+    }, timeoutMs);
+    // Otherwise Node closes the connection as soon as the client has ended it, and not in its turn.
+    stream.allowHalfOpen = true;
+    const leave = () => {
+      clearTimeout(timer);
+      stream.off('readable', read).off('end', closeLater).off('close', end);
+      this.#left(awaited);
+    };
+    const end = () => {
+      // One may be an accident, several of a network are not.
+      if (this.#countOf(awaited) >= NAMED_FROM) this.#name(awaited);
+      leave();
+    };
+    const read = () => {
+      const firstBytes = this.#readOn(awaited, stream);
+      if (firstBytes === undefined) return;
+      leave();
+      stream.unshift(awaited.begun);
+      serve(firstBytes);
+    };
+    stream.on('readable', read).once('end', closeLater).once('close', end);
+    this.#arrived(awaited);
+  }
+
+  #arrived(awaited: Awaited): void {
+    this.#awaited.add(awaited);
+    this.#countByNetwork.set(awaited.network, this.#countOf(awaited) + 1);
+    this.#options.quota.arrived(awaited);
+  }
+
+  #left(awaited: Awaited): void {
+    if (!this.#awaited.delete(awaited)) return;
+    this.#begunBytes -= awaited.begun.length;
+    const others = this.#countOf(awaited) - 1;
+    if (others > 0) this.#countByNetwork.set(awaited.network, others);
+    else this.#countByNetwork.delete(awaited.network);
+    this.#options.quota.left(awaited);
+  }
+
+  /** Reads the bytes that have arrived. Returns the length of the first packet once it is whole. */
+  #readOn(awaited: Awaited, stream: Duplex): number | undefined {
+    const bytes: unknown = stream.read();
+    if (!(bytes instanceof Buffer)) return undefined;
+    awaited.begun = awaited.begun === NOTHING ? bytes : Buffer.concat([awaited.begun, bytes]);
+    this.#begunBytes += bytes.length;
+    const firstBytes = firstPacketBytes(awaited.begun, this.#options.maxPacketBytes);
+    if (firstBytes === undefined && this.#begunBytes > MAX_BEGUN_BYTES) this.#dropBegun();
+    return firstBytes;
+  }
+
+  #countOf({ network }: Awaited): number {
+    return this.#countByNetwork.get(network) ?? 0;
+  }
+
+  /** Drops the oldest connections with a part of a CONNECT. */
+  #dropBegun(): void {
+    for (const awaited of this.#awaited) {
+      if (this.#begunBytes <= MAX_BEGUN_BYTES) return;
+      if (awaited.begun.length === 0) continue;
+      this.#name(awaited);
+      awaited.drop();
+    }
+  }
+
+  #name({ network }: Awaited): void {
+    this.#options.watch.exceeded('newcomers', `address:${network}`);
+  }
+}
+
+/** MQTT 3.1.1, 2.2.1 */
+const CONNECT = 0x10;
+/** MQTT 3.1.1, 2.2.3 */
+const MAX_DIGITS_OF_LENGTH = 4;
+const LENGTH_BITS = 7;
+const LENGTH_CONTINUES = 0x80;
+
+/** The length of the first packet once it is whole; of all bytes when they begin no CONNECT, or a too long one. */
+function firstPacketBytes(bytes: Buffer, maxPacketBytes: number): number | undefined {
+  if (bytes[0] !== CONNECT) return bytes.length;
+  let length = 0;
+  for (let digits = 0; digits < MAX_DIGITS_OF_LENGTH; digits++) {
+    const digit = bytes[1 + digits];
+    if (digit === undefined) return undefined;
+    length += (digit % LENGTH_CONTINUES) << (LENGTH_BITS * digits);
+    if (digit >= LENGTH_CONTINUES) continue;
+    if (length > maxPacketBytes) return bytes.length;
+    const packetBytes = 2 + digits + length;
+    return bytes.length >= packetBytes ? packetBytes : undefined;
+  }
+  return bytes.length;
+}

@@ -1,0 +1,291 @@
+import {
+  type AcknowledgementType,
+  encodeAcknowledgement,
+  type PacketWriter,
+} from '../wire/packet-writer.js';
+
+const MIB = 1024 * 1024;
+
+/**
+ * Unstored bytes of all principals at which clients are read no further.
+ *
+ * Some 800 publishes; a publish that arrives then waits for them.
+ */
+const HOLD_TOTAL_BYTES = 2 * MIB;
+/** Each principal's reserve, a few publishes, which the total does not touch. */
+const RESERVED_BYTES = 16 * 1024;
+
+/** A store that has not answered for longer is slow; clients are then read on, for live alarms (CONTRACT 4.4). */
+const SLOW_AFTER_MS = 250;
+/** Bounds for one principal, and for all together, while the store is slow. */
+const MAX_OWN_BYTES = 12 * MIB;
+const MAX_TOTAL_BYTES = 64 * MIB;
+/** The multiple of these bounds for alarms. */
+const OF_ALARMS = 3;
+
+/** Memory of an unstored publish beside its payload, and how many copies of that exist. */
+const BYTES_OF_ANY = 2_048;
+const COPIES_OF_PAYLOAD = 4;
+
+const CHECK_INTERVAL_MS = 50;
+
+/** Estimated memory of a publish until it is stored, in bytes. */
+export function memoryOf(payloadBytes: number): number {
+  return BYTES_OF_ANY + COPIES_OF_PAYLOAD * payloadBytes;
+}
+
+interface Held {
+  readonly isRoom: () => boolean;
+  readonly proceed: () => void;
+}
+
+/**
+ * Back-pressure: clients are read as fast as the store takes their publishes.
+ *
+ * This bounds the memory of publishes on their way to the store, also while it is away.
+ */
+export class BackPressure {
+  readonly #unansweredMs: () => number;
+  /** By principal, so that further connections of one get no more room. */
+  readonly #shares = new Map<string, Share>();
+  readonly #held = new Set<Held>();
+  #unstoredBytes = 0;
+  #unkeptCount = 0;
+  #isChecking = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param unansweredMs how long a write has waited for the store's answer */
+  constructor(unansweredMs: () => number) {
+    this.#unansweredMs = unansweredMs;
+  }
+
+  get unstoredBytes(): number {
+    return this.#unstoredBytes;
+  }
+
+  /** How many publishes found no room since the start. */
+  get unkeptCount(): number {
+    return this.#unkeptCount;
+  }
+
+  get isStoreSlow(): boolean {
+    return this.#unansweredMs() > SLOW_AFTER_MS;
+  }
+
+  shareOf(owner: string): Share {
+    const share = this.#shares.get(owner) ?? new Share(this);
+    this.#shares.set(owner, share);
+    return share;
+  }
+
+  /** Forgets a principal (`principalKey`) that is gone; what it holds is counted on. */
+  forget(owner: string): void {
+    this.#shares.delete(owner);
+  }
+
+  /** Calls back once there is room. The returned function cancels that. */
+  whenThereIsRoom(isRoom: () => boolean, proceed: () => void): () => void {
+    const held = { isRoom, proceed };
+    this.#held.add(held);
+    // A store that turns slow may make room as well.
+    this.#timer ??= setInterval(() => this.#check(), CHECK_INTERVAL_MS);
+    return () => this.#held.delete(held);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#held.clear();
+  }
+
+  notKept(): void {
+    this.#unkeptCount++;
+  }
+
+  take(bytes: number): void {
+    this.#unstoredBytes += bytes;
+  }
+
+  release(bytes: number): void {
+    this.#unstoredBytes -= bytes;
+    if (this.#held.size === 0 || this.#isChecking) return;
+    this.#isChecking = true;
+    setImmediate(() => this.#check());
+  }
+
+  #check(): void {
+    this.#isChecking = false;
+    for (const held of this.#held) {
+      if (!held.isRoom()) continue;
+      this.#held.delete(held);
+      held.proceed();
+    }
+    if (this.#held.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+/** One principal's unstored publishes, in bytes. */
+export class Share {
+  readonly #all: BackPressure;
+  #bytes = 0;
+
+  constructor(all: BackPressure) {
+    this.#all = all;
+  }
+
+  /** Whether the principal's clients may be read further. */
+  get mayRead(): boolean {
+    if (this.#bytes < RESERVED_BYTES) return true;
+    if (this.#all.isStoreSlow) return this.#isWithin(OF_ALARMS);
+    return this.#all.unstoredBytes < HOLD_TOTAL_BYTES;
+  }
+
+  /** Whether one more publish can be kept until it is stored; telemetry must not take alarms' room. */
+  keeps(isAlarm: boolean): boolean {
+    return this.#isWithin(isAlarm ? OF_ALARMS : 1);
+  }
+
+  /** Whether the client may send again the publishes that were turned away. */
+  get isRelieved(): boolean {
+    return !this.#all.isStoreSlow && this.keeps(false);
+  }
+
+  take(bytes: number): void {
+    this.#bytes += bytes;
+    this.#all.take(bytes);
+  }
+
+  release(bytes: number): void {
+    this.#bytes -= bytes;
+    this.#all.release(bytes);
+  }
+
+  /** Takes room until the promise is settled. */
+  takeUntil(stored: Promise<unknown>, bytes: number): void {
+    this.take(bytes);
+    const release = () => this.release(bytes);
+    stored.then(release, release);
+  }
+
+  #isWithin(times: number): boolean {
+    if (this.#bytes < times * RESERVED_BYTES) return true;
+    return this.#bytes < times * MAX_OWN_BYTES && this.#all.unstoredBytes < times * MAX_TOTAL_BYTES;
+  }
+}
+
+/** A publish whose acknowledgement is pending. */
+interface Unacknowledged {
+  readonly type: AcknowledgementType;
+  readonly packetIdentifier: number;
+  isStored: boolean;
+  /** The publish that came next. */
+  next: Unacknowledged | undefined;
+}
+
+export interface UnstoredPublishesOptions {
+  readonly backPressure: BackPressure;
+  readonly share: Share;
+  readonly writer: Pick<PacketWriter, 'write'>;
+  /** Ends the connection, so that the client sends again what was not acknowledged. */
+  readonly end: () => void;
+}
+
+/**
+ * Acknowledges a connection's publishes once they are stored.
+ *
+ * Acknowledgements go out in the order in which the publishes came [MQTT-4.6.0-2], [MQTT-4.6.0-3].
+ */
+export class UnstoredPublishes {
+  readonly #options: UnstoredPublishesOptions;
+  /** The first and the last of a linked list: a client that never pauses must not make it longer. */
+  #first: Unacknowledged | undefined;
+  #last: Unacknowledged | undefined;
+  #whenAllAreAcknowledged: (() => void) | undefined;
+  #hasTurnedAway = false;
+  #hasTurnedAwayAlarm = false;
+  #cancelWait: (() => void) | undefined;
+
+  constructor(options: UnstoredPublishesOptions) {
+    this.#options = options;
+  }
+
+  /** Stops waiting for room: the connection is gone. */
+  close(): void {
+    this.#cancelWait?.();
+  }
+
+  /**
+   * Whether a publish can be kept until it is stored.
+   *
+   * After a QoS 1 or 2 publish was turned away, later ones of its kind are not kept either: the
+   * client sends them again in their order.
+   */
+  keeps(isAlarm: boolean, qos: number): boolean {
+    const isOutOfTurn = isAlarm ? this.#hasTurnedAwayAlarm : this.#hasTurnedAway;
+    return !(isOutOfTurn && qos > 0) && this.#options.share.keeps(isAlarm);
+  }
+
+  /**
+   * Turns away a publish that cannot be kept.
+   *
+   * No later publish is acknowledged, even if it is stored [MQTT-4.6.0-2]. Once there is room again
+   * the connection ends, and the client sends the publish again.
+   */
+  turnAway(isAlarm: boolean, qos: number): void {
+    const { backPressure, share, end } = this.#options;
+    backPressure.notKept();
+    if (qos === 0) return;
+    this.#hasTurnedAway = true;
+    if (isAlarm) this.#hasTurnedAwayAlarm = true;
+    this.#cancelWait ??= backPressure.whenThereIsRoom(
+      () => share.isRelieved,
+      () => {
+        if (this.#first === undefined) end();
+        else this.#whenAllAreAcknowledged = end;
+      },
+    );
+  }
+
+  /** Takes room for a publish. The returned function must be called with the outcome. */
+  take(publish: {
+    readonly bytes: number;
+    readonly acknowledgement: AcknowledgementType | undefined;
+    readonly packetIdentifier: number;
+  }): (isStored: boolean) => void {
+    const { share, end } = this.#options;
+    const { bytes, acknowledgement: type, packetIdentifier } = publish;
+    share.take(bytes);
+    const unacknowledged =
+      type === undefined || this.#hasTurnedAway ? undefined : this.#add(type, packetIdentifier);
+    return (isStored) => {
+      share.release(bytes);
+      if (!isStored) {
+        end();
+      } else if (unacknowledged !== undefined) {
+        unacknowledged.isStored = true;
+        this.#acknowledge();
+      }
+    };
+  }
+
+  #add(type: AcknowledgementType, packetIdentifier: number): Unacknowledged {
+    const added = { type, packetIdentifier, isStored: false, next: undefined };
+    if (this.#last === undefined) this.#first = added;
+    else this.#last.next = added;
+    this.#last = added;
+    return added;
+  }
+
+  #acknowledge(): void {
+    while (this.#first?.isStored === true) {
+      const { type, packetIdentifier, next } = this.#first;
+      this.#options.writer.write(encodeAcknowledgement(type, packetIdentifier));
+      this.#first = next;
+    }
+    if (this.#first !== undefined) return;
+    this.#last = undefined;
+    this.#whenAllAreAcknowledged?.();
+    this.#whenAllAreAcknowledged = undefined;
+  }
+}

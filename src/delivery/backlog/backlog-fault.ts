@@ -1,0 +1,30 @@
+import { BRIDGE_CLIENT_ID_PREFIX } from '../../domain/bridge-schema.js';
+import { type FaultGroup, type FaultSubject, firstOf, warning } from '../../domain/faults.js';
+import type { Consumer } from '../consumer.js';
+
+export const BACKLOG_CHECK_MS = 10_000;
+/** Consumers named in the fault; a subscriber long gone must not hide the others. */
+const MAX_NAMED = 3;
+
+const GROWING = 'queue growing, more than half full';
+
+/** The faults of backlogs that are more than half full. */
+export function backlogFaults(consumers: Iterable<Consumer>): FaultGroup {
+  const growing = [...consumers].filter(({ cursors: { alarms, messages }, limits }) => {
+    return alarms.queued + messages.queued > limits.maxQueued / 2;
+  });
+  return firstOf(
+    growing,
+    MAX_NAMED,
+    ({ name }) => warning('consumer-lagging', GROWING, consumerSubject(name)),
+    (count) => warning('consumer-lagging', `${GROWING} (${count} more)`),
+  );
+}
+
+function consumerSubject(clientId: string): FaultSubject {
+  if (!clientId.startsWith(BRIDGE_CLIENT_ID_PREFIX)) {
+    return { type: 'session', id: clientId, name: clientId };
+  }
+  const name = clientId.slice(BRIDGE_CLIENT_ID_PREFIX.length);
+  return { type: 'bridge', id: name, name };
+}

@@ -1,0 +1,175 @@
+import type { AlarmStateRecord, GivenState, StateAuthor } from '../../domain/alarm-states.js';
+import type { Alarm } from '../../domain/alarms.js';
+import type { Audience } from '../../domain/grants.js';
+import type { DeviceContext } from '../../domain/messages.js';
+import type { Actor } from '../../site/audit-trail.js';
+
+/** The two logs: telemetry has its own, so that it can never push an alarm out. */
+export const LOG_NAMES = ['alarms', 'messages'] as const;
+export type LogName = (typeof LOG_NAMES)[number];
+
+/** A number for each log. */
+export type LogPositions = Readonly<Record<LogName, number>>;
+
+/** A message on its way into a log. */
+export interface NewMessage extends Audience {
+  readonly topic: string;
+  /** The forwarded text; for an alarm with `"late":false`. Its copy takes its place where it is kept for long. */
+  payload: Buffer;
+  /** By the steady clock: expiry and `late` go by it. */
+  readonly receivedAtMs: number;
+  /** Of a QoS 2 publish: stored together with the message, so that a repetition is recognised. */
+  readonly received?: ReceivedIdentifier | undefined;
+}
+
+/** An alarm on its way into its log, with all that its record holds. */
+export interface NewAlarm extends NewMessage {
+  readonly alarm: Alarm;
+  readonly context: DeviceContext;
+  /** The machine's clock at receipt. */
+  readonly wallReceivedAtMs: number;
+  /** Identifies a retransmission where the alarm's id does not [MQTT-3.3.1-1]. */
+  readonly receipt: Receipt | undefined;
+  /** Whether it has been sent to anybody; a live copy counts. */
+  isSent: boolean;
+}
+
+export function isAlarm(item: NewMessage): item is NewAlarm {
+  return 'alarm' in item;
+}
+
+/** A change of an alarm's state, as it was asked for. */
+export interface StateChange {
+  readonly locationId: string;
+  readonly deviceId: string;
+  readonly alarmId: string;
+  readonly state: GivenState;
+  readonly note: string | undefined;
+  readonly by: StateAuthor;
+  /** The machine's clock. */
+  readonly atMs: number;
+  /** Only an alarm that happened in one of these groups; undefined: anywhere in the location. */
+  readonly groupIds: readonly string[] | undefined;
+  readonly actor: Actor;
+}
+
+/** What became of a change: the states of the alarm, or why it was not made. */
+export type StateOutcome =
+  | { readonly record: AlarmStateRecord }
+  | { readonly refused: 'unknown-alarm' | 'alarm-resolved' };
+
+/**
+ * A change of an alarm's state on its way into the log of alarms.
+ *
+ * Its topic and payload are not those of the entry: the log knows the alarm, and renders it.
+ */
+export interface NewStateChange extends NewMessage {
+  readonly stateChange: StateChange;
+  /** Called when the store has answered, and again when it has lost the entry and taken it anew. */
+  readonly onOutcome: (outcome: StateOutcome) => void;
+}
+
+export function isStateChange(item: NewMessage): item is NewStateChange {
+  return 'stateChange' in item;
+}
+
+/** What goes into the log of alarms. */
+export type AlarmLogItem = NewAlarm | NewStateChange;
+
+/** The packet identifier of a QoS 2 publish until PUBREL [MQTT-4.3.3-2]. */
+export interface ReceivedIdentifier {
+  /** `sessionKey` */
+  readonly session: string;
+  readonly packetIdentifier: number;
+}
+
+export interface Receipt {
+  readonly packetIdentifier: number;
+  readonly payloadDigest: string;
+  /** The DUP flag. */
+  readonly isSentAgain: boolean;
+}
+
+/** A stored message for every consumer whose filters match. */
+export interface LogEntry extends Audience {
+  readonly log: LogName;
+  /** Place in the log; appended without gaps. */
+  readonly sequence: number;
+  readonly topic: string;
+  payload: Buffer;
+  readonly receivedAtMs: number;
+  /** Whether it is a change of an alarm's state, which knows no `late`. */
+  readonly isStateChange?: boolean | undefined;
+  /** The appended item, if this run of the gateway appended it. */
+  readonly source?: NewMessage | AlarmLogItem | undefined;
+}
+
+/**
+ * Whether two entries under one number are the same alarm, or the same change of a state.
+ *
+ * An entry that an earlier run appended, or that was read from the store, counts as the same.
+ */
+export function isSameItem(known: LogEntry, found: LogEntry): boolean {
+  const [one, other] = [known.source, found.source];
+  if (one === undefined || other === undefined) return true;
+  if (!isAlarm(one) || !isAlarm(other)) return known.payload.equals(found.payload);
+  if (one.context.device.id !== other.context.device.id) return false;
+  return one.alarm.id === other.alarm.id || isSameReceipt(one.receipt, other.receipt);
+}
+
+function isSameReceipt(one: Receipt | undefined, other: Receipt | undefined): boolean {
+  return (
+    one !== undefined &&
+    one.packetIdentifier === other?.packetIdentifier &&
+    one.payloadDigest === other.payloadDigest
+  );
+}
+
+/** The newest entries of a log, which are in memory. */
+export interface Tail {
+  /** The sequence number of the newest entry. */
+  readonly last: number;
+  /** The entry that follows this sequence number, undefined when it is not (or no longer) here. */
+  entryAfter(sequence: number): LogEntry | undefined;
+}
+
+/** Reads the logs from the store. */
+export interface LogReader {
+  /**
+   * The entries after a sequence number, in order: at most `count`, and fewer where they are large.
+   *
+   * None only at the end.
+   */
+  read(log: LogName, afterSequence: number, count: number): Promise<LogEntry[]>;
+  /** The entries of these sequence numbers, but for those that are gone. */
+  pick(log: LogName, sequences: readonly number[]): Promise<LogEntry[]>;
+  lastSequence(log: LogName): Promise<number>;
+}
+
+/** The result of appending one item. */
+export interface Appended {
+  /** 0 when nothing was appended, now or before. */
+  readonly sequence: number;
+  /** False when the alarm had been recorded before, under this sequence. */
+  readonly isNew: boolean;
+  /** The entry, where the item does not tell it. */
+  readonly entry?: LogEntry | undefined;
+}
+
+/** An entry that now stands in its log; appended just now, or found there. */
+export interface Announced {
+  readonly entry: LogEntry;
+  readonly isNew: boolean;
+}
+
+/** Logs whose messages can be removed. Alarms stay until retention removes them: their log is the history. */
+export interface TrimmableLogs extends LogReader {
+  /** Removes messages up to and including this one. */
+  trimMessages(upToSequence: number): Promise<void>;
+  /** How many messages other than alarms the store keeps. */
+  messageCount(): Promise<number>;
+  /** About how many bytes of the store's memory they take. */
+  messageBytes(): Promise<number>;
+  /** Removes messages from the middle of their log. */
+  removeMessages(sequences: readonly number[]): Promise<void>;
+}

@@ -1,0 +1,277 @@
+import { warning } from '../../domain/faults.js';
+import { FilterTree } from '../../domain/filter-tree.js';
+import type { RetainedQuotas } from '../../domain/limits.js';
+import { forwardedTopic, parseCommandTopic, parseForwardedTopic } from '../../domain/topics.js';
+import type { QuotaWatch } from '../../site/access/quota-watch.js';
+import type { Health } from '../../site/health/health.js';
+import type { DirectMessage } from '../direct-queue.js';
+import type { RetainedWriter } from './retained-writer.js';
+
+const FAULT = 'retained';
+const MIB = 1024 * 1024;
+const WILDCARD = /\/?[+#].*$/;
+/** Topics matched in a row: a millisecond or two. */
+const LOOKS_A_TURN = 2_000;
+/** Of a topic that is out of question by its beginning. */
+const COST_OF_PREFIX = 0.05;
+/** Memory of a message beside topic and payload. */
+const BYTES_BESIDE = 512;
+/** The part of all bytes below which there is room again. */
+const ROOM_AGAIN = 0.9;
+
+/** The retained messages of one holder: a device, a location, or all. */
+interface Account {
+  topics: number;
+  bytes: number;
+}
+
+interface Holder {
+  /** As `QuotaWatch` names it. */
+  readonly name: string;
+  readonly quotas: RetainedQuotas;
+}
+
+export interface RetainedMessagesOptions {
+  readonly writer: RetainedWriter;
+  readonly quotasOfDevice: (deviceId: string) => RetainedQuotas;
+  readonly quotasOfLocation: RetainedQuotas;
+  /** Of all together. */
+  readonly maxBytes: number;
+  readonly watch: Pick<QuotaWatch, 'exceeded'>;
+  readonly health: Pick<Health, 'report'>;
+}
+
+/**
+ * The last message of each topic that was published to be retained.
+ *
+ * All are in memory, so the newest is at hand also while the store is away, and are stored behind that
+ * (`RetainedWriter`). A message beyond a quota is forwarded, but not retained. Its topic then has no retained message
+ * rather than an outdated one.
+ */
+export class RetainedMessages {
+  readonly #options: RetainedMessagesOptions;
+  /** By topic. */
+  readonly #messages = new Map<string, DirectMessage>();
+  /** By device, the gateway's own statuses included. */
+  readonly #topicsOf = new Map<string, Set<string>>();
+  /** By the holder's name. */
+  readonly #accounts = new Map<string, Account>();
+  /** Readers that wait for their turn. */
+  readonly #waiting: (() => void)[] = [];
+  #bytes = 0;
+  #isFull = false;
+
+  constructor(options: RetainedMessagesOptions) {
+    this.#options = options;
+  }
+
+  /** Takes over what an earlier run has retained, all of it: a limit that is lower now refuses new messages only. */
+  async load(stored: AsyncIterable<DirectMessage>): Promise<void> {
+    for await (const message of stored) this.#keep(message);
+  }
+
+  get(topic: string): DirectMessage | undefined {
+    return this.#messages.get(topic);
+  }
+
+  /**
+   * Retains a message; an empty payload removes it [MQTT-3.3.1-10].
+   *
+   * @returns resolves once the store has this message, or a newer one of its topic
+   */
+  set(message: DirectMessage): Promise<void> {
+    this.#replace(message);
+    return this.#options.writer.write(message.topic, this.#messages.get(message.topic));
+  }
+
+  /** Removes what is retained of a device at a location, and the commands that were given to it there. */
+  forget(deviceId: string, locationId: string): void {
+    for (const topic of this.#topicsOf.get(deviceId) ?? []) {
+      if (this.#placeOf(topic) === locationId) this.remove(topic);
+    }
+  }
+
+  /** Removes a message; subscribers are not told. */
+  remove(topic: string): void {
+    const message = this.#messages.get(topic);
+    if (message === undefined) return;
+    this.#count(message, -1);
+    this.#forgetTopic(topic);
+    void this.#options.writer.write(topic, undefined);
+  }
+
+  /**
+   * Stores everything again in a store that is back at an earlier state.
+   *
+   * @param topics those that the store has: what was removed since is removed again
+   */
+  storeAll(topics: readonly string[]): void {
+    const { writer } = this.#options;
+    for (const topic of topics) if (!this.#messages.has(topic)) void writer.write(topic, undefined);
+    for (const [topic, message] of this.#messages) void writer.write(topic, message);
+  }
+
+  /**
+   * Removes messages of devices, and commands to them, that an earlier run has left behind.
+   *
+   * @param isStray asked with the device and its location at the time of the message
+   */
+  removeStray(isStray: (deviceId: string, locationId: string | undefined) => boolean): void {
+    for (const [deviceId, topics] of this.#topicsOf) {
+      for (const topic of topics) if (isStray(deviceId, this.#placeOf(topic))) this.remove(topic);
+    }
+  }
+
+  /**
+   * The messages that match any of the filters, each once and as it is when its turn comes.
+   *
+   * Yields undefined now and then: the reader is to go on with `later`.
+   */
+  *matching(filters: readonly string[]): Generator<DirectMessage | undefined> {
+    const tree = new FilterTree<string>();
+    for (const filter of filters) tree.add(filter, filter);
+    const topics = filters.some((filter) => WILDCARD.test(filter))
+      ? this.#messages.keys()
+      : filters;
+    const prefix = commonPrefix(filters);
+    let looks = 0;
+    for (const topic of topics) {
+      const isNear = topic.startsWith(prefix);
+      looks += isNear ? 1 : COST_OF_PREFIX;
+      if (looks >= LOOKS_A_TURN) {
+        looks = 0;
+        yield undefined;
+      }
+      if (!isNear || tree.match(topic).size === 0) continue;
+      const message = this.#messages.get(topic);
+      if (message !== undefined) yield message;
+    }
+  }
+
+  /** Calls readers back one in a turn of the event loop: many subscribers must not delay alarms. */
+  later(resume: () => void): void {
+    this.#waiting.push(resume);
+    if (this.#waiting.length === 1) setImmediate(this.#resumeNext);
+  }
+
+  readonly #resumeNext = (): void => {
+    const [resume] = this.#waiting;
+    resume?.();
+    this.#waiting.shift();
+    if (this.#waiting.length > 0) setImmediate(this.#resumeNext);
+  };
+
+  #replace(message: DirectMessage): void {
+    const { topic, payload } = message;
+    const former = this.#messages.get(topic);
+    if (former !== undefined) this.#count(former, -1);
+    if (payload.length > 0 && this.#hasRoom(message)) this.#keep(message);
+    else this.#forgetTopic(topic);
+  }
+
+  #keep(message: DirectMessage): void {
+    const { topic, payload } = message;
+    // A copy: a part of a chunk from the network would keep all of it in memory.
+    const copy = Buffer.allocUnsafeSlow(payload.length);
+    payload.copy(copy);
+    const kept = { ...message, payload: copy, retain: true };
+    // In its former place of the order: a feed that has passed it does not come to it again.
+    this.#messages.set(topic, kept);
+    this.#count(kept, 1);
+    const deviceId = deviceOf(topic);
+    if (deviceId === undefined) return;
+    const topics = this.#topicsOf.get(deviceId);
+    if (topics === undefined) this.#topicsOf.set(deviceId, new Set([topic]));
+    else topics.add(topic);
+  }
+
+  #forgetTopic(topic: string): void {
+    this.#messages.delete(topic);
+    const deviceId = deviceOf(topic) ?? '';
+    const topics = this.#topicsOf.get(deviceId);
+    topics?.delete(topic);
+    if (topics?.size === 0) this.#topicsOf.delete(deviceId);
+  }
+
+  /** Whether the quotas have room; the gateway's own statuses have it always. */
+  #hasRoom(message: DirectMessage): boolean {
+    const { watch, maxBytes } = this.#options;
+    const bytes = bytesOf(message);
+    const holders = this.#holdersOf(message.topic);
+    if (holders.length === 0) return true;
+    const full = holders.find(({ name, quotas }) => {
+      const account = this.#accountOf(name);
+      return (
+        account.topics >= quotas.retainedTopics || account.bytes + bytes > quotas.retainedBytes
+      );
+    });
+    if (full !== undefined) watch.exceeded('retained', full.name);
+    else if (this.#bytes + bytes + BYTES_BESIDE > maxBytes) this.#report(true);
+    else if (this.#bytes + bytes + BYTES_BESIDE < ROOM_AGAIN * maxBytes) this.#report(false);
+    return full === undefined && this.#bytes + bytes + BYTES_BESIDE <= maxBytes;
+  }
+
+  /** @param sign 1 for a message that is retained, -1 for one that is no more */
+  #count(message: DirectMessage, sign: 1 | -1): void {
+    const bytes = sign * bytesOf(message);
+    this.#bytes += bytes + sign * BYTES_BESIDE;
+    for (const { name } of this.#holdersOf(message.topic)) {
+      const account = this.#accountOf(name);
+      account.topics += sign;
+      account.bytes += bytes;
+      if (account.topics === 0) this.#accounts.delete(name);
+      else this.#accounts.set(name, account);
+    }
+  }
+
+  #accountOf(name: string): Account {
+    return this.#accounts.get(name) ?? { topics: 0, bytes: 0 };
+  }
+
+  #report(isFull: boolean): void {
+    if (isFull === this.#isFull) return;
+    this.#isFull = isFull;
+    const { health, maxBytes } = this.#options;
+    const message = `Retained messages take ${Math.floor(maxBytes / MIB)} MiB, as much as they may: new ones are not retained.`;
+    health.report(FAULT, isFull ? warning('retained-full', message) : undefined);
+  }
+
+  /** The location in which a device's message was retained, or its command given. */
+  #placeOf(topic: string): string | undefined {
+    return parseForwardedTopic(topic)?.locationId ?? this.#messages.get(topic)?.givenIn;
+  }
+
+  /** For whom a topic counts: its device and location. A command counts apart, for it is a token's. */
+  #holdersOf(topic: string): readonly Holder[] {
+    const { quotasOfDevice, quotasOfLocation } = this.#options;
+    const commanded = parseCommandTopic(topic);
+    if (commanded !== undefined) {
+      return [{ name: `commands of device:${commanded}`, quotas: quotasOfDevice(commanded) }];
+    }
+    const { locationId, deviceId } = parseForwardedTopic(topic) ?? {};
+    if (locationId === undefined || deviceId === undefined) return [];
+    if (topic === forwardedTopic(locationId, deviceId, 'status')) return [];
+    return [
+      { name: `device:${deviceId}`, quotas: quotasOfDevice(deviceId) },
+      { name: `location:${locationId}`, quotas: quotasOfLocation },
+    ];
+  }
+}
+
+function bytesOf({ topic, payload }: DirectMessage): number {
+  return topic.length + payload.length;
+}
+
+function deviceOf(topic: string): string | undefined {
+  return parseForwardedTopic(topic)?.deviceId ?? parseCommandTopic(topic);
+}
+
+/** The text with which every topic begins that one of the filters matches. */
+function commonPrefix(filters: readonly string[]): string {
+  // `a/#` matches `a` as well [MQTT-4.7.1-2].
+  const fixed = filters.map((filter) => filter.replace(WILDCARD, '')).toSorted();
+  const [first = '', last = ''] = [fixed[0], fixed.at(-1)];
+  let length = 0;
+  while (length < first.length && first[length] === last[length]) length++;
+  return first.slice(0, length);
+}

@@ -1,0 +1,59 @@
+import type { Audience } from '../../domain/grants.js';
+import type { Consumer } from '../consumer.js';
+import type { ConsumerLimits } from '../limits.js';
+import type { ReceivedIdentifiers } from './received-identifiers.js';
+import type { QoS } from './subscriptions.js';
+
+/** A filter as a client asks for it, its QoS already limited to what is granted. */
+export interface RequestedSubscription {
+  readonly filter: string;
+  readonly qos: QoS;
+}
+
+/** The principal that owns a session, and its permissions. */
+export interface SessionOwner {
+  /** `principalKey` */
+  readonly key: string;
+  readonly mayReceive: (audience: Audience) => boolean;
+  /** Equal for principals whose `mayReceive` answers alike. */
+  readonly audienceKey: string;
+  /** Absent: the limits of all sessions. */
+  readonly limits?: ConsumerLimits | undefined;
+  /** Whether the owner's sessions are kept however long they are away. */
+  readonly isKept?: boolean | undefined;
+}
+
+/**
+ * Identifies a session: a client id belongs to its principal's own name space (FINDINGS S8).
+ *
+ * @param owner `principalKey`
+ */
+export function sessionKey(owner: string, clientId: string): string {
+  return `${owner}/${clientId}`;
+}
+
+/** A client's consumer, and its packet identifiers that are not released. */
+export interface Session {
+  /** `sessionKey` */
+  readonly key: string;
+  readonly clientId: string;
+  readonly owner: SessionOwner;
+  readonly isPersistent: boolean;
+  /** Undefined for a clean session that has never subscribed: most devices never do. */
+  readonly consumer: Consumer | undefined;
+  readonly received: ReceivedIdentifiers;
+  /** Whether the newest connection has found the session there [MQTT-3.2.2-2]. */
+  readonly isResumed: boolean;
+  /** When the session was last connected, by the steady clock. */
+  readonly seenAtMs: number;
+  /** Whether the present subscriptions are stored. */
+  readonly isSaved: boolean;
+}
+
+/** A session that receives messages. */
+export type ConsumingSession = Session & { readonly consumer: Consumer };
+
+/** Whether the session has a consumer. */
+export function isConsuming<S extends Session>(session: S): session is S & ConsumingSession {
+  return session.consumer !== undefined;
+}

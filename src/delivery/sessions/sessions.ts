@@ -1,0 +1,391 @@
+import type { Logger } from 'pino';
+import { Consumer } from '../consumer.js';
+import { CursorSaver } from '../cursors/cursor-saver.js';
+import { freshCursor } from '../cursors/cursor-state.js';
+import type { Deliveries } from '../deliveries.js';
+import type { ConsumerLimits } from '../limits.js';
+import type { LogName, LogPositions } from '../log/log-entry.js';
+import { ReceivedIdentifiers } from './received-identifiers.js';
+import {
+  type ConsumingSession,
+  isConsuming,
+  type RequestedSubscription,
+  type Session,
+  type SessionOwner,
+  sessionKey,
+} from './session.js';
+import { SessionIndex } from './session-index.js';
+import type { SessionCursors, SessionPosition, SessionStore } from './session-store.js';
+import { SharedTurn } from './shared-turn.js';
+import { type Subscription, Subscriptions } from './subscriptions.js';
+
+interface KeptSession extends Session {
+  owner: SessionOwner;
+  consumer: Consumer | undefined;
+  /** Stores the whole session: a thousand SUBSCRIBEs at once are one write. */
+  saving: SharedTurn | undefined;
+  seenAtMs: number;
+  isResumed: boolean;
+  isSaved: boolean;
+}
+
+export interface SessionsOptions {
+  readonly store: SessionStore;
+  readonly deliveries: Deliveries;
+  /** The owner of a stored session by `principalKey`, undefined when the principal is gone. */
+  readonly ownerOf: (key: string) => SessionOwner | undefined;
+  readonly limits: ConsumerLimits;
+  readonly forgetAfterMs: number;
+  readonly log: Logger;
+  /** The steady clock. */
+  readonly now: () => number;
+}
+
+const FORGET_INTERVAL_MS = 60_000;
+/** Stored instead of a time while the session is connected, or is kept however long it is away. */
+const CONNECTED = 0;
+
+/** The sessions of MQTT clients and bridges, with their consumers of forwarded messages. */
+export class Sessions {
+  readonly #options: SessionsOptions;
+  readonly #saver: CursorSaver;
+  readonly #sessions = new SessionIndex<KeptSession>();
+  readonly #byConsumer = new WeakMap<Consumer, KeptSession>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+    const { store, log } = options;
+    this.#saver = new CursorSaver({
+      ...{ store, log },
+      positionOf: (consumer) => this.#positionOf(consumer),
+    });
+  }
+
+  /**
+   * Takes up the persistent sessions where they stopped.
+   *
+   * @returns the keys of sessions whose records cannot be read, and up to where the others are counted
+   */
+  async start(): Promise<{ unreadable: readonly string[]; countedUpTo: LogPositions }> {
+    const { store, ownerOf, now } = this.#options;
+    const { sessions, unreadable, countedUpTo } = await store.load();
+    for (const { received, ...record } of sessions) {
+      const owner = ownerOf(record.owner);
+      // A session that was connected when the gateway ended has been away since now.
+      const seenAtMs = record.seenAtMs === CONNECTED ? now() : record.seenAtMs;
+      // A store that takes no writes must not keep the gateway from starting (CONTRACT 4.7).
+      if (owner === undefined) this.#inBackground(record.key, store.delete(record.key));
+      else {
+        this.#saver.noteStored(record);
+        const session = this.#add({ ...record, seenAtMs }, owner, true, received);
+        this.#consume(session, record.cursors, record.subscriptions);
+        session.isSaved = true;
+      }
+    }
+    this.#timer = setInterval(() => this.#forgetUnused(), FORGET_INTERVAL_MS);
+    this.#saver.start();
+    return { unreadable, countedUpTo };
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#saver.stop();
+    await this.saveAll();
+  }
+
+  /** Saves every cursor that has moved. */
+  async saveCursors(): Promise<void> {
+    await this.#saver.flush();
+  }
+
+  /** Saves every cursor, and up to where they are counted: a later start counts from there. */
+  async saveAll(): Promise<void> {
+    const countedUpTo = this.#options.deliveries.newest;
+    for (const { consumer } of this.#consuming()) this.#saver.moved.add(consumer);
+    await this.#saver.flush();
+    await this.#options.store.saveCountedUpTo(countedUpTo);
+  }
+
+  /** The lowest stored ack floor of all sessions. */
+  storedFloor(log: LogName): number {
+    return this.#saver.storedAckFloor(log);
+  }
+
+  /** @param key `sessionKey` */
+  get(key: string): Session | undefined {
+    return this.#sessions.get(key);
+  }
+
+  /** @param owner `principalKey` */
+  ofOwner(owner: string): readonly Session[] {
+    return this.#sessions.ofOwner(owner);
+  }
+
+  get count(): number {
+    return this.#sessions.size;
+  }
+
+  /** Persistent sessions, and clean ones that have subscribed. */
+  withConsumers(): ConsumingSession[] {
+    return this.#consuming().filter(
+      ({ isPersistent, consumer }) => isPersistent || consumer.subscriptions.size > 0,
+    );
+  }
+
+  /** The consumers with a backlog of messages, by `principalKey` of their owners. */
+  backlogsByOwner(): Map<string, Consumer[]> {
+    const byOwner = new Map<string, Consumer[]>();
+    for (const { owner, consumer } of this.#consuming()) {
+      if (consumer.backlogBytes === 0) continue;
+      const consumers = byOwner.get(owner.key);
+      if (consumers === undefined) byOwner.set(owner.key, [consumer]);
+      else consumers.push(consumer);
+    }
+    return byOwner;
+  }
+
+  /**
+   * Opens a client's session: its persistent one, or a new one.
+   *
+   * A clean session ends with its connection (`closed`) and leaves nothing behind. Opening does not
+   * wait for the store, so that a device can connect while the store is away (CONTRACT 4.4). A
+   * SUBSCRIBE does wait, and is written after the session.
+   */
+  open(clientId: string, owner: SessionOwner, isPersistent: true): ConsumingSession;
+  open(clientId: string, owner: SessionOwner, isPersistent: boolean): Session;
+  open(clientId: string, owner: SessionOwner, isPersistent: boolean): Session {
+    const key = sessionKey(owner.key, clientId);
+    const session = this.#sessions.get(key);
+    if (session?.isPersistent === true && isPersistent) {
+      // Its time away counts from now on.
+      if (session.owner.isKept === true) session.seenAtMs = this.#options.now();
+      session.owner = owner;
+      this.#consumerOf(session).limits = owner.limits ?? this.#options.limits;
+      session.isResumed = true;
+      return session;
+    }
+    if (session !== undefined) this.discardLater(key);
+    const { now, store } = this.#options;
+    const opened = this.#add({ key, clientId, seenAtMs: now() }, owner, isPersistent);
+    if (isPersistent) {
+      const cursors = this.#freshCursors();
+      this.#consume(opened, cursors, []);
+      const { seenAtMs } = opened;
+      const position: SessionPosition = { key, cursors, seenAtMs };
+      // Until its next save, the session counts with this ack floor.
+      this.#saver.noteStored(position);
+      const record = { ...position, clientId, owner: owner.key, subscriptions: [] };
+      this.#inBackground(key, store.save(record));
+    }
+    return opened;
+  }
+
+  /**
+   * Ends a connection, and a clean session with it.
+   *
+   * A connection that has taken over the client id has a session of its own, which stays
+   * [MQTT-3.1.4-2].
+   */
+  closed(closed: Session): void {
+    const session = this.#sessions.get(closed.key);
+    if (session === undefined || session !== closed) return;
+    session.seenAtMs = this.#options.now();
+    if (!session.isPersistent) this.#forget(session);
+    else if (isConsuming(session)) this.#saver.moved.add(session.consumer);
+  }
+
+  /** Adds subscriptions; for a persistent session they are stored when this resolves. */
+  async subscribe(key: string, requested: readonly RequestedSubscription[]): Promise<void> {
+    const session = this.#sessions.get(key);
+    if (session === undefined || requested.length === 0) return;
+    const { newest } = this.#options.deliveries;
+    const { subscriptions } = this.#consumerOf(session);
+    for (const { filter, qos } of requested) subscriptions.put(filter, qos, newest);
+    await this.#changed(session);
+  }
+
+  async unsubscribe(key: string, filters: readonly string[]): Promise<void> {
+    const session = this.#sessions.get(key);
+    if (session === undefined || !isConsuming(session)) return;
+    const { newest } = this.#options.deliveries;
+    const { consumer } = session;
+    for (const filter of filters) consumer.subscriptions.remove(filter, newest);
+    consumer.pruneSubscriptions();
+    await this.#changed(session);
+  }
+
+  /** Forgets QoS 2 packet identifiers that the client has released. */
+  async release(session: Session, packetIdentifiers: readonly number[]): Promise<void> {
+    if (session.isPersistent) {
+      await this.#options.store.release(session.key, packetIdentifiers);
+    }
+    for (const identifier of packetIdentifiers) session.received.release(identifier);
+  }
+
+  /** Ends the session for good; its connection, if any, is the caller's to close. */
+  async discard(key: string): Promise<void> {
+    const session = this.#sessions.get(key);
+    if (session === undefined) return;
+    this.#forget(session);
+    if (session.isPersistent) await this.#options.store.delete(key);
+  }
+
+  /** The same without waiting for the store. */
+  discardLater(key: string): void {
+    this.#inBackground(key, this.discard(key));
+  }
+
+  /** Ends all sessions of a deleted principal. */
+  async discardAllOf(owner: string): Promise<void> {
+    await Promise.all(this.#sessions.ofOwner(owner).map(({ key }) => this.discard(key)));
+  }
+
+  /** Forgets sessions that were away for too long, with their backlogs (CONTRACT 5). */
+  #forgetUnused(): void {
+    const { now, forgetAfterMs, log } = this.#options;
+    for (const { key, clientId, consumer, owner, seenAtMs } of this.#sessions.all()) {
+      // A clean session without a consumer ends with its connection.
+      const isInUse = owner.isKept === true || consumer?.isConnected !== false;
+      if (isInUse || seenAtMs >= now() - forgetAfterMs) continue;
+      log.warn(
+        { session: key, principal: owner.key, clientId },
+        'session forgotten: away for too long',
+      );
+      this.discard(key).catch((error: unknown) => {
+        log.warn({ session: key, err: error }, 'failed to delete a forgotten session');
+      });
+    }
+  }
+
+  #add(
+    { key, clientId, seenAtMs }: Pick<Session, 'key' | 'clientId' | 'seenAtMs'>,
+    owner: SessionOwner,
+    isPersistent: boolean,
+    received: readonly number[] = [],
+  ): KeptSession {
+    const session: KeptSession = {
+      key,
+      clientId,
+      owner,
+      isPersistent,
+      seenAtMs,
+      consumer: undefined,
+      isResumed: false,
+      isSaved: false,
+      saving: undefined,
+      received: new ReceivedIdentifiers(received),
+    };
+    if (isPersistent) session.saving = new SharedTurn(() => this.#save(session));
+    this.#sessions.add(session);
+    return session;
+  }
+
+  /** The session's consumer, made at the first call: it takes more memory than its connection. */
+  #consumerOf(session: KeptSession): Consumer {
+    return session.consumer ?? this.#consume(session, this.#freshCursors(), []);
+  }
+
+  /** Gives the session its consumer. */
+  #consume(
+    session: KeptSession,
+    cursors: SessionCursors,
+    subscriptions: readonly Subscription[],
+  ): Consumer {
+    const { deliveries, limits, log } = this.#options;
+    const { key, clientId, owner } = session;
+    const consumer = new Consumer({
+      name: clientId,
+      services: deliveries.services,
+      cursors,
+      subscriptions: new Subscriptions(subscriptions),
+      mayReceive: owner.mayReceive,
+      audienceKey: owner.audienceKey,
+      limits: owner.limits ?? limits,
+      moved: this.#saver.moved,
+      onSubscriptionsRewound: () => {
+        if (session.saving !== undefined) this.#inBackground(key, session.saving.take());
+      },
+      onReadFailure: (error) =>
+        log.warn({ err: error, session: key }, 'failed to read a backlog, retrying'),
+    });
+    session.consumer = consumer;
+    this.#byConsumer.set(consumer, session);
+    deliveries.add(consumer);
+    return consumer;
+  }
+
+  #freshCursors(): SessionCursors {
+    const { alarms, messages } = this.#options.deliveries.newest;
+    return { alarms: freshCursor(alarms), messages: freshCursor(messages) };
+  }
+
+  #consuming(): (KeptSession & ConsumingSession)[] {
+    return [...this.#sessions.all()].filter(isConsuming);
+  }
+
+  /**
+   * The position to save.
+   *
+   * Undefined also for a discarded session whose connection ends later: it must not be written
+   * again.
+   */
+  #positionOf(consumer: Consumer): SessionPosition | undefined {
+    const session = this.#byConsumer.get(consumer);
+    if (session === undefined || !this.#sessions.has(session)) return undefined;
+    if (consumer.subscriptions.hasEnded) consumer.pruneSubscriptions();
+    return session.isPersistent ? positionOf(session, consumer) : undefined;
+  }
+
+  /** Applies changed subscriptions; of a persistent session they are stored when this resolves. */
+  async #changed(session: KeptSession): Promise<void> {
+    session.consumer?.subscriptionsChanged();
+    session.isSaved = false;
+    await session.saving?.take();
+  }
+
+  async #save(session: KeptSession): Promise<void> {
+    // A discarded session must not be written again.
+    if (!this.#sessions.has(session) || !isConsuming(session)) return;
+    // Set before the answer: later changes are for the next save.
+    session.isSaved = true;
+    try {
+      await this.#options.store.save({
+        ...positionOf(session, session.consumer),
+        ...{ owner: session.owner.key, clientId: session.clientId },
+        subscriptions: session.consumer.subscriptions.all(),
+      });
+    } catch (error) {
+      session.isSaved = false;
+      throw error;
+    }
+  }
+
+  /**
+   * Writes without waiting for the store; a failure is logged.
+   *
+   * A new session has nothing to lose yet: CONNACK does not wait for the store, so that a device
+   * can connect while the store is away. The first subscription is stored, with the whole session,
+   * before SUBACK.
+   */
+  #inBackground(key: string, work: Promise<void>): void {
+    work.catch((error: unknown) => {
+      this.#options.log.warn({ err: error, session: key }, 'failed to store a session');
+    });
+  }
+
+  #forget(session: KeptSession): void {
+    this.#sessions.remove(session);
+    this.#saver.forget(session.key);
+    if (session.consumer !== undefined) this.#options.deliveries.remove(session.consumer);
+  }
+}
+
+function positionOf({ key, seenAtMs, owner }: KeptSession, consumer: Consumer): SessionPosition {
+  const { alarms, messages } = consumer.cursors;
+  return {
+    key,
+    cursors: { alarms: alarms.state, messages: messages.state },
+    seenAtMs: consumer.isConnected || owner.isKept === true ? CONNECTED : seenAtMs,
+  };
+}

@@ -1,0 +1,125 @@
+import { z } from 'zod';
+import { messageNames } from '../../domain/message-schemas.js';
+import { CHANNELS, type Channel, PARAMETERS } from './asyncapi-channels.js';
+import { exampleOf } from './openapi-examples.js';
+
+const BINDING_VERSION = '0.2.0';
+const JSON_TYPE = 'application/json';
+const BYTES_TYPE = 'application/octet-stream';
+
+const DESCRIPTION = `Devices publish under their own id; the gateway records their alarms, adds the
+place and the device's custom data, and forwards every message to the subscribers of its location.
+MQTT 3.1.1. A publish that cannot be used is acknowledged and told on the two \`rejected\` topics; one
+outside the device's own topics closes the connection. A subscription is granted QoS 1 at most; one
+that the access token does not cover gets 0x80 in the SUBACK.`;
+
+const CREDENTIALS =
+  'A device: its id and its secret. Anybody else: the `id` of an access token and the token.';
+
+type MessageSchemas = Readonly<Record<string, object>>;
+
+/** The configured ports; 0 stands for a free one, which is not known here. */
+export interface ListenerPorts {
+  readonly mqtt: number;
+  readonly mqtts: number;
+  readonly http: number;
+  readonly https: number;
+}
+
+/** The AsyncAPI 3.0 document of the MQTT side, from the schemas of the messages. */
+export function asyncApiDocument(version: string, ports: ListenerPorts) {
+  const channels = Object.entries(CHANNELS);
+  const schemas = messageSchemas();
+  return {
+    asyncapi: '3.0.0',
+    info: {
+      title: 'Care-home gateway',
+      version,
+      description: DESCRIPTION,
+      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
+    },
+    defaultContentType: JSON_TYPE,
+    servers: {
+      mqtt: server('mqtt', ports.mqtt),
+      mqtts: server('mqtts', ports.mqtts),
+      webSocket: { ...server('ws', ports.http), pathname: '/mqtt' },
+      secureWebSocket: { ...server('wss', ports.https), pathname: '/mqtt' },
+    },
+    channels: Object.fromEntries(
+      channels.map(([name, channel]) => [name, described(name, channel)]),
+    ),
+    operations: Object.fromEntries(
+      channels.map(([name, channel]) => [`${channel.action}-${name}`, operation(name, channel)]),
+    ),
+    components: {
+      securitySchemes: { credentials: { type: 'userPassword', description: CREDENTIALS } },
+      schemas,
+      messages: Object.fromEntries(
+        channels.map(([name, channel]) => [name, message(name, channel, schemas)]),
+      ),
+    },
+  };
+}
+
+const USUAL_PORTS = { mqtt: 1883, mqtts: 8883, ws: 8080, wss: 8443 };
+
+function server(protocol: keyof typeof USUAL_PORTS, port: number) {
+  return {
+    host: '{host}:{port}',
+    protocol,
+    protocolVersion: '3.1.1',
+    security: [{ $ref: '#/components/securitySchemes/credentials' }],
+    variables: {
+      host: { default: 'localhost', description: 'The host of the gateway.' },
+      port: { default: String(port || USUAL_PORTS[protocol]), description: 'As configured.' },
+    },
+  };
+}
+
+function described(name: string, { address, summary }: Channel) {
+  const names = [...address.matchAll(/\{(\w+)\}/g)].map(([, parameter = '']) => parameter);
+  return {
+    address,
+    summary,
+    ...(names.length === 0
+      ? {}
+      : { parameters: Object.fromEntries(names.map((one) => [one, PARAMETERS[one]])) }),
+    messages: { [name]: { $ref: `#/components/messages/${name}` } },
+  };
+}
+
+function operation(name: string, { action, summary, qos, retain }: Channel) {
+  return {
+    action,
+    summary,
+    channel: { $ref: `#/channels/${name}` },
+    messages: [{ $ref: `#/channels/${name}/messages/${name}` }],
+    bindings: {
+      mqtt: { qos, ...(retain === undefined ? {} : { retain }), bindingVersion: BINDING_VERSION },
+    },
+  };
+}
+
+function message(name: string, { summary, payload }: Channel, schemas: MessageSchemas) {
+  if (payload === undefined) return { name, summary, contentType: BYTES_TYPE };
+  const id = messageNames.get(payload)?.id ?? name;
+  return {
+    ...{ name, summary, contentType: JSON_TYPE },
+    payload: { $ref: reference(id) },
+    examples: [{ name: id, payload: exampleOf(schemas[id], schemas) }] as const,
+  };
+}
+
+/** The named schemas in JSON Schema draft 7, which AsyncAPI's default is a superset of. */
+function messageSchemas(): MessageSchemas {
+  const options = { target: 'draft-7', io: 'input', uri: reference } as const;
+  const { schemas } = z.toJSONSchema(messageNames, options);
+  const entries = Object.entries(schemas).map(([id, { $schema: _, $id: __, ...schema }]) => {
+    return [id, { title: id, ...schema }];
+  });
+  return Object.fromEntries(entries);
+}
+
+function reference(id: string): string {
+  return `#/components/schemas/${id}`;
+}

@@ -1,0 +1,116 @@
+import type { Socket } from 'node:net';
+import type { Logger } from 'pino';
+import { networkOf, plainAddress } from '../../domain/addresses.js';
+import type { QuotaWatch } from '../../site/access/quota-watch.js';
+
+/** The part of all connections that strangers leave to clients of known networks. */
+const RESERVE = 0.1;
+
+export interface ConnectionQuotaOptions {
+  readonly maxConnections: number;
+  readonly maxConnectionsPerAddress: number;
+  /** Whether connections of the address count only for the total. */
+  readonly isExempt: (address: string) => boolean;
+  /** Whether somebody of this network showed a valid credential. */
+  readonly isKnown: (network: string) => boolean;
+  readonly watch: Pick<QuotaWatch, 'exceeded'>;
+  readonly log: Logger;
+}
+
+/**
+ * Limits the connections of a listener, upgraded ones included, in all and for each network.
+ *
+ * Where there is no room, the connection that has been without a request for longest makes it: idle ones cost
+ * a stranger nothing and must not keep others out (FINDINGS S9). The last tenth is for clients of known networks.
+ */
+export class ConnectionQuota {
+  readonly #options: ConnectionQuotaOptions;
+  readonly #networks = new Map<string, number>();
+  readonly #open = new Set<Socket>();
+  /** Connections without a request, the one that has been so for longest first. */
+  readonly #idle = new Set<Socket>();
+  /** Connections with all of their answers, which only wait for the client to close. */
+  readonly #ending = new Set<Socket>();
+  #isClosing = false;
+
+  constructor(options: ConnectionQuotaOptions) {
+    this.#options = options;
+  }
+
+  /** The open connections. */
+  get open(): Iterable<Socket> {
+    return this.#open;
+  }
+
+  /** Counts a new connection. Returns whether there is room for it; otherwise it is to be closed. */
+  admits(socket: Socket): boolean {
+    const address = plainAddress(socket.remoteAddress);
+    const network = networkOf(address);
+    const count = this.#networks.get(network) ?? 0;
+    const { maxConnectionsPerAddress, isExempt, watch } = this.#options;
+    if (count >= maxConnectionsPerAddress && !isExempt(address)) {
+      watch.exceeded('http-connections', `address:${network}`);
+      return false;
+    }
+    if (!this.#makesRoom(network)) return false;
+    this.#networks.set(network, count + 1);
+    this.#open.add(socket);
+    this.#idle.add(socket);
+    socket.once('close', () => this.#remove(socket, network));
+    return true;
+  }
+
+  /** Notes whether a connection has a request. */
+  setBusy(socket: Socket, isBusy: boolean): void {
+    this.#idle.delete(socket);
+    if (isBusy || !this.#open.has(socket)) return;
+    if (this.#isClosing) socket.destroy();
+    else this.#idle.add(socket);
+  }
+
+  /** Notes that a connection only waits for the client to close. */
+  setEnding(socket: Socket): void {
+    this.#idle.delete(socket);
+    if (this.#open.has(socket)) this.#ending.add(socket);
+  }
+
+  /** Ends each connection as soon as it is without a request. */
+  close(): void {
+    this.#isClosing = true;
+    for (const socket of this.#idle) socket.destroy();
+  }
+
+  #makesRoom(network: string): boolean {
+    const { maxConnections, isKnown, log } = this.#options;
+    const reserved = isKnown(network) ? 0 : Math.floor(maxConnections * RESERVE);
+    if (this.#open.size < maxConnections - reserved) return true;
+    log.warn({ part: 'http', maxConnections }, 'http listener is full, closing idle connections');
+    const [idlest] = this.#ending.size > 0 ? this.#ending : this.#idle;
+    this.#nameIfLarge(
+      idlest === undefined ? network : networkOf(plainAddress(idlest.remoteAddress)),
+    );
+    if (idlest === undefined) return false;
+    // Its `close` comes later, and the new connection takes its place now.
+    this.#open.delete(idlest);
+    this.#ending.delete(idlest);
+    this.#idle.delete(idlest);
+    idlest.destroy();
+    return true;
+  }
+
+  /** Names a network that has more than its part of a full listener, and no client with few connections. */
+  #nameIfLarge(network: string): void {
+    const count = this.#networks.get(network) ?? 0;
+    if (count * this.#networks.size < this.#open.size || count === 1) return;
+    this.#options.watch.exceeded('all-http-connections', `address:${network}`);
+  }
+
+  #remove(socket: Socket, network: string): void {
+    this.#open.delete(socket);
+    this.#ending.delete(socket);
+    this.#idle.delete(socket);
+    const left = (this.#networks.get(network) ?? 0) - 1;
+    if (left > 0) this.#networks.set(network, left);
+    else this.#networks.delete(network);
+  }
+}

@@ -1,0 +1,288 @@
+import type { EventEmitter } from 'node:events';
+import { createServer, IncomingMessage, type RequestListener, type Server } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { getRequestListener, RequestError } from '@hono/node-server';
+import type { Logger } from 'pino';
+import { isLoopbackAddress, networkOf, plainAddress } from '../../domain/addresses.js';
+import { type BoundAddress, listen } from '../../network/listen.js';
+import type { ProcessorShare } from '../../network/processor-share.js';
+import { TlsHandshakes } from '../../network/tls-handshakes.js';
+import type { QuotaWatch } from '../../site/access/quota-watch.js';
+import { ConnectionQuota } from './connection-quota.js';
+import { connectionOf, HttpConnection } from './http-connection.js';
+import { answerClientError, problemResponse } from './unroutable.js';
+
+/** Timeouts for clients that are slow, on purpose or not. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const BODY_TIMEOUT_MS = 30_000;
+/** Timeout of a large upload over a slow line. */
+const LONG_BODY_TIMEOUT_MS = 15 * 60_000;
+const TIMEOUT_CHECK_INTERVAL_MS = 2_000;
+/** Timeout for a client that neither sends nor takes anything; Node's 5 s between requests are too few in a flood. */
+const STALLED_AFTER_MS = 15_000;
+/** A year, in which a browser that used HTTPS once uses nothing else here (RFC 6797). */
+const HSTS_SECONDS = 365 * 24 * 3600;
+
+/** Handles connections that switch to another protocol. */
+export interface ProtocolSwitch {
+  /** Whether this request switches; any other is an ordinary request, whatever it offers. */
+  takes(request: IncomingMessage): boolean;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+}
+
+export interface HttpListenerOptions {
+  readonly app: { fetch(request: Request, bindings: object): Response | Promise<Response> };
+  readonly host: string;
+  /** The port; 0 picks a free one. */
+  readonly port: number;
+  readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer } | undefined;
+  readonly protocolSwitch?: ProtocolSwitch | undefined;
+  readonly log: Logger;
+  /** Timeout of a body, half a minute by default; uploads may take longer. */
+  readonly bodyTimeoutMs?: number;
+  /** Timeout of a request's head, ten seconds by default. */
+  readonly headersTimeoutMs?: number;
+  /** Timeout of a client that takes nothing of its answer, 15 seconds by default. */
+  readonly stalledAfterMs?: number;
+  /** Timeout of a TLS handshake, ten seconds by default. */
+  readonly handshakeTimeoutMs?: number;
+  /** The limit of connections, upgraded ones included. */
+  readonly maxConnections: number;
+  /** The limit of connections per network. */
+  readonly maxConnectionsPerAddress: number;
+  /** Addresses without that limit; loopback by default, where a proxy may be. */
+  readonly isTrustedAddress?: (address: string) => boolean;
+  /** The turns in which requests are read and handled, and handshakes begun. */
+  readonly turns: ProcessorShare;
+  /** Whether an address may begin a TLS handshake now. */
+  readonly admitsHandshake: (address: string) => boolean;
+  /** Whether somebody of this network showed a valid credential. */
+  readonly isKnown: (network: string) => boolean;
+  /** Names who has too many connections. */
+  readonly watch: Pick<QuotaWatch, 'exceeded'>;
+}
+
+export interface HttpListener {
+  /** @throws GatewayError `start-failed` when the address cannot be bound */
+  start(): Promise<BoundAddress>;
+  /**
+   * Stops accepting, and lets the requests in hand finish. Connections left after the deadline, upgraded
+   * ones included, are cut.
+   */
+  stop(deadlineMs: number): Promise<void>;
+}
+
+/** An HTTP or HTTPS listener for the app; nothing is bound before `start`. */
+export function createHttpListener(options: HttpListenerOptions): HttpListener {
+  const { protocolSwitch, stalledAfterMs = STALLED_AFTER_MS } = options;
+  const { headersTimeoutMs = HEADERS_TIMEOUT_MS } = options;
+  const quota = new ConnectionQuota({
+    ...options,
+    isExempt: options.isTrustedAddress ?? isLoopbackAddress,
+  });
+  const server = createServer({
+    headersTimeout: headersTimeoutMs,
+    requestTimeout: LONG_BODY_TIMEOUT_MS,
+    connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
+    keepAliveTimeout: stalledAfterMs,
+    // The app answers a missing Host itself, with a problem document.
+    requireHostHeader: false,
+    IncomingMessage: requestClass((request) => protocolSwitch?.takes(request) ?? false),
+  });
+  server.setTimeout(stalledAfterMs);
+  acceptInTurn(server, quota, options);
+  answerRequests(server, options);
+  server.on('clientError', (error, socket) => {
+    const answer = () => answerClientError(error, socket);
+    if (socket instanceof HttpConnection) socket.refuse(answer);
+    else answer();
+  });
+  // The gateway is no proxy, and Node would close the connection without an answer.
+  server.on('connect', (_request, socket) => answerClientError({}, socket));
+  // An expectation that is not understood may be ignored (RFC 9110, 10.1.1).
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  // The app asks for the body itself, unless the head decides the answer.
+  server.on('checkContinue', (request, response) => server.emit('request', request, response));
+  if (protocolSwitch !== undefined) {
+    server.on('upgrade', (request, socket, head) => {
+      if (!(socket instanceof HttpConnection)) return;
+      // What asks the request for its socket, and whether that is TLS, means the one that goes on.
+      request.socket = socket.handOver();
+      protocolSwitch.upgrade(request, request.socket, head);
+    });
+  }
+  return {
+    start: () => {
+      const protocol = options.tls === undefined ? 'http' : 'https';
+      return listen(server, { ...options, protocol });
+    },
+    stop: (deadlineMs) => close(server, quota, deadlineMs),
+  };
+}
+
+/**
+ * The class of a server's requests, which reports an `Upgrade` only if it is taken.
+ *
+ * Node hands every request with an `Upgrade` to the listeners of `upgrade`, and no longer treats it as a
+ * request. So an offer of HTTP/2, which curl and Java's client add to ordinary requests, would cost them
+ * their answer. An offer may be ignored (RFC 9110, 7.8).
+ *
+ * @param isTaken whether the request switches protocols; called when the header fields are there
+ */
+function requestClass(isTaken: (request: IncomingMessage) => boolean): typeof IncomingMessage {
+  return class extends IncomingMessage {
+    /** No initial value: `upgrade` is set before this class is constructed. */
+    declare hasOffer: boolean;
+
+    get upgrade(): boolean {
+      return this.hasOffer && (this.method === 'CONNECT' || isTaken(this));
+    }
+
+    set upgrade(value: boolean | null) {
+      this.hasOffer = value === true;
+    }
+  };
+}
+
+/**
+ * Gives connections to Node's HTTP server as streams whose bytes come in turns.
+ *
+ * Node's own listener takes any stream; without it, Node would read the sockets itself.
+ */
+function acceptInTurn(server: Server, quota: ConnectionQuota, options: HttpListenerOptions): void {
+  const { turns, stalledAfterMs = STALLED_AFTER_MS, log } = options;
+  const [serve] = server.listeners('connection');
+  server.removeAllListeners('connection');
+  const listenToErrors = (socket: Duplex) => {
+    // Node stops listening before `connect` and `upgrade`, and a reset would end the process.
+    socket.on('error', (error) => log.debug({ err: error }, 'http connection failed'));
+  };
+  const accept = (tcp: Socket, socket: Socket) => {
+    const network = networkOf(plainAddress(tcp.remoteAddress));
+    const onBusy = (isBusy: boolean) => quota.setBusy(tcp, isBusy);
+    const onEnding = () => quota.setEnding(tcp);
+    const connection = new HttpConnection({ socket, network, turns, onBusy, onEnding });
+    listenToErrors(connection);
+    serve?.call(server, connection);
+  };
+  const handshakes = handshakesFor(options);
+  server.on('connection', (tcp: Socket) => {
+    listenToErrors(tcp);
+    if (!quota.admits(tcp)) {
+      tcp.destroy();
+    } else if (handshakes === undefined) {
+      whenReadable(tcp, stalledAfterMs, () => accept(tcp, tcp));
+    } else {
+      handshakes.accept(tcp, (secured) => {
+        listenToErrors(secured);
+        whenReadable(secured, stalledAfterMs, () => accept(tcp, secured));
+      });
+    }
+  });
+}
+
+/** Waits for the first bytes, before which a connection costs no more than its socket. */
+function whenReadable(socket: Socket, timeoutMs: number, serve: () => void): void {
+  const end = () => socket.destroy();
+  socket.setTimeout(timeoutMs, end);
+  socket.once('readable', () => {
+    socket.off('timeout', end);
+    if (socket.readableLength > 0) serve();
+    else end();
+  });
+}
+
+function handshakesFor(options: HttpListenerOptions): TlsHandshakes | undefined {
+  const { tls, admitsHandshake: admits } = options;
+  return tls && new TlsHandshakes({ ...options, tls, admits, protocols: ['http/1.1'] });
+}
+
+/** Has the app answer each request when its turn comes. */
+function answerRequests(server: Server, options: HttpListenerOptions): void {
+  const handle = requestListener(options);
+  server.on('request', (request, response) => {
+    const connection = connectionOf(request);
+    if (connection === undefined) return;
+    if (connection.encrypted) {
+      response.setHeader('Strict-Transport-Security', `max-age=${HSTS_SECONDS}`);
+    }
+    // A stalled body is answered at its timeout; without a listener Node closes the connection.
+    request.on('timeout', () => undefined);
+    connection.queue(request, response, () => handle(request, response));
+  });
+}
+
+function requestListener(options: HttpListenerOptions): RequestListener {
+  const { app, turns, bodyTimeoutMs = BODY_TIMEOUT_MS, log } = options;
+  const limited: Parameters<typeof getRequestListener>[0] = async (
+    request,
+    { incoming, outgoing },
+  ) => {
+    const expectLongBody = limitBodyTime(incoming, outgoing, bodyTimeoutMs);
+    // Otherwise it is the client who keeps the app waiting.
+    const release = incoming.complete ? turns.hold() : undefined;
+    try {
+      return await app.fetch(request, { incoming, outgoing, expectLongBody });
+    } finally {
+      release?.();
+      // The unread rest of a body must not be taken for the next request (RFC 9112, 9.6).
+      if (!incoming.complete && 'shouldKeepAlive' in outgoing) outgoing.shouldKeepAlive = false;
+    }
+  };
+  return getRequestListener(limited, {
+    // HTTP/1.0 knows no Host.
+    hostname: 'localhost',
+    // Else the library replaces Request and Response for the whole process.
+    overrideGlobalObjects: false,
+    errorHandler: (error) => {
+      if (error instanceof RequestError) {
+        return problemResponse('invalid-request', 'The request target or Host is malformed.');
+      }
+      log.error({ part: 'http', err: error }, 'failed to answer an http request');
+      return problemResponse('internal-error', 'The gateway failed.');
+    },
+  });
+}
+
+/**
+ * Limits the time of a body; returns the function that lifts the limit.
+ *
+ * Node has one limit for all requests, which must leave room for the longest.
+ */
+function limitBodyTime(
+  incoming: EventEmitter & { readonly complete: boolean; readonly socket: Duplex },
+  outgoing: EventEmitter & { readonly headersSent: boolean },
+  bodyTimeoutMs: number,
+): () => void {
+  const timer = setTimeout(() => {
+    if (incoming.complete) return;
+    if (outgoing.headersSent) incoming.socket.destroy();
+    else answerClientError({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, incoming.socket);
+  }, bodyTimeoutMs);
+  const lift = () => clearTimeout(timer);
+  // A client that is answered before its body has arrived must not hold the connection with the rest.
+  outgoing.once('close', () => {
+    if (incoming.complete) lift();
+  });
+  return lift;
+}
+
+/**
+ * Closes the server, cutting every socket at the deadline.
+ *
+ * Node's `close` waits for connections that have sent nothing, or are in a handshake (DEPENDENCY-FAULTS 17), and
+ * for upgraded ones, which `closeAllConnections` does not know either.
+ */
+function close(server: Server, quota: ConnectionQuota, deadlineMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const deadline = setTimeout(() => {
+      for (const socket of quota.open) socket.destroy();
+    }, deadlineMs);
+    server.close(() => {
+      clearTimeout(deadline);
+      resolve();
+    });
+    quota.close();
+  });
+}

@@ -1,0 +1,178 @@
+import { hashSecret, newSecret, secretMatches } from '../../domain/credentials.js';
+import type { Grant, Principal } from '../../domain/grants.js';
+import { formatTime, newId } from '../../domain/notation.js';
+import type { AccessToken } from '../../domain/site.js';
+import { GatewayError } from '../../errors.js';
+import { type Actor, type AuditEntry, GATEWAY_ACTOR } from '../audit-trail.js';
+import type { SiteChanges } from '../site-changes.js';
+import type { SiteModel } from '../site-model.js';
+
+/** The user name that goes with the admin token over MQTT. */
+export const ADMIN_TOKEN_ID = 'admin';
+
+/** A token's record with the token itself, which is shown only once. */
+export interface IssuedToken {
+  readonly record: AccessToken;
+  readonly token: string;
+}
+
+export interface TokenRequest {
+  readonly name: string;
+  readonly grants: readonly Grant[];
+  readonly expiresAtMs: number | null;
+}
+
+/** The access tokens of the site, and the admin token, which lives in the configuration. */
+export class AccessTokens {
+  readonly #changes: SiteChanges;
+  readonly #model: SiteModel;
+  readonly #admin: AccessToken;
+  readonly #now: () => number;
+
+  constructor(changes: SiteChanges, model: SiteModel, adminToken: string, now: () => number) {
+    this.#changes = changes;
+    this.#model = model;
+    this.#now = now;
+    this.#admin = {
+      id: ADMIN_TOKEN_ID,
+      name: ADMIN_TOKEN_ID,
+      grants: [{ location: '*', role: 'admin' }],
+      tokenHash: hashSecret(adminToken),
+      order: 0,
+      createdAtMs: 0,
+      expiresAtMs: null,
+      isExpiryNoted: false,
+    };
+  }
+
+  /** Lists all tokens but the admin token. */
+  list(): AccessToken[] {
+    return this.#model.accessTokens();
+  }
+
+  create(actor: Actor, { name, grants, expiresAtMs }: TokenRequest): Promise<IssuedToken> {
+    const token = newSecret();
+    return this.#changes.make(actor, () => {
+      const after: AccessToken = {
+        ...{ id: newId(), name, grants, tokenHash: hashSecret(token) },
+        ...{ order: this.#model.nextOrder(), createdAtMs: this.#now() },
+        ...{ expiresAtMs, isExpiryNoted: false },
+      };
+      const details = {
+        name,
+        grants: JSON.stringify(grants),
+        expiresAt: expiresAtMs === null ? null : formatTime(expiresAtMs),
+      };
+      const records = [{ kind: 'access-token', before: undefined, after }] as const;
+      return { action: 'access-token.created', details, records, result: { record: after, token } };
+    });
+  }
+
+  /** @throws GatewayError `access-token-not-found` */
+  delete(actor: Actor, id: string): Promise<void> {
+    return this.#changes.make(actor, () => {
+      const before = found(this.#model.accessToken(id));
+      const records = [{ kind: 'access-token', before, after: undefined }] as const;
+      const details = { name: before.name };
+      return { action: 'access-token.deleted', details, records, result: undefined };
+    });
+  }
+
+  /** The owner of a bearer token (HTTP); undefined when it is unknown or has expired. */
+  authenticateBearer(token: string): Principal | undefined {
+    // An admin token may be invented by hand, so the time taken must not show how much of a guess is right.
+    if (secretMatches(token, this.#admin.tokenHash)) return this.#valid(this.#admin);
+    const hash = hashSecret(token);
+    return this.#valid(this.#model.accessTokens().find(({ tokenHash }) => tokenHash === hash));
+  }
+
+  /** The owner of a user name and password (MQTT). */
+  authenticatePair(id: string, token: Uint8Array): Principal | undefined {
+    const record = this.#record(id);
+    if (record === undefined || !secretMatches(token, record.tokenHash)) return undefined;
+    return this.#valid(record);
+  }
+
+  /** The principal with this token id, while the token is valid. */
+  principal(id: string): Principal | undefined {
+    return this.#valid(this.#record(id));
+  }
+
+  /** The principal with this token id, even expired: a wrong clock must end nothing for good. */
+  owner(id: string): Principal | undefined {
+    const record = this.#record(id);
+    return record && principalOf(record);
+  }
+
+  /** The name of the token; of one that was just deleted, its id. */
+  nameOf(id: string): string {
+    return this.#record(id)?.name ?? id;
+  }
+
+  /**
+   * The token with this id, the admin token included.
+   *
+   * @throws GatewayError `access-token-not-found`
+   */
+  get(id: string): AccessToken {
+    return found(this.#record(id));
+  }
+
+  expired(): AccessToken[] {
+    return this.#model.accessTokens().filter((record) => this.#valid(record) === undefined);
+  }
+
+  /**
+   * Records that a token has expired, once, however often this is called.
+   *
+   * @throws GatewayError `store-unavailable`
+   */
+  async noteExpiry({ id }: AccessToken): Promise<void> {
+    const noting = this.#changes.make(GATEWAY_ACTOR, () => {
+      const record = this.#model.accessToken(id);
+      const before = found(record?.isExpiryNoted === true ? undefined : record);
+      const records = [
+        { kind: 'access-token', before, after: { ...before, isExpiryNoted: true } },
+      ] as const;
+      const details = { name: before.name };
+      const atMs = before.expiresAtMs ?? undefined;
+      return { action: 'access-token.expired', details, atMs, records, result: undefined };
+    });
+    await noting.catch((error: unknown) => {
+      // Recorded or deleted meanwhile.
+      if (error instanceof GatewayError && error.code === 'access-token-not-found') return;
+      throw error;
+    });
+  }
+
+  #record(id: string): AccessToken | undefined {
+    return id === ADMIN_TOKEN_ID ? this.#admin : this.#model.accessToken(id);
+  }
+
+  #valid(record: AccessToken | undefined): Principal | undefined {
+    if (record === undefined) return undefined;
+    if (record.expiresAtMs !== null && record.expiresAtMs <= this.#now()) return undefined;
+    return principalOf(record);
+  }
+}
+
+function found(record: AccessToken | undefined): AccessToken {
+  if (record !== undefined) return record;
+  throw new GatewayError('access-token-not-found', 'There is no such access token.');
+}
+
+function principalOf(record: AccessToken): Principal {
+  return { type: 'token', id: record.id, grants: record.grants };
+}
+
+/** The audit entry of the first administrator's token, which the gateway generates. */
+export function firstTokenEntry(atMs: number): AuditEntry {
+  return {
+    action: 'access-token.created',
+    actor: GATEWAY_ACTOR,
+    atMs,
+    locationId: null,
+    resourceId: ADMIN_TOKEN_ID,
+    details: { name: ADMIN_TOKEN_ID },
+  };
+}

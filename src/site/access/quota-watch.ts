@@ -1,0 +1,117 @@
+import type { Logger } from 'pino';
+import { firstOf, warning } from '../../domain/faults.js';
+import { holderSubject } from '../health/fault-subjects.js';
+import type { Health } from '../health/health.js';
+import type { SiteModel } from '../site-model.js';
+
+/** What a quota bounds, with what becomes of more. */
+const QUOTAS = {
+  newcomers: 'connections without a login, the oldest of them are closed',
+  connections: 'connections, further ones are refused',
+  'all-connections':
+    'connections, as nearly all of the gateway are in use: further ones are refused',
+  'persistent-sessions':
+    'persistent sessions, further ones are refused or take the place of old ones',
+  subscriptions: 'subscriptions, further ones are refused',
+  'unread-bytes': 'unread bytes, a connection that takes none for five seconds is closed',
+  retained: 'retained messages, further ones are forwarded and not retained',
+  footage: 'recordings, further ones are refused',
+  'http-connections': 'HTTP connections, further ones are closed',
+  'all-http-connections':
+    'HTTP connections, as all of the gateway are in use: idle ones are closed',
+  'websocket-frames': 'WebSocket frames without an MQTT packet, the connections are closed',
+  'failed-logins': 'failed logins, further ones are not looked at for some seconds',
+} as const;
+
+export type Quota = keyof typeof QUOTAS;
+
+export const QUOTA_CHECK_MS = 5_000;
+const LOG_EVERY_MS = 60_000;
+/** How long a fault stays after the last excess. */
+const KEPT_MS = 60_000;
+const MAX_NAMED = 3;
+const MAX_HOLDERS = 10_000;
+
+interface Excess {
+  /** When each holder last exceeded the quota. */
+  readonly holders: Map<string, number>;
+  total: number;
+  unlogged: number;
+  loggedAtMs: number;
+}
+
+export interface QuotaWatchOptions {
+  readonly health: Health;
+  /** Where the names of holders are. */
+  readonly model: SiteModel;
+  readonly log: Logger;
+  /** A clock that does not jump. */
+  readonly now: () => number;
+}
+
+/** Names who holds as much as a quota allows and asks for more: a fault, a count, a log line a minute. */
+export class QuotaWatch {
+  readonly #options: QuotaWatchOptions;
+  readonly #excesses = new Map<Quota, Excess>();
+
+  constructor(options: QuotaWatchOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Notes that a quota was exceeded.
+   *
+   * @param holder a `principalKey`, `location:<id>` or `address:<address>`
+   */
+  exceeded(quota: Quota, holder: string): void {
+    const fresh = { holders: new Map(), total: 0, unlogged: 0, loggedAtMs: -LOG_EVERY_MS };
+    const excess = this.#excesses.get(quota) ?? fresh;
+    this.#excesses.set(quota, excess);
+    const isNew = !excess.holders.has(holder);
+    if (!isNew || excess.holders.size < MAX_HOLDERS)
+      excess.holders.set(holder, this.#options.now());
+    excess.total++;
+    excess.unlogged++;
+    // Each report is a `gateway/status` to everybody: a thousand addresses at once are counted by the next check.
+    if (isNew && excess.holders.size <= MAX_NAMED + 1) this.#report(quota, excess);
+    this.#tell(quota, excess);
+  }
+
+  /** How often each quota was exceeded since the start. */
+  counts(): readonly (readonly [Quota, number])[] {
+    return [...this.#excesses].map(([quota, { total }]) => [quota, total]);
+  }
+
+  /** Reports who has exceeded a quota lately; to be called every `QUOTA_CHECK_MS`. */
+  check(): void {
+    const oldestMs = this.#options.now() - KEPT_MS;
+    for (const [quota, excess] of this.#excesses) {
+      for (const [holder, atMs] of excess.holders) {
+        if (atMs < oldestMs) excess.holders.delete(holder);
+      }
+      this.#report(quota, excess);
+      this.#tell(quota, excess);
+    }
+  }
+
+  #report(quota: Quota, { holders }: Excess): void {
+    const { health, model } = this.#options;
+    const message = `too many ${QUOTAS[quota]}`;
+    const faults = firstOf(
+      [...holders.keys()],
+      MAX_NAMED,
+      (holder) => warning('limit-exceeded', message, holderSubject(model, holder)),
+      (count) => warning('limit-exceeded', `${message} (${count} more)`),
+    );
+    health.reportAll(`quota/${quota}`, faults);
+  }
+
+  #tell(quota: Quota, excess: Excess): void {
+    const nowMs = this.#options.now();
+    if (excess.unlogged === 0 || nowMs - excess.loggedAtMs < LOG_EVERY_MS) return;
+    const holders = [...excess.holders.keys()].slice(0, MAX_NAMED);
+    this.#options.log.warn({ quota, holders, count: excess.unlogged }, 'quota exceeded');
+    excess.unlogged = 0;
+    excess.loggedAtMs = nowMs;
+  }
+}

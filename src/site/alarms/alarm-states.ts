@@ -1,0 +1,37 @@
+import type { AlarmStateRecord, GivenState } from '../../domain/alarm-states.js';
+import type { Actor } from '../audit-trail.js';
+
+/** A state that an access token gives an alarm. */
+export interface AlarmStateRequest {
+  readonly locationId: string;
+  readonly alarmId: string;
+  readonly state: GivenState;
+  readonly note: string | undefined;
+  /** The access token. */
+  readonly tokenId: string;
+  /** Only an alarm that happened in one of these groups; undefined: anywhere in the location. */
+  readonly groupIds: readonly string[] | undefined;
+  readonly actor: Actor;
+}
+
+/** Gives alarms their states. */
+export interface AlarmStateChanges {
+  /**
+   * Gives an alarm a state, once, however often that is asked for.
+   *
+   * @returns all states of the alarm
+   * @throws GatewayError `alarm-not-found`; `alarm-resolved` when it would go back; `store-unavailable`, and
+   *   then it is unknown whether the change was made
+   */
+  change(request: AlarmStateRequest): Promise<AlarmStateRecord>;
+}
+
+/** Finds alarms by their ids. */
+export interface AlarmFinder {
+  /**
+   * The device that raised the alarm in the location; the newest alarm if several devices use the id.
+   *
+   * @throws GatewayError `store-unavailable`
+   */
+  deviceOf(locationId: string, alarmId: string): Promise<string | undefined>;
+}

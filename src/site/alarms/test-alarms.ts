@@ -1,0 +1,20 @@
+import type { AlarmKind } from '../../domain/alarms.js';
+import type { Actor } from '../audit-trail.js';
+import type { DeviceKey } from '../site-store.js';
+
+/** An alarm that somebody asks for, to see whether alarms arrive. */
+export interface TestAlarmRequest extends DeviceKey {
+  readonly kind: AlarmKind;
+  readonly actor: Actor;
+}
+
+/** Raises alarms as a device would, marked as tests. */
+export interface TestAlarms {
+  /**
+   * Raises an alarm of the device, with `"test": true` in its `data`.
+   *
+   * @returns the id of the alarm, which is stored
+   * @throws GatewayError `store-unavailable`, and then it is unknown whether the alarm was raised
+   */
+  raise(request: TestAlarmRequest): Promise<string>;
+}

@@ -1,0 +1,79 @@
+import { formatTime, PLAUSIBLE_FROM_MS } from '../../domain/notation.js';
+import type { ClockReading, ClockTrust } from './clock-store.js';
+
+const DAY_MS = 24 * 3_600_000;
+/** A smaller jump is a clock being slewed, or a busy machine. */
+export const MIN_JUMP_MS = 5_000;
+
+const NOT_SET = 'The clock of this machine is not set: it shows a time before 2020.';
+
+/**
+ * Judges whether the wall clock can be trusted.
+ *
+ * A clock that went back, or ahead by more than a day, is in doubt until it is set right, or has run for a
+ * day without a jump. A clock behind one that was confirmed in this way is certainly wrong, and stays in
+ * doubt as long as it is behind.
+ */
+export class ClockDoubt {
+  #trust: ClockTrust;
+
+  constructor(trust: ClockTrust) {
+    this.#trust = trust;
+  }
+
+  /** Resumes the trust of the last run; the clock may have been set in between. */
+  static resumed(trust: ClockTrust, last: ClockReading, first: ClockReading): ClockDoubt {
+    const passedMs = first.wallMs - last.wallMs;
+    const isPlausible = passedMs > -MIN_JUMP_MS && passedMs <= DAY_MS;
+    const unchangedSinceMs = isPlausible ? trust.unchangedSinceMs : first.steadyMs;
+    return new ClockDoubt({ ...trust, unchangedSinceMs });
+  }
+
+  get trust(): ClockTrust {
+    return this.#trust;
+  }
+
+  /** Notes a jump of the wall clock, whose confirmation begins again. */
+  jumped(steadyMs: number): void {
+    this.#trust = { ...this.#trust, unchangedSinceMs: steadyMs };
+  }
+
+  /**
+   * Whether the wall clock has told the time since that moment without a jump, or has run for a day without one.
+   *
+   * The latter does not hold for a clock that is in doubt.
+   */
+  isUnchangedSince(sinceMs: number, { wallMs, steadyMs }: ClockReading): boolean {
+    const unchangedMs = steadyMs - this.#trust.unchangedSinceMs;
+    return unchangedMs >= DAY_MS || wallMs - sinceMs <= unchangedMs + MIN_JUMP_MS;
+  }
+
+  /** A sentence that names the doubt; undefined when there is none. */
+  judge(reading: ClockReading): string | undefined {
+    if (reading.wallMs < PLAUSIBLE_FROM_MS) return NOT_SET;
+    const { seen, isConfirmed, unchangedSinceMs } = this.#trust;
+    const isSteadyForADay = reading.steadyMs - unchangedSinceMs >= DAY_MS;
+    if (seen !== undefined) {
+      const isBehind = reading.wallMs < seen.wallMs - MIN_JUMP_MS;
+      const expectedMs = seen.wallMs + reading.steadyMs - seen.steadyMs;
+      const isAhead = reading.wallMs > expectedMs + DAY_MS;
+      if (isBehind && (isConfirmed || !isSteadyForADay)) return behind(seen);
+      if (isAhead && !isSteadyForADay) return ahead(seen);
+    }
+    this.#trust = {
+      ...this.#trust,
+      seen: reading,
+      isConfirmed: isConfirmed || isSteadyForADay,
+    };
+    return undefined;
+  }
+}
+
+function behind({ wallMs }: ClockReading): string {
+  return `The clock of this machine is behind: it has shown ${formatTime(wallMs)} before.`;
+}
+
+function ahead({ wallMs }: ClockReading): string {
+  const last = formatTime(wallMs);
+  return `The clock of this machine may be wrong: it is over a day ahead of when it was last seen (${last}).`;
+}

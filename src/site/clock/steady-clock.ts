@@ -1,0 +1,208 @@
+import type { Logger } from 'pino';
+import { type FaultReport, stopping, warning } from '../../domain/faults.js';
+import { PLAUSIBLE_FROM_MS } from '../../domain/notation.js';
+import type { Health } from '../health/health.js';
+import { ClockDoubt, MIN_JUMP_MS } from './clock-doubt.js';
+import type { ClockReading, ClockRecord, ClockStart, ClockStore } from './clock-store.js';
+
+const CHECK_INTERVAL_MS = 1_000;
+const SAVE_INTERVAL_MS = 30_000;
+/** How long a jump is reported as a fault. */
+const JUMP_REPORTED_FOR_MS = 60_000;
+/** How many starts, and so downtimes, are remembered; the oldest are forgotten first. */
+const MAX_STARTS = 100;
+const JUMP_FAULT = 'clock';
+const DOUBT_FAULT = 'clock-doubt';
+
+export interface SteadyClockOptions {
+  /** The machine's clock, milliseconds since 1970. */
+  readonly now: () => number;
+  /** Milliseconds since any moment; never jumps. */
+  readonly elapsed: () => number;
+  readonly health: Health;
+  readonly log: Logger;
+}
+
+/**
+ * The time that the gateway was seen to run, over all its runs.
+ *
+ * All ages are measured by this clock, so setting the wall clock, while the gateway runs or while it is
+ * down, makes nothing older (CONTRACT 4.7, FINDINGS R1). The time between two runs does not count, except
+ * for the seconds since the last save: a downtime looks like a clock that has jumped. Timestamps for people
+ * come from the machine's clock.
+ */
+export class SteadyClock {
+  readonly #options: SteadyClockOptions;
+  /** Steady time minus `elapsed`. */
+  #offsetMs: number;
+  /** Wall time minus steady time. */
+  #driftMs: number;
+  #doubt: ClockDoubt;
+  /** The end of the last run and the beginning of this one; undefined in the very first run. */
+  #resumed: { readonly last: ClockRecord; readonly steadyMs: number } | undefined;
+  #jumpFault: FaultReport | undefined;
+  #isDoubted = false;
+  #jumpReportedUntilMs = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #store: ClockStore | undefined;
+  #saveTimer: NodeJS.Timeout | undefined;
+  #saving: Promise<void> | undefined;
+  #cannotSave = false;
+
+  constructor(options: SteadyClockOptions) {
+    this.#options = options;
+    const steadyMs = Math.max(options.now(), PLAUSIBLE_FROM_MS);
+    this.#offsetMs = steadyMs - options.elapsed();
+    this.#driftMs = options.now() - steadyMs;
+    this.#doubt = newDoubt(steadyMs);
+  }
+
+  readonly now = (): number => this.#options.elapsed() + this.#offsetMs;
+
+  /**
+   * Estimates the real time since a stamp of this clock, for information only.
+   *
+   * Downtimes count by the wall clock, which may be wrong.
+   */
+  readonly elapsedSinceMs = (stampMs: number): number => {
+    const downtimes = this.#starts()
+      .filter(({ steadyMs }) => stampMs < steadyMs)
+      .map(({ downtimeMs }) => downtimeMs);
+    return downtimes.reduce((sum, one) => sum + one, Math.max(0, this.now() - stampMs));
+  };
+
+  /** The wall time of a stamp of this clock, for people to read. */
+  readonly wallTimeOf = (stampMs: number): number =>
+    this.#options.now() - this.elapsedSinceMs(stampMs);
+
+  start(): void {
+    this.#timer = setInterval(() => this.check(), CHECK_INTERVAL_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Continues from the last save; must come before anything is stamped or measured. */
+  async resume(store: ClockStore): Promise<void> {
+    const last = await store.load();
+    const newestStampMs = last === undefined ? await store.newestStampMs() : undefined;
+    const wallMs = this.#options.now();
+    const steadyMs =
+      last === undefined ? firstSteadyMs(wallMs, newestStampMs) : resumedSteadyMs(wallMs, last);
+    this.#offsetMs = steadyMs - this.#options.elapsed();
+    this.#driftMs = wallMs - steadyMs;
+    if (last === undefined) {
+      this.#doubt = newDoubt(steadyMs);
+    } else {
+      this.#resumed = { last, steadyMs };
+      this.#doubt = ClockDoubt.resumed(last.trust, last, { wallMs, steadyMs });
+    }
+    const doubt = this.#doubt.judge({ wallMs, steadyMs });
+    if (doubt !== undefined) this.#options.log.error(doubt);
+    this.check();
+    this.#store = store;
+  }
+
+  /**
+   * Starts saving the clock.
+   *
+   * Nothing is stamped before the gateway listens, and on a full disk a write would end the embedded store
+   * while a start still reads from it.
+   */
+  startSaving(): void {
+    const store = this.#store;
+    if (store === undefined) return;
+    this.#saveTimer = setInterval(() => this.#save(store), SAVE_INTERVAL_MS);
+    this.#save(store);
+  }
+
+  /** Saves the clock for the next run, as the last write to the store. */
+  async suspend(): Promise<void> {
+    if (this.#store === undefined || this.#saveTimer === undefined) return;
+    clearInterval(this.#saveTimer);
+    await this.#saving;
+    await this.#save(this.#store);
+  }
+
+  /** Reports a wall clock that has jumped since the last check, or that is in doubt. */
+  check(): void {
+    const { now, elapsed, health, log } = this.#options;
+    const reading: ClockReading = { wallMs: now(), steadyMs: this.now() };
+    const driftMs = reading.wallMs - reading.steadyMs;
+    const jumpMs = driftMs - this.#driftMs;
+    this.#driftMs = driftMs;
+    if (Math.abs(jumpMs) >= MIN_JUMP_MS) {
+      log.error({ jumpMs }, 'the clock of this machine has jumped');
+      const message = `The clock of this machine has jumped by ${Math.round(jumpMs / 1000)} s.`;
+      this.#jumpFault = stopping('clock-jumped', message);
+      this.#jumpReportedUntilMs = elapsed() + JUMP_REPORTED_FOR_MS;
+      this.#doubt.jumped(reading.steadyMs);
+    } else if (elapsed() >= this.#jumpReportedUntilMs) {
+      this.#jumpFault = undefined;
+    }
+    health.report(JUMP_FAULT, this.#jumpFault);
+    // Doubt waits until the jump's own fault is over: a jump undone by then leaves none.
+    const doubt = this.#jumpFault === undefined ? this.#doubt.judge(reading) : undefined;
+    // Doubt may last, and leaves the gateway ready.
+    health.report(DOUBT_FAULT, doubt === undefined ? doubt : warning('clock-doubtful', doubt));
+    this.#isDoubted = doubt !== undefined;
+  }
+
+  /**
+   * Whether the time that has passed since this moment of the wall clock is beyond doubt.
+   *
+   * Only then may something be given up because of a time in the wall clock's terms (CONTRACT 4.7).
+   */
+  readonly isSureSince = (wallMs: number): boolean => {
+    this.check();
+    const reading = { wallMs: this.#options.now(), steadyMs: this.now() };
+    return !this.#isDoubted && this.#doubt.isUnchangedSince(wallMs, reading);
+  };
+
+  #starts(): readonly ClockStart[] {
+    if (this.#resumed === undefined) return [];
+    const { last, steadyMs } = this.#resumed;
+    // The wall clock of now counts, as a box boots with any time and is set right soon after.
+    const downtimeMs = this.#options.now() - this.now() - (last.wallMs - last.steadyMs);
+    return downtimeMs > 0 ? [...last.starts, { steadyMs, downtimeMs }] : last.starts;
+  }
+
+  /** Saves in the background, never twice at a time. */
+  #save(store: ClockStore): Promise<void> {
+    this.#saving ??= this.#saveNow(store).finally(() => {
+      this.#saving = undefined;
+    });
+    return this.#saving;
+  }
+
+  async #saveNow(store: ClockStore): Promise<void> {
+    try {
+      await store.save({
+        wallMs: this.#options.now(),
+        steadyMs: this.now(),
+        starts: this.#starts().slice(-MAX_STARTS),
+        trust: this.#doubt.trust,
+      });
+      this.#cannotSave = false;
+    } catch (error) {
+      if (!this.#cannotSave) this.#options.log.warn({ err: error }, 'failed to save the clock');
+      this.#cannotSave = true;
+    }
+  }
+}
+
+function newDoubt(steadyMs: number): ClockDoubt {
+  return new ClockDoubt({ isConfirmed: false, unchangedSinceMs: steadyMs });
+}
+
+/** The steady time after a downtime, counted only as far as the last run may have outlived its save. */
+function resumedSteadyMs(wallMs: number, last: ClockReading): number {
+  return last.steadyMs + Math.min(Math.max(0, wallMs - last.wallMs), SAVE_INTERVAL_MS);
+}
+
+/** The first steady time, never ahead of data from a version without a steady clock. */
+function firstSteadyMs(wallMs: number, newestStampMs: number | undefined): number {
+  if (newestStampMs === undefined) return Math.max(wallMs, PLAUSIBLE_FROM_MS);
+  return wallMs < PLAUSIBLE_FROM_MS ? newestStampMs : Math.min(wallMs, newestStampMs);
+}

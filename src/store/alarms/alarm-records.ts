@@ -1,0 +1,218 @@
+/** Writes alarms into the alarm log, and reads them from it again. */
+
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import type { NewAlarm } from '../../delivery/log/log-entry.js';
+import type { ForwardedAlarm } from '../../domain/alarm-payload.js';
+import { ALARM_KINDS, type AlarmKind, FOOTAGE_TYPES } from '../../domain/alarms.js';
+import type { DeviceContext } from '../../domain/messages.js';
+import { objectMembers, parseJson, sha1, uuidText } from '../../domain/notation.js';
+import type { AlarmPlace } from '../../site/alarms/alarm-history.js';
+import type { Packable } from '../scripts.js';
+
+export const UUID_BYTES = 16;
+
+/** Fields that only some alarms have, as one JSON text. */
+const extrasSchema = z.object({
+  footage: z.partialRecord(z.enum(FOOTAGE_TYPES), z.string()).optional(),
+  reportedAt: z.string().optional(),
+  base64: z.string().optional(),
+  malformed: z.literal(true).optional(),
+});
+
+/** An alarm's record; its place is stored apart. */
+export interface ReadAlarm extends ForwardedAlarm {
+  readonly receivedAtMs: number;
+  /** Time of receipt by the steady clock. */
+  readonly steadyAtMs: number;
+  readonly placeDigest: string;
+}
+
+/** A kind as the log writes it: its place in the specification's list, which is closed. */
+export function kindNumber(kind: AlarmKind): number {
+  return ALARM_KINDS.indexOf(kind);
+}
+
+/**
+ * The values of an alarm's record, except kind and place.
+ *
+ * In order: id, time of receipt, time from detection to receipt, data, extras, time of receipt by the
+ * steady clock; and the time of detection, which only the indexes have. Every alarm has the same fields, so that Redis keeps their names once per node of the
+ * stream.
+ * @param id the bytes of the alarm's id
+ */
+export function alarmRecordValues(entry: NewAlarm, id: Buffer): Packable[] {
+  const { alarm, context, wallReceivedAtMs } = entry;
+  return [
+    id,
+    String(wallReceivedAtMs),
+    String(wallReceivedAtMs - alarm.detectedAtMs),
+    alarm.data ?? '',
+    extrasText(alarm, context.device.id),
+    String(Math.round(entry.receivedAtMs)),
+    String(alarm.detectedAtMs),
+  ];
+}
+
+function extrasText(alarm: NewAlarm['alarm'], deviceId: string): string {
+  const { reportedAt, base64, isMalformed } = alarm;
+  const keys = mapFootage(alarm.footage, (key) => withoutDevice(key, deviceId));
+  const footage = Object.keys(keys).length > 0 ? keys : undefined;
+  const extras = { footage, reportedAt, base64, malformed: isMalformed };
+  const isPresent = Object.values(extras).some((value) => value !== undefined);
+  return isPresent ? JSON.stringify(extras) : '';
+}
+
+/**
+ * Reads the fields and values of a record; undefined when they are not ours.
+ *
+ * Without zod where there are no extras: a consumer that lags reads thousands of records a second.
+ */
+export function readAlarm(fields: readonly Buffer[]): ReadAlarm | undefined {
+  const text = (name: string) => valueNamed(fields, name)?.toString() ?? '';
+  const id = valueNamed(fields, 'i');
+  const kind = ALARM_KINDS[Number(text('k'))];
+  const [receivedAtMs, delayMs] = [Number(text('r')), Number(text('a'))];
+  const steadyAtMs = Number(text('t'));
+  const extras = readExtras(text('x'));
+  const isComplete =
+    id?.length === UUID_BYTES && !Number.isNaN(receivedAtMs + delayMs + steadyAtMs);
+  if (!isComplete || kind === undefined || extras === undefined) return undefined;
+  const { footage = NO_FOOTAGE, reportedAt, base64, malformed } = extras;
+  return {
+    id: uuidText(id),
+    kind,
+    detectedAtMs: receivedAtMs - delayMs,
+    receivedAtMs,
+    steadyAtMs,
+    placeDigest: text('p'),
+    footage,
+    reportedAt,
+    data: text('d') || undefined,
+    base64,
+    isMalformed: malformed,
+  };
+}
+
+/** The value behind a name of one character. */
+export function valueNamed(fields: readonly Buffer[], name: string): Buffer | undefined {
+  const code = name.charCodeAt(0);
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const field = fields[at];
+    if (field?.length === 1 && field[0] === code) return fields[at + 1];
+  }
+  return undefined;
+}
+
+function readExtras(text: string): z.output<typeof extrasSchema> | undefined {
+  return text === '' ? {} : extrasSchema.safeParse(parseJson(text)).data;
+}
+
+const NO_FOOTAGE: ForwardedAlarm['footage'] = {};
+
+type Footage = ForwardedAlarm['footage'];
+
+/** The record with the full object keys of its recordings. */
+export function withFootageOf(alarm: ReadAlarm, deviceId: string): ReadAlarm {
+  return { ...alarm, footage: mapFootage(alarm.footage, (key) => withDevice(key, deviceId)) };
+}
+
+function mapFootage(footage: Footage, change: (key: string) => string): Footage {
+  return Object.fromEntries(Object.entries(footage).map(([type, key]) => [type, change(key)]));
+}
+
+/** Every footage key begins with its device, or with `devices/` and that (CONTRACT 3). */
+const DEVICES = 'devices/';
+
+function withoutDevice(key: string, deviceId: string): string {
+  return key.replace(deviceId, '');
+}
+
+function withDevice(key: string, deviceId: string): string {
+  return key.startsWith(DEVICES)
+    ? `${DEVICES}${deviceId}${key.slice(DEVICES.length)}`
+    : deviceId + key;
+}
+
+/** 96 bits. */
+const DIGEST_CHARACTERS = 16;
+
+const namedSchema = z.object({ id: z.string(), name: z.string() });
+const placeSchema = z.object({
+  device: namedSchema,
+  location: namedSchema,
+  room: namedSchema.nullable(),
+  group: namedSchema.nullable(),
+});
+
+/** A place as stored. */
+export interface WrittenPlace {
+  /** Equal for equal places only. */
+  readonly digest: string;
+  /** The JSON object whose members every forwarded message of the device ends with. */
+  readonly text: string;
+}
+
+/** A place as read: messages are rendered with `contextText`. */
+export interface ReadPlace extends AlarmPlace {
+  readonly contextText: string;
+}
+
+/**
+ * Writes the places of alarms: where a device was, and its custom data.
+ *
+ * Many alarms share a place, so the store keeps it once for all of them. A context's text is digested
+ * once until it changes.
+ */
+export class AlarmPlaces {
+  readonly #written = new WeakMap<DeviceContext, WrittenPlace>();
+
+  of(context: DeviceContext): WrittenPlace {
+    const known = this.#written.get(context);
+    if (known !== undefined) return known;
+    const text = `{${context.text}}`;
+    const digest = createHash('sha256').update(text).digest('base64url');
+    const place = { digest: digest.slice(0, DIGEST_CHARACTERS), text };
+    this.#written.set(context, place);
+    return place;
+  }
+}
+
+/**
+ * Reads a place's text; undefined when it is not ours. The custom data keeps the customer's spelling.
+ */
+export function readPlace(text: string): ReadPlace | undefined {
+  const place = placeSchema.safeParse(parseJson(text)).data;
+  if (place === undefined) return undefined;
+  const customData = objectMembers(text)?.get('customData') ?? '{}';
+  return { ...place, customData, contextText: text.slice(1, -1) };
+}
+
+/**
+ * Redis packs small hashes tightly: with a million alarms there are 30 in each piece, and up to four
+ * million they stay under the 128 that are packed by default.
+ */
+const PIECE_BITS = 15;
+const PIECE_BYTES = 2;
+const FIELD_BYTES = 10;
+
+/** Where the history remembers the alarms that were recorded under an id. */
+export interface AlarmIdPlace {
+  readonly piece: number;
+  readonly field: Buffer;
+}
+
+/**
+ * Finds the place by a digest of the alarm's id.
+ *
+ * Ids are the devices' own affair: two devices may use the same one for different alarms, so a place has the
+ * sequences of all of them. The digest is SHA-1, the only one that scripts know (expire-alarms.lua). A device
+ * gains nothing by two alarms of its own that count as one.
+ */
+export function alarmIdPlace(alarmId: Buffer): AlarmIdPlace {
+  const digest = sha1(alarmId);
+  return {
+    piece: digest.readUInt16BE(0) >> (8 * PIECE_BYTES - PIECE_BITS),
+    field: digest.subarray(PIECE_BYTES, PIECE_BYTES + FIELD_BYTES),
+  };
+}

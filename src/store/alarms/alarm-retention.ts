@@ -1,0 +1,86 @@
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import { PLAUSIBLE_FROM_MS } from '../../domain/notation.js';
+import type { Retention } from '../../retention-schedule.js';
+import type { Keys } from '../keys.js';
+import { Script } from '../scripts.js';
+
+const expireAlarms = new Script('expire-alarms', z.number());
+const entriesSchema = z.array(z.tuple([z.string(), z.array(z.string())]));
+/** 0 for what is no time: its age is unknown, as is that of a time before any gateway. */
+const timeSchema = z.coerce.number().catch(0);
+
+/** Redis serves nobody else while a script runs: some milliseconds for this many. */
+const ALARMS_PER_CALL = 200;
+/** The field with an entry's time by the steady clock. */
+const STEADY_AT = 't';
+
+export interface AlarmRetentionOptions {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly maxAgeMs: number;
+  /** The clock that ages are measured by. */
+  readonly now: () => number;
+  /** The first alarm above the lowest ack floor: the alarm log is the history as well. */
+  readonly unackedFrom: () => number;
+}
+
+/** Removes alarms from the history by age (CONTRACT 5). */
+export class AlarmRetention implements Retention {
+  readonly #options: AlarmRetentionOptions;
+
+  constructor(options: AlarmRetentionOptions) {
+    this.#options = options;
+  }
+
+  async removeOld(stopping: AbortSignal): Promise<number> {
+    const { redis, keys, maxAgeMs, now } = this.#options;
+    const unackedFrom = this.#options.unackedFrom();
+    const last = await this.#lastBefore(now() - maxAgeMs, unackedFrom, stopping);
+    let total = 0;
+    while (!stopping.aborted) {
+      const removed = await expireAlarms.run(
+        redis,
+        [keys.history],
+        [
+          ...[last, ALARMS_PER_CALL],
+          ...[keys.alarmIndexPrefix, keys.alarmIdsPrefix],
+          ...[keys.alarmPlacePrefix, keys.alarmGroupsPrefix, keys.alarmStatesPrefix],
+          unackedFrom,
+          keys.openAlarmIndexPrefix,
+        ],
+      );
+      total += removed;
+      if (removed < ALARMS_PER_CALL) break;
+    }
+    return total;
+  }
+
+  /**
+   * Finds the newest alarm that may be removed; 0 for none.
+   *
+   * The age of a damaged record is unknown: it expires with the first later alarm whose age is known.
+   */
+  async #lastBefore(timeMs: number, unackedFrom: number, stopping: AbortSignal): Promise<number> {
+    const { redis, keys } = this.#options;
+    let last = 0;
+    for (let from = '-'; !stopping.aborted; ) {
+      const reply = await redis.xrange(keys.history, from, '+', 'COUNT', ALARMS_PER_CALL);
+      const entries = entriesSchema.parse(reply);
+      for (const [id, fields] of entries) {
+        const sequence = Number.parseInt(id, 10);
+        const atMs = timeOf(fields);
+        if (atMs >= timeMs || sequence >= unackedFrom) return last;
+        if (atMs >= PLAUSIBLE_FROM_MS) last = sequence;
+        from = `(${id}`;
+      }
+      if (entries.length < ALARMS_PER_CALL) break;
+    }
+    return last;
+  }
+}
+
+function timeOf(fields: readonly string[]): number {
+  const at = fields.findIndex((name, index) => index % 2 === 0 && name === STEADY_AT);
+  return timeSchema.parse(fields[at + 1]);
+}

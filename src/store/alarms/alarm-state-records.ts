@@ -1,0 +1,79 @@
+/** Reads states of alarms, and the entries of their changes in the alarm log (change-alarm-state.lua). */
+
+import { z } from 'zod';
+import type { StateOutcome } from '../../delivery/log/log-entry.js';
+import {
+  type AlarmStateRecord,
+  type ForwardedState,
+  GIVEN_STATES,
+  RAISED,
+} from '../../domain/alarm-states.js';
+import { ALARM_KINDS } from '../../domain/alarms.js';
+import { parseJson, uuidText } from '../../domain/notation.js';
+import { UUID_BYTES, valueNamed } from './alarm-records.js';
+
+const authorSchema = z.object({ id: z.string(), name: z.string() });
+const stepSchema = z.object({ by: authorSchema, atMs: z.number() });
+const statesSchema = z.object({
+  acknowledged: stepSchema.optional(),
+  resolved: stepSchema.optional(),
+  note: z.string().optional(),
+});
+
+/** A change of an alarm's state as read from the log; its place is stored apart. */
+export interface ReadStateChange extends ForwardedState {
+  /** Time of receipt by the steady clock. */
+  readonly steadyAtMs: number;
+  readonly placeDigest: string;
+}
+
+/** Reads the fields and values of an entry; undefined when it is no change of a state. */
+export function readStateChange(fields: readonly Buffer[]): ReadStateChange | undefined {
+  const text = (name: string) => valueNamed(fields, name)?.toString() ?? '';
+  const id = valueNamed(fields, 'j');
+  if (id?.length !== UUID_BYTES) return undefined;
+  const kind = ALARM_KINDS[Number(text('K'))];
+  const state = GIVEN_STATES.find((known) => known === text('s'));
+  const by = authorSchema.safeParse(parseJson(text('b'))).data;
+  if (kind === undefined || state === undefined || by === undefined) return undefined;
+  return {
+    ...{ id: uuidText(id), kind, state, by, atMs: Number(text('r')) },
+    note: text('n') || undefined,
+    steadyAtMs: Number(text('t')),
+    placeDigest: text('q'),
+  };
+}
+
+/** Reads the states of an alarm; raised when there are none, or none that can be read. */
+export function readStates(stored: Buffer): AlarmStateRecord {
+  const json = stored.subarray(UUID_BYTES + 1).toString();
+  return json === '' ? RAISED : (parseStates(json) ?? RAISED);
+}
+
+/** Parses the JSON of states; undefined when it is none of ours. */
+function parseStates(json: string): AlarmStateRecord | undefined {
+  const states = statesSchema.safeParse(parseJson(json)).data;
+  if (states === undefined) return undefined;
+  const state = states.resolved === undefined ? 'acknowledged' : 'resolved';
+  return { state, ...states };
+}
+
+const placed = [z.number(), z.coerce.number(), z.string(), z.string()] as const;
+const made = z
+  .tuple([z.enum(['changed', 'unchanged']), ...placed, z.string()])
+  .transform(([outcome, sequence, kind, placeDigest, placeText, json]) => ({
+    ...{ sequence, kind: ALARM_KINDS[kind], placeDigest, placeText },
+    isNew: outcome === 'changed',
+    record: parseStates(json) ?? RAISED,
+  }));
+const refused = z
+  .tuple([z.enum(['unknown-alarm', 'alarm-resolved'])])
+  .transform(([reason]) => ({ refused: reason }));
+
+/** The answer of change-alarm-state.lua. */
+export const changeReply = z.union([made, refused]);
+export type ChangeReply = z.output<typeof changeReply>;
+
+export function outcomeOf(reply: ChangeReply): StateOutcome {
+  return 'refused' in reply ? reply : { record: reply.record };
+}

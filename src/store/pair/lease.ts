@@ -1,0 +1,119 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import { Script } from '../scripts.js';
+import type { Fence } from './write-guard.js';
+
+const RANDOM_BYTES = 3;
+/** Between two answers of a store that is there; far more than one that is slow takes. */
+const MAX_GAP_MS = 1_000;
+
+const takeLease = new Script(
+  'take-lease',
+  z.tuple([z.number(), z.number(), z.string(), z.string()]),
+);
+const renewLease = new Script('renew-lease', z.tuple([z.number(), z.number(), z.string()]));
+const releaseLease = new Script('release-lease', z.number());
+
+/** Who has the lease. */
+export interface LeaseState {
+  readonly isOurs: boolean;
+  readonly epoch: number;
+  /** Empty while nobody has it. */
+  readonly holder: string;
+}
+
+export interface LeaseOptions {
+  readonly redis: Redis;
+  readonly key: string;
+  /** The name of this gateway. */
+  readonly holder: string;
+  /** What no other living gateway has; empty without one (data-directory.ts). */
+  readonly place: string;
+  readonly lengthMs: number;
+  /** Milliseconds by a clock that does not jump. */
+  readonly elapsed: () => number;
+}
+
+/** A name that tells an operator which process it is, and that no other has. */
+export function holderName(): string {
+  return `${hostname()}/${process.pid}/${randomBytes(RANDOM_BYTES).toString('hex')}`;
+}
+
+/**
+ * The lease of a site in its store: one gateway has it and serves, the others stand by.
+ *
+ * It is an agreement about who serves, and no more: what keeps a gateway that has lost it from writing is the
+ * check of each write (write-guard.ts), whatever the clocks say.
+ */
+export class Lease {
+  readonly #options: LeaseOptions;
+  #epoch = 0;
+  /** The other's last renewal, and since when it has been the last, the store answering all the time. */
+  #renewal = '';
+  #unrenewedSinceMs = 0;
+  /** When our own last renewal that the store has answered was sent. */
+  #renewedAtMs = 0;
+  #answeredAtMs: number | undefined;
+
+  constructor(options: LeaseOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Takes the lease unless another gateway has it.
+   *
+   * To be called again and again. A store that does not answer, or fails over, keeps the holder from renewing as
+   * it keeps us from asking: after such a gap the full length of the lease must pass once more without a renewal.
+   */
+  async take(): Promise<LeaseState> {
+    const { redis, key, holder, place, lengthMs, elapsed } = this.#options;
+    const askedAtMs = elapsed();
+    const isFirst = this.#answeredAtMs === undefined;
+    if (askedAtMs - (this.#answeredAtMs ?? askedAtMs) > MAX_GAP_MS)
+      this.#unrenewedSinceMs = askedAtMs;
+    const isOver = askedAtMs - this.#unrenewedSinceMs > lengthMs;
+    const known = isOver ? this.#renewal : '';
+    const args = [holder, place, lengthMs, this.#epoch, known, isFirst ? '1' : ''];
+    const [taken, epoch, by, renewal] = await takeLease.run(redis, [key], args);
+    const nowMs = elapsed();
+    if (renewal !== this.#renewal || nowMs - askedAtMs > MAX_GAP_MS) this.#unrenewedSinceMs = nowMs;
+    this.#renewal = renewal;
+    this.#answeredAtMs = nowMs;
+    this.#renewedAtMs = askedAtMs;
+    return this.#state(taken, epoch, by);
+  }
+
+  /** Whether the lease may have ended since it was renewed, and another gateway have taken it. */
+  get isOverdue(): boolean {
+    const { lengthMs, elapsed } = this.#options;
+    return elapsed() - this.#renewedAtMs >= lengthMs;
+  }
+
+  /** Renews the lease that `take` has taken. */
+  async renew(epoch: number): Promise<LeaseState> {
+    const { redis, key, holder, place, lengthMs, elapsed } = this.#options;
+    const sentAtMs = elapsed();
+    const args = [holder, place, lengthMs, epoch];
+    const reply = await renewLease.run(redis, [key], args);
+    this.#renewedAtMs = sentAtMs;
+    return this.#state(...reply);
+  }
+
+  /** Gives the lease up for the next gateway to take it at once. */
+  async release(epoch: number): Promise<void> {
+    const { redis, key } = this.#options;
+    await releaseLease.run(redis, [key], [this.fence(epoch).token]);
+  }
+
+  /** What each write under the lease is checked against. */
+  fence(epoch: number): Fence {
+    return { key: this.#options.key, token: `${epoch} ${this.#options.holder}` };
+  }
+
+  #state(isOurs: number, epoch: number, holder: string): LeaseState {
+    this.#epoch = Math.max(this.#epoch, epoch);
+    return { isOurs: isOurs === 1, epoch, holder };
+  }
+}

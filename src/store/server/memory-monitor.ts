@@ -1,0 +1,135 @@
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { warning } from '../../domain/faults.js';
+import type { Health } from '../../site/health/health.js';
+import type { Headroom, StoreHeadroom } from '../../site/health/store-headroom.js';
+import { infoNumber } from './server-info.js';
+
+const FAULT = 'store-memory';
+
+/** Parts of the limit: where the fault begins, and where each class is stored no more. */
+const FAULT_FROM = 0.8;
+const OTHERS_UP_TO = 0.9;
+/** The rest is for what makes room again: cursors, retention, deletions over HTTP. */
+const ALARMS_UP_TO = 0.98;
+/** What has begun ends only so much below, or it would come and go with every write. */
+const HYSTERESIS = 0.005;
+const PERCENT_STEP = 2;
+
+/** Nearer to the limit a reading must be recent: reservations since then count for more than they take. */
+const READ_OFTEN_FROM = 0.5;
+const OFTEN_MS = 100;
+/** Reading costs the store more than anything else that a gateway at rest asks of it. */
+const SELDOM_MS = 1_000;
+
+export interface MemoryMonitorOptions {
+  /** Fails soon while the store is away. */
+  readonly redis: Redis;
+  readonly health: Pick<Health, 'report'>;
+  readonly headroom: Pick<StoreHeadroom, 'set' | 'beginReading'>;
+  readonly log: Logger;
+  /** What to do about a store that is nearly full. */
+  readonly advice: string;
+}
+
+/** The store's memory as it counts it against its `maxmemory`. */
+export interface StoreMemory {
+  readonly usedBytes: number;
+  /** 0: no limit. */
+  readonly maxBytes: number;
+}
+
+/**
+ * Watches how full the store's memory is, and keeps the last part of it for alarms.
+ *
+ * A server without `maxmemory` has no bound to watch. One that is away keeps its last known state.
+ */
+export class MemoryMonitor {
+  readonly #options: MemoryMonitorOptions;
+  #memory: StoreMemory = { usedBytes: 0, maxBytes: 0 };
+  #level: Headroom = 'ample';
+  /** The percentage of the present fault. */
+  #reported: number | undefined;
+
+  constructor(options: MemoryMonitorOptions) {
+    this.#options = options;
+  }
+
+  get memory(): StoreMemory {
+    return this.#memory;
+  }
+
+  /** How many more bytes may be stored of what is no alarm; negative: so many must go. */
+  get leftForOthers(): number {
+    const { usedBytes, maxBytes } = this.#memory;
+    return maxBytes === 0 ? Number.POSITIVE_INFINITY : maxBytes * OTHERS_UP_TO - usedBytes;
+  }
+
+  /** How long to wait before the next check. */
+  get pauseMs(): number {
+    const { usedBytes, maxBytes } = this.#memory;
+    return maxBytes > 0 && usedBytes >= maxBytes * READ_OFTEN_FROM ? OFTEN_MS : SELDOM_MS;
+  }
+
+  async check(): Promise<void> {
+    const { redis, headroom } = this.#options;
+    const endReading = headroom.beginReading();
+    this.#memory = memoryIn(await redis.info('memory'));
+    endReading(this.leftForOthers);
+    this.#judge();
+  }
+
+  #judge(): void {
+    const { headroom, log } = this.#options;
+    const { usedBytes, maxBytes } = this.#memory;
+    const used = maxBytes === 0 ? 0 : usedBytes / maxBytes;
+    const now = this.#levelAt(used);
+    if (now !== this.#level) {
+      const line = 'the headroom of the store has changed';
+      log[now === 'ample' ? 'info' : 'warn'](
+        { part: 'store', headroom: now, usedBytes, maxBytes },
+        line,
+      );
+      this.#level = now;
+      this.#reported = undefined;
+      headroom.set('memory', now);
+    }
+    this.#report(used);
+  }
+
+  #levelAt(used: number): Headroom {
+    const slack = (level: Headroom) => (this.#level === level ? HYSTERESIS : 0);
+    if (used >= ALARMS_UP_TO - slack('full')) return 'full';
+    const isBelow = this.#level === 'ample' ? 0 : HYSTERESIS;
+    return used >= OTHERS_UP_TO - isBelow ? 'short' : 'ample';
+  }
+
+  #report(used: number): void {
+    const { health, advice } = this.#options;
+    const percent = Math.min(100, Math.floor(used * 100));
+    const isOver = used < FAULT_FROM - (this.#reported === undefined ? 0 : HYSTERESIS);
+    if (isOver) {
+      this.#reported = undefined;
+      health.report(FAULT, undefined);
+      return;
+    }
+    const hasMoved = Math.abs(percent - (this.#reported ?? 0)) >= PERCENT_STEP;
+    if (!hasMoved) return;
+    this.#reported = percent;
+    const consequence = {
+      ample: `; from ${OTHERS_UP_TO * 100} % on only alarms are stored`,
+      short: ', and only alarms are stored',
+      full: ', and nothing is stored',
+    }[this.#level];
+    const message = `The store's memory is ${percent} % full${consequence}: ${advice}.`;
+    const code = this.#level === 'full' ? 'store-full' : 'store-nearly-full';
+    health.report(FAULT, warning(code, message));
+  }
+}
+
+/** What the server itself compares: buffers of its append-only file and replicas do not count. */
+function memoryIn(info: string): StoreMemory {
+  const countedBytes = infoNumber(info, 'used_memory');
+  const usedBytes = countedBytes - infoNumber(info, 'mem_not_counted_for_evict');
+  return { usedBytes, maxBytes: infoNumber(info, 'maxmemory') };
+}
