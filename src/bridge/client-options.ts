@@ -83,7 +83,7 @@ const GATHERED_TIMES = 4;
 /** A frame of a WebSocket may hold many packets [MQTT-6.0.0-3]. */
 const MIN_GATHERED_BYTES = 1024 * 1024;
 
-/** The largest packet, and WebSocket frame, that is gathered in memory (FINDINGS S11). */
+/** The largest packet, and WebSocket frame, that is gathered in memory. */
 export function maxGatheredBytes({ maxPacketBytes }: LinkIdentity): number {
   return Math.max(MIN_GATHERED_BYTES, GATHERED_TIMES * maxPacketBytes);
 }

@@ -84,7 +84,7 @@ const FRAME_TOO_LARGE_CODE = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
 /** The upstream closed an open connection; with unread data in its socket that is a RST. */
 const HANG_UP_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
 
-/** The upstream announced a packet that would take too much memory (FINDINGS S11). */
+/** The upstream announced a packet that would take too much memory. */
 export function tooLarge(): ConnectionFailure {
   return { kind: 'packet-too-large', detail: 'packet too large' };
 }

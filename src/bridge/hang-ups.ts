@@ -34,7 +34,7 @@ interface Suspect {
  * Tells a message the upstream hangs up at from an upstream that hangs up.
  *
  * MQTT 3.1.1 cannot say that a message is rejected, and a broker that is full or broken hangs up as
- * well (FINDINGS R10). The suspect is the message that was alone in flight. After enough hang-ups,
+ * well. The suspect is the message that was alone in flight. After enough hang-ups,
  * every second connection holds the suspect back and first sends the messages after it in the
  * queue. Only an upstream that acknowledges one of these, and then hangs up at the suspect again,
  * makes a dead letter of the suspect; an upstream that hangs up at everything never does.

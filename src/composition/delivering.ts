@@ -218,7 +218,7 @@ function ownerOf(principal: Principal | undefined): SessionOwner | undefined {
 }
 
 /**
- * The owner of a session whose device or token has an unreadable record (FINDINGS R8).
+ * The owner of a session whose device or token has an unreadable record.
  *
  * A broken record must not discard a session with its backlog. Nobody can read the backlog meanwhile, as
  * there is no credential to connect with.

@@ -38,7 +38,7 @@ interface UnderWay {
 }
 
 /**
- * Bounds the recordings of each device, so that one camera cannot fill the disk (FINDINGS S10).
+ * Bounds the recordings of each device, so that one camera cannot fill the disk.
  *
  * That is their bytes, and how many are uploaded at a time: one per URL, and a few per device, or it could
  * take the connections of all others.

@@ -20,7 +20,7 @@ export interface FootageWatchOptions {
   readonly health: Health;
 }
 
-/** Reports a folder with recordings that is nearly full (FINDINGS S10); most gateways have none. */
+/** Reports a folder with recordings that is nearly full; most gateways have none. */
 export class FootageWatch {
   readonly #options: FootageWatchOptions;
 

@@ -39,7 +39,7 @@ type Counted = readonly [value: string, count: number];
 
 /** Of an HTTP request, in seconds: from a look into memory to a page of a long history. */
 const REQUEST_BUCKETS = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
-/** Consumers with series of their own; a scrape must not hold up alarms (FINDINGS S7). */
+/** Consumers with series of their own; a scrape must not hold up alarms. */
 const MAX_CONSUMERS = 250;
 /** What became of an accepted message: each is in one of these states. */
 const STATES = ['delivered', 'queued', 'expired', 'dropped'] as const;

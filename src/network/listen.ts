@@ -6,7 +6,7 @@ import { GatewayError, systemErrorCode } from '../errors.js';
  * Connections that the kernel completes ahead of us; it cuts the number to `net.core.somaxconn`.
  *
  * Beyond Node's 511 it drops handshakes when all devices of a box reconnect at once, and each of these
- * comes again seconds later (FINDINGS R3).
+ * comes again seconds later.
  */
 const LISTEN_BACKLOG = 65_535;
 

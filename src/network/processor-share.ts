@@ -33,7 +33,7 @@ const BUSY_MS = SHARE_CHECK_MS / 4;
 const BUSY = 'HTTP and TLS clients take much of the processor.';
 
 /**
- * Gives HTTP and TLS handshakes, which anybody can ask for, a bounded share of the processor (FINDINGS S4).
+ * Gives HTTP and TLS handshakes, which anybody can ask for, a bounded share of the processor.
  *
  * Work is done in turns: by client or network, then by connection, and known clients before strangers. A round of turns
  * is short, and one that leaves work over is followed by a pause as long as itself, in which alarms pass.

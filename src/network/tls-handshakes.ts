@@ -52,7 +52,7 @@ export interface TlsHandshakesOptions {
 /**
  * Makes TLS connections of accepted ones, each when its turn comes.
  *
- * A handshake costs milliseconds of the processor, and anybody can ask for one (FINDINGS S4). One that waits
+ * A handshake costs milliseconds of the processor, and anybody can ask for one. One that waits
  * costs a socket, until its timeout.
  */
 export class TlsHandshakes {

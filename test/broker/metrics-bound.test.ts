@@ -26,7 +26,7 @@ async function absentNurse(clientId: string, filter: string): Promise<void> {
   nurse.vanish();
 }
 
-it('FINDINGS S7: shows the consumers with the largest backlogs, and the sum of the others', async () => {
+it('shows the consumers with the largest backlogs, and the sum of the others', async () => {
   const device = await home.device();
   const fallsOf = home.filter(device, 'alarms/fall');
   const allOf = home.filter(device, 'alarms/#');

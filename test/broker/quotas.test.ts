@@ -55,7 +55,7 @@ async function countOf(quota: string): Promise<number> {
   return Number(sample.exec(text)?.[1] ?? 0);
 }
 
-describe('FINDINGS S6: the connections of one principal', () => {
+describe('the connections of one principal', () => {
   it('are refused with 3 beyond its quota, told and named, and nobody else’s are', async () => {
     const [hostile, honest] = [await home.device(), await home.device()];
     const held = await Promise.all([1, 2, 3].map(() => RawClient.connect(home.gateway, hostile)));
@@ -141,7 +141,7 @@ describe('FINDINGS S6: the connections of one principal', () => {
   });
 });
 
-describe('FINDINGS S7: the persistent sessions of one principal', () => {
+describe('the persistent sessions of one principal', () => {
   it('of a device: a new one takes the place of the one that was away for longest', async () => {
     const device = await home.device();
     const commands = `devices/${device.id}/commands/#`;
@@ -223,7 +223,7 @@ describe('the subscriptions of one principal', () => {
   });
 });
 
-describe('FINDINGS S6: when the gateway has few connections left', () => {
+describe('when the gateway has few connections left', () => {
   /** So many in all: 7 of 8 for those who have logged in, of them 2 for principals that have none. */
   const TOTAL = 16;
   const ADMITTED = 14;

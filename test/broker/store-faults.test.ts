@@ -168,7 +168,7 @@ describe('fault 3: a QoS 2 alarm that the store did not take', () => {
     await nurse.end();
   });
 
-  it('is recorded at once when the counter was no number or too low (FINDINGS R11)', async () => {
+  it('is recorded at once when the counter was no number or too low', async () => {
     const sequence = '{site}:sequence:alarms';
     const device = await home.device();
     const sensor = await RawClient.connect(home.gateway, device);

@@ -198,7 +198,7 @@ describe('guarantee 7: a store whose memory fills up', () => {
     for (const client of [bed, late]) client.vanish();
   });
 
-  it('takes every alarm while telemetry for an absent session floods a server of ours (FINDINGS S1)', async () => {
+  it('takes every alarm while telemetry for an absent session floods a server of ours', async () => {
     const redis = await OwnRedis.create();
     cleanups.push(() => redis.remove());
     await redis.start();

@@ -61,7 +61,7 @@ function pathOf({ id }: TestDevice): string {
   return `/care-homes/${locationId}/devices/${id}`;
 }
 
-describe('FINDINGS S10: the recordings of one device', () => {
+describe('the recordings of one device', () => {
   it.each([false, true])(
     'are bounded, and named, and no others are (announced: %s)',
     async (isAnnounced) => {
@@ -134,7 +134,7 @@ describe('FINDINGS S10: the recordings of one device', () => {
   });
 });
 
-it('FINDINGS S10: a folder that is nearly full is a fault, which names who has most of it', async () => {
+it('a folder that is nearly full is a fault, which names who has most of it', async () => {
   const { bavail, bsize } = statfsSync(tmpdir());
   const full = await GatewayHere.create({
     // Room for one of the largest uploads, so many bytes that what others write and remove matters little.

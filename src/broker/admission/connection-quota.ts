@@ -38,7 +38,7 @@ export interface ConnectionQuotaOptions {
 }
 
 /**
- * Bounds connections: in all, before the login, and of each principal (FINDINGS S6).
+ * Bounds connections: in all, before the login, and of each principal.
  *
  * Sensors behind one address are not bounded together once they have logged in. Before that the oldest
  * connection goes: an honest client sends its CONNECT at once.

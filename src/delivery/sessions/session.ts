@@ -24,7 +24,7 @@ export interface SessionOwner {
 }
 
 /**
- * Identifies a session: a client id belongs to its principal's own name space (FINDINGS S8).
+ * Identifies a session: a client id belongs to its principal's own name space.
  *
  * @param owner `principalKey`
  */

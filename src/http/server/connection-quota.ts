@@ -21,7 +21,7 @@ export interface ConnectionQuotaOptions {
  * Limits the connections of a listener, upgraded ones included, in all and for each network.
  *
  * Where there is no room, the connection that has been without a request for longest makes it: idle ones cost
- * a stranger nothing and must not keep others out (FINDINGS S9). The last tenth is for clients of known networks.
+ * a stranger nothing and must not keep others out. The last tenth is for clients of known networks.
  */
 export class ConnectionQuota {
   readonly #options: ConnectionQuotaOptions;

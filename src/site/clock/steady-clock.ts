@@ -27,7 +27,7 @@ export interface SteadyClockOptions {
  * The time that the gateway was seen to run, over all its runs.
  *
  * All ages are measured by this clock, so setting the wall clock, while the gateway runs or while it is
- * down, makes nothing older (CONTRACT 4.7, FINDINGS R1). The time between two runs does not count, except
+ * down, makes nothing older (CONTRACT 4.7). The time between two runs does not count, except
  * for the seconds since the last save: a downtime looks like a clock that has jumped. Timestamps for people
  * come from the machine's clock.
  */

@@ -20,7 +20,7 @@ local counter, log = KEYS[1], KEYS[2]
 local ids, receipts, indexes, places, groups, received, open, keepSeconds = unpack(ARGV, 1, 8)
 local alarmPlaces, alarms = cmsgpack.unpack(ARGV[9]), cmsgpack.unpack(ARGV[10])
 
--- A counter that was lost, set back or overwritten must not stop the recording (FINDINGS R11), nor may
+-- A counter that was lost, set back or overwritten must not stop the recording, nor may
 -- a number be given twice: the stream knows the last one, also when its entry is gone.
 local function lastOf(stream)
   if redis.call('EXISTS', stream) == 0 then return 0 end

@@ -7,7 +7,7 @@
 local counter, log, received = KEYS[1], KEYS[2], ARGV[1]
 local messages = cmsgpack.unpack(ARGV[2])
 
--- A counter that was lost, set back or overwritten must not stop the recording (FINDINGS R11), nor may
+-- A counter that was lost, set back or overwritten must not stop the recording, nor may
 -- a number be given twice: the stream knows the last one, also when its entry is gone.
 local function lastOf(stream)
   if redis.call('EXISTS', stream) == 0 then return 0 end
