@@ -27,7 +27,6 @@ import { mayReceive, type Principal } from '../domain/grants.js';
 import { Principals } from '../site/access/principals.js';
 import type { Health } from '../site/health/health.js';
 import { storedBytesOf } from '../site/health/store-headroom.js';
-import type { SiteModel } from '../site/site-model.js';
 import type { Foundation } from './foundation.js';
 import type { SiteParts } from './site-loading.js';
 import type { Storage } from './storage.js';
@@ -125,7 +124,7 @@ export async function openDelivery(
 /** Reads the retained messages, and removes those of devices that are gone or elsewhere since. */
 async function openRetained(
   { config, health, log, releasers }: Foundation,
-  { broker, retainedTopics, headroom }: Storage,
+  { broker, retainedTopics, headroom, witness }: Storage,
   { model, principalLimits, watch }: SiteParts,
 ): Promise<{ readonly retained: RetainedMessages; readonly store: RetainedRedis }> {
   const unreadable: string[] = [];
@@ -149,8 +148,9 @@ async function openRetained(
   // A gateway that was killed may have moved or deleted a device, and not yet removed these.
   retained.removeStray((deviceId, locationId) => {
     const device = model.device(deviceId);
-    // Somebody may restore an unreadable record.
-    if (device === undefined) return !model.isUnreadable(`device:${deviceId}`);
+    // Somebody may restore a record that is unreadable or was lost.
+    if (device === undefined)
+      return !witness.hasLostPrincipals && !model.isUnreadable(`device:${deviceId}`);
     return locationId !== device.locationId;
   });
   return { retained, store };
@@ -169,7 +169,7 @@ async function openSessions(
     store: storage.sessions,
     deliveries,
     log,
-    ownerOf: ownersOf(foundation, site),
+    ownerOf: ownersOf(foundation, storage, site),
     limits: {
       maxInFlight: config.mqtt.maxInFlight,
       maxQueued: config.sessions.maxQueuedMessages,
@@ -202,15 +202,22 @@ async function openSessions(
 }
 
 /** Finds the owner of a stored session: a bridge, a principal, or one whose record is unreadable. */
-function ownersOf({ config }: Foundation, { model, accessTokens }: SiteParts) {
+function ownersOf(
+  { config }: Foundation,
+  { witness }: Storage,
+  { model, accessTokens }: SiteParts,
+) {
   const principals = new Principals(model, accessTokens);
   const bridgeOwnerOf = (key: string): SessionOwner | undefined => {
     const name = bridgeNameOf(key);
     const configured = config.bridges.find((bridge) => bridge.name === name);
     return name === undefined ? undefined : bridgeOwner(configured ?? missingBridge(name));
   };
-  return (key: string): SessionOwner | undefined =>
-    bridgeOwnerOf(key) ?? ownerOf(principals.byKey(key)) ?? heldOwner(key, model, principals);
+  const isHeld = (key: string) => witness.hasLostPrincipals || model.isUnreadable(key);
+  return (key: string): SessionOwner | undefined => {
+    const owner = bridgeOwnerOf(key) ?? ownerOf(principals.byKey(key));
+    return owner ?? (isHeld(key) ? heldOwner(key, principals) : undefined);
+  };
 }
 
 function ownerOf(principal: Principal | undefined): SessionOwner | undefined {
@@ -218,17 +225,12 @@ function ownerOf(principal: Principal | undefined): SessionOwner | undefined {
 }
 
 /**
- * The owner of a session whose device or token has an unreadable record.
+ * The owner of a session whose device or token has a record that is unreadable or was lost.
  *
- * A broken record must not discard a session with its backlog. Nobody can read the backlog meanwhile, as
- * there is no credential to connect with.
+ * That must not discard a session with its backlog: somebody may restore the record. Until then there is no
+ * credential to connect with.
  */
-function heldOwner(
-  key: string,
-  model: SiteModel,
-  principals: Principals,
-): SessionOwner | undefined {
-  if (!model.isUnreadable(key)) return undefined;
+function heldOwner(key: string, principals: Principals): SessionOwner {
   return {
     key,
     mayReceive: (audience) => {

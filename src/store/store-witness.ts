@@ -84,6 +84,12 @@ export class StoreWitness {
     return this.#seen.identity;
   }
 
+  /** Whether devices or access tokens are missing, and nobody has acknowledged that. */
+  get hasLostPrincipals(): boolean {
+    const { device = 0, 'access-token': tokens = 0 } = this.#finding?.lost.counts ?? {};
+    return device + tokens > 0;
+  }
+
   /** Compares with the site in the gateway's memory, too, from now on. */
   followSite(counts: () => SiteCounts): void {
     this.#siteCounts = counts;

@@ -115,6 +115,30 @@ it('says how many records are gone after a restart, and that they are', async ()
   await isLostUntilSeen(home, '1 location, 1 device, 2 access tokens');
 });
 
+it('keeps the queue of a token whose record is gone, until the loss is acknowledged', async () => {
+  const { home, store } = await homeOnOwnStore();
+  const session = { clientId: 'away', clean: false };
+  const away = await Subscriber.connect(home.gateway, home.viewer, session);
+  await away.subscribe(`care-homes/${home.locationId}/devices/+/alarms/#`);
+  await away.end();
+  await recordAlarms(home, 5);
+  await home.gateway.stop();
+  const keys = RECORD_KINDS.map((kind) => new Keys('site').siteRecords(kind));
+  const dumps = await Promise.all(keys.map((key) => store.redis.dumpBuffer(key)));
+  await store.redis.del(...keys);
+  await home.gateway.start();
+  await saysLost(home, '1 location, 1 device, 2 access tokens');
+  await home.gateway.stop();
+  for (const [at, key] of keys.entries()) {
+    const dump = dumps[at];
+    if (dump) await store.redis.restore(key, 0, dump);
+  }
+  await home.gateway.start();
+  const back = await Subscriber.connect(home.gateway, home.viewer, session);
+  await back.untilRecords(5);
+  await back.end();
+});
+
 it('says how many keys the server has evicted, and does not say it again once seen', async () => {
   const { home, store } = await homeOnOwnStore();
   await recordAlarms(home, 1);
