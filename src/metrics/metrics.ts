@@ -1,14 +1,13 @@
 import { Histogram } from 'prom-client';
 import type { Deliveries, Durations } from '../delivery/deliveries.js';
 import { LOG_NAMES } from '../delivery/log/log-entry.js';
-import type { ConsumingSession } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
-import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
 import type { InvalidPublishes } from '../ingest/invalid-publishes.js';
 import type { BridgeStatus } from '../site/bridge-list.js';
 import type { Health } from '../site/health/health.js';
 import type { StoreHeadroom } from '../site/health/store-headroom.js';
 import type { StoreMemory } from '../store/server/memory-monitor.js';
+import { addConsumerMetrics } from './consumer-metrics.js';
 import { type Labels, labelValue, oncePerScrape, type Sample, Scraped } from './scraped.js';
 
 export interface MetricsSources {
@@ -39,11 +38,6 @@ type Counted = readonly [value: string, count: number];
 
 /** Of an HTTP request, in seconds: from a look into memory to a page of a long history. */
 const REQUEST_BUCKETS = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
-/** Consumers with series of their own; a scrape must not hold up alarms. */
-const MAX_CONSUMERS = 250;
-/** What became of an accepted message: each is in one of these states. */
-const STATES = ['delivered', 'queued', 'expired', 'dropped'] as const;
-
 /** The metrics of `/metrics`, read where they are counted, when they are asked for. */
 export class Metrics extends Scraped {
   readonly requestDurations: Histogram<'method' | 'route' | 'status'>;
@@ -51,7 +45,7 @@ export class Metrics extends Scraped {
   constructor(sources: MetricsSources) {
     super();
     this.addProcess();
-    this.#addConsumers(sources);
+    addConsumerMetrics(this, sources.sessions);
     this.#addAlarms(sources.deliveries);
     this.#addLimits(sources);
     this.#addGateway(sources);
@@ -63,76 +57,6 @@ export class Metrics extends Scraped {
       buckets: REQUEST_BUCKETS,
       registers: [this.registry],
     });
-  }
-
-  /** For every consumer and log `accepted = delivered + queued + expired + dropped` (CONTRACT 4.6). */
-  #addConsumers({ sessions }: MetricsSources): void {
-    const all = oncePerScrape(() => rankedConsumers(sessions.withConsumers()));
-    const of = (state: (typeof STATES)[number] | 'accepted') => () =>
-      all().shown.flatMap(({ session: { clientId, consumer }, principal }) =>
-        LOG_NAMES.map((log): Sample => {
-          return [consumer.cursors[log][state], { consumer: clientId, log, ...principal }];
-        }),
-      );
-    const labels = ['consumer', 'log', 'principal'];
-    this.counter(
-      'gateway_consumer_accepted_total',
-      'Messages accepted for a consumer',
-      of('accepted'),
-      labels,
-    );
-    this.counter(
-      'gateway_consumer_delivered_total',
-      'Messages that a consumer has acknowledged',
-      of('delivered'),
-      labels,
-    );
-    this.gauge(
-      'gateway_consumer_queued',
-      'Messages that wait for a consumer or are in flight to it',
-      of('queued'),
-      labels,
-    );
-    this.counter(
-      'gateway_consumer_expired_total',
-      'Messages that left the backlog of a consumer because of their age',
-      of('expired'),
-      labels,
-    );
-    this.counter(
-      'gateway_consumer_dropped_total',
-      'Messages that left the backlog of a consumer undelivered',
-      of('dropped'),
-      labels,
-    );
-    this.counter(
-      'gateway_consumer_dropped_by_reason_total',
-      'The same by reason',
-      () =>
-        all().shown.flatMap(({ session: { clientId, consumer }, principal }) =>
-          LOG_NAMES.flatMap((log) => {
-            const { dropped, deadLetterCount: refused, lostCount: lost } = consumer.cursors[log];
-            const reasons = { too_many: dropped - refused - lost, refused, lost };
-            return Object.entries(reasons).map(([reason, count]): Sample => {
-              return [count, { consumer: clientId, log, reason, ...principal }];
-            });
-          }),
-        ),
-      [...labels, 'reason'],
-    );
-    // A gauge: whose messages are in the sum changes with the backlogs.
-    this.gauge(
-      'gateway_other_consumers_messages',
-      `Messages accepted for all consumers but the ${MAX_CONSUMERS} with the largest backlogs`,
-      () =>
-        LOG_NAMES.flatMap((log) =>
-          STATES.map((state): Sample => {
-            const counts = all().others.map(({ consumer }) => consumer.cursors[log][state]);
-            return [counts.reduce((sum, count) => sum + count, 0), { log, state }];
-          }),
-        ),
-      ['log', 'state'],
-    );
   }
 
   #addAlarms({ alarmFigures, tails }: Deliveries): void {
@@ -309,22 +233,4 @@ export class Metrics extends Scraped {
 
 function byLabel(label: string, counted: Iterable<Counted>): Sample[] {
   return Array.from(counted, ([value, count]) => [count, { [label]: labelValue(value) }]);
-}
-
-/** Consumers with their labels, the largest backlogs first, and those beyond the bound. */
-function rankedConsumers(sessions: readonly ConsumingSession[]) {
-  const byBacklog = sessions.toSorted((one, other) => weightOf(other) - weightOf(one));
-  // Principals may have the same client id: all but the first bear their names.
-  const first = new Map(sessions.toReversed().map((session) => [session.clientId, session]));
-  const shown = byBacklog.slice(0, MAX_CONSUMERS).map((session) => {
-    const principal: Labels = { principal: session.owner.key };
-    return { session, principal: first.get(session.clientId) === session ? {} : principal };
-  });
-  return { shown, others: byBacklog.slice(MAX_CONSUMERS) };
-}
-
-/** The backlog of a session; of a bridge, which is never left out, more than any. */
-function weightOf({ clientId, consumer: { cursors } }: ConsumingSession): number {
-  if (clientId.startsWith(BRIDGE_CLIENT_ID_PREFIX)) return Number.MAX_SAFE_INTEGER;
-  return cursors.alarms.queued + cursors.messages.queued;
 }

@@ -2,12 +2,12 @@ import { expect, it } from 'vitest';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
 import { readOptions } from '../chaos/options.js';
 import { codeIn, PAGES, Page, rowsOf } from './page.js';
-import { codeOf, textsIn } from './program-texts.js';
+import { codeOf, sourcesIn, textsIn } from './program-texts.js';
 
 it('docs/http.md has every metric of the gateway, and no other', () => {
-  const metrics = textsIn(codeOf('src/metrics/metrics.ts')).filter((text) =>
-    /^gateway_[a-z_]+$/.test(text),
-  );
+  const metrics = sourcesIn('src/metrics')
+    .flatMap((path) => textsIn(codeOf(path)))
+    .filter((text) => /^gateway_[a-z_]+$/.test(text));
   const rows = rowsOf(new Page('docs/http.md').section('Metrics'));
   const documented = rows.flatMap(([name = '']) => codeIn(name));
   expect(documented.toSorted()).toEqual([...new Set(metrics)].toSorted());

@@ -1,0 +1,101 @@
+import { LOG_NAMES } from '../delivery/log/log-entry.js';
+import type { ConsumingSession } from '../delivery/sessions/session.js';
+import type { Sessions } from '../delivery/sessions/sessions.js';
+import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
+import { type Labels, oncePerScrape, type Sample, type Scraped } from './scraped.js';
+
+/** Consumers with series of their own; a scrape must not hold up alarms. */
+const MAX_CONSUMERS = 250;
+/** What became of an accepted message: each is in one of these states. */
+const STATES = ['delivered', 'queued', 'expired', 'dropped'] as const;
+
+/** Adds the account of every consumer: in each log `accepted = delivered + queued + expired + dropped` (docs/contract.md, 4.6). */
+export function addConsumerMetrics(
+  metrics: Scraped,
+  sessions: Pick<Sessions, 'withConsumers'>,
+): void {
+  const all = oncePerScrape(() => rankedConsumers(sessions.withConsumers()));
+  const of = (state: (typeof STATES)[number] | 'accepted') => () =>
+    all().shown.flatMap(({ session: { clientId, consumer }, principal }) =>
+      LOG_NAMES.map((log): Sample => {
+        return [consumer.cursors[log][state], { consumer: clientId, log, ...principal }];
+      }),
+    );
+  const labels = ['consumer', 'log', 'principal'];
+  metrics.counter(
+    'gateway_consumer_accepted_total',
+    'Messages accepted for a consumer',
+    of('accepted'),
+    labels,
+  );
+  metrics.counter(
+    'gateway_consumer_delivered_total',
+    'Messages that a consumer has acknowledged',
+    of('delivered'),
+    labels,
+  );
+  metrics.gauge(
+    'gateway_consumer_queued',
+    'Messages that wait for a consumer or are in flight to it',
+    of('queued'),
+    labels,
+  );
+  metrics.counter(
+    'gateway_consumer_expired_total',
+    'Messages that left the backlog of a consumer because of their age',
+    of('expired'),
+    labels,
+  );
+  metrics.counter(
+    'gateway_consumer_dropped_total',
+    'Messages that left the backlog of a consumer undelivered',
+    of('dropped'),
+    labels,
+  );
+  metrics.counter(
+    'gateway_consumer_dropped_by_reason_total',
+    'The same by reason',
+    () =>
+      all().shown.flatMap(({ session: { clientId, consumer }, principal }) =>
+        LOG_NAMES.flatMap((log) => {
+          const { dropped, deadLetterCount: refused, lostCount: lost } = consumer.cursors[log];
+          const reasons = { too_many: dropped - refused - lost, refused, lost };
+          return Object.entries(reasons).map(([reason, count]): Sample => {
+            return [count, { consumer: clientId, log, reason, ...principal }];
+          });
+        }),
+      ),
+    [...labels, 'reason'],
+  );
+  // A gauge: whose messages are in the sum changes with the backlogs.
+  metrics.gauge(
+    'gateway_other_consumers_messages',
+    `Messages accepted for all consumers but the ${MAX_CONSUMERS} with the largest backlogs`,
+    () =>
+      LOG_NAMES.flatMap((log) =>
+        STATES.map((state): Sample => {
+          const counts = all().others.map(({ consumer }) => consumer.cursors[log][state]);
+          return [counts.reduce((sum, count) => sum + count, 0), { log, state }];
+        }),
+      ),
+    ['log', 'state'],
+  );
+}
+
+/** Consumers with their labels, the largest backlogs first, and those beyond the bound. */
+function rankedConsumers(sessions: readonly ConsumingSession[]) {
+  const byBacklog = sessions.toSorted((one, other) => weightOf(other) - weightOf(one));
+  // Principals may have the same client id: all but the first bear their names.
+  const first = new Map(sessions.toReversed().map((session) => [session.clientId, session]));
+  const shown = byBacklog.slice(0, MAX_CONSUMERS).map((session) => {
+    const principal: Labels = { principal: session.owner.key };
+    return { session, principal: first.get(session.clientId) === session ? {} : principal };
+  });
+  return { shown, others: byBacklog.slice(MAX_CONSUMERS) };
+}
+
+/** The backlog of a session; of a bridge, which is never left out, more than any. */
+function weightOf({ clientId, consumer: { cursors } }: ConsumingSession): number {
+  if (clientId.startsWith(BRIDGE_CLIENT_ID_PREFIX)) return Number.MAX_SAFE_INTEGER;
+  return cursors.alarms.queued + cursors.messages.queued;
+}
