@@ -13,6 +13,7 @@ import { holderName, Lease } from './store/pair/lease.js';
 import { type HeldLease, LeaseKeeper } from './store/pair/lease-keeper.js';
 import { connectManagementRedis, connectRedis, untilReady } from './store/server/connection.js';
 import { checkServer } from './store/server/server-check.js';
+import { Store } from './store/store.js';
 
 const RELEASE_TIMEOUT_MS = 1_000;
 /** The store takes no more of a gateway that has lost the lease: nothing is worth waiting for. */
@@ -170,23 +171,24 @@ export class Service {
       redis: { cluster },
       lease: { lengthSeconds, renewSeconds },
     } = this.#config;
-    const patient = connectRedis({ ...address, name: 'server-check' });
-    this.#releasers.add(() => patient.disconnect());
+    const connection = connectRedis({ ...address, name: 'server-check' });
+    const patient = new Store(connection, { isPatient: true });
+    this.#releasers.add(() => patient.close());
     let away: NodeJS.Timeout | undefined;
     const standsBy = new Promise<never>((_, reject) => {
       away = setTimeout(() => this.#standBy(standingBy).catch(reject), AWAY_AFTER_MS);
     });
     // Before the first write. A store that is away is waited for, if HTTP can tell so.
-    const checked = checkServer(patient, cluster !== undefined);
+    const checked = untilReady(connection).then(() => checkServer(patient, cluster !== undefined));
     await Promise.race([checked, standsBy]).finally(() => clearTimeout(away));
-    patient.disconnect();
+    patient.close();
     const redis = connectManagementRedis({ ...address, name: 'lease' });
     this.#releasers.add(() => redis.disconnect());
     // One that has gone away again is asked for the lease until it answers.
     await untilReady(redis, READY_TIMEOUT_MS).catch(() => undefined);
     await createDataDirectory(dataDir);
     const lease = new Lease({
-      redis,
+      store: new Store(redis),
       key: new Keys(site).lease,
       holder: holderName(),
       place: claimDataDirectory(dataDir),

@@ -1,7 +1,6 @@
 /** aedes-persistence-redis 12 has no types (DEPENDENCY-FAULTS 20); this is the part we use. */
 declare module 'aedes-persistence-redis' {
   import type { Readable } from 'node:stream';
-  import type { Redis } from 'ioredis';
 
   interface StoredPacket {
     cmd: 'publish';
@@ -37,5 +36,14 @@ declare module 'aedes-persistence-redis' {
     streamWill(brokers: object): Readable;
   }
 
-  export default function createPersistence(options: { conn: Redis }): RedisPersistence;
+  /** The calls that it makes for retained messages. */
+  export interface RetainedConnection {
+    hset(key: string, topic: string, packet: Buffer): Promise<unknown>;
+    hdel(key: string, topic: string): Promise<unknown>;
+    hgetBuffer(key: string, topic: string): Promise<Buffer | null>;
+  }
+
+  export default function createPersistence(options: {
+    conn: RetainedConnection;
+  }): RedisPersistence;
 }

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import createBrokerStorage, { type RedisPersistence } from 'aedes-persistence-redis';
-import type { Redis } from 'ioredis';
 import { isEmbeddedStore } from '../config/store-schema.js';
 import { repeat } from '../repeat.js';
 import { runRetention } from '../retention-schedule.js';
@@ -21,14 +20,20 @@ import { InvalidPublishStoreRedis } from '../store/invalid-publish-store-redis.j
 import { Keys } from '../store/keys.js';
 import { requireLayout } from '../store/layout.js';
 import { LogStore } from '../store/log-store.js';
-import { guardWrites } from '../store/pair/write-guard.js';
 import { PresenceStoreRedis } from '../store/presence-store-redis.js';
-import { connectManagementRedis, connectRedis, untilReady } from '../store/server/connection.js';
+import { retainedConnection } from '../store/retained-connection.js';
+import {
+  connectManagementRedis,
+  connectRedis,
+  type StoreConnection,
+  untilReady,
+} from '../store/server/connection.js';
 import { MemoryMonitor } from '../store/server/memory-monitor.js';
 import { checkServer, checkSettings } from '../store/server/server-check.js';
 import { StoreMonitor } from '../store/server/store-monitor.js';
 import { SessionStoreRedis } from '../store/session-store-redis.js';
 import { SiteStoreRedis } from '../store/site-store-redis.js';
+import { Store } from '../store/store.js';
 import { StoreWitness } from '../store/store-witness.js';
 import type { Foundation } from './foundation.js';
 import { openReplicas } from './replicating.js';
@@ -85,29 +90,31 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   const keys = new Keys(config.site);
   const socketPath = embedded?.socketPath;
   const place = options.store?.address ?? addressOfStore({ ...options, keys, socketPath });
-  const guard = options.store?.tenure;
-  const connections: Redis[] = [];
   const replicas = openReplicas(options, keys);
-  const opened = (redis: Redis, isRepeating = true): Redis => {
-    connections.push(redis);
-    const confirmed = replicas?.confirmation(redis, isRepeating);
-    if (guard !== undefined || confirmed !== undefined) guardWrites(redis, { ...guard, confirmed });
-    return redis;
+  const writeOptions = {
+    guard: options.store?.tenure,
+    replicas,
+    absentKey: config.redis.cluster && keys.absent,
   };
-  releasers.add(() => {
-    for (const redis of connections) redis.disconnect();
-  });
-  const writer = opened(connectRedis({ ...place, name: 'alarms' }));
+  const open = (redis: StoreConnection, isPatient: boolean): Store => {
+    const store = new Store(redis, { ...writeOptions, isPatient });
+    releasers.add(() => store.close());
+    return store;
+  };
+  const alarms = connectRedis({ ...place, name: 'alarms' });
+  const writer = open(alarms, false);
   const monitor = new StoreMonitor(writer, health, elapsed);
   monitor.start();
   releasers.add(() => monitor.stop());
-  for (const warning of await checkServer(writer, config.redis.cluster !== undefined))
+  await untilReady(alarms);
+  const reader = open(connectRedis({ ...place, name: 'backlog' }), true);
+  const state = open(connectRedis({ ...place, name: 'state' }), true);
+  const broker = open(connectRedis({ ...place, name: 'broker' }), true);
+  for (const warning of await checkServer(state, config.redis.cluster !== undefined))
     log.warn(warning);
-  const reader = opened(connectRedis({ ...place, name: 'backlog' }));
-  const state = opened(connectRedis({ ...place, name: 'state' }));
-  const broker = opened(connectRedis({ ...place, name: 'broker', keyPrefix: keys.brokerPrefix }));
-  const management = opened(connectManagementRedis({ ...place, name: 'management' }), false);
-  await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
+  const managing = connectManagementRedis({ ...place, name: 'management' });
+  const management = open(managing, false);
+  await untilReady(managing, MANAGEMENT_READY_TIMEOUT_MS);
   await requireLayout(state, keys);
   const memory = await startServerWatches(management, headroom, options);
   if (embedded !== undefined) watchDisk(headroom, options);
@@ -115,7 +122,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   releasers.add(() => steady.suspend());
   if (config.audit.export) startAuditExport(state, keys, options);
   const records = new AuditRecords(steady.now);
-  const audit = new AuditTrailRedis({ redis: management, keys, records, log });
+  const audit = new AuditTrailRedis({ store: management, keys, records, log });
   const witness = await openWitness(management, keys, options);
   return {
     ...{ headroom, memory },
@@ -129,17 +136,16 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
     invalidPublishes: new InvalidPublishStoreRedis({
-      ...{ redis: state, management, keys, headroom },
+      ...{ store: state, management, keys, headroom },
       maxPerLocation: config.rejected.maxPerLocation,
     }),
     deadLetters: new DeadLetterStoreRedis(management, keys),
-    broker: createBrokerStorage({ conn: broker }),
-    retainedTopics: () => broker.hkeys('retained'),
+    broker: createBrokerStorage({ conn: retainedConnection(broker, keys) }),
+    retainedTopics: () => state.read((redis) => redis.hkeys(keys.retained)),
     startRetention: (unackedFrom) => startRetention(state, keys, unackedFrom, options),
     startConfirming: () => {
       if (replicas === undefined) return;
       const trial = connectManagementRedis({ ...place, name: 'replicas' });
-      if (guard !== undefined) guardWrites(trial, guard);
       releasers.add(() => trial.disconnect());
       releasers.add(replicas.start(trial));
     },
@@ -148,14 +154,14 @@ export async function openStorage(options: Foundation): Promise<Storage> {
 
 /** Starts watching for later changes to a suitable server. */
 async function startServerWatches(
-  redis: Redis,
+  store: Store,
   headroom: StoreHeadroom,
   { config, log, health, releasers }: Foundation,
 ): Promise<MemoryMonitor> {
-  await checkSettings(redis, health);
+  await checkSettings(store, health);
   const isOurs = isEmbeddedStore(config.redis);
   const advice = isOurs ? ADVICE_OF_EMBEDDED : ADVICE_OF_SERVER;
-  const memory = new MemoryMonitor({ redis, health, headroom, log, advice });
+  const memory = new MemoryMonitor({ store, health, headroom, log, advice });
   // A store that has gone away again does not keep the gateway from starting.
   await memory.check().catch(() => undefined);
   releasers.add(
@@ -169,13 +175,13 @@ async function startServerWatches(
 
 /** Starts watching for lost data, after finding what was lost before the start. */
 async function openWitness(
-  redis: Redis,
+  store: Store,
   keys: Keys,
   { config, log, health, releasers, now }: Foundation,
 ): Promise<StoreWitness> {
   const path = join(config.dataDir, 'store-witness.json');
   const { site } = config;
-  const witness = await StoreWitness.start({ redis, keys, path, site, health, log, now });
+  const witness = await StoreWitness.start({ store, keys, path, site, health, log, now });
   // The last change is noted as well.
   releasers.add(() => witness.check());
   releasers.add(repeat(() => witness.check(), WITNESS_INTERVAL_MS));
@@ -183,32 +189,28 @@ async function openWitness(
 }
 
 function startAuditExport(
-  redis: Redis,
+  store: Store,
   keys: Keys,
   { config, log, health, releasers }: Foundation,
 ): void {
   const directory = join(config.dataDir, 'audit');
-  const exporter = new AuditExport({ redis, keys, directory, health, log });
+  const exporter = new AuditExport({ store, keys, directory, health, log });
   releasers.add(repeat(() => exporter.run(), EXPORT_INTERVAL_MS));
 }
 
 /** Starts removing old alarms and audit records. */
 function startRetention(
-  redis: Redis,
+  store: Store,
   keys: Keys,
   unackedFrom: () => number,
   options: Foundation,
 ): void {
   const { config, log, releasers, steady } = options;
   const { now } = steady;
-  const alarms = new AlarmRetention({
-    ...{ redis, keys, now, unackedFrom },
-    maxAgeMs: config.history.retentionDays * DAY_MS,
-  });
-  const records = new AuditRetention({
-    ...{ redis, keys, now },
-    maxAgeMs: config.audit.retentionDays * DAY_MS,
-  });
+  const alarmAgeMs = config.history.retentionDays * DAY_MS;
+  const alarms = new AlarmRetention({ store, keys, now, unackedFrom, maxAgeMs: alarmAgeMs });
+  const recordAgeMs = config.audit.retentionDays * DAY_MS;
+  const records = new AuditRetention({ store, keys, now, maxAgeMs: recordAgeMs });
   const intervalMs = RETENTION_INTERVAL_MS;
   releasers.add(runRetention(alarms, { what: 'alarms', intervalMs, log }));
   releasers.add(runRetention(records, { what: 'audit records', intervalMs, log }));

@@ -19,7 +19,7 @@ export interface StorePlaceOptions {
 }
 
 /** How to reach the store, for any connection to it. */
-export type StoreAddress = Omit<ConnectionOptions, 'name' | 'keyPrefix'>;
+export type StoreAddress = Omit<ConnectionOptions, 'name'>;
 
 /** @param socketPath of the gateway's own store */
 export function addressOfStore({
@@ -38,13 +38,13 @@ export function addressOfStore({
 
 /** Finds a store that is not the gateway's own, and starts watching who is its primary. */
 export function placeOfStore({ redis, keys, log, releasers }: StorePlaceOptions): StorePlace {
-  const { url, cluster } = redis;
+  const { url } = redis;
   const access = accessOf(redis.user, redis.password, redis.tls);
   if (url !== undefined) return { url, access };
   const primary = new PrimaryWatch(sourceOf(redis, access, keys), log);
   primary.start();
   releasers.add(() => primary.stop());
-  return { primary, access, ...(cluster !== undefined && { absentKey: keys.absent }) };
+  return { primary, access };
 }
 
 function sourceOf(redis: StoreConfig, access: StoreAccess, keys: Keys): PrimarySource {

@@ -1,8 +1,8 @@
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
+import type { Store } from './store.js';
 
 const writeChange = new Script('write-change', z.number());
 
@@ -37,9 +37,9 @@ export interface Change {
  * @returns false, with nothing written, when the site has another revision
  * @throws GatewayError `store-unavailable`
  */
-export async function makeChange(redis: Redis, keys: Keys, change: Change): Promise<boolean> {
+export async function makeChange(store: Store, keys: Keys, change: Change): Promise<boolean> {
   const { siteRevision, auditSequence, auditChanges, auditDenials } = keys;
   const scriptKeys = [siteRevision, auditSequence, auditChanges, auditDenials];
   const args = [JSON.stringify(change), MAX_AUDITED_CHANGES, MAX_AUDITED_DENIALS];
-  return (await answering(() => writeChange.run(redis, scriptKeys, args))) === 1;
+  return (await answering(() => store.run(writeChange, scriptKeys, args))) === 1;
 }

@@ -1,9 +1,9 @@
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { PLAUSIBLE_FROM_MS } from '../domain/notation.js';
 import type { ClockRecord, ClockStore } from '../site/clock/clock-store.js';
 import type { Keys } from './keys.js';
+import type { Store } from './store.js';
 
 const readingSchema = z.object({ wallMs: z.number(), steadyMs: z.number() });
 const startSchema = z.object({ steadyMs: z.number(), downtimeMs: z.number() });
@@ -27,26 +27,26 @@ const LOG_STAMP = 'r';
 
 /** The steady clock in Redis: one hash. */
 export class ClockStoreRedis implements ClockStore {
-  readonly #redis: Redis;
-  readonly #writer: Redis;
+  readonly #store: Store;
+  readonly #writer: Store;
   readonly #keys: Keys;
   readonly #log: Logger;
 
   /**
    * Saves must not wait for the store: on a full disk each would end it anew after a restart.
    *
-   * @param redis waits for the store
+   * @param store waits for the store
    * @param writer fails soon and retries nothing
    */
-  constructor(redis: Redis, writer: Redis, keys: Keys, log: Logger) {
-    this.#redis = redis;
+  constructor(store: Store, writer: Store, keys: Keys, log: Logger) {
+    this.#store = store;
     this.#writer = writer;
     this.#keys = keys;
     this.#log = log;
   }
 
   async load(): Promise<ClockRecord | undefined> {
-    const fields = await this.#redis.hgetall(this.#keys.clock);
+    const fields = await this.#store.read((redis) => redis.hgetall(this.#keys.clock));
     if (Object.keys(fields).length === 0) return undefined;
     const record = recordSchema.safeParse(fields);
     if (!record.success) this.#log.error({ err: record.error }, 'failed to read the stored clock');
@@ -66,25 +66,33 @@ export class ClockStoreRedis implements ClockStore {
   }
 
   async save({ wallMs, steadyMs, starts, trust }: ClockRecord): Promise<void> {
-    await this.#writer.hset(this.#keys.clock, {
-      wallMs,
-      steadyMs,
-      starts: JSON.stringify(starts),
-      trust: JSON.stringify(trust),
-    });
+    await this.#writer.write([
+      'HSET',
+      this.#keys.clock,
+      'wallMs',
+      String(wallMs),
+      'steadyMs',
+      String(steadyMs),
+      'starts',
+      JSON.stringify(starts),
+      'trust',
+      JSON.stringify(trust),
+    ]);
   }
 
   async #newestIn(stream: string, stamp: string): Promise<number> {
-    const reply = await this.#redis.xrevrange(stream, '+', '-', 'COUNT', 1);
+    const reply = await this.#store.read((redis) => redis.xrevrange(stream, '+', '-', 'COUNT', 1));
     const [[, fields] = ['', []]] = entriesSchema.parse(reply);
     const at = fields.findIndex((name, index) => index % 2 === 0 && name === stamp);
     return Number(fields[at + 1]);
   }
 
   async #sessionStamps(): Promise<number[]> {
-    const sessions = await this.#redis.smembers(this.#keys.sessions);
+    const sessions = await this.#store.read((redis) => redis.smembers(this.#keys.sessions));
     const stamps = await Promise.all(
-      sessions.map((session) => this.#redis.hget(this.#keys.session(session), 'seenAtMs')),
+      sessions.map((session) =>
+        this.#store.read((redis) => redis.hget(this.#keys.session(session), 'seenAtMs')),
+      ),
     );
     return stamps.map(Number);
   }

@@ -1,10 +1,10 @@
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { parseJson } from '../domain/notation.js';
 import type { DeadLetter, DeadLetterStore } from '../site/bridge-list.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
+import type { Store } from './store.js';
 
 const push = new Script('push-bounded', z.number());
 
@@ -19,27 +19,29 @@ const letterSchema = z
 
 /** Keeps the newest dead letters of each bridge in a list. */
 export class DeadLetterStoreRedis implements DeadLetterStore {
-  readonly #redis: Redis;
+  readonly #store: Store;
   readonly #keys: Keys;
 
-  constructor(redis: Redis, keys: Keys) {
-    this.#redis = redis;
+  constructor(store: Store, keys: Keys) {
+    this.#store = store;
     this.#keys = keys;
   }
 
   async add(bridge: string, { payload, ...letter }: DeadLetter): Promise<void> {
     const key = this.#keys.deadLetters(bridge);
     const text = JSON.stringify({ ...letter, base64: payload.toString('base64') });
-    await answering(() => push.run(this.#redis, [key], ['', MAX_PER_BRIDGE, MAX_LIST_BYTES, text]));
+    await answering(() => this.#store.run(push, [key], ['', MAX_PER_BRIDGE, MAX_LIST_BYTES, text]));
   }
 
   async list(bridge: string): Promise<DeadLetter[]> {
-    const texts = await answering(() => this.#redis.lrange(this.#keys.deadLetters(bridge), 0, -1));
+    const texts = await answering(() =>
+      this.#store.read((redis) => redis.lrange(this.#keys.deadLetters(bridge), 0, -1)),
+    );
     // One that cannot be read must not hide the others.
     return texts.flatMap((text) => letterSchema.safeParse(parseJson(text)).data ?? []);
   }
 
   async clear(bridge: string): Promise<void> {
-    await answering(() => this.#redis.del(this.#keys.deadLetters(bridge)));
+    await answering(() => this.#store.write(['DEL', this.#keys.deadLetters(bridge)]));
   }
 }

@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { parseJson } from '../domain/notation.js';
 import type { InvalidPublishStore, ListedInvalidPublish } from '../ingest/invalid-publishes.js';
@@ -10,6 +9,7 @@ import type { StoreHeadroom } from '../site/health/store-headroom.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
+import type { Store } from './store.js';
 
 const push = new Script('push-bounded', z.number());
 
@@ -29,9 +29,9 @@ const recordSchema = z.object({
 
 export interface InvalidPublishStoreOptions {
   /** Waits for a store that is away, as what was published does. */
-  readonly redis: Redis;
+  readonly store: Store;
   /** Fails soon when the store is away: somebody waits for the list. */
-  readonly management: Redis;
+  readonly management: Store;
   readonly keys: Keys;
   readonly maxPerLocation: number;
   readonly headroom: StoreHeadroom;
@@ -39,14 +39,14 @@ export interface InvalidPublishStoreOptions {
 
 /** Stores the newest invalid publishes of each location. */
 export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPublishList {
-  readonly #redis: Redis;
-  readonly #management: Redis;
+  readonly #store: Store;
+  readonly #management: Store;
   readonly #keys: Keys;
   readonly #maxPerLocation: number;
   readonly #headroom: StoreHeadroom;
 
   constructor(options: InvalidPublishStoreOptions) {
-    this.#redis = options.redis;
+    this.#store = options.store;
     this.#management = options.management;
     this.#keys = options.keys;
     this.#maxPerLocation = options.maxPerLocation;
@@ -63,14 +63,14 @@ export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPub
     const bytes = newest.reduce((sum, text) => sum + text.length, 0);
     if (!this.#headroom.takes('invalid-publish', bytes)) return;
     const keys = [this.#keys.rejected(locationId), this.#keys.siteRecords('location')];
-    await push
-      .run(this.#redis, keys, [locationId, this.#maxPerLocation, MAX_LIST_BYTES, ...newest])
+    await this.#store
+      .run(push, keys, [locationId, this.#maxPerLocation, MAX_LIST_BYTES, ...newest])
       .finally(() => this.#headroom.stored(bytes));
   }
 
   async list(locationId: string): Promise<InvalidPublishRecord[]> {
     const texts = await answering(() =>
-      this.#management.lrange(this.#keys.rejected(locationId), 0, -1),
+      this.#management.read((redis) => redis.lrange(this.#keys.rejected(locationId), 0, -1)),
     );
     // One that cannot be read must not hide the others.
     return texts.flatMap((text) => recordSchema.safeParse(parseJson(text)).data ?? []);

@@ -17,7 +17,7 @@ export class Keys {
     return this.#prefix;
   }
 
-  /** Never exists (follow-primary.ts). */
+  /** Never exists (store.ts). */
   get absent(): string {
     return this.#key('absent');
   }
@@ -27,9 +27,14 @@ export class Keys {
     return this.#key('replica-mark');
   }
 
-  /** For the connection of aedes-persistence-redis, whose own key names know no prefix. */
+  /** Prefix of the keys of aedes-persistence-redis, whose own names know no site. */
   get brokerPrefix(): string {
     return `${this.#prefix}broker:`;
+  }
+
+  /** Hash of aedes-persistence-redis: topic → retained message. */
+  get retained(): string {
+    return `${this.brokerPrefix}retained`;
   }
 
   /** Hash: which gateway serves the site (lease.ts). */

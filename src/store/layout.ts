@@ -1,7 +1,7 @@
-import type { Redis } from 'ioredis';
 import { GatewayError } from '../errors.js';
 import { unlessOfAnotherType } from './failures.js';
 import type { Keys } from './keys.js';
+import type { Store } from './store.js';
 
 /** The layout that this program reads and writes. */
 const LAYOUT = '1';
@@ -11,8 +11,9 @@ const LAYOUT = '1';
  *
  * @throws GatewayError `start-failed` when it has another one
  */
-export async function requireLayout(redis: Redis, keys: Keys): Promise<void> {
-  const layout = (await unlessOfAnotherType(redis.get(keys.layout))) ?? undefined;
+export async function requireLayout(store: Store, keys: Keys): Promise<void> {
+  const layout =
+    (await unlessOfAnotherType(store.read((redis) => redis.get(keys.layout)))) ?? undefined;
   if (layout === LAYOUT) return;
   if (layout !== undefined) {
     throw new GatewayError(
@@ -22,5 +23,5 @@ export async function requireLayout(redis: Redis, keys: Keys): Promise<void> {
     );
   }
   // A store that is full still serves: the next start writes the number.
-  await redis.set(keys.layout, LAYOUT).catch(() => undefined);
+  await store.write(['SET', keys.layout, LAYOUT]).catch(() => undefined);
 }

@@ -1,10 +1,10 @@
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { LogEntry, LogName, LogReader } from '../delivery/log/log-entry.js';
 import { StoreHeadroom } from '../site/health/store-headroom.js';
 import { AlarmLog } from './alarms/alarm-log.js';
 import type { Keys } from './keys.js';
 import { MessageLog } from './message-log.js';
+import type { Store } from './store.js';
 
 /**
  * The two logs in Redis.
@@ -15,12 +15,12 @@ import { MessageLog } from './message-log.js';
 export class LogStore implements LogReader {
   readonly alarms: AlarmLog;
   readonly messages: MessageLog;
-  readonly #reader: Redis;
+  readonly #reader: Store;
   readonly #keys: Keys;
 
   constructor(
-    writer: Redis,
-    reader: Redis,
+    writer: Store,
+    reader: Store,
     keys: Keys,
     log?: Logger,
     headroom = new StoreHeadroom(),
@@ -47,8 +47,8 @@ export class LogStore implements LogReader {
   async lastSequence(log: LogName): Promise<number> {
     const key = log === 'alarms' ? this.#keys.history : this.#keys.messageLog;
     const [counter, [newest]] = await Promise.all([
-      this.#reader.get(this.#keys.logSequence(log)),
-      this.#reader.xrevrange(key, '+', '-', 'COUNT', 1),
+      this.#reader.read((redis) => redis.get(this.#keys.logSequence(log))),
+      this.#reader.read((redis) => redis.xrevrange(key, '+', '-', 'COUNT', 1)),
     ]);
     const last = newest === undefined ? 0 : Number.parseInt(newest[0], 10);
     return Math.max(Number(counter) || 0, last);

@@ -47,7 +47,7 @@ export class MessageLog {
       ...[received?.session ?? '', String(received?.packetIdentifier ?? '')],
     ]);
     const args = [this.#receivedPrefix, packRows(rows)];
-    const sequences = await appendMessages.run(this.#connections.writer, this.#appendKeys, args);
+    const sequences = await this.#connections.writer.run(appendMessages, this.#appendKeys, args);
     this.#connections.headroom.stored(
       messages.reduce((bytes, message) => bytes + storedBytesOf(message), 0),
     );
@@ -75,7 +75,8 @@ export class MessageLog {
   /** About how many bytes of the store's memory the log takes. */
   async bytes(): Promise<number> {
     const { reader } = this.#connections;
-    return (await reader.memory('USAGE', this.#key, 'SAMPLES', SAMPLES)) ?? 0;
+    const usage = reader.read((redis) => redis.memory('USAGE', this.#key, 'SAMPLES', SAMPLES));
+    return (await usage) ?? 0;
   }
 
   #noteSizes(entries: readonly LogEntry[]): void {
@@ -85,18 +86,18 @@ export class MessageLog {
 
   /** Counts the stored entries. */
   async length(): Promise<number> {
-    return this.#connections.reader.xlen(this.#key);
+    return this.#connections.reader.read((redis) => redis.xlen(this.#key));
   }
 
   /** Removes the entries up to and including this one. */
   async trim(upToSequence: number): Promise<void> {
-    await this.#connections.reader.xtrim(this.#key, 'MINID', `${upToSequence + 1}-0`);
+    await this.#connections.reader.write(['XTRIM', this.#key, 'MINID', `${upToSequence + 1}-0`]);
   }
 
   async remove(sequences: readonly number[]): Promise<void> {
     if (sequences.length === 0) return;
     const ids = sequences.map((sequence) => `${sequence}-0`);
-    await this.#connections.reader.xdel(this.#key, ...ids);
+    await this.#connections.reader.write(['XDEL', this.#key, ...ids]);
   }
 }
 

@@ -1,23 +1,23 @@
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { PresenceRecord, PresenceStore } from '../ingest/presence.js';
 import type { Keys } from './keys.js';
 import { packRows, Script } from './scripts.js';
+import type { Store } from './store.js';
 
 const savePresence = new Script('save-presence', z.number());
 
 /** Presence in Redis: one hash, device id → `<milliseconds since 1970>` and `+` while online. */
 export class PresenceStoreRedis implements PresenceStore {
-  readonly #redis: Redis;
+  readonly #store: Store;
   readonly #keys: Keys;
 
-  constructor(redis: Redis, keys: Keys) {
-    this.#redis = redis;
+  constructor(store: Store, keys: Keys) {
+    this.#store = store;
     this.#keys = keys;
   }
 
   async load(): Promise<PresenceRecord[]> {
-    const seen = await this.#redis.hgetall(this.#keys.lastSeen);
+    const seen = await this.#store.read((redis) => redis.hgetall(this.#keys.lastSeen));
     return Object.entries(seen).map(([deviceId, text]) => ({
       deviceId,
       online: text.endsWith('+'),
@@ -33,6 +33,6 @@ export class PresenceStoreRedis implements PresenceStore {
       `${lastSeenAtMs}${online ? '+' : ''}`,
     ]);
     const keys = [this.#keys.lastSeen, this.#keys.siteRecords('device')];
-    await savePresence.run(this.#redis, keys, [packRows(rows)]);
+    await this.#store.run(savePresence, keys, [packRows(rows)]);
   }
 }

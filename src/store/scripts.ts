@@ -1,42 +1,25 @@
 import { readFileSync } from 'node:fs';
-import type { Redis } from 'ioredis';
 import type { z } from 'zod';
-import { READS_ONLY } from './pair/write-guard.js';
 
 /** A Lua script of ./lua, each of which opens with its contract: `Reads only.` if it writes nothing. */
 export class Script<Reply> {
-  readonly #lua: string;
+  readonly text: string;
+  readonly isReading: boolean;
+  /** Whether its reply holds bytes that are no text. */
+  readonly hasBytes: boolean;
   readonly #reply: z.ZodType<Reply>;
 
-  constructor(name: string, reply: z.ZodType<Reply>) {
+  constructor(name: string, reply: z.ZodType<Reply>, { hasBytes = false } = {}) {
     const lua = readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
+    this.isReading = lua.startsWith('-- Reads only.');
     // The store digests the text at each call: a third of it is comments.
-    const mark = lua.startsWith('-- Reads only.') ? READS_ONLY : '';
-    this.#lua = mark + lua.replace(/^ *--.*$/gm, '');
+    this.text = lua.replace(/^ *--.*$/gm, '');
+    this.hasBytes = hasBytes;
     this.#reply = reply;
   }
 
-  /**
-   * Runs the script, sending its text each time.
-   *
-   * A restarted store has forgotten its scripts, and a NOSCRIPT answer would let later alarms overtake
-   * this one (DEPENDENCY-FAULTS 19).
-   */
-  async run(
-    redis: Redis,
-    keys: readonly string[],
-    args: readonly (string | number | Buffer)[],
-  ): Promise<Reply> {
-    return this.#reply.parse(await redis.eval(this.#lua, keys.length, ...keys, ...args));
-  }
-
-  /** Runs a script whose answer holds bytes that are no text. */
-  async runForBuffers(
-    redis: Redis,
-    keys: readonly string[],
-    args: readonly (string | number | Buffer)[],
-  ): Promise<Reply> {
-    const reply = await redis.callBuffer('EVAL', this.#lua, keys.length, ...keys, ...args);
+  /** @throws ZodError for a reply of another shape */
+  parse(reply: unknown): Reply {
     return this.#reply.parse(reply);
   }
 }

@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { LogPositions } from '../delivery/log/log-entry.js';
 import { sessionKey } from '../delivery/sessions/session.js';
@@ -10,7 +9,7 @@ import type {
 } from '../delivery/sessions/session-store.js';
 import { unlessOfAnotherType } from './failures.js';
 import type { Keys } from './keys.js';
-import { execute, runAtOnce } from './server/transaction.js';
+import type { Store, StoreCommand } from './store.js';
 
 const positions = z.object({ alarms: z.number(), messages: z.number() });
 const subscriptions = z.array(
@@ -64,23 +63,38 @@ const storedPositions = z.object({
 
 /** How many sessions one round trip reads. */
 const PAGE_SESSIONS = 500;
+/** How many changes of sessions one call writes. */
+const CHANGES_AT_ONCE = 100;
+
+type Commands = readonly [StoreCommand, ...StoreCommand[]];
+
+/** A change that waits for those before it. */
+interface WaitingChange {
+  readonly commands: Commands;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
 
 /**
  * Persistent sessions in Redis, a hash for each.
  *
- * All calls go over one connection, so a cursor's save cannot overtake the deletion of its session.
+ * Changes are written in the order of the calls, so a cursor's save cannot overtake the deletion of its session. What
+ * comes while others are being written is one write.
  */
 export class SessionStoreRedis implements SessionStore {
-  readonly #redis: Redis;
+  readonly #store: Store;
   readonly #keys: Keys;
+  readonly #waiting: WaitingChange[] = [];
+  #isWriting = false;
 
-  constructor(redis: Redis, keys: Keys) {
-    this.#redis = redis;
+  /** @param store waits for a store that is away */
+  constructor(store: Store, keys: Keys) {
+    this.#store = store;
     this.#keys = keys;
   }
 
   async load(): Promise<StoredSessions> {
-    const keys = await this.#redis.smembers(this.#keys.sessions);
+    const keys = await this.#store.read((redis) => redis.smembers(this.#keys.sessions));
     const sessions: StoredSessions['sessions'][number][] = [];
     const unreadable: string[] = [];
     for (let at = 0; at < keys.length; at += PAGE_SESSIONS) {
@@ -91,7 +105,7 @@ export class SessionStoreRedis implements SessionStore {
         else sessions.push(session);
       }
     }
-    const countedUpTo = await this.#redis.hgetall(this.#keys.countedUpTo);
+    const countedUpTo = await this.#store.read((redis) => redis.hgetall(this.#keys.countedUpTo));
     return { sessions, unreadable, countedUpTo: storedPositions.parse(countedUpTo) };
   }
 
@@ -100,41 +114,68 @@ export class SessionStoreRedis implements SessionStore {
     const { cursors, seenAtMs } = positionFields(session);
     const subscriptions = JSON.stringify(session.subscriptions);
     const fields = ['owner', owner, 'subscriptions', subscriptions, 'cursors', cursors];
-    await runAtOnce(this.#redis, [
+    await this.#change([
       ['HSET', this.#keys.session(key), ...fields, 'seenAtMs', seenAtMs],
       ['SADD', this.#keys.sessions, key],
     ]);
   }
 
   async saveCursors(sessions: readonly SessionPosition[]): Promise<void> {
-    const pipeline = this.#redis.pipeline();
-    for (const session of sessions) {
-      pipeline.hset(this.#keys.session(session.key), positionFields(session));
-    }
-    await execute(pipeline);
+    const changes = sessions.map((session) => {
+      const { cursors, seenAtMs } = positionFields(session);
+      const key = this.#keys.session(session.key);
+      return this.#change([['HSET', key, 'cursors', cursors, 'seenAtMs', seenAtMs]]);
+    });
+    await Promise.all(changes);
   }
 
   async saveCountedUpTo({ alarms, messages }: LogPositions): Promise<void> {
-    await this.#redis.hset(this.#keys.countedUpTo, { alarms, messages });
+    const positions = ['alarms', String(alarms), 'messages', String(messages)];
+    await this.#change([['HSET', this.#keys.countedUpTo, ...positions]]);
   }
 
   async release(key: string, packetIdentifiers: readonly number[]): Promise<void> {
-    await this.#redis.hdel(this.#keys.received(key), ...packetIdentifiers.map(String));
+    await this.#change([['HDEL', this.#keys.received(key), ...packetIdentifiers.map(String)]]);
   }
 
   async delete(key: string): Promise<void> {
-    await runAtOnce(this.#redis, [
+    await this.#change([
       ['DEL', this.#keys.session(key), this.#keys.received(key)],
       ['SREM', this.#keys.sessions, key],
     ]);
+  }
+
+  #change(commands: Commands): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ commands, resolve, reject });
+      if (!this.#isWriting) void this.#writeAll();
+    });
+  }
+
+  async #writeAll(): Promise<void> {
+    this.#isWriting = true;
+    while (this.#waiting.length > 0) {
+      const changes = this.#waiting.splice(0, CHANGES_AT_ONCE);
+      const [first, ...others] = changes.flatMap(({ commands }) => commands);
+      if (first === undefined) continue;
+      try {
+        await this.#store.write(first, ...others);
+        for (const { resolve } of changes) resolve();
+      } catch {
+        // A key of another type must not keep the others from being written.
+        for (const { commands, resolve, reject } of changes)
+          await this.#store.write(...commands).then(resolve, reject);
+      }
+    }
+    this.#isWriting = false;
   }
 
   /** Reads one session; undefined, and that one left out, when its record is unreadable. */
   async #read(key: string): Promise<StoredSessions['sessions'][number] | undefined> {
     // A key of another type is as unreadable as one with other fields.
     const [fields, received] = await Promise.all([
-      unlessOfAnotherType(this.#redis.hgetall(this.#keys.session(key))),
-      unlessOfAnotherType(this.#redis.hkeys(this.#keys.received(key))),
+      unlessOfAnotherType(this.#store.read((redis) => redis.hgetall(this.#keys.session(key)))),
+      unlessOfAnotherType(this.#store.read((redis) => redis.hkeys(this.#keys.received(key)))),
     ]);
     const parsed = record.safeParse(fields);
     if (!parsed.success) return undefined;

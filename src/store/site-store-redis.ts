@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import type { RecordChange, RecordKind, RecordOfKind } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import type { AuditEntry } from '../site/audit-trail.js';
@@ -10,15 +9,16 @@ import { makeChange, type Write } from './change.js';
 import { answering, unlessOfAnotherType } from './failures.js';
 import type { Keys } from './keys.js';
 import { READ_RECORD, recordText } from './site-records.js';
+import type { Store } from './store.js';
 
 /** The site in Redis: a hash for each kind, id → record. */
 export class SiteStoreRedis implements SiteStore {
-  readonly #redis: Redis;
+  readonly #store: Store;
   readonly #keys: Keys;
   readonly #records: AuditRecords;
 
-  constructor(redis: Redis, keys: Keys, records: AuditRecords) {
-    this.#redis = redis;
+  constructor(store: Store, keys: Keys, records: AuditRecords) {
+    this.#store = store;
     this.#keys = keys;
     this.#records = records;
   }
@@ -39,18 +39,22 @@ export class SiteStoreRedis implements SiteStore {
   }
 
   revision(): Promise<number> {
-    return answering(async () => Number(await this.#redis.get(this.#keys.siteRevision)));
+    return answering(async () =>
+      Number(await this.#store.read((redis) => redis.get(this.#keys.siteRevision))),
+    );
   }
 
   change(changes: readonly RecordChange[], entry: AuditEntry, revision: number): Promise<boolean> {
     const writes = changes.flatMap((change) => this.#writesOf(change));
     const records = [this.#records.of(entry)];
-    return makeChange(this.#redis, this.#keys, { writes, records, revision });
+    return makeChange(this.#store, this.#keys, { writes, records, revision });
   }
 
   async #load<K extends RecordKind>(kind: K, findings: SiteFinding[]): Promise<RecordOfKind[K][]> {
     const key = this.#keys.siteRecords(kind);
-    const stored = await answering(() => unlessOfAnotherType(this.#redis.hgetall(key)));
+    const stored = await answering(() =>
+      unlessOfAnotherType(this.#store.read((redis) => redis.hgetall(key))),
+    );
     if (stored === undefined) {
       throw new GatewayError(
         'store-unavailable',

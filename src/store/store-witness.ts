@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { warning } from '../domain/faults.js';
@@ -21,6 +20,7 @@ import {
   sentenceOf,
 } from './lost-data.js';
 import { Script } from './scripts.js';
+import type { Store } from './store.js';
 
 const parsed = z.string().transform((text): unknown => JSON.parse(text));
 const lookAtStore = new Script('look-at-store', parsed.pipe(seenStoreSchema));
@@ -38,7 +38,7 @@ const FAULT = 'lost-data';
 
 export interface StoreWitnessOptions {
   /** Fails soon while the store is away. */
-  readonly redis: Redis;
+  readonly store: Store;
   readonly keys: Keys;
   /** The file beside the store. */
   readonly path: string;
@@ -108,9 +108,9 @@ export class StoreWitness {
   check(): Promise<void> {
     this.#checking ??= this.#compare()
       .catch((err: unknown) => {
-        const { redis, log } = this.#options;
+        const { store, log } = this.#options;
         // StoreOutages has already logged a store that is away.
-        const level = redis.status === 'ready' ? 'warn' : 'debug';
+        const level = store.isReady ? 'warn' : 'debug';
         log[level]({ part: 'store', err }, 'failed to look for lost data');
       })
       .finally(() => {
@@ -120,7 +120,7 @@ export class StoreWitness {
   }
 
   async #compare(): Promise<void> {
-    const { redis, keys } = this.#options;
+    const { store, keys } = this.#options;
     const found = await this.#look();
     const lost = lostSince(this.#seen, found, this.#siteCounts());
     if (lost !== undefined) this.report(lost);
@@ -129,15 +129,15 @@ export class StoreWitness {
     this.#seen = { ...found, identity };
     await this.#write();
     if (found.identity !== '') return;
-    await redis.set(keys.identity, identity || randomUUID(), 'NX');
+    await store.write(['SET', keys.identity, identity || randomUUID(), 'NX']);
     await this.#compare();
   }
 
   async #look(): Promise<SeenStore> {
-    const { redis, keys } = this.#options;
+    const { store, keys } = this.#options;
     const records = RECORD_KINDS.map((kind) => keys.siteRecords(kind));
-    const found = await lookAtStore.run(
-      redis,
+    const found = await store.run(
+      lookAtStore,
       [keys.identity, keys.siteRevision, keys.history, ...records],
       [keys.alarmPlacePrefix, keys.alarmGroupsPrefix, keys.alarmIndexPrefix, ...RECORD_KINDS],
     );

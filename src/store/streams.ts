@@ -1,5 +1,5 @@
-import type { Redis } from 'ioredis';
 import { GatewayError } from '../errors.js';
+import type { Store } from './store.js';
 
 export interface StreamRow {
   /** The number before the hyphen of the entry's id. */
@@ -10,13 +10,15 @@ export interface StreamRow {
 
 /** Reads entries of a stream, without zod: a page of a backlog has thousands of fields. */
 export async function readStream(
-  redis: Redis,
+  store: Store,
   key: string,
   from: string,
   to: string,
   count: number,
 ): Promise<StreamRow[]> {
-  const reply: unknown = await redis.xrangeBuffer(key, from, to, 'COUNT', count);
+  const reply: unknown = await store.read((redis) =>
+    redis.xrangeBuffer(key, from, to, 'COUNT', count),
+  );
   if (!Array.isArray(reply)) throw unreadable();
   return reply.map(rowOf);
 }

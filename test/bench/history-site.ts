@@ -6,6 +6,7 @@ import { type DeviceContext, deviceContext } from '../../src/domain/messages.js'
 import { newId } from '../../src/domain/notation.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
+import { Store } from '../../src/store/store.js';
 import { Api } from '../harness/api.js';
 import type { GatewayProcess } from '../harness/gateway-process.js';
 import { newAlarm } from '../harness/new-alarm.js';
@@ -45,7 +46,7 @@ export class HistorySite {
     this.contexts = contexts;
     this.#gateway = gateway;
     this.#redis = redis;
-    this.#logs = new LogStore(redis, redis, new Keys('site'));
+    this.#logs = new LogStore(new Store(redis), new Store(redis), new Keys('site'));
   }
 
   /** @param gateway one that runs, and is removed with the site */

@@ -6,6 +6,7 @@ import { Sessions } from '../../src/delivery/sessions/sessions.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
 import { SessionStoreRedis } from '../../src/store/session-store-redis.js';
+import { Store } from '../../src/store/store.js';
 import { RedisServer } from '../harness/redis-server.js';
 import { Connection, numbered, nurseOwner, silent } from './running-delivery.js';
 
@@ -22,7 +23,7 @@ afterAll(() => server.remove());
 async function running(site: string, leftInStore: () => number) {
   const { redis } = server;
   const keys = new Keys(site);
-  const logs = new LogStore(redis, redis, keys);
+  const logs = new LogStore(new Store(redis), new Store(redis), keys);
   const deliveries = new Deliveries({
     onLost: () => undefined,
     onWentBack: () => undefined,
@@ -32,7 +33,7 @@ async function running(site: string, leftInStore: () => number) {
   });
   const owner = nurseOwner('token:1');
   const sessions = new Sessions({
-    ...{ store: new SessionStoreRedis(redis, keys), deliveries, log: silent },
+    ...{ store: new SessionStoreRedis(new Store(redis), keys), deliveries, log: silent },
     ownerOf: () => owner,
     limits: {
       // Telemetry never takes more than half of the window.

@@ -5,6 +5,7 @@ import { deviceContext } from '../../src/domain/messages.js';
 import { parseForwardedTopic } from '../../src/domain/topics.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
+import { Store } from '../../src/store/store.js';
 import type { TestLogs } from './array-logs.js';
 
 let sites = 0;
@@ -17,7 +18,7 @@ export class RedisLogs implements TestLogs {
   constructor(redis: Redis) {
     sites++;
     this.#redis = redis;
-    this.#store = new LogStore(redis, redis, new Keys(`site-${sites}`));
+    this.#store = new LogStore(new Store(redis), new Store(redis), new Keys(`site-${sites}`));
   }
 
   append(log: LogName, items: readonly NewMessage[]): Promise<Appended[]> {

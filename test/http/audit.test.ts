@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { AuditTrailRedis } from '../../src/store/audit/trail.js';
+import { Store } from '../../src/store/store.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { world } from './audit-changes.js';
 import { page } from './audit-pages.js';
@@ -24,9 +25,10 @@ const running = useGateway(redis);
 const BEHIND_PROXY = { GATEWAY_HTTP_PUBLIC_URL: 'https://gateway.test' };
 
 /** The trail of the gateway's store, to have records of any time. */
-function trailOf({ redis: store, storeKeys: keys }: TestGateway): AuditTrailRedis {
+function trailOf({ redis: connection, storeKeys: keys }: TestGateway): AuditTrailRedis {
   const log = pino({ level: 'silent' });
-  return new AuditTrailRedis({ redis: store, keys, records: new AuditRecords(Date.now), log });
+  const store = new Store(connection);
+  return new AuditTrailRedis({ store, keys, records: new AuditRecords(Date.now), log });
 }
 
 describe('every denied permission', () => {

@@ -8,6 +8,7 @@ import type { FootageStore } from '../../src/site/footage-store.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { Keys } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
+import { Store } from '../../src/store/store.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { NO_LIMITS } from '../harness/no-limits.js';
 import type { Environment } from '../harness/running-gateway.js';
@@ -161,7 +162,7 @@ export class TestGateway extends AskedGateway {
   /** What the store has of the site. */
   async stored() {
     const { records, findings } = await new SiteStoreRedis(
-      this.redis,
+      new Store(this.redis),
       this.storeKeys,
       new AuditRecords(Date.now),
     ).load();

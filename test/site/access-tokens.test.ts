@@ -14,6 +14,7 @@ import { SiteModel } from '../../src/site/site-model.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { Keys } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
+import { Store } from '../../src/store/store.js';
 import { useRedis } from '../harness/shared-redis.js';
 
 const place = useRedis();
@@ -24,7 +25,7 @@ it('works again when a clock that was ahead is set back, though the expiry is re
   onTestFinished(() => redis.disconnect());
   const keys = new Keys(newId());
   const records = new AuditRecords(Date.now);
-  const store = new SiteStoreRedis(redis, keys, records);
+  const store = new SiteStoreRedis(new Store(redis), keys, records);
   let nowMs = 1_000;
   const open = async () => {
     const model = new SiteModel();

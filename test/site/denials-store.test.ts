@@ -8,6 +8,7 @@ import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { AuditTrailRedis } from '../../src/store/audit/trail.js';
 import { Keys } from '../../src/store/keys.js';
+import { Store } from '../../src/store/store.js';
 import { useRedis } from '../harness/shared-redis.js';
 
 const place = useRedis();
@@ -19,7 +20,7 @@ async function start() {
   const lines: string[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => lines.push(line) });
   const records = new AuditRecords(Date.now);
-  const trail = new AuditTrailRedis({ redis, keys, log, records });
+  const trail = new AuditTrailRedis({ store: new Store(redis), keys, log, records });
   let nowMs = 0;
   const now = () => nowMs;
   const denials = new Denials({

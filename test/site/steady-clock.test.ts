@@ -6,6 +6,7 @@ import { SteadyClock } from '../../src/site/clock/steady-clock.js';
 import { Health } from '../../src/site/health/health.js';
 import { ClockStoreRedis } from '../../src/store/clock-store-redis.js';
 import { Keys } from '../../src/store/keys.js';
+import { Store } from '../../src/store/store.js';
 import { faultTexts } from '../harness/fault-texts.js';
 import { useRedis } from '../harness/shared-redis.js';
 
@@ -42,7 +43,9 @@ class Machine {
       health,
       log: this.#log,
     });
-    await clock.resume(new ClockStoreRedis(this.redis, this.redis, this.keys, this.#log));
+    await clock.resume(
+      new ClockStoreRedis(new Store(this.redis), new Store(this.redis), this.keys, this.#log),
+    );
     clock.startSaving();
     onTestFinished(() => clock.suspend());
     return new Run(this, clock, health);

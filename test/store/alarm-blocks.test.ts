@@ -3,6 +3,7 @@ import type { AlarmKind } from '../../src/domain/alarms.js';
 import { newId } from '../../src/domain/notation.js';
 import type { AlarmQuery, AlarmRecord } from '../../src/site/alarms/alarm-history.js';
 import { AlarmRetention } from '../../src/store/alarms/alarm-retention.js';
+import { Store } from '../../src/store/store.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld } from './alarm-world.js';
 
@@ -79,7 +80,13 @@ async function expectListings(world: AlarmWorld, alarms: readonly Recorded[]): P
 async function removeUpTo({ redis, keys }: AlarmWorld, count: number): Promise<void> {
   const now = () => START_MS + count;
   const unackedFrom = () => Number.POSITIVE_INFINITY;
-  const retention = new AlarmRetention({ redis, keys, maxAgeMs: 0, now, unackedFrom });
+  const retention = new AlarmRetention({
+    store: new Store(redis),
+    keys,
+    maxAgeMs: 0,
+    now,
+    unackedFrom,
+  });
   await retention.removeOld(new AbortController().signal);
 }
 

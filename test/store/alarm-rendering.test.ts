@@ -7,6 +7,7 @@ import { deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
+import { Store } from '../../src/store/store.js';
 import { newAlarm } from '../harness/new-alarm.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld } from './alarm-world.js';
@@ -99,7 +100,7 @@ it('renders stored alarms byte for byte as they were forwarded live', async () =
     fc.asyncProperty(batches, async (some) => {
       const sent = some.map(accepted);
       const keys = new Keys(newId());
-      const logs = new LogStore(world.redis, world.redis, keys);
+      const logs = new LogStore(new Store(world.redis), new Store(world.redis), keys);
       const appended = await logs.alarms.append(sent);
       const live = sent.flatMap(({ topic, payload, receivedAtMs, locationId, groupId }, at) => {
         const { sequence = 0, isNew = false } = appended[at] ?? {};

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { newId } from '../../src/domain/notation.js';
 import { AlarmRetention } from '../../src/store/alarms/alarm-retention.js';
+import { Store } from '../../src/store/store.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld, type Where } from './alarm-world.js';
 
@@ -14,7 +15,13 @@ function removeOld(
   unackedFrom = () => Number.POSITIVE_INFINITY,
 ): Promise<number> {
   const now = () => nowMs;
-  const retention = new AlarmRetention({ redis, keys, maxAgeMs: MAX_AGE_MS, now, unackedFrom });
+  const retention = new AlarmRetention({
+    store: new Store(redis),
+    keys,
+    maxAgeMs: MAX_AGE_MS,
+    now,
+    unackedFrom,
+  });
   return retention.removeOld(new AbortController().signal);
 }
 

@@ -5,6 +5,7 @@ import { GIVEN_STATES, type GivenState } from '../../src/domain/alarm-states.js'
 import { newId } from '../../src/domain/notation.js';
 import { AlarmFinderRedis } from '../../src/store/alarms/alarm-finder-redis.js';
 import { AlarmRetention } from '../../src/store/alarms/alarm-retention.js';
+import { Store } from '../../src/store/store.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld, type Where } from './alarm-world.js';
 
@@ -57,7 +58,7 @@ class StateWorld extends AlarmWorld {
 
   expire(nowMs: number, unackedFrom = Number.POSITIVE_INFINITY): Promise<number> {
     const { redis, keys } = this;
-    const options = { redis, keys, maxAgeMs: 100, now: () => nowMs };
+    const options = { store: new Store(redis), keys, maxAgeMs: 100, now: () => nowMs };
     const retention = new AlarmRetention({ ...options, unackedFrom: () => unackedFrom });
     return retention.removeOld(new AbortController().signal);
   }
@@ -259,7 +260,7 @@ it('keeps the entry of a state that somebody has yet to get, with its place', as
 it('finds the device of an alarm of a location', async () => {
   const world = new StateWorld(place);
   const [one, two] = [newId(), newId()];
-  const finder = new AlarmFinderRedis(world.redis, world.keys);
+  const finder = new AlarmFinderRedis(new Store(world.redis), world.keys);
   const ofOne = await world.raise(START_MS, { deviceId: one });
   const ofTwo = await world.raise(START_MS, { deviceId: two });
   expect(await finder.deviceOf(world.locationId, ofOne)).toBe(one);
@@ -271,7 +272,7 @@ it('finds the device of an alarm of a location', async () => {
 it('finds the newest alarm when devices use the same id, and changes only that of the device', async () => {
   const world = new StateWorld(place);
   const [one, two] = [newId(), newId()];
-  const finder = new AlarmFinderRedis(world.redis, world.keys);
+  const finder = new AlarmFinderRedis(new Store(world.redis), world.keys);
   const id = newId();
   await world.record({ kind: 'fall', id }, START_MS, { deviceId: two });
   await world.record({ kind: 'fall', id }, START_MS, { deviceId: one });

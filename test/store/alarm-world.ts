@@ -9,6 +9,7 @@ import type { AlarmQuery } from '../../src/site/alarms/alarm-history.js';
 import { AlarmHistoryRedis } from '../../src/store/alarms/alarm-history-redis.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
+import { Store } from '../../src/store/store.js';
 import { newAlarm } from '../harness/new-alarm.js';
 
 const location = { id: newId(), name: 'Haus', order: 1 };
@@ -34,8 +35,8 @@ export class AlarmWorld {
     this.redis = new Redis({ path: socketPath });
     onTestFinished(() => this.redis.disconnect());
     this.keys = new Keys(newId());
-    this.logs = new LogStore(this.redis, this.redis, this.keys);
-    this.history = new AlarmHistoryRedis(this.redis, this.keys);
+    this.logs = new LogStore(new Store(this.redis), new Store(this.redis), this.keys);
+    this.history = new AlarmHistoryRedis(new Store(this.redis), this.keys);
   }
 
   /** Records an alarm of a device in the location, placed as given. */

@@ -15,6 +15,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { Health } from '../../src/site/health/health.js';
 import { AuditExport } from '../../src/store/audit/export.js';
+import { Store } from '../../src/store/store.js';
 import { faultTexts } from '../harness/fault-texts.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { AuditWorld, entries, entry, upTo } from './audit-world.js';
@@ -66,7 +67,7 @@ class ExportWorld extends AuditWorld {
 
   #open(): AuditExport {
     const { redis, keys, directory, health, log } = this;
-    return new AuditExport({ redis, keys, directory, health, log });
+    return new AuditExport({ store: new Store(redis), keys, directory, health, log });
   }
 }
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { AuditAction } from '../../src/site/audit-trail.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { makeChange } from '../../src/store/change.js';
+import { Store } from '../../src/store/store.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { AuditWorld, entries, entry, query, readAll, upTo } from './audit-world.js';
 
@@ -169,11 +170,11 @@ describe('a record', () => {
     const writes = [['HSET', keys.lastSeen, 'device', '1'] as const];
     for (const key of [keys.auditChanges, keys.auditDenials]) {
       await redis.set(key, 'overwritten');
-      await expect(makeChange(redis, keys, { writes, records })).rejects.toThrow();
+      await expect(makeChange(new Store(redis), keys, { writes, records })).rejects.toThrow();
       expect(await redis.exists(keys.lastSeen, keys.auditSequence)).toBe(0);
       await redis.del(key);
     }
-    expect(await makeChange(redis, keys, { writes, records })).toBe(true);
+    expect(await makeChange(new Store(redis), keys, { writes, records })).toBe(true);
     expect(await redis.exists(keys.lastSeen, keys.auditSequence, keys.auditChanges)).toBe(3);
   });
 });

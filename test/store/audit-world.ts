@@ -13,6 +13,7 @@ import { AuditRecords } from '../../src/store/audit/records.js';
 import { AuditRetention } from '../../src/store/audit/retention.js';
 import { AuditTrailRedis } from '../../src/store/audit/trail.js';
 import { Keys } from '../../src/store/keys.js';
+import { Store } from '../../src/store/store.js';
 
 /** How long records are kept in these tests. */
 const MAX_AGE_MS = 100;
@@ -32,13 +33,18 @@ export class AuditWorld {
     onTestFinished(() => this.redis.disconnect());
     const { redis, keys, log } = this;
     const records = new AuditRecords(() => this.nowMs);
-    this.trail = new AuditTrailRedis({ redis, keys, records, log });
+    this.trail = new AuditTrailRedis({ store: new Store(redis), keys, records, log });
   }
 
   /** Removes records that are too old by this steady time. */
   removeOld(nowMs: number): Promise<number> {
     const { redis, keys } = this;
-    const retention = new AuditRetention({ redis, keys, maxAgeMs: MAX_AGE_MS, now: () => nowMs });
+    const retention = new AuditRetention({
+      store: new Store(redis),
+      keys,
+      maxAgeMs: MAX_AGE_MS,
+      now: () => nowMs,
+    });
     return retention.removeOld(new AbortController().signal);
   }
 

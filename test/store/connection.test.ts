@@ -12,6 +12,7 @@ import {
   untilReady,
 } from '../../src/store/server/connection.js';
 import { StoreOutages } from '../../src/store/server/store-outages.js';
+import { Store } from '../../src/store/store.js';
 import { CutProxy } from '../harness/cut-proxy.js';
 import { ask, recordingLog, temporaryDirectory, until } from './embedded-support.js';
 
@@ -75,23 +76,24 @@ function connected(connect: Connect, where: Partial<ConnectionOptions>) {
   const { log, messages } = recordingLog();
   const outages = new StoreOutages(log, ENDED_AFTER_MS);
   const redis = connect({ log, outages, name: 'test', ...where });
-  onTestFinished(() => redis.disconnect());
-  return { redis, messages };
+  const store = new Store(redis, { isPatient: connect === connectRedis });
+  onTestFinished(() => store.close());
+  return { redis, store, messages };
 }
 
 describe('the message path', () => {
   test('waits for a store that is not there yet, and for one that comes back', async () => {
     const server = new Server();
-    const { redis, messages } = connected(connectRedis, { socketPath: server.socketPath });
-    const early = redis.set('a', '1');
+    const { store, messages } = connected(connectRedis, { socketPath: server.socketPath });
+    const early = store.write(['SET', 'a', '1']);
     await until(() => messages.length > 0);
     await server.start();
-    expect(await early).toBe('OK');
+    expect(await early).toEqual(['OK']);
 
     await server.kill();
-    const late = redis.incr('a');
+    const late = store.write(['INCR', 'a']);
     await server.start();
-    expect(await late).toBe(2);
+    expect(await late).toEqual([2]);
   });
 
   test('keeps waiting after the 20 attempts at which ioredis gives up by default', async () => {
@@ -99,7 +101,6 @@ describe('the message path', () => {
     onTestFinished(() => void vi.useRealTimers());
     const server = new Server();
     const { redis } = connected(connectRedis, { socketPath: server.socketPath });
-    const early = redis.set('a', '1').catch((error: unknown) => error);
     let attempts = 0;
     await new Promise<void>((resolve) => {
       redis.on('reconnecting', () => {
@@ -110,15 +111,15 @@ describe('the message path', () => {
     redis.removeAllListeners('reconnecting');
     vi.useRealTimers();
     await server.start();
-    expect(await early).toBe('OK');
+    await untilReady(redis);
   });
 
-  test('sends a command again when a frozen store was killed before its answer', async () => {
+  test('asks again when a frozen store was killed before its answer', async () => {
     const server = await new Server().start();
-    const { redis } = connected(connectRedis, { socketPath: server.socketPath });
-    await redis.set('a', '1');
+    const { store } = connected(connectRedis, { socketPath: server.socketPath });
+    await store.write(['SET', 'a', '1']);
     server.signal('SIGSTOP');
-    const pending = redis.get('a');
+    const pending = store.read((redis) => redis.get('a'));
     await server.kill();
     await server.start();
     expect(await pending).toBe('1');
@@ -147,21 +148,24 @@ describe('the message path', () => {
   test('logs the time in which the store is a replica once, however many writes it refuses', async () => {
     const port = await freePort();
     await new Server(port).start();
-    const { redis, messages } = connected(connectRedis, { url: `redis://127.0.0.1:${port}` });
+    const url = `redis://127.0.0.1:${port}`;
+    const { redis, store, messages } = connected(connectRedis, { url });
     const warnings: string[] = [];
     const warned = ({ name }: Error) => warnings.push(name);
     process.on('warning', warned);
     onTestFinished(() => void process.off('warning', warned));
     const admin = new Redis(port);
     onTestFinished(() => admin.disconnect());
-    await redis.ping();
+    await untilReady(redis);
     let reconnects = 0;
     redis.on('reconnecting', () => reconnects++);
     await admin.replicaof('127.0.0.1', await freePort());
-    const writes = Array.from({ length: 50 }, (_, n) => redis.set(`key-${n}`, n));
+    const writes = Array.from({ length: 50 }, (_, n) =>
+      store.write(['SET', `key-${n}`, String(n)]),
+    );
     await until(() => reconnects > 10);
     await admin.replicaof('NO', 'ONE');
-    expect(new Set(await Promise.all(writes))).toEqual(new Set(['OK']));
+    expect(new Set((await Promise.all(writes)).flat())).toEqual(new Set(['OK']));
     await until(() => messages.length > 1);
     expect(messages.map((line) => JSON.parse(line))).toMatchObject([
       {
@@ -204,12 +208,12 @@ describe('the message path', () => {
     const port = await freePort();
     const server = await new Server(port).start();
     const url = `redis://127.0.0.1:${port}`;
-    const { redis, messages } = connected(connectRedis, { url, maxSilenceMs: 200 });
-    await redis.set('a', '1');
+    const { redis, store, messages } = connected(connectRedis, { url, timeoutMs: 200 });
+    await store.write(['SET', 'a', '1']);
     let breaks = 0;
     redis.on('reconnecting', () => breaks++);
     server.signal('SIGSTOP');
-    const pending = redis.get('a');
+    const pending = store.read((reader) => reader.get('a'));
     await until(() => breaks > 0);
     expect(messages.join()).toContain('the store is silent');
     server.signal('SIGCONT');
@@ -218,7 +222,7 @@ describe('the message path', () => {
 
   test('waits for a busy store on this machine', async () => {
     const server = await new Server().start();
-    const where = { socketPath: server.socketPath, maxSilenceMs: 20 };
+    const where = { socketPath: server.socketPath, timeoutMs: 20 };
     const { redis, messages } = connected(connectRedis, where);
     await untilReady(redis, 30_000);
     // Busy for ten times the timeout that network connections have here.
@@ -268,7 +272,7 @@ describe('the management interface', () => {
     const network = await CutProxy.start({ port });
     onTestFinished(() => network.close());
     const url = `redis://127.0.0.1:${network.port}`;
-    const { redis, messages } = connected(connectManagementRedis, { url, maxSilenceMs: 300 });
+    const { redis, messages } = connected(connectManagementRedis, { url, timeoutMs: 300 });
     await untilReady(redis, 30_000);
     network.swallow();
     const unanswered = [
@@ -288,7 +292,7 @@ describe('the management interface', () => {
     const port = await freePort();
     await new Server(port).start();
     const url = `redis://127.0.0.1:${port}`;
-    const { redis, messages } = connected(connectManagementRedis, { url, maxSilenceMs: 1_000 });
+    const { redis, messages } = connected(connectManagementRedis, { url, timeoutMs: 1_000 });
     await untilReady(redis, 30_000);
     const id = await redis.client('ID');
     const inTime = redis.blpop('nothing', 0.6);
@@ -305,6 +309,7 @@ describe('addresses', () => {
     const server = await new Server().start();
     const url = `unix://${server.socketPath}?db=3`;
     const { redis } = connected(connectRedis, { url });
+    await untilReady(redis);
     const client = await redis.client('INFO');
     expect(client).toContain('db=3');
     expect(client).toContain('name=test');
@@ -318,6 +323,7 @@ describe('addresses', () => {
     );
     const url = `redis://gateway:p%40ss%20word@127.0.0.1:${port}/2`;
     const { redis } = connected(connectRedis, { url });
+    await untilReady(redis);
     expect(await redis.acl('WHOAMI')).toBe('gateway');
     expect(await redis.client('INFO')).toContain('db=2');
   });
@@ -331,4 +337,12 @@ test('fails when the store does not answer in time', async () => {
   const socketPath = join(temporaryDirectory(), 'redis.sock');
   const { redis } = connected(connectRedis, { socketPath });
   await expect(untilReady(redis, 50)).rejects.toMatchObject({ code: 'start-failed' });
+});
+
+test('fails when the store refuses the password', async () => {
+  const port = await freePort();
+  const server = await new Server(port).start();
+  await ask(server.socketPath, (redis) => redis.config('SET', 'requirepass', 'right'));
+  const { redis } = connected(connectRedis, { url: `redis://:wrong@127.0.0.1:${port}` });
+  await expect(untilReady(redis)).rejects.toMatchObject({ code: 'start-failed' });
 });

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { newId } from '../../src/domain/notation.js';
 import { AlarmRetention } from '../../src/store/alarms/alarm-retention.js';
+import { Store } from '../../src/store/store.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld } from './alarm-world.js';
 
@@ -89,7 +90,13 @@ it.each(DAMAGES)('removes expired alarms when %s', async (_, damage) => {
   const { redis, keys } = made;
   const unackedFrom = () => Number.POSITIVE_INFINITY;
   const now = () => START_MS + 10;
-  const retention = new AlarmRetention({ redis, keys, maxAgeMs: 0, now, unackedFrom });
+  const retention = new AlarmRetention({
+    store: new Store(redis),
+    keys,
+    maxAgeMs: 0,
+    now,
+    unackedFrom,
+  });
   await retention.removeOld(new AbortController().signal);
   expect(await redis.xlen(keys.history)).toBe(0);
   expect((await made.page()).alarms).toEqual([]);

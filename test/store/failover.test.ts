@@ -10,6 +10,7 @@ import {
   untilReady,
 } from '../../src/store/server/connection.js';
 import { StoreOutages } from '../../src/store/server/store-outages.js';
+import { Store } from '../../src/store/store.js';
 import { RedisPair } from '../harness/redis-pair.js';
 import { RedisProgram } from '../harness/redis-program.js';
 import { until } from '../harness/until.js';
@@ -46,8 +47,14 @@ function connected(connect: typeof connectRedis, place: StorePlace): StoreConnec
   return redis;
 }
 
-async function portOf(redis: StoreConnection): Promise<number> {
-  return Number(/^tcp_port:(\d+)/m.exec(await redis.info('server'))?.[1]);
+/** A store that waits for the primary, as on the message path. */
+function patient(place: StorePlace): Store {
+  return new Store(connected(connectRedis, place), { isPatient: true });
+}
+
+async function portOf(store: Store): Promise<number> {
+  const info = await store.read((redis) => redis.info('server'));
+  return Number(/^tcp_port:(\d+)/m.exec(info)?.[1]);
 }
 
 /** Freezes a program for the rest of the test. */
@@ -57,26 +64,23 @@ function freeze(program: RedisProgram): void {
 }
 
 describe('behind Sentinels', () => {
-  test('goes on at the new primary, in the order of the calls, when the roles change', async () => {
+  test('goes on at the new primary when the roles change', async () => {
     const place = placeOfPair();
-    const redis = connected(connectRedis, place);
-    await redis.del('list');
+    const store = patient(place);
+    await store.write(['DEL', 'list']);
     const former = await pair.primary();
     let sent = 0;
     let isOver = false;
-    const answers: Promise<unknown>[] = [];
-    const flood = setInterval(() => {
-      for (let count = 0; count < 20 && !isOver; count++) {
-        answers.push(redis.rpush('list', ++sent));
-      }
-    }, 1);
+    const write = async () => {
+      while (!isOver) await store.write(['RPUSH', 'list', String(++sent)]);
+    };
+    const writing = write();
     await until(() => sent > 200, 'nothing was sent');
     await pair.failover();
     const next = await pair.primary();
-    await until(async () => (await portOf(redis)) === next.port, 'it does not follow');
+    await until(async () => (await portOf(store)) === next.port, 'it does not follow');
     isOver = true;
-    clearInterval(flood);
-    await Promise.all(answers);
+    await writing;
     expect(next).not.toBe(former);
     const list = await next.redis.lrange('list', 0, -1);
     // What had no answer is there twice; the last of each is in order.
@@ -90,17 +94,21 @@ describe('behind Sentinels', () => {
 
   test('goes on at the new primary, but never sends a change later, when the former is silent', async () => {
     const redis = connected(connectRedis, placeOfPair());
+    const store = new Store(redis, { isPatient: true });
     const management = connected(connectManagementRedis, placeOfPair());
-    await redis.set('before', '1');
+    await store.write(['SET', 'before', '1']);
     await redis.wait(1, 5_000);
     await untilReady(management, TAKEOVER_MS);
     const former = await pair.primary();
     freeze(former);
-    const frozenInTheHandshake = connected(connectRedis, placeOfPair());
-    const writes = [redis.set('during', '1'), frozenInTheHandshake.set('handshake', '1')];
+    const frozenInTheHandshake = patient(placeOfPair());
+    const writes = [
+      store.write(['SET', 'during', '1']),
+      frozenInTheHandshake.write(['SET', 'handshake', '1']),
+    ];
     await expect(management.set('change', '1')).rejects.toThrow();
     await expect(management.get('other')).rejects.toThrow();
-    expect(await Promise.all(writes)).toEqual(['OK', 'OK']);
+    expect(await Promise.all(writes)).toEqual([['OK'], ['OK']]);
     expect(await pair.replica()).toBe(former);
     await untilReady(management, TAKEOVER_MS);
     former.thaw();
@@ -116,8 +124,8 @@ describe('behind Sentinels', () => {
     if (first === undefined || second === undefined) throw new Error('there is no Sentinel');
     freeze(first);
     await second.kill();
-    const redis = connected(connectRedis, placeOfPair());
-    expect(await portOf(redis)).toBe((await pair.primary()).port);
+    const store = patient(placeOfPair());
+    expect(await portOf(store)).toBe((await pair.primary()).port);
     await second.start();
   });
 
@@ -125,9 +133,9 @@ describe('behind Sentinels', () => {
     const [first] = pair.sentinelPrograms;
     if (first === undefined) throw new Error('there is no Sentinel');
     freeze(first);
-    const redis = connected(connectRedis, placeOfPair([first]));
-    const unsent = expect(redis.get('a')).rejects.toThrow('closed');
-    redis.disconnect();
+    const store = patient(placeOfPair([first]));
+    const unsent = expect(store.read((redis) => redis.get('a'))).rejects.toThrow();
+    store.close();
     await unsent;
   });
 });
@@ -148,33 +156,16 @@ describe('at a fixed address', () => {
     const server = await startServer();
     const url = `redis://127.0.0.1:${server.port}`;
     const redis = connected(connectRedis, { url });
+    const store = new Store(redis, { isPatient: true });
     const management = connected(connectManagementRedis, { url });
     await untilReady(management, TAKEOVER_MS);
-    await redis.set('fixed', '0');
+    await store.write(['SET', 'fixed', '0']);
     await server.redis.replicaof('127.0.0.1', 1);
-    const written = redis.set('fixed', '1');
+    const written = store.write(['SET', 'fixed', '1']);
     await expect(management.set('other', '1')).rejects.toThrow(/^READONLY/);
     await once(redis, 'reconnecting');
     await server.redis.replicaof('NO', 'ONE');
-    expect(await written).toBe('OK');
+    expect(await written).toEqual(['OK']);
     expect(await server.redis.get('fixed')).toBe('1');
   });
-});
-
-test('keeps the order of a write that was refused and one that had no answer yet', async () => {
-  const server = await startServer();
-  const claim = { primary: { host: '127.0.0.1', port: server.port }, epoch: 1 };
-  const source = { name: 'fixed', ask: () => [Promise.resolve(claim)], stop: () => undefined };
-  const { log } = recordingLog();
-  const redis = connected(connectRedis, { primary: new PrimaryWatch(source, log) });
-  await redis.set('key', 'before');
-  await server.redis.replicaof('127.0.0.1', 1);
-  const broken = once(redis, 'reconnecting');
-  // The server refuses the first while the second is still on its way.
-  const last = 'x'.repeat(8 * 1024 * 1024);
-  const answers = [redis.set('key', 'first'), redis.set('key', last)];
-  await broken;
-  await server.redis.replicaof('NO', 'ONE');
-  expect(await Promise.all(answers)).toEqual(['OK', 'OK']);
-  expect(await server.redis.strlen('key')).toBe(last.length);
 });

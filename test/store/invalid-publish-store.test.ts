@@ -4,6 +4,7 @@ import type { ListedInvalidPublish } from '../../src/ingest/invalid-publishes.js
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
 import { Keys } from '../../src/store/keys.js';
+import { Store } from '../../src/store/store.js';
 import { RedisServer } from '../harness/redis-server.js';
 
 const MIB = 1024 * 1024;
@@ -25,7 +26,8 @@ it('keeps the newest of a location within 4 MiB when payloads are large', async 
   const [keys, locationId] = [new Keys('invalid'), randomUUID()];
   await redis.hset(keys.siteRecords('location'), locationId, '{}');
   const store = new InvalidPublishStoreRedis({
-    ...{ redis, management: redis, keys, maxPerLocation: MAX_PER_LOCATION },
+    ...{ store: new Store(redis), management: new Store(redis) },
+    ...{ keys, maxPerLocation: MAX_PER_LOCATION },
     headroom: new StoreHeadroom(),
   });
   for (let from = 1; from <= MAX_PER_LOCATION; from += AT_ONCE) {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Lease, type LeaseState } from '../../src/store/pair/lease.js';
+import { Store } from '../../src/store/store.js';
 import { RedisServer } from '../harness/redis-server.js';
 
 const KEY = '{home}:lease';
@@ -20,7 +21,7 @@ beforeEach(async () => {
 
 function leaseOf(holder: string, place = '', lengthMs = 60_000): Lease {
   const elapsed = () => elapsedMs;
-  return new Lease({ redis: server.redis, key: KEY, holder, place, lengthMs, elapsed });
+  return new Lease({ store: new Store(server.redis), key: KEY, holder, place, lengthMs, elapsed });
 }
 
 /** Ends the lease by the store's clock. */

@@ -3,6 +3,7 @@ import { Health } from '../../src/site/health/health.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { defaultMaxMemoryBytes } from '../../src/store/embedded/memory.js';
 import { MemoryMonitor } from '../../src/store/server/memory-monitor.js';
+import { Store } from '../../src/store/store.js';
 import { faultTexts } from '../harness/fault-texts.js';
 import { RedisServer } from '../harness/redis-server.js';
 import { recordingLog } from './embedded-support.js';
@@ -19,7 +20,13 @@ afterAll(() => server.remove());
 function monitored() {
   const [health, headroom, { log, messages }] = [new Health(), new StoreHeadroom(), recordingLog()];
   health.started();
-  const monitor = new MemoryMonitor({ redis: server.redis, health, headroom, log, advice: 'act' });
+  const monitor = new MemoryMonitor({
+    store: new Store(server.redis),
+    health,
+    headroom,
+    log,
+    advice: 'act',
+  });
   /** Looks at the store when so much of its limit is used. */
   const at = async (part: number) => {
     const info = await server.redis.info('memory');

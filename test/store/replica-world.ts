@@ -6,9 +6,13 @@ import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
 import { Health } from '../../src/site/health/health.js';
 import { Replicas, type ReplicasOptions } from '../../src/store/pair/replicas.js';
-import { guardWrites } from '../../src/store/pair/write-guard.js';
-import { connectManagementRedis, connectRedis } from '../../src/store/server/connection.js';
+import {
+  connectManagementRedis,
+  connectRedis,
+  untilReady,
+} from '../../src/store/server/connection.js';
 import { StoreOutages } from '../../src/store/server/store-outages.js';
+import { Store } from '../../src/store/store.js';
 import { faultTexts } from '../harness/fault-texts.js';
 import { RedisProgram } from '../harness/redis-program.js';
 import { unusedPort } from '../harness/unused-port.js';
@@ -18,7 +22,7 @@ export const MARK = '{home}:replica-mark';
 /** Written before anything else, to see that a replica confirms it. */
 const FIRST_KEY = 'first';
 const FIRST_COPY_MS = 20_000;
-const WAITING = /\r\n(waitaof|wait)\r\n/i;
+const WAITING = /\*\d+\r\n\$\d+\r\n(waitaof|wait)\r\n/i;
 
 /** A server of the test's own that forces each write to its disk. */
 export async function startServer(...settings: readonly string[]): Promise<RedisProgram> {
@@ -94,19 +98,17 @@ export class ConfirmedStore {
     return this;
   }
 
-  /** As the message path connects: what is unconfirmed is written again. */
-  repeating(): Redis {
-    const redis = this.#opened(connectRedis, 'alarms');
-    guardWrites(redis, { confirmed: this.replicas.confirmation(redis, true) });
-    return redis;
+  /** What is unconfirmed is written again. */
+  patient(): Store {
+    const redis = this.#opened(connectRedis, 'state');
+    return new Store(redis, { replicas: this.replicas, isPatient: true });
   }
 
   /** As the management interface connects. */
-  async failing(): Promise<Redis> {
+  async failing(): Promise<Store> {
     const redis = this.#opened(connectManagementRedis, 'management');
-    guardWrites(redis, { confirmed: this.replicas.confirmation(redis, false) });
-    await once(redis, 'ready');
-    return redis;
+    await untilReady(redis);
+    return new Store(redis, { replicas: this.replicas });
   }
 
   #opened(open: typeof connectRedis, name: string): Redis {
@@ -161,15 +163,20 @@ export class WaitCutter {
       client.destroy();
       server.destroy();
     };
+    let isCut = false;
     client.on('data', (bytes) => {
-      if (this.isCutting && WAITING.test(bytes.toString())) {
-        end();
-        void this.#cut();
-      } else {
-        server.write(bytes);
-      }
+      const waitsFrom = this.isCutting ? bytes.toString('latin1').search(WAITING) : -1;
+      isCut = waitsFrom >= 0;
+      server.write(isCut ? bytes.subarray(0, waitsFrom) : bytes);
     });
-    server.on('data', (bytes) => client.write(bytes));
+    server.on('data', (bytes) => {
+      if (!isCut) {
+        client.write(bytes);
+        return;
+      }
+      end();
+      if (this.isCutting) void this.#cut();
+    });
     for (const socket of [client, server]) {
       socket.on('error', end);
       socket.on('close', end);

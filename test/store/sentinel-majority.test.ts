@@ -102,11 +102,11 @@ describe('a primary without its replica', () => {
   test('acknowledges as long as most Sentinels take it for the primary', async () => {
     const [primary, replica] = [await pair.primary(), await pair.replica()];
     const store = confirmedStore(primary).start();
-    const redis = store.repeating();
-    await redis.set('{home}:one', 'before');
+    const door = store.patient();
+    await door.write(['SET', '{home}:one', 'before']);
     freeze(replica);
 
-    await redis.set('{home}:one', 'alone');
+    await door.write(['SET', '{home}:one', 'alone']);
 
     expect(store.faults.all).toEqual([expect.stringMatching(/one machine only/)]);
   });
@@ -116,26 +116,26 @@ describe('a primary without its replica', () => {
     const [, second, third] = pair.sentinelPrograms;
     if (second === undefined || third === undefined) throw new Error('too few Sentinels');
     const store = confirmedStore(primary).start();
-    const redis = store.repeating();
+    const door = store.patient();
     const management = await store.failing();
-    await redis.set('{home}:one', 'before');
+    await door.write(['SET', '{home}:one', 'before']);
     freeze(replica, second, third);
     let isAnswered = false;
 
-    const write = redis.set('{home}:one', 'during').finally(() => {
+    const write = door.write(['SET', '{home}:one', 'during']).finally(() => {
       isAnswered = true;
     });
 
     await eventually(() =>
       expect(store.faults.own).toEqual([expect.stringMatching(/most Sentinels/)]),
     );
-    await expect(management.set('{home}:two', '')).rejects.toThrow(/most Sentinels/);
-    expect(await management.exists('{home}:two')).toBe(0);
+    await expect(management.write(['SET', '{home}:two', ''])).rejects.toThrow(/most Sentinels/);
+    expect(await management.read((redis) => redis.get('{home}:two'))).toBeNull();
     expect(isAnswered).toBe(false);
     third.thaw();
-    expect(await write).toBe('OK');
+    expect(await write).toEqual(['OK']);
     expect(store.faults.own).toEqual([]);
-    expect(await management.set('{home}:two', '')).toBe('OK');
+    expect(await management.write(['SET', '{home}:two', ''])).toEqual(['OK']);
   });
 });
 

@@ -7,6 +7,7 @@ import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Health } from '../../src/site/health/health.js';
 import { checkServer, checkSettings } from '../../src/store/server/server-check.js';
+import { Store } from '../../src/store/store.js';
 import { faultTexts } from '../harness/fault-texts.js';
 import { embeddedRedis, temporaryDirectory } from './embedded-support.js';
 
@@ -43,7 +44,7 @@ async function connectionThatSays(info: string): Promise<Redis> {
 
 test('gives no warning about suitable settings', async () => {
   const { redis } = await serverConnection();
-  expect(await checkServer(redis)).toEqual([]);
+  expect(await checkServer(new Store(redis))).toEqual([]);
 });
 
 describe('a server that is not durable', () => {
@@ -55,19 +56,19 @@ describe('a server that is not durable', () => {
   ])('gives a warning about %s %s', async (name, value, sentence) => {
     const { redis } = await serverConnection();
     await redis.config('SET', name, value);
-    expect(await checkServer(redis)).toEqual([expect.stringMatching(sentence)]);
+    expect(await checkServer(new Store(redis))).toEqual([expect.stringMatching(sentence)]);
   });
 
   test('gives a warning for each unsafe setting', async () => {
     const { redis } = await serverConnection();
     await redis.config('SET', 'appendfsync', 'no', 'maxmemory-policy', 'volatile-ttl');
-    expect(await checkServer(redis)).toHaveLength(2);
+    expect(await checkServer(new Store(redis))).toHaveLength(2);
   });
 });
 
 test('names the settings that cannot be checked when CONFIG is forbidden', async () => {
   const { other } = await serverConnection({ username: 'managed', password: 'secret' });
-  expect(await checkServer(other)).toEqual([
+  expect(await checkServer(new Store(other))).toEqual([
     expect.stringMatching(/^maxmemory-policy cannot be checked/),
     expect.stringMatching(/^appendonly cannot be checked/),
     expect.stringMatching(/^appendfsync cannot be checked/),
@@ -80,7 +81,7 @@ describe('an unsafe setting', () => {
     const health = new Health();
     health.started();
     await redis.config('SET', 'maxmemory-policy', 'allkeys-lru', 'appendfsync', 'everysec');
-    await checkSettings(redis, health);
+    await checkSettings(new Store(redis), health);
     expect(faultTexts(health.faults())).toEqual([
       expect.stringMatching(/maxmemory-policy is allkeys-lru.*appendfsync is everysec/),
     ]);
@@ -91,7 +92,7 @@ describe('an unsafe setting', () => {
     const { other } = await serverConnection({ username: 'managed', password: 'secret' });
     await other.connect();
     const health = new Health();
-    await checkSettings(other, health);
+    await checkSettings(new Store(other), health);
     expect(faultTexts(health.faults())).toEqual([]);
   });
 });
@@ -108,7 +109,7 @@ test('refuses a Sentinel in one sentence', async () => {
   const redis = new Redis({ path: socketPath, retryStrategy: () => 20 });
   redis.on('error', () => undefined);
   onTestFinished(() => redis.disconnect());
-  await expect(checkServer(redis)).rejects.toMatchObject({
+  await expect(checkServer(new Store(redis))).rejects.toMatchObject({
     code: 'start-failed',
     detail: expect.stringMatching(/it is a Sentinel, .*redis\.url/),
   });
@@ -117,7 +118,7 @@ test('refuses a Sentinel in one sentence', async () => {
 test('refuses a replica', async () => {
   const { redis } = await serverConnection();
   await redis.replicaof('127.0.0.1', 1);
-  await expect(checkServer(redis)).rejects.toMatchObject({
+  await expect(checkServer(new Store(redis))).rejects.toMatchObject({
     code: 'start-failed',
     detail: expect.stringContaining('replica'),
   });
@@ -128,7 +129,7 @@ test.each([
   ['redis_version:5.9.1\r\n', '5.9'],
   ['server:other\r\n', 'does not say'],
 ])('refuses a server whose INFO is %j', async (info, words) => {
-  await expect(checkServer(await connectionThatSays(info))).rejects.toMatchObject({
+  await expect(checkServer(new Store(await connectionThatSays(info)))).rejects.toMatchObject({
     code: 'start-failed',
     detail: expect.stringContaining(words),
   });
@@ -136,5 +137,5 @@ test.each([
 
 test.each(['6.2.0', '7.0.15', '10.0.1'])('accepts version %s', async (version) => {
   const redis = await connectionThatSays(`redis_version:${version}\r\nrole:master\r\n`);
-  expect(await checkServer(redis)).toHaveLength(3);
+  expect(await checkServer(new Store(redis))).toHaveLength(3);
 });

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { Keys } from '../../src/store/keys.js';
 import { SessionStoreRedis } from '../../src/store/session-store-redis.js';
+import { Store } from '../../src/store/store.js';
 import { RedisServer } from '../harness/redis-server.js';
 
 const COUNTS = { deadLetters: 0, delivered: 7, expired: 0, dropped: 0, unread: 0, unreadBytes: 0 };
@@ -14,7 +15,7 @@ it('takes a session for unreadable when its key has another type, and not when t
   const server = await RedisServer.start();
   const { redis } = server;
   const keys = new Keys('sessions');
-  const store = new SessionStoreRedis(redis, keys);
+  const store = new SessionStoreRedis(new Store(redis), keys);
   await store.save(SESSION);
   await store.save({ ...SESSION, key: 'token:1/overwritten' });
   await redis.set(keys.session('token:1/overwritten'), 'x');

@@ -7,6 +7,7 @@ import { Devices } from '../../src/site/devices.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
 import { PresenceStoreRedis } from '../../src/store/presence-store-redis.js';
+import { Store } from '../../src/store/store.js';
 import { faultTexts } from '../harness/fault-texts.js';
 import { RedisServer } from '../harness/redis-server.js';
 import { SiteWorld } from './site-world.js';
@@ -235,10 +236,10 @@ describe('what belongs to the deleted goes with them', () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, location, device, placed } = world;
     const invalidPublishes = new InvalidPublishStoreRedis({
-      ...{ redis, management: redis, keys, maxPerLocation: 2 },
+      ...{ store: new Store(redis), management: new Store(redis), keys, maxPerLocation: 2 },
       headroom: new StoreHeadroom(),
     });
-    const presence = new PresenceStoreRedis(redis, keys);
+    const presence = new PresenceStoreRedis(new Store(redis), keys);
     const listed = (receivedAtMs: number) => {
       return {
         deviceId: device.id,

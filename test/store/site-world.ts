@@ -22,6 +22,7 @@ import { SiteModel } from '../../src/site/site-model.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { Keys } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
+import { Store } from '../../src/store/store.js';
 import { rewriteRecord } from '../harness/stored-records.js';
 
 /** A site of its own in a real Redis: a location with a group, a room, two devices and a token. */
@@ -51,7 +52,7 @@ export class SiteWorld {
   private constructor(socketPath: string) {
     this.redis = new Redis({ path: socketPath });
     onTestFinished(() => this.redis.disconnect());
-    this.store = new SiteStoreRedis(this.redis, this.keys, new AuditRecords(Date.now));
+    this.store = new SiteStoreRedis(new Store(this.redis), this.keys, new AuditRecords(Date.now));
     const log = pino({}, { write: (line: string) => this.logged.push(line) });
     const faults = new SiteFaults(this.health, log);
     const { store, model, events } = this;

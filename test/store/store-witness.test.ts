@@ -6,6 +6,7 @@ import type { RecordKind } from '../../src/domain/site.js';
 import { Health } from '../../src/site/health/health.js';
 import { AlarmRetention } from '../../src/store/alarms/alarm-retention.js';
 import { NEVER_SEEN, type SiteCounts } from '../../src/store/lost-data.js';
+import { Store } from '../../src/store/store.js';
 import { StoreWitness } from '../../src/store/store-witness.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld } from './alarm-world.js';
@@ -58,7 +59,8 @@ class World {
     this.health = new Health();
     const { redis, keys, path, health } = this;
     const { log } = this.logged;
-    const options = { redis, keys, path, site: 'site', health, log, now: Date.now };
+    const store = new Store(redis);
+    const options = { store, keys, path, site: 'site', health, log, now: Date.now };
     this.witness = await StoreWitness.start(options);
     this.witness.followSite(() => this.site);
   }
@@ -148,7 +150,7 @@ it('tells nothing of what a change or the retention removes', async () => {
   await world.change('device', device, true);
   expect(await world.compared()).toBeUndefined();
   const retention = new AlarmRetention({
-    ...{ redis, keys, maxAgeMs: 0, unackedFrom: () => Number.POSITIVE_INFINITY },
+    ...{ store: new Store(redis), keys, maxAgeMs: 0, unackedFrom: () => Number.POSITIVE_INFINITY },
     now: () => Number.MAX_SAFE_INTEGER,
   });
   expect(await retention.removeOld(new AbortController().signal)).toBe(3);

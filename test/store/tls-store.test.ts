@@ -8,8 +8,13 @@ import { placeOfStore } from '../../src/composition/store-place.js';
 import { loadConfig } from '../../src/config/load.js';
 import { Releasers } from '../../src/releasers.js';
 import { Keys } from '../../src/store/keys.js';
-import { connectRedis, type StoreConnection } from '../../src/store/server/connection.js';
+import {
+  connectRedis,
+  type StoreConnection,
+  untilReady,
+} from '../../src/store/server/connection.js';
 import { StoreOutages } from '../../src/store/server/store-outages.js';
+import { Store } from '../../src/store/store.js';
 import { Authority, type Certificate } from '../harness/certificates.js';
 import { Lines } from '../harness/lines.js';
 import { unusedPort } from '../harness/unused-port.js';
@@ -95,11 +100,13 @@ describe('TLS with a certificate of the gateway, a user and a password', () => {
     const port = await startTls(files, 'store', [STORE_USER]);
     const url = `rediss://127.0.0.1:${port}`;
     const { redis } = connected({ url, ...ACCESS, tls: tlsOf(files) });
+    await untilReady(redis);
     expect(await redis.acl('WHOAMI')).toBe('gateway');
     const named = connected({
       url: `rediss://gateway:of-the-store@127.0.0.1:${port}`,
       tls: tlsOf(files),
     });
+    await untilReady(named.redis);
     expect(await named.redis.acl('WHOAMI')).toBe('gateway');
   });
 
@@ -122,6 +129,7 @@ describe('TLS with a certificate of the gateway, a user and a password', () => {
       ...{ sentinelUser: 'watcher', sentinelPassword: 'of-the-sentinel' },
     };
     const { redis } = connected(whole);
+    await untilReady(redis);
     expect(await redis.acl('WHOAMI')).toBe('gateway');
     expect(await redis.set('a', '1')).toBe('OK');
 
@@ -153,7 +161,9 @@ describe('TLS with a certificate of the gateway, a user and a password', () => {
     ]);
     const cluster = [`127.0.0.1:${port}`];
     const { redis } = connected({ cluster, ...ACCESS, tls: tlsOf(files) });
+    await untilReady(redis);
     expect(await redis.acl('WHOAMI')).toBe('gateway');
-    expect(await redis.set('{site}:a', '1')).toBe('OK');
+    const store = new Store(redis, { isPatient: true });
+    expect(await store.write(['SET', '{site}:a', '1'])).toEqual(['OK']);
   });
 });

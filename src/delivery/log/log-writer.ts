@@ -2,12 +2,14 @@ import type { Logger } from 'pino';
 import { type FaultReport, stopping } from '../../domain/faults.js';
 import { GatewayError } from '../../errors.js';
 import type { AlarmLogItem, Announced, Appended, LogName, NewMessage } from './log-entry.js';
-import { refusedWrite, replyCode } from './reply-code.js';
+import { isPassing, isUnanswered, refusedWrite, replyCode } from './reply-code.js';
 
 /** A larger batch would hold up the store, and everybody else, for too long. */
 const MAX_BATCH_ITEMS = 250;
 const MAX_BATCH_BYTES = 1024 * 1024;
 const RETRY_AFTER_MS = 250;
+/** A refusal that passes, as during a failover, is an outage only after this time. */
+const PASSING_MS = 1_000;
 
 export interface LogWriterOptions<Item extends NewMessage> {
   readonly log: LogName;
@@ -47,6 +49,8 @@ export class LogWriter<Item extends NewMessage> {
   #isWriting = false;
   #isStopped = false;
   #hasFailed = false;
+  /** Since when the store has refused the batch, for reasons that may pass. */
+  #refusedSinceMs: number | undefined;
   #writtenAtMs = 0;
   #wakeRetry: (() => void) | undefined;
   /** Items that the store did not take, though it took others; retried later. */
@@ -182,14 +186,18 @@ export class LogWriter<Item extends NewMessage> {
   }
 
   #succeeded(): void {
+    this.#refusedSinceMs = undefined;
     if (!this.#hasFailed) return;
     this.#hasFailed = false;
     this.#options.onOutage(undefined);
   }
 
-  /** One log line for an outage, however often the write is retried. */
+  /** One log line for an outage, however often the write is retried; others report a store that does not answer. */
   #failed(error: unknown): void {
+    if (isUnanswered(error)) return;
     const { log, logger, onOutage } = this.#options;
+    this.#refusedSinceMs ??= performance.now();
+    if (isPassing(error) && performance.now() - this.#refusedSinceMs < PASSING_MS) return;
     if (!this.#hasFailed)
       logger.error({ err: error, log }, 'failed to append to the log, retrying');
     this.#hasFailed = true;

@@ -1,13 +1,45 @@
 import { type FaultReport, stopping } from '../../domain/faults.js';
+import { GatewayError } from '../../errors.js';
 
 /** In Redis 6.2 a command that fails within a script is quoted: `ERR Error running script … @user_script: 1: -OOM …`. */
 const QUOTED = /@user_script: ?\d+: -?([A-Z]{2,})\b/;
 const FIRST = /^([A-Z]{2,})\b/;
 
+/** What ioredis says of a command whose connection was not there, broke, or was silent. */
+const NO_ANSWER =
+  /^(Connection is closed|Command timed out|Command aborted|Stream isn't writeable|Reached the max retries)/;
+/** Answers of a server that is not the primary of the key: it has done nothing. */
+const ELSEWHERE: readonly string[] = ['READONLY', 'MOVED'];
+/** Answers of a server that does nothing at present: it starts, its slot is moving, or its cluster has no majority. */
+const LATER: readonly string[] = ['LOADING', 'ASK', 'TRYAGAIN', 'CLUSTERDOWN'];
+
+/** A write that may not be acknowledged at present: whoever decided that reports why. */
+export class UnconfirmedWrite extends GatewayError {
+  constructor(reason: string) {
+    super('store-unavailable', reason);
+  }
+}
+
 /** The code of a reply error of Redis (`OOM`, `NOPERM`), also of one within a script; undefined for other errors. */
 export function replyCode(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   return (QUOTED.exec(error.message) ?? FIRST.exec(error.message))?.[1];
+}
+
+/** Whether another server has become the primary. */
+export function isElsewhere(error: unknown): boolean {
+  return ELSEWHERE.includes(replyCode(error) ?? '');
+}
+
+/** Whether the store did not answer, or may not yet be believed: others report that, and it passes. */
+export function isUnanswered(error: unknown): boolean {
+  if (error instanceof UnconfirmedWrite) return true;
+  return error instanceof Error && NO_ANSWER.test(error.message);
+}
+
+/** Whether the same call may be answered a moment later. */
+export function isPassing(error: unknown): boolean {
+  return isUnanswered(error) || [...ELSEWHERE, ...LATER].includes(replyCode(error) ?? '');
 }
 
 /** The fault of a store that refuses writes with this code. */

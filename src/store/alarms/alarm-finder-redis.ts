@@ -1,21 +1,21 @@
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { uuidBytes } from '../../domain/notation.js';
 import type { AlarmFinder } from '../../site/alarms/alarm-states.js';
 import { answering } from '../failures.js';
 import type { Keys } from '../keys.js';
 import { Script } from '../scripts.js';
+import type { Store } from '../store.js';
 import { alarmIdPlace } from './alarm-records.js';
 
 const findAlarm = new Script('find-alarm', z.string());
 
 /** Finds alarms by id in Redis. */
 export class AlarmFinderRedis implements AlarmFinder {
-  readonly #redis: Redis;
+  readonly #store: Store;
   readonly #keys: Keys;
 
-  constructor(redis: Redis, keys: Keys) {
-    this.#redis = redis;
+  constructor(store: Store, keys: Keys) {
+    this.#store = store;
     this.#keys = keys;
   }
 
@@ -24,8 +24,8 @@ export class AlarmFinderRedis implements AlarmFinder {
     const id = uuidBytes(alarmId);
     const { piece, field } = alarmIdPlace(id);
     const device = await answering(() =>
-      findAlarm.run(
-        this.#redis,
+      this.#store.run(
+        findAlarm,
         [keys.history, keys.alarmIds(piece)],
         [field, keys.alarmPlacePrefix, locationId, id],
       ),

@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { AlarmState } from '../../domain/alarm-states.js';
@@ -13,6 +12,7 @@ import { StoreTurns } from '../../site/store-turns.js';
 import { answering } from '../failures.js';
 import type { Keys } from '../keys.js';
 import { Script } from '../scripts.js';
+import type { Store } from '../store.js';
 import {
   kindNumber,
   type ReadPlace,
@@ -34,6 +34,7 @@ const alarmPage = new Script(
     z.array(z.tuple([number, number, z.array(bytes), bytes])),
     z.array(z.tuple([text, text])),
   ]),
+  { hasBytes: true },
 );
 
 /** States as stored (change-alarm-state.lua). */
@@ -52,13 +53,13 @@ const PASSED_PER_CALL = 1_000;
 
 /** The alarm history in Redis. */
 export class AlarmHistoryRedis implements AlarmHistory {
-  readonly #redis: Redis;
+  readonly #store: Store;
   readonly #keys: Keys;
   readonly #log: Logger | undefined;
   readonly #turns = new StoreTurns();
 
-  constructor(redis: Redis, keys: Keys, log?: Logger) {
-    this.#redis = redis;
+  constructor(store: Store, keys: Keys, log?: Logger) {
+    this.#store = store;
     this.#keys = keys;
     this.#log = log;
   }
@@ -90,8 +91,8 @@ export class AlarmHistoryRedis implements AlarmHistory {
     const { locationId, deviceId } = query;
     const keys = this.#keys;
     const [upToSequence, ending, reached, rows, placeRows] = await answering(() =>
-      alarmPage.runForBuffers(
-        this.#redis,
+      this.#store.run(
+        alarmPage,
         [keys.history, keys.alarmGroups(locationId, deviceId)],
         [indexes, keys.alarmPlacePrefix, keys.alarmStatesPrefix, ...argumentsOf(query)],
       ),

@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import {
@@ -18,6 +17,7 @@ import { GatewayError } from '../../errors.js';
 import type { StoreHeadroom } from '../../site/health/store-headroom.js';
 import type { Keys } from '../keys.js';
 import { type Packable, packRows, Script } from '../scripts.js';
+import type { Store } from '../store.js';
 import { readStream, type StreamRow } from '../streams.js';
 import {
   AlarmPlaces,
@@ -34,8 +34,8 @@ import { readStateChange } from './alarm-state-records.js';
 
 /** Two connections: answers come in the order of the log, and no page read delays an alarm. */
 export interface LogConnections {
-  readonly writer: Redis;
-  readonly reader: Redis;
+  readonly writer: Store;
+  readonly reader: Store;
   readonly headroom: Pick<StoreHeadroom, 'isFull' | 'stored'>;
 }
 
@@ -109,7 +109,7 @@ export class AlarmLog {
     const places = packRows(contexts.map((context) => this.#placeRowOf(context)));
     const rows = packRows(alarms.map((alarm) => rowOf(alarm, numbers.get(alarm.context) ?? 0)));
     const args = [...this.#appendPrefixes, RECEIPTS_KEPT_SECONDS, places, rows];
-    const sequences = await appendAlarms.run(this.#connections.writer, this.#appendKeys, args);
+    const sequences = await this.#connections.writer.run(appendAlarms, this.#appendKeys, args);
     return sequences.map((sequence) => ({ sequence: Math.abs(sequence), isNew: sequence > 0 }));
   }
 
@@ -167,8 +167,9 @@ export class AlarmLog {
     }
     await Promise.all(
       [...unknown].map(async (digest) => {
-        const { reader } = this.#connections;
-        const place = readPlace((await reader.hget(this.#keys.alarmPlace(digest), 't')) ?? '');
+        const key = this.#keys.alarmPlace(digest);
+        const text = await this.#connections.reader.read((redis) => redis.hget(key, 't'));
+        const place = readPlace(text ?? '');
         if (place === undefined) return;
         places.set(digest, place);
         this.#readPlaces.set(digest, place);

@@ -1,9 +1,9 @@
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { PLAUSIBLE_FROM_MS } from '../../domain/notation.js';
 import type { Retention } from '../../retention-schedule.js';
 import type { Keys } from '../keys.js';
 import { Script } from '../scripts.js';
+import type { Store } from '../store.js';
 
 const expireAlarms = new Script('expire-alarms', z.number());
 const entriesSchema = z.array(z.tuple([z.string(), z.array(z.string())]));
@@ -16,7 +16,7 @@ const ALARMS_PER_CALL = 200;
 const STEADY_AT = 't';
 
 export interface AlarmRetentionOptions {
-  readonly redis: Redis;
+  readonly store: Store;
   readonly keys: Keys;
   readonly maxAgeMs: number;
   /** The clock that ages are measured by. */
@@ -34,13 +34,13 @@ export class AlarmRetention implements Retention {
   }
 
   async removeOld(stopping: AbortSignal): Promise<number> {
-    const { redis, keys, maxAgeMs, now } = this.#options;
+    const { store, keys, maxAgeMs, now } = this.#options;
     const unackedFrom = this.#options.unackedFrom();
     const last = await this.#lastBefore(now() - maxAgeMs, unackedFrom, stopping);
     let total = 0;
     while (!stopping.aborted) {
-      const removed = await expireAlarms.run(
-        redis,
+      const removed = await store.run(
+        expireAlarms,
         [keys.history],
         [
           ...[last, ALARMS_PER_CALL],
@@ -62,10 +62,13 @@ export class AlarmRetention implements Retention {
    * The age of a damaged record is unknown: it expires with the first later alarm whose age is known.
    */
   async #lastBefore(timeMs: number, unackedFrom: number, stopping: AbortSignal): Promise<number> {
-    const { redis, keys } = this.#options;
+    const { store, keys } = this.#options;
     let last = 0;
     for (let from = '-'; !stopping.aborted; ) {
-      const reply = await redis.xrange(keys.history, from, '+', 'COUNT', ALARMS_PER_CALL);
+      const start = from;
+      const reply = await store.read((redis) =>
+        redis.xrange(keys.history, start, '+', 'COUNT', ALARMS_PER_CALL),
+      );
       const entries = entriesSchema.parse(reply);
       for (const [id, fields] of entries) {
         const sequence = Number.parseInt(id, 10);

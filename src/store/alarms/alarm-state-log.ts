@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import type {
   Appended,
   LogEntry,
@@ -13,6 +12,7 @@ import { recordText } from '../audit/records.js';
 import { MAX_AUDITED_CHANGES } from '../change.js';
 import type { Keys } from '../keys.js';
 import { Script } from '../scripts.js';
+import type { Store } from '../store.js';
 import { alarmIdPlace, type ReadPlace, readPlace } from './alarm-records.js';
 import {
   type ChangeReply,
@@ -32,11 +32,11 @@ const NOT_APPENDED: Appended = { sequence: 0, isNew: false };
 
 /** Gives alarms their states: entries of the alarm log, which is the history. */
 export class AlarmStateLog {
-  readonly #redis: Redis;
+  readonly #store: Store;
   readonly #keys: Keys;
 
-  constructor(redis: Redis, keys: Keys) {
-    this.#redis = redis;
+  constructor(store: Store, keys: Keys) {
+    this.#store = store;
     this.#keys = keys;
   }
 
@@ -56,8 +56,8 @@ export class AlarmStateLog {
     const { alarmId, deviceId, locationId, state, by, atMs, note = '', groupIds } = change;
     const id = uuidBytes(alarmId);
     const { piece, field } = alarmIdPlace(id);
-    return changeAlarmState.run(
-      this.#redis,
+    return this.#store.run(
+      changeAlarmState,
       [
         keys.logSequence('alarms'),
         keys.history,

@@ -1,12 +1,12 @@
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { warning } from '../../domain/faults.js';
 import { formatTime } from '../../domain/notation.js';
 import type { Health } from '../../site/health/health.js';
 import { unlessMissing, writeDurably } from '../durable-file.js';
 import type { Keys } from '../keys.js';
+import type { Store } from '../store.js';
 import { newestNumber, parseRecord, readRecords, type StoredRecord } from './records.js';
 
 const DIRECTORY_MODE = 0o700;
@@ -16,7 +16,7 @@ const DATE_LENGTH = 'YYYY-MM-DD'.length;
 const FAULT = warning('audit-export-failing', 'Audit records cannot be exported to the disk.');
 
 export interface AuditExportOptions {
-  readonly redis: Redis;
+  readonly store: Store;
   readonly keys: Keys;
   readonly directory: string;
   readonly health: Health;
@@ -38,17 +38,17 @@ export class AuditExport {
 
   /** Exports what is new; a failure of the disk is a fault, one of the store is for others to report. */
   async run(): Promise<void> {
-    const { redis, keys, directory, health } = this.#options;
+    const { store, keys, directory, health } = this.#options;
     const streams = [keys.auditChanges, keys.auditDenials];
     /** Has the number of the last record exported. */
     const positionFile = join(directory, 'exported');
     const text = await this.#onDisk(() => unlessMissing(readFile(positionFile, 'utf8')));
     const exported = Number(text ?? 0) || 0;
-    const upTo = await newestNumber(redis, streams);
+    const upTo = await newestNumber(store, streams);
     // A store that was emptied or set back: its records are exported twice rather than not at all.
     let after: number | undefined = exported > upTo ? 0 : exported;
     while (after !== undefined && after < upTo) {
-      const { records, end } = await readRecords(redis, streams, 'asc', after, upTo);
+      const { records, end } = await readRecords(store, streams, 'asc', after, upTo);
       await this.#onDisk(async () => {
         await appendRecords(directory, records);
         await writeDurably(positionFile, `${end ?? upTo}\n`);

@@ -1,6 +1,5 @@
 /** The records of the audit trail as the store has them: two streams that share one numbering. */
 
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { parseJson } from '../../domain/notation.js';
 import {
@@ -11,6 +10,7 @@ import {
   isDenial,
 } from '../../site/audit-trail.js';
 import type { ChangeRecord } from '../change.js';
+import type { Store } from '../store.js';
 
 /** Redis serves nobody else during a command: a megabyte or two with the longest records. */
 const RECORDS_PER_CALL = 200;
@@ -63,8 +63,10 @@ export function parseRecord({ sequence, atMs, text }: StoredRecord): AuditRecord
 }
 
 /** The number of the newest record in the streams; 0 for none. */
-export async function newestNumber(redis: Redis, streams: readonly string[]): Promise<number> {
-  const newest = streams.map((key) => redis.xrevrange(key, '+', '-', 'COUNT', 1));
+export async function newestNumber(store: Store, streams: readonly string[]): Promise<number> {
+  const newest = streams.map((key) =>
+    store.read((redis) => redis.xrevrange(key, '+', '-', 'COUNT', 1)),
+  );
   const records = (await Promise.all(newest)).flat().map(storedRecord);
   return Math.max(0, ...records.map(({ sequence }) => sequence));
 }
@@ -77,7 +79,7 @@ export async function newestNumber(redis: Redis, streams: readonly string[]): Pr
  * @returns `end` is the number that was reached, undefined when no records follow
  */
 export async function readRecords(
-  redis: Redis,
+  store: Store,
   streams: readonly string[],
   order: 'asc' | 'desc',
   after: number | undefined,
@@ -86,10 +88,11 @@ export async function readRecords(
   const sign = order === 'asc' ? 1 : -1;
   const first = order === 'asc' ? (after ?? 0) + 1 : Math.min(upTo, (after ?? Infinity) - 1);
   const read = async (key: string) => {
-    const rows =
+    const rows = await store.read((redis) =>
       order === 'asc'
-        ? await redis.xrange(key, `${first}-0`, `${upTo}-0`, 'COUNT', RECORDS_PER_CALL)
-        : await redis.xrevrange(key, `${first}-0`, '-', 'COUNT', RECORDS_PER_CALL);
+        ? redis.xrange(key, `${first}-0`, `${upTo}-0`, 'COUNT', RECORDS_PER_CALL)
+        : redis.xrevrange(key, `${first}-0`, '-', 'COUNT', RECORDS_PER_CALL),
+    );
     return rows.map(storedRecord);
   };
   const chunks = await Promise.all(streams.map(read));

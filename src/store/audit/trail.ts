@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import {
   type AuditEntry,
@@ -12,13 +11,14 @@ import {
 import { makeChange } from '../change.js';
 import { answering } from '../failures.js';
 import type { Keys } from '../keys.js';
+import type { Store } from '../store.js';
 import { type AuditRecords, newestNumber, parseRecord, readRecords } from './records.js';
 
 /** Bounds the wait for a filter that leaves out nearly everything. */
 const MAX_READ_PER_PAGE = 10_000;
 
 export interface AuditTrailOptions {
-  readonly redis: Redis;
+  readonly store: Store;
   readonly keys: Keys;
   readonly records: AuditRecords;
   readonly log: Logger;
@@ -33,9 +33,9 @@ export class AuditTrailRedis implements AuditTrail, AuditReader {
   }
 
   async record(entries: readonly AuditEntry[]): Promise<void> {
-    const { redis, keys } = this.#options;
+    const { store, keys } = this.#options;
     const records = entries.map((entry) => this.#options.records.of(entry));
-    await makeChange(redis, keys, { writes: [], records });
+    await makeChange(store, keys, { writes: [], records });
   }
 
   async page(query: AuditQuery): Promise<AuditPage> {
@@ -48,14 +48,14 @@ export class AuditTrailRedis implements AuditTrail, AuditReader {
   }
 
   async #read(query: AuditQuery, unreadable: number[]): Promise<AuditPage> {
-    const { redis } = this.#options;
+    const { store } = this.#options;
     const streams = this.#streamsOf(query);
-    const upToSequence = query.upToSequence ?? (await newestNumber(redis, streams));
+    const upToSequence = query.upToSequence ?? (await newestNumber(store, streams));
     const records: AuditRecord[] = [];
     let next = query.position;
     let count = 0;
     do {
-      const chunk = await readRecords(redis, streams, query.order, next, upToSequence);
+      const chunk = await readRecords(store, streams, query.order, next, upToSequence);
       for (const stored of chunk.records) {
         const record = parseRecord(stored);
         if (record === undefined) unreadable.push(stored.sequence);

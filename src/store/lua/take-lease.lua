@@ -1,5 +1,5 @@
 -- Takes the lease, if nobody has it.
--- KEYS[1]  lease: a hash of holder, place, epoch, untilMs by the store's clock, and token (write-guard.ts)
+-- KEYS[1]  lease: a hash of holder, place, epoch, untilMs by the store's clock, and token (fence.ts)
 -- ARGV[1]  holder   ARGV[2] its place, '' for none: a holder at the same place is known to have ended
 -- ARGV[3]  milliseconds until it ends unless it is renewed
 -- ARGV[4]  the greatest epoch that the holder knows

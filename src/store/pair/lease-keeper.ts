@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
+import type { WriteGuard } from './fence.js';
 import type { Lease, LeaseState } from './lease.js';
-import type { Fence } from './write-guard.js';
 
 /** How soon after a lease was given up another gateway asks for it. */
 const ASK_INTERVAL_MS = 25;
@@ -12,15 +12,10 @@ export interface LeaseKeeperOptions {
 }
 
 /** What a gateway that serves under a lease knows of it. */
-export interface Tenure {
+export interface Tenure extends WriteGuard {
   readonly epoch: number;
   /** The name of this gateway. */
   readonly holder: string;
-  readonly fence: Fence;
-  /** To be called when a write was refused: the lease may be another's. */
-  readonly fenced: () => void;
-  /** Undefined while the lease was renewed in time, else resolves to whether it is still ours (write-guard.ts). */
-  readonly overdue: () => Promise<boolean> | undefined;
 }
 
 /** A lease that is ours and renewed. */

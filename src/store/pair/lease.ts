@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { Script } from '../scripts.js';
-import type { Fence } from './write-guard.js';
+import type { Store } from '../store.js';
+import type { Fence } from './fence.js';
 
 const RANDOM_BYTES = 3;
 /** Between two answers of a store that is there; far more than one that is slow takes. */
@@ -25,7 +25,7 @@ export interface LeaseState {
 }
 
 export interface LeaseOptions {
-  readonly redis: Redis;
+  readonly store: Store;
   readonly key: string;
   /** The name of this gateway. */
   readonly holder: string;
@@ -45,7 +45,7 @@ export function holderName(): string {
  * The lease of a site in its store: one gateway has it and serves, the others stand by.
  *
  * It is an agreement about who serves, and no more: what keeps a gateway that has lost it from writing is the
- * check of each write (write-guard.ts), whatever the clocks say.
+ * check of each write (fence.ts), whatever the clocks say.
  */
 export class Lease {
   readonly #options: LeaseOptions;
@@ -68,7 +68,7 @@ export class Lease {
    * it keeps us from asking: after such a gap the full length of the lease must pass once more without a renewal.
    */
   async take(): Promise<LeaseState> {
-    const { redis, key, holder, place, lengthMs, elapsed } = this.#options;
+    const { store, key, holder, place, lengthMs, elapsed } = this.#options;
     const askedAtMs = elapsed();
     const isFirst = this.#answeredAtMs === undefined;
     if (askedAtMs - (this.#answeredAtMs ?? askedAtMs) > MAX_GAP_MS)
@@ -76,7 +76,7 @@ export class Lease {
     const isOver = askedAtMs - this.#unrenewedSinceMs > lengthMs;
     const known = isOver ? this.#renewal : '';
     const args = [holder, place, lengthMs, this.#epoch, known, isFirst ? '1' : ''];
-    const [taken, epoch, by, renewal] = await takeLease.run(redis, [key], args);
+    const [taken, epoch, by, renewal] = await store.run(takeLease, [key], args);
     const nowMs = elapsed();
     if (renewal !== this.#renewal || nowMs - askedAtMs > MAX_GAP_MS) this.#unrenewedSinceMs = nowMs;
     this.#renewal = renewal;
@@ -93,18 +93,18 @@ export class Lease {
 
   /** Renews the lease that `take` has taken. */
   async renew(epoch: number): Promise<LeaseState> {
-    const { redis, key, holder, place, lengthMs, elapsed } = this.#options;
+    const { store, key, holder, place, lengthMs, elapsed } = this.#options;
     const sentAtMs = elapsed();
     const args = [holder, place, lengthMs, epoch];
-    const reply = await renewLease.run(redis, [key], args);
+    const reply = await store.run(renewLease, [key], args);
     this.#renewedAtMs = sentAtMs;
     return this.#state(...reply);
   }
 
   /** Gives the lease up for the next gateway to take it at once. */
   async release(epoch: number): Promise<void> {
-    const { redis, key } = this.#options;
-    await releaseLease.run(redis, [key], [this.fence(epoch).token]);
+    const { store, key } = this.#options;
+    await store.run(releaseLease, [key], [this.fence(epoch).token]);
   }
 
   /** What each write under the lease is checked against. */

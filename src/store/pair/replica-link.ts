@@ -1,12 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Command, type Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { infoField } from '../server/server-info.js';
 
 const waitReply = z.number();
 const waitAofReply = z.tuple([z.number(), z.number()]);
-/** In no pipeline a command has this place. */
-const NO_PLACE = Number.MAX_SAFE_INTEGER;
+type Value = string | number | Buffer;
 
 /** What tells a server from others. */
 export interface AnsweringServer {
@@ -15,138 +14,136 @@ export interface AnsweringServer {
   readonly port: number | undefined;
 }
 
+/** The socket over which a write went: only there a server can be asked who has it. */
+export type WriteSocket = Redis['stream'];
+
+/** A write that the server has made. */
+export interface MadeWrite {
+  readonly reply: unknown;
+  readonly socket: WriteSocket;
+  /** How many replicas have it so far. */
+  readonly confirming: number;
+}
+
 /**
- * Asks replicas, over the connection that wrote, whether they have what it wrote.
+ * Writes over one connection, and asks over the same one whether replicas have what it wrote.
  *
  * WAIT knows the writes of its own connection only: on a new one it answers at once for writes that it has never
- * seen, and after a failover the new primary may lack them. So an answer counts only on the connection that
- * answered the write, told by its generation.
+ * seen, and after a failover the new primary may lack them. So each call here fails when the connection breaks.
  */
 export class ReplicaLink {
-  readonly redis: Redis;
+  readonly #redis: Redis;
   readonly #markKey: string;
-  #generation = 0;
-  /** The generation that has written its mark. */
-  #marked = -1;
-  #isMarking = false;
-  /** Redis 7.2 and later confirm what is on the replica's disk; unknown before the first question. */
-  #hasWaitAof = true;
-  #server: (AnsweringServer & { readonly generation: number }) | undefined;
+  /** The socket of a server before Redis 7.2, which cannot say what is on a replica's disk. */
+  #withoutWaitAof: WriteSocket | undefined;
+  #server: { readonly server: AnsweringServer; readonly socket: WriteSocket } | undefined;
 
-  /** @param markKey a key of the site, without the connection's prefix */
+  /** @param markKey a key of the site */
   constructor(redis: Redis, markKey: string) {
-    this.redis = redis;
+    this.#redis = redis;
     this.#markKey = markKey;
-    redis.on('close', () => {
-      this.#generation++;
-      this.#hasWaitAof = true;
-    });
-  }
-
-  /** Rises whenever the connection breaks. */
-  get generation(): number {
-    return this.#generation;
-  }
-
-  /** Whether the write that is just being sent is the link's own. */
-  get isMarking(): boolean {
-    return this.#isMarking;
   }
 
   /**
-   * Counts the replicas that have all that was written over the connection, or in the store before it.
+   * Writes, and waits for replicas in the same round trip.
    *
-   * @returns undefined when the connection broke meanwhile, or its server is no primary any more
+   * The mark is written as well, because from Redis 7.2 on, WAIT goes back to the last write of its connection that
+   * changed something, and a batch that is sent again changes nothing. What the store had before the mark is covered by it.
+   *
+   * @param call the arguments of EVAL; undefined to write the mark alone
+   * @throws ReplyError the one of the script
    */
-  async confirming(
-    generation: number,
+  async write(
+    call: readonly Value[] | undefined,
     replicas: number,
     timeoutMs: number,
-  ): Promise<number | undefined> {
+  ): Promise<MadeWrite> {
+    const socket = this.#redis.stream;
+    const pipeline = this.#redis.pipeline();
+    if (call !== undefined) pipeline.call('EVAL', ...call);
+    pipeline.set(this.#markKey, '');
+    pipeline.call(...this.#waitOn(socket, replicas, timeoutMs));
+    const answers = (await pipeline.exec()) ?? [];
+    const [made, , waited] = call === undefined ? [[null, null], ...answers] : answers;
+    if (made === undefined || waited === undefined) throw broken();
+    const [failure, reply] = made;
+    if (failure !== null) throw failure;
+    const [error, count] = waited;
+    this.requireOpen(socket);
+    const confirming =
+      error === null ? countOf(count) : await this.#failed(error, socket, timeoutMs);
+    return { reply, socket, confirming };
+  }
+
+  /** Writes without waiting for anybody. */
+  async writeAlone(call: readonly Value[]): Promise<MadeWrite> {
+    const socket = this.#redis.stream;
+    const reply = await this.#redis.call('EVAL', ...call);
+    this.requireOpen(socket);
+    return { reply, socket, confirming: 0 };
+  }
+
+  /** Counts the replicas that have all that was written over the socket, or in the store before it. */
+  async confirming(socket: WriteSocket, replicas: number, timeoutMs: number): Promise<number> {
+    this.requireOpen(socket);
     try {
-      if (!this.#isUsable(generation)) return undefined;
-      if (this.#marked !== generation) await this.mark(generation);
-      if (!this.#isUsable(generation)) return undefined;
-      const count = await this.#wait(replicas, timeoutMs);
-      return generation === this.#generation ? count : undefined;
+      const count = countOf(await this.#redis.call(...this.#waitOn(socket, replicas, timeoutMs)));
+      this.requireOpen(socket);
+      return count;
     } catch (error) {
-      if (!this.#isUsable(generation) || isDemotion(error)) return undefined;
-      // Not permitted, or out of memory: it will not say so sooner if it is asked at once.
-      await delay(timeoutMs);
-      return this.#isUsable(generation) ? 0 : undefined;
+      return this.#failed(error, socket, timeoutMs);
     }
   }
 
-  /**
-   * Writes something, once over each new connection before its first question.
-   *
-   * From Redis 7.2 on, WAIT goes back to the last write of its connection that changed something, and a write that
-   * is repeated changes nothing. What the store had before the mark is covered by it.
-   */
-  async mark(generation: number): Promise<void> {
-    const command = new Command('set', [this.#markKey, '']);
-    this.#isMarking = true;
-    this.redis.sendCommand(command);
-    this.#isMarking = false;
-    await command.promise;
-    if (generation === this.#generation) this.#marked = generation;
+  /** Counts the replicas that are connected and have copied. */
+  async connected(socket: WriteSocket): Promise<number> {
+    this.requireOpen(socket);
+    const info = await this.#redis.info('replication');
+    this.requireOpen(socket);
+    return (info.match(/^slave\d+:.*\bstate=online\b/gm) ?? []).length;
   }
 
-  /** Counts the replicas that are connected and have copied; undefined as above. */
-  async connected(generation: number): Promise<number | undefined> {
-    try {
-      if (!this.#isUsable(generation)) return undefined;
-      const info = await this.redis.info('replication');
-      const online = info.match(/^slave\d+:.*\bstate=online\b/gm) ?? [];
-      return generation === this.#generation ? online.length : undefined;
-    } catch {
-      return undefined;
-    }
+  /** The server that made the write. */
+  async server(socket: WriteSocket): Promise<AnsweringServer> {
+    if (this.#server?.socket === socket) return this.#server.server;
+    this.requireOpen(socket);
+    const { remoteAddress: host, remotePort: port } = socket;
+    const runId = infoField(await this.#redis.info('server'), 'run_id');
+    this.requireOpen(socket);
+    if (runId === undefined) throw broken();
+    const server = { runId, host, port };
+    this.#server = { server, socket };
+    return server;
   }
 
-  /** The server that has answered; undefined as above. */
-  async server(generation: number): Promise<AnsweringServer | undefined> {
-    if (this.#server?.generation === generation) return this.#server;
-    try {
-      if (!this.#isUsable(generation)) return undefined;
-      const { remoteAddress: host, remotePort: port } = this.redis.stream;
-      const runId = infoField(await this.redis.info('server'), 'run_id');
-      if (runId === undefined || generation !== this.#generation) return undefined;
-      this.#server = { generation, runId, host, port };
-      return this.#server;
-    } catch {
-      return undefined;
-    }
+  /** @throws Error when the connection has broken since */
+  requireOpen(socket: WriteSocket): void {
+    if (this.#redis.stream !== socket || this.#redis.status !== 'ready') throw broken();
   }
 
-  #isUsable(generation: number): boolean {
-    return generation === this.#generation && this.redis.status === 'ready';
+  #waitOn(socket: WriteSocket, replicas: number, timeoutMs: number): [string, ...number[]] {
+    if (this.#withoutWaitAof === socket) return ['WAIT', replicas, timeoutMs];
+    return ['WAITAOF', 0, replicas, timeoutMs];
   }
 
-  async #wait(replicas: number, timeoutMs: number): Promise<number> {
-    if (this.#hasWaitAof) {
-      try {
-        const reply = await this.#send('waitaof', [0, replicas, timeoutMs]);
-        return waitAofReply.parse(reply)[1];
-      } catch (error) {
-        if (!(error instanceof Error) || !/^ERR unknown command/.test(error.message)) throw error;
-        this.#hasWaitAof = false;
-      }
-    }
-    return waitReply.parse(await this.#send('wait', [replicas, timeoutMs]));
-  }
-
-  /** Sends a command that fails when the connection breaks, and is not sent again on the next one. */
-  #send(name: string, args: readonly number[]): Promise<unknown> {
-    const command = new Command(name, [...args]);
-    // ioredis sends no part of a pipeline again whose beginning was answered.
-    command.pipelineIndex = NO_PLACE;
-    this.redis.sendCommand(command);
-    return command.promise;
+  /** A server that may not be asked, or has no memory for the mark, will not say so sooner if it is asked at once. */
+  async #failed(error: unknown, socket: WriteSocket, timeoutMs: number): Promise<number> {
+    this.requireOpen(socket);
+    const text = error instanceof Error ? error.message : '';
+    // It has become a replica.
+    if (/^(UNBLOCKED|READONLY|ERR WAIT)/.test(text)) throw broken();
+    if (/^ERR unknown command/.test(text)) this.#withoutWaitAof = socket;
+    else await delay(timeoutMs);
+    this.requireOpen(socket);
+    return 0;
   }
 }
 
-/** Whether the server has become a replica. */
-function isDemotion(error: unknown): boolean {
-  return error instanceof Error && /^(UNBLOCKED|READONLY|ERR WAIT)/.test(error.message);
+function countOf(reply: unknown): number {
+  return Array.isArray(reply) ? waitAofReply.parse(reply)[1] : waitReply.parse(reply);
+}
+
+/** As ioredis says it of a command whose connection broke. */
+function broken(): Error {
+  return new Error('Connection is closed.');
 }

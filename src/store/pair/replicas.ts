@@ -1,21 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { UnconfirmedWrite } from '../../delivery/log/reply-code.js';
 import { stopping, warning } from '../../domain/faults.js';
 import { repeat } from '../../repeat.js';
 import type { Health } from '../../site/health/health.js';
-import { ConfirmedWrites, type Judge, type Verdict } from './confirmed-writes.js';
-import { ReplicaLink } from './replica-link.js';
+import { ReplicaLink, type WriteSocket } from './replica-link.js';
 import type { Sought } from './sentinel-majority.js';
-import type { WriteGuard } from './write-guard.js';
 
 /** How long a replica may take to confirm before it is given up. */
 const TIMEOUT_MS = 2_000;
 /** A connection is blocked for so long at most, and serves others in between. */
 const SLICE_MS = 100;
 const INTERVAL_MS = 1_000;
-/** Held writes are judged again after this time. */
-const HELD_MS = 250;
+/** Replicas are tried so often while nothing is acknowledged. */
+const REFUSING_MS = 250;
 /** Sentinels ping once a second. */
 const MAX_UNHEARD_MS = 2_000;
 
@@ -52,7 +51,7 @@ export interface ReplicasOptions {
  * Without a replica the gateway goes on alone, but only while a majority of the Sentinels was in touch with this
  * primary after the replica was: a box that is cut off must not acknowledge what the other will never have.
  */
-export class Replicas implements Judge {
+export class Replicas {
   readonly #options: ReplicasOptions;
   readonly #timeoutMs: number;
   #isOn = false;
@@ -60,100 +59,106 @@ export class Replicas implements Judge {
   #lostAtMs: number | undefined;
   #isCutOff = false;
   #confirmedAtMs = 0;
-  readonly #changed = new Set<() => void>();
 
   constructor(options: ReplicasOptions) {
     this.#options = options;
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
   }
 
+  /** Whether anything waits for a replica. */
   get isOn(): boolean {
     return this.#isOn;
   }
 
-  get refusal(): string | undefined {
+  /** How a connection's writes are confirmed. */
+  link(redis: Redis): ReplicaLink {
+    return new ReplicaLink(redis, this.#options.markKey);
+  }
+
+  /**
+   * Begins to withhold replies, and to try the replicas once a second.
+   *
+   * @param redis a connection of its own
+   * @returns stops trying; what is written is confirmed until its connection ends
+   */
+  start(redis: Redis): () => void {
+    const link = this.link(redis);
+    this.#isOn = true;
+    return repeat(
+      () => this.#try(link),
+      () => (this.#refusal === undefined ? INTERVAL_MS : REFUSING_MS),
+    );
+  }
+
+  /**
+   * Writes; resolves to the reply once it may be acknowledged.
+   *
+   * What fails may have been written all the same, and lost with a former primary: whoever wrote it writes it again.
+   *
+   * @param call the arguments of EVAL
+   * @throws GatewayError `store-unavailable` when nothing is acknowledged at present
+   */
+  async confirm(link: ReplicaLink, call: readonly (string | number | Buffer)[]): Promise<unknown> {
+    const refusal = this.#refusal;
+    if (refusal !== undefined) throw new UnconfirmedWrite(refusal);
+    if (this.#lostAtMs === undefined) {
+      const { reply, socket, confirming } = await link.write(call, this.#options.count, SLICE_MS);
+      if (!(await this.#untilConfirmed(link, socket, confirming)))
+        await this.#requirePrimary(link, socket);
+      return reply;
+    }
+    const { reply, socket } = await link.writeAlone(call);
+    await this.#requirePrimary(link, socket);
+    return reply;
+  }
+
+  /** Why nothing is acknowledged at present; undefined when it is. */
+  get #refusal(): string | undefined {
     if (this.#lostAtMs === undefined) return undefined;
     if (this.#options.withoutReplica === 'refuse') return REFUSAL;
     return this.#isCutOff ? CUT_OFF : undefined;
   }
 
   /**
-   * Has the writes of a connection confirmed, for `guardWrites`.
+   * Waits in slices, so that the connection serves others in between.
    *
-   * @param isRepeating whether the connection's writes are idempotent and wait for the store without limit
+   * @param confirming how many replicas have the write so far
+   * @returns false when it is given up
    */
-  confirmation(redis: Redis, isRepeating: boolean): NonNullable<WriteGuard['confirmed']> {
-    const link = new ReplicaLink(redis, this.#options.markKey);
-    const writes = new ConfirmedWrites(link, this, isRepeating);
-    return (send) => writes.confirm(send);
-  }
-
-  /**
-   * Begins to withhold replies, and to try the replicas once a second.
-   *
-   * @param redis a connection of its own that fails soon; it is not confirmed
-   * @returns stops trying; what is written is confirmed until its connection ends
-   */
-  start(redis: Redis): () => void {
-    const link = new ReplicaLink(redis, this.#options.markKey);
-    this.#isOn = true;
-    return repeat(() => this.#try(link), INTERVAL_MS);
-  }
-
-  async judge(link: ReplicaLink, generation: number): Promise<Verdict> {
-    if (this.#lostAtMs === undefined) {
-      const verdict = await this.#untilConfirmed(link, generation);
-      if (verdict !== 'lost') return verdict;
-    }
-    return this.#judgeAlone(link, generation);
-  }
-
-  untilChange(): Promise<void> {
-    return new Promise((resolve) => {
-      const changed = () => {
-        clearTimeout(timer);
-        this.#changed.delete(changed);
-        resolve();
-      };
-      const timer = setTimeout(changed, HELD_MS);
-      this.#changed.add(changed);
-    });
-  }
-
-  /** Waits in slices, so that the connection serves others in between. */
-  async #untilConfirmed(link: ReplicaLink, generation: number): Promise<Verdict | 'lost'> {
+  async #untilConfirmed(
+    link: ReplicaLink,
+    socket: WriteSocket,
+    confirming: number,
+  ): Promise<boolean> {
     const { count, elapsed } = this.#options;
     const sinceMs = elapsed();
-    for (;;) {
-      const confirming = await link.confirming(generation, count, SLICE_MS);
-      if (confirming === undefined) return 'broken';
-      if (confirming >= count) return this.#found();
-      const connected = await link.connected(generation);
-      if (connected === undefined) return 'broken';
+    for (let having = confirming; having < count; ) {
       // One that is not even connected needs no waiting for.
-      if (connected < count) return this.#lose(elapsed());
+      if ((await link.connected(socket)) < count) return this.#lose(elapsed());
       const nowMs = elapsed();
       if (nowMs - sinceMs >= this.#timeoutMs) return this.#lose(nowMs - this.#timeoutMs / 2);
-      if (this.#lostAtMs !== undefined) return 'lost';
+      if (this.#lostAtMs !== undefined) return false;
+      having = await link.confirming(socket, count, SLICE_MS);
     }
+    return this.#found();
   }
 
-  async #judgeAlone(link: ReplicaLink, generation: number): Promise<Verdict> {
-    if (this.#options.withoutReplica === 'refuse') return 'held';
-    if (!(await this.#isPrimary(link, generation))) return 'held';
-    return link.generation === generation ? 'confirmed' : 'broken';
+  /** Without a replica, a write is acknowledged only if most Sentinels take the server that made it for the primary. */
+  async #requirePrimary(link: ReplicaLink, socket: WriteSocket): Promise<void> {
+    if (this.#options.withoutReplica === 'refuse') throw new UnconfirmedWrite(REFUSAL);
+    if (!(await this.#isPrimary(link, socket))) throw new UnconfirmedWrite(CUT_OFF);
+    link.requireOpen(socket);
   }
 
   /** Whether most Sentinels were in touch with this primary after the replica was lost, and lately. */
-  async #isPrimary(link: ReplicaLink, generation: number): Promise<boolean> {
+  async #isPrimary(link: ReplicaLink, socket: WriteSocket): Promise<boolean> {
     const { majority, elapsed } = this.#options;
     if (majority === undefined) return true;
     const lostAtMs = this.#lostAtMs ?? elapsed();
     for (;;) {
-      const server = await link.server(generation);
+      const server = await link.server(socket);
       const heardWithinMs = Math.min(elapsed() - lostAtMs, MAX_UNHEARD_MS);
-      const is =
-        server !== undefined && (await majority.takesForPrimary({ ...server, heardWithinMs }));
+      const is = await majority.takesForPrimary({ ...server, heardWithinMs });
       // They may not have had the time to be in touch since.
       if (is || this.#isCutOff || elapsed() - lostAtMs > MAX_UNHEARD_MS) {
         if (this.#lostAtMs !== undefined) this.#setCutOff(!is);
@@ -165,57 +170,50 @@ export class Replicas implements Judge {
 
   /** Finds out by itself, so that a fault comes and goes although nothing is written. */
   async #try(link: ReplicaLink): Promise<void> {
-    const { generation } = link;
-    const { count, elapsed } = this.#options;
-    if (this.#lostAtMs === undefined) {
-      if (elapsed() - this.#confirmedAtMs < INTERVAL_MS) return;
-      await link.mark(generation);
-      await this.#untilConfirmed(link, generation);
-      return;
-    }
-    await link.mark(generation);
-    const confirming = await link.confirming(generation, count, INTERVAL_MS);
-    if (confirming !== undefined && confirming >= count) this.#found();
-    else if (this.#options.withoutReplica === 'continue') await this.#isPrimary(link, generation);
+    const { count, elapsed, withoutReplica } = this.#options;
+    const wasLost = this.#lostAtMs !== undefined;
+    if (!wasLost && elapsed() - this.#confirmedAtMs < INTERVAL_MS) return;
+    const { socket, confirming } = await link.write(
+      undefined,
+      count,
+      wasLost ? INTERVAL_MS : SLICE_MS,
+    );
+    if (!wasLost) await this.#untilConfirmed(link, socket, confirming);
+    else if (confirming >= count) this.#found();
+    else if (withoutReplica === 'continue') await this.#isPrimary(link, socket);
   }
 
-  #found(): 'confirmed' {
+  #found(): true {
     this.#confirmedAtMs = this.#options.elapsed();
-    if (this.#lostAtMs === undefined) return 'confirmed';
+    if (this.#lostAtMs === undefined) return true;
     this.#lostAtMs = undefined;
     this.#isCutOff = false;
     this.#options.log.info('a replica confirms what is stored again');
     this.#report();
-    this.#change();
-    return 'confirmed';
+    return true;
   }
 
-  #lose(lostAtMs: number): 'lost' {
-    if (this.#lostAtMs !== undefined) return 'lost';
+  #lose(lostAtMs: number): false {
+    if (this.#lostAtMs !== undefined) return false;
     this.#lostAtMs = lostAtMs;
     this.#options.log.warn('no replica confirms what is stored');
     this.#report();
-    return 'lost';
+    return false;
   }
 
   #setCutOff(isCutOff: boolean): void {
     if (this.#isCutOff === isCutOff) return;
     this.#isCutOff = isCutOff;
     this.#report();
-    this.#change();
   }
 
   /** Alone it serves as well as anybody could; when it acknowledges nothing it is not ready. */
   #report(): void {
     const { health } = this.#options;
-    const { refusal } = this;
+    const refusal = this.#refusal;
     const isAlone = this.#lostAtMs !== undefined && refusal === undefined;
     health.report(FAULT, isAlone ? warning('replica-missing', ALONE) : undefined);
     const refused = refusal === undefined ? undefined : stopping('replica-missing', refusal);
     health.report(REFUSAL_FAULT, refused);
-  }
-
-  #change(): void {
-    for (const changed of [...this.#changed]) changed();
   }
 }

@@ -1,10 +1,9 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
+import { isElsewhere } from '../../delivery/log/reply-code.js';
 import { GatewayError } from '../../errors.js';
-import { followPrimary, isElsewhere } from '../pair/follow-primary.js';
 import { primaryConnector } from '../pair/primary-connector.js';
 import type { PrimaryWatch } from '../pair/primary-watch.js';
-import { breakOnTimeout, watchSilence } from './silence.js';
 import type { StoreAccess } from './store-access.js';
 import type { StoreOutages } from './store-outages.js';
 
@@ -18,6 +17,9 @@ const KEEP_ALIVE_MS = 10_000;
 const LOADING_RETRY_MS = 250;
 const MANAGEMENT_TIMEOUT_MS = 3000;
 const MAX_SILENCE_MS = 10_000;
+
+/** Begins the message of a start that the store refuses. */
+export const CANNOT_BE_ASKED = 'the store cannot be asked what it is';
 
 /**
  * A connection to the store.
@@ -37,8 +39,6 @@ export interface StorePlace {
   readonly primary?: PrimaryWatch | undefined;
   /** For `url` and `primary`. */
   readonly access?: StoreAccess | undefined;
-  /** A key of the site that never exists; in a cluster only. */
-  readonly absentKey?: string | undefined;
 }
 
 /** The server to connect to, and the connection's name there. */
@@ -47,72 +47,70 @@ export interface ConnectionOptions extends StorePlace {
   /** Shared by all connections to the server. */
   readonly outages: StoreOutages;
   readonly name: string;
-  /** Prefix of every key, for a library whose own key names know none. */
-  readonly keyPrefix?: string | undefined;
-  /** Timeout for a sign of life from a server on another machine, and for any command of the management. */
-  readonly maxSilenceMs?: number | undefined;
+  /** How long a command may take, and a server on another machine be silent. */
+  readonly timeoutMs?: number | undefined;
 }
 
 /**
- * Connects the message path, whose commands wait for the store without limit.
+ * Connects the message path.
  *
- * Commands are sent again when the connection broke before the answer, so they must be idempotent
- * (DEPENDENCY-FAULTS 7).
+ * A store of the gateway's own that is busy with its disk may take its time. One on another machine may have vanished.
  */
 export function connectRedis(options: ConnectionOptions): StoreConnection {
-  const redis = connect(options, { maxRetriesPerRequest: null }, true);
-  watchSilence(redis, options, options.maxSilenceMs ?? MAX_SILENCE_MS);
-  return redis;
+  return connect(options, isLocal(options) ? undefined : (options.timeoutMs ?? MAX_SILENCE_MS));
+}
+
+/** Connects the management interface, where somebody waits for each answer. */
+export function connectManagementRedis(options: ConnectionOptions): StoreConnection {
+  return connect(options, options.timeoutMs ?? MANAGEMENT_TIMEOUT_MS);
 }
 
 /**
- * Connects the management interface, whose commands fail soon and are never sent twice.
+ * Resolves once the connection can be used.
+ *
+ * @throws GatewayError `start-failed` when the server refuses it, or does not answer in time
  */
-export function connectManagementRedis(options: ConnectionOptions): StoreConnection {
-  const timeoutMs = options.maxSilenceMs ?? MANAGEMENT_TIMEOUT_MS;
-  const specific = {
-    maxRetriesPerRequest: 0,
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    commandTimeout: timeoutMs,
-  };
-  const redis = connect(options, specific, false);
-  breakOnTimeout(redis, options, timeoutMs);
-  return redis;
-}
-
-/** Resolves once the connection can be used. */
-export function untilReady(redis: Redis, timeoutMs: number): Promise<void> {
+export function untilReady(redis: Redis, timeoutMs?: number): Promise<void> {
   if (redis.status === 'ready') return Promise.resolve();
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      redis.off('ready', done);
-      reject(new GatewayError('start-failed', `the store did not answer within ${timeoutMs} ms`));
-    }, timeoutMs);
-    const done = () => {
+    let timer: NodeJS.Timeout | undefined;
+    const settle = (error?: GatewayError) => {
       clearTimeout(timer);
-      resolve();
+      redis.off('ready', ready);
+      redis.off('error', failed);
+      if (error === undefined) resolve();
+      else reject(error);
     };
-    redis.once('ready', done);
+    const ready = () => settle();
+    const failed = (cause: Error) => {
+      // A password that is wrong does not become right; a server that is away comes back.
+      if (cause.name !== 'ReplyError') return;
+      settle(new GatewayError('start-failed', CANNOT_BE_ASKED, { cause }));
+    };
+    redis.on('ready', ready);
+    redis.on('error', failed);
+    if (timeoutMs === undefined) return;
+    const late = `the store did not answer within ${timeoutMs} ms`;
+    timer = setTimeout(() => settle(new GatewayError('start-failed', late)), timeoutMs);
   });
 }
 
-function connect(
-  options: ConnectionOptions,
-  specific: RedisOptions,
-  isRetrying: boolean,
-): StoreConnection {
-  const { name, keyPrefix, primary, absentKey, outages } = options;
+/** Connects: a command fails when the connection is not there or breaks, and is never sent twice. */
+function connect(options: ConnectionOptions, commandTimeoutMs: number | undefined): Redis {
+  const { name, primary, outages } = options;
   let isLeaving = false;
   const maxRetryDelayMs = primary === undefined ? MAX_RETRY_DELAY_MS : MAX_RETRY_DELAY_OF_MANY_MS;
-  const common: RedisOptions = {
+  const redis = open(options, {
     connectionName: name,
-    ...(keyPrefix !== undefined && { keyPrefix }),
     connectTimeout: primary === undefined ? CONNECT_TIMEOUT_MS : CONNECT_TIMEOUT_OF_MANY_MS,
     keepAlive: KEEP_ALIVE_MS,
     maxLoadingRetryTime: LOADING_RETRY_MS,
     // Pipelining would reorder the commands of one tick (DEPENDENCY-FAULTS 19).
     enableAutoPipelining: false,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    ...(commandTimeoutMs !== undefined && { commandTimeout: commandTimeoutMs }),
     retryStrategy: (times) => Math.min(times * RETRY_STEP_MS, maxRetryDelayMs),
     // After a failover the old primary refuses writes: find the new one. For each further refusal on the same connection
     // ioredis would end it again, and listen to it once more.
@@ -122,15 +120,45 @@ function connect(
       outages.begin(name, error);
       return true;
     },
-    ...specific,
-  };
-  const redis = open(options, common);
-  if (options.socketPath === undefined) followPrimary(redis, { isRetrying, absentKey });
+  });
   redis.on('close', () => {
     isLeaving = false;
   });
   reportOutages(redis, options);
+  if (!isLocal(options) && commandTimeoutMs !== undefined)
+    breakSilent(redis, options, commandTimeoutMs);
   return redis;
+}
+
+function isLocal({ socketPath, url = '' }: ConnectionOptions): boolean {
+  return socketPath !== undefined || /^unix:/i.test(url);
+}
+
+/**
+ * Breaks a connection on which the server has gone silent, asking it for a sign of life.
+ *
+ * The kernel reports a peer that vanished (a pulled cable) only after some 15 minutes, and ioredis'
+ * `socketTimeout` can fire on the connection after the one it was set for. On a local socket no peer can
+ * vanish: a server that is silent there is busy.
+ */
+function breakSilent(redis: Redis, { log, name }: ConnectionOptions, maxSilenceMs: number): void {
+  const probe = async () => {
+    const { stream, status } = redis;
+    if (status !== 'ready') return;
+    const heardBytes = stream.bytesRead;
+    try {
+      await redis.ping();
+    } catch {
+      const isSilent = stream.bytesRead === heardBytes;
+      if (!isSilent || stream.destroyed || redis.stream !== stream) return;
+      log.warn({ connection: name, maxSilenceMs }, 'the store is silent, reconnecting');
+      // One that is ended waits for its peer.
+      stream.destroy();
+    }
+  };
+  const timer = setInterval(probe, maxSilenceMs / 2);
+  timer.unref();
+  redis.once('end', () => clearInterval(timer));
 }
 
 function open(options: ConnectionOptions, common: RedisOptions): Redis {

@@ -1,8 +1,8 @@
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { warning } from '../../domain/faults.js';
 import type { Health } from '../../site/health/health.js';
 import type { Headroom, StoreHeadroom } from '../../site/health/store-headroom.js';
+import type { Store } from '../store.js';
 import { infoNumber } from './server-info.js';
 
 const FAULT = 'store-memory';
@@ -24,7 +24,7 @@ const SELDOM_MS = 1_000;
 
 export interface MemoryMonitorOptions {
   /** Fails soon while the store is away. */
-  readonly redis: Redis;
+  readonly store: Store;
   readonly health: Pick<Health, 'report'>;
   readonly headroom: Pick<StoreHeadroom, 'set' | 'beginReading'>;
   readonly log: Logger;
@@ -72,9 +72,9 @@ export class MemoryMonitor {
   }
 
   async check(): Promise<void> {
-    const { redis, headroom } = this.#options;
+    const { store, headroom } = this.#options;
     const endReading = headroom.beginReading();
-    this.#memory = memoryIn(await redis.info('memory'));
+    this.#memory = memoryIn(await store.read((redis) => redis.info('memory')));
     endReading(this.leftForOthers);
     this.#judge();
   }

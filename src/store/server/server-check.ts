@@ -1,7 +1,8 @@
-import type { Redis } from 'ioredis';
 import { warning } from '../../domain/faults.js';
 import { GatewayError } from '../../errors.js';
 import type { Health } from '../../site/health/health.js';
+import type { Store } from '../store.js';
+import { CANNOT_BE_ASKED } from './connection.js';
 import { infoField } from './server-info.js';
 
 const MIN_VERSION = [6, 2] as const;
@@ -43,8 +44,8 @@ const SETTINGS: readonly Setting[] = [
  * @returns a warning for each guarantee that its settings do not give
  * @throws GatewayError `start-failed` when it is unsuitable
  */
-export async function checkServer(redis: Redis, isCluster = false): Promise<string[]> {
-  const info = await readInfo(redis);
+export async function checkServer(store: Store, isCluster = false): Promise<string[]> {
+  const info = await readInfo(store);
   const version = /^(\d+)\.(\d+)/.exec(infoField(info, 'redis_version') ?? '');
   if (version === null) throw unsuitable('it does not say which version of Redis it is');
   // A Sentinel's other commands fail one by one, none of them saying why.
@@ -62,14 +63,14 @@ export async function checkServer(redis: Redis, isCluster = false): Promise<stri
   }
   if (infoField(info, 'role') === 'slave')
     throw unsuitable('it is a replica, which takes no writes');
-  return warningsOf(redis, unreadable);
+  return warningsOf(store, unreadable);
 }
 
-async function readInfo(redis: Redis): Promise<string> {
+async function readInfo(store: Store): Promise<string> {
   try {
-    return await redis.info();
+    return await store.read((redis) => redis.info());
   } catch (cause) {
-    throw new GatewayError('start-failed', 'the store cannot be asked what it is', { cause });
+    throw new GatewayError('start-failed', CANNOT_BE_ASKED, { cause });
   }
 }
 
@@ -82,20 +83,20 @@ function unsuitable(reason: string): GatewayError {
  *
  * The gateway works as before, but what it acknowledges may be evicted or lost.
  */
-export async function checkSettings(redis: Redis, health: Pick<Health, 'report'>): Promise<void> {
-  const sentences = await warningsOf(redis, () => undefined);
+export async function checkSettings(store: Store, health: Pick<Health, 'report'>): Promise<void> {
+  const sentences = await warningsOf(store, () => undefined);
   const fault = warning('store-unsafe', sentences.join(' '));
   health.report(FAULT, sentences.length > 0 ? fault : undefined);
 }
 
 /** A warning for each guarantee that the settings do not give. */
 async function warningsOf(
-  redis: Redis,
+  store: Store,
   whenUnreadable: (name: string) => string | undefined,
 ): Promise<string[]> {
   const warnings = await Promise.all(
     SETTINGS.map(async ({ name, warning }) => {
-      const value = await readSetting(redis, name);
+      const value = await readSetting(store, name);
       return value === undefined ? whenUnreadable(name) : warning(value);
     }),
   );
@@ -107,9 +108,9 @@ function unreadable(name: string): string {
   return `${name} cannot be checked, because the server does not answer CONFIG GET: see to it that it is as docs/install.md says.`;
 }
 
-async function readSetting(redis: Redis, name: string): Promise<string | undefined> {
+async function readSetting(store: Store, name: string): Promise<string | undefined> {
   try {
-    const answer: unknown = await redis.config('GET', name);
+    const answer: unknown = await store.read((redis) => redis.config('GET', name));
     const value: unknown = Array.isArray(answer) ? answer[1] : undefined;
     return typeof value === 'string' ? value : undefined;
   } catch {

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { loadConfig } from '../../../src/config/load.js';
 import { checkServer } from '../../../src/store/server/server-check.js';
+import { Store } from '../../../src/store/store.js';
 import {
   ask,
   embeddedInOtherProcess,
@@ -46,7 +47,7 @@ describe('started and stopped', () => {
     const dataDir = join(temporaryDirectory(), 'data');
     const { embedded } = embeddedRedis(dataDir);
     await embedded.start();
-    expect(await ask(embedded.socketPath, checkServer)).toEqual([]);
+    expect(await ask(embedded.socketPath, (redis) => checkServer(new Store(redis)))).toEqual([]);
     expect(await ask(embedded.socketPath, (redis) => redis.config('GET', 'save', 'port'))).toEqual(
       expect.arrayContaining(['save', '', 'port', '0']),
     );
