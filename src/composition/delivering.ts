@@ -8,6 +8,7 @@ import { BACKLOG_CHECK_MS, backlogFaults } from '../delivery/backlog/backlog-fau
 import { Upkeep } from '../delivery/backlog/upkeep.js';
 import { Deliveries } from '../delivery/deliveries.js';
 import { Forwarder } from '../delivery/forwarder.js';
+import { heldBackFaults } from '../delivery/log/held-back-fault.js';
 import { LiveCopies } from '../delivery/log/live-copies.js';
 import {
   type AlarmLogItem,
@@ -92,6 +93,7 @@ export async function openDelivery(
     deliveries,
     logger: log,
     onOutage: (fault) => health.report('alarm-log', fault),
+    onHeldBack: (items) => health.reportAll('alarms-held-back', heldBackFaults(items)),
   });
   const messages = new LogWriter<NewMessage>({
     log: 'messages',
@@ -99,6 +101,7 @@ export async function openDelivery(
     deliveries,
     logger: log,
     onOutage: (fault) => health.report('message-log', fault),
+    onHeldBack: (items) => health.reportAll('messages-held-back', heldBackFaults(items)),
   });
   const sessions = await openSessions(deliveries, foundation, storage, site);
   const liveCopies = new LiveCopies(alarms, deliveries);

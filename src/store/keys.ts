@@ -87,33 +87,27 @@ export class Keys {
     return this.#key('layout');
   }
 
+  /** Sorted set, by detection time: the alarms of a device in a location. */
+  deviceAlarms(locationId: string, deviceId: string): string {
+    return this.#key('alarms', locationId, deviceId);
+  }
+
   /**
-   * Sorted set, by detection time: the alarms of one kind, of a location or a device in it, in one group
-   * or in none. The older ones are in blocks, whose keys begin with this one (append-alarms.lua).
+   * Prefix of the indexes of a location: sorted sets, by detection time, of the alarms of one kind in one group or
+   * in none, named `<group>:<kind>`.
    */
-  alarmIndex(
-    locationId: string,
-    deviceId: string | undefined,
-    groupId: string | null,
-    kind: number,
-  ): string {
-    return `${this.alarmIndexesOf(locationId, deviceId)}${groupId ?? ''}:${kind}`;
+  alarmIndexesOf(locationId: string): string {
+    return this.#key('alarms', locationId, '');
   }
 
-  /** Prefix of every `alarmIndex` of a location, or of one device in it. */
-  alarmIndexesOf(locationId: string, deviceId: string | undefined): string {
-    const scope = deviceId === undefined ? [locationId] : [locationId, deviceId];
-    return this.#key('alarms', ...scope, '');
-  }
-
-  /** Prefix of every `alarmIndex`. */
+  /** Prefix of every index. */
   get alarmIndexPrefix(): string {
     return this.#key('alarms', '');
   }
 
   /**
-   * Prefix of the open alarms of a location: sorted sets with names and members as `alarmIndex` has them, without
-   * alarms that are resolved.
+   * Prefix of the open alarms of a location: sorted sets as those of `alarmIndexesOf`, without alarms that are
+   * resolved.
    */
   openAlarmIndexesOf(locationId: string): string {
     return `${this.openAlarmIndexPrefix}${locationId}:`;
@@ -124,27 +118,14 @@ export class Keys {
     return this.#key('open-alarms', '');
   }
 
-  /**
-   * Set: the groups, '' for none, that have an `alarmIndex` of a location, or of one device in it.
-   */
-  alarmGroups(locationId: string, deviceId: string | undefined): string {
-    const scope = deviceId === undefined ? [locationId] : [locationId, deviceId];
-    return this.#key('alarm-groups', ...scope);
+  /** Set: the groups, '' for none, in which a location has alarms. */
+  alarmGroups(locationId: string): string {
+    return this.alarmGroupsPrefix + locationId;
   }
 
   /** Prefix of every `alarmGroups`. */
   get alarmGroupsPrefix(): string {
     return this.#key('alarm-groups', '');
-  }
-
-  /** Hash: a device's place and custom data, and how many alarms refer to them. */
-  alarmPlace(digest: string): string {
-    return this.alarmPlacePrefix + digest;
-  }
-
-  /** Prefix of every `alarmPlace`. */
-  get alarmPlacePrefix(): string {
-    return this.#key('alarm-place', '');
   }
 
   /** Hash: digest of an id → sequences of the alarms that have it; one piece of many (alarm-records.ts). */

@@ -139,7 +139,7 @@ export class StoreWitness {
     const found = await store.run(
       lookAtStore,
       [keys.identity, keys.siteRevision, keys.history, ...records],
-      [keys.alarmPlacePrefix, keys.alarmGroupsPrefix, keys.alarmIndexPrefix, ...RECORD_KINDS],
+      [keys.alarmGroupsPrefix, keys.alarmIndexPrefix, ...RECORD_KINDS],
     );
     const { change } = this.#siteCounts() ?? found.site;
     // The gateway has yet to make a change in its memory: what the store has of the site is compared afterwards.

@@ -29,6 +29,8 @@ export type StoreReader = Pick<
   | 'xrange'
   | 'xrangeBuffer'
   | 'xrevrange'
+  | 'zrangebyscore'
+  | 'zrevrangebyscore'
 >;
 
 /** A writing command of the store, with its key. */

@@ -178,7 +178,7 @@ it('a subscriber that was away is not owed what the store has lost, and the acco
   await back.end();
 });
 
-it.each(['alarm-groups:*', 'alarms:*', 'alarm-place:*'])(
+it.each(['alarm-groups:*', 'alarms:*'])(
   'lists an alarm that comes after the keys %s were lost',
   async (pattern) => {
     const { home, store } = await homeOnOwnStore();
@@ -262,4 +262,34 @@ it('reports a Sentinel in one line when redis.url has its port', async () => {
   const last = gateway.lines.at(-1) ?? '';
   expect(last).toMatch(/failed to start the gateway: the store cannot be used: it is a Sentinel/);
   expect(last).not.toContain('stack');
+});
+
+it('holds back the alarms of a device whose key was overwritten, in their order, and no others', async () => {
+  const { home, store } = await homeOnOwnStore();
+  const [broken, other] = [await home.device(), await home.device()];
+  const key = new Keys('site').deviceAlarms(home.locationId, broken.id);
+  await store.redis.set(key, 'text');
+  const sensor = await connectDevice(home.gateway, broken);
+  const detectedAt = (at: number) => new Date(Date.UTC(2026, 0, 1) + at).toISOString();
+  const publishes = [1, 2, 3].map((at) => {
+    const alarm = JSON.stringify({ kind: 'fall', id: randomUUID(), detectedAt: detectedAt(at) });
+    return sensor.publishAsync(`devices/${broken.id}/alarms`, alarm, { qos: 1 });
+  });
+  await recordAlarms(home, 2, 2, other);
+  await eventually(async () => {
+    const answer = await home.api.request('GET', '/readyz');
+    expect(await answer.json()).toMatchObject({
+      faults: [{ code: 'store-refusing', stops: true, subject: { type: 'device', id: broken.id } }],
+    });
+  });
+  await store.redis.del(key);
+  await Promise.all(publishes);
+  await becomesReady(home);
+  const history = z.object({ events: z.array(z.object({ detectedAt: z.string() })) });
+  const path = `${home.path}/devices/${broken.id}/alarms?order=asc`;
+  const page = history.parse(await home.api.json('GET', path));
+  expect(page.events.map((event) => event.detectedAt)).toEqual([1, 2, 3].map(detectedAt));
+  const fields = await store.redis.xrange(new Keys('site').history, '-', '+');
+  expect(fields).toHaveLength(5);
+  await sensor.endAsync();
 });

@@ -36,6 +36,7 @@ beforeEach(async () => {
   const writer = new LogWriter({
     ...{ log: 'messages' as const, store: { append: noLog }, deliveries, logger: silent },
     onOutage: () => undefined,
+    onHeldBack: () => undefined,
   });
   const forwarder = new Forwarder({
     ...{ deliveries, writer, retained },

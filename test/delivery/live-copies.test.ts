@@ -33,6 +33,7 @@ beforeEach(async () => {
   writer = new LogWriter<AlarmLogItem>({
     ...{ log: 'alarms' as const, store: { append }, deliveries, logger: silent },
     onOutage: () => undefined,
+    onHeldBack: () => undefined,
   });
   liveCopies = new LiveCopies(writer, deliveries);
   liveCopies.start();

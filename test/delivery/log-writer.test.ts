@@ -13,6 +13,7 @@ class Store {
   readonly received: NewMessage['received'][] = [];
   readonly announced: number[] = [];
   readonly outages: (string | undefined)[] = [];
+  readonly heldBack: number[][] = [];
   readonly writer: LogWriter<NewMessage>;
   readonly answers: string[] = [];
   /** The error of every batch; undefined: batches are taken. */
@@ -27,6 +28,7 @@ class Store {
       store: { append: (items) => this.#append(items) },
       deliveries: { announce: async (entries) => this.#announce(entries) },
       onOutage: (fault) => this.outages.push(fault?.message),
+      onHeldBack: (items) => this.heldBack.push(items.map(numberIn)),
     });
   }
 
@@ -153,22 +155,25 @@ describe('a log writer', () => {
     expect(store.outages).toContain('The store refuses to write (MISCONF).');
   });
 
-  it('retries an item with bad data without holding up others', async () => {
-    const isBad = (numbers: readonly number[]) => numbers.includes(3);
+  it('holds back the topic whose first item the store cannot take, and no other', async () => {
+    const ofTopic = (topic: string, ...numbers: number[]) => numbers.map((n) => numbered(n, topic));
     store.fault = (numbers) =>
-      isBad(numbers) ? new Error('ERR value is out of range') : undefined;
-    store.append(...many(0, 6));
+      numbers.includes(1) ? new Error('WRONGTYPE Operation against a key') : undefined;
+    store.append(...ofTopic('a', 0, 1, 2), ...ofTopic('b', 3), ...ofTopic('a', 4));
     await settle();
-    expect(store.announced).toEqual([0, 1, 2, 4, 5]);
-    expect(store.answers).not.toContain('3 true');
-    expect(store.outages.at(-1)).toBeDefined();
-    store.append(...many(6, 8));
+    store.append(...ofTopic('a', 5), ...ofTopic('b', 6));
     await settle();
-    expect(store.announced).toEqual([0, 1, 2, 4, 5, 6, 7]);
+    expect(store.announced).toEqual([0, 3, 6]);
+    expect(store.heldBack.at(-1)).toEqual([1]);
+    await vi.advanceTimersByTimeAsync(2 * RETRY_MS);
+    expect(store.announced).toEqual([0, 3, 6]);
+    store.append(...ofTopic('a', 7));
     store.fault = () => undefined;
     await vi.advanceTimersByTimeAsync(RETRY_MS);
-    expect(store.announced).toEqual([0, 1, 2, 4, 5, 6, 7, 3]);
-    expect(store.outages.at(-1)).toBeUndefined();
+    expect(store.announced).toEqual([0, 3, 6, 1, 2, 4, 5, 7]);
+    expect(store.answers).toEqual(store.announced.map((n) => `${n} true`));
+    expect(store.heldBack.at(-1)).toEqual([]);
+    expect(store.outages).toEqual([]);
   });
 
   it('appends a lost item anew without its packet identifier, which may be released by now', async () => {
@@ -191,13 +196,13 @@ describe('a log writer', () => {
     expect(store.announced).toEqual([]);
   });
 
-  it('answers false for postponed items when it stops', async () => {
+  it('answers false for items that are held back when it stops', async () => {
     store.fault = (numbers) =>
       numbers.includes(1) ? new Error('WRONGTYPE Operation against a key') : undefined;
     store.append(...many(0, 3));
     await settle();
     store.writer.stop();
     await vi.advanceTimersByTimeAsync(10 * RETRY_MS);
-    expect(store.answers).toEqual(['0 true', '2 true', '1 false']);
+    expect(store.answers).toEqual(['0 true', '1 false', '2 false']);
   });
 });

@@ -40,8 +40,15 @@ class LogWorld extends AlarmWorld {
       elapsedSinceMs: (timeMs) => Date.now() - timeMs,
     });
     const store = this.logs.alarms;
-    const onOutage = () => undefined;
-    this.#writer = new LogWriter({ log: 'alarms', store, deliveries, onOutage, logger: log });
+    const nothing = () => undefined;
+    this.#writer = new LogWriter({
+      log: 'alarms',
+      store,
+      deliveries,
+      onOutage: nothing,
+      onHeldBack: nothing,
+      logger: log,
+    });
   }
 
   write(item: AlarmLogItem): Promise<boolean> {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { NewStateChange } from '../../src/delivery/log/log-entry.js';
-import { WaitingItems } from '../../src/delivery/log/log-writer.js';
+import { WaitingItems } from '../../src/delivery/log/waiting-items.js';
 import { numbered, numberIn } from './running-delivery.js';
 
 /** An item of a device, for the log of alarms. */

@@ -67,15 +67,14 @@ it('removes everything of an expired alarm that no other alarm needs', async () 
     expect(ofGroup.alarms.map(({ id }) => id).sort()).toEqual(expected.sort());
     const isKept = (part: string) => (key: string) => key.startsWith(part);
     const keys = await world.historyKeys();
-    const places = new Set(
-      alarms.map((one) =>
-        JSON.stringify([one.device.id, one.room?.id, one.group?.id, one.customData]),
-      ),
-    );
-    expect(keys.filter(isKept('alarm-place:'))).toHaveLength(places.size);
     expect(await world.keptIds()).toBe(ids.length - gone);
-    const devices = new Set(alarms.map(({ device }) => device.id)).size;
-    expect(keys.filter(isKept('alarm-groups:'))).toHaveLength(devices + Math.min(devices, 1));
+    const devices = new Set(alarms.map(({ device }) => device.id));
+    const groups = new Set(alarms.map(({ group: one }) => one?.id ?? ''));
+    expect(keys.filter(isKept(`alarms:${world.locationId}:`))).toHaveLength(
+      devices.size + new Set(alarms.map((one) => `${one.group?.id} ${one.kind}`)).size,
+    );
+    const stored = await world.redis.smembers(world.keys.alarmGroups(world.locationId));
+    expect(stored.sort()).toEqual([...groups].sort());
   }
   expect(await world.historyKeys()).toEqual([]);
 });

@@ -1,12 +1,10 @@
 import type { Logger } from 'pino';
 import { type FaultReport, stopping } from '../../domain/faults.js';
 import { GatewayError } from '../../errors.js';
-import type { AlarmLogItem, Announced, Appended, LogName, NewMessage } from './log-entry.js';
+import type { Announced, Appended, LogName, NewMessage } from './log-entry.js';
 import { isPassing, isUnanswered, refusedWrite, replyCode } from './reply-code.js';
+import { subjectOf, WaitingItems } from './waiting-items.js';
 
-/** A larger batch would hold up the store, and everybody else, for too long. */
-const MAX_BATCH_ITEMS = 250;
-const MAX_BATCH_BYTES = 1024 * 1024;
 const RETRY_AFTER_MS = 250;
 /** A refusal that passes, as during a failover, is an outage only after this time. */
 const PASSING_MS = 1_000;
@@ -18,6 +16,8 @@ export interface LogWriterOptions<Item extends NewMessage> {
   readonly deliveries: { announce(entries: readonly Announced[]): Promise<void> };
   /** Called with the reason while the store takes nothing, with undefined once it does again. */
   readonly onOutage: (fault: FaultReport | undefined) => void;
+  /** Called with the first item of each device, or topic, that the store cannot take. */
+  readonly onHeldBack: (items: readonly Item[]) => void;
   readonly logger: Logger;
 }
 
@@ -38,8 +38,8 @@ interface Pending<Item> extends Unstored<Item> {
  *
  * Items that arrive while a batch is being stored form the next batch: the store forces each write
  * to the disk, which takes as long for a hundred alarms as for one. Any error of the store is an
- * outage: the batch is kept and retried in order, and nothing of it is acknowledged. Only an error
- * about one item's data holds up that item alone.
+ * outage: the batch is kept and retried in order, and nothing of it is acknowledged. A key of the store
+ * that cannot be written (somebody has overwritten it) holds back the items of its device, and no others.
  */
 export class LogWriter<Item extends NewMessage> {
   readonly #options: LogWriterOptions<Item>;
@@ -53,9 +53,12 @@ export class LogWriter<Item extends NewMessage> {
   #refusedSinceMs: number | undefined;
   #writtenAtMs = 0;
   #wakeRetry: (() => void) | undefined;
-  /** Items that the store did not take, though it took others; retried later. */
-  readonly #postponed: Pending<Item>[] = [];
-  #postponedTimer: NodeJS.Timeout | undefined;
+  /** By subject, in their order: the store cannot take the first. */
+  readonly #heldBack = new Map<string, Pending<Item>[]>();
+  #heldBackTimer: NodeJS.Timeout | undefined;
+  #isRetryDue = false;
+  /** The subjects of which the log tells. */
+  readonly #logged = new Set<string>();
 
   constructor(options: LogWriterOptions<Item>) {
     this.#options = options;
@@ -92,7 +95,7 @@ export class LogWriter<Item extends NewMessage> {
   *unstored(): Generator<Unstored<Item>> {
     for (const pending of this.#batch) if (!pending.isStored) yield pending;
     yield* this.#waiting;
-    yield* this.#postponed;
+    for (const items of this.#heldBack.values()) yield* items;
   }
 
   /** How long the present write has waited for the store's answer, in milliseconds. */
@@ -104,8 +107,10 @@ export class LogWriter<Item extends NewMessage> {
   stop(): void {
     this.#isStopped = true;
     this.#wakeRetry?.();
-    clearTimeout(this.#postponedTimer);
-    for (const { done } of [...this.#waiting.takeAll(), ...this.#postponed.splice(0)]) done(false);
+    clearTimeout(this.#heldBackTimer);
+    const heldBack = [...this.#heldBack.values()].flat();
+    this.#heldBack.clear();
+    for (const { done } of [...this.#waiting.takeAll(), ...heldBack]) done(false);
   }
 
   #add(pending: Pending<Item>): void {
@@ -116,10 +121,11 @@ export class LogWriter<Item extends NewMessage> {
   /** Writes one batch after the other until none is left. */
   async #write(): Promise<void> {
     this.#isWriting = true;
-    while (this.#waiting.size > 0) {
+    while (this.#waiting.size > 0 || this.#isRetryDue) {
       this.#writtenAtMs = performance.now();
-      this.#batch = this.#waiting.takeBatch();
-      await this.#store(this.#batch);
+      if (this.#isRetryDue) await this.#retryHeldBack();
+      this.#batch = this.#withoutHeldBack(this.#waiting.takeBatch());
+      if (this.#batch.length > 0) await this.#store(this.#batch);
     }
     this.#batch = [];
     this.#isWriting = false;
@@ -133,38 +139,73 @@ export class LogWriter<Item extends NewMessage> {
         return;
       } catch (error) {
         if (this.#isStopped) break;
-        this.#failed(error);
         if (isDataError(error)) {
-          await this.#storeSingly(batch);
+          await this.#storeSingly(batch, error);
           return;
         }
+        this.#failed(error);
         await this.#untilRetry();
       }
     }
     for (const { done } of batch) done(false);
   }
 
-  /** An item that the store cannot take must not hold up the others. */
-  async #storeSingly(batch: readonly Pending<Item>[]): Promise<void> {
-    const [first] = batch;
-    if (batch.length > 1) for (const pending of batch) await this.#store([pending]);
-    else if (first !== undefined) this.#postpone(first);
+  /** Stores what the store can take of a batch; the rest is held back. */
+  async #storeSingly(batch: readonly Pending<Item>[], error: unknown): Promise<void> {
+    const [first, ...others] = batch;
+    if (first === undefined) return;
+    if (others.length === 0) this.#holdBack(first, error);
+    else
+      for (const pending of batch)
+        if (this.#withoutHeldBack([pending]).length > 0) await this.#store([pending]);
   }
 
-  /** Retries the item later, beside the others. */
-  #postpone(pending: Pending<Item>): void {
-    this.#postponed.push(pending);
-    this.#postponedTimer ??= setTimeout(() => {
-      this.#postponedTimer = undefined;
-      for (const one of this.#postponed.splice(0)) this.#waiting.add(one);
+  /** Leaves out items that must wait for one before them with the same subject. */
+  #withoutHeldBack(batch: readonly Pending<Item>[]): readonly Pending<Item>[] {
+    if (this.#heldBack.size === 0) return batch;
+    return batch.filter((pending) => {
+      const heldBack = this.#heldBack.get(subjectOf(pending.item));
+      heldBack?.push(pending);
+      return heldBack === undefined;
+    });
+  }
+
+  #holdBack(pending: Pending<Item>, err: unknown): void {
+    const { log, logger } = this.#options;
+    const subject = subjectOf(pending.item);
+    this.#heldBack.set(subject, [pending]);
+    if (!this.#logged.has(subject))
+      logger.error({ err, log, subject }, 'failed to append to the log, retrying');
+    this.#logged.add(subject);
+    this.#reportHeldBack();
+    this.#heldBackTimer ??= setTimeout(() => {
+      this.#heldBackTimer = undefined;
+      this.#isRetryDue = true;
       if (!this.#isWriting) void this.#write();
     }, RETRY_AFTER_MS);
+  }
+
+  /** Stores what was held back, before anything newer of its subject. */
+  async #retryHeldBack(): Promise<void> {
+    this.#isRetryDue = false;
+    for (const [subject, items] of [...this.#heldBack]) {
+      this.#heldBack.delete(subject);
+      for (const pending of items)
+        if (this.#withoutHeldBack([pending]).length > 0) await this.#store([pending]);
+      if (!this.#heldBack.has(subject)) this.#logged.delete(subject);
+    }
+    this.#reportHeldBack();
+  }
+
+  #reportHeldBack(): void {
+    const firsts = [...this.#heldBack.values()].flatMap(([first]) => first?.item ?? []);
+    this.#options.onHeldBack(firsts);
   }
 
   async #appendAndAnnounce(batch: readonly Pending<Item>[]): Promise<void> {
     const items = batch.map(({ item }) => item);
     const appended = await this.#options.store.append(items);
-    if (this.#postponed.length === 0) this.#succeeded();
+    this.#succeeded();
     await this.#announce(items, appended);
     for (const pending of batch) {
       pending.isStored = true;
@@ -226,86 +267,4 @@ function faultOf(error: unknown): FaultReport {
   return code === undefined
     ? stopping('store-unreachable', 'The store cannot be written to.')
     : refusedWrite(code);
-}
-
-/**
- * Items that wait to be stored, in the order in which they are.
- *
- * The first alarm of a device goes before those of devices that have more waiting, so that it passes a flood (as in
- * `FairTurns`). The alarms of one device stay in their order, and so do all other messages.
- */
-export class WaitingItems<Waiting extends { readonly item: NewMessage }> {
-  /** Items whose device had none waiting. */
-  #firsts: Waiting[] = [];
-  #others: Waiting[] = [];
-  /** How many items of each device wait. */
-  readonly #counts = new Map<string, number>();
-
-  get size(): number {
-    return this.#firsts.length + this.#others.length;
-  }
-
-  add(waiting: Waiting): void {
-    const source = sourceOf(waiting.item);
-    const count = source === undefined ? 1 : (this.#counts.get(source) ?? 0);
-    if (source !== undefined) this.#counts.set(source, count + 1);
-    (count === 0 ? this.#firsts : this.#others).push(waiting);
-  }
-
-  /** Removes and returns the items of the next batch. */
-  takeBatch(): Waiting[] {
-    const batch = takeUpTo(this.#firsts, MAX_BATCH_ITEMS, MAX_BATCH_BYTES);
-    if (this.#firsts.length === 0) {
-      const leftBytes = MAX_BATCH_BYTES - bytesOf(batch);
-      for (const one of takeUpTo(this.#others, MAX_BATCH_ITEMS - batch.length, leftBytes)) {
-        batch.push(one);
-      }
-    }
-    if (this.size === 0) this.#counts.clear();
-    else for (const { item } of batch) this.#left(item);
-    return batch;
-  }
-
-  /** Removes and returns all items. */
-  takeAll(): Waiting[] {
-    this.#counts.clear();
-    return [...this.#firsts.splice(0), ...this.#others.splice(0)];
-  }
-
-  *[Symbol.iterator](): Generator<Waiting> {
-    yield* this.#firsts;
-    yield* this.#others;
-  }
-
-  #left(item: NewMessage): void {
-    const source = sourceOf(item);
-    if (source === undefined) return;
-    const count = this.#counts.get(source) ?? 0;
-    if (count > 1) this.#counts.set(source, count - 1);
-    else this.#counts.delete(source);
-  }
-}
-
-/** Removes items from the front: at least one, where there is room for any. */
-function takeUpTo<Waiting extends { readonly item: NewMessage }>(
-  from: Waiting[],
-  maxItems: number,
-  maxBytes: number,
-): Waiting[] {
-  let bytes = 0;
-  const end = from.findIndex(({ item }, index) => {
-    bytes += item.payload.length;
-    return index >= maxItems || (index > 0 && bytes > maxBytes);
-  });
-  return from.splice(0, end < 0 ? from.length : end);
-}
-
-function bytesOf(batch: readonly { readonly item: NewMessage }[]): number {
-  return batch.reduce((bytes, { item }) => bytes + item.payload.length, 0);
-}
-
-/** The device of an alarm, or of a change of its state. */
-function sourceOf(item: NewMessage | AlarmLogItem): string | undefined {
-  if ('alarm' in item) return item.context.device.id;
-  return 'stateChange' in item ? item.stateChange.deviceId : undefined;
 }

@@ -24,11 +24,7 @@ export class AlarmFinderRedis implements AlarmFinder {
     const id = uuidBytes(alarmId);
     const { piece, field } = alarmIdPlace(id);
     const device = await answering(() =>
-      this.#store.run(
-        findAlarm,
-        [keys.history, keys.alarmIds(piece)],
-        [field, keys.alarmPlacePrefix, locationId, id],
-      ),
+      this.#store.run(findAlarm, [keys.history, keys.alarmIds(piece)], [field, locationId, id]),
     );
     return device === '' ? undefined : device;
   }

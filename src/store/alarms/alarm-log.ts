@@ -20,10 +20,10 @@ import { type Packable, packRows, Script } from '../scripts.js';
 import type { Store } from '../store.js';
 import { readStream, type StreamRow } from '../streams.js';
 import {
-  AlarmPlaces,
   alarmIdPlace,
   alarmRecordValues,
   kindNumber,
+  placeTextOf,
   type ReadAlarm,
   type ReadPlace,
   readAlarm,
@@ -57,14 +57,14 @@ const MAX_PLACES_IN_MEMORY = 10_000;
 /**
  * The alarm log in Redis: one stream, which is also the history.
  *
- * An alarm is stored once. Consumers that lag get it rendered from its record and its place, by the code
- * that renders the live message.
+ * An alarm is stored once. Consumers that lag get it rendered from its record, by the code that renders the live
+ * message.
  */
 export class AlarmLog {
   readonly #connections: LogConnections;
   readonly #keys: Keys;
   readonly #log: Logger | undefined;
-  readonly #places = new AlarmPlaces();
+  /** By their texts: many alarms share a place. */
   readonly #readPlaces = new BoundedMap<string, ReadPlace>(MAX_PLACES_IN_MEMORY);
   readonly #states: AlarmStateLog;
 
@@ -79,8 +79,7 @@ export class AlarmLog {
     this.#appendKeys = [keys.logSequence('alarms'), keys.history];
     this.#appendPrefixes = [
       ...[keys.alarmIdsPrefix, keys.receiptsPrefix, keys.alarmIndexPrefix],
-      ...[keys.alarmPlacePrefix, keys.alarmGroupsPrefix, keys.receivedPrefix],
-      keys.openAlarmIndexPrefix,
+      ...[keys.alarmGroupsPrefix, keys.receivedPrefix, keys.openAlarmIndexPrefix],
     ];
     this.#states = new AlarmStateLog(connections.writer, keys);
   }
@@ -106,7 +105,7 @@ export class AlarmLog {
   async #appendAlarms(alarms: readonly NewAlarm[]): Promise<Appended[]> {
     const contexts = [...new Set(alarms.map(({ context }) => context))];
     const numbers = new Map(contexts.map((context, index) => [context, index + 1]));
-    const places = packRows(contexts.map((context) => this.#placeRowOf(context)));
+    const places = packRows(contexts.map(placeRowOf));
     const rows = packRows(alarms.map((alarm) => rowOf(alarm, numbers.get(alarm.context) ?? 0)));
     const args = [...this.#appendPrefixes, RECEIPTS_KEPT_SECONDS, places, rows];
     const sequences = await this.#connections.writer.run(appendAlarms, this.#appendKeys, args);
@@ -120,7 +119,7 @@ export class AlarmLog {
     for (let start = from; ; ) {
       const wanted = count - entries.length;
       const rows = await readStream(reader, this.#keys.history, start, to, wanted);
-      entries.push(...(await this.#entriesOf(rows)));
+      entries.push(...this.#entriesOf(rows));
       const last = rows.at(-1);
       if (last === undefined || rows.length < wanted || entries.length === count) break;
       start = String(last.sequence + 1);
@@ -128,55 +127,38 @@ export class AlarmLog {
     return entries;
   }
 
-  #placeRowOf(context: DeviceContext): Packable[] {
-    const { digest, text } = this.#places.of(context);
-    const { device, location, group } = context;
-    return [digest, text, device.id, location.id, group?.id ?? ''];
-  }
-
-  async #entriesOf(rows: readonly StreamRow[]): Promise<LogEntry[]> {
-    const found = rows.flatMap(({ sequence, fields }) => {
+  #entriesOf(rows: readonly StreamRow[]): LogEntry[] {
+    const unreadable: number[] = [];
+    const entries = rows.flatMap(({ sequence, fields }) => {
       const record = readAlarm(fields) ?? readStateChange(fields);
-      return record === undefined ? [] : [{ sequence, record }];
-    });
-    const places = await this.#placesOf(found);
-    const entries = found.flatMap(({ sequence, record }) => {
-      const place = places.get(record.placeDigest);
-      if (place === undefined) return [];
+      const place = record && this.#placeOf(record.placeText);
+      if (record === undefined || place === undefined) {
+        unreadable.push(sequence);
+        return [];
+      }
       return 'by' in record
         ? [stateEntry(sequence, record, place)]
         : [entryOf(sequence, record, place)];
     });
-    if (entries.length < rows.length) {
-      const readable = new Set(entries.map(({ sequence }) => sequence));
-      const sequences = rows.map(({ sequence }) => sequence).filter((one) => !readable.has(one));
-      this.#log?.error({ log: 'alarms', sequences }, 'failed to read alarms of the log');
+    if (unreadable.length > 0) {
+      const what = { log: 'alarms', sequences: unreadable };
+      this.#log?.error(what, 'failed to read alarms of the log');
     }
     return entries;
   }
 
-  async #placesOf(
-    found: readonly { readonly record: Pick<ReadAlarm, 'placeDigest'> }[],
-  ): Promise<ReadonlyMap<string, ReadPlace>> {
-    const places = new Map<string, ReadPlace>();
-    const unknown = new Set<string>();
-    for (const { record } of found) {
-      const place = this.#readPlaces.get(record.placeDigest);
-      if (place === undefined) unknown.add(record.placeDigest);
-      else places.set(record.placeDigest, place);
-    }
-    await Promise.all(
-      [...unknown].map(async (digest) => {
-        const key = this.#keys.alarmPlace(digest);
-        const text = await this.#connections.reader.read((redis) => redis.hget(key, 't'));
-        const place = readPlace(text ?? '');
-        if (place === undefined) return;
-        places.set(digest, place);
-        this.#readPlaces.set(digest, place);
-      }),
-    );
-    return places;
+  #placeOf(text: string): ReadPlace | undefined {
+    const known = this.#readPlaces.get(text);
+    if (known !== undefined) return known;
+    const place = readPlace(text);
+    if (place !== undefined) this.#readPlaces.set(text, place);
+    return place;
   }
+}
+
+function placeRowOf(context: DeviceContext): Packable[] {
+  const { device, location, group } = context;
+  return [placeTextOf(context), device.id, location.id, group?.id ?? ''];
 }
 
 function areAlarms(items: readonly AlarmLogItem[]): items is readonly NewAlarm[] {

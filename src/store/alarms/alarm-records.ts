@@ -1,6 +1,5 @@
 /** Writes alarms into the alarm log, and reads them from it again. */
 
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { NewAlarm } from '../../delivery/log/log-entry.js';
 import type { ForwardedAlarm } from '../../domain/alarm-payload.js';
@@ -20,12 +19,13 @@ const extrasSchema = z.object({
   malformed: z.literal(true).optional(),
 });
 
-/** An alarm's record; its place is stored apart. */
+/** An alarm's record. */
 export interface ReadAlarm extends ForwardedAlarm {
   readonly receivedAtMs: number;
   /** Time of receipt by the steady clock. */
   readonly steadyAtMs: number;
-  readonly placeDigest: string;
+  /** The device's place and custom data as of the alarm, as JSON (`placeTextOf`). */
+  readonly placeText: string;
 }
 
 /** A kind as the log writes it: its place in the specification's list, which is closed. */
@@ -85,7 +85,7 @@ export function readAlarm(fields: readonly Buffer[]): ReadAlarm | undefined {
     detectedAtMs: receivedAtMs - delayMs,
     receivedAtMs,
     steadyAtMs,
-    placeDigest: text('p'),
+    placeText: text('c'),
     footage,
     reportedAt,
     data: text('d') || undefined,
@@ -134,9 +134,6 @@ function withDevice(key: string, deviceId: string): string {
     : deviceId + key;
 }
 
-/** 96 bits. */
-const DIGEST_CHARACTERS = 16;
-
 const namedSchema = z.object({ id: z.string(), name: z.string() });
 const placeSchema = z.object({
   device: namedSchema,
@@ -145,37 +142,14 @@ const placeSchema = z.object({
   group: namedSchema.nullable(),
 });
 
-/** A place as stored. */
-export interface WrittenPlace {
-  /** Equal for equal places only. */
-  readonly digest: string;
-  /** The JSON object whose members every forwarded message of the device ends with. */
-  readonly text: string;
-}
-
 /** A place as read: messages are rendered with `contextText`. */
 export interface ReadPlace extends AlarmPlace {
   readonly contextText: string;
 }
 
-/**
- * Writes the places of alarms: where a device was, and its custom data.
- *
- * Many alarms share a place, so the store keeps it once for all of them. A context's text is digested
- * once until it changes.
- */
-export class AlarmPlaces {
-  readonly #written = new WeakMap<DeviceContext, WrittenPlace>();
-
-  of(context: DeviceContext): WrittenPlace {
-    const known = this.#written.get(context);
-    if (known !== undefined) return known;
-    const text = `{${context.text}}`;
-    const digest = createHash('sha256').update(text).digest('base64url');
-    const place = { digest: digest.slice(0, DIGEST_CHARACTERS), text };
-    this.#written.set(context, place);
-    return place;
-  }
+/** The JSON object whose members every forwarded message of the device ends with. */
+export function placeTextOf(context: DeviceContext): string {
+  return `{${context.text}}`;
 }
 
 /**

@@ -44,10 +44,8 @@ export class AlarmRetention implements Retention {
         [keys.history],
         [
           ...[last, ALARMS_PER_CALL],
-          ...[keys.alarmIndexPrefix, keys.alarmIdsPrefix],
-          ...[keys.alarmPlacePrefix, keys.alarmGroupsPrefix, keys.alarmStatesPrefix],
-          unackedFrom,
-          keys.openAlarmIndexPrefix,
+          ...[keys.alarmIndexPrefix, keys.alarmIdsPrefix, keys.alarmGroupsPrefix],
+          ...[keys.alarmStatesPrefix, keys.openAlarmIndexPrefix, unackedFrom],
         ],
       );
       total += removed;

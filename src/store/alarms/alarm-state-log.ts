@@ -67,9 +67,9 @@ export class AlarmStateLog {
       ],
       [
         keys.alarmIdsPrefix,
-        keys.alarmPlacePrefix,
         keys.alarmStatesPrefix,
         keys.receivedPrefix,
+        keys.openAlarmIndexPrefix,
         piece,
         field,
         id,
@@ -82,7 +82,6 @@ export class AlarmStateLog {
         auditText(change),
         received?.session ?? '',
         String(received?.packetIdentifier ?? ''),
-        keys.openAlarmIndexPrefix,
         deviceId,
         MAX_AUDITED_CHANGES,
         ...(groupIds ?? [ANY_GROUP]),
@@ -105,14 +104,14 @@ function auditText({ alarmId, deviceId, locationId, state, atMs, actor }: StateC
 
 function appendedOf({ stateChange, receivedAtMs }: NewStateChange, reply: ChangeReply): Appended {
   if ('refused' in reply) return NOT_APPENDED;
-  const { sequence, isNew, kind, placeText, placeDigest, record } = reply;
+  const { sequence, isNew, kind, placeText, record } = reply;
   const { alarmId: id, state, by, atMs, note } = stateChange;
   const made = record[state];
   const place = readPlace(placeText);
   // Another change has made it before, and announced it.
   const isOwn = isNew || (made?.atMs === atMs && made.by.id === by.id);
   if (!isOwn || kind === undefined || place === undefined) return NOT_APPENDED;
-  const change = { id, kind, state, by, atMs, note, steadyAtMs: receivedAtMs, placeDigest };
+  const change = { id, kind, state, by, atMs, note, steadyAtMs: receivedAtMs, placeText };
   return { sequence, isNew, entry: stateEntry(sequence, change, place) };
 }
 

@@ -20,11 +20,11 @@ const statesSchema = z.object({
   note: z.string().optional(),
 });
 
-/** A change of an alarm's state as read from the log; its place is stored apart. */
+/** A change of an alarm's state as read from the log. */
 export interface ReadStateChange extends ForwardedState {
   /** Time of receipt by the steady clock. */
   readonly steadyAtMs: number;
-  readonly placeDigest: string;
+  readonly placeText: string;
 }
 
 /** Reads the fields and values of an entry; undefined when it is no change of a state. */
@@ -40,7 +40,7 @@ export function readStateChange(fields: readonly Buffer[]): ReadStateChange | un
     ...{ id: uuidText(id), kind, state, by, atMs: Number(text('r')) },
     note: text('n') || undefined,
     steadyAtMs: Number(text('t')),
-    placeDigest: text('q'),
+    placeText: text('c'),
   };
 }
 
@@ -58,11 +58,11 @@ function parseStates(json: string): AlarmStateRecord | undefined {
   return { state, ...states };
 }
 
-const placed = [z.number(), z.coerce.number(), z.string(), z.string()] as const;
+const placed = [z.number(), z.coerce.number(), z.string()] as const;
 const made = z
   .tuple([z.enum(['changed', 'unchanged']), ...placed, z.string()])
-  .transform(([outcome, sequence, kind, placeDigest, placeText, json]) => ({
-    ...{ sequence, kind: ALARM_KINDS[kind], placeDigest, placeText },
+  .transform(([outcome, sequence, kind, placeText, json]) => ({
+    ...{ sequence, kind: ALARM_KINDS[kind], placeText },
     isNew: outcome === 'changed',
     record: parseStates(json) ?? RAISED,
   }));

@@ -2,43 +2,43 @@
 -- trail in one atomic write. An alarm without states is raised.
 -- KEYS[1] sequence counter   KEYS[2] alarm log   KEYS[3] counter of audit records
 -- KEYS[4], [5] their streams: of changes, of denials
--- ARGV[1] to ARGV[4] prefixes, all in the slot of the log: of alarm ids, of places, of states, of
---                    received packet identifiers
+-- ARGV[1] to ARGV[4] prefixes, all in the slot of the log: of alarm ids, of states, of received packet
+--                    identifiers, of open alarms
 -- ARGV[5] piece and ARGV[6] field of the alarm's id (alarm-records.ts), ARGV[7] its bytes
 -- ARGV[8] location   ARGV[9] 'acknowledged' or 'resolved'   ARGV[10] JSON: { id, name } of the author
 -- ARGV[11] note, '' for none   ARGV[12] time, ARGV[13] the same by the steady clock, in milliseconds
 -- ARGV[14] JSON of the audit record
 -- ARGV[15] session and ARGV[16] packet identifier of a QoS 2 publish, '' for none
--- ARGV[17] prefix of open alarms   ARGV[18] device   ARGV[19] how many audit records of changes are kept
--- ARGV[20] on: groups in which the alarm may have happened, or '*' for all
+-- ARGV[17] device   ARGV[18] how many audit records of changes are kept
+-- ARGV[19] on: groups in which the alarm may have happened, or '*' for all
 -- The states are the bytes of the alarm's id, which must not pass on to another alarm with its sequence;
 -- 'a' or 'r' for the present state; and JSON: { acknowledged, resolved, note }, of each step
 -- { by, atMs, sequence }.
 -- returns 'changed', 'unchanged', 'unknown-alarm' or 'alarm-resolved'; and when it is one of the first two:
--- the sequence of the entry, kind, place, text of the place, the JSON of the states
+-- the sequence of the entry, kind, text of the place, the JSON of the states
 local counter, log = KEYS[1], KEYS[2]
-local ids, places, states, received, piece, field, id, location = unpack(ARGV, 1, 8)
+local ids, states, received, open, piece, field, id, location = unpack(ARGV, 1, 8)
 local wanted, author, note, atMs, steadyMs, audit, session, packet = unpack(ARGV, 9, 16)
 local STATES_PER_PIECE = 100
 
 local function isIn(group)
-  if ARGV[20] == '*' then return true end
-  for at = 20, #ARGV do
+  if ARGV[19] == '*' then return true end
+  for at = 19, #ARGV do
     if ARGV[at] == group then return true end
   end
   return false
 end
 
 -- Several devices may use one id, and a number whose alarm was lost may be given to another one.
-local sequence, alarm, place, group, placeText
+local sequence, alarm, group
 for candidate in string.gmatch(redis.call('HGET', ids .. piece, field) or '', '%d+') do
   local row = redis.call('XRANGE', log, candidate .. '-0', candidate .. '-0')[1]
   local fields = {}
   for at = 1, row and #row[2] or 0, 2 do fields[row[2][at]] = row[2][at + 1] end
-  local key = places .. (fields.p or '')
-  local l, d, g, t = unpack(redis.call('HMGET', key, 'l', 'd', 'g', 't'))
-  if fields.i == id and l == location and d == ARGV[18] and t and isIn(g) then
-    sequence, alarm, place, group, placeText = candidate, fields, key, g, t
+  local isReadable, place = pcall(cjson.decode, fields.c)
+  if fields.i == id and isReadable and place.location.id == location and place.device.id == ARGV[17] then
+    local groupId = place.group ~= cjson.null and place.group.id or ''
+    if isIn(groupId) then sequence, alarm, group = candidate, fields, groupId end
   end
 end
 if not sequence then return { 'unknown-alarm' } end
@@ -58,7 +58,7 @@ end
 
 if known[wanted] and (wanted == 'resolved' or letter == 'a') then
   receive()
-  return { 'unchanged', known[wanted].sequence, alarm.k, alarm.p, placeText, string.sub(stored, 18) }
+  return { 'unchanged', known[wanted].sequence, alarm.k, alarm.c, string.sub(stored, 18) }
 end
 if letter == 'r' then return { 'alarm-resolved' } end
 
@@ -75,21 +75,19 @@ local numberText = string.format('%.0f', number)
 local lastAudited = math.max(tonumber(redis.pcall('GET', KEYS[3])) or 0, lastOf(KEYS[4]), lastOf(KEYS[5]))
 local auditNumber = string.format('%.0f', lastAudited + 1)
 
-redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[19], auditNumber .. '-0',
+redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[18], auditNumber .. '-0',
   'at', atMs, 'steady', steadyMs, 'record', audit)
 redis.call('SET', KEYS[3], auditNumber)
 redis.call('SET', counter, numberText)
 -- None of an alarm's fields, except for the times: nobody must take the entry for an alarm.
 redis.call('XADD', log, numberText .. '-0', 'r', atMs, 't', steadyMs, 's', wanted, 'j', id,
-  'K', alarm.k, 'q', alarm.p, 'b', author, 'n', note)
--- The entry needs the place, whether or not the alarm is still there.
-redis.call('HINCRBY', place, 'n', 1)
+  'K', alarm.k, 'c', alarm.c, 'b', author, 'n', note)
 known[wanted] = { by = cjson.decode(author), atMs = tonumber(atMs), sequence = number }
 if note ~= '' then known.note = note end
 local text = cjson.encode(known)
 if wanted == 'resolved' then
-  redis.call('ZREM', ARGV[17] .. location .. ':' .. group .. ':' .. alarm.k, string.format('%012.0f', tonumber(sequence)))
+  redis.call('ZREM', open .. location .. ':' .. group .. ':' .. alarm.k, string.format('%012.0f', tonumber(sequence)))
 end
 redis.call('HSET', pieceOfStates, sequence, id .. string.sub(wanted, 1, 1) .. text)
 receive()
-return { 'changed', number, alarm.k, alarm.p, placeText, text }
+return { 'changed', number, alarm.k, alarm.c, text }

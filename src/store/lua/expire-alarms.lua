@@ -1,17 +1,16 @@
--- Removes alarms whose time in the history is over, the oldest first, a bounded number at a time, with
+-- Removes entries whose time in the history is over, the oldest first, a bounded number at a time, with
 -- everything that append-alarms.lua wrote for them.
 -- KEYS[1] history
 -- ARGV[1] sequence of the last one to remove   ARGV[2] how many at most
 -- ARGV[3] prefixes (all in the same slot as the history) of alarm indexes, ARGV[4] of alarm ids,
--- ARGV[5] of places, ARGV[6] of groups of alarms, ARGV[7] of states
--- ARGV[8] the first entry that somebody may still need   ARGV[9] prefix of open alarms
+-- ARGV[5] of groups of alarms, ARGV[6] of states, ARGV[7] of open alarms
+-- ARGV[8] the first entry that somebody may still need
 -- returns how many were removed
 local last, limit = ARGV[1], ARGV[2]
-local indexes, ids, places, groups, states = unpack(ARGV, 3, 7)
-local neededFrom, open = tonumber(ARGV[8]), ARGV[9]
+local indexes, ids, groups, states, open = unpack(ARGV, 3, 7)
+local neededFrom = tonumber(ARGV[8])
 -- As in change-alarm-state.lua.
 local STATES_PER_PIECE = 100
-
 -- As many as `ALARM_KINDS` has.
 local KINDS = 8
 
@@ -30,47 +29,18 @@ local function removeId(id, sequence)
   else redis.call('HSET', key, field, table.concat(others, ' ')) end
 end
 
--- An alarm is in the index itself or in a block (append-alarms.lua). Alarms go in the order of their
--- sequences, so a block goes with the highest in it.
-local function removeFromIndex(index, detectedAt, sequence)
-  if redis.call('ZREM', index, string.format('%012.0f', sequence)) == 1 then return end
-  local blocks = index .. ':blocks'
-  local block = redis.call('ZRANGEBYSCORE', blocks, detectedAt, '+inf', 'LIMIT', 0, 1)[1]
-  if block and tonumber(block) <= sequence then
-    redis.call('DEL', index .. ':' .. block)
-    redis.call('ZREM', blocks, block)
-  end
-end
-
 local function fieldsOf(row)
   local entry = {}
   for at = 1, #row[2], 2 do entry[row[2][at]] = row[2][at + 1] end
   return entry
 end
 
--- Forgets a group of a location, or of a device in it, when no alarm in it is left.
-local function leaveGroup(scope, group)
+-- Forgets a group of a location when no alarm in it is left.
+local function leaveGroup(location, group)
   for kind = 0, KINDS - 1 do
-    local index = indexes .. scope .. ':' .. group .. ':' .. kind
-    if redis.call('EXISTS', index, index .. ':blocks') > 0 then return end
+    if redis.call('EXISTS', indexes .. location .. ':' .. group .. ':' .. kind) == 1 then return end
   end
-  redis.call('SREM', groups .. scope, group)
-end
-
--- Counts an alarm or a change of its state out of a place; the last one removes it.
-local function leavePlace(place, location, device, group)
-  if redis.call('HINCRBY', place, 'n', -1) > 0 then return end
-  redis.call('DEL', place)
-  leaveGroup(location, group)
-  leaveGroup(location .. ':' .. device, group)
-end
-
--- A change of an alarm that expires in the same call may be gone already.
-local function removeChange(row)
-  if redis.call('XDEL', KEYS[1], row[1]) == 0 then return end
-  local place = places .. (fieldsOf(row).q or '')
-  local location, device, group = unpack(redis.call('HMGET', place, 'l', 'd', 'g'))
-  if location and device and group then leavePlace(place, location, device, group) end
+  redis.call('SREM', groups .. location, group)
 end
 
 -- Removes the states of an alarm, and their entries, unless somebody has yet to get those.
@@ -85,37 +55,34 @@ local function removeStates(sequence, id)
     if step.sequence and step.sequence < neededFrom then
       local entry = string.format('%.0f-0', step.sequence)
       local row = redis.call('XRANGE', KEYS[1], entry, entry)[1]
-      if row and fieldsOf(row).j == id then removeChange(row) end
+      if row and fieldsOf(row).j == id then redis.call('XDEL', KEYS[1], entry) end
     end
   end
 end
 
 local function removeAlarm(row)
-  local entry, alarm = row[1], fieldsOf(row)
-  local place = places .. (alarm.p or '')
-  local location, device, group = unpack(redis.call('HMGET', place, 'l', 'd', 'g'))
-  local sequence = tonumber(string.match(entry, '^%d+'))
+  local alarm = fieldsOf(row)
+  local sequence = tonumber(string.match(row[1], '^%d+'))
   removeStates(sequence, alarm.i)
-  -- Without the place, or fields of a damaged record, the indexes are unknown; alarm-page.lua skips what they still hold.
-  if location and device and group then
-    if alarm.k and alarm.i then
-      local detectedAt = (tonumber(alarm.r) or 0) - (tonumber(alarm.a) or 0)
-      local index = ':' .. group .. ':' .. alarm.k
-      removeFromIndex(indexes .. location .. index, detectedAt, sequence)
-      removeFromIndex(indexes .. location .. ':' .. device .. index, detectedAt, sequence)
-      redis.call('ZREM', open .. location .. index, string.format('%012.0f', sequence))
-      removeId(alarm.i, sequence)
-    end
-    leavePlace(place, location, device, group)
+  local isReadable, place = pcall(cjson.decode, alarm.c)
+  -- The indexes of a damaged record are unknown; read-alarms.lua skips what they still hold.
+  if isReadable and alarm.k and alarm.i then
+    local location, device, group = place.location.id, place.device.id, place.group
+    local groupId = group ~= cjson.null and group.id or ''
+    local member = string.format('%012.0f', sequence)
+    local scope = location .. ':' .. groupId .. ':' .. alarm.k
+    redis.call('ZREM', indexes .. location .. ':' .. device, member)
+    redis.call('ZREM', open .. scope, member)
+    redis.call('ZREM', indexes .. scope, member)
+    if redis.call('EXISTS', indexes .. scope) == 0 then leaveGroup(location, groupId) end
+    removeId(alarm.i, sequence)
   end
-  redis.call('XDEL', KEYS[1], entry)
+  redis.call('XDEL', KEYS[1], row[1])
 end
 
 local removed = 0
 for _, row in ipairs(redis.call('XRANGE', KEYS[1], '-', last, 'COUNT', limit)) do
-  if fieldsOf(row).s then removeChange(row) else removeAlarm(row) end
+  if fieldsOf(row).s then redis.call('XDEL', KEYS[1], row[1]) else removeAlarm(row) end
   removed = removed + 1
 end
--- The empty stream stays: one that is gone was lost (look-at-store.lua).
-if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', open .. 'from') end
 return removed

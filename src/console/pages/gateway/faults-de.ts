@@ -35,6 +35,13 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
     advice:
       '`OOM`: Arbeitsspeicher; `MISCONF`: seine Platte; `READONLY`: er ist jetzt eine Replik; `NOPERM`: seine ACL. Solange wird nichts bestätigt.',
   },
+  'The store cannot take what a device sends: a key of the store was overwritten, or its data is damaged.':
+    {
+      fault:
+        'Der Speicher nimmt die Meldungen eines Geräts nicht an: Ein Schlüssel wurde überschrieben, oder seine Daten sind beschädigt.',
+      advice:
+        'Die Logzeile `failed to append to the log, retrying` nennt Gerät oder Thema (`subject`) und den Fehler von Redis. Die Alarme dieses Geräts warten der Reihe nach, werden live weitergeleitet und nicht bestätigt; alle anderen Geräte sind nicht betroffen. Entfernen Sie, was unter dem Schlüssel liegt.',
+    },
   'The store cannot be written to.': {
     fault: 'In den Speicher kann nicht geschrieben werden.',
     advice: 'Der Fehler steht in der Logzeile `failed to append to the log, retrying`.',

@@ -10,6 +10,8 @@ export const FAULTS_EN = {
     "the code is Redis' own: `LOADING` passes, `NOAUTH` and `NOPERM` are credentials",
   "The store refuses to write (…).":
     "`OOM`: memory; `MISCONF`: its disk; `READONLY`: it is a replica now; `TRYAGAIN` or `ASK`: a cluster is moving the site's slot; `CLUSTERDOWN`: most of its primaries are away; `NOPERM`: its ACL. Nothing is acknowledged meanwhile",
+  "The store cannot take what a device sends: a key of the store was overwritten, or its data is damaged.":
+    "the log line `failed to append to the log, retrying` names device or topic (`subject`) and Redis' error. Its alarms wait in order, forwarded live and unacknowledged; those of all other devices go on. Remove what somebody has put at the key",
   "The store cannot be written to.":
     "the log line `failed to append to the log, retrying` has the error",
   "The store's memory is … % full; from 90 % on only alarms are stored: ….":

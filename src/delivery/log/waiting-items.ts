@@ -1,0 +1,92 @@
+import type { AlarmLogItem, NewMessage } from './log-entry.js';
+
+/** A larger batch would hold up the store, and everybody else, for too long. */
+const MAX_BATCH_ITEMS = 250;
+const MAX_BATCH_BYTES = 1024 * 1024;
+
+/**
+ * Items that wait to be stored, in the order in which they are.
+ *
+ * The first alarm of a device goes before those of devices that have more waiting, so that it passes a flood (as in
+ * `FairTurns`). The alarms of one device stay in their order, and so do all other messages.
+ */
+export class WaitingItems<Waiting extends { readonly item: NewMessage }> {
+  /** Items whose device had none waiting. */
+  #firsts: Waiting[] = [];
+  #others: Waiting[] = [];
+  /** How many items of each device wait. */
+  readonly #counts = new Map<string, number>();
+
+  get size(): number {
+    return this.#firsts.length + this.#others.length;
+  }
+
+  add(waiting: Waiting): void {
+    const source = sourceOf(waiting.item);
+    const count = source === undefined ? 1 : (this.#counts.get(source) ?? 0);
+    if (source !== undefined) this.#counts.set(source, count + 1);
+    (count === 0 ? this.#firsts : this.#others).push(waiting);
+  }
+
+  /** Removes and returns the items of the next batch. */
+  takeBatch(): Waiting[] {
+    const batch = takeUpTo(this.#firsts, MAX_BATCH_ITEMS, MAX_BATCH_BYTES);
+    if (this.#firsts.length === 0) {
+      const leftBytes = MAX_BATCH_BYTES - bytesOf(batch);
+      for (const one of takeUpTo(this.#others, MAX_BATCH_ITEMS - batch.length, leftBytes)) {
+        batch.push(one);
+      }
+    }
+    if (this.size === 0) this.#counts.clear();
+    else for (const { item } of batch) this.#left(item);
+    return batch;
+  }
+
+  /** Removes and returns all items. */
+  takeAll(): Waiting[] {
+    this.#counts.clear();
+    return [...this.#firsts.splice(0), ...this.#others.splice(0)];
+  }
+
+  *[Symbol.iterator](): Generator<Waiting> {
+    yield* this.#firsts;
+    yield* this.#others;
+  }
+
+  #left(item: NewMessage): void {
+    const source = sourceOf(item);
+    if (source === undefined) return;
+    const count = this.#counts.get(source) ?? 0;
+    if (count > 1) this.#counts.set(source, count - 1);
+    else this.#counts.delete(source);
+  }
+}
+
+/** Removes items from the front: at least one, where there is room for any. */
+function takeUpTo<Waiting extends { readonly item: NewMessage }>(
+  from: Waiting[],
+  maxItems: number,
+  maxBytes: number,
+): Waiting[] {
+  let bytes = 0;
+  const end = from.findIndex(({ item }, index) => {
+    bytes += item.payload.length;
+    return index >= maxItems || (index > 0 && bytes > maxBytes);
+  });
+  return from.splice(0, end < 0 ? from.length : end);
+}
+
+function bytesOf(batch: readonly { readonly item: NewMessage }[]): number {
+  return batch.reduce((bytes, { item }) => bytes + item.payload.length, 0);
+}
+
+/** What a broken key of the store holds back: a device's alarms, or the messages of a topic. */
+export function subjectOf(item: NewMessage | AlarmLogItem): string {
+  return sourceOf(item) ?? item.topic;
+}
+
+/** The device of an alarm, or of a change of its state. */
+function sourceOf(item: NewMessage | AlarmLogItem): string | undefined {
+  if ('alarm' in item) return item.context.device.id;
+  return 'stateChange' in item ? item.stateChange.deviceId : undefined;
+}
