@@ -105,7 +105,7 @@ export class Consumer implements Member {
     if (before !== undefined) this.disconnect(before);
     this.#services.routes.applyChanges();
     this.#window.open(receiver);
-    this.#selection?.connected.add(this);
+    if (this.#selection !== undefined) this.#services.routes.connect(this.#selection, this);
     for (const log of LOG_NAMES) this.cursors[log].start();
     this.#paceReplay();
     this.wake();
@@ -199,6 +199,11 @@ export class Consumer implements Member {
     if (!this.isConnected) return;
     if (log === 'alarms') this.#window.replay?.openLanes();
     this.#services.pumpLater(this);
+  }
+
+  /** Sends a message at QoS 0. Returns whether the connection took it. */
+  offerCopy(message: DirectMessage): boolean {
+    return this.#window.sendNow(message);
   }
 
   /** Sends a message beside the logs, if permitted. Dropped when nobody is connected. */

@@ -130,11 +130,23 @@ export class Deliveries {
     }
   }
 
-  /** Whether a subscriber is connected that has asked for the topic, and may see the message. */
-  hasReceivers(message: Audience & { readonly topic: string }): boolean {
-    return this.#routes
-      .match(message.topic)
-      .some(({ selection }) => selection.connected.size > 0 && selection.rule.mayReceive(message));
+  /**
+   * Sends a message at QoS 0 to the connected subscribers that do not have it.
+   *
+   * @param sentTo those who have it; whoever gets it is added
+   * @returns whether all have it: a connection may be full for a moment
+   */
+  publishCopy(message: DirectMessage, sentTo: Set<unknown>): boolean {
+    let isComplete = true;
+    for (const { selection } of this.#routes.match(message.topic)) {
+      if (!selection.rule.mayReceive(message)) continue;
+      for (const member of selection.connected) {
+        if (sentTo.has(member)) continue;
+        if (member.offerCopy(message)) sentTo.add(member);
+        else isComplete = false;
+      }
+    }
+    return isComplete;
   }
 
   /** Whether a subscriber, connected or away, has asked for the topic and may see the message. */
@@ -143,15 +155,19 @@ export class Deliveries {
     return routes.some(({ selection }) => selection.rule.mayReceive(message));
   }
 
-  /** The largest lag, in entries, of the consumers that acknowledge at once; 0 when none reads. */
+  /**
+   * The lag, in entries, of the consumer that is least behind of those that acknowledge at once; 0 when none reads.
+   *
+   * One that is slower than the others must not slow the devices for all of them.
+   */
   get lag(): number {
-    let largest = 0;
+    let least = Number.POSITIVE_INFINITY;
     for (const consumer of this.#consumers) {
       if (!consumer.isPrompt) continue;
       const { alarms, messages } = consumer.cursors;
-      largest = Math.max(largest, alarms.unread + messages.unread);
+      least = Math.min(least, alarms.unread + messages.unread);
     }
-    return largest;
+    return Number.isFinite(least) ? least : 0;
   }
 
   #accept(entry: LogEntry): void {

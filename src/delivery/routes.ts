@@ -23,6 +23,13 @@ export class Routes {
   readonly #remembered = new Map<string, readonly Route[]>();
   /** Changes of selections to make before the next match. */
   readonly #pending = new Set<() => void>();
+  #joinCount = 0;
+
+  /** Rises whenever a connected subscriber may match what it did not match before. */
+  get joinCount(): number {
+    this.applyChanges();
+    return this.#joinCount;
+  }
 
   /**
    * Makes a change of selections before the next match: a client that subscribes a thousand times in a
@@ -42,8 +49,14 @@ export class Routes {
     const key = selectionKey(rule);
     const selection = this.#selections.get(key)?.selection ?? this.#add(key, rule);
     selection.members.add(member);
-    if (member.isConnected) selection.connected.add(member);
+    if (member.isConnected) this.connect(selection, member);
     return selection;
+  }
+
+  /** Notes that a member of the selection is connected. */
+  connect(selection: Selection, member: Member): void {
+    selection.connected.add(member);
+    this.#joinCount++;
   }
 
   leave(selection: Selection, member: Member): void {
@@ -120,6 +133,8 @@ export interface Member {
   offer(entry: LogEntry): void;
   /** Offers an entry at QoS 0. */
   offerAtQos0(entry: LogEntry): void;
+  /** Sends a message at QoS 0, if the connection takes it now. */
+  offerCopy(message: DirectMessage): boolean;
   /** Offers a message beside the logs, at the QoS of the member's filters. */
   offerDirect(message: DirectMessage, qos: QoS): void;
   /** Drops messages beyond the bounds, after a mark was set. */

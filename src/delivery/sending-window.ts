@@ -123,11 +123,12 @@ export class SendingWindow {
     if (!mustWait) this.#sendFrom(messages, oldestMs, hasRoom);
   }
 
-  /** Sends at most once: a receiver that cannot keep up misses the message. */
-  sendNow(message: Pick<DirectMessage, 'topic' | 'payload' | 'retain'>): void {
-    if (this.#receiver?.isWritable !== true) return;
+  /** Sends at most once: a receiver that cannot keep up misses the message. Returns whether it was sent. */
+  sendNow(message: Pick<DirectMessage, 'topic' | 'payload' | 'retain'>): boolean {
+    if (this.#receiver?.isWritable !== true) return false;
     this.#direct?.noteSent(message.topic, message.payload);
     this.#receiver.send(directPublish(message, 0, 0));
+    return true;
   }
 
   /** Sends an entry to a subscription at QoS 0. */

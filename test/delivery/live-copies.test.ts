@@ -12,6 +12,7 @@ const device = {
   ...{ customData: '{}', order: 1, createdAtMs: 0, secretHash: '', limits: {} },
 };
 
+let delivery: RunningDelivery;
 let connection: Connection;
 let writer: LogWriter<AlarmLogItem>;
 let liveCopies: LiveCopies;
@@ -20,7 +21,7 @@ let answers: (() => void)[];
 
 beforeEach(async () => {
   vi.useFakeTimers();
-  const delivery = await RunningDelivery.begin();
+  delivery = await RunningDelivery.begin();
   const { deliveries } = delivery;
   connection = new Connection();
   (await delivery.subscribed('nurse', 'a')).connect(connection);
@@ -106,4 +107,41 @@ it('sends none of an alarm that is stored anew after the store has lost it', asy
   append(2);
   await vi.advanceTimersByTimeAsync(1_000);
   expect(sent()).toEqual([[2, 0]]);
+});
+
+it('sends one to each who connects or subscribes while the store is away', async () => {
+  append(1);
+  await vi.advanceTimersByTimeAsync(500);
+  const later = [new Connection(), new Connection()];
+  (await delivery.subscribed('ward', 'a')).connect(later[0] ?? new Connection());
+  const unsubscribed = await delivery.subscribed('night');
+  unsubscribed.connect(later[1] ?? new Connection());
+  await vi.advanceTimersByTimeAsync(100);
+  expect(later.map((one) => one.sent.map(numberIn))).toEqual([[1], []]);
+  await delivery.subscribe('night', [{ filter: '#', qos: 1 }]);
+  await vi.advanceTimersByTimeAsync(100);
+  append(2);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(later.map((one) => one.sent.map(numberIn))).toEqual([
+    [1, 2],
+    [1, 2],
+  ]);
+  expect(sent()).toEqual([
+    [1, 0],
+    [2, 0],
+  ]);
+});
+
+it('sends it later to a connection that is full for a moment', async () => {
+  connection.isWritable = false;
+  append(1);
+  append(2);
+  await vi.advanceTimersByTimeAsync(600);
+  expect(sent()).toEqual([]);
+  connection.isWritable = true;
+  await vi.advanceTimersByTimeAsync(100);
+  expect(sent()).toEqual([
+    [1, 0],
+    [2, 0],
+  ]);
 });

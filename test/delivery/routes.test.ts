@@ -10,7 +10,13 @@ function member(isConnected = false): Member {
   return {
     isConnected,
     cursors: { alarms: cursor, messages: cursor },
-    ...{ offer: nothing, offerAtQos0: nothing, offerDirect: nothing, checkBounds: nothing },
+    ...{
+      offerCopy: () => true,
+      offer: nothing,
+      offerAtQos0: nothing,
+      offerDirect: nothing,
+      checkBounds: nothing,
+    },
   };
 }
 

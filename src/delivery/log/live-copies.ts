@@ -8,11 +8,23 @@ const LOOK_EVERY_MS = 50;
 /** Bytes sent in one turn of the event loop: connections take a bounded amount in each. */
 const BYTES_PER_TURN = 128 * 1024;
 
-/** Sends live copies: alarms at QoS 0 ahead of their record, while the store is slow or away. */
+/** How far the live copies of an alarm have gone. */
+interface Copies {
+  /** Those who have it. */
+  readonly sentTo: Set<unknown>;
+  /** How many connections and subscriptions there had been when the last of them got it; undefined: not all have it. */
+  completeAt: number | undefined;
+}
+
+/**
+ * Sends live copies: alarms at QoS 0 ahead of their record, while the store is slow or away.
+ *
+ * Each subscriber gets one: who connects or subscribes meanwhile, and who could take none at first, gets it later.
+ */
 export class LiveCopies {
   readonly #writer: LogWriter<AlarmLogItem>;
   readonly #deliveries: Deliveries;
-  readonly #copied = new WeakSet<Unstored<AlarmLogItem>>();
+  readonly #copies = new WeakMap<Unstored<AlarmLogItem>, Copies>();
   #timer: NodeJS.Timeout | undefined;
   #next: NodeJS.Immediate | undefined;
 
@@ -35,25 +47,34 @@ export class LiveCopies {
     const dueMs = performance.now() - LIVE_AFTER_MS;
     let bytes = 0;
     for (const unstored of this.#writer.unstored()) {
-      if (unstored.sinceMs > dueMs || this.#copied.has(unstored)) continue;
+      const { item, sinceMs } = unstored;
+      // Whether a state can be given is known when it is stored.
+      if (sinceMs > dueMs || !isAlarm(item) || !this.#isDue(unstored)) continue;
       if (bytes > BYTES_PER_TURN) {
         this.#next = setImmediate(() => this.#look());
         return;
       }
-      this.#copied.add(unstored);
-      const { item } = unstored;
-      // Whether a state can be given is known when it is stored.
-      if (!isAlarm(item)) continue;
-      // Alarms without subscribers, be they thousands, must not delay others.
-      if (!this.#deliveries.hasReceivers(item)) continue;
-      bytes += item.payload.length;
-      this.#send(item);
+      bytes += this.#send(unstored, item);
     }
   }
 
-  #send(alarm: NewAlarm): void {
+  #isDue(unstored: Unstored<AlarmLogItem>): boolean {
+    const copies = this.#copies.get(unstored);
+    return copies === undefined || copies.completeAt !== this.#deliveries.routes.joinCount;
+  }
+
+  /** Returns how many bytes were sent, about. */
+  #send(unstored: Unstored<AlarmLogItem>, alarm: NewAlarm): number {
+    const { routes } = this.#deliveries;
     const { topic, payload, locationId, groupId } = alarm;
-    this.#deliveries.publishDirect({ topic, payload, qos: 0, retain: false, locationId, groupId });
-    this.#deliveries.services.alarmSent(alarm);
+    const copies = this.#copies.get(unstored) ?? { sentTo: new Set(), completeAt: undefined };
+    this.#copies.set(unstored, copies);
+    const before = copies.sentTo.size;
+    const message = { topic, payload, qos: 0, retain: false, locationId, groupId } as const;
+    const isComplete = this.#deliveries.publishCopy(message, copies.sentTo);
+    copies.completeAt = isComplete ? routes.joinCount : undefined;
+    const sent = copies.sentTo.size - before;
+    if (sent > 0) this.#deliveries.services.alarmSent(alarm);
+    return sent * payload.length;
   }
 }
