@@ -131,6 +131,8 @@ it('forgets at start what a killed gateway left behind of moved and deleted devi
   await rewriteRecord(store.redis, 'device', moved.id, { locationId: to.id });
   await rewriteRecord(store.redis, 'device', unreadable.id, { name: undefined });
   await store.redis.hdel('{site}:site:device', deleted.id);
+  // A change, or the record would be one that the store has lost.
+  await store.redis.incr('{site}:sequence:site');
   await gateway.start();
   const status = `care-homes/${to.id}/devices/${moved.id}/status`;
   await expect.poll(() => retainedOf(moved)).toEqual([status]);

@@ -146,10 +146,15 @@ describe('the majority of the Sentinels in a failover', () => {
     const [primary, replica] = [await pair.primary(), await pair.replica()];
     const former = await sought(primary);
     expect(await majority.takesForPrimary(former)).toBe(true);
+    const [first] = pair.sentinelPrograms;
+    await eventually(async () => {
+      const found = await first?.redis.call('sentinel', 'replicas', pair.name);
+      expect(String(found)).toMatch(/,flags,slave,/);
+    });
     // It is not promoted before it is thawed.
     freeze(replica);
 
-    await pair.sentinelPrograms[0]?.redis.call('sentinel', 'failover', pair.name);
+    await first?.redis.call('sentinel', 'failover', pair.name);
 
     // The other Sentinels do not know yet.
     expect(await majority.takesForPrimary(former)).toBe(false);

@@ -141,8 +141,8 @@ export class AlarmLog {
         : [entryOf(sequence, record, place)];
     });
     if (unreadable.length > 0) {
-      const what = { log: 'alarms', sequences: unreadable };
-      this.#log?.error(what, 'failed to read alarms of the log');
+      const sequences = unreadable;
+      this.#log?.error({ log: 'alarms', sequences }, 'failed to read alarms of the log');
     }
     return entries;
   }
