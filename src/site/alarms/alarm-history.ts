@@ -74,10 +74,10 @@ export interface AlarmPage {
 /** Reads the history. */
 export interface AlarmHistory {
   /**
-   * Reads a page, full unless it is the last or nobody waits for it, in one round trip to the store.
+   * Reads a page, full unless it is the last or nobody waits for it, in three round trips to the store.
    *
-   * There is one round trip more for each thousand alarms in between that came after the first page, or are in
-   * other states. Such further ones are made for one page after another: all of them at once would keep the store
+   * There are two more for each thousand alarms in between that came after the first page, or are of another kind,
+   * group or state. Such further ones are made for one page after another: all of them at once would keep the store
    * from everything else.
    *
    * @throws GatewayError `store-unavailable`
