@@ -65,6 +65,8 @@ const storedPositions = z.object({
 const PAGE_SESSIONS = 500;
 /** How many changes of sessions one call writes. */
 const CHANGES_AT_ONCE = 100;
+/** How many packet identifiers one command releases. */
+const RELEASED_AT_ONCE = 1_000;
 
 type Commands = readonly [StoreCommand, ...StoreCommand[]];
 
@@ -135,7 +137,13 @@ export class SessionStoreRedis implements SessionStore {
   }
 
   async release(key: string, packetIdentifiers: readonly number[]): Promise<void> {
-    await this.#change([['HDEL', this.#keys.received(key), ...packetIdentifiers.map(String)]]);
+    const released: Promise<void>[] = [];
+    // Lua unpacks some 8,000 arguments at most.
+    for (let at = 0; at < packetIdentifiers.length; at += RELEASED_AT_ONCE) {
+      const identifiers = packetIdentifiers.slice(at, at + RELEASED_AT_ONCE).map(String);
+      released.push(this.#change([['HDEL', this.#keys.received(key), ...identifiers]]));
+    }
+    await Promise.all(released);
   }
 
   async delete(key: string): Promise<void> {

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { isPassing } from '../delivery/log/reply-code.js';
 import { FENCE_PROLOGUE, isFenced, lateReply, type WriteGuard } from './pair/fence.js';
-import type { ReplicaLink } from './pair/replica-link.js';
+import type { ScriptCall } from './pair/replica-link.js';
 import type { Replicas } from './pair/replicas.js';
 import { type Packable, packRows, Script } from './scripts.js';
 
@@ -49,7 +49,7 @@ export interface StoreOptions {
   /**
    * Whether a call is repeated while the store is away.
    *
-   * Only for calls that may be made twice, and may overtake each other. All others fail at once, and whoever makes
+   * Only for calls that may be made twice, and may overtake each other: an invalid publish may then be listed twice. All others fail at once, and whoever makes
    * them decides what comes first when the store is back.
    */
   readonly isPatient?: boolean;
@@ -64,14 +64,14 @@ export interface StoreOptions {
 export class Store {
   readonly #redis: Redis;
   readonly #options: StoreOptions;
-  readonly #link: ReplicaLink | undefined;
+  readonly #confirmed: ((call: ScriptCall) => Promise<unknown>) | undefined;
   #isClosed = false;
 
   /** @param redis a connection that fails at once while the store is away (server/connection.ts) */
   constructor(redis: Redis, options: StoreOptions = {}) {
     this.#redis = redis;
     this.#options = options;
-    this.#link = options.replicas?.link(redis);
+    this.#confirmed = options.replicas?.writer(redis);
   }
 
   /** Whether the connection is there. */
@@ -130,15 +130,13 @@ export class Store {
     keys: readonly string[],
     args: readonly ScriptArgument[],
   ): Promise<unknown> {
-    const { guard, replicas } = this.#options;
-    if (guard === undefined) {
-      const call = this.#callOf(script.text, keys, args);
-      return this.#confirmed(script, call, replicas);
-    }
+    const { guard } = this.#options;
+    if (guard === undefined)
+      return this.#acknowledged(script, this.#callOf(script.text, keys, args));
     const { key, token } = guard.fence;
     const call = this.#callOf(FENCE_PROLOGUE + script.text, [...keys, key], [...args, token]);
     try {
-      const reply = await this.#confirmed(script, call, replicas);
+      const reply = await this.#acknowledged(script, call);
       if ((await guard.overdue()) === false) throw lateReply();
       return reply;
     } catch (error) {
@@ -147,13 +145,9 @@ export class Store {
     }
   }
 
-  #confirmed(
-    script: Script<unknown>,
-    call: readonly ScriptArgument[],
-    replicas: Replicas | undefined,
-  ): Promise<unknown> {
-    if (replicas?.isOn !== true || this.#link === undefined) return this.#send(script, call);
-    return replicas.confirm(this.#link, call);
+  #acknowledged(script: Script<unknown>, call: readonly ScriptArgument[]): Promise<unknown> {
+    const isConfirmed = this.#options.replicas?.isOn === true && this.#confirmed !== undefined;
+    return isConfirmed ? this.#confirmed(call) : this.#send(script, call);
   }
 
   #send(script: Script<unknown>, call: readonly ScriptArgument[]): Promise<unknown> {

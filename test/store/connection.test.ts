@@ -339,6 +339,14 @@ test('fails when the store does not answer in time', async () => {
   await expect(untilReady(redis, 50)).rejects.toMatchObject({ code: 'start-failed' });
 });
 
+test('fails when the connection is closed before the store is there', async () => {
+  const socketPath = join(temporaryDirectory(), 'redis.sock');
+  const { redis } = connected(connectRedis, { socketPath });
+  const ready = untilReady(redis);
+  redis.disconnect();
+  await expect(ready).rejects.toMatchObject({ code: 'start-failed' });
+});
+
 test('fails when the store refuses the password', async () => {
   const port = await freePort();
   const server = await new Server(port).start();

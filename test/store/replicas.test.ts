@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { CutProxy } from '../harness/cut-proxy.js';
 import { eventually } from '../harness/eventually.js';
@@ -28,6 +29,12 @@ async function startPair() {
   const line = await CutProxy.start(primary);
   const replica = await startReplica(line);
   return { primary, line, replica };
+}
+
+/** How many calls a server has counted, in the groups of what matches. */
+async function callsOf(redis: Redis, counted: RegExp): Promise<number> {
+  const stats = await redis.info('commandstats');
+  return [...stats.matchAll(counted)].reduce((sum, [, , calls]) => sum + Number(calls), 0);
 }
 
 describe('a write', () => {
@@ -85,6 +92,39 @@ describe('a write', () => {
     await door.write(['SET', '{home}:one', 'after']);
     expect(await replica.redis.get('{home}:one')).toBe('after');
     expect(store.lines.filter((line) => /no replica|again/.test(line))).toHaveLength(2);
+  });
+
+  test('asks a slow replica once for all that is written at once', async () => {
+    const primary = await startServer();
+    const replica = await startReplica(primary);
+    const store = new ConfirmedStore(primary, PATIENT).start();
+    const door = store.patient();
+    await door.write(['SET', '{home}:one', 'before']);
+    replica.freeze();
+    await primary.redis.config('RESETSTAT');
+
+    const writes = Array.from({ length: 200 }, (_, at) => door.write(['INCRBY', '{home}:sum', at]));
+    await eventually(async () => expect(await primary.redis.get('{home}:sum')).toBe('19900'));
+
+    // With one for each write, the connection would be blocked for 20 s before the last write reaches the store.
+    expect(await callsOf(primary.redis, /^cmdstat_wait(aof)?:calls=(\d+)/gm)).toBeLessThan(20);
+    replica.thaw();
+    await Promise.all(writes);
+    expect(await replica.redis.get('{home}:sum')).toBe('19900');
+  });
+
+  test('is not acknowledged when the server takes no mark', async () => {
+    const primary = await startServer();
+    await startReplica(primary);
+    await primary.redis.call('ACL', 'SETUSER', 'default', '-set', '-expire');
+    const store = new ConfirmedStore(primary, { withoutReplica: 'refuse' }).start();
+
+    const write = store.patient().write(['HSET', '{home}:one', 'field', 'value']);
+
+    expect(await isPending(write)).toBe(true);
+    expect(store.faults.own).toEqual([expect.stringMatching(REFUSAL)]);
+    await primary.redis.call('ACL', 'SETUSER', 'default', '+set', '+expire');
+    expect(await write).toEqual([0]);
   });
 
   test('does not wait for a replica that has gone', async () => {

@@ -27,3 +27,15 @@ it('takes a session for unreadable when its key has another type, and not when t
   await expect(store.load()).rejects.toThrow('NOPERM');
   await server.remove();
 });
+
+it('releases as many packet identifiers as there are', async () => {
+  const server = await RedisServer.start();
+  const keys = new Keys('sessions');
+  const store = new SessionStoreRedis(new Store(server.redis), keys);
+  const identifiers = Array.from({ length: 65_535 }, (_, index) => index + 1);
+  const received = keys.received(SESSION.key);
+  for (const identifier of identifiers) void server.redis.hset(received, identifier, '1');
+  await store.release(SESSION.key, identifiers);
+  expect(await server.redis.hlen(received)).toBe(0);
+  await server.remove();
+});

@@ -5,6 +5,9 @@ import { infoField } from '../server/server-info.js';
 
 const waitReply = z.number();
 const waitAofReply = z.tuple([z.number(), z.number()]);
+/** Each write renews it. */
+const MARK_KEPT_SECONDS = 366 * 24 * 3_600;
+
 type Value = string | number | Buffer;
 
 /** What tells a server from others. */
@@ -17,11 +20,15 @@ export interface AnsweringServer {
 /** The socket over which a write went: only there a server can be asked who has it. */
 export type WriteSocket = Redis['stream'];
 
-/** A write that the server has made. */
-export interface MadeWrite {
-  readonly reply: unknown;
+/** The arguments of EVAL. */
+export type ScriptCall = readonly Value[];
+
+/** Writes that the server has made, or refused. */
+export interface MadeWrites {
+  /** What the server answered to each, in their order. */
+  readonly replies: readonly PromiseSettledResult<unknown>[];
   readonly socket: WriteSocket;
-  /** How many replicas have it so far. */
+  /** How many replicas have them so far. */
   readonly confirming: number;
 }
 
@@ -36,6 +43,8 @@ export class ReplicaLink {
   readonly #markKey: string;
   /** The socket of a server before Redis 7.2, which cannot say what is on a replica's disk. */
   #withoutWaitAof: WriteSocket | undefined;
+  /** The socket over which a mark was written: WAIT answers for what came before it. */
+  #marked: WriteSocket | undefined;
   #server: { readonly server: AnsweringServer; readonly socket: WriteSocket } | undefined;
 
   /** @param markKey a key of the site */
@@ -45,47 +54,49 @@ export class ReplicaLink {
   }
 
   /**
-   * Writes, and waits for replicas in the same round trip.
+   * Writes, and waits for replicas in the same round trip, once for all that is written.
    *
    * The mark is written as well, because from Redis 7.2 on, WAIT goes back to the last write of its connection that
    * changed something, and a batch that is sent again changes nothing. What the store had before the mark is covered by it.
-   *
-   * @param call the arguments of EVAL; undefined to write the mark alone
-   * @throws ReplyError the one of the script
    */
   async write(
-    call: readonly Value[] | undefined,
+    calls: readonly ScriptCall[],
     replicas: number,
     timeoutMs: number,
-  ): Promise<MadeWrite> {
+  ): Promise<MadeWrites> {
     const socket = this.#redis.stream;
     const pipeline = this.#redis.pipeline();
-    if (call !== undefined) pipeline.call('EVAL', ...call);
-    pipeline.set(this.#markKey, '');
+    for (const call of calls) pipeline.call('EVAL', ...call);
+    // A full store still takes the second of them, once there is a mark.
+    pipeline.set(this.#markKey, '').expire(this.#markKey, MARK_KEPT_SECONDS);
     pipeline.call(...this.#waitOn(socket, replicas, timeoutMs));
     const answers = (await pipeline.exec()) ?? [];
-    const [made, , waited] = call === undefined ? [[null, null], ...answers] : answers;
-    if (made === undefined || waited === undefined) throw broken();
-    const [failure, reply] = made;
-    if (failure !== null) throw failure;
-    const [error, count] = waited;
+    const [set, expire, waited] = answers.slice(calls.length);
+    if (set === undefined || expire === undefined || waited === undefined) throw broken();
     this.requireOpen(socket);
+    if (set[0] === null || expire[1] === 1) this.#marked = socket;
+    const [error, count] = waited;
+    const failure = error ?? (this.#marked === socket ? null : set[0]);
     const confirming =
-      error === null ? countOf(count) : await this.#failed(error, socket, timeoutMs);
-    return { reply, socket, confirming };
+      failure === null ? countOf(count) : await this.#failed(failure, socket, timeoutMs);
+    return { replies: answers.slice(0, calls.length).map(settledOf), socket, confirming };
   }
 
   /** Writes without waiting for anybody. */
-  async writeAlone(call: readonly Value[]): Promise<MadeWrite> {
+  async writeAlone(calls: readonly ScriptCall[]): Promise<MadeWrites> {
     const socket = this.#redis.stream;
-    const reply = await this.#redis.call('EVAL', ...call);
+    const pipeline = this.#redis.pipeline();
+    for (const call of calls) pipeline.call('EVAL', ...call);
+    const replies = ((await pipeline.exec()) ?? []).map(settledOf);
     this.requireOpen(socket);
-    return { reply, socket, confirming: 0 };
+    return { replies, socket, confirming: 0 };
   }
 
   /** Counts the replicas that have all that was written over the socket, or in the store before it. */
   async confirming(socket: WriteSocket, replicas: number, timeoutMs: number): Promise<number> {
     this.requireOpen(socket);
+    // Without a mark the server may answer for writes that are not these.
+    if (this.#marked !== socket) return this.#failed(undefined, socket, timeoutMs);
     try {
       const count = countOf(await this.#redis.call(...this.#waitOn(socket, replicas, timeoutMs)));
       this.requireOpen(socket);
@@ -118,7 +129,8 @@ export class ReplicaLink {
 
   /** @throws Error when the connection has broken since */
   requireOpen(socket: WriteSocket): void {
-    if (this.#redis.stream !== socket || this.#redis.status !== 'ready') throw broken();
+    const { stream, status } = this.#redis;
+    if (status !== 'ready' || stream !== socket || socket.destroyed) throw broken();
   }
 
   #waitOn(socket: WriteSocket, replicas: number, timeoutMs: number): [string, ...number[]] {
@@ -126,7 +138,7 @@ export class ReplicaLink {
     return ['WAITAOF', 0, replicas, timeoutMs];
   }
 
-  /** A server that may not be asked, or has no memory for the mark, will not say so sooner if it is asked at once. */
+  /** A server that may not be asked, or takes no mark, will not say so sooner if it is asked at once. */
   async #failed(error: unknown, socket: WriteSocket, timeoutMs: number): Promise<number> {
     this.requireOpen(socket);
     const text = error instanceof Error ? error.message : '';
@@ -141,6 +153,11 @@ export class ReplicaLink {
 
 function countOf(reply: unknown): number {
   return Array.isArray(reply) ? waitAofReply.parse(reply)[1] : waitReply.parse(reply);
+}
+
+function settledOf([error, value]: [Error | null, unknown]): PromiseSettledResult<unknown> {
+  if (error === null) return { status: 'fulfilled', value };
+  return { status: 'rejected', reason: error };
 }
 
 /** As ioredis says it of a command whose connection broke. */

@@ -5,7 +5,8 @@ import { UnconfirmedWrite } from '../../delivery/log/reply-code.js';
 import { stopping, warning } from '../../domain/faults.js';
 import { repeat } from '../../repeat.js';
 import type { Health } from '../../site/health/health.js';
-import { ReplicaLink, type WriteSocket } from './replica-link.js';
+import { GroupCommit } from '../group-commit.js';
+import { type MadeWrites, ReplicaLink, type ScriptCall, type WriteSocket } from './replica-link.js';
 import type { Sought } from './sentinel-majority.js';
 
 /** How long a replica may take to confirm before it is given up. */
@@ -15,6 +16,8 @@ const SLICE_MS = 100;
 const INTERVAL_MS = 1_000;
 /** Replicas are tried so often while nothing is acknowledged. */
 const REFUSING_MS = 250;
+/** How many calls one write makes at most. */
+const MAX_CALLS = 250;
 /** Sentinels ping once a second. */
 const MAX_UNHEARD_MS = 2_000;
 
@@ -70,9 +73,20 @@ export class Replicas {
     return this.#isOn;
   }
 
-  /** How a connection's writes are confirmed. */
-  link(redis: Redis): ReplicaLink {
-    return new ReplicaLink(redis, this.#options.markKey);
+  /**
+   * Returns what writes over a connection, and resolves to the reply once it may be acknowledged.
+   *
+   * What is written while others wait for a replica is one write: a replica is asked once for all of it.
+   * What fails may have been written all the same, and lost with a former primary: whoever wrote it writes it again.
+   * It throws GatewayError `store-unavailable` when nothing is acknowledged at present.
+   */
+  writer(redis: Redis): (call: ScriptCall) => Promise<unknown> {
+    const link = this.#link(redis);
+    const groups = new GroupCommit<ScriptCall, unknown>(
+      (calls) => this.#confirm(link, calls),
+      MAX_CALLS,
+    );
+    return (call) => groups.add(call);
   }
 
   /**
@@ -82,7 +96,7 @@ export class Replicas {
    * @returns stops trying; what is written is confirmed until its connection ends
    */
   start(redis: Redis): () => void {
-    const link = this.link(redis);
+    const link = this.#link(redis);
     this.#isOn = true;
     return repeat(
       () => this.#try(link),
@@ -90,26 +104,31 @@ export class Replicas {
     );
   }
 
-  /**
-   * Writes; resolves to the reply once it may be acknowledged.
-   *
-   * What fails may have been written all the same, and lost with a former primary: whoever wrote it writes it again.
-   *
-   * @param call the arguments of EVAL
-   * @throws GatewayError `store-unavailable` when nothing is acknowledged at present
-   */
-  async confirm(link: ReplicaLink, call: readonly (string | number | Buffer)[]): Promise<unknown> {
+  #link(redis: Redis): ReplicaLink {
+    return new ReplicaLink(redis, this.#options.markKey);
+  }
+
+  async #confirm(link: ReplicaLink, calls: readonly ScriptCall[]): Promise<MadeWrites['replies']> {
     const refusal = this.#refusal;
     if (refusal !== undefined) throw new UnconfirmedWrite(refusal);
-    if (this.#lostAtMs === undefined) {
-      const { reply, socket, confirming } = await link.write(call, this.#options.count, SLICE_MS);
-      if (!(await this.#untilConfirmed(link, socket, confirming)))
-        await this.#requirePrimary(link, socket);
-      return reply;
+    const made =
+      this.#lostAtMs === undefined
+        ? await link.write(calls, this.#options.count, SLICE_MS)
+        : await link.writeAlone(calls);
+    if (made.replies.some(({ status }) => status === 'fulfilled'))
+      await this.#requireConfirmed(link, made);
+    return made.replies;
+  }
+
+  /** Waits until a replica has the writes, or they may be acknowledged without one. */
+  async #requireConfirmed(link: ReplicaLink, { socket, confirming }: MadeWrites): Promise<void> {
+    for (let having = confirming; ; having = 0) {
+      if (this.#lostAtMs === undefined && (await this.#untilConfirmed(link, socket, having)))
+        return;
+      await this.#requirePrimary(link, socket);
+      // Over another connection a replica may have been found meanwhile: then it is asked for these writes as well.
+      if (this.#lostAtMs !== undefined) return;
     }
-    const { reply, socket } = await link.writeAlone(call);
-    await this.#requirePrimary(link, socket);
-    return reply;
   }
 
   /** Why nothing is acknowledged at present; undefined when it is. */
@@ -135,10 +154,11 @@ export class Replicas {
     for (let having = confirming; having < count; ) {
       // One that is not even connected needs no waiting for.
       if ((await link.connected(socket)) < count) return this.#lose(elapsed());
-      const nowMs = elapsed();
-      if (nowMs - sinceMs >= this.#timeoutMs) return this.#lose(nowMs - this.#timeoutMs / 2);
       if (this.#lostAtMs !== undefined) return false;
       having = await link.confirming(socket, count, SLICE_MS);
+      const nowMs = elapsed();
+      const isLate = nowMs - sinceMs >= this.#timeoutMs;
+      if (having < count && isLate) return this.#lose(nowMs - this.#timeoutMs / 2);
     }
     return this.#found();
   }
@@ -173,11 +193,7 @@ export class Replicas {
     const { count, elapsed, withoutReplica } = this.#options;
     const wasLost = this.#lostAtMs !== undefined;
     if (!wasLost && elapsed() - this.#confirmedAtMs < INTERVAL_MS) return;
-    const { socket, confirming } = await link.write(
-      undefined,
-      count,
-      wasLost ? INTERVAL_MS : SLICE_MS,
-    );
+    const { socket, confirming } = await link.write([], count, wasLost ? INTERVAL_MS : SLICE_MS);
     if (!wasLost) await this.#untilConfirmed(link, socket, confirming);
     else if (confirming >= count) this.#found();
     else if (withoutReplica === 'continue') await this.#isPrimary(link, socket);

@@ -20,6 +20,7 @@ const MAX_SILENCE_MS = 10_000;
 
 /** Begins the message of a start that the store refuses. */
 export const CANNOT_BE_ASKED = 'the store cannot be asked what it is';
+const CLOSED = 'the connection to the store was closed before it was ready';
 
 /**
  * A connection to the store.
@@ -68,7 +69,7 @@ export function connectManagementRedis(options: ConnectionOptions): StoreConnect
 /**
  * Resolves once the connection can be used.
  *
- * @throws GatewayError `start-failed` when the server refuses it, or does not answer in time
+ * @throws GatewayError `start-failed` when the server refuses it, it does not answer in time, or the connection is closed
  */
 export function untilReady(redis: Redis, timeoutMs?: number): Promise<void> {
   if (redis.status === 'ready') return Promise.resolve();
@@ -78,6 +79,7 @@ export function untilReady(redis: Redis, timeoutMs?: number): Promise<void> {
       clearTimeout(timer);
       redis.off('ready', ready);
       redis.off('error', failed);
+      redis.off('end', ended);
       if (error === undefined) resolve();
       else reject(error);
     };
@@ -88,7 +90,9 @@ export function untilReady(redis: Redis, timeoutMs?: number): Promise<void> {
       settle(new GatewayError('start-failed', CANNOT_BE_ASKED, { cause }));
     };
     redis.on('ready', ready);
+    const ended = () => settle(new GatewayError('start-failed', CLOSED));
     redis.on('error', failed);
+    redis.on('end', ended);
     if (timeoutMs === undefined) return;
     const late = `the store did not answer within ${timeoutMs} ms`;
     timer = setTimeout(() => settle(new GatewayError('start-failed', late)), timeoutMs);

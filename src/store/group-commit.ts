@@ -1,0 +1,50 @@
+interface Waiting<Item, Reply> {
+  readonly item: Item;
+  readonly resolve: (reply: Reply) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Makes what is asked for while a group is under way together, as the next group, in the order of the calls. */
+export class GroupCommit<Item, Reply> {
+  readonly #make: (items: readonly Item[]) => Promise<readonly PromiseSettledResult<Reply>[]>;
+  readonly #maxItems: number;
+  readonly #waiting: Waiting<Item, Reply>[] = [];
+  #isMaking = false;
+
+  /** @param make resolves to what became of each item; when it rejects, each of them failed */
+  constructor(
+    make: (items: readonly Item[]) => Promise<readonly PromiseSettledResult<Reply>[]>,
+    maxItems: number,
+  ) {
+    this.#make = make;
+    this.#maxItems = maxItems;
+  }
+
+  add(item: Item): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject });
+      if (!this.#isMaking) void this.#makeAll();
+    });
+  }
+
+  async #makeAll(): Promise<void> {
+    this.#isMaking = true;
+    // What comes in one turn of the event loop is one group.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) await this.#makeGroup(this.#waiting.splice(0, this.#maxItems));
+    this.#isMaking = false;
+  }
+
+  async #makeGroup(group: readonly Waiting<Item, Reply>[]): Promise<void> {
+    try {
+      const results = await this.#make(group.map(({ item }) => item));
+      for (const [index, { resolve, reject }] of group.entries()) {
+        const result = results[index];
+        if (result?.status === 'fulfilled') resolve(result.value);
+        else reject(result?.reason);
+      }
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+  }
+}
