@@ -21,7 +21,6 @@ export function bridgeOwner(options: BridgeOptions): SessionOwner {
   return {
     key: `${OWNER_PREFIX}${name}`,
     mayReceive: () => true,
-    audienceKey: 'bridge',
     isKept: options.isMissing !== true,
     limits: {
       maxInFlight,

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { OldestQueued } from '../delivery/backlog/oldest-queued.js';
 import type { Consumer } from '../delivery/consumer.js';
 import type { Forwarder } from '../delivery/forwarder.js';
-import { LOG_NAMES } from '../delivery/log/log-entry.js';
+import { NO_ACCOUNTS, sumOf, tooMany } from '../delivery/queues/account.js';
 import type { OutgoingPublish } from '../delivery/receiver.js';
 import type { RetainedMessages } from '../delivery/retained/retained-messages.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
@@ -53,8 +53,8 @@ export interface BridgeServices {
 
 /**
  * Sends one queue of forwarded messages to one upstream broker.
- * The queue is a session like any subscriber's: its cursors move only when the upstream acknowledges
- * (CONTRACT 4.2).
+ * The queue is a session like any subscriber's: a message leaves it only when the upstream has acknowledged it
+ * (docs/contract.md, 4.2).
  */
 export class Bridge {
   readonly options: BridgeOptions;
@@ -113,10 +113,8 @@ export class Bridge {
 
   /** How many messages wait for the upstream. */
   get queued(): number {
-    const queue = this.#queue;
-    return queue === undefined
-      ? 0
-      : LOG_NAMES.reduce((sum, log) => sum + queue.cursors[log].queued, 0);
+    const { alarms = 0, messages = 0 } = this.#queue?.queued ?? {};
+    return alarms + messages;
   }
 
   /** Opens the queue: messages forwarded after this resolves wait for the upstream. */
@@ -145,26 +143,21 @@ export class Bridge {
 
   async status(): Promise<BridgeStatus> {
     const { name, url, isMissing } = this.options;
-    const queue = this.#queue;
-    const cursors = queue === undefined ? [] : LOG_NAMES.map((log) => queue.cursors[log]);
-    const sum = (of: (cursor: (typeof cursors)[number]) => number) =>
-      cursors.reduce((total, cursor) => total + of(cursor), 0);
-    const deadLetters = sum(({ deadLetterCount }) => deadLetterCount);
-    const lost = sum(({ lostCount }) => lostCount);
+    await this.#services.sessions.refreshAccounts();
+    const accounts = this.#queue?.accounts ?? NO_ACCOUNTS;
     const oldestMs = (await this.#oldest?.receivedAtMs()) ?? null;
     return {
       name,
       url: isMissing === true ? null : url,
       ...this.#report.status,
       queued: this.queued,
-      // The only field that needs the store.
       oldestQueuedAtMs: oldestMs === null ? null : this.#services.wallTimeOf(oldestMs),
-      delivered: sum(({ delivered }) => delivered),
+      delivered: sumOf(accounts, ({ delivered }) => delivered),
       dropped: {
-        tooOld: sum(({ expired }) => expired),
-        tooMany: sum(({ dropped }) => dropped) - deadLetters - lost,
-        refused: deadLetters,
-        lost,
+        tooOld: sumOf(accounts, ({ expired }) => expired),
+        tooMany: sumOf(accounts, tooMany),
+        refused: sumOf(accounts, ({ reasons }) => reasons.refused),
+        lost: sumOf(accounts, ({ reasons }) => reasons.lost),
       },
     };
   }

@@ -127,7 +127,7 @@ export class Subscribing {
   #roomOf({ principal, owner }: Connection): number {
     const held = this.#options.sessions
       .ofOwner(owner)
-      .reduce((sum, { consumer }) => sum + (consumer?.subscriptions.heldCount ?? 0), 0);
+      .reduce((sum, { consumer }) => sum + (consumer?.subscriptions.size ?? 0), 0);
     return this.#options.quotasOf(principal).subscriptions - held;
   }
 

@@ -2,11 +2,11 @@ import type { Logger } from 'pino';
 import { bridgeNameOf, bridgeOwner } from '../bridge/bridge-queue.js';
 import { sessionOwner } from '../broker/admission/authentication.js';
 import { RetainedRedis } from '../broker/retained-redis.js';
+import { accountFaults } from '../delivery/backlog/account-faults.js';
 import { BacklogBounds } from '../delivery/backlog/backlog-bounds.js';
-import { countBacklogs, markBacklogs } from '../delivery/backlog/backlog-count.js';
 import { BACKLOG_CHECK_MS, backlogFaults } from '../delivery/backlog/backlog-fault.js';
 import { Upkeep } from '../delivery/backlog/upkeep.js';
-import { Deliveries } from '../delivery/deliveries.js';
+import { Deliveries, type DurableConsumer } from '../delivery/deliveries.js';
 import { Forwarder } from '../delivery/forwarder.js';
 import { heldBackFaults } from '../delivery/log/held-back-fault.js';
 import { LiveCopies } from '../delivery/log/live-copies.js';
@@ -14,10 +14,11 @@ import {
   type AlarmLogItem,
   isAlarm,
   isStateChange,
-  type LogReader,
+  LOG_NAMES,
   type NewMessage,
 } from '../delivery/log/log-entry.js';
 import { LogWriter } from '../delivery/log/log-writer.js';
+import { isBalanced } from '../delivery/queues/account.js';
 import { RetainedMessages } from '../delivery/retained/retained-messages.js';
 import { RetainedWriter } from '../delivery/retained/retained-writer.js';
 import type { SessionOwner } from '../delivery/sessions/session.js';
@@ -27,7 +28,6 @@ import { firstOf, warning } from '../domain/faults.js';
 import { mayReceive, type Principal } from '../domain/grants.js';
 import { Principals } from '../site/access/principals.js';
 import type { Health } from '../site/health/health.js';
-import { storedBytesOf } from '../site/health/store-headroom.js';
 import type { Foundation } from './foundation.js';
 import type { SiteParts } from './site-loading.js';
 import type { Storage } from './storage.js';
@@ -41,8 +41,8 @@ const MAX_LOGGED_TOPICS = 10;
 export interface DeliveryParts {
   readonly deliveries: Deliveries;
   readonly sessions: Sessions;
-  readonly alarms: LogWriter<AlarmLogItem>;
-  readonly messages: LogWriter<NewMessage>;
+  readonly alarms: LogWriter<AlarmLogItem, DurableConsumer>;
+  readonly messages: LogWriter<NewMessage, DurableConsumer>;
   readonly forwarder: Forwarder;
   readonly retained: RetainedMessages;
 }
@@ -54,7 +54,6 @@ export async function openDelivery(
   site: SiteParts,
 ): Promise<DeliveryParts> {
   const { log, health, releasers, steady } = foundation;
-  const { logs } = storage;
   const { retained, store: retainedStore } = await openRetained(foundation, storage, site);
   const restoreRetained = () =>
     retainedStore.topics().then(
@@ -62,11 +61,9 @@ export async function openDelivery(
       (error: unknown) => log.warn({ err: error }, 'failed to restore retained messages'),
     );
   const deliveries = new Deliveries({
-    newest: {
-      alarms: await logs.lastSequence('alarms'),
-      messages: await logs.lastSequence('messages'),
-    },
-    reader: logs,
+    newestAlarm: await storage.alarmLog.lastSequence(),
+    queues: storage.queues,
+    mend: (key) => sessions.mend(key),
     log,
     now: steady.now,
     elapsedSinceMs: steady.elapsedSinceMs,
@@ -74,30 +71,28 @@ export async function openDelivery(
       if (log === 'alarms') storage.witness.report({ counts: { backlog: count } });
     },
     // What is still in memory is stored again, alarms under their old ids.
-    onWentBack: (log, from, to, entries) => {
-      if (log === 'alarms') storage.witness.report({ alarms: { from, to } });
+    onWentBack: (from, to, entries) => {
+      storage.witness.report({ alarms: { from, to } });
       void restoreRetained();
+      sessions.saveAll();
       for (const { source } of entries) {
-        if (source === undefined) continue;
-        if (isAlarm(source) || isStateChange(source)) alarms.restore(source);
-        else {
-          storage.headroom.reserve(storedBytesOf(source));
-          messages.restore(source);
+        if (source !== undefined && (isAlarm(source) || isStateChange(source))) {
+          alarms.restore(source);
         }
       }
     },
   });
-  const alarms = new LogWriter<AlarmLogItem>({
+  const alarms = new LogWriter<AlarmLogItem, DurableConsumer>({
     log: 'alarms',
-    store: logs.alarms,
+    store: storage.alarmLog,
     deliveries,
     logger: log,
     onOutage: (fault) => health.report('alarm-log', fault),
     onHeldBack: (items) => health.reportAll('alarms-held-back', heldBackFaults(items)),
   });
-  const messages = new LogWriter<NewMessage>({
+  const messages = new LogWriter<NewMessage, DurableConsumer>({
     log: 'messages',
-    store: logs.messages,
+    store: storage.values,
     deliveries,
     logger: log,
     onOutage: (fault) => health.report('message-log', fault),
@@ -110,7 +105,6 @@ export async function openDelivery(
     liveCopies.stop();
     alarms.stop();
     messages.stop();
-    deliveries.stop();
   });
   releasers.every(BACKLOG_CHECK_MS, () => {
     health.reportAll('backlogs', backlogFaults(deliveries.consumers));
@@ -167,9 +161,9 @@ async function openSessions(
   site: SiteParts,
 ): Promise<Sessions> {
   const { config, log, health, releasers, steady } = foundation;
-  const { logs } = storage;
   const sessions = new Sessions({
     store: storage.sessions,
+    queues: storage.queues,
     deliveries,
     log,
     ownerOf: ownersOf(foundation, storage, site),
@@ -182,23 +176,28 @@ async function openSessions(
     forgetAfterMs: config.sessions.forgetAfterDays * DAY_MS,
     now: steady.now,
   });
-  const { unreadable, countedUpTo } = await sessions.start();
+  reportUnreadable(await sessions.start(), health, log);
   releasers.add(() => sessions.stop());
-  reportUnreadable(unreadable, health, log);
-  await countBacklogs(deliveries, logs, countedUpTo);
-  markInBackground(deliveries, logs, foundation);
-  storage.startRetention(
-    () => Math.min(deliveries.floor('alarms'), sessions.storedFloor('alarms')) + 1,
-  );
+  storage.startRetention();
   const { token, total } = config.limits;
   const bounds = new BacklogBounds({
-    logs,
     byOwner: () => sessions.backlogsByOwner(),
     maxBytesOf: (owner) => (bridgeNameOf(owner) === undefined ? token.backlogBytes : undefined),
-    maxLogBytes: total.backlogBytes,
+    maxBytes: total.backlogBytes,
     leftInStore: () => storage.memory.leftForOthers,
   });
-  const upkeep = new Upkeep({ logs, deliveries, sessions, bounds, log });
+  const mendBroken = (): void => {
+    for (const { key, accounts } of deliveries.consumers) {
+      if (key === undefined || LOG_NAMES.every((name) => isBalanced(accounts[name]))) continue;
+      sessions.mend(key).catch((err: unknown) => {
+        log.warn({ session: key, err }, 'failed to store a session');
+      });
+    }
+  };
+  const onAccounts = () => {
+    health.reportAll('accounts', accountFaults(deliveries.consumers, mendBroken));
+  };
+  const upkeep = new Upkeep({ deliveries, sessions, bounds, onAccounts, log });
   upkeep.start();
   releasers.add(() => upkeep.stop());
   return sessions;
@@ -240,8 +239,6 @@ function heldOwner(key: string, principals: Principals): SessionOwner {
       const restored = principals.byKey(key);
       return restored === undefined || mayReceive(restored, audience);
     },
-    // In a selection of its own, as its permission to receive changes with the record.
-    audienceKey: `held/${key}`,
   };
 }
 
@@ -256,18 +253,4 @@ function reportUnreadable(clientIds: readonly string[], health: Health, log: Log
     (count) => warning('record-damaged', `${lost} (${count} more)`),
   );
   health.reportAll('sessions', faults);
-}
-
-/** Sets the marks for jumping: a start does not wait for a scan of the logs. */
-function markInBackground(
-  deliveries: Deliveries,
-  reader: LogReader,
-  { releasers, log }: Foundation,
-): void {
-  const stopping = new AbortController();
-  releasers.add(() => stopping.abort());
-  const marked = markBacklogs(deliveries, reader, stopping.signal);
-  marked.catch((error: unknown) => {
-    log.warn({ err: error }, 'failed to scan the logs for marks');
-  });
 }

@@ -56,8 +56,8 @@ export class EventStreaming implements EventStreams {
     this.#delivery = delivery;
     this.#brokers = brokers;
     this.#positions = new AlarmPositions({
-      tail: delivery.deliveries.tails.alarms,
-      reader: storage.logs,
+      tail: delivery.deliveries.tail,
+      reader: storage.alarmLog,
       storeIdentity: storage.identity,
     });
   }
@@ -71,7 +71,7 @@ export class EventStreaming implements EventStreams {
     const clientId = CLIENT_ID_PREFIX + randomUUID();
     const feed = new Feed({
       ...{ sessions, deliveries, owner, clientId, filters, outlet },
-      reader: this.#storage.logs,
+      reader: this.#storage.alarmLog,
       retained: paidBy(this.#brokers.budgets.of(principal), retained),
       positions: this.#positions,
       log: this.#log,
@@ -126,7 +126,7 @@ export class EventStreaming implements EventStreams {
     const { watch, principalLimits } = this.#site;
     const held = this.#delivery.sessions
       .ofOwner(key)
-      .reduce((sum, { consumer }) => sum + (consumer?.subscriptions.heldCount ?? 0), 0);
+      .reduce((sum, { consumer }) => sum + (consumer?.subscriptions.size ?? 0), 0);
     if (held + filterCount > principalLimits.of(principal).subscriptions) {
       watch.exceeded('subscriptions', key);
       throw new GatewayError(
@@ -151,12 +151,12 @@ function viewOf(
   { principal, address }: StreamRequest,
   { consumer }: Feed,
 ): Omit<ConnectionView, 'sinceMs'> {
-  const { alarms, messages } = consumer?.cursors ?? {};
+  const { alarms = 0, messages = 0 } = consumer?.queued ?? {};
   return {
     clientId,
     principal: { type: 'access-token', id: principal.id },
     ...{ address, protocol: 'sse', mqttVersion: null, keepAliveSeconds: null },
-    backlog: { alarms: alarms?.queued ?? 0, messages: messages?.queued ?? 0 },
+    backlog: { alarms, messages },
     slowed: null,
   };
 }

@@ -6,6 +6,7 @@ import { runRetention } from '../retention-schedule.js';
 import { StoreHeadroom } from '../site/health/store-headroom.js';
 import { AlarmFinderRedis } from '../store/alarms/alarm-finder-redis.js';
 import { AlarmHistoryRedis } from '../store/alarms/alarm-history-redis.js';
+import { AlarmLog } from '../store/alarms/alarm-log.js';
 import { AlarmRetention } from '../store/alarms/alarm-retention.js';
 import { AuditExport } from '../store/audit/export.js';
 import { AuditRecords } from '../store/audit/records.js';
@@ -19,8 +20,8 @@ import { defaultMaxMemoryBytes } from '../store/embedded/memory.js';
 import { InvalidPublishStoreRedis } from '../store/invalid-publish-store-redis.js';
 import { Keys } from '../store/keys.js';
 import { requireLayout } from '../store/layout.js';
-import { LogStore } from '../store/log-store.js';
 import { PresenceStoreRedis } from '../store/presence-store-redis.js';
+import { QueueStoreRedis } from '../store/queue-store-redis.js';
 import { retainedConnection } from '../store/retained-connection.js';
 import {
   connectManagementRedis,
@@ -35,6 +36,7 @@ import { SessionStoreRedis } from '../store/session-store-redis.js';
 import { SiteStoreRedis } from '../store/site-store-redis.js';
 import { Store } from '../store/store.js';
 import { StoreWitness } from '../store/store-witness.js';
+import { ValueBatches } from '../store/value-batches.js';
 import type { Foundation } from './foundation.js';
 import { openReplicas } from './replicating.js';
 import { addressOfStore } from './store-place.js';
@@ -58,7 +60,9 @@ export interface Storage {
   readonly site: SiteStoreRedis;
   readonly headroom: StoreHeadroom;
   readonly memory: MemoryMonitor;
-  readonly logs: LogStore;
+  readonly alarmLog: AlarmLog;
+  readonly values: ValueBatches;
+  readonly queues: QueueStoreRedis;
   readonly history: AlarmHistoryRedis;
   readonly alarmFinder: AlarmFinderRedis;
   readonly audit: AuditTrailRedis;
@@ -72,12 +76,8 @@ export interface Storage {
   /** Retained messages, as Aedes' own Redis persistence keeps them, and their topics. */
   readonly broker: RedisPersistence;
   readonly retainedTopics: () => Promise<string[]>;
-  /**
-   * Starts removing old alarms and audit records.
-   *
-   * @param unackedFrom the first alarm above the lowest ack floor
-   */
-  readonly startRetention: (unackedFrom: () => number) => void;
+  /** Starts removing old alarms and audit records. */
+  readonly startRetention: () => void;
   /** Has each write wait for `redis.replicas` from now on: before, nothing is acknowledged to anybody. */
   readonly startConfirming: () => void;
 }
@@ -124,10 +124,14 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   const records = new AuditRecords(steady.now);
   const audit = new AuditTrailRedis({ store: management, keys, records, log });
   const witness = await openWitness(management, keys, options);
+  const alarmLog = new AlarmLog({ writer, reader, headroom }, keys, log);
+  const values = open(connectRedis({ ...place, name: 'values' }), false);
+  const settling = open(connectRedis({ ...place, name: 'settling' }), false);
+  const queues = new QueueStoreRedis({ store: settling, reader }, keys, alarmLog);
   return {
-    ...{ headroom, memory },
+    ...{ headroom, memory, alarmLog, queues },
     site: new SiteStoreRedis(management, keys, records),
-    logs: new LogStore(writer, reader, keys, log, headroom),
+    values: new ValueBatches(values, keys, headroom),
     history: new AlarmHistoryRedis(management, keys, log),
     alarmFinder: new AlarmFinderRedis(management, keys),
     audit,
@@ -142,7 +146,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     deadLetters: new DeadLetterStoreRedis(management, keys),
     broker: createBrokerStorage({ conn: retainedConnection(broker, keys) }),
     retainedTopics: () => state.read((redis) => redis.hkeys(keys.retained)),
-    startRetention: (unackedFrom) => startRetention(state, keys, unackedFrom, options),
+    startRetention: () => startRetention(state, keys, queues, options),
     startConfirming: () => {
       if (replicas === undefined) return;
       const trial = connectManagementRedis({ ...place, name: 'replicas' });
@@ -202,13 +206,14 @@ function startAuditExport(
 function startRetention(
   store: Store,
   keys: Keys,
-  unackedFrom: () => number,
+  queues: QueueStoreRedis,
   options: Foundation,
 ): void {
   const { config, log, releasers, steady } = options;
   const { now } = steady;
   const alarmAgeMs = config.history.retentionDays * DAY_MS;
-  const alarms = new AlarmRetention({ store, keys, now, unackedFrom, maxAgeMs: alarmAgeMs });
+  const queuedFrom = () => queues.oldestQueued();
+  const alarms = new AlarmRetention({ store, keys, now, queuedFrom, maxAgeMs: alarmAgeMs });
   const recordAgeMs = config.audit.retentionDays * DAY_MS;
   const records = new AuditRetention({ store, keys, now, maxAgeMs: recordAgeMs });
   const intervalMs = RETENTION_INTERVAL_MS;

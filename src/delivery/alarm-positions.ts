@@ -1,5 +1,5 @@
 import { within } from '../site/clock/pause.js';
-import type { LogEntry, LogReader, Tail } from './log/log-entry.js';
+import type { HistoryReader, LogEntry, Tail } from './log/log-entry.js';
 
 /** Store, sequence and alarm. */
 const POSITION = /^([0-9a-f]{0,8})-(\d{1,15})-([0-9a-f]{0,8})$/;
@@ -11,9 +11,8 @@ const STORE_LENGTH = 8;
 const ANSWER_WITHIN_MS = 1_000;
 
 export interface AlarmPositionsOptions {
-  /** Of the alarm log. */
   readonly tail: Tail;
-  readonly reader: LogReader;
+  readonly reader: HistoryReader;
   /** Tells the store from one that was emptied or replaced. */
   readonly storeIdentity: () => string;
 }
@@ -78,7 +77,7 @@ export class AlarmPositions {
     const [here, next] = [tail.entryAfter(sequence - 1), tail.entryAfter(sequence)];
     const isKnown = (here !== undefined || !needsHere) && (next !== undefined || !needsNext);
     if (isKnown) return [here, next];
-    const reading = reader.read('alarms', sequence - 1, 2).catch(() => undefined);
+    const reading = reader.read(sequence - 1, 2).catch(() => undefined);
     const entries = await within(reading, ANSWER_WITHIN_MS);
     const at = (wanted: number) => entries?.find((entry) => entry.sequence === wanted);
     return [at(sequence), at(sequence + 1)];

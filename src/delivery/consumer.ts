@@ -1,12 +1,16 @@
+import type { Audience } from '../domain/grants.js';
 import type { ConsumerOptions, ConsumerServices } from './consumer-options.js';
-import { Cursor } from './cursors/cursor.js';
-import { Replay } from './cursors/replay.js';
 import type { DirectMessage } from './direct-queue.js';
-import { type ConsumerLimits, spacingFor } from './limits.js';
-import { LOG_NAMES, type LogEntry, type LogName } from './log/log-entry.js';
+import type { ConsumerLimits } from './limits.js';
+import { LOG_NAMES, type LogEntry } from './log/log-entry.js';
+import { NO_ACCOUNTS, type Queued } from './queues/account.js';
+import { MemoryQueues } from './queues/memory-queues.js';
+import type { Accounts, Backlog } from './queues/queue-store.js';
+import { Replay } from './queues/replay.js';
+import { StoredQueues } from './queues/stored-queues.js';
 import type { Receiver } from './receiver.js';
 import type { RetainedFeedOptions } from './retained/retained-feed.js';
-import type { Member, Selection } from './routes.js';
+import type { RouteMember } from './routes.js';
 import { SendingWindow } from './sending-window.js';
 import type { QoS, Subscriptions } from './sessions/subscriptions.js';
 
@@ -15,36 +19,62 @@ const READING_FOR_MS = 1_000;
 /** A consumer that acknowledges later is slow itself. */
 const PROMPT_WITHIN_MS = 100;
 
+const NO_BACKLOG: Backlog = { alarms: 0, messages: 0, messageBytes: 0 };
+
 /**
- * One receiver of forwarded messages: subscriptions, cursors, and a sending window.
+ * One receiver of forwarded messages: subscriptions, queues, and a sending window.
  *
- * An absent consumer costs nothing but its cursors.
+ * Absent, it costs nothing; behind, it reads its queues in the store; live, it is sent what is announced.
  */
-export class Consumer implements Member {
+export class Consumer implements RouteMember {
   readonly name: string;
+  readonly key: string | undefined;
   readonly subscriptions: Subscriptions;
-  readonly cursors: Readonly<Record<LogName, Cursor>>;
-  readonly #options: ConsumerOptions;
+  readonly mayReceive: (audience: Audience) => boolean;
+  /** The queues in the store; undefined for a clean session. */
+  readonly #stored: StoredQueues | undefined;
+  readonly #memory: MemoryQueues;
   readonly #services: ConsumerServices;
+  readonly #options: ConsumerOptions;
   readonly #window: SendingWindow;
-  #selection: Selection | undefined;
   #limits: ConsumerLimits;
+  #backlog = NO_BACKLOG;
+  /** The accounts that the store told last. */
+  #storedAccounts = NO_ACCOUNTS;
+  #bounding: Promise<void> | undefined;
   #offeredAtMs = Number.NEGATIVE_INFINITY;
-  readonly #rejoin = () => this.#join();
 
   constructor(options: ConsumerOptions) {
     this.#options = options;
-    this.#services = options.services;
-    this.#limits = options.limits;
-    this.name = options.name;
-    this.subscriptions = options.subscriptions;
-    this.cursors = { alarms: this.#cursor('alarms'), messages: this.#cursor('messages') };
+    const { name, key, services, subscriptions, mayReceive, limits } = options;
+    this.#services = services;
+    this.#limits = limits;
+    this.name = name;
+    this.key = key;
+    this.subscriptions = subscriptions;
+    this.mayReceive = mayReceive;
+    const oldestMs = () => services.now() - this.#limits.maxAgeMs;
+    this.#memory = new MemoryQueues({
+      maxMessages: () => this.#limits.maxQueued,
+      mayReceive,
+      oldestMs,
+    });
+    this.#stored =
+      key === undefined
+        ? undefined
+        : new StoredQueues({
+            key,
+            services,
+            mayReceive,
+            oldestMs,
+            maxMessages: () => this.#limits.maxQueued,
+            onBacklog: (backlog) => this.noteBacklog(backlog),
+          });
     this.#window = new SendingWindow({
-      ...{ cursors: this.cursors, services: options.services },
+      queues: this.#stored ?? this.#memory,
+      services,
       onReady: () => this.wake(),
       onReadFailure: options.onReadFailure,
-      // Nothing is dropped while a page is being loaded.
-      onLoaded: () => this.checkBounds(),
     });
   }
 
@@ -64,6 +94,18 @@ export class Consumer implements Member {
     return isBusy && !isPaced && this.#window.roundTripMs < PROMPT_WITHIN_MS;
   }
 
+  /** How many entries are still to be sent, as far as that is known. */
+  get lag(): number {
+    const stored = this.#stored;
+    if (stored === undefined) {
+      return LOG_NAMES.reduce((sum, log) => sum + this.#memory.readyCount(log), 0);
+    }
+    return LOG_NAMES.reduce((sum, log) => {
+      const behind = this.#backlog[log] - this.#window.countOf(log);
+      return sum + (stored.isLive(log) ? stored.readyCount(log) : Math.max(0, behind));
+    }, 0);
+  }
+
   get limits(): ConsumerLimits {
     return this.#limits;
   }
@@ -72,30 +114,44 @@ export class Consumer implements Member {
     if (limits === this.#limits) return;
     this.#limits = limits;
     if (this.isConnected) this.#paceReplay();
-    if (this.#selection !== undefined) this.subscriptionsChanged();
   }
 
-  /** Forgets ended subscriptions without queued entries. */
-  pruneSubscriptions(): void {
-    const { alarms, messages } = this.cursors;
-    this.subscriptions.prune({ alarms: alarms.ackFloor, messages: messages.ackFloor });
+  /** How many entries wait, those in flight included; of a durable consumer as the store told last. */
+  get queued(): Queued {
+    if (this.#stored !== undefined) return this.#backlog;
+    return { alarms: this.#memory.queued('alarms'), messages: this.#memory.queued('messages') };
   }
 
-  /** Accepts entries that match the filters from now on. */
-  open(): void {
-    this.#join();
+  /** Bytes of the messages that wait; alarms do not count. */
+  get backlogBytes(): number {
+    return this.#stored === undefined ? this.#memory.messageBytes : this.#backlog.messageBytes;
   }
 
-  /** Accepts no more entries. */
-  close(): void {
-    this.#services.routes.cancel(this.#rejoin);
-    if (this.#selection !== undefined) this.#services.routes.leave(this.#selection, this);
-    this.#selection = undefined;
+  /** What became of what it accepted; of a durable consumer as the store told last. */
+  get accounts(): Accounts {
+    return this.#stored === undefined ? this.#memory.accounts : this.#storedAccounts;
   }
 
-  /** Joins another selection after a change of subscriptions or limits. */
-  subscriptionsChanged(): void {
-    this.#services.routes.changeLater(this.#rejoin);
+  /** Notes what the store has told of the accounts. */
+  noteAccounts(accounts: Accounts): void {
+    this.#storedAccounts = accounts;
+    this.noteBacklog({ alarms: accounts.alarms.queued, messages: accounts.messages.queued });
+  }
+
+  /** Notes how long the queues in the store are. */
+  noteBacklog(backlog: Partial<Backlog>): void {
+    this.#backlog = { ...this.#backlog, ...backlog };
+    const { maxQueued, maxQueuedBytes } = this.#limits;
+    const { messages, messageBytes } = this.#backlog;
+    if (messages > maxQueued || messageBytes > maxQueuedBytes) void this.keepBounds();
+  }
+
+  /** When the oldest entry that waits was received, by the steady clock; undefined for an empty queue. */
+  oldestReceivedAtMs(): Promise<number | undefined> {
+    const { key } = this;
+    return key === undefined
+      ? Promise.resolve(undefined)
+      : this.#services.queues.oldestReceivedAtMs(key);
   }
 
   /** Sends to this connection, beginning with unacknowledged messages. */
@@ -103,10 +159,9 @@ export class Consumer implements Member {
     // A connection that was taken over acknowledges no more [MQTT-3.1.4-2].
     const { receiver: before } = this.#window;
     if (before !== undefined) this.disconnect(before);
-    this.#services.routes.applyChanges();
+    this.#stored?.restart();
     this.#window.open(receiver);
-    if (this.#selection !== undefined) this.#services.routes.connect(this.#selection, this);
-    for (const log of LOG_NAMES) this.cursors[log].start();
+    this.#services.routes.connected();
     this.#paceReplay();
     this.wake();
   }
@@ -115,9 +170,15 @@ export class Consumer implements Member {
   disconnect(receiver: Receiver): void {
     if (this.#window.receiver !== receiver) return;
     this.#window.close();
-    this.#selection?.connected.delete(this);
-    for (const log of LOG_NAMES) this.cursors[log].rewind();
-    this.#options.moved.add(this);
+    this.#stored?.restart();
+  }
+
+  /** Reads the queues anew: they hold what was not announced, or are no longer those that were read. */
+  restart(): void {
+    if (!this.isConnected || this.#stored === undefined) return;
+    this.#stored.restart();
+    this.#window.replay?.openLanes();
+    this.#services.pumpLater(this);
   }
 
   /** Handles an acknowledgement by packet identifier. Returns whether its message was in flight. */
@@ -139,7 +200,8 @@ export class Consumer implements Member {
   }
 
   offer(entry: LogEntry): void {
-    this.cursors[entry.log].position.offer(entry);
+    if (!this.isConnected) return;
+    (this.#stored ?? this.#memory).offer(entry);
     if (entry.log === 'alarms') this.#window.replay?.accepted(entry);
     this.#services.pumpLater(this);
   }
@@ -148,57 +210,33 @@ export class Consumer implements Member {
     this.#window.sendAtQos0(entry);
   }
 
-  /** Drops the oldest messages beyond the bounds; alarms leave by age only. */
-  checkBounds(): void {
-    const { maxQueued, maxQueuedBytes } = this.#limits;
-    // Bounds are checked when a mark is set; until the next mark this much more may arrive.
-    const spacing = spacingFor(this.#limits);
-    this.#dropBeyond(maxQueued - (spacing.entries - 1), maxQueuedBytes - spacing.bytes);
-  }
-
-  /** Bytes of the messages that wait; alarms do not count. */
-  get backlogBytes(): number {
-    return this.cursors.messages.queuedBytes;
-  }
-
   /** Drops the oldest messages beyond so many bytes; alarms leave by age only. */
-  cutBacklog(maxBytes: number): void {
-    this.#dropBeyond(Number.POSITIVE_INFINITY, maxBytes);
+  async cutBacklog(maxBytes: number): Promise<void> {
+    if (this.#stored === undefined) this.#memory.cutMessages(maxBytes);
+    else await this.#bound(maxBytes);
   }
 
-  /** Expires old entries, and follows logs in which nothing concerns the consumer. */
-  keepBounds(): void {
-    const oldestMs = this.#oldestMs();
-    let isMoved = false;
-    for (const log of LOG_NAMES) {
-      if (this.cursors[log].expireBefore(oldestMs)) isMoved = true;
-      this.cursors[log].position.followEnd();
-    }
-    if (isMoved) this.#options.moved.add(this);
-    if (this.isConnected) this.wake();
+  /** Expires what is too old, and drops the oldest messages beyond the bounds. */
+  keepBounds(): Promise<void> {
+    if (this.#stored === undefined) return Promise.resolve();
+    this.#bounding ??= this.#bound(this.#limits.maxQueuedBytes)
+      .catch(this.#options.onReadFailure)
+      .finally(() => {
+        this.#bounding = undefined;
+      });
+    return this.#bounding;
   }
 
-  /** Begins the recount at start, after this entry, or after the ack floor if the log lost some. */
-  beginCount(log: LogName, countedUpTo: number): void {
-    const hasLost = this.cursors[log].beginCount(countedUpTo);
-    if (hasLost) this.#rewindSubscriptions(log, this.#services.tails[log].last);
-  }
-
-  /** Allows jumps over entries from before the start: their marks are set. */
-  marked(): void {
-    for (const log of LOG_NAMES) this.cursors[log].marked();
-    this.checkBounds();
-  }
-
-  /** Follows a store that lost its newest entries and numbers anew from here. */
-  storeWentBack(log: LogName, sequence: number): void {
-    const cursor = this.cursors[log];
-    cursor.storeWentBack(sequence);
-    this.#window.storeWentBack(cursor, sequence);
-    this.#rewindSubscriptions(log, sequence);
-    if (!this.isConnected) return;
-    if (log === 'alarms') this.#window.replay?.openLanes();
-    this.#services.pumpLater(this);
+  /**
+   * Reads the queues anew when the store has more in them than the connection knows of.
+   *
+   * The last resort: an acknowledgement that a failover lost leaves its item in the queue.
+   */
+  readForgotten(): void {
+    const stored = this.#stored;
+    if (stored === undefined || !this.isConnected) return;
+    if (LOG_NAMES.some((log) => stored.isDone(log) && this.#backlog[log] > 0)) this.restart();
+    else this.wake();
   }
 
   /** Sends a message at QoS 0. Returns whether the connection took it. */
@@ -206,9 +244,9 @@ export class Consumer implements Member {
     return this.#window.sendNow(message);
   }
 
-  /** Sends a message beside the logs, if permitted. Dropped when nobody is connected. */
+  /** Sends a message beside the queues, if permitted. Dropped when nobody is connected. */
   offerDirect(message: DirectMessage, qos: QoS): void {
-    if (!this.isConnected || !this.#options.mayReceive(message)) return;
+    if (!this.isConnected || !this.mayReceive(message)) return;
     if (qos === 1 && message.qos === 1) {
       this.#window.direct.add(message);
       this.#services.pumpLater(this);
@@ -224,7 +262,7 @@ export class Consumer implements Member {
       retained,
       select: (message) => {
         const qos = this.subscriptions.qosFor(message.topic);
-        if (qos === undefined || !this.#options.mayReceive(message)) return undefined;
+        if (qos === undefined || !this.mayReceive(message)) return undefined;
         return qos === 0 ? { ...message, qos } : message;
       },
       isSubscribed: (filter) => this.subscriptions.has(filter),
@@ -237,65 +275,38 @@ export class Consumer implements Member {
   wake(): void {
     if (!this.isConnected) return;
     if (this.#window.inFlightCount > 0) this.#offeredAtMs = this.#services.now();
-    this.#window.fill(this.#limits);
-    this.#options.moved.add(this);
+    this.#window.fill(this.#limits.maxInFlight);
   }
 
-  #cursor(log: LogName): Cursor {
-    const { services, cursors } = this.#options;
-    return new Cursor({
-      log,
-      tail: services.tails[log],
-      reader: services.reader,
-      state: cursors[log],
-      onLost: (count) => services.lost(log, count),
-      concerns: (entry) =>
-        this.#options.mayReceive(entry) && this.subscriptions.qosForEntry(entry) === 1,
-    });
-  }
-
-  #dropBeyond(maxCount: number, maxBytes: number): void {
-    if (this.cursors.messages.dropBeyond(maxCount, maxBytes)) this.#options.moved.add(this);
-  }
-
-  /** Makes subscriptions cover the numbers that the log will assign again. */
-  #rewindSubscriptions(log: LogName, sequence: number): void {
-    this.subscriptions.rewindTo(log, sequence);
-    this.#options.onSubscriptionsRewound();
+  async #bound(maxMessageBytes: number): Promise<void> {
+    const { now, lost } = this.#services;
+    const { maxAgeMs, maxQueued: maxMessages } = this.#limits;
+    const oldestMs = now() - maxAgeMs;
+    const bounded = await this.#stored?.keepBounds({ oldestMs, maxMessages, maxMessageBytes });
+    if (bounded === undefined) return;
+    if (bounded.lost > 0) lost('alarms', bounded.lost);
+    this.#backlog = bounded.backlog;
   }
 
   /** Replays the backlog at the pace that the limits set, if any. */
   #paceReplay(): void {
     const { replayPerSecond: perSecond } = this.#limits;
-    const { tails, reader, now } = this.#services;
+    const { queues, tail, now } = this.#services;
+    const stored = this.#stored;
     this.#window.replay?.end();
     this.#window.replay =
-      perSecond === undefined
+      perSecond === undefined || stored === undefined
         ? undefined
         : new Replay({
-            ...{ ...this.cursors, perSecond, tail: tails.alarms, reader, now },
+            perSecond,
+            backlog: this.#backlog,
+            destination: stored.key,
+            store: queues,
+            tail,
+            turn: () => stored.turn,
+            now,
             onReady: () => this.wake(),
             onReadFailure: this.#options.onReadFailure,
           });
-  }
-
-  /** Joins the selection of its present filters. */
-  #join(): void {
-    const { routes } = this.#services;
-    const { mayReceive, audienceKey } = this.#options;
-    const before = this.#selection;
-    const filters = this.subscriptions.list();
-    const rule = { audienceKey, mayReceive, filters, limits: this.#limits };
-    this.#selection = routes.join(rule, this);
-    if (before === this.#selection) return;
-    for (const log of LOG_NAMES) {
-      const marksFrom = this.subscriptions.unchangedSince(log);
-      this.cursors[log].follow(this.#selection.tallies[log], marksFrom);
-    }
-    if (before !== undefined) routes.leave(before, this);
-  }
-
-  #oldestMs(): number {
-    return this.#services.now() - this.#limits.maxAgeMs;
   }
 }

@@ -4,25 +4,29 @@ import type { Audience } from '../domain/grants.js';
 import type { Consumer } from './consumer.js';
 import type { ConsumerServices } from './consumer-options.js';
 import type { DirectMessage } from './direct-queue.js';
-import type {
-  Announced,
-  LogEntry,
-  LogName,
-  LogPositions,
-  LogReader,
-  NewAlarm,
-} from './log/log-entry.js';
+import type { LogEntry, LogName, NewAlarm } from './log/log-entry.js';
 import { LogTail } from './log/log-tail.js';
-import { entriesBetween, retrying } from './log/stored-entries.js';
+import type { Announced, Fed } from './log/log-writer.js';
+import type { Backlog, QueueStore } from './queues/queue-store.js';
+import { Settler } from './queues/settler.js';
 import { Routes } from './routes.js';
 
+/** A consumer whose queues are in the store. */
+export type DurableConsumer = Consumer & { readonly key: string };
+
+export function isDurable(consumer: Consumer): consumer is DurableConsumer {
+  return consumer.key !== undefined;
+}
+
 export interface DeliveriesOptions {
-  /** The sequence number of each log's newest entry in the store. */
-  readonly newest: LogPositions;
-  readonly reader: LogReader;
-  /** Called when the store has lost its newest entries of a log: their numbers, and those that memory still has. */
-  readonly onWentBack: (log: LogName, from: number, to: number, lost: readonly LogEntry[]) => void;
-  /** Called with the number of entries that a consumer accepted, and a log no longer has. */
+  /** The number of the newest alarm in the store. */
+  readonly newestAlarm: number;
+  readonly queues: QueueStore;
+  /** Writes the record of a durable consumer that the store has lost, as long as there is such a consumer. */
+  readonly mend: (key: string) => Promise<void>;
+  /** Called when the store has lost its newest alarms: their numbers, and those that memory still has. */
+  readonly onWentBack: (from: number, to: number, lost: readonly LogEntry[]) => void;
+  /** Called with the number of entries that a consumer accepted, and the store no longer has. */
   readonly onLost: (log: LogName, count: number) => void;
   readonly log: Logger;
   /** The steady clock. */
@@ -31,102 +35,110 @@ export interface DeliveriesOptions {
 }
 
 /** Takes stored entries and direct messages to every consumer that must receive them. */
-export class Deliveries {
-  readonly tails: Readonly<Record<LogName, LogTail>>;
+export class Deliveries implements Fed<DurableConsumer> {
+  readonly tail: LogTail;
   /** The parts that all consumers share. */
   readonly services: ConsumerServices;
+  readonly routes = new Routes<Consumer>();
   readonly alarmFigures: AlarmFigures;
-  readonly #routes = new Routes();
-  readonly #newestAtStart: Record<LogName, number>;
   readonly #options: DeliveriesOptions;
   readonly #consumers = new Set<Consumer>();
+  readonly #durable = new Map<string, DurableConsumer>();
   readonly #toPump = new Set<Consumer>();
-  readonly #stopping = new AbortController();
-  /** Waits for the store: later entries must not overtake those that it was not heard to have taken. */
-  readonly #missing: Pick<LogReader, 'read'>;
+  /** Until one is announced in this run, all that is stored was announced before. */
+  #lastMessage = Number.MAX_SAFE_INTEGER;
+  /** By the routes of a topic: most messages share the destinations of others. */
+  readonly #destinations = new WeakMap<object, readonly DurableConsumer[]>();
 
   constructor(options: DeliveriesOptions) {
     this.#options = options;
-    const { newest, reader, log, now, elapsedSinceMs } = options;
-    this.#missing = retrying(reader, this.#stopping.signal, (err, name) => {
-      log.warn({ err, log: name }, 'failed to read missing log entries, retrying');
-    });
-    this.#newestAtStart = { ...newest };
+    const { newestAlarm, queues, log, now, elapsedSinceMs, onLost } = options;
     this.alarmFigures = new AlarmFigures(now);
-    this.tails = { alarms: new LogTail(newest.alarms), messages: new LogTail(newest.messages) };
+    this.tail = new LogTail(newestAlarm);
     this.services = {
-      ...{ tails: this.tails, reader, now, elapsedSinceMs },
-      routes: this.#routes,
+      queues,
+      settler: new Settler(queues, log),
+      routes: this.routes,
+      tail: this.tail,
+      lastAnnounced: (name) => (name === 'alarms' ? this.tail.last : this.#lastMessage),
       pumpLater: (consumer) => this.#pumpLater(consumer),
+      now,
+      elapsedSinceMs,
       alarmSent: (alarm) => this.alarmFigures.sent(alarm),
-      lost: options.onLost,
+      lost: onLost,
     };
-  }
-
-  get routes(): Routes {
-    return this.#routes;
-  }
-
-  /** The sequence number of the newest entry of each log. */
-  get newest(): LogPositions {
-    return { alarms: this.tails.alarms.last, messages: this.tails.messages.last };
-  }
-
-  /** The newest entries of before the start, of those that the store has not lost since. */
-  get newestAtStart(): LogPositions {
-    return this.#newestAtStart;
   }
 
   get consumers(): ReadonlySet<Consumer> {
     return this.#consumers;
   }
 
-  /** The lowest ack floor of all consumers: no entry up to here is needed. */
-  floor(log: LogName): number {
-    let floor = this.tails[log].last;
-    for (const { cursors } of this.#consumers) floor = Math.min(floor, cursors[log].ackFloor);
-    return floor;
-  }
-
   add(consumer: Consumer): void {
     this.#consumers.add(consumer);
-    consumer.open();
+    if (isDurable(consumer)) this.#durable.set(consumer.key, consumer);
+    this.routes.set(consumer, () => consumer.subscriptions.list());
   }
 
   remove(consumer: Consumer): void {
     this.#consumers.delete(consumer);
     this.#toPump.delete(consumer);
-    consumer.close();
+    if (isDurable(consumer) && this.#durable.get(consumer.key) === consumer) {
+      this.#durable.delete(consumer.key);
+    }
+    this.routes.remove(consumer);
   }
 
+  /** The durable consumers that get a message at QoS 1. */
+  readonly destinationsOf = (
+    message: Audience & { readonly topic: string },
+  ): readonly DurableConsumer[] => {
+    const routes = this.routes.match(message.topic);
+    const known = this.#destinations.get(routes);
+    const all =
+      known ??
+      routes.flatMap(({ member, qos }) => (qos === 1 && isDurable(member) ? [member] : []));
+    if (known === undefined) this.#destinations.set(routes, all);
+    return all.every((consumer) => consumer.mayReceive(message))
+      ? all
+      : all.filter((consumer) => consumer.mayReceive(message));
+  };
+
   /**
-   * Announces entries that now stand in their log, in this order.
+   * Announces entries that are stored, in this order.
    *
-   * An entry that was announced before changes nothing: its alarm was published again. Before an
-   * entry that follows a gap, because the store's answer for others was lost, the missing entries
-   * are read from the store.
-   * @throws AbortError when stopped before they are: no entry may overtake them
+   * An alarm that was announced before changes nothing: it was published again.
    */
-  async announce(entries: readonly Announced[]): Promise<void> {
-    for (const { entry, isNew } of entries) {
-      const tail = this.tails[entry.log];
-      if (tail.holdsAnother(entry, isNew)) this.#wentBack(entry.log, entry.sequence - 1);
-      if (entry.sequence <= tail.last) continue;
-      if (entry.sequence > tail.last + 1) await this.#announceMissing(entry);
-      if (isNew) this.alarmFigures.recorded(entry);
-      this.#accept(entry);
+  announce(announced: readonly Announced<DurableConsumer>[]): void {
+    for (const { entry, isNew, destinations } of announced) {
+      if (entry.log === 'messages') this.#lastMessage = entry.sequence;
+      else if (!this.#append(entry, isNew)) continue;
+      for (const consumer of destinations) consumer.offer(entry);
+      this.offerUnstored(entry);
     }
   }
 
-  /** Waits for the store no longer. */
-  stop(): void {
-    this.#stopping.abort();
+  /** Offers an entry to those who have no queue in the store for it. */
+  offerUnstored(entry: LogEntry): void {
+    for (const { member, qos } of this.routes.match(entry.topic)) {
+      if (!member.isConnected || (qos === 1 && isDurable(member))) continue;
+      if (!member.mayReceive(entry)) continue;
+      if (qos === 0) member.offerAtQos0(entry);
+      else member.offer(entry);
+    }
   }
 
-  /** Sends a message beside the logs to every connected subscriber. */
+  noteBacklogs(backlogs: ReadonlyMap<string, Partial<Backlog>>): void {
+    for (const [key, backlog] of backlogs) this.#durable.get(key)?.noteBacklog(backlog);
+  }
+
+  async mend(keys: readonly string[]): Promise<void> {
+    for (const key of keys) await this.#options.mend(key);
+  }
+
+  /** Sends a message beside the queues to every connected subscriber. */
   publishDirect(message: DirectMessage): void {
-    for (const { selection, qos } of this.#routes.match(message.topic)) {
-      for (const member of selection.connected) member.offerDirect(message, qos);
+    for (const { member, qos } of this.routes.match(message.topic)) {
+      if (member.isConnected) member.offerDirect(message, qos);
     }
   }
 
@@ -138,21 +150,17 @@ export class Deliveries {
    */
   publishCopy(message: DirectMessage, sentTo: Set<unknown>): boolean {
     let isComplete = true;
-    for (const { selection } of this.#routes.match(message.topic)) {
-      if (!selection.rule.mayReceive(message)) continue;
-      for (const member of selection.connected) {
-        if (sentTo.has(member)) continue;
-        if (member.offerCopy(message)) sentTo.add(member);
-        else isComplete = false;
-      }
+    for (const { member } of this.routes.match(message.topic)) {
+      if (!member.isConnected || sentTo.has(member) || !member.mayReceive(message)) continue;
+      if (member.offerCopy(message)) sentTo.add(member);
+      else isComplete = false;
     }
     return isComplete;
   }
 
   /** Whether a subscriber, connected or away, has asked for the topic and may see the message. */
-  isWanted(message: Audience): boolean {
-    const routes = this.#routes.match(message.topic);
-    return routes.some(({ selection }) => selection.rule.mayReceive(message));
+  isWanted(message: Audience & { readonly topic: string }): boolean {
+    return this.routes.match(message.topic).some(({ member }) => member.mayReceive(message));
   }
 
   /**
@@ -163,40 +171,40 @@ export class Deliveries {
   get lag(): number {
     let least = Number.POSITIVE_INFINITY;
     for (const consumer of this.#consumers) {
-      if (!consumer.isPrompt) continue;
-      const { alarms, messages } = consumer.cursors;
-      least = Math.min(least, alarms.unread + messages.unread);
+      if (consumer.isPrompt) least = Math.min(least, consumer.lag);
     }
     return Number.isFinite(least) ? least : 0;
   }
 
-  #accept(entry: LogEntry): void {
-    this.tails[entry.log].append(entry);
-    for (const { selection, qos } of this.#routes.match(entry.topic)) selection.accept(entry, qos);
-  }
-
-  async #announceMissing({ log, sequence }: LogEntry): Promise<void> {
-    const { last } = this.tails[log];
-    const missing = entriesBetween(this.#missing, log, last, sequence - 1);
-    for await (const entry of missing) this.#accept(entry);
+  /** Takes an alarm into the tail. Returns whether it is to be delivered. */
+  #append(entry: LogEntry, isNew: boolean): boolean {
+    const { tail } = this;
+    if (tail.holdsAnother(entry, isNew)) this.#wentBack(entry.sequence - 1);
+    if (entry.sequence <= tail.last) return false;
+    // Somebody else has written: what that put on the queues was not announced.
+    const isAfterGap = entry.sequence > tail.last + 1;
+    if (isNew) this.alarmFigures.recorded(entry);
+    tail.append(entry);
+    if (isAfterGap) this.#restartAll();
+    return true;
   }
 
   /**
-   * Ends the log where the store does, which lost its newest entries.
+   * Ends the tail where the history does, which lost its newest alarms: a failover, or a restored backup.
    *
-   * Causes are a failover or a restored backup.
+   * The queues went back as well, and are read anew.
    */
-  #wentBack(log: LogName, last: number): void {
-    // Changes made before the loss come before it.
-    this.#routes.applyChanges();
-    const to = this.tails[log].last;
-    const lost = this.tails[log].entriesAfter(last);
-    this.#options.log.error({ log, last }, 'the store has lost its newest log entries');
-    this.tails[log].restart(last);
-    this.#newestAtStart[log] = Math.min(this.#newestAtStart[log], last);
-    for (const selection of this.#routes.selections()) selection.tallies[log].cutAt(last);
-    for (const consumer of this.#consumers) consumer.storeWentBack(log, last);
-    this.#options.onWentBack(log, last + 1, to, lost);
+  #wentBack(last: number): void {
+    const { last: to } = this.tail;
+    const lost = this.tail.entriesAfter(last);
+    this.#options.log.error({ last }, 'the store has lost its newest alarms');
+    this.tail.restart(last);
+    this.#restartAll();
+    this.#options.onWentBack(last + 1, to, lost);
+  }
+
+  #restartAll(): void {
+    for (const consumer of this.#consumers) consumer.restart();
   }
 
   /** Wakes the consumer once for a batch, or for all acknowledgements of one read. */

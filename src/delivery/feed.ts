@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import type { StreamMessage, StreamOutlet } from '../site/alarms/event-streams.js';
 import type { AlarmPositions } from './alarm-positions.js';
+import { CatchUp } from './catch-up.js';
 import type { Consumer } from './consumer.js';
-import { CatchUp } from './cursors/catch-up.js';
 import type { Deliveries } from './deliveries.js';
-import type { LogReader } from './log/log-entry.js';
+import type { HistoryReader } from './log/log-entry.js';
 import type { OutgoingPublish, Receiver } from './receiver.js';
 import type { RetainedMessages } from './retained/retained-messages.js';
 import type { Session, SessionOwner } from './sessions/session.js';
@@ -13,7 +13,7 @@ import type { Sessions } from './sessions/sessions.js';
 export interface FeedOptions {
   readonly sessions: Sessions;
   readonly deliveries: Deliveries;
-  readonly reader: LogReader;
+  readonly reader: HistoryReader;
   readonly retained: Pick<RetainedMessages, 'matching' | 'later'>;
   readonly positions: AlarmPositions;
   readonly owner: SessionOwner;
@@ -100,9 +100,9 @@ export class Feed implements Receiver {
 
   async #sendAfter(sequence: number): Promise<void> {
     const { deliveries, reader, positions, owner, filters, outlet } = this.#options;
-    const { services, tails } = deliveries;
+    const { services, tail } = deliveries;
     this.#catchUp = new CatchUp({
-      ...{ tail: tails.alarms, reader, services, filters, mayReceive: owner.mayReceive },
+      ...{ tail, reader, services, filters, mayReceive: owner.mayReceive },
       isWritable: () => outlet.isWritable,
       send: (entry, payload) => {
         const { topic } = entry;

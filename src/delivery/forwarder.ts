@@ -21,9 +21,9 @@ export interface MessageToForward extends NewMessage {
 
 export interface ForwarderOptions {
   readonly deliveries: Deliveries;
-  readonly writer: LogWriter<NewMessage>;
+  readonly writer: Pick<LogWriter<NewMessage>, 'append'>;
   readonly retained: Pick<RetainedMessages, 'set'>;
-  readonly headroom: Pick<StoreHeadroom, 'takes'>;
+  readonly headroom: Pick<StoreHeadroom, 'takes' | 'stored'>;
 }
 
 /** Forwards everything but alarms: telemetry, presence, commands, the gateway's status. */
@@ -59,18 +59,33 @@ export class Forwarder {
   }
 
   /**
-   * Sends a message: at QoS 1 by way of the log, as long as that has room.
+   * Sends a message: at QoS 1 by way of the store, where a durable consumer wants it and as long as there is room.
    *
    * A store that is nearly full is for alarms. The message then reaches connected subscribers only, and is
    * done with: a device whose telemetry got no PUBACK would soon send no alarms either.
    */
   #send(message: MessageToForward, done: (isStored: boolean) => void): void {
     const { deliveries, writer, headroom } = this.#options;
-    if (message.qos === 1 && headroom.takes('telemetry', storedBytesOf(message))) {
-      writer.append(message, done);
+    if (message.qos === 0) {
+      deliveries.publishDirect({ ...message, retain: false });
+      done(true);
       return;
     }
-    deliveries.publishDirect({ ...message, retain: false });
+    const copies = deliveries.destinationsOf(message).length;
+    // The identifier of a QoS 2 publish is stored, also where the message is not.
+    const mustBeStored = copies > 0 || message.received !== undefined;
+    const bytes = storedBytesOf(message) * Math.max(1, copies);
+    if (mustBeStored && headroom.takes('telemetry', bytes)) {
+      writer.append(message, (isStored) => {
+        headroom.stored(bytes);
+        done(isStored);
+      });
+      return;
+    }
+    const { topic, payload, receivedAtMs, locationId, groupId } = message;
+    const entry = { topic, payload, receivedAtMs, locationId, groupId };
+    if (mustBeStored) deliveries.publishDirect({ ...message, retain: false });
+    else deliveries.offerUnstored({ log: 'messages', sequence: 0, item: 0, ...entry });
     done(true);
   }
 }

@@ -1,35 +1,26 @@
 import { asLate } from '../domain/alarm-payload.js';
 import type { ConsumerServices } from './consumer-options.js';
-import type { Cursor } from './cursors/cursor.js';
-import type { Replay } from './cursors/replay.js';
 import { type DirectMessage, DirectQueue, directPublish } from './direct-queue.js';
-import type { ConsumerLimits } from './limits.js';
 import type { LogEntry, LogName } from './log/log-entry.js';
+import type { Queues } from './queues/queues.js';
+import type { Replay } from './queues/replay.js';
 import type { Receiver } from './receiver.js';
 
 const MAX_MESSAGE_ID = 65_535;
-/** An alarm forwarded later than this after its receipt is marked `late` (CONTRACT 3). */
+/** An alarm forwarded later than this after its receipt is marked `late` (docs/contract.md, 3). */
 const LATE_AFTER_MS = 60_000;
 
 export interface SendingWindowOptions {
-  readonly cursors: Readonly<Record<LogName, Cursor>>;
-  readonly services: Pick<ConsumerServices, 'now' | 'elapsedSinceMs' | 'alarmSent'>;
-  /** Called when a page was loaded, or failed to load. */
-  readonly onLoaded: () => void;
+  readonly queues: Queues;
+  readonly services: Pick<ConsumerServices, 'elapsedSinceMs' | 'alarmSent'>;
   /** Called when more may be sent. */
   readonly onReady: () => void;
   readonly onReadFailure: (error: unknown) => void;
 }
 
-/** A message that awaits its acknowledgement: a log entry, or one beside the logs. */
-interface Sent {
-  cursor: Cursor | undefined;
-  readonly sequence: number;
-}
-
 /** Identifies an entry each time it is sent; undefined for a message that is sent once. */
-function nameOf({ cursor, sequence }: Sent): string | undefined {
-  return cursor === undefined ? undefined : `${cursor.log} ${sequence}`;
+function nameOf(entry: LogEntry | undefined): string | undefined {
+  return entry === undefined ? undefined : `${entry.log} ${entry.item}`;
 }
 
 /** Sends to one connection, within its in-flight limit. */
@@ -37,9 +28,10 @@ export class SendingWindow {
   /** Present while a connection's backlog is sent at a pace. */
   replay: Replay | undefined;
   readonly #options: SendingWindowOptions;
-  readonly #inFlight = new InFlight<Sent>(nameOf);
-  /** Dead letters that are not passed yet. */
-  readonly #deadLetters = new Set<Sent>();
+  /** Entries of the queues; undefined for messages beside them. */
+  readonly #inFlight = new InFlight<LogEntry | undefined>(nameOf);
+  /** How many entries of each queue are in flight. */
+  #counts: Record<LogName, number> = { alarms: 0, messages: 0 };
   #direct: DirectQueue | undefined;
   #receiver: Receiver | undefined;
 
@@ -55,12 +47,17 @@ export class SendingWindow {
     return this.#inFlight.size;
   }
 
+  /** How many entries of a queue are in flight. */
+  countOf(log: LogName): number {
+    return this.#counts[log];
+  }
+
   /** How long the receiver takes to acknowledge, in milliseconds. */
   get roundTripMs(): number {
     return this.#inFlight.roundTripMs;
   }
 
-  /** The messages beside the logs that wait for room. */
+  /** The messages beside the queues that wait for room. */
   get direct(): DirectQueue {
     this.#direct ??= new DirectQueue();
     return this.#direct;
@@ -70,9 +67,14 @@ export class SendingWindow {
     this.#receiver = receiver;
   }
 
+  /** Ends the connection: what is in flight is to be sent again. */
   close(): void {
     this.#receiver = undefined;
+    for (const entry of this.#inFlight.all()) {
+      if (entry !== undefined) this.#options.queues.released(entry);
+    }
     this.#inFlight.interrupt();
+    this.#counts = { alarms: 0, messages: 0 };
     this.replay?.end();
     this.replay = undefined;
     this.#direct?.close();
@@ -81,46 +83,35 @@ export class SendingWindow {
 
   /** Returns whether the packet identifier was in flight. */
   acknowledge(messageId: number): boolean {
-    const sent = this.#inFlight.acknowledge(messageId);
-    sent?.cursor?.acknowledged(sent.sequence);
-    return sent !== undefined;
+    const isInFlight = this.#inFlight.has(messageId);
+    const entry = this.#leave(messageId);
+    if (entry !== undefined) this.#options.queues.settle(entry, 'delivered');
+    return isInFlight;
   }
 
-  /** Turns a message into a dead letter. The returned function passes it. */
+  /**
+   * Turns a message into a dead letter. The returned function settles it; until then it stays in flight.
+   */
   deadLetter(messageId: number): () => void {
-    const sent = this.#inFlight.get(messageId);
-    if (sent === undefined) return () => undefined;
-    this.#deadLetters.add(sent);
+    const entry = this.#inFlight.get(messageId);
     return () => {
-      this.#deadLetters.delete(sent);
-      if (sent === this.#inFlight.get(messageId)) this.#inFlight.acknowledge(messageId);
-      sent.cursor?.deadLetter(sent.sequence);
+      if (entry !== undefined && entry === this.#inFlight.get(messageId)) this.#leave(messageId);
+      if (entry !== undefined) this.#options.queues.settle(entry, 'refused');
       this.#options.onReady();
     };
   }
 
-  /** Detaches lost entries: other entries get their numbers. */
-  storeWentBack(cursor: Cursor, sequence: number): void {
-    for (const sent of [...this.#inFlight.all(), ...this.#deadLetters]) {
-      if (sent.cursor === cursor && sent.sequence > sequence) sent.cursor = undefined;
-    }
-    this.#inFlight.forgetInterrupted();
-  }
-
   /** Fills the window: alarms first, telemetry in at most half of it. */
-  fill({ maxInFlight, maxAgeMs }: ConsumerLimits): void {
-    const { cursors, services } = this.#options;
+  fill(maxInFlight: number): void {
     const window = Math.min(maxInFlight, this.#receiver?.maxInFlight ?? Number.POSITIVE_INFINITY);
     const half = Math.max(1, Math.floor(window / 2));
-    const { alarms, messages } = cursors;
-    const oldestMs = services.now() - maxAgeMs;
-    if (this.replay !== undefined) this.#sendAhead(this.replay, alarms, window);
-    this.#sendFrom(alarms, oldestMs, () => this.#inFlight.size < window);
+    if (this.replay !== undefined) this.#sendAhead(this.replay, window);
+    this.#sendFrom('alarms', () => this.#inFlight.size < window);
     if (this.#direct !== undefined) this.#sendDirect(this.#direct, half);
-    const hasRoom = () => this.#inFlight.size < window && messages.inFlightCount < half;
+    const hasRoom = () => this.#inFlight.size < window && this.#counts.messages < half;
     // While alarms are being read or are paced, telemetry does not go before them.
-    const mustWait = this.replay?.holdsAlarms === true || alarms.position.isLoading;
-    if (!mustWait) this.#sendFrom(messages, oldestMs, hasRoom);
+    const mustWait = this.replay?.holdsAlarms === true || this.#options.queues.isLoading('alarms');
+    if (!mustWait) this.#sendFrom('messages', hasRoom);
   }
 
   /** Sends at most once: a receiver that cannot keep up misses the message. Returns whether it was sent. */
@@ -137,41 +128,41 @@ export class SendingWindow {
     this.sendNow({ topic: entry.topic, payload, retain: false });
   }
 
-  #sendFrom(cursor: Cursor, oldestMs: number, hasRoom: () => boolean): void {
+  #sendFrom(log: LogName, hasRoom: () => boolean): void {
     const { replay } = this;
+    const { queues } = this.#options;
     while (this.#receiver?.isWritable === true && hasRoom()) {
-      if (replay?.maySend(cursor) === false) return;
-      const entry = cursor.next(oldestMs);
-      if (entry === 'caught-up') {
-        replay?.caughtUp(cursor);
-        return;
-      }
+      if (replay?.maySend(log) === false) return;
+      const entry = queues.take(log);
       if (entry === 'not-loaded') {
-        this.#load(cursor);
+        this.#load(log);
         return;
       }
-      replay?.sent(cursor);
-      this.#send(this.#receiver, cursor, entry, cursor.sent(entry));
-      if (cursor.position.wantsPage) this.#load(cursor);
+      if (entry === 'caught-up') {
+        replay?.caughtUp(log);
+        return;
+      }
+      replay?.sent(log);
+      this.#send(this.#receiver, entry);
+      if (queues.wantsPage(log)) this.#load(log);
     }
   }
 
-  #sendAhead(replay: Replay, alarms: Cursor, window: number): void {
+  #sendAhead(replay: Replay, window: number): void {
     while (this.#receiver?.isWritable === true && this.#inFlight.size < window) {
       const entry = replay.takeAhead();
       if (entry === undefined) return;
-      alarms.sentAhead(entry);
-      this.#send(this.#receiver, alarms, entry, false);
+      if (this.#options.queues.takeAhead(entry)) this.#send(this.#receiver, entry);
     }
   }
 
-  #send(receiver: Receiver, cursor: Cursor, entry: LogEntry, wasSent: boolean): void {
-    const { topic, sequence } = entry;
+  #send(receiver: Receiver, entry: LogEntry): void {
+    const { topic } = entry;
     this.#direct?.noteSent(topic, entry.payload);
-    const { messageId, isRepeated } = this.#inFlight.add({ cursor, sequence });
+    const { messageId, isRepeated } = this.#inFlight.add(entry);
+    this.#counts[entry.log]++;
     const payload = payloadOf(entry, this.#options.services);
-    const dup = wasSent || isRepeated;
-    receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup, entry });
+    receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup: isRepeated, entry });
   }
 
   #sendDirect(direct: DirectQueue, maxInFlight: number): void {
@@ -182,19 +173,21 @@ export class SendingWindow {
         return;
       }
       if (!message.retain) direct.noteSent(message.topic, message.payload);
-      const messageId =
-        message.qos === 0 ? 0 : this.#inFlight.add({ ...BESIDE_THE_LOGS }).messageId;
+      const messageId = message.qos === 0 ? 0 : this.#inFlight.add(undefined).messageId;
       this.#receiver.send(directPublish(message, message.qos, messageId));
     }
   }
 
-  #load(cursor: Cursor): void {
-    const { position } = cursor;
-    if (position.isLoading) return;
-    position
-      .load()
-      .finally(this.#options.onLoaded)
-      .then(this.#options.onReady, this.#options.onReadFailure);
+  #leave(messageId: number): LogEntry | undefined {
+    const entry = this.#inFlight.acknowledge(messageId);
+    if (entry !== undefined) this.#counts[entry.log]--;
+    return entry;
+  }
+
+  #load(log: LogName): void {
+    const { queues, onReady, onReadFailure } = this.#options;
+    if (queues.isLoading(log)) return;
+    queues.load(log).then(onReady, onReadFailure);
   }
 }
 
@@ -209,8 +202,6 @@ export function payloadOf(
   const isLate = services.elapsedSinceMs(entry.receivedAtMs) > LATE_AFTER_MS;
   return isLate ? asLate(entry.payload) : entry.payload;
 }
-
-const BESIDE_THE_LOGS: Sent = { cursor: undefined, sequence: 0 };
 
 /** The messages that await their acknowledgement, by packet identifier. */
 export class InFlight<Message> {
@@ -256,6 +247,10 @@ export class InFlight<Message> {
     this.#messages.set(messageId, message);
     this.#timed ??= { messageId, sentAtMs: performance.now() };
     return { messageId, isRepeated: before !== undefined };
+  }
+
+  has(messageId: number): boolean {
+    return this.#messages.has(messageId);
   }
 
   get(messageId: number): Message | undefined {

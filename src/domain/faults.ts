@@ -1,5 +1,6 @@
 /** What can be wrong with the gateway, as `/readyz`, `gateway/status` and `gateway_fault` name it. */
 export const FAULT_CODES = [
+  'account-broken',
   'audit-export-failing',
   'bridge-commands-denied',
   'bridge-down',

@@ -1,4 +1,5 @@
 import { LOG_NAMES } from '../delivery/log/log-entry.js';
+import { tooMany } from '../delivery/queues/account.js';
 import type { ConsumingSession } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
@@ -12,13 +13,16 @@ const STATES = ['delivered', 'queued', 'expired', 'dropped'] as const;
 /** Adds the account of every consumer: in each log `accepted = delivered + queued + expired + dropped` (docs/contract.md, 4.6). */
 export function addConsumerMetrics(
   metrics: Scraped,
-  sessions: Pick<Sessions, 'withConsumers'>,
+  sessions: Pick<Sessions, 'withConsumers' | 'refreshAccounts'>,
 ): void {
-  const all = oncePerScrape(() => rankedConsumers(sessions.withConsumers()));
-  const of = (state: (typeof STATES)[number] | 'accepted') => () =>
-    all().shown.flatMap(({ session: { clientId, consumer }, principal }) =>
+  const all = oncePerScrape(async () => {
+    await sessions.refreshAccounts();
+    return rankedConsumers(sessions.withConsumers());
+  });
+  const of = (state: (typeof STATES)[number] | 'accepted') => async () =>
+    (await all()).shown.flatMap(({ session: { clientId, consumer }, principal }) =>
       LOG_NAMES.map((log): Sample => {
-        return [consumer.cursors[log][state], { consumer: clientId, log, ...principal }];
+        return [consumer.accounts[log][state], { consumer: clientId, log, ...principal }];
       }),
     );
   const labels = ['consumer', 'log', 'principal'];
@@ -55,11 +59,11 @@ export function addConsumerMetrics(
   metrics.counter(
     'gateway_consumer_dropped_by_reason_total',
     'The same by reason',
-    () =>
-      all().shown.flatMap(({ session: { clientId, consumer }, principal }) =>
+    async () =>
+      (await all()).shown.flatMap(({ session: { clientId, consumer }, principal }) =>
         LOG_NAMES.flatMap((log) => {
-          const { dropped, deadLetterCount: refused, lostCount: lost } = consumer.cursors[log];
-          const reasons = { too_many: dropped - refused - lost, refused, lost };
+          const account = consumer.accounts[log];
+          const reasons = { too_many: tooMany(account), ...account.reasons };
           return Object.entries(reasons).map(([reason, count]): Sample => {
             return [count, { consumer: clientId, log, reason, ...principal }];
           });
@@ -71,13 +75,15 @@ export function addConsumerMetrics(
   metrics.gauge(
     'gateway_other_consumers_messages',
     `Messages accepted for all consumers but the ${MAX_CONSUMERS} with the largest backlogs`,
-    () =>
-      LOG_NAMES.flatMap((log) =>
+    async () => {
+      const { others } = await all();
+      return LOG_NAMES.flatMap((log) =>
         STATES.map((state): Sample => {
-          const counts = all().others.map(({ consumer }) => consumer.cursors[log][state]);
+          const counts = others.map(({ consumer }) => consumer.accounts[log][state]);
           return [counts.reduce((sum, count) => sum + count, 0), { log, state }];
         }),
-      ),
+      );
+    },
     ['log', 'state'],
   );
 }
@@ -95,7 +101,7 @@ function rankedConsumers(sessions: readonly ConsumingSession[]) {
 }
 
 /** The backlog of a session; of a bridge, which is never left out, more than any. */
-function weightOf({ clientId, consumer: { cursors } }: ConsumingSession): number {
+function weightOf({ clientId, consumer: { queued } }: ConsumingSession): number {
   if (clientId.startsWith(BRIDGE_CLIENT_ID_PREFIX)) return Number.MAX_SAFE_INTEGER;
-  return cursors.alarms.queued + cursors.messages.queued;
+  return queued.alarms + queued.messages;
 }

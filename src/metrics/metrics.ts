@@ -1,6 +1,5 @@
 import { Histogram } from 'prom-client';
 import type { Deliveries, Durations } from '../delivery/deliveries.js';
-import { LOG_NAMES } from '../delivery/log/log-entry.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { InvalidPublishes } from '../ingest/invalid-publishes.js';
 import type { BridgeStatus } from '../site/bridge-list.js';
@@ -13,7 +12,7 @@ import { type Labels, labelValue, oncePerScrape, type Sample, Scraped } from './
 export interface MetricsSources {
   readonly deliveries: Deliveries;
   /** `withConsumers`: the sessions whose consumers have metrics. */
-  readonly sessions: Pick<Sessions, 'count' | 'withConsumers'>;
+  readonly sessions: Pick<Sessions, 'count' | 'withConsumers' | 'refreshAccounts'>;
   readonly exceededQuotas: () => readonly Counted[];
   readonly invalid: InvalidPublishes;
   readonly version: string;
@@ -59,7 +58,7 @@ export class Metrics extends Scraped {
     });
   }
 
-  #addAlarms({ alarmFigures, tails }: Deliveries): void {
+  #addAlarms({ alarmFigures, tail }: Deliveries): void {
     const { counts, untilRecorded, untilSent } = alarmFigures;
     this.counter(
       'gateway_alarms_total',
@@ -80,7 +79,7 @@ export class Metrics extends Scraped {
     this.gauge(
       'gateway_log_last_sequence',
       'The number of the newest entry of a log',
-      () => LOG_NAMES.map((log): Sample => [tails[log].last, { log }]),
+      () => [[tail.last, { log: 'alarms' }]],
       ['log'],
     );
   }

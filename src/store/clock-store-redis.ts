@@ -23,7 +23,6 @@ const entriesSchema = z.array(z.tuple([z.string(), z.array(z.string())]));
 
 /** Fields with an entry's time by the steady clock. */
 const HISTORY_STAMP = 't';
-const LOG_STAMP = 'r';
 
 /** The steady clock in Redis: one hash. */
 export class ClockStoreRedis implements ClockStore {
@@ -56,7 +55,6 @@ export class ClockStoreRedis implements ClockStore {
   async newestStampMs(): Promise<number | undefined> {
     const stamps = [
       await this.#newestIn(this.#keys.history, HISTORY_STAMP),
-      await this.#newestIn(this.#keys.messageLog, LOG_STAMP),
       ...(await this.#sessionStamps()),
     ];
     const plausible = stamps.filter((stampMs) => stampMs >= PLAUSIBLE_FROM_MS);

@@ -72,11 +72,6 @@ export class Keys {
     return this.#key('identity');
   }
 
-  /** Stream: the message log, of everything but alarms. */
-  get messageLog(): string {
-    return this.#key('log', 'messages');
-  }
-
   /** Stream: the alarm log, which is the history. */
   get history(): string {
     return this.#key('history');
@@ -168,13 +163,39 @@ export class Keys {
     return this.#key('sessions');
   }
 
-  /** Hash: log → the last entry counted into every session's backlog. */
-  get countedUpTo(): string {
-    return this.#key('counted-up-to');
+  /** Hash: the record of a session, and the account of what it gets. */
+  session(key: string): string {
+    return this.sessionPrefix + key;
   }
 
-  session(key: string): string {
-    return this.#key('session', key);
+  /** Prefix of every `session`. */
+  get sessionPrefix(): string {
+    return this.#key('session', '');
+  }
+
+  /** List: what a session gets of the history, as items (shared/queues.lua), the oldest first. */
+  queue(session: string): string {
+    return this.queuePrefix + session;
+  }
+
+  /** Prefix of every `queue`. */
+  get queuePrefix(): string {
+    return this.#key('queue', '');
+  }
+
+  /** Stream: the messages other than alarms that a session gets. */
+  values(session: string): string {
+    return this.valuesPrefix + session;
+  }
+
+  /** Prefix of every `values`. */
+  get valuesPrefix(): string {
+    return this.#key('values', '');
+  }
+
+  /** Hash: id and first number of the last batch of messages (append-values.lua). */
+  get lastValues(): string {
+    return this.#key('last-values');
   }
 
   /** The counter that numbers the records of the audit trail. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
+import type { Destination } from '../delivery/log/batch.js';
 
 /** A Lua script of ./lua, each of which opens with its contract: `Reads only.` if it writes nothing. */
 export class Script<Reply> {
@@ -10,7 +11,7 @@ export class Script<Reply> {
   readonly #reply: z.ZodType<Reply>;
 
   constructor(name: string, reply: z.ZodType<Reply>, { hasBytes = false } = {}) {
-    const lua = readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
+    const lua = withShared(textOf(name));
     this.isReading = lua.startsWith('-- Reads only.');
     // The store digests the text at each call: a third of it is comments.
     this.text = lua.replace(/^ *--.*$/gm, '');
@@ -22,6 +23,17 @@ export class Script<Reply> {
   parse(reply: unknown): Reply {
     return this.#reply.parse(reply);
   }
+}
+
+const SHARED = /^--- include ([a-z-]+)$/gm;
+
+function textOf(name: string): string {
+  return readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
+}
+
+/** The script with the functions that it shares with others, in the place of the line that names them. */
+function withShared(lua: string): string {
+  return lua.replace(SHARED, (_line, name) => textOf(`shared/${name}`));
 }
 
 /**
@@ -95,4 +107,38 @@ function writeHeader(packed: Buffer, at: number, type: number, length: number): 
   packed[at + 3] = length >>> 8;
   packed[at + 4] = length;
   return at + HEADER_BYTES;
+}
+
+/** The destinations of a batch, and the sets of them that its items need. */
+export interface PackedDestinations {
+  readonly names: readonly string[];
+  /** The names, as scripts take them. */
+  readonly packedNames: Buffer;
+  /** The sets, each as numbers of names from 1. */
+  readonly packedSets: Buffer;
+  /** The set of each item, from 1. */
+  readonly setOfItems: readonly number[];
+}
+
+/** Numbers the destinations of a batch: most items have the same ones. */
+export function packDestinations(ofItems: readonly (readonly Destination[])[]): PackedDestinations {
+  const numbers = new Map<Destination, number>();
+  const setNumbers = new Map<readonly Destination[], number>();
+  const sets: (readonly number[])[] = [];
+  const setOfItems = ofItems.map((destinations) => {
+    const known = setNumbers.get(destinations);
+    if (known !== undefined) return known;
+    sets.push(
+      destinations.map((destination) => {
+        const number = numbers.get(destination) ?? numbers.size + 1;
+        numbers.set(destination, number);
+        return number;
+      }),
+    );
+    setNumbers.set(destinations, sets.length);
+    return sets.length;
+  });
+  const names = Array.from(numbers.keys(), ({ key }) => key);
+  const packedNames = packRows(names.map((name) => [name]));
+  return { names, packedNames, packedSets: packRows(sets), setOfItems };
 }

@@ -1,39 +1,20 @@
 import { z } from 'zod';
-import type { LogPositions } from '../delivery/log/log-entry.js';
+import type { Backlog } from '../delivery/queues/queue-store.js';
 import { sessionKey } from '../delivery/sessions/session.js';
 import type {
-  SessionPosition,
   SessionRecord,
   SessionStore,
   StoredSessions,
 } from '../delivery/sessions/session-store.js';
 import { unlessOfAnotherType } from './failures.js';
 import type { Keys } from './keys.js';
+import { ACCOUNT_FIELDS } from './queue-store-redis.js';
+import { Script } from './scripts.js';
 import type { Store, StoreCommand } from './store.js';
 
-const positions = z.object({ alarms: z.number(), messages: z.number() });
 const subscriptions = z.array(
-  z.object({
-    filter: z.string(),
-    qos: z.union([z.literal(0), z.literal(1)]),
-    after: positions,
-    until: positions.optional(),
-  }),
+  z.object({ filter: z.string(), qos: z.union([z.literal(0), z.literal(1)]) }),
 );
-const cursor = z.object({
-  ackFloor: z.number(),
-  delivered: z.number(),
-  expired: z.number(),
-  dropped: z.number(),
-  deadLetters: z.number().optional(),
-  lost: z.number().optional(),
-  unread: z.number(),
-  unreadBytes: z.number(),
-  countedUpTo: z.number(),
-  sentUpTo: z.number().optional(),
-  sent: z.object({ upTo: z.number(), sequences: z.array(z.number()).readonly() }).optional(),
-  ahead: z.object({ first: z.number(), bits: z.base64() }).optional(),
-});
 
 function json<T>(schema: z.ZodType<T>) {
   return z
@@ -52,15 +33,13 @@ function json<T>(schema: z.ZodType<T>) {
 const record = z.object({
   owner: z.string(),
   subscriptions: json(subscriptions),
-  cursors: json(z.object({ alarms: cursor, messages: cursor })),
   seenAtMs: z.coerce.number(),
 });
+const mendDestination = new Script(
+  'mend-destination',
+  z.tuple([z.number(), z.number(), z.number()]),
+);
 const identifiers = z.array(z.coerce.number());
-const storedPositions = z.object({
-  alarms: z.coerce.number().default(0),
-  messages: z.coerce.number().default(0),
-});
-
 /** How many sessions one round trip reads. */
 const PAGE_SESSIONS = 500;
 /** How many changes of sessions one call writes. */
@@ -107,33 +86,25 @@ export class SessionStoreRedis implements SessionStore {
         else sessions.push(session);
       }
     }
-    const countedUpTo = await this.#store.read((redis) => redis.hgetall(this.#keys.countedUpTo));
-    return { sessions, unreadable, countedUpTo: storedPositions.parse(countedUpTo) };
+    return { sessions, unreadable };
   }
 
   async save(session: SessionRecord): Promise<void> {
-    const { key, owner } = session;
-    const { cursors, seenAtMs } = positionFields(session);
-    const subscriptions = JSON.stringify(session.subscriptions);
-    const fields = ['owner', owner, 'subscriptions', subscriptions, 'cursors', cursors];
+    const { key } = session;
     await this.#change([
-      ['HSET', this.#keys.session(key), ...fields, 'seenAtMs', seenAtMs],
+      ['HSET', this.#keys.session(key), ...fieldsOf(session)],
       ['SADD', this.#keys.sessions, key],
     ]);
   }
 
-  async saveCursors(sessions: readonly SessionPosition[]): Promise<void> {
-    const changes = sessions.map((session) => {
-      const { cursors, seenAtMs } = positionFields(session);
-      const key = this.#keys.session(session.key);
-      return this.#change([['HSET', key, 'cursors', cursors, 'seenAtMs', seenAtMs]]);
-    });
-    await Promise.all(changes);
-  }
-
-  async saveCountedUpTo({ alarms, messages }: LogPositions): Promise<void> {
-    const positions = ['alarms', String(alarms), 'messages', String(messages)];
-    await this.#change([['HSET', this.#keys.countedUpTo, ...positions]]);
+  async mend(session: SessionRecord): Promise<Backlog> {
+    const { key } = session;
+    const { sessions } = this.#keys;
+    const keys = [this.#keys.session(key), this.#keys.queue(key), this.#keys.values(key), sessions];
+    const fields = fieldsOf(session);
+    const args = [key, fields.length, ...fields, ...ACCOUNT_FIELDS];
+    const [alarms, messages, messageBytes] = await this.#store.run(mendDestination, keys, args);
+    return { alarms, messages, messageBytes };
   }
 
   async release(key: string, packetIdentifiers: readonly number[]): Promise<void> {
@@ -147,8 +118,9 @@ export class SessionStoreRedis implements SessionStore {
   }
 
   async delete(key: string): Promise<void> {
+    const [queue, values] = [this.#keys.queue(key), this.#keys.values(key)];
     await this.#change([
-      ['DEL', this.#keys.session(key), this.#keys.received(key)],
+      ['DEL', this.#keys.session(key), this.#keys.received(key), queue, values],
       ['SREM', this.#keys.sessions, key],
     ]);
   }
@@ -195,9 +167,6 @@ export class SessionStoreRedis implements SessionStore {
   }
 }
 
-function positionFields({ cursors, seenAtMs }: SessionPosition): {
-  readonly cursors: string;
-  readonly seenAtMs: string;
-} {
-  return { cursors: JSON.stringify(cursors), seenAtMs: String(seenAtMs) };
+function fieldsOf({ owner, subscriptions: all, seenAtMs }: SessionRecord): string[] {
+  return ['owner', owner, 'subscriptions', JSON.stringify(all), 'seenAtMs', String(seenAtMs)];
 }

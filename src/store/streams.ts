@@ -4,6 +4,8 @@ import type { Store } from './store.js';
 export interface StreamRow {
   /** The number before the hyphen of the entry's id. */
   readonly sequence: number;
+  /** The number behind it. */
+  readonly tag: number;
   /** Names and values in turn. */
   readonly fields: readonly Buffer[];
 }
@@ -27,7 +29,8 @@ function rowOf(row: unknown): StreamRow {
   if (!Array.isArray(row)) throw unreadable();
   const [id, fields]: unknown[] = row;
   if (!(id instanceof Buffer) || !isBuffers(fields)) throw unreadable();
-  return { sequence: Number.parseInt(id.toString(), 10), fields };
+  const [sequence, tag] = id.toString().split('-');
+  return { sequence: Number(sequence), tag: Number(tag), fields };
 }
 
 function isBuffers(fields: unknown): fields is Buffer[] {

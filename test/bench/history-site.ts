@@ -5,12 +5,11 @@ import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { type DeviceContext, deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
 import { Keys } from '../../src/store/keys.js';
-import { LogStore } from '../../src/store/log-store.js';
-import { Store } from '../../src/store/store.js';
 import { Api } from '../harness/api.js';
 import type { GatewayProcess } from '../harness/gateway-process.js';
 import { newAlarm } from '../harness/new-alarm.js';
 import { type StartTimes, timedStart } from '../harness/start-times.js';
+import { StoredLogs } from '../harness/stored-logs.js';
 
 const LOCATIONS = 5;
 const GROUPS_PER_LOCATION = 4;
@@ -34,7 +33,7 @@ export class HistorySite {
   readonly contexts: readonly DeviceContext[];
   readonly #gateway: GatewayProcess;
   readonly #redis: Redis;
-  readonly #logs: LogStore;
+  readonly #logs: StoredLogs;
 
   private constructor(
     gateway: GatewayProcess,
@@ -46,7 +45,7 @@ export class HistorySite {
     this.contexts = contexts;
     this.#gateway = gateway;
     this.#redis = redis;
-    this.#logs = new LogStore(new Store(redis), new Store(redis), new Keys('site'));
+    this.#logs = new StoredLogs(redis, new Keys('site'));
   }
 
   /** @param gateway one that runs, and is removed with the site */
@@ -136,7 +135,7 @@ export class HistorySite {
       data: `{"confidence":0.${100 + (number % 900)},"zone":${number % 4}}`,
       idIsStable: true,
     };
-    await this.#logs.alarms.append([newAlarm(alarm, context, receivedAtMs)]);
+    await this.#logs.append([newAlarm(alarm, context, receivedAtMs)]);
   }
 }
 

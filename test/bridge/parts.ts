@@ -4,7 +4,8 @@ import { Bridges } from '../../src/bridge/bridges.js';
 import { HANG_UP_LIMITS, type HangUpLimits } from '../../src/bridge/hang-ups.js';
 import type { CommandSink } from '../../src/bridge/inbound.js';
 import { Deliveries } from '../../src/delivery/deliveries.js';
-import type { LogReader } from '../../src/delivery/log/log-entry.js';
+import { itemOf } from '../../src/delivery/log/log-entry.js';
+import type { QueueStore } from '../../src/delivery/queues/queue-store.js';
 import type { SessionStore } from '../../src/delivery/sessions/session-store.js';
 import { Sessions } from '../../src/delivery/sessions/sessions.js';
 import type { BridgeOptions } from '../../src/domain/bridge-schema.js';
@@ -12,31 +13,21 @@ import type { RateLimits } from '../../src/domain/limits.js';
 import { createLog } from '../../src/logging/log.js';
 import type { BridgeStatus, DeadLetter, DeadLetterStore } from '../../src/site/bridge-list.js';
 import { Health } from '../../src/site/health/health.js';
-import { MemoryLogs } from './memory-logs.js';
+import { QueuesInMemory } from '../harness/queues-in-memory.js';
 import { type Script, ScriptedUpstream } from './scripted-upstream.js';
-
-export const NOTHING_STORED: SessionStore = {
-  load: () =>
-    Promise.resolve({ sessions: [], unreadable: [], countedUpTo: { alarms: 0, messages: 0 } }),
-  save: () => Promise.resolve(),
-  saveCursors: () => Promise.resolve(),
-  saveCountedUpTo: () => Promise.resolve(),
-  release: () => Promise.resolve(),
-  delete: () => Promise.resolve(),
-};
 
 export interface PartsOptions {
   readonly store?: Partial<SessionStore>;
   readonly deadLetters?: Partial<DeadLetterStore>;
   readonly accept?: CommandSink['accept'];
-  readonly read?: LogReader['read'];
+  readonly oldestReceivedAtMs?: QueueStore['oldestReceivedAtMs'];
   readonly hangUpLimits?: Partial<HangUpLimits>;
   readonly commandLimits?: Partial<RateLimits>;
 }
 
 /** Bridges and their queues in this process, with a store and upstream under the test's control. */
 export class Parts {
-  readonly logs = new MemoryLogs();
+  readonly queues = new QueuesInMemory();
   readonly sessions: Sessions;
   readonly bridges: Bridges;
   readonly services: BridgeServices;
@@ -45,27 +36,24 @@ export class Parts {
   /** Lines of the log. */
   readonly lines: string[] = [];
   readonly #deliveries: Deliveries;
+  #last = 0;
 
   constructor(options: PartsOptions = {}) {
-    const { logs } = this;
-    const reader: LogReader = {
-      read: options.read ?? ((...range) => logs.read(...range)),
-      pick: (...picked) => logs.pick(...picked),
-      lastSequence: (log) => logs.lastSequence(log),
-    };
+    const { queues } = this;
+    const { oldestReceivedAtMs = queues.oldestReceivedAtMs } = options;
+    const store = Object.assign(queues, options.store, { oldestReceivedAtMs });
     const log = createLog({
       level: 'info',
       destination: { write: (line) => this.lines.push(line) },
     });
     this.#deliveries = new Deliveries({
-      onLost: () => undefined,
-      onWentBack: () => undefined,
-      newest: { alarms: 0, messages: 0 },
-      ...{ reader, log, now: Date.now },
+      ...{ newestAlarm: 0, onLost: () => undefined, onWentBack: () => undefined },
+      mend: (key) => this.sessions.mend(key),
+      ...{ queues, log, now: Date.now },
       elapsedSinceMs: (timeMs) => Date.now() - timeMs,
     });
     this.sessions = new Sessions({
-      store: { ...NOTHING_STORED, ...options.store },
+      ...{ store, queues },
       deliveries: this.#deliveries,
       ownerOf: () => undefined,
       limits: { maxInFlight: 10, maxQueued: 1_000, maxQueuedBytes: 1_000_000, maxAgeMs: 1e12 },
@@ -109,9 +97,20 @@ export class Parts {
 
   /** Stores an alarm of this device: every bridge that sends alarms must receive it. */
   async alarm(device: string, payload?: string, receivedAtMs = Date.now()): Promise<void> {
+    const sequence = ++this.#last;
     const topic = `care-homes/home/devices/${device}/alarms/fall`;
-    const entry = this.logs.append('alarms', topic, receivedAtMs, payload);
-    await this.#deliveries.announce([{ entry, isNew: true }]);
+    const sent = { topic, receivedAtMs, locationId: null, groupId: null };
+    const bytes = Buffer.from(payload ?? `{"n":${sequence}}`);
+    const item = itemOf(sequence, 0);
+    const entry = { ...sent, log: 'alarms' as const, sequence, item, payload: bytes };
+    const destinations = this.#deliveries.destinationsOf(sent);
+    const keys = destinations.map(({ key }) => key);
+    this.queues.push(entry, keys);
+    this.#deliveries.announce([{ entry, isNew: true, destinations }]);
+    this.#deliveries.noteBacklogs(
+      new Map(keys.map((key) => [key, this.queues.backlogOf(key)] as const)),
+    );
+    await Promise.resolve();
   }
 
   async status(): Promise<BridgeStatus> {

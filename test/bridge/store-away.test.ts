@@ -48,8 +48,8 @@ it('two equal messages become two dead letters', async () => {
 it('shows a bridge’s status without the store, which is asked once at a time', async () => {
   const reads: string[] = [];
   const parts = world.parts({
-    read: (log) => {
-      reads.push(log);
+    oldestReceivedAtMs: (queue) => {
+      reads.push(queue);
       return new Promise(() => undefined);
     },
   });
@@ -60,5 +60,5 @@ it('shows a bridge’s status without the store, which is asked once at a time',
     expect(status).toMatchObject({ queued: 1, oldestQueuedAtMs: null });
   }
   expect(await parts.status()).toMatchObject({ queued: 1 });
-  expect(reads).toEqual(['alarms']);
+  expect(reads).toHaveLength(1);
 });

@@ -107,7 +107,9 @@ describe('an alarm whose kind is in the topic', () => {
 describe('an alarm that cannot be used', () => {
   it('takes room until it is stored for those who are to see it, also at QoS 0', async () => {
     const device = await home.device();
-    const nurse = await home.nurse(device, '#');
+    const session = { clientId: `kept-${device.id}`, clean: false };
+    const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
+    await nurse.subscribe(home.filter(device));
     const sensor = await connectDevice(home.gateway, device);
     const store = await Store.of(home.gateway);
     store.freeze();

@@ -23,6 +23,7 @@ let nurse: Subscriber;
 beforeAll(async () => {
   home = await Home.startProcess();
   store = await Store.of(home.gateway);
+  await home.absent('away');
 });
 
 beforeEach(async () => {

@@ -60,6 +60,7 @@ async function sendAll(device: TestDevice, client: RawClient, packets: IPublishP
 it('an outage of the store costs bounded memory, and everything is stored after it', async () => {
   const [devices, messages, messageBytes] = [12, 25, 200_000];
   await start();
+  await home.absent('away');
   const sensors = await Promise.all(
     Array.from({ length: devices }, async () => {
       const device = await home.device();

@@ -56,8 +56,8 @@ it('keeps an alarm older than the history while it is in a session’s backlog',
   expect(log()).not.toContain('removed old alarms');
   expect(await store.redis.xlen(HISTORY)).toBe(1);
   await expect
-    .poll(() => store.redis.hget(`{site}:session:token:${viewer.id}/nurse`, 'cursors'))
-    .toContain('"delivered":1');
+    .poll(() => store.redis.hget(`{site}:session:token:${viewer.id}/nurse`, 'alarms.delivered'))
+    .toBe('1');
 
   await gateway.kill();
   await gateway.start();

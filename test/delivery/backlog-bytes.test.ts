@@ -1,12 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Consumer } from '../../src/delivery/consumer.js';
 import { LOG_NAMES, type LogName } from '../../src/delivery/log/log-entry.js';
-import { ArrayLogs } from './array-logs.js';
 import { Connection, LIMITS, numbered, numberIn, RunningDelivery } from './running-delivery.js';
 
 const BYTES = 10_000;
-/** A cut may drop more than it must, by the distance of two marks. */
-const SPACING = LIMITS.maxQueuedBytes / 64;
 const WAIT = { ...LIMITS, maxAgeMs: 1e12, maxInFlight: 1_000 };
 
 async function append(
@@ -15,7 +12,7 @@ async function append(
   topic: string,
   count: number,
 ): Promise<void> {
-  for (let n = 0; n < count; n++) await delivery.append(log, [numbered(n, topic, 0, BYTES)]);
+  for (let n = 0; n < count; n++) delivery.append(log, [numbered(n, topic, 0, BYTES)]);
 }
 
 /** The numbers that the consumer gets once it connects. */
@@ -33,7 +30,7 @@ describe('the backlogs of one principal', () => {
   it('are cut at the longest when they exceed its bytes together, and no other is', async () => {
     const delivery = await RunningDelivery.begin({
       limits: WAIT,
-      ownerOf: (name) => ({ key: name.slice(0, 3), mayReceive: () => true, audienceKey: '' }),
+      ownerOf: (name) => ({ key: name.slice(0, 3), mayReceive: () => true }),
       bounds: { maxBytesOf: (owner) => (owner === 'one' ? 400_000 : undefined) },
     });
     const long = await delivery.subscribed('one-long', 'a');
@@ -41,13 +38,13 @@ describe('the backlogs of one principal', () => {
     const other = await delivery.subscribed('two', 'a');
     await append(delivery, 'messages', 'a', 50);
     await append(delivery, 'messages', 'b', 5);
-    await delivery.upkeep.bound();
+    await delivery.bound();
 
     expect(short.backlogBytes).toBe(5 * BYTES);
     expect(other.backlogBytes).toBe(50 * BYTES);
-    expect(long.backlogBytes).toBeLessThanOrEqual(350_000);
-    expect(long.backlogBytes).toBeGreaterThan(350_000 - 2 * SPACING - BYTES);
-    const { accepted, queued, dropped } = long.cursors.messages;
+    expect(long.backlogBytes).toBe(350_000);
+    await delivery.sessions.readAccounts();
+    const { accepted, queued, dropped } = long.accounts.messages;
     expect({ accepted, sum: queued + dropped }).toEqual({ accepted: 50, sum: 50 });
     // The oldest have gone.
     const numbers = await numbersFor(delivery, long);
@@ -61,53 +58,44 @@ describe('the backlogs of one principal', () => {
     });
     const nurse = await delivery.subscribed('nurse', '#');
     for (const log of LOG_NAMES) await append(delivery, log, 'a', 40);
-    await delivery.upkeep.bound();
-    expect(nurse.cursors.alarms.queued).toBe(40);
-    expect(nurse.backlogBytes).toBeLessThanOrEqual(50_000);
-    expect(nurse.backlogBytes).toBe(nurse.cursors.messages.queuedBytes);
+    await delivery.bound();
+    expect(nurse.queued.alarms).toBe(40);
+    expect(nurse.backlogBytes).toBe(50_000);
   });
 });
 
-describe('the message log', () => {
-  it('is trimmed to its bytes at the cost of the longest backlog, though a short one holds its beginning', async () => {
-    const logs = new ArrayLogs();
-    const delivery = await RunningDelivery.begin({
-      logs,
-      limits: WAIT,
-      bounds: { maxLogBytes: 300_000 },
-    });
+describe('all backlogs together', () => {
+  it('are cut to their bytes at the cost of the longest', async () => {
+    const bounds = { maxBytes: 300_000 };
+    const delivery = await RunningDelivery.begin({ limits: WAIT, bounds });
     const quiet = await delivery.subscribed('quiet', 'b');
     const loud = await delivery.subscribed('loud', 'a');
     await append(delivery, 'messages', 'b', 2);
     await append(delivery, 'messages', 'a', 60);
-    expect(await logs.messageBytes()).toBe(62 * BYTES);
-    await delivery.upkeep.bound();
-
-    expect(await logs.messageBytes()).toBeLessThanOrEqual(300_000);
-    expect(quiet.cursors.messages).toMatchObject({ queued: 2, dropped: 0 });
-    expect(loud.cursors.messages.queued).toBeGreaterThan(15);
+    await delivery.bound();
+    expect(quiet.backlogBytes + loud.backlogBytes).toBeLessThanOrEqual(300_000);
+    await delivery.sessions.readAccounts();
+    expect(quiet.accounts.messages).toMatchObject({ queued: 2, dropped: 0 });
+    expect(loud.queued.messages).toBeGreaterThan(15);
     expect(await numbersFor(delivery, quiet)).toEqual([0, 1]);
     expect((await numbersFor(delivery, loud)).at(-1)).toBe(59);
   });
 
-  it('is trimmed by what the store has too much, though it is within its own bytes', async () => {
-    const logs = new ArrayLogs();
+  it('are cut by what the store has too much, though they are within their own bytes', async () => {
     const bounds = { leftInStore: () => -200_000 };
-    const delivery = await RunningDelivery.begin({ logs, limits: WAIT, bounds });
-    await delivery.subscribed('nurse', '#');
-    await append(delivery, 'messages', 'a', 60);
-    await delivery.upkeep.bound();
-    expect(await logs.messageBytes()).toBeLessThanOrEqual(60 * BYTES - 200_000);
-  });
-
-  it('is left alone within its bytes', async () => {
-    const delivery = await RunningDelivery.begin({
-      limits: WAIT,
-      bounds: { maxLogBytes: 1_000_000 },
-    });
+    const delivery = await RunningDelivery.begin({ limits: WAIT, bounds });
     const nurse = await delivery.subscribed('nurse', '#');
     await append(delivery, 'messages', 'a', 60);
-    await delivery.upkeep.bound();
-    expect(nurse.cursors.messages).toMatchObject({ queued: 60, dropped: 0 });
+    await delivery.bound();
+    expect(nurse.backlogBytes).toBeLessThanOrEqual(60 * BYTES - 200_000);
+  });
+
+  it('are left alone within their bytes', async () => {
+    const bounds = { maxBytes: 1_000_000 };
+    const delivery = await RunningDelivery.begin({ limits: WAIT, bounds });
+    const nurse = await delivery.subscribed('nurse', '#');
+    await append(delivery, 'messages', 'a', 60);
+    await delivery.bound();
+    expect(nurse.queued.messages).toBe(60);
   });
 });

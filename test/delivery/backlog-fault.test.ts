@@ -15,7 +15,7 @@ it('names the consumers whose backlogs are more than half full, while they are',
   }
   const append = async (topic: string, count: number): Promise<void> => {
     const items = Array.from({ length: count }, (_, n) => numbered(n, topic));
-    await delivery.append('alarms', items);
+    delivery.append('alarms', items);
   };
   const health = new Health();
   const faults = () => {
@@ -36,10 +36,12 @@ it('names the consumers whose backlogs are more than half full, while they are',
   for (const name of NAMES) {
     const connection = new Connection();
     delivery.consumer(name).connect(connection);
+    await delivery.settled();
     for (const { messageId } of connection.sent) {
       delivery.consumer(name).acknowledge(messageId);
       await delivery.settled();
     }
   }
+  await delivery.sessions.readAccounts();
   expect(faults()).toEqual([]);
 });

@@ -125,11 +125,8 @@ describe('guarantee 2: a subscriber that was away', () => {
 async function untilSaved(clientId: string, delivered: number): Promise<void> {
   const store = await Store.of(home.home.gateway);
   const saved = async () => {
-    const text = await store.redis.hget(
-      `{site}:session:token:${home.viewer.id}/${clientId}`,
-      'cursors',
-    );
-    return JSON.parse(text ?? '{}').alarms?.delivered;
+    const key = `{site}:session:token:${home.viewer.id}/${clientId}`;
+    return Number(await store.redis.hget(key, 'alarms.delivered'));
   };
   await expect.poll(saved).toBe(delivered);
   store.close();

@@ -1,99 +1,36 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { BacklogBounds } from '../../src/delivery/backlog/backlog-bounds.js';
-import { Upkeep } from '../../src/delivery/backlog/upkeep.js';
-import { Deliveries } from '../../src/delivery/deliveries.js';
-import { Sessions } from '../../src/delivery/sessions/sessions.js';
+import { expect, it } from 'vitest';
 import { Keys } from '../../src/store/keys.js';
-import { LogStore } from '../../src/store/log-store.js';
-import { SessionStoreRedis } from '../../src/store/session-store-redis.js';
-import { Store } from '../../src/store/store.js';
 import { RedisServer } from '../harness/redis-server.js';
-import { Connection, numbered, nurseOwner, silent } from './running-delivery.js';
+import { StoredLogs } from '../harness/stored-logs.js';
+import { numbered } from './running-delivery.js';
 
-const ENTRIES = 200;
-const DAY_MS = 24 * 3_600_000;
+const MESSAGES = 200;
+const NURSE = 'token:1/nurse';
 
-let server: RedisServer;
-beforeAll(async () => {
-  server = await RedisServer.start();
-});
-afterAll(() => server.remove());
-
-/** A subscriber that was sent all entries, with the upkeep of its delivery. */
-async function running(site: string, leftInStore: () => number) {
+it('settles and drops in a store that is full, which makes room in it', async () => {
+  const server = await RedisServer.start();
   const { redis } = server;
-  const keys = new Keys(site);
-  const logs = new LogStore(new Store(redis), new Store(redis), keys);
-  const deliveries = new Deliveries({
-    onLost: () => undefined,
-    onWentBack: () => undefined,
-    newest: { alarms: 0, messages: 0 },
-    ...{ reader: logs, log: silent, now: Date.now },
-    elapsedSinceMs: () => 0,
-  });
-  const owner = nurseOwner('token:1');
-  const sessions = new Sessions({
-    ...{ store: new SessionStoreRedis(new Store(redis), keys), deliveries, log: silent },
-    ownerOf: () => owner,
-    limits: {
-      // Telemetry never takes more than half of the window.
-      maxInFlight: 2 * ENTRIES,
-      maxQueued: 10 * ENTRIES,
-      maxQueuedBytes: 10_000 * ENTRIES,
-      maxAgeMs: DAY_MS,
-    },
-    forgetAfterMs: DAY_MS,
-    now: Date.now,
-  });
-  const bounds = new BacklogBounds({
-    ...{ logs, maxLogBytes: 1e12, maxBytesOf: () => undefined, leftInStore },
-    byOwner: () => sessions.backlogsByOwner(),
-  });
-  const upkeep = new Upkeep({ logs, deliveries, sessions, bounds, log: silent });
-  const { key, consumer } = sessions.open('nurse', owner, true);
-  await sessions.subscribe(key, [{ filter: '#', qos: 1 }]);
-  const items = Array.from({ length: ENTRIES }, (_, n) => numbered(n, 't', Date.now(), 1_000));
-  const appended = await logs.messages.append(items);
-  await deliveries.announce(
-    items.map((item, index) => {
-      const { sequence = 0, isNew = false } = appended[index] ?? {};
-      return { entry: { ...item, log: 'messages', sequence }, isNew };
-    }),
-  );
-  const connection = new Connection();
-  consumer.connect(connection);
-  const acknowledge = (upTo: number): void => {
-    while (connection.unacknowledged.length > ENTRIES - upTo) {
-      consumer.acknowledge(connection.unacknowledged.shift()?.messageId ?? 0);
-    }
-  };
-  return { redis, logs, sessions, upkeep, acknowledge };
-}
-
-it('trims delivered entries from a full store, up to the stored ack floor', async () => {
-  const { redis, logs, sessions, upkeep, acknowledge } = await running('full', () => 1e12);
-  acknowledge(ENTRIES / 4);
-  await sessions.saveCursors();
-  acknowledge(ENTRIES / 2);
+  const keys = new Keys('site');
+  const logs = new StoredLogs(redis, keys);
+  await redis.hset(keys.session(NURSE), 'owner', 'token:1');
+  const messages = Array.from({ length: MESSAGES }, (_, n) => numbered(n, 't', 0, 1_000));
+  await logs.appendMessages(messages, NURSE);
+  const { entries } = await logs.queues.page('messages', NURSE, 0, MESSAGES);
   await redis.config('SET', 'maxmemory', '1');
-  // The store has no room all the same, but entries known to be delivered are gone.
-  await expect(upkeep.keep()).rejects.toThrow('OOM');
-  expect(await logs.messageCount()).toBe(ENTRIES - ENTRIES / 4);
+  const items = entries.slice(0, 50).map(({ item, payload }) => ({ item, bytes: payload.length }));
+  const settlement = { destination: NURSE, log: 'messages', outcome: 'delivered', items } as const;
+  const [backlog] = await logs.queues.settle([settlement]);
+  expect(backlog?.messages).toBe(150);
+  const bounds = { oldestMs: 0, maxMessages: 100, maxMessageBytes: 60_000 };
+  const range = { after: 0, upTo: Number.MAX_SAFE_INTEGER };
+  expect(await logs.queues.keepBounds(NURSE, bounds, range)).toMatchObject({
+    lost: 0,
+    backlog: { messages: 60, messageBytes: 60_000 },
+  });
   await redis.config('SET', 'maxmemory', '0');
-  await upkeep.keep();
-  expect(await logs.messageCount()).toBe(ENTRIES / 2);
-  await sessions.stop();
-});
-
-it('makes room in a store that takes no checkpoint', async () => {
-  const { redis, logs, sessions, upkeep, acknowledge } = await running('no-checkpoint', () => -1);
-  acknowledge(ENTRIES);
-  await sessions.saveCursors();
-  await redis.config('SET', 'maxmemory', '1');
-  upkeep.start();
-  // The first checkpoint is due at once, and fails for as long as the store is full.
-  await expect.poll(() => logs.messageCount()).toBe(0);
-  await redis.config('SET', 'maxmemory', '0');
-  await upkeep.stop();
-  await sessions.stop();
+  const [accounts] = await logs.queues.accounts([NURSE]);
+  expect(accounts?.messages).toMatchObject({
+    ...{ accepted: MESSAGES, delivered: 50, queued: 60, expired: 0, dropped: 90 },
+  });
+  await server.remove();
 });

@@ -6,7 +6,7 @@ import { LogWriter } from '../../src/delivery/log/log-writer.js';
 import type { FaultReport } from '../../src/domain/faults.js';
 import { Health } from '../../src/site/health/health.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
-import { RunningDelivery, silent } from './running-delivery.js';
+import { batchesOf, RunningDelivery, silent } from './running-delivery.js';
 
 const INTERVAL_MS = 30_000;
 const START_MS = Date.UTC(2026, 10, 21);
@@ -34,7 +34,7 @@ beforeEach(async () => {
     },
   };
   const writer = new LogWriter({
-    ...{ log: 'messages' as const, store: { append: noLog }, deliveries, logger: silent },
+    ...{ log: 'messages' as const, store: batchesOf(noLog), deliveries, logger: silent },
     onOutage: () => undefined,
     onHeldBack: () => undefined,
   });

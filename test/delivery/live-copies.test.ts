@@ -1,10 +1,19 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { DurableConsumer } from '../../src/delivery/deliveries.js';
+import type { Appended } from '../../src/delivery/log/batch.js';
 import { LiveCopies } from '../../src/delivery/log/live-copies.js';
-import type { AlarmLogItem, Appended, NewAlarm } from '../../src/delivery/log/log-entry.js';
+import type { AlarmLogItem, NewAlarm } from '../../src/delivery/log/log-entry.js';
 import { LogWriter } from '../../src/delivery/log/log-writer.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
-import { Connection, numbered, numberIn, RunningDelivery, silent } from './running-delivery.js';
+import {
+  batchesOf,
+  Connection,
+  numbered,
+  numberIn,
+  RunningDelivery,
+  silent,
+} from './running-delivery.js';
 
 const location = { id: 'home', name: 'Haus am See', order: 1 };
 const device = {
@@ -14,7 +23,7 @@ const device = {
 
 let delivery: RunningDelivery;
 let connection: Connection;
-let writer: LogWriter<AlarmLogItem>;
+let writer: LogWriter<AlarmLogItem, DurableConsumer>;
 let liveCopies: LiveCopies;
 /** Functions that make the store take the batch it was given. */
 let answers: (() => void)[];
@@ -25,14 +34,15 @@ beforeEach(async () => {
   const { deliveries } = delivery;
   connection = new Connection();
   (await delivery.subscribed('nurse', 'a')).connect(connection);
+  await vi.advanceTimersByTimeAsync(0);
   answers = [];
   let last = 0;
   const append = async (alarms: readonly AlarmLogItem[]): Promise<Appended[]> => {
     await new Promise<void>((resolve) => answers.push(resolve));
     return alarms.map(() => ({ sequence: ++last, isNew: true }));
   };
-  writer = new LogWriter<AlarmLogItem>({
-    ...{ log: 'alarms' as const, store: { append }, deliveries, logger: silent },
+  writer = new LogWriter<AlarmLogItem, DurableConsumer>({
+    ...{ log: 'alarms' as const, store: batchesOf(append), deliveries, logger: silent },
     onOutage: () => undefined,
     onHeldBack: () => undefined,
   });

@@ -7,7 +7,7 @@ const TOPIC = 'care-homes/home/devices/bed/alarms/fall';
 function entry(sequence: number, payload: Buffer, sentPayload = payload): LogEntry {
   const about = { topic: TOPIC, receivedAtMs: 0, locationId: 'home', groupId: null };
   const source: NewMessage = { ...about, payload: sentPayload };
-  return { ...about, log: 'alarms', sequence, payload, source };
+  return { ...about, log: 'alarms', sequence, item: 0, payload, source };
 }
 
 /** A small payload in the middle of what was read with it. */

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Appended, LogEntry, NewMessage } from '../../src/delivery/log/log-entry.js';
+import type { Appended } from '../../src/delivery/log/batch.js';
+import type { LogEntry, NewMessage } from '../../src/delivery/log/log-entry.js';
 import { LogWriter } from '../../src/delivery/log/log-writer.js';
-import { numbered, numberIn, silent } from './running-delivery.js';
+import { batchesOf, numbered, numberIn, silent } from './running-delivery.js';
 
 const RETRY_MS = 250;
 const MIB = 1024 * 1024;
@@ -25,8 +26,13 @@ class Store {
   constructor() {
     this.writer = new LogWriter({
       ...{ log: 'messages' as const, logger: silent },
-      store: { append: (items) => this.#append(items) },
-      deliveries: { announce: async (entries) => this.#announce(entries) },
+      store: batchesOf<NewMessage>((items) => this.#append(items)),
+      deliveries: {
+        destinationsOf: () => [],
+        announce: (entries) => this.#announce(entries),
+        noteBacklogs: () => undefined,
+        mend: () => Promise.resolve(),
+      },
       onOutage: (fault) => this.outages.push(fault?.message),
       onHeldBack: (items) => this.heldBack.push(items.map(numberIn)),
     });
@@ -90,6 +96,7 @@ describe('a log writer', () => {
   it('appends items that arrive during a write as the next batch, of 250 at most', async () => {
     store.hold();
     store.append(...many(0, 1_201));
+    await settle();
     expect(store.batches).toEqual([[0]]);
     store.release();
     await settle();

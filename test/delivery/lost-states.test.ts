@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { Deliveries } from '../../src/delivery/deliveries.js';
+import { Deliveries, type DurableConsumer } from '../../src/delivery/deliveries.js';
 import {
   type AlarmLogItem,
   isAlarm,
@@ -10,6 +10,7 @@ import {
 import { LogWriter } from '../../src/delivery/log/log-writer.js';
 import type { GivenState } from '../../src/domain/alarm-states.js';
 import { newId } from '../../src/domain/notation.js';
+import { QueuesInMemory } from '../harness/queues-in-memory.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld } from '../store/alarm-world.js';
 
@@ -21,15 +22,16 @@ const ACTOR = { type: 'access-token', id: NURSE.id, address: null, requestId: nu
 
 /** A history with the writer of the alarm log, as the gateway has it. */
 class LogWorld extends AlarmWorld {
-  readonly #writer: LogWriter<AlarmLogItem>;
+  readonly #writer: LogWriter<AlarmLogItem, DurableConsumer>;
 
   constructor(at: { socketPath: string }) {
     super(at);
     const deliveries = new Deliveries({
-      newest: { alarms: 0, messages: 0 },
-      reader: this.logs,
+      newestAlarm: 0,
+      queues: new QueuesInMemory(),
+      mend: () => Promise.resolve(),
       onLost: () => undefined,
-      onWentBack: (_log, _from, _to, entries) => {
+      onWentBack: (_from, _to, entries) => {
         for (const { source } of entries) {
           if (source === undefined) continue;
           if (isAlarm(source) || isStateChange(source)) this.#writer.restore(source);
@@ -103,7 +105,7 @@ it('records states again that a restored store has lost, after their alarms', as
   const expected = { [first]: 'acknowledged', [second]: 'resolved', [third]: 'raised' };
   await expect.poll(() => world.states()).toEqual(expected);
   expect(await world.redis.xlen(world.keys.auditChanges)).toBe(2);
-  const entries = await world.logs.read('alarms', 0, 10);
+  const entries = await world.logs.read(0, 10);
   const heads = entries.map(({ topic, payload }) => {
     const { id } = JSON.parse(payload.toString());
     return [topic.split('/').at(-2), id];

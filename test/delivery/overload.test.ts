@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LogName } from '../../src/delivery/log/log-entry.js';
-import { ArrayLogs } from './array-logs.js';
+import { QueuesInMemory } from '../harness/queues-in-memory.js';
 import { Connection, LIMITS, numbered, RunningDelivery } from './running-delivery.js';
 
 const PAGE_ENTRIES = 500;
@@ -19,8 +19,8 @@ interface Fed {
   readonly answersAfter: number;
 }
 
-/** Logs whose reads are answered some steps later. */
-class SlowLogs extends ArrayLogs {
+/** Queues whose pages are answered some steps later. */
+class SlowQueues extends QueuesInMemory {
   readonly #answersAfter: number;
   #waiting: { left: number; readonly answer: () => void }[] = [];
 
@@ -29,12 +29,12 @@ class SlowLogs extends ArrayLogs {
     this.#answersAfter = answersAfter;
   }
 
-  override async read(log: LogName, afterSequence: number, count: number) {
+  override async page(log: LogName, key: string, after: number, count: number) {
     const left = this.#answersAfter;
     if (left > 0) {
       await new Promise<void>((resolve) => this.#waiting.push({ left, answer: resolve }));
     }
-    return super.read(log, afterSequence, count);
+    return super.page(log, key, after, count);
   }
 
   step(): void {
@@ -46,35 +46,36 @@ class SlowLogs extends ArrayLogs {
 
 /** Feeds a log. Returns how many entries the reader got and how many pages were read. */
 async function feed({ log, reads, arrive, maxQueued, answersAfter }: Fed) {
-  const logs = new SlowLogs(answersAfter);
+  const queues = new SlowQueues(answersAfter);
   const limits = { ...LIMITS, maxInFlight: 2 * reads, maxQueued, maxQueuedBytes: 1e9 };
-  const delivery = await RunningDelivery.begin({ logs, limits });
+  const delivery = await RunningDelivery.begin({ queues, limits });
   const consumer = await delivery.subscribed('reader', 'a');
   const connection = new Connection();
   consumer.connect(connection);
   let [n, got, readsBefore] = [0, 0, 0];
   for (let step = 0; step < STEPS; step++) {
-    if (step === WARM_UP_STEPS) [got, readsBefore] = [0, logs.reads];
-    await delivery.append(
+    if (step === WARM_UP_STEPS) [got, readsBefore] = [0, queues.reads];
+    delivery.append(
       log,
       Array.from({ length: arrive }, () => numbered(++n, 'a')),
     );
-    logs.step();
-    await logs.idle();
+    queues.step();
+    await delivery.settled();
     for (const { messageId } of connection.unacknowledged.splice(0, reads)) {
       consumer.acknowledge(messageId);
       got++;
     }
-    await logs.idle();
-    expect(consumer.cursors.alarms.dropped).toBe(0);
+    await delivery.settled();
   }
-  const { accepted, queued } = consumer.cursors[log];
+  await delivery.sessions.readAccounts();
+  expect(consumer.accounts.alarms.dropped).toBe(0);
+  const { accepted, queued } = consumer.accounts[log];
   expect(accepted).toBe(n);
   if (log === 'messages') expect(queued).toBeLessThanOrEqual(maxQueued + 2 * arrive);
   const steps = STEPS - WARM_UP_STEPS;
   return {
     perStep: got / steps,
-    pages: logs.reads - readsBefore,
+    pages: queues.reads - readsBefore,
     wanted: (steps * reads) / PAGE_ENTRIES,
   };
 }

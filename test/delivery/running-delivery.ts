@@ -2,28 +2,21 @@ import {
   BacklogBounds,
   type BacklogBoundsOptions,
 } from '../../src/delivery/backlog/backlog-bounds.js';
-import { countBacklogs, markBacklogs } from '../../src/delivery/backlog/backlog-count.js';
 import { Upkeep } from '../../src/delivery/backlog/upkeep.js';
 import type { Consumer } from '../../src/delivery/consumer.js';
 import { Deliveries } from '../../src/delivery/deliveries.js';
 import type { ConsumerLimits } from '../../src/delivery/limits.js';
-import {
-  LOG_NAMES,
-  type LogName,
-  type LogReader,
-  type NewMessage,
-} from '../../src/delivery/log/log-entry.js';
+import type { Appended, BatchStore } from '../../src/delivery/log/batch.js';
+import { itemOf, type LogName, type NewMessage } from '../../src/delivery/log/log-entry.js';
 import type { OutgoingPublish, Receiver } from '../../src/delivery/receiver.js';
 import {
   type RequestedSubscription,
   type SessionOwner,
   sessionKey,
 } from '../../src/delivery/sessions/session.js';
-import type { SessionStore } from '../../src/delivery/sessions/session-store.js';
 import { Sessions } from '../../src/delivery/sessions/sessions.js';
 import { createLog } from '../../src/logging/log.js';
-import { ArrayLogs, type TestLogs } from './array-logs.js';
-import { MemorySessions } from './memory-sessions.js';
+import { QueuesInMemory } from '../harness/queues-in-memory.js';
 
 export const silent = createLog({ level: 'silent', destination: { write: () => undefined } });
 
@@ -47,83 +40,75 @@ export class Connection implements Receiver {
 }
 
 export interface RunningDeliveryOptions {
-  readonly logs: TestLogs;
-  /** The reader of the consumers; slower or more faulty than the logs themselves. */
-  readonly reader: LogReader;
-  readonly store: SessionStore;
+  readonly queues: QueuesInMemory;
   readonly ownerOf: (key: string) => SessionOwner;
   readonly limits: ConsumerLimits;
   readonly now: () => number;
-  readonly bounds: Partial<
-    Pick<BacklogBoundsOptions, 'maxLogBytes' | 'maxBytesOf' | 'leftInStore'>
-  >;
+  readonly bounds: Partial<Pick<BacklogBoundsOptions, 'maxBytes' | 'maxBytesOf' | 'leftInStore'>>;
 }
 
 /** One run of the delivery, started like the gateway: everything but brokers and bridges. */
 export class RunningDelivery {
+  readonly queues: QueuesInMemory;
   readonly deliveries: Deliveries;
   readonly sessions: Sessions;
   readonly upkeep: Upkeep;
   readonly #options: RunningDeliveryOptions;
+  readonly #bounds: BacklogBounds;
+  readonly #last: Record<LogName, number> = { alarms: 0, messages: 0 };
 
-  private constructor(options: RunningDeliveryOptions, last: Record<LogName, number>) {
-    const { logs, reader, store, ownerOf, limits, now } = options;
+  private constructor(options: RunningDeliveryOptions) {
+    const { queues, ownerOf, limits, now } = options;
     this.#options = options;
+    this.queues = queues;
     this.deliveries = new Deliveries({
+      newestAlarm: 0,
+      mend: (key) => this.sessions.mend(key),
       onLost: () => undefined,
       onWentBack: () => undefined,
-      newest: last,
-      ...{ reader, now, log: silent },
+      ...{ queues, now, log: silent },
       elapsedSinceMs: () => 0,
     });
     this.sessions = new Sessions({
-      ...{ store, ownerOf, limits, now, log: silent },
+      ...{ store: queues, queues, ownerOf, limits, now, log: silent },
       deliveries: this.deliveries,
       forgetAfterMs: 1e12,
     });
     const { deliveries, sessions } = this;
-    const bounds = new BacklogBounds({
-      ...{ logs, maxLogBytes: 1e12, maxBytesOf: () => undefined, leftInStore: () => 1e12 },
+    this.#bounds = new BacklogBounds({
+      ...{ maxBytes: 1e12, maxBytesOf: () => undefined, leftInStore: () => 1e12 },
       ...options.bounds,
       byOwner: () => sessions.backlogsByOwner(),
     });
-    this.upkeep = new Upkeep({ logs, deliveries, sessions, bounds, log: silent });
+    const onAccounts = () => undefined;
+    const bounds = this.#bounds;
+    this.upkeep = new Upkeep({ deliveries, sessions, bounds, onAccounts, log: silent });
   }
 
   static async begin(options: Partial<RunningDeliveryOptions> = {}): Promise<RunningDelivery> {
-    const logs = options.logs ?? new ArrayLogs();
-    const delivery = new RunningDelivery(
-      {
-        ...{ logs, reader: logs, store: new MemorySessions(), now: () => 0 },
-        ...{ limits: LIMITS, ownerOf: nurseOwner, bounds: {} },
-        ...options,
-      },
-      {
-        alarms: await logs.lastSequence('alarms'),
-        messages: await logs.lastSequence('messages'),
-      },
-    );
-    const { countedUpTo } = await delivery.sessions.start();
-    await countBacklogs(delivery.deliveries, logs, countedUpTo);
+    const delivery = new RunningDelivery({
+      ...{ queues: new QueuesInMemory(), now: () => 0 },
+      ...{ limits: LIMITS, ownerOf: nurseOwner, bounds: {} },
+      ...options,
+    });
+    await delivery.sessions.start();
     return delivery;
   }
 
-  /** The gateway does so in the background. */
-  async markBacklogs(): Promise<void> {
-    const { signal } = new AbortController();
-    await markBacklogs(this.deliveries, this.#options.logs, signal);
-  }
-
-  /** Appends, then announces, as the log writer does. Resolves to the sequence numbers. */
-  async append(log: LogName, items: readonly NewMessage[]): Promise<number[]> {
-    const appended = await this.#options.logs.append(log, items);
-    await this.deliveries.announce(
-      items.map(({ received: _received, ...item }, index) => {
-        const { sequence = 0, isNew = false } = appended[index] ?? {};
-        return { entry: { ...item, log, sequence }, isNew };
-      }),
-    );
-    return appended.map(({ sequence }) => sequence);
+  /** Pushes onto the queues, then announces, as the log writer does. Resolves to the numbers. */
+  append(log: LogName, items: readonly NewMessage[]): number[] {
+    return items.map(({ received: _received, ...item }) => {
+      const sequence = ++this.#last[log];
+      const entry = { ...item, log, sequence, item: itemOf(sequence, 0) };
+      const destinations = this.deliveries.destinationsOf(item);
+      const keys = destinations.map(({ key }) => key);
+      this.queues.push(entry, keys);
+      this.deliveries.announce([{ entry, isNew: true, destinations }]);
+      this.deliveries.noteBacklogs(
+        new Map(keys.map((key) => [key, this.queues.backlogOf(key)] as const)),
+      );
+      return sequence;
+    });
   }
 
   /** A consumer with a persistent session of these filters, at QoS 1. */
@@ -154,17 +139,13 @@ export class RunningDelivery {
     return consumer;
   }
 
-  /** Empties the tails: older entries must be read from the store. */
-  forgetTails(): void {
-    for (const log of LOG_NAMES) {
-      const tail = this.deliveries.tails[log];
-      tail.restart(tail.last);
-    }
-  }
-
   /** Resolves when all pending work is done. */
   async settled(): Promise<void> {
-    for (let turn = 0; turn < 5; turn++) await this.#options.logs.idle();
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async bound(): Promise<void> {
+    await this.#bounds.keep();
   }
 
   async keep(): Promise<void> {
@@ -173,7 +154,21 @@ export class RunningDelivery {
 }
 
 export function nurseOwner(key: string): SessionOwner {
-  return { key, mayReceive: () => true, audienceKey: '' };
+  return { key, mayReceive: () => true };
+}
+
+/** A store of batches whose answers a test decides. */
+export function batchesOf<Item extends NewMessage>(
+  append: (items: readonly Item[]) => Promise<readonly Appended[]>,
+): BatchStore<Item> {
+  return {
+    freeze: (items, destinationsOf) =>
+      Promise.resolve({
+        tag: 0,
+        destinations: items.map(destinationsOf),
+        write: async () => ({ appended: await append(items), backlogs: new Map() }),
+      }),
+  };
 }
 
 /** An item with its number in the payload, of about as many bytes as wanted. */

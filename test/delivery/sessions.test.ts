@@ -2,45 +2,32 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Deliveries } from '../../src/delivery/deliveries.js';
 import { type SessionOwner, sessionKey } from '../../src/delivery/sessions/session.js';
 import { Sessions } from '../../src/delivery/sessions/sessions.js';
-import { ArrayLogs } from './array-logs.js';
-import { MemorySessions } from './memory-sessions.js';
-import { Connection, LIMITS, numbered, silent } from './running-delivery.js';
+import { QueuesInMemory } from '../harness/queues-in-memory.js';
+import { Connection, LIMITS, silent } from './running-delivery.js';
 
 const FORGET_AFTER_MS = 7 * 24 * 3_600_000;
 const A_MINUTE_MS = 60_000;
-const owner: SessionOwner = { key: 'token:1', mayReceive: () => true, audienceKey: '' };
+const owner: SessionOwner = { key: 'token:1', mayReceive: () => true };
 const keyOf = (clientId: string) => sessionKey(owner.key, clientId);
 
-let logs: ArrayLogs;
-let store: MemorySessions;
+let store: QueuesInMemory;
 let deliveries: Deliveries;
 let sessions: Sessions;
 let nowMs = 1_000_000_000_000;
 
 async function begin(): Promise<void> {
   deliveries = new Deliveries({
-    onLost: () => undefined,
-    onWentBack: () => undefined,
-    newest: { alarms: 0, messages: 0 },
-    ...{ reader: logs, log: silent, now: () => nowMs, elapsedSinceMs: () => 0 },
+    ...{ newestAlarm: 0, onLost: () => undefined, onWentBack: () => undefined },
+    mend: (key) => sessions.mend(key),
+    ...{ queues: store, log: silent, now: () => nowMs, elapsedSinceMs: () => 0 },
   });
   sessions = new Sessions({
-    ...{ store, deliveries, log: silent, now: () => nowMs },
+    ...{ store, queues: store, deliveries, log: silent, now: () => nowMs },
     ownerOf: (key) => (key === owner.key ? owner : undefined),
     limits: { ...LIMITS, maxQueued: 10, maxAgeMs: FORGET_AFTER_MS },
     forgetAfterMs: FORGET_AFTER_MS,
   });
   await sessions.start();
-}
-
-/** Appends alarms under this topic, numbered from the next in the log. */
-async function append(topic: string, count = 1): Promise<void> {
-  for (let left = count; left > 0; left--) {
-    const item = numbered(deliveries.newest.alarms + 1, topic, nowMs);
-    const [appended] = await logs.append('alarms', [item]);
-    const entry = { ...item, log: 'alarms' as const, sequence: appended?.sequence ?? 0 };
-    await deliveries.announce([{ entry, isNew: true }]);
-  }
 }
 
 /** Resolves when pending messages have been sent, at the end of the microtasks. */
@@ -56,8 +43,7 @@ async function pass(ms: number): Promise<void> {
 
 beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] });
-  store = new MemorySessions();
-  logs = new ArrayLogs();
+  store = new QueuesInMemory();
   await begin();
 });
 
@@ -90,7 +76,7 @@ describe('a persistent session', () => {
     const { consumer: connected } = sessions.open('connected', owner, true);
     connected.connect(new Connection());
     sessions.open('away', owner, true);
-    await sessions.saveCursors();
+    sessions.saveAll();
     await pass(FORGET_AFTER_MS - 1);
     await sessions.stop();
     await begin();
@@ -103,72 +89,13 @@ describe('a persistent session', () => {
 
   it('is gone after a restart when its principal was deleted', async () => {
     sessions.open('nurse', { ...owner, key: 'token:2' }, true);
+    await vi.advanceTimersByTimeAsync(0);
     expect(store.records.size).toBe(1);
     await sessions.stop();
     await begin();
     expect(sessions.get(keyOf('nurse'))).toBeUndefined();
     expect(store.records.size).toBe(0);
   });
-
-  it('gets each alarm once when an ended filter still has queued alarms', async () => {
-    const { consumer: nurse } = sessions.open('nurse', owner, true);
-    const first = new Connection();
-    nurse.connect(first);
-    const filters = ['+/x', 'a/x'];
-    await sessions.subscribe(
-      keyOf('nurse'),
-      filters.map((filter) => ({ filter, qos: 1 as const })),
-    );
-    await append('a/x');
-    await sessions.unsubscribe(keyOf('nurse'), ['+/x']);
-    nurse.disconnect(first);
-    await append('a/x', 8);
-    expect(nurse.cursors.alarms).toMatchObject({ accepted: 9, queued: 9, dropped: 0 });
-    const second = new Connection();
-    nurse.connect(second);
-    expect(second.sent).toHaveLength(9);
-  });
-
-  it('is saved with the next save when its cursor could not be saved', async () => {
-    const session = sessions.open('nurse', owner, true);
-    const { consumer } = session;
-    await sessions.subscribe(keyOf('nurse'), [{ filter: 'a/#', qos: 1 }]);
-    const connection = new Connection();
-    consumer.connect(connection);
-    await append('a/x');
-    consumer.acknowledge(connection.sent[0]?.messageId ?? 0);
-    store.isAway = true;
-    await expect(sessions.saveCursors()).rejects.toThrow('away');
-    store.isAway = false;
-    await sessions.saveCursors();
-    expect(store.records.get(keyOf('nurse'))?.cursors.alarms).toMatchObject({
-      ackFloor: 1,
-      delivered: 1,
-    });
-  });
-});
-
-it('cursors are saved with a backoff while the store takes none', async () => {
-  vi.useFakeTimers();
-  await sessions.start();
-  const { consumer } = sessions.open('nurse', owner, true);
-  await sessions.subscribe(keyOf('nurse'), [{ filter: 'a/#', qos: 1 }]);
-  const connection = new Connection();
-  consumer.connect(connection);
-  await append('a/x');
-  consumer.acknowledge(connection.sent[0]?.messageId ?? 0);
-  store.isAway = true;
-  const save = vi.spyOn(store, 'saveCursors');
-  await vi.advanceTimersByTimeAsync(2_500);
-  expect(save).toHaveBeenCalledTimes(3);
-  store.isAway = false;
-  await vi.advanceTimersByTimeAsync(1_050);
-  expect(store.records.get(keyOf('nurse'))?.cursors.alarms).toMatchObject({
-    ackFloor: 1,
-    delivered: 1,
-  });
-  await sessions.stop();
-  vi.useRealTimers();
 });
 
 describe('a session that does not persist', () => {
@@ -194,22 +121,6 @@ describe('a session that does not persist', () => {
     expect(sessions.count).toBe(1);
     await sessions.subscribe(session.key, [{ filter: 'a/#', qos: 1 }]);
     expect([...deliveries.consumers]).toEqual([session.consumer]);
-  });
-});
-
-describe('a store that has lost its newest entries', () => {
-  it('sends new entries at once, under the numbers of lost ones', async () => {
-    const session = sessions.open('nurse', owner, true);
-    const { consumer } = session;
-    const connection = new Connection();
-    consumer.connect(connection);
-    await append('a/x', 5);
-    await sessions.subscribe(keyOf('nurse'), [{ filter: 'a/#', qos: 1 }]);
-    logs.lose('alarms', 2);
-    await append('a/x');
-    await logs.idle();
-    expect(connection.sent).toHaveLength(1);
-    expect(consumer.cursors.alarms.queued).toBe(1);
   });
 });
 

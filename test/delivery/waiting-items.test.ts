@@ -1,11 +1,30 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { NewStateChange } from '../../src/delivery/log/log-entry.js';
+import type { AlarmLogItem, NewAlarm, NewStateChange } from '../../src/delivery/log/log-entry.js';
 import { WaitingItems } from '../../src/delivery/log/waiting-items.js';
+import { deviceContext } from '../../src/domain/messages.js';
+import { newId } from '../../src/domain/notation.js';
 import { numbered, numberIn } from './running-delivery.js';
 
-/** An item of a device, for the log of alarms. */
-function itemOf(deviceId: string, n: number): NewStateChange {
+const location = { id: 'l', name: 'Haus am See', order: 1 };
+
+function alarmOf(deviceId: string, n: number): NewAlarm {
+  const device = {
+    ...{ id: deviceId, name: 'Bett 1', locationId: location.id, roomId: null },
+    ...{ customData: '{}', order: 1, createdAtMs: 0, secretHash: '', limits: {} },
+  };
+  return {
+    ...numbered(n, deviceId),
+    alarm: {
+      ...{ id: newId(), kind: 'fall', detectedAtMs: 0, reportedAt: undefined },
+      ...{ footage: {}, data: undefined, idIsStable: true },
+    },
+    ...{ context: deviceContext(device, location, null, null), wallReceivedAtMs: 0 },
+    ...{ receipt: undefined, isSent: false },
+  };
+}
+
+function stateOf(deviceId: string, n: number): NewStateChange {
   return {
     ...numbered(n, deviceId),
     onOutcome: () => undefined,
@@ -18,10 +37,11 @@ function itemOf(deviceId: string, n: number): NewStateChange {
 }
 
 function waitingOfDevices() {
-  const waiting = new WaitingItems<{ readonly item: NewStateChange }>();
+  const waiting = new WaitingItems<{ readonly item: AlarmLogItem }>();
   return {
     waiting,
-    add: (device: string, n: number) => waiting.add({ item: itemOf(device, n) }),
+    add: (device: string, n: number) => waiting.add({ item: alarmOf(device, n) }),
+    addState: (device: string, n: number) => waiting.add({ item: stateOf(device, n) }),
     take: () => waiting.takeBatch().map(({ item }) => `${item.topic}${numberIn(item)}`),
   };
 }
@@ -38,6 +58,17 @@ describe('items that wait to be stored', () => {
     expect([batch.length, batch[0], batch[1]]).toEqual([250, 'fall2', 'flood249']);
     expect(take().at(-1)).toBe('fall3');
     expect(take()).toEqual([]);
+  });
+
+  it('are stored alone where they change a state, in the order of their device', () => {
+    const { add, addState, take } = waitingOfDevices();
+    for (const n of [1, 2]) add('bed', n);
+    addState('bed', 3);
+    add('bed', 4);
+    addState('door', 1);
+    const batches = [];
+    for (let batch = take(); batch.length > 0; batch = take()) batches.push(batch);
+    expect(batches).toEqual([['bed1'], ['door1'], ['bed2'], ['bed3'], ['bed4']]);
   });
 
   it('stay in the order of their device, whoever sends how much', () => {

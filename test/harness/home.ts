@@ -93,6 +93,13 @@ export class Home<Gateway extends RunningGateway = RunningGateway> {
     return nurse.subscribe(...rests.map((rest) => this.filter(device, rest)));
   }
 
+  /** A nurse-call system that is away, and for which all that devices send is kept. */
+  async absent(clientId: string): Promise<void> {
+    const absent = await Subscriber.connect(this.gateway, this.viewer, { clientId, clean: false });
+    await absent.subscribe(`care-homes/${this.locationId}/#`);
+    await absent.end();
+  }
+
   /** Publishes one more message of the device, after all that were accepted before. */
   publishLast(device: TestDevice, rest: string, payload: string): Promise<void> {
     return this.publish(device, rest, [payload]);

@@ -40,7 +40,6 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'other users may use a secret file: set its mode to 0600',
   'failed to prepare the folder for recordings',
   'failed to read stored sessions',
-  'failed to scan the logs for marks',
   'failed to read retained messages, left out',
   'failed to restore retained messages',
   'the TLS key is a long RSA one, which slows every handshake: use ECDSA P-256',
@@ -48,7 +47,6 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'failed to read the witness of the store',
   'failed to record denials before the stop',
   // Once for an outage or a fault of the store, the disk or the clock.
-  'FAILED',
   'failed to publish statuses, retrying',
   'failed to record denials, retrying',
   'denials are lost: too many wait for the store',
@@ -59,6 +57,8 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'the store has a new primary',
   'the store is silent, reconnecting',
   'the store has lost acknowledged data',
+  'the store has lost its newest alarms',
+  'failed to settle acknowledged messages, they may be repeated',
   'stored site is inconsistent',
   'the embedded store ended',
   'failed to restart the embedded store',
@@ -74,7 +74,7 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   // By a timer, or once a minute of their own accord, which name everybody concerned.
   'slowed clients over a limit',
   'quota exceeded',
-  'failed to trim the logs, retrying',
+  'failed to keep the queues in bounds, retrying',
   'failed to record an expired token, retrying',
   'removed old …',
   'failed to remove old …, retrying',

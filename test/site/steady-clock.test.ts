@@ -191,8 +191,6 @@ it.each([
   for (const write of [
     ({ redis, keys }: Machine) =>
       redis.xadd(keys.history, '1-0', 'r', START_MS, 't', START_MS - DAY_MS),
-    ({ redis, keys }: Machine) =>
-      redis.xadd(keys.messageLog, '1-0', 't', 'topic', 'r', START_MS - DAY_MS),
     async ({ redis, keys }: Machine) => {
       await redis.sadd(keys.sessions, 'connected', 'away');
       await redis.hset(keys.session('connected'), 'seenAtMs', 0);

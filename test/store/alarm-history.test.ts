@@ -93,7 +93,7 @@ it('passes over alarms for one page after another, and for none that nobody wait
   const world = new AlarmWorld(place);
   const { redis } = world;
   const sent = Array.from({ length: 2_500 }, (_, at) => world.alarm(fall(at), START_MS + at));
-  await world.logs.alarms.append(sent);
+  await world.logs.append(sent);
   const send = redis.sendCommand.bind(redis);
   let [underWay, most, left] = [0, 0, 20];
   redis.sendCommand = (command, stream) => {

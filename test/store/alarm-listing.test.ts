@@ -32,7 +32,7 @@ async function record(world: AlarmWorld, alarms: readonly Recorded[]): Promise<v
       const detectedAt = new Date(atMs).toISOString();
       return world.alarm({ id, kind, detectedAt }, START_MS + at + number);
     });
-    await world.logs.alarms.append(batch);
+    await world.logs.append(batch);
   }
 }
 
@@ -74,13 +74,12 @@ async function expectListings(world: AlarmWorld, alarms: readonly Recorded[]): P
 
 async function removeUpTo({ redis, keys }: AlarmWorld, count: number): Promise<void> {
   const now = () => START_MS + count;
-  const unackedFrom = () => Number.POSITIVE_INFINITY;
   const retention = new AlarmRetention({
     store: new Store(redis),
     keys,
     maxAgeMs: 0,
     now,
-    unackedFrom,
+    queuedFrom: () => Promise.resolve(Number.POSITIVE_INFINITY),
   });
   await retention.removeOld(new AbortController().signal);
 }

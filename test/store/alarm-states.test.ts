@@ -41,7 +41,7 @@ class StateWorld extends AlarmWorld {
 
   /** The outcome as one word, `changed` where an entry was appended. */
   async give(alarmId: string, state: GivenState, asked: Asked = {}): Promise<string> {
-    const [appended] = await this.logs.alarms.append([this.change(alarmId, state, asked)]);
+    const [appended] = await this.logs.append([this.change(alarmId, state, asked)]);
     if (this.outcome !== undefined && 'refused' in this.outcome) return this.outcome.refused;
     return appended?.isNew === true ? 'changed' : 'unchanged';
   }
@@ -56,10 +56,13 @@ class StateWorld extends AlarmWorld {
     return this.redis.xlen(this.keys.auditChanges);
   }
 
-  expire(nowMs: number, unackedFrom = Number.POSITIVE_INFINITY): Promise<number> {
+  expire(nowMs: number, queuedFrom = Number.POSITIVE_INFINITY): Promise<number> {
     const { redis, keys } = this;
     const options = { store: new Store(redis), keys, maxAgeMs: 100, now: () => nowMs };
-    const retention = new AlarmRetention({ ...options, unackedFrom: () => unackedFrom });
+    const retention = new AlarmRetention({
+      ...options,
+      queuedFrom: () => Promise.resolve(queuedFrom),
+    });
     return retention.removeOld(new AbortController().signal);
   }
 
@@ -116,8 +119,8 @@ it('numbers its audit record after all others, also when the counter of these wa
 it('takes a change anew under its old number when its answer was lost', async () => {
   const world = new StateWorld(place);
   const change = world.change(await world.raise(START_MS), 'resolved');
-  const [first] = await world.logs.alarms.append([change]);
-  const [second] = await world.logs.alarms.append([change]);
+  const [first] = await world.logs.append([change]);
+  const [second] = await world.logs.append([change]);
   expect(second).toEqual({ ...first, isNew: false });
   expect(second?.entry?.payload.toString()).toContain('"state":"resolved"');
 });
@@ -146,9 +149,9 @@ it('gives a state to an alarm of the same batch, and forwards the state after it
   const id = newId();
   const alarm = world.alarm({ kind: 'noise', id }, START_MS);
   const other = world.alarm({ kind: 'fall' }, START_MS);
-  const appended = await world.logs.alarms.append([alarm, world.change(id, 'resolved'), other]);
+  const appended = await world.logs.append([alarm, world.change(id, 'resolved'), other]);
   expect(appended.map(({ sequence }) => sequence)).toEqual([1, 2, 3]);
-  const entries = await world.logs.read('alarms', 0, 10);
+  const entries = await world.logs.read(0, 10);
   expect(entries.map(({ topic }) => topic.split('/').slice(4).join('/'))).toEqual([
     'alarms/noise',
     'alarm-states/noise',
@@ -163,7 +166,7 @@ it('renders a change as it was, with the place of the alarm', async () => {
   const where = { roomId: newId(), groupId: newId(), customData: '{"bed":2,"late":false}' };
   const id = await world.raise(START_MS, where);
   await world.give(id, 'acknowledged', { atMs: START_MS + 7, note: 'a "note"' });
-  const [, entry] = await world.logs.read('alarms', 0, 10);
+  const [, entry] = await world.logs.read(0, 10);
   expect(entry).toMatchObject({ groupId: where.groupId, locationId: world.locationId });
   expect(JSON.parse(String(entry?.payload))).toEqual({
     ...{ id, kind: 'fall', state: 'acknowledged', by: NURSE, note: 'a "note"' },
@@ -182,7 +185,7 @@ it('lists the wanted states only, whatever the pages, among 2,000 alarms', async
     return world.alarm({ kind: 'fall', id: newId() }, START_MS + at);
   });
   for (let from = 0; from < alarms.length; from += 250) {
-    await world.logs.alarms.append(alarms.slice(from, from + 250));
+    await world.logs.append(alarms.slice(from, from + 250));
   }
   const expected = new Map<string, string[]>([
     ['raised', []],
@@ -197,7 +200,7 @@ it('lists the wanted states only, whatever the pages, among 2,000 alarms', async
     if (state !== 'raised') changes.push(world.change(alarm.id, state));
   }
   for (let from = 0; from < changes.length; from += 250) {
-    await world.logs.alarms.append(changes.slice(from, from + 250));
+    await world.logs.append(changes.slice(from, from + 250));
   }
   for (const states of [['raised'], ['acknowledged'], ['raised', 'acknowledged']] as const) {
     const ids: string[] = [];
@@ -234,7 +237,7 @@ it('removes an expired alarm with its states and their entries', async () => {
   await world.give(id, 'resolved', { atMs: START_MS + 70 });
   await world.give(kept, 'acknowledged', { atMs: START_MS + 80 });
   expect(await world.expire(START_MS + 101)).toBe(1);
-  const entries = await world.logs.read('alarms', 0, 10);
+  const entries = await world.logs.read(0, 10);
   expect(entries.map(({ sequence }) => sequence)).toEqual([2, 5]);
   expect((await world.page()).alarms.map(({ states: { state } }) => state)).toEqual([
     'acknowledged',
@@ -249,7 +252,7 @@ it('keeps the entry of a state that somebody has yet to get, with its place', as
   await world.give(id, 'acknowledged', { atMs: START_MS + 60 });
   await world.expire(START_MS + 101, 2);
   expect((await world.page()).alarms).toEqual([]);
-  const entries = await world.logs.read('alarms', 0, 10);
+  const entries = await world.logs.read(0, 10);
   expect(entries.map(({ topic }) => topic)).toEqual([
     `care-homes/${world.locationId}/devices/${world.deviceId}/alarm-states/fall`,
   ]);
@@ -303,7 +306,7 @@ it('gives the states of a small model, whatever the schedule', async () => {
         let outcome: string;
         if (isBatched) {
           const item = world.change(id, state, asked);
-          const [first] = await world.logs.alarms.append([item, item]);
+          const [first] = await world.logs.append([item, item]);
           const { outcome: known } = world;
           outcome = first?.isNew === true ? 'changed' : 'unchanged';
           if (known !== undefined && 'refused' in known) outcome = known.refused;
@@ -323,7 +326,7 @@ it('gives the states of a small model, whatever the schedule', async () => {
       const none = { state: 'raised', note: undefined };
       expect(found).toEqual(ids.map((id) => ({ id, ...(model.get(id) ?? none) })));
       expect(await world.auditCount()).toBe(changes);
-      expect(await world.logs.read('alarms', 0, 100)).toHaveLength(ids.length + changes);
+      expect(await world.logs.read(0, 100)).toHaveLength(ids.length + changes);
       await world.expire(START_MS + 10_000);
       expect(await world.leftKeys()).toEqual([]);
     }),
@@ -335,10 +338,10 @@ it('lists open alarms without passing over those that are resolved', async () =>
   const world = new StateWorld(place);
   const open = [await world.raise(START_MS - 2), await world.raise(START_MS - 1)];
   const resolved = Array.from({ length: 1_500 }, () => newId());
-  await world.logs.alarms.append(
+  await world.logs.append(
     resolved.map((id, index) => world.alarm({ kind: 'noise', id }, START_MS + index)),
   );
-  await world.logs.alarms.append(resolved.map((id) => world.change(id, 'resolved')));
+  await world.logs.append(resolved.map((id) => world.change(id, 'resolved')));
   await world.give(open[1] ?? '', 'acknowledged');
   const listed = async () => {
     const { alarms } = await world.page({ states: ['raised', 'acknowledged'], order: 'desc' });

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
-import type { Appended, NewAlarm } from '../../src/delivery/log/log-entry.js';
+import type { Appended } from '../../src/delivery/log/batch.js';
+import type { NewAlarm } from '../../src/delivery/log/log-entry.js';
 import { parseAlarm } from '../../src/domain/alarm-payload.js';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { deviceContext } from '../../src/domain/messages.js';
@@ -8,9 +9,9 @@ import { newId } from '../../src/domain/notation.js';
 import type { AlarmQuery } from '../../src/site/alarms/alarm-history.js';
 import { AlarmHistoryRedis } from '../../src/store/alarms/alarm-history-redis.js';
 import { Keys } from '../../src/store/keys.js';
-import { LogStore } from '../../src/store/log-store.js';
 import { Store } from '../../src/store/store.js';
 import { newAlarm } from '../harness/new-alarm.js';
+import { StoredLogs } from '../harness/stored-logs.js';
 
 const location = { id: newId(), name: 'Haus', order: 1 };
 const noSecret = { name: 'Bett 1', order: 2, createdAtMs: 0, secretHash: '', limits: {} };
@@ -26,7 +27,7 @@ export interface Where {
 export class AlarmWorld {
   readonly redis: Redis;
   readonly keys: Keys;
-  readonly logs: LogStore;
+  readonly logs: StoredLogs;
   readonly history: AlarmHistoryRedis;
   readonly locationId = location.id;
   readonly deviceId = newId();
@@ -35,13 +36,13 @@ export class AlarmWorld {
     this.redis = new Redis({ path: socketPath });
     onTestFinished(() => this.redis.disconnect());
     this.keys = new Keys(newId());
-    this.logs = new LogStore(new Store(this.redis), new Store(this.redis), this.keys);
+    this.logs = new StoredLogs(this.redis, this.keys);
     this.history = new AlarmHistoryRedis(new Store(this.redis), this.keys);
   }
 
   /** Records an alarm of a device in the location, placed as given. */
   async record(sent: object, receivedAtMs: number, where: Where = {}): Promise<Appended> {
-    const [appended] = await this.logs.alarms.append([this.alarm(sent, receivedAtMs, where)]);
+    const [appended] = await this.logs.append([this.alarm(sent, receivedAtMs, where)]);
     if (appended === undefined) throw new Error('Nothing was appended');
     return appended;
   }

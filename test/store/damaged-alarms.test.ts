@@ -16,7 +16,7 @@ async function world() {
     const sent = { kind: 'fall', id: newId(), detectedAt: new Date(START_MS + at).toISOString() };
     return made.alarm(sent, START_MS + at, { roomId: rooms[room] ?? null });
   });
-  await made.logs.alarms.append(alarms);
+  await made.logs.append(alarms);
   return { made, ids: alarms.map(({ alarm }) => alarm.id) };
 }
 
@@ -69,25 +69,24 @@ it.each(DAMAGES)('shows and reads all others when %s', async (_, damage, left) =
     expect(found).toEqual(order === 'asc' ? expected : expected.toReversed());
   }
   const sequencesOf = async (after: number, count: number) =>
-    (await made.logs.read('alarms', after, count)).map(({ sequence }) => sequence);
+    (await made.logs.read(after, count)).map(({ sequence }) => sequence);
   expect(await sequencesOf(0, 100)).toEqual(left);
   // A page is full unless it is the last one.
   expect(await sequencesOf(0, 3)).toEqual(left.slice(0, 3));
-  expect(await made.logs.pick('alarms', [1, 2, 3, 4, 5, 6])).toHaveLength(left.length);
+  expect(await made.logs.pick([1, 2, 3, 4, 5, 6])).toHaveLength(left.length);
 });
 
 it.each(DAMAGES)('removes expired alarms when %s', async (_, damage) => {
   const { made } = await world();
   await damage(made);
   const { redis, keys } = made;
-  const unackedFrom = () => Number.POSITIVE_INFINITY;
   const now = () => START_MS + 10;
   const retention = new AlarmRetention({
     store: new Store(redis),
     keys,
     maxAgeMs: 0,
     now,
-    unackedFrom,
+    queuedFrom: () => Promise.resolve(Number.POSITIVE_INFINITY),
   });
   await retention.removeOld(new AbortController().signal);
   expect(await redis.xlen(keys.history)).toBe(0);

@@ -11,7 +11,7 @@ const KEY = '{home}:one';
 const FENCE = { key: LEASE, token: '7 box-a' };
 const TAKEN = '8 box-b';
 const pushBounded = new Script('push-bounded', z.number());
-const findAlarm = new Script('find-alarm', z.string());
+const findAlarm = new Script('find-alarm', z.array(z.string()));
 
 let server: RedisServer;
 
@@ -92,9 +92,8 @@ describe('a write under a lease', () => {
     await takeLease();
 
     expect(await store.read((redis) => redis.get(KEY))).toBeNull();
-    expect(await store.run(findAlarm, ['history', 'ids'], ['field', 'places:', 'here', 'id'])).toBe(
-      '',
-    );
+    const args = ['field', 'places:', 'here', 'id'];
+    expect(await store.run(findAlarm, ['history', 'ids'], args)).toEqual([]);
   });
 });
 

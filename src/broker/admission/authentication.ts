@@ -170,6 +170,5 @@ export function sessionOwner(principal: Principal): SessionOwner {
   return {
     key: principalKey(principal),
     mayReceive: receiverRule(principal),
-    audienceKey: principal.type === 'token' ? JSON.stringify(principal.grants) : principal.type,
   };
 }

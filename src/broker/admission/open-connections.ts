@@ -92,13 +92,13 @@ export class OpenConnections {
 
 function viewOf(connection: Connection): ReturnType<Shown> {
   const { principal, address, keepAliveMs, protocol, mqttVersion, consumer } = connection;
-  const { alarms, messages } = consumer?.cursors ?? {};
+  const { alarms = 0, messages = 0 } = consumer?.queued ?? {};
   const { slowed } = connection;
   return {
     clientId: connection.session.clientId,
     principal: { type: principal.type === 'device' ? 'device' : 'access-token', id: principal.id },
     ...{ address, protocol, mqttVersion, keepAliveSeconds: keepAliveMs / 1_000 },
-    backlog: { alarms: alarms?.queued ?? 0, messages: messages?.queued ?? 0 },
+    backlog: { alarms, messages },
     slowed:
       slowed === undefined ? null : { sinceMs: slowed.sinceMs, limit: limitKey(slowed.limit) },
   };

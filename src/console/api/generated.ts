@@ -33,7 +33,7 @@ export type Problem = {
     }[];
 };
 export type Fault = {
-    /** What is wrong. Stable; versions to come have more. Now: audit-export-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-unreadable, disk-full, disk-nearly-full, disk-read-only, limit-exceeded, processor-busy, record-damaged, replica-missing, retained-full, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe. */
+    /** What is wrong. Stable; versions to come have more. Now: account-broken, audit-export-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-unreadable, disk-full, disk-nearly-full, disk-read-only, limit-exceeded, processor-busy, record-damaged, replica-missing, retained-full, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe. */
     code: string;
     /** Whether the gateway is not ready because of it. */
     stops: boolean;

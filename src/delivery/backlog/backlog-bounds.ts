@@ -1,17 +1,17 @@
 import type { Consumer } from '../consumer.js';
-import type { TrimmableLogs } from '../log/log-entry.js';
 
-/** So much of the backlogs is left when the log is too long: trimming it costs more than a cut. */
+/** So much of the backlogs is left when they are too large: to cut a little each second costs more. */
 const LEFT_OF_BOUND = 0.75;
 
+type Bounded = Pick<Consumer, 'backlogBytes' | 'cutBacklog'>;
+
 export interface BacklogBoundsOptions {
-  readonly logs: Pick<TrimmableLogs, 'messageBytes'>;
   /** Consumers with a backlog, by the principal that owns them. */
-  readonly byOwner: () => ReadonlyMap<string, readonly Consumer[]>;
+  readonly byOwner: () => ReadonlyMap<string, readonly Bounded[]>;
   /** Bytes of all backlogs of one owner; undefined: each has a bound of its own. */
   readonly maxBytesOf: (owner: string) => number | undefined;
-  /** Bytes of the message log in the store. */
-  readonly maxLogBytes: number;
+  /** Bytes of all backlogs. */
+  readonly maxBytes: number;
   /** How many more bytes the store takes of what is no alarm; negative: so many must go. */
   readonly leftInStore: () => number;
 }
@@ -20,7 +20,7 @@ export interface BacklogBoundsOptions {
  * Bounds backlogs in bytes: those of one principal together, and all of them in the store.
  *
  * The largest backlogs are cut first, so that the excess of one costs the others nothing. Only telemetry
- * goes: alarms leave a backlog by age (CONTRACT 4.6).
+ * goes: alarms leave a backlog by age (docs/contract.md, 4.6).
  */
 export class BacklogBounds {
   readonly #options: BacklogBoundsOptions;
@@ -29,42 +29,23 @@ export class BacklogBounds {
     this.#options = options;
   }
 
-  /** Cuts what each principal has beyond its bound. */
-  boundPrincipals(): void {
-    const { byOwner, maxBytesOf } = this.#options;
-    for (const [owner, consumers] of byOwner()) {
-      const maxBytes = maxBytesOf(owner);
-      if (maxBytes === undefined || sumOf(consumers) <= maxBytes) continue;
-      cut(consumers, maxBytes);
+  /** Cuts what each principal, and all of them, have beyond their bounds. */
+  async keep(): Promise<void> {
+    const { byOwner, maxBytesOf, maxBytes, leftInStore } = this.#options;
+    const owners = byOwner();
+    for (const [owner, consumers] of owners) {
+      const bytes = maxBytesOf(owner);
+      if (bytes !== undefined && sumOf(consumers) > bytes) await cut(consumers, bytes);
     }
-  }
-
-  /**
-   * Cuts the largest backlogs when the message log takes more of the store than it may.
-   *
-   * @returns by how many bytes the log is too long, and is to be trimmed
-   */
-  async boundLog(): Promise<number> {
-    const { logs, byOwner } = this.#options;
-    const bytes = await logs.messageBytes();
-    const excess = this.excessOf(bytes);
-    if (excess === 0) return 0;
-    const consumers = [...byOwner().values()].flat();
-    // Backlogs share entries, which the log holds once: all are cut in proportion.
-    const left = (bytes - excess) / bytes;
-    cut(consumers, sumOf(consumers) * left * LEFT_OF_BOUND);
-    return excess;
-  }
-
-  /** How many bytes the message log has too many. */
-  excessOf(bytes: number): number {
-    const { maxLogBytes, leftInStore } = this.#options;
-    return Math.max(0, Math.min(bytes, Math.max(bytes - maxLogBytes, -leftInStore())));
+    const all = [...owners.values()].flat();
+    const bytes = sumOf(all);
+    const most = Math.min(maxBytes, bytes + leftInStore());
+    if (bytes > most) await cut(all, Math.max(0, most) * LEFT_OF_BOUND);
   }
 }
 
 /** Cuts the largest backlogs until all of them together are within the bytes. */
-function cut(consumers: readonly Consumer[], maxBytes: number): void {
+async function cut(consumers: readonly Bounded[], maxBytes: number): Promise<void> {
   const bySize = consumers.toSorted((one, other) => other.backlogBytes - one.backlogBytes);
   const level = levelOf(
     bySize.map(({ backlogBytes }) => backlogBytes),
@@ -72,7 +53,7 @@ function cut(consumers: readonly Consumer[], maxBytes: number): void {
   );
   for (const consumer of bySize) {
     if (consumer.backlogBytes <= level) return;
-    consumer.cutBacklog(level);
+    await consumer.cutBacklog(level);
   }
 }
 
@@ -87,6 +68,6 @@ function levelOf(largestFirst: readonly number[], maxBytes: number): number {
   return 0;
 }
 
-function sumOf(consumers: readonly Consumer[]): number {
+function sumOf(consumers: readonly Bounded[]): number {
   return consumers.reduce((sum, { backlogBytes }) => sum + backlogBytes, 0);
 }

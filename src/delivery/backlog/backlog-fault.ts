@@ -10,8 +10,8 @@ const GROWING = 'queue growing, more than half full';
 
 /** The faults of backlogs that are more than half full. */
 export function backlogFaults(consumers: Iterable<Consumer>): FaultGroup {
-  const growing = [...consumers].filter(({ cursors: { alarms, messages }, limits }) => {
-    return alarms.queued + messages.queued > limits.maxQueued / 2;
+  const growing = [...consumers].filter(({ queued: { alarms, messages }, limits }) => {
+    return alarms + messages > limits.maxQueued / 2;
   });
   return firstOf(
     growing,
@@ -21,7 +21,8 @@ export function backlogFaults(consumers: Iterable<Consumer>): FaultGroup {
   );
 }
 
-function consumerSubject(clientId: string): FaultSubject {
+/** A consumer as the subject of a fault. */
+export function consumerSubject(clientId: string): FaultSubject {
   if (!clientId.startsWith(BRIDGE_CLIENT_ID_PREFIX)) {
     return { type: 'session', id: clientId, name: clientId };
   }

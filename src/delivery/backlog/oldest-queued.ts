@@ -1,16 +1,15 @@
 import { within } from '../../site/clock/pause.js';
 import type { Consumer } from '../consumer.js';
-import { LOG_NAMES } from '../log/log-entry.js';
 
 const DEADLINE_MS = 1_000;
 
 /** Reads from the store when the oldest queued message was received. */
 export class OldestQueued {
-  readonly #queue: Consumer;
+  readonly #consumer: Pick<Consumer, 'oldestReceivedAtMs'>;
   #reading: Promise<number | null> | undefined;
 
-  constructor(queue: Consumer) {
-    this.#queue = queue;
+  constructor(consumer: Pick<Consumer, 'oldestReceivedAtMs'>) {
+    this.#consumer = consumer;
   }
 
   /** Null for an empty queue, undefined when the store does not answer in time. */
@@ -27,9 +26,6 @@ export class OldestQueued {
   }
 
   async #read(): Promise<number | null> {
-    const cursors = LOG_NAMES.map((log) => this.#queue.cursors[log]);
-    const oldest = await Promise.all(cursors.map((cursor) => cursor.oldestQueued()));
-    const times = oldest.flatMap((entry) => (entry === undefined ? [] : [entry.receivedAtMs]));
-    return times.length === 0 ? null : Math.min(...times);
+    return (await this.#consumer.oldestReceivedAtMs()) ?? null;
   }
 }

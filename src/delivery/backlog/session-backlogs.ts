@@ -45,8 +45,8 @@ export class SessionBacklogs implements SessionList {
   }
 }
 
-function backlogOf({ consumer: { cursors } }: ConsumingSession): SessionView['backlog'] {
-  return { alarms: cursors.alarms.queued, messages: cursors.messages.queued };
+function backlogOf({ consumer: { queued } }: ConsumingSession): SessionView['backlog'] {
+  return { alarms: queued.alarms, messages: queued.messages };
 }
 
 /** @param owner `principalKey`, or the key of a bridge */

@@ -8,9 +8,6 @@ import type { Actor } from '../../site/audit-trail.js';
 export const LOG_NAMES = ['alarms', 'messages'] as const;
 export type LogName = (typeof LOG_NAMES)[number];
 
-/** A number for each log. */
-export type LogPositions = Readonly<Record<LogName, number>>;
-
 /** A message on its way into a log. */
 export interface NewMessage extends Audience {
   readonly topic: string;
@@ -90,11 +87,13 @@ export interface Receipt {
   readonly isSentAgain: boolean;
 }
 
-/** A stored message for every consumer whose filters match. */
+/** A stored message on its way to the consumers whose filters match. */
 export interface LogEntry extends Audience {
   readonly log: LogName;
-  /** Place in the log; appended without gaps. */
+  /** Its number: of an alarm that in the history, without gaps. */
   readonly sequence: number;
+  /** What the queues of the destinations have for it (`itemOf`); 0 where it stands in none. */
+  readonly item: number;
   readonly topic: string;
   payload: Buffer;
   readonly receivedAtMs: number;
@@ -102,6 +101,29 @@ export interface LogEntry extends Audience {
   readonly isStateChange?: boolean | undefined;
   /** The appended item, if this run of the gateway appended it. */
   readonly source?: NewMessage | AlarmLogItem | undefined;
+}
+
+/** How many tags there are: the part of an item behind the number. */
+const TAGS = 65_536;
+
+/** The item of a number and the tag of its batch, as shared/queues.lua makes it. */
+export function itemOf(sequence: number, tag: number): number {
+  return sequence * TAGS + tag;
+}
+
+/** The number in an item. */
+export function sequenceOf(item: number): number {
+  return Math.floor(item / TAGS);
+}
+
+/** The tag in an item. */
+export function tagOf(item: number): number {
+  return item % TAGS;
+}
+
+/** A tag for a batch. */
+export function randomTag(): number {
+  return Math.floor(Math.random() * TAGS);
 }
 
 /**
@@ -125,51 +147,18 @@ function isSameReceipt(one: Receipt | undefined, other: Receipt | undefined): bo
   );
 }
 
-/** The newest entries of a log, which are in memory. */
+/** The newest alarms, which are in memory. */
 export interface Tail {
-  /** The sequence number of the newest entry. */
+  /** The number of the newest. */
   readonly last: number;
-  /** The entry that follows this sequence number, undefined when it is not (or no longer) here. */
+  /** The number of the oldest that is here; that after the newest when none is. */
+  readonly first: number;
+  /** The alarm that follows this number, undefined when it is not (or no longer) here. */
   entryAfter(sequence: number): LogEntry | undefined;
 }
 
-/** Reads the logs from the store. */
-export interface LogReader {
-  /**
-   * The entries after a sequence number, in order: at most `count`, and fewer where they are large.
-   *
-   * None only at the end.
-   */
-  read(log: LogName, afterSequence: number, count: number): Promise<LogEntry[]>;
-  /** The entries of these sequence numbers, but for those that are gone. */
-  pick(log: LogName, sequences: readonly number[]): Promise<LogEntry[]>;
-  lastSequence(log: LogName): Promise<number>;
-}
-
-/** The result of appending one item. */
-export interface Appended {
-  /** 0 when nothing was appended, now or before. */
-  readonly sequence: number;
-  /** False when the alarm had been recorded before, under this sequence. */
-  readonly isNew: boolean;
-  /** The entry, where the item does not tell it. */
-  readonly entry?: LogEntry | undefined;
-}
-
-/** An entry that now stands in its log; appended just now, or found there. */
-export interface Announced {
-  readonly entry: LogEntry;
-  readonly isNew: boolean;
-}
-
-/** Logs whose messages can be removed. Alarms stay until retention removes them: their log is the history. */
-export interface TrimmableLogs extends LogReader {
-  /** Removes messages up to and including this one. */
-  trimMessages(upToSequence: number): Promise<void>;
-  /** How many messages other than alarms the store keeps. */
-  messageCount(): Promise<number>;
-  /** About how many bytes of the store's memory they take. */
-  messageBytes(): Promise<number>;
-  /** Removes messages from the middle of their log. */
-  removeMessages(sequences: readonly number[]): Promise<void>;
+/** Reads the history from the store. */
+export interface HistoryReader {
+  /** The entries after a number, in order: at most `count`, none only at the end. */
+  read(afterSequence: number, count: number): Promise<LogEntry[]>;
 }

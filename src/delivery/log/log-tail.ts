@@ -1,12 +1,12 @@
 import { isSameItem, type LogEntry, type Tail } from './log-entry.js';
 
-/** Bounds of a tail, which is then cut in half: the lag of a reading consumer stays in memory. */
+/** Bounds of the tail, which is then cut in half. */
 const MAX_ENTRIES = 20_000;
 const MAX_BYTES = 24 * 1024 * 1024;
 /** What an entry takes besides its payload, and besides the text of the device, which is as long at most. */
 const ENTRY_BYTES = 1_024;
 
-/** Keeps the newest entries of a log in memory, for consumers that lag a little. */
+/** Keeps the newest alarms in memory: a store that loses its newest gets them again. */
 export class LogTail implements Tail {
   #entries: LogEntry[] = [];
   #bytes = 0;
@@ -20,6 +20,10 @@ export class LogTail implements Tail {
   /** The sequence number of the newest entry. */
   get last(): number {
     return this.#last;
+  }
+
+  get first(): number {
+    return this.#entries[0]?.sequence ?? this.#last + 1;
   }
 
   /** Adds the next entry. Begins anew after a gap: the store no longer has the entries between. */

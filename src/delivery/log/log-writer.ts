@@ -1,7 +1,9 @@
 import type { Logger } from 'pino';
 import { type FaultReport, stopping } from '../../domain/faults.js';
 import { GatewayError } from '../../errors.js';
-import type { Announced, Appended, LogName, NewMessage } from './log-entry.js';
+import type { Backlog } from '../queues/queue-store.js';
+import type { Appended, BatchStore, Destination, DestinationsOf, FrozenBatch } from './batch.js';
+import { itemOf, type LogEntry, type LogName, type NewMessage } from './log-entry.js';
 import { isPassing, isUnanswered, refusedWrite, replyCode } from './reply-code.js';
 import { subjectOf, WaitingItems } from './waiting-items.js';
 
@@ -9,11 +11,27 @@ const RETRY_AFTER_MS = 250;
 /** A refusal that passes, as during a failover, is an outage only after this time. */
 const PASSING_MS = 1_000;
 
-export interface LogWriterOptions<Item extends NewMessage> {
+/** An entry that is stored, and on the queues of these destinations. */
+export interface Announced<To extends Destination> {
+  readonly entry: LogEntry;
+  /** False when it had been recorded before. */
+  readonly isNew: boolean;
+  readonly destinations: readonly To[];
+}
+
+/** Whoever is fed by a log. */
+export interface Fed<To extends Destination> {
+  readonly destinationsOf: DestinationsOf<To>;
+  announce(entries: readonly Announced<To>[]): void;
+  noteBacklogs(backlogs: ReadonlyMap<string, Partial<Backlog>>): void;
+  /** Makes destinations usable whose records the store has lost; those that have ended are forgotten. */
+  mend(destinations: readonly string[]): Promise<void>;
+}
+
+export interface LogWriterOptions<Item extends NewMessage, To extends Destination> {
   readonly log: LogName;
-  /** A batch is one atomic write, durable when the promise resolves. */
-  readonly store: { append(items: readonly Item[]): Promise<Appended[]> };
-  readonly deliveries: { announce(entries: readonly Announced[]): Promise<void> };
+  readonly store: BatchStore<Item>;
+  readonly deliveries: Fed<To>;
   /** Called with the reason while the store takes nothing, with undefined once it does again. */
   readonly onOutage: (fault: FaultReport | undefined) => void;
   /** Called with the first item of each device, or topic, that the store cannot take. */
@@ -41,8 +59,8 @@ interface Pending<Item> extends Unstored<Item> {
  * outage: the batch is kept and retried in order, and nothing of it is acknowledged. A key of the store
  * that cannot be written (somebody has overwritten it) holds back the items of its device, and no others.
  */
-export class LogWriter<Item extends NewMessage> {
-  readonly #options: LogWriterOptions<Item>;
+export class LogWriter<Item extends NewMessage, To extends Destination = Destination> {
+  readonly #options: LogWriterOptions<Item, To>;
   readonly #waiting = new WaitingItems<Pending<Item>>();
   /** The batch that is being written. */
   #batch: readonly Pending<Item>[] = [];
@@ -60,7 +78,7 @@ export class LogWriter<Item extends NewMessage> {
   /** The subjects of which the log tells. */
   readonly #logged = new Set<string>();
 
-  constructor(options: LogWriterOptions<Item>) {
+  constructor(options: LogWriterOptions<Item, To>) {
     this.#options = options;
   }
 
@@ -133,9 +151,25 @@ export class LogWriter<Item extends NewMessage> {
 
   /** Retries until the batch is stored or the writer is stopped. */
   async #store(batch: readonly Pending<Item>[]): Promise<void> {
+    const items = batch.map(({ item }) => item);
+    const { store, deliveries } = this.#options;
+    let frozen: FrozenBatch<To> | undefined;
     while (!this.#isStopped) {
       try {
-        await this.#appendAndAnnounce(batch);
+        frozen ??= await store.freeze(items, deliveries.destinationsOf);
+        const written = await frozen.write();
+        if ('unusable' in written) {
+          frozen = undefined;
+          await deliveries.mend(written.unusable);
+          continue;
+        }
+        this.#succeeded();
+        this.#announce(items, written.appended, frozen);
+        deliveries.noteBacklogs(written.backlogs);
+        for (const pending of batch) {
+          pending.isStored = true;
+          pending.done(true);
+        }
         return;
       } catch (error) {
         if (this.#isStopped) break;
@@ -202,26 +236,20 @@ export class LogWriter<Item extends NewMessage> {
     this.#options.onHeldBack(firsts);
   }
 
-  async #appendAndAnnounce(batch: readonly Pending<Item>[]): Promise<void> {
-    const items = batch.map(({ item }) => item);
-    const appended = await this.#options.store.append(items);
-    this.#succeeded();
-    await this.#announce(items, appended);
-    for (const pending of batch) {
-      pending.isStored = true;
-      pending.done(true);
-    }
-  }
-
-  async #announce(items: readonly Item[], appended: readonly Appended[]): Promise<void> {
+  #announce(
+    items: readonly Item[],
+    appended: readonly Appended[],
+    { tag, destinations }: FrozenBatch<To>,
+  ): void {
     const { deliveries, log } = this.#options;
-    await deliveries.announce(
+    deliveries.announce(
       items.map((source, index) => {
         const { topic, payload, receivedAtMs, locationId, groupId } = source;
         const { sequence = 0, isNew = false, entry: rendered } = appended[index] ?? {};
-        if (rendered !== undefined) return { entry: { ...rendered, source }, isNew };
-        const entry = { log, sequence, topic, payload, receivedAtMs, locationId, groupId, source };
-        return { entry, isNew };
+        const item = itemOf(sequence, tag);
+        const sent = { log, topic, payload, receivedAtMs, locationId, groupId, ...rendered };
+        const entry = { ...sent, sequence, item, source };
+        return { entry, isNew, destinations: destinations[index] ?? [] };
       }),
     );
   }

@@ -31,11 +31,11 @@ export class WaitingItems<Waiting extends { readonly item: NewMessage }> {
   /** Removes and returns the items of the next batch. */
   takeBatch(): Waiting[] {
     const batch = takeUpTo(this.#firsts, MAX_BATCH_ITEMS, MAX_BATCH_BYTES);
-    if (this.#firsts.length === 0) {
+    if (this.#firsts.length === 0 && !batch.some(isAlone)) {
       const leftBytes = MAX_BATCH_BYTES - bytesOf(batch);
-      for (const one of takeUpTo(this.#others, MAX_BATCH_ITEMS - batch.length, leftBytes)) {
-        batch.push(one);
-      }
+      const hasRoom = batch.length === 0 || !this.#others.slice(0, 1).some(isAlone);
+      const maxItems = hasRoom ? MAX_BATCH_ITEMS - batch.length : 0;
+      for (const one of takeUpTo(this.#others, maxItems, leftBytes)) batch.push(one);
     }
     if (this.size === 0) this.#counts.clear();
     else for (const { item } of batch) this.#left(item);
@@ -69,11 +69,19 @@ function takeUpTo<Waiting extends { readonly item: NewMessage }>(
   maxBytes: number,
 ): Waiting[] {
   let bytes = 0;
-  const end = from.findIndex(({ item }, index) => {
-    bytes += item.payload.length;
-    return index >= maxItems || (index > 0 && bytes > maxBytes);
+  let isAfterAlone = false;
+  const end = from.findIndex((waiting, index) => {
+    bytes += waiting.item.payload.length;
+    const mustWait = index > 0 && (bytes > maxBytes || isAfterAlone || isAlone(waiting));
+    isAfterAlone = isAlone(waiting);
+    return index >= maxItems || mustWait;
   });
   return from.splice(0, end < 0 ? from.length : end);
+}
+
+/** A change of a state is a write of its own. */
+function isAlone({ item }: { readonly item: NewMessage | AlarmLogItem }): boolean {
+  return 'stateChange' in item;
 }
 
 function bytesOf(batch: readonly { readonly item: NewMessage }[]): number {

@@ -20,6 +20,6 @@ export function sessionToReplace(
 
 function holdsNothing({ consumer }: Session): boolean {
   if (consumer === undefined) return true;
-  const { subscriptions, cursors } = consumer;
-  return subscriptions.size + cursors.alarms.queued + cursors.messages.queued === 0;
+  const { subscriptions, queued } = consumer;
+  return subscriptions.size + queued.alarms + queued.messages === 0;
 }

@@ -15,8 +15,6 @@ export interface SessionOwner {
   /** `principalKey` */
   readonly key: string;
   readonly mayReceive: (audience: Audience) => boolean;
-  /** Equal for principals whose `mayReceive` answers alike. */
-  readonly audienceKey: string;
   /** Absent: the limits of all sessions. */
   readonly limits?: ConsumerLimits | undefined;
   /** Whether the owner's sessions are kept however long they are away. */

@@ -1,10 +1,9 @@
 import type { Logger } from 'pino';
+import { within } from '../../site/clock/pause.js';
 import { Consumer } from '../consumer.js';
-import { CursorSaver } from '../cursors/cursor-saver.js';
-import { freshCursor } from '../cursors/cursor-state.js';
-import type { Deliveries } from '../deliveries.js';
+import { type Deliveries, isDurable } from '../deliveries.js';
 import type { ConsumerLimits } from '../limits.js';
-import type { LogName, LogPositions } from '../log/log-entry.js';
+import type { QueueStore } from '../queues/queue-store.js';
 import { ReceivedIdentifiers } from './received-identifiers.js';
 import {
   type ConsumingSession,
@@ -15,7 +14,7 @@ import {
   sessionKey,
 } from './session.js';
 import { SessionIndex } from './session-index.js';
-import type { SessionCursors, SessionPosition, SessionStore } from './session-store.js';
+import type { SessionRecord, SessionStore } from './session-store.js';
 import { SharedTurn } from './shared-turn.js';
 import { type Subscription, Subscriptions } from './subscriptions.js';
 
@@ -31,6 +30,7 @@ interface KeptSession extends Session {
 
 export interface SessionsOptions {
   readonly store: SessionStore;
+  readonly queues: Pick<QueueStore, 'accounts'>;
   readonly deliveries: Deliveries;
   /** The owner of a stored session by `principalKey`, undefined when the principal is gone. */
   readonly ownerOf: (key: string) => SessionOwner | undefined;
@@ -42,34 +42,31 @@ export interface SessionsOptions {
 }
 
 const FORGET_INTERVAL_MS = 60_000;
+const ACCOUNTS_WITHIN_MS = 1_000;
+/** How many accounts one call reads. */
+const ACCOUNTS_AT_ONCE = 250;
 /** Stored instead of a time while the session is connected, or is kept however long it is away. */
 const CONNECTED = 0;
 
 /** The sessions of MQTT clients and bridges, with their consumers of forwarded messages. */
 export class Sessions {
   readonly #options: SessionsOptions;
-  readonly #saver: CursorSaver;
   readonly #sessions = new SessionIndex<KeptSession>();
-  readonly #byConsumer = new WeakMap<Consumer, KeptSession>();
   #timer: NodeJS.Timeout | undefined;
+  #refreshing: Promise<readonly string[]> | undefined;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
-    const { store, log } = options;
-    this.#saver = new CursorSaver({
-      ...{ store, log },
-      positionOf: (consumer) => this.#positionOf(consumer),
-    });
   }
 
   /**
    * Takes up the persistent sessions where they stopped.
    *
-   * @returns the keys of sessions whose records cannot be read, and up to where the others are counted
+   * @returns the keys of sessions whose records cannot be read
    */
-  async start(): Promise<{ unreadable: readonly string[]; countedUpTo: LogPositions }> {
+  async start(): Promise<readonly string[]> {
     const { store, ownerOf, now } = this.#options;
-    const { sessions, unreadable, countedUpTo } = await store.load();
+    const { sessions, unreadable } = await store.load();
     for (const { received, ...record } of sessions) {
       const owner = ownerOf(record.owner);
       // A session that was connected when the gateway ended has been away since now.
@@ -77,39 +74,79 @@ export class Sessions {
       // A store that takes no writes must not keep the gateway from starting (CONTRACT 4.7).
       if (owner === undefined) this.#inBackground(record.key, store.delete(record.key));
       else {
-        this.#saver.noteStored(record);
         const session = this.#add({ ...record, seenAtMs }, owner, true, received);
-        this.#consume(session, record.cursors, record.subscriptions);
+        this.#consume(session, record.subscriptions);
         session.isSaved = true;
       }
     }
     this.#timer = setInterval(() => this.#forgetUnused(), FORGET_INTERVAL_MS);
-    this.#saver.start();
-    return { unreadable, countedUpTo };
+    await this.readAccounts();
+    return unreadable;
   }
 
+  /** Settles what is acknowledged. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    this.#saver.stop();
-    await this.saveAll();
+    await this.#options.deliveries.services.settler.stop();
   }
 
-  /** Saves every cursor that has moved. */
-  async saveCursors(): Promise<void> {
-    await this.#saver.flush();
+  /**
+   * Has every consumer know its account, as of now if the store answers soon.
+   *
+   * A store that is away tells nothing new, and those who ask are shown what it told last.
+   */
+  async refreshAccounts(): Promise<void> {
+    this.#refreshing ??= this.readAccounts()
+      .catch(() => [])
+      .finally(() => {
+        this.#refreshing = undefined;
+      });
+    await within(this.#refreshing, ACCOUNTS_WITHIN_MS);
   }
 
-  /** Saves every cursor, and up to where they are counted: a later start counts from there. */
-  async saveAll(): Promise<void> {
-    const countedUpTo = this.#options.deliveries.newest;
-    for (const { consumer } of this.#consuming()) this.#saver.moved.add(consumer);
-    await this.#saver.flush();
-    await this.#options.store.saveCountedUpTo(countedUpTo);
+  /**
+   * Reads the accounts of all durable consumers from the store, once what is acknowledged is settled.
+   *
+   * @returns the keys of those whose records the store has lost
+   */
+  async readAccounts(): Promise<readonly string[]> {
+    const { deliveries, queues } = this.#options;
+    await deliveries.services.settler.flush();
+    const durable = [...deliveries.consumers].filter(isDurable);
+    const gone: string[] = [];
+    for (let at = 0; at < durable.length; at += ACCOUNTS_AT_ONCE) {
+      const page = durable.slice(at, at + ACCOUNTS_AT_ONCE);
+      const accounts = await queues.accounts(page.map(({ key }) => key));
+      for (const [index, consumer] of page.entries()) {
+        const found = accounts[index];
+        if (found !== undefined) consumer.noteAccounts(found);
+        else if (this.#sessions.get(consumer.key)?.isSaved === true) gone.push(consumer.key);
+      }
+    }
+    return gone;
   }
 
-  /** The lowest stored ack floor of all sessions. */
-  storedFloor(log: LogName): number {
-    return this.#saver.storedAckFloor(log);
+  /**
+   * Writes the record of a session again that the store has lost, or whose keys were overwritten; one that has ended
+   * has none.
+   */
+  async mend(key: string): Promise<void> {
+    const session = this.#sessions.get(key);
+    if (session?.isPersistent !== true || !isConsuming(session)) return;
+    const { consumer } = session;
+    const backlog = await this.#options.store.mend(recordOf(session));
+    session.isSaved = true;
+    const lost = consumer.queued.alarms - backlog.alarms;
+    if (lost > 0) this.#options.deliveries.services.lost('alarms', lost);
+    consumer.noteBacklog(backlog);
+    consumer.restart();
+  }
+
+  /** Stores every session again: the store has lost its newest writes. */
+  saveAll(): void {
+    for (const { key, saving } of this.#consuming()) {
+      if (saving !== undefined) this.#inBackground(key, saving.take());
+    }
   }
 
   /** @param key `sessionKey` */
@@ -169,13 +206,9 @@ export class Sessions {
     const { now, store } = this.#options;
     const opened = this.#add({ key, clientId, seenAtMs: now() }, owner, isPersistent);
     if (isPersistent) {
-      const cursors = this.#freshCursors();
-      this.#consume(opened, cursors, []);
+      this.#consume(opened, []);
       const { seenAtMs } = opened;
-      const position: SessionPosition = { key, cursors, seenAtMs };
-      // Until its next save, the session counts with this ack floor.
-      this.#saver.noteStored(position);
-      const record = { ...position, clientId, owner: owner.key, subscriptions: [] };
+      const record = { key, clientId, owner: owner.key, subscriptions: [], seenAtMs };
       this.#inBackground(key, store.save(record));
     }
     return opened;
@@ -192,26 +225,22 @@ export class Sessions {
     if (session === undefined || session !== closed) return;
     session.seenAtMs = this.#options.now();
     if (!session.isPersistent) this.#forget(session);
-    else if (isConsuming(session)) this.#saver.moved.add(session.consumer);
+    else if (session.saving !== undefined) this.#inBackground(session.key, session.saving.take());
   }
 
   /** Adds subscriptions; for a persistent session they are stored when this resolves. */
   async subscribe(key: string, requested: readonly RequestedSubscription[]): Promise<void> {
     const session = this.#sessions.get(key);
     if (session === undefined || requested.length === 0) return;
-    const { newest } = this.#options.deliveries;
     const { subscriptions } = this.#consumerOf(session);
-    for (const { filter, qos } of requested) subscriptions.put(filter, qos, newest);
+    for (const { filter, qos } of requested) subscriptions.put(filter, qos);
     await this.#changed(session);
   }
 
   async unsubscribe(key: string, filters: readonly string[]): Promise<void> {
     const session = this.#sessions.get(key);
     if (session === undefined || !isConsuming(session)) return;
-    const { newest } = this.#options.deliveries;
-    const { consumer } = session;
-    for (const filter of filters) consumer.subscriptions.remove(filter, newest);
-    consumer.pruneSubscriptions();
+    for (const filter of filters) session.consumer.subscriptions.remove(filter);
     await this.#changed(session);
   }
 
@@ -283,63 +312,37 @@ export class Sessions {
 
   /** The session's consumer, made at the first call: it takes more memory than its connection. */
   #consumerOf(session: KeptSession): Consumer {
-    return session.consumer ?? this.#consume(session, this.#freshCursors(), []);
+    return session.consumer ?? this.#consume(session, []);
   }
 
   /** Gives the session its consumer. */
-  #consume(
-    session: KeptSession,
-    cursors: SessionCursors,
-    subscriptions: readonly Subscription[],
-  ): Consumer {
+  #consume(session: KeptSession, subscriptions: readonly Subscription[]): Consumer {
     const { deliveries, limits, log } = this.#options;
     const { key, clientId, owner } = session;
     const consumer = new Consumer({
       name: clientId,
+      key: session.isPersistent ? key : undefined,
       services: deliveries.services,
-      cursors,
       subscriptions: new Subscriptions(subscriptions),
       mayReceive: owner.mayReceive,
-      audienceKey: owner.audienceKey,
       limits: owner.limits ?? limits,
-      moved: this.#saver.moved,
-      onSubscriptionsRewound: () => {
-        if (session.saving !== undefined) this.#inBackground(key, session.saving.take());
-      },
       onReadFailure: (error) =>
         log.warn({ err: error, session: key }, 'failed to read a backlog, retrying'),
     });
     session.consumer = consumer;
-    this.#byConsumer.set(consumer, session);
     deliveries.add(consumer);
     return consumer;
-  }
-
-  #freshCursors(): SessionCursors {
-    const { alarms, messages } = this.#options.deliveries.newest;
-    return { alarms: freshCursor(alarms), messages: freshCursor(messages) };
   }
 
   #consuming(): (KeptSession & ConsumingSession)[] {
     return [...this.#sessions.all()].filter(isConsuming);
   }
 
-  /**
-   * The position to save.
-   *
-   * Undefined also for a discarded session whose connection ends later: it must not be written
-   * again.
-   */
-  #positionOf(consumer: Consumer): SessionPosition | undefined {
-    const session = this.#byConsumer.get(consumer);
-    if (session === undefined || !this.#sessions.has(session)) return undefined;
-    if (consumer.subscriptions.hasEnded) consumer.pruneSubscriptions();
-    return session.isPersistent ? positionOf(session, consumer) : undefined;
-  }
-
   /** Applies changed subscriptions; of a persistent session they are stored when this resolves. */
   async #changed(session: KeptSession): Promise<void> {
-    session.consumer?.subscriptionsChanged();
+    const { consumer } = session;
+    const { routes } = this.#options.deliveries;
+    if (consumer !== undefined) routes.set(consumer, () => consumer.subscriptions.list());
     session.isSaved = false;
     await session.saving?.take();
   }
@@ -350,11 +353,7 @@ export class Sessions {
     // Set before the answer: later changes are for the next save.
     session.isSaved = true;
     try {
-      await this.#options.store.save({
-        ...positionOf(session, session.consumer),
-        ...{ owner: session.owner.key, clientId: session.clientId },
-        subscriptions: session.consumer.subscriptions.all(),
-      });
+      await this.#options.store.save(recordOf(session));
     } catch (error) {
       session.isSaved = false;
       throw error;
@@ -376,16 +375,17 @@ export class Sessions {
 
   #forget(session: KeptSession): void {
     this.#sessions.remove(session);
-    this.#saver.forget(session.key);
     if (session.consumer !== undefined) this.#options.deliveries.remove(session.consumer);
   }
 }
 
-function positionOf({ key, seenAtMs, owner }: KeptSession, consumer: Consumer): SessionPosition {
-  const { alarms, messages } = consumer.cursors;
+function recordOf(session: KeptSession & ConsumingSession): SessionRecord {
+  const { key, clientId, owner, consumer, seenAtMs } = session;
   return {
     key,
-    cursors: { alarms: alarms.state, messages: messages.state },
+    clientId,
+    owner: owner.key,
+    subscriptions: consumer.subscriptions.list(),
     seenAtMs: consumer.isConnected || owner.isKept === true ? CONNECTED : seenAtMs,
   };
 }

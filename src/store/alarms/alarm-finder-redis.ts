@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ALARM_KINDS, type AlarmKind } from '../../domain/alarms.js';
 import { uuidBytes } from '../../domain/notation.js';
 import type { AlarmFinder } from '../../site/alarms/alarm-states.js';
 import { answering } from '../failures.js';
@@ -7,7 +8,36 @@ import { Script } from '../scripts.js';
 import type { Store } from '../store.js';
 import { alarmIdPlace } from './alarm-records.js';
 
-const findAlarm = new Script('find-alarm', z.string());
+const foundSchema = z.union([z.tuple([z.string(), z.coerce.number(), z.string()]), z.tuple([])]);
+const findAlarm = new Script('find-alarm', foundSchema);
+
+/** What the place of a state's change is found by. */
+export interface FoundAlarm {
+  readonly deviceId: string;
+  readonly kind: AlarmKind;
+  readonly groupId: string | null;
+}
+
+/** Finds an alarm by its id; undefined when the location, or that device, has none. */
+export async function findAlarmIn(
+  store: Store,
+  keys: Keys,
+  {
+    locationId,
+    alarmId,
+    deviceId = '',
+  }: { locationId: string; alarmId: string; deviceId?: string },
+): Promise<FoundAlarm | undefined> {
+  const id = uuidBytes(alarmId);
+  const { piece, field } = alarmIdPlace(id);
+  const scriptKeys = [keys.history, keys.alarmIds(piece)];
+  const [device, kindNumber = -1, group] = await store.run(findAlarm, scriptKeys, [
+    ...[field, locationId, id, deviceId],
+  ]);
+  const kind = ALARM_KINDS[kindNumber];
+  if (device === undefined || kind === undefined) return undefined;
+  return { deviceId: device, kind, groupId: group || null };
+}
 
 /** Finds alarms by id in Redis. */
 export class AlarmFinderRedis implements AlarmFinder {
@@ -20,12 +50,7 @@ export class AlarmFinderRedis implements AlarmFinder {
   }
 
   async deviceOf(locationId: string, alarmId: string): Promise<string | undefined> {
-    const keys = this.#keys;
-    const id = uuidBytes(alarmId);
-    const { piece, field } = alarmIdPlace(id);
-    const device = await answering(() =>
-      this.#store.run(findAlarm, [keys.history, keys.alarmIds(piece)], [field, locationId, id]),
-    );
-    return device === '' ? undefined : device;
+    const alarm = { locationId, alarmId };
+    return (await answering(() => findAlarmIn(this.#store, this.#keys, alarm)))?.deviceId;
   }
 }

@@ -1,12 +1,20 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import type {
+  BatchStore,
+  Destination,
+  DestinationsOf,
+  FrozenBatch,
+  Written,
+} from '../../delivery/log/batch.js';
 import {
   type AlarmLogItem,
-  type Appended,
+  type HistoryReader,
   isAlarm,
+  isStateChange,
   type LogEntry,
   type NewAlarm,
-  type NewStateChange,
+  randomTag,
 } from '../../delivery/log/log-entry.js';
 import { alarmText } from '../../domain/alarm-payload.js';
 import { BoundedMap } from '../../domain/bounded-map.js';
@@ -16,8 +24,8 @@ import { forwardedTopic } from '../../domain/topics.js';
 import { GatewayError } from '../../errors.js';
 import type { StoreHeadroom } from '../../site/health/store-headroom.js';
 import type { Keys } from '../keys.js';
-import { type Packable, packRows, Script } from '../scripts.js';
-import type { Store } from '../store.js';
+import { type Packable, packDestinations, packRows, Script } from '../scripts.js';
+import type { ScriptArgument, Store } from '../store.js';
 import { readStream, type StreamRow } from '../streams.js';
 import {
   alarmIdPlace,
@@ -29,25 +37,29 @@ import {
   readAlarm,
   readPlace,
 } from './alarm-records.js';
-import { AlarmStateLog, stateEntry } from './alarm-state-log.js';
+import { AlarmStateLog, type EntryPlace, stateEntry } from './alarm-state-log.js';
 import { readStateChange } from './alarm-state-records.js';
 
-/** Two connections: answers come in the order of the log, and no page read delays an alarm. */
+/** Two connections: no page read delays an alarm. */
 export interface LogConnections {
   readonly writer: Store;
   readonly reader: Store;
-  readonly headroom: Pick<StoreHeadroom, 'isFull' | 'stored'>;
+  readonly headroom: Pick<StoreHeadroom, 'isFull'>;
 }
 
 /** The reason that Redis itself gives, a little later. */
 const FULL = 'The store refuses to write (OOM).';
 
 /** @throws GatewayError `store-unavailable` when the store is full but for what makes room */
-export function requireHeadroom({ headroom }: LogConnections): void {
-  if (headroom.isFull) throw new GatewayError('store-unavailable', FULL);
+export function requireHeadroom({ isFull }: Pick<StoreHeadroom, 'isFull'>): void {
+  if (isFull) throw new GatewayError('store-unavailable', FULL);
 }
 
-const appendAlarms = new Script('append-alarms', z.array(z.number()));
+const numbers = z.array(z.number());
+const appendAlarms = new Script(
+  'append-alarms',
+  z.tuple([numbers, numbers]).rest(z.array(z.string())),
+);
 
 /** No device retransmits one alarm for longer. */
 const RECEIPTS_KEPT_SECONDS = 7 * 24 * 3600;
@@ -55,12 +67,12 @@ const RECEIPTS_KEPT_SECONDS = 7 * 24 * 3600;
 const MAX_PLACES_IN_MEMORY = 10_000;
 
 /**
- * The alarm log in Redis: one stream, which is also the history.
+ * The history in Redis: one stream.
  *
  * An alarm is stored once. Consumers that lag get it rendered from its record, by the code that renders the live
  * message.
  */
-export class AlarmLog {
+export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
   readonly #connections: LogConnections;
   readonly #keys: Keys;
   readonly #log: Logger | undefined;
@@ -80,46 +92,66 @@ export class AlarmLog {
     this.#appendPrefixes = [
       ...[keys.alarmIdsPrefix, keys.receiptsPrefix, keys.alarmIndexPrefix],
       ...[keys.alarmGroupsPrefix, keys.receivedPrefix, keys.openAlarmIndexPrefix],
+      ...[keys.sessionPrefix, keys.queuePrefix],
     ];
     this.#states = new AlarmStateLog(connections.writer, keys);
   }
 
-  /**
-   * One atomic write of the alarms that follow each other, and one for each state between them; durable
-   * when the promise resolves. A batch may be appended again: what is there is recognised.
-   *
-   * @throws GatewayError `store-unavailable` when the store is full
-   */
-  async append(items: readonly AlarmLogItem[]): Promise<Appended[]> {
-    requireHeadroom(this.#connections);
-    if (areAlarms(items)) return this.#appendAlarms(items);
-    // Sent at once and in this order: a state may be that of an alarm before it.
-    const parts = await Promise.all(
-      partsOf(items).map((part) =>
-        Array.isArray(part) ? this.#appendAlarms(part) : this.#states.append(part),
-      ),
-    );
-    return parts.flat();
+  /** Freezes alarms, or one change of a state (`WaitingItems`). */
+  async freeze<To extends Destination>(
+    items: readonly AlarmLogItem[],
+    destinationsOf: DestinationsOf<To>,
+  ): Promise<FrozenBatch<To>> {
+    const [first] = items;
+    if (first !== undefined && isStateChange(first)) {
+      return this.#states.freeze(first, destinationsOf);
+    }
+    return this.#freezeAlarms(items.filter(isAlarm), destinationsOf);
   }
 
-  async #appendAlarms(alarms: readonly NewAlarm[]): Promise<Appended[]> {
+  #freezeAlarms<To extends Destination>(
+    alarms: readonly NewAlarm[],
+    destinationsOf: DestinationsOf<To>,
+  ): FrozenBatch<To> {
+    const destinations = alarms.map(destinationsOf);
+    const { names, packedNames, packedSets, setOfItems } = packDestinations(destinations);
     const contexts = [...new Set(alarms.map(({ context }) => context))];
-    const numbers = new Map(contexts.map((context, index) => [context, index + 1]));
-    const places = packRows(contexts.map(placeRowOf));
-    const rows = packRows(alarms.map((alarm) => rowOf(alarm, numbers.get(alarm.context) ?? 0)));
-    const args = [...this.#appendPrefixes, RECEIPTS_KEPT_SECONDS, places, rows];
-    const sequences = await this.#connections.writer.run(appendAlarms, this.#appendKeys, args);
-    return sequences.map((sequence) => ({ sequence: Math.abs(sequence), isNew: sequence > 0 }));
+    const placeOf = new Map(contexts.map((context, index) => [context, index + 1]));
+    const tag = randomTag();
+    const rows = alarms.map((alarm, index) =>
+      rowOf(alarm, placeOf.get(alarm.context) ?? 0, setOfItems[index] ?? 0),
+    );
+    const args = [
+      ...[...this.#appendPrefixes, RECEIPTS_KEPT_SECONDS, tag],
+      ...[packedNames, packedSets],
+      packRows(contexts.map(placeRowOf)),
+      packRows(rows),
+    ];
+    return { tag, destinations, write: () => this.#write(args, names) };
+  }
+
+  /** @throws GatewayError `store-unavailable` when the store is full */
+  async #write(args: readonly ScriptArgument[], names: readonly string[]): Promise<Written> {
+    const { writer, headroom } = this.#connections;
+    requireHeadroom(headroom);
+    const reply = await writer.run(appendAlarms, this.#appendKeys, args);
+    const [sequences, lengths, unusable] = reply;
+    if (unusable !== undefined) return { unusable };
+    const appended = sequences.map((sequence) => {
+      return { sequence: Math.abs(sequence), isNew: sequence > 0 };
+    });
+    const backlogs = new Map(names.map((name, index) => [name, { alarms: lengths[index] ?? 0 }]));
+    return { appended, backlogs };
   }
 
   /** Leaves out lost and damaged alarms, which must not hold up the others. */
-  async read(from: string, to: string, count: number): Promise<LogEntry[]> {
+  async read(afterSequence: number, count: number): Promise<LogEntry[]> {
     const { reader } = this.#connections;
     const entries: LogEntry[] = [];
-    for (let start = from; ; ) {
+    for (let start = String(afterSequence + 1); ; ) {
       const wanted = count - entries.length;
-      const rows = await readStream(reader, this.#keys.history, start, to, wanted);
-      entries.push(...this.#entriesOf(rows));
+      const rows = await readStream(reader, this.#keys.history, start, '+', wanted);
+      entries.push(...this.entriesOf(rows, []));
       const last = rows.at(-1);
       if (last === undefined || rows.length < wanted || entries.length === count) break;
       start = String(last.sequence + 1);
@@ -127,19 +159,36 @@ export class AlarmLog {
     return entries;
   }
 
-  #entriesOf(rows: readonly StreamRow[]): LogEntry[] {
+  /** The number of the newest entry: the counter's, or the history's own if the counter is lower. */
+  async lastSequence(): Promise<number> {
+    const { reader } = this.#connections;
+    const [counter, [newest]] = await Promise.all([
+      reader.read((redis) => redis.get(this.#keys.logSequence('alarms'))),
+      reader.read((redis) => redis.xrevrange(this.#keys.history, '+', '-', 'COUNT', 1)),
+    ]);
+    const last = newest === undefined ? 0 : Number.parseInt(newest[0], 10);
+    return Math.max(Number(counter) || 0, last);
+  }
+
+  /**
+   * The entries of rows of the history, without those that cannot be read.
+   *
+   * @param items the items of the rows in a queue, none for rows that were read in no queue
+   */
+  entriesOf(
+    rows: readonly Pick<StreamRow, 'sequence' | 'fields'>[],
+    items: readonly number[],
+  ): LogEntry[] {
     const unreadable: number[] = [];
-    const entries = rows.flatMap(({ sequence, fields }) => {
+    const entries: LogEntry[] = [];
+    for (const [index, { sequence, fields }] of rows.entries()) {
+      const at = { sequence, item: items[index] ?? 0 };
       const record = readAlarm(fields) ?? readStateChange(fields);
       const place = record && this.#placeOf(record.placeText);
-      if (record === undefined || place === undefined) {
-        unreadable.push(sequence);
-        return [];
-      }
-      return 'by' in record
-        ? [stateEntry(sequence, record, place)]
-        : [entryOf(sequence, record, place)];
-    });
+      if (record === undefined || place === undefined) unreadable.push(sequence);
+      else
+        entries.push('by' in record ? stateEntry(at, record, place) : entryOf(at, record, place));
+    }
     if (unreadable.length > 0) {
       const sequences = unreadable;
       this.#log?.error({ log: 'alarms', sequences }, 'failed to read alarms of the log');
@@ -161,24 +210,8 @@ function placeRowOf(context: DeviceContext): Packable[] {
   return [placeTextOf(context), device.id, location.id, group?.id ?? ''];
 }
 
-function areAlarms(items: readonly AlarmLogItem[]): items is readonly NewAlarm[] {
-  return items.every((item) => 'alarm' in item);
-}
-
-/** The alarms that follow each other, and each change of a state between them, in their order. */
-function partsOf(items: readonly AlarmLogItem[]): (NewAlarm[] | NewStateChange)[] {
-  const parts: (NewAlarm[] | NewStateChange)[] = [];
-  for (const item of items) {
-    const last = parts.at(-1);
-    if (!isAlarm(item)) parts.push(item);
-    else if (Array.isArray(last)) last.push(item);
-    else parts.push([item]);
-  }
-  return parts;
-}
-
 /** An alarm as append-alarms.lua takes it. */
-function rowOf(entry: NewAlarm, placeNumber: number): Packable[] {
+function rowOf(entry: NewAlarm, placeNumber: number, set: number): Packable[] {
   const { alarm, receipt, received } = entry;
   const id = uuidBytes(alarm.id);
   const { piece, field } = alarmIdPlace(id);
@@ -190,14 +223,15 @@ function rowOf(entry: NewAlarm, placeNumber: number): Packable[] {
     receipt?.isSentAgain === true ? 1 : 0,
     received?.session ?? '',
     String(received?.packetIdentifier ?? ''),
+    set,
   );
   return row;
 }
 
-function entryOf(sequence: number, alarm: ReadAlarm, place: ReadPlace): LogEntry {
+function entryOf(at: EntryPlace, alarm: ReadAlarm, place: ReadPlace): LogEntry {
   return {
+    ...at,
     log: 'alarms',
-    sequence,
     topic: forwardedTopic(place.location.id, place.device.id, `alarms/${alarm.kind}`),
     payload: Buffer.from(alarmText(alarm, place.contextText, alarm.receivedAtMs)),
     receivedAtMs: alarm.steadyAtMs,

@@ -21,8 +21,8 @@ export interface AlarmRetentionOptions {
   readonly maxAgeMs: number;
   /** The clock that ages are measured by. */
   readonly now: () => number;
-  /** The first alarm above the lowest ack floor: the alarm log is the history as well. */
-  readonly unackedFrom: () => number;
+  /** The number of the first entry that may be in a queue, whose records those of the history are. */
+  readonly queuedFrom: () => Promise<number>;
 }
 
 /** Removes alarms from the history by age (CONTRACT 5). */
@@ -35,8 +35,8 @@ export class AlarmRetention implements Retention {
 
   async removeOld(stopping: AbortSignal): Promise<number> {
     const { store, keys, maxAgeMs, now } = this.#options;
-    const unackedFrom = this.#options.unackedFrom();
-    const last = await this.#lastBefore(now() - maxAgeMs, unackedFrom, stopping);
+    const queuedFrom = await this.#options.queuedFrom();
+    const last = await this.#lastBefore(now() - maxAgeMs, queuedFrom, stopping);
     let total = 0;
     while (!stopping.aborted) {
       const removed = await store.run(
@@ -45,7 +45,7 @@ export class AlarmRetention implements Retention {
         [
           ...[last, ALARMS_PER_CALL],
           ...[keys.alarmIndexPrefix, keys.alarmIdsPrefix, keys.alarmGroupsPrefix],
-          ...[keys.alarmStatesPrefix, keys.openAlarmIndexPrefix, unackedFrom],
+          ...[keys.alarmStatesPrefix, keys.openAlarmIndexPrefix, queuedFrom],
         ],
       );
       total += removed;
@@ -59,7 +59,7 @@ export class AlarmRetention implements Retention {
    *
    * The age of a damaged record is unknown: it expires with the first later alarm whose age is known.
    */
-  async #lastBefore(timeMs: number, unackedFrom: number, stopping: AbortSignal): Promise<number> {
+  async #lastBefore(timeMs: number, queuedFrom: number, stopping: AbortSignal): Promise<number> {
     const { store, keys } = this.#options;
     let last = 0;
     for (let from = '-'; !stopping.aborted; ) {
@@ -71,7 +71,7 @@ export class AlarmRetention implements Retention {
       for (const [id, fields] of entries) {
         const sequence = Number.parseInt(id, 10);
         const atMs = timeOf(fields);
-        if (atMs >= timeMs || sequence >= unackedFrom) return last;
+        if (atMs >= timeMs || sequence >= queuedFrom) return last;
         if (atMs >= PLAUSIBLE_FROM_MS) last = sequence;
         from = `(${id}`;
       }

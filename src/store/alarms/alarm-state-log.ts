@@ -1,8 +1,15 @@
 import type {
   Appended,
-  LogEntry,
-  NewStateChange,
-  StateChange,
+  Destination,
+  DestinationsOf,
+  FrozenBatch,
+  Written,
+} from '../../delivery/log/batch.js';
+import {
+  type LogEntry,
+  type NewStateChange,
+  randomTag,
+  type StateChange,
 } from '../../delivery/log/log-entry.js';
 import { alarmStateText, type GivenState } from '../../domain/alarm-states.js';
 import { uuidBytes } from '../../domain/notation.js';
@@ -11,11 +18,12 @@ import type { AuditAction } from '../../site/audit-trail.js';
 import { recordText } from '../audit/records.js';
 import { MAX_AUDITED_CHANGES } from '../change.js';
 import type { Keys } from '../keys.js';
-import { Script } from '../scripts.js';
-import type { Store } from '../store.js';
+import { packRows, Script } from '../scripts.js';
+import type { ScriptArgument, Store } from '../store.js';
+import { findAlarmIn } from './alarm-finder-redis.js';
 import { alarmIdPlace, type ReadPlace, readPlace } from './alarm-records.js';
 import {
-  type ChangeReply,
+  type Answer,
   changeReply,
   outcomeOf,
   type ReadStateChange,
@@ -40,53 +48,70 @@ export class AlarmStateLog {
     this.#keys = keys;
   }
 
-  /** Makes the change in one atomic write, unless it is made; durable when the promise resolves. */
-  async append(item: NewStateChange): Promise<Appended> {
-    const reply = await this.#run(item);
-    item.onOutcome(outcomeOf(reply));
-    return appendedOf(item, reply);
+  /** Freezes a change: finds the alarm, whose kind and group tell who gets the entry. */
+  async freeze<To extends Destination>(
+    item: NewStateChange,
+    destinationsOf: DestinationsOf<To>,
+  ): Promise<FrozenBatch<To>> {
+    const { locationId, deviceId } = item.stateChange;
+    const alarm = await findAlarmIn(this.#store, this.#keys, item.stateChange);
+    const level = `${ALARM_STATES_LEVEL}/${alarm?.kind}`;
+    const topic = forwardedTopic(locationId, deviceId, level);
+    const destinations = alarm === undefined ? [] : destinationsOf({ ...item, ...alarm, topic });
+    const names = destinations.map(({ key }) => key);
+    const tag = randomTag();
+    const args = this.#argumentsOf(item, tag, names);
+    return { tag, destinations: [destinations], write: () => this.#write(item, args, names) };
   }
 
-  async #run({
-    stateChange: change,
-    receivedAtMs,
-    received,
-  }: NewStateChange): Promise<ChangeReply> {
+  /** Makes the change in one atomic write, unless it is made; durable when the promise resolves. */
+  async #write(
+    item: NewStateChange,
+    args: readonly ScriptArgument[],
+    names: readonly string[],
+  ): Promise<Written> {
+    const { history, auditSequence, auditChanges, auditDenials } = this.#keys;
+    const counter = this.#keys.logSequence('alarms');
+    const keys = [counter, history, auditSequence, auditChanges, auditDenials];
+    const reply = await this.#store.run(changeAlarmState, keys, args);
+    if ('unusable' in reply) return reply;
+    item.onOutcome(outcomeOf(reply));
+    const lengths = 'lengths' in reply ? reply.lengths : [];
+    const backlogs = lengths.map((alarms, index) => [names[index] ?? '', { alarms }] as const);
+    return { appended: [appendedOf(item, reply)], backlogs: new Map(backlogs) };
+  }
+
+  #argumentsOf(item: NewStateChange, tag: number, names: readonly string[]): ScriptArgument[] {
+    const { stateChange: change, receivedAtMs, received } = item;
     const keys = this.#keys;
     const { alarmId, deviceId, locationId, state, by, atMs, note = '', groupIds } = change;
     const id = uuidBytes(alarmId);
     const { piece, field } = alarmIdPlace(id);
-    return this.#store.run(
-      changeAlarmState,
-      [
-        keys.logSequence('alarms'),
-        keys.history,
-        keys.auditSequence,
-        keys.auditChanges,
-        keys.auditDenials,
-      ],
-      [
-        keys.alarmIdsPrefix,
-        keys.alarmStatesPrefix,
-        keys.receivedPrefix,
-        keys.openAlarmIndexPrefix,
-        piece,
-        field,
-        id,
-        locationId,
-        state,
-        JSON.stringify({ id: by.id, name: by.name }),
-        note,
-        String(atMs),
-        String(Math.round(receivedAtMs)),
-        auditText(change),
-        received?.session ?? '',
-        String(received?.packetIdentifier ?? ''),
-        deviceId,
-        MAX_AUDITED_CHANGES,
-        ...(groupIds ?? [ANY_GROUP]),
-      ],
-    );
+    return [
+      keys.alarmIdsPrefix,
+      keys.alarmStatesPrefix,
+      keys.receivedPrefix,
+      keys.openAlarmIndexPrefix,
+      piece,
+      field,
+      id,
+      locationId,
+      state,
+      JSON.stringify({ id: by.id, name: by.name }),
+      note,
+      String(atMs),
+      String(Math.round(receivedAtMs)),
+      auditText(change),
+      received?.session ?? '',
+      String(received?.packetIdentifier ?? ''),
+      deviceId,
+      MAX_AUDITED_CHANGES,
+      keys.sessionPrefix,
+      keys.queuePrefix,
+      tag,
+      packRows(names.map((name) => [name])),
+      ...(groupIds ?? [ANY_GROUP]),
+    ];
   }
 }
 
@@ -102,7 +127,7 @@ function auditText({ alarmId, deviceId, locationId, state, atMs, actor }: StateC
   });
 }
 
-function appendedOf({ stateChange, receivedAtMs }: NewStateChange, reply: ChangeReply): Appended {
+function appendedOf({ stateChange, receivedAtMs }: NewStateChange, reply: Answer): Appended {
   if ('refused' in reply) return NOT_APPENDED;
   const { sequence, isNew, kind, placeText, record } = reply;
   const { alarmId: id, state, by, atMs, note } = stateChange;
@@ -112,15 +137,19 @@ function appendedOf({ stateChange, receivedAtMs }: NewStateChange, reply: Change
   const isOwn = isNew || (made?.atMs === atMs && made.by.id === by.id);
   if (!isOwn || kind === undefined || place === undefined) return NOT_APPENDED;
   const change = { id, kind, state, by, atMs, note, steadyAtMs: receivedAtMs, placeText };
-  return { sequence, isNew, entry: stateEntry(sequence, change, place) };
+  return { sequence, isNew, entry: stateEntry({ sequence, item: 0 }, change, place) };
 }
 
+/** The number of an entry, and its item in a queue. */
+export type EntryPlace = Pick<LogEntry, 'sequence' | 'item'>;
+
 /** The entry of a change, rendered. */
-export function stateEntry(sequence: number, change: ReadStateChange, place: ReadPlace): LogEntry {
+export function stateEntry(at: EntryPlace, change: ReadStateChange, place: ReadPlace): LogEntry {
   const { kind, steadyAtMs } = change;
   const { location, device, group, contextText } = place;
   return {
-    ...{ log: 'alarms', sequence, isStateChange: true, receivedAtMs: steadyAtMs },
+    ...at,
+    ...{ log: 'alarms', isStateChange: true, receivedAtMs: steadyAtMs },
     topic: forwardedTopic(location.id, device.id, `${ALARM_STATES_LEVEL}/${kind}`),
     payload: Buffer.from(alarmStateText(change, contextText)),
     locationId: location.id,

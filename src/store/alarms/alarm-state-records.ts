@@ -60,20 +60,27 @@ function parseStates(json: string): AlarmStateRecord | undefined {
 
 const placed = [z.number(), z.coerce.number(), z.string()] as const;
 const made = z
-  .tuple([z.enum(['changed', 'unchanged']), ...placed, z.string()])
-  .transform(([outcome, sequence, kind, placeText, json]) => ({
+  .tuple([z.enum(['changed', 'unchanged']), ...placed, z.string(), z.array(z.number())])
+  .transform(([outcome, sequence, kind, placeText, json, lengths]) => ({
     ...{ sequence, kind: ALARM_KINDS[kind], placeText },
     isNew: outcome === 'changed',
     record: parseStates(json) ?? RAISED,
+    /** How long the queues of the destinations are. */
+    lengths,
   }));
 const refused = z
   .tuple([z.enum(['unknown-alarm', 'alarm-resolved'])])
   .transform(([reason]) => ({ refused: reason }));
 
-/** The answer of change-alarm-state.lua. */
-export const changeReply = z.union([made, refused]);
-export type ChangeReply = z.output<typeof changeReply>;
+const unusable = z
+  .tuple([z.literal('unusable'), z.array(z.string())])
+  .transform(([, destinations]) => ({ unusable: destinations }));
 
-export function outcomeOf(reply: ChangeReply): StateOutcome {
+/** What became of a change. */
+export type Answer = z.output<typeof made> | z.output<typeof refused>;
+/** The answer of change-alarm-state.lua. */
+export const changeReply = z.union([made, refused, unusable]);
+
+export function outcomeOf(reply: Answer): StateOutcome {
   return 'refused' in reply ? reply : { record: reply.record };
 }

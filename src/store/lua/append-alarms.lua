@@ -1,34 +1,38 @@
--- Appends a batch of alarms to the history, each once: record, indexes, id and received packet identifier in
--- one atomic write (docs/contract.md, 4.1 and 4.2).
+-- Appends a batch of alarms to the history, each once: record, indexes, id, received packet identifier, and its
+-- number on the queue of every destination, in one atomic write (docs/contract.md, 4.1 and 4.2).
 -- KEYS[1] sequence counter   KEYS[2] history
--- ARGV[1] to ARGV[6] prefixes, all in the slot of the history: of alarm ids, of receipts, of alarm indexes,
---                    of alarm groups, of received packet identifiers, of open alarms
--- ARGV[7] seconds to keep receipts
--- ARGV[8] MessagePack: for each place of these alarms
---         1 its text, 2 device, 3 location, 4 group ('' for none)
--- ARGV[9] MessagePack: for each alarm
---         1 which of the places it is, 2 kind
---         3 piece and 4 field of its id (alarm-records.ts)
---         5 to 10 values of the record: i, r, a, d, x, t (alarm-records.ts)
---        11 time of detection, in milliseconds
---        12 receipt: packet identifier, '' when the id is stable, 13 digest of the payload,
---        14 1 when the packet has DUP set
---        15 session and 16 packet identifier of a QoS 2 publish, '' for none
+-- ARGV[1] to ARGV[8] prefixes, all in the slot of the history: of alarm ids, of receipts, of alarm indexes, of alarm
+--                    groups, of received packet identifiers, of open alarms, of destinations, of queues
+-- ARGV[9] seconds to keep receipts   ARGV[10] the tag of the batch
+-- ARGV[11] MessagePack: for each destination its name
+-- ARGV[12] MessagePack: sets of destinations, each as their numbers
+-- ARGV[13] MessagePack: for each place of these alarms
+--          1 its text, 2 device, 3 location, 4 group ('' for none)
+-- ARGV[14] MessagePack: for each alarm
+--          1 which of the places it is, 2 kind
+--          3 piece and 4 field of its id (alarm-records.ts)
+--          5 to 10 values of the record: i, r, a, d, x, t (alarm-records.ts)
+--         11 time of detection, in milliseconds
+--         12 receipt: packet identifier, '' when the id is stable, 13 digest of the payload,
+--         14 1 when the packet has DUP set
+--         15 session and 16 packet identifier of a QoS 2 publish, '' for none
+--         17 which of the sets gets it
 -- Numbers that are stored are texts, for Redis would have to print each of them.
--- returns for each alarm its sequence: negative when it had been recorded before
+-- returns { for each alarm its sequence: negative when it had been recorded before; for each destination the length of
+--         its queue }, or { {}, {}, the destinations that cannot be pushed to }, and then nothing is written
+--- include last-number
+--- include destinations
+--- include queues
 local counter, history = KEYS[1], KEYS[2]
-local ids, receipts, indexes, groups, received, open, keepSeconds = unpack(ARGV, 1, 7)
-local places, alarms = cmsgpack.unpack(ARGV[8]), cmsgpack.unpack(ARGV[9])
+local ids, receipts, indexes, groups, received, open, hashes, queues, keepSeconds = unpack(ARGV, 1, 9)
+local tag, destinations, sets = tonumber(ARGV[10]), cmsgpack.unpack(ARGV[11]), cmsgpack.unpack(ARGV[12])
+local places, alarms = cmsgpack.unpack(ARGV[13]), cmsgpack.unpack(ARGV[14])
+
+local unusable = unusableQueues(hashes, queues, destinations)
+if #unusable > 0 then return { {}, {}, unusable } end
 
 -- A counter that was lost, set back or overwritten must not stop the recording, nor may
 -- a number be given twice: the stream knows the last one, also when its entry is gone.
-local function lastOf(stream)
-  if redis.call('EXISTS', stream) == 0 then return 0 end
-  local info = redis.call('XINFO', 'STREAM', stream)
-  for at = 1, #info, 2 do
-    if info[at] == 'last-generated-id' then return tonumber(string.match(info[at + 1], '^%d+')) end
-  end
-end
 local last = math.max(tonumber(redis.pcall('GET', counter)) or 0, lastOf(history))
 
 -- One batch that waited for the store may hold both an alarm and its retransmission.
@@ -113,7 +117,16 @@ for number, alarm in ipairs(alarms) do
   end
 end
 
--- What a batch adds to one index is one command.
+-- What a batch adds to one index, or to one queue, is one command.
+local itemsOf = {}
+local function addToQueues(set, item)
+  for _, number in ipairs(set) do
+    local items = itemsOf[number] or {}
+    itemsOf[number] = items
+    items[#items + 1] = item
+  end
+end
+
 local additions, indexOrder = {}, {}
 local function addToIndex(index, alarm, member)
   local added = additions[index]
@@ -146,6 +159,7 @@ if #new > 0 then redis.call('SET', counter, text(last)) end
 local isGrouped = {}
 for number, alarm in ipairs(new) do
   add(alarm, last - #new + number)
+  addToQueues(sets[alarm[17]], itemOf(last - #new + number, tag))
   local place = places[alarm[1]]
   -- Each time: the store may have lost it since, and without it no listing has the alarm.
   if not isGrouped[place] then redis.call('SADD', groups .. place[3], place[4]) end
@@ -155,4 +169,4 @@ for _, index in ipairs(indexOrder) do redis.call('ZADD', index, unpack(additions
 for _, alarm in ipairs(alarms) do
   if alarm[15] ~= '' then redis.call('HSET', received .. alarm[15], alarm[16], '') end
 end
-return results
+return { results, pushAll(hashes, queues, destinations, itemsOf) }

@@ -10,20 +10,27 @@
 -- ARGV[14] JSON of the audit record
 -- ARGV[15] session and ARGV[16] packet identifier of a QoS 2 publish, '' for none
 -- ARGV[17] device   ARGV[18] how many audit records of changes are kept
--- ARGV[19] on: groups in which the alarm may have happened, or '*' for all
+-- ARGV[19], [20] prefixes of destinations and of queues   ARGV[21] the tag of the entry
+-- ARGV[22] MessagePack: for each destination its name
+-- ARGV[23] on: groups in which the alarm may have happened, or '*' for all
 -- The states are the bytes of the alarm's id, which must not pass on to another alarm with its sequence;
 -- 'a' or 'r' for the present state; and JSON: { acknowledged, resolved, note }, of each step
 -- { by, atMs, sequence }.
 -- returns 'changed', 'unchanged', 'unknown-alarm' or 'alarm-resolved'; and when it is one of the first two:
--- the sequence of the entry, kind, text of the place, the JSON of the states
+-- the sequence of the entry, kind, text of the place, the JSON of the states, and for each destination the length of its
+-- queue. Or 'unusable' and the destinations that cannot be pushed to, and then nothing is written
+--- include last-number
+--- include destinations
+--- include queues
 local counter, log = KEYS[1], KEYS[2]
 local ids, states, received, open, piece, field, id, location = unpack(ARGV, 1, 8)
 local wanted, author, note, atMs, steadyMs, audit, session, packet = unpack(ARGV, 9, 16)
+local hashes, queues, tag, destinations = ARGV[19], ARGV[20], tonumber(ARGV[21]), cmsgpack.unpack(ARGV[22])
 local STATES_PER_PIECE = 100
 
 local function isIn(group)
-  if ARGV[19] == '*' then return true end
-  for at = 19, #ARGV do
+  if ARGV[23] == '*' then return true end
+  for at = 23, #ARGV do
     if ARGV[at] == group then return true end
   end
   return false
@@ -58,18 +65,14 @@ end
 
 if known[wanted] and (wanted == 'resolved' or letter == 'a') then
   receive()
-  return { 'unchanged', known[wanted].sequence, alarm.k, alarm.c, string.sub(stored, 18) }
+  return { 'unchanged', known[wanted].sequence, alarm.k, alarm.c, string.sub(stored, 18), {} }
 end
 if letter == 'r' then return { 'alarm-resolved' } end
 
+local unusable = unusableQueues(hashes, queues, destinations)
+if #unusable > 0 then return { 'unusable', unusable } end
+
 -- A counter that was lost or set back must not stop the recording (append-alarms.lua).
-local function lastOf(stream)
-  if redis.call('EXISTS', stream) == 0 then return 0 end
-  local info = redis.call('XINFO', 'STREAM', stream)
-  for at = 1, #info, 2 do
-    if info[at] == 'last-generated-id' then return tonumber(string.match(info[at + 1], '^%d+')) end
-  end
-end
 local number = math.max(tonumber(redis.pcall('GET', counter)) or 0, lastOf(log)) + 1
 local numberText = string.format('%.0f', number)
 local lastAudited = math.max(tonumber(redis.pcall('GET', KEYS[3])) or 0, lastOf(KEYS[4]), lastOf(KEYS[5]))
@@ -90,4 +93,6 @@ if wanted == 'resolved' then
 end
 redis.call('HSET', pieceOfStates, sequence, id .. string.sub(wanted, 1, 1) .. text)
 receive()
-return { 'changed', number, alarm.k, alarm.c, text }
+local itemsOf = {}
+for at = 1, #destinations do itemsOf[at] = { itemOf(number, tag) } end
+return { 'changed', number, alarm.k, alarm.c, text, pushAll(hashes, queues, destinations, itemsOf) }

@@ -9,16 +9,8 @@
 --          as `at`, the same by the steady clock as `steady`, and `record`, the text.
 -- ARGV[2], [3]  how many records the streams keep, the oldest go first
 -- returns  1, or 0 when the counter is another, and then nothing was written
+--- include last-number
 local change = cjson.decode(ARGV[1])
-
--- The last number that a stream has had, 0 for none.
-local function lastOf(stream)
-  if redis.call('EXISTS', stream) == 0 then return 0 end
-  local info = redis.call('XINFO', 'STREAM', stream)
-  for at = 1, #info, 2 do
-    if info[at] == 'last-generated-id' then return tonumber(string.match(info[at + 1], '^%d+')) end
-  end
-end
 
 -- A counter that was lost or set back must not stop the recording.
 local number = math.max(tonumber(redis.pcall('GET', KEYS[2])) or 0, lastOf(KEYS[3]), lastOf(KEYS[4]))

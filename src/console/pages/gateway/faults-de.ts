@@ -235,6 +235,12 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
     advice:
       'Der Client oder die Adresse hat fünf Sekunden lang ein Viertel davon gebraucht, oder mehr verlangt als ihren Anteil: Finden Sie heraus, warum. Alarme warten nicht darauf.',
   },
+  'The account of a subscriber or bridge does not hold: acknowledge with POST /faults/account-broken/acknowledge.':
+    {
+      fault: 'Die Buchführung eines Empfängers oder einer Brücke geht nicht auf',
+      advice:
+        'Was angenommen wurde, ist nicht die Summe dessen, was zugestellt wurde, wartet, verfallen ist und verworfen wurde: Jemand hat den Speicher von Hand geändert, oder er ist beschädigt. Prüfen Sie, wer Zugang zum Speicher hat, und quittieren Sie die Störung: Danach wird neu gezählt.',
+    },
   'queue growing, more than half full': {
     fault: 'Eine Warteschlange wächst und ist mehr als halb voll',
     advice:

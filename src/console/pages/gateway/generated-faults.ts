@@ -90,6 +90,8 @@ export const FAULTS_EN = {
     "a code of the file system, or `no PEM, or no pair`: the files of `tls` are not readable for the gateway's user, not PEM, not whole, or the key is of another certificate. Goes once they can be used",
   "HTTP and TLS clients take much of the processor.":
     "the client or address that is its `subject` has used a quarter of it for five seconds, or asks for more than their share, which is half: find out why. Alarms do not wait for it; other clients have their turns",
+  "The account of a subscriber or bridge does not hold: acknowledge with POST /faults/account-broken/acknowledge.":
+    "what it accepted is not the sum of what was delivered, waits, expired and was dropped: somebody has changed the store by hand, or it is damaged. Compare `gateway_consumer_…` in `/metrics`, look who has access to the store, and acknowledge: the account is made to hold again",
   "queue growing, more than half full":
     "more waits for this subscriber or bridge than half of its `maxQueuedMessages`, alarms included: bring it back, or delete its token",
   "a stored session cannot be read, its backlog is lost":

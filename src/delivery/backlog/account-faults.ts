@@ -1,0 +1,27 @@
+import { type FaultGroup, firstOf, warning } from '../../domain/faults.js';
+import type { Consumer } from '../consumer.js';
+import { LOG_NAMES } from '../log/log-entry.js';
+import { isBalanced } from '../queues/account.js';
+import { consumerSubject } from './backlog-fault.js';
+
+/** Consumers named in the fault. */
+const MAX_NAMED = 3;
+const BROKEN =
+  'The account of a subscriber or bridge does not hold: acknowledge with POST /faults/account-broken/acknowledge.';
+
+/**
+ * The faults of accounts that do not hold.
+ *
+ * @param acknowledge makes them hold again
+ */
+export function accountFaults(consumers: Iterable<Consumer>, acknowledge: () => void): FaultGroup {
+  const broken = [...consumers].filter(({ accounts }) =>
+    LOG_NAMES.some((log) => !isBalanced(accounts[log])),
+  );
+  return firstOf(
+    broken,
+    MAX_NAMED,
+    ({ name }) => ({ ...warning('account-broken', BROKEN, consumerSubject(name)), acknowledge }),
+    (count) => ({ ...warning('account-broken', `${BROKEN} (${count} more)`), acknowledge }),
+  );
+}

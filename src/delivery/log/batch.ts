@@ -1,0 +1,51 @@
+import type { Audience } from '../../domain/grants.js';
+import type { Backlog } from '../queues/queue-store.js';
+import type { LogEntry, NewMessage } from './log-entry.js';
+
+/** Where the store keeps the items of a durable consumer. */
+export interface Destination {
+  /** Its name in the store. */
+  readonly key: string;
+}
+
+/** The destinations that a message is for. */
+export type DestinationsOf<To extends Destination> = (
+  message: Audience & { readonly topic: string },
+) => readonly To[];
+
+/** The result of appending one item. */
+export interface Appended {
+  /** 0 when nothing was appended, now or before. */
+  readonly sequence: number;
+  /** False when the alarm had been recorded before, under this sequence. */
+  readonly isNew: boolean;
+  /** The entry, where the item does not tell it. */
+  readonly entry?: LogEntry | undefined;
+}
+
+/** What a write did; or the destinations for which it did nothing, as their records are gone or damaged. */
+export type Written =
+  | {
+      readonly appended: readonly Appended[];
+      readonly backlogs: ReadonlyMap<string, Partial<Backlog>>;
+    }
+  | { readonly unusable: readonly string[] };
+
+/** A batch as it goes to the store: however often it is written, it is stored once. */
+export interface FrozenBatch<To extends Destination> {
+  /** What tells its items from those that get the same numbers after a failover. */
+  readonly tag: number;
+  /** The destinations of each item. */
+  readonly destinations: readonly (readonly To[])[];
+  /** One atomic write, durable when the promise resolves. */
+  write(): Promise<Written>;
+}
+
+/** Stores batches. */
+export interface BatchStore<Item extends NewMessage> {
+  /** Matches the items of a batch with their destinations, and freezes it. */
+  freeze<To extends Destination>(
+    items: readonly Item[],
+    destinationsOf: DestinationsOf<To>,
+  ): Promise<FrozenBatch<To>>;
+}

@@ -1,0 +1,133 @@
+import { parseForwardedTopic } from '../../domain/topics.js';
+import { type LogEntry, sequenceOf, type Tail } from '../log/log-entry.js';
+import type { QueueStore } from './queue-store.js';
+
+const PAGE_ENTRIES = 500;
+const LOADED_AT_ONCE = 100;
+
+export interface ExpressLanesOptions {
+  /** The destination whose queue it is. */
+  readonly destination: string;
+  readonly store: Pick<QueueStore, 'page' | 'pickAlarms'>;
+  readonly tail: Tail;
+  /** The last item that was taken in its turn. */
+  readonly turn: () => number;
+}
+
+/**
+ * Lets new alarms pass other devices' backlog during a replay.
+ *
+ * The queued alarms of the same device go ahead of the new one, so that one device's alarms stay in
+ * order (docs/contract.md, 4.3).
+ */
+export class ExpressLanes {
+  readonly #options: ExpressLanesOptions;
+  /** Queued items by device, in order, including those whose turn has come since. */
+  readonly #waiting = new Map<string, number[]>();
+  /** Devices with a new alarm. */
+  readonly #urgent = new Set<string>();
+  readonly #loaded = new Map<number, LogEntry>();
+  /** New alarms while the backlog has not been scanned; undefined afterwards. */
+  #early: LogEntry[] | undefined = [];
+  /** The newest alarm when the replay began: those up to here are the backlog. */
+  readonly #backlogUpTo: number;
+
+  constructor(options: ExpressLanesOptions) {
+    this.#options = options;
+    this.#backlogUpTo = options.tail.last;
+  }
+
+  /** Whether the alarm is of the backlog, and not a new one. */
+  hasWaited({ sequence }: LogEntry): boolean {
+    return sequence <= this.#backlogUpTo;
+  }
+
+  /** Notes a new alarm. */
+  accepted(alarm: LogEntry): void {
+    if (this.#early === undefined) this.#urgent.add(this.#append(alarm));
+    else this.#early.push(alarm);
+  }
+
+  /**
+   * Takes the next alarm that goes ahead.
+   *
+   * @returns `not-loaded` when `load` must come first, undefined when no alarm goes ahead
+   */
+  next(): LogEntry | 'not-loaded' | undefined {
+    if (this.#early !== undefined) return 'not-loaded';
+    for (const lane of this.#urgent) {
+      const waiting = this.#waitingOf(lane);
+      const [item] = waiting;
+      if (item === undefined) {
+        this.#urgent.delete(lane);
+        continue;
+      }
+      const entry = this.#inMemory(item);
+      if (entry === undefined) return 'not-loaded';
+      waiting.shift();
+      this.#loaded.delete(item);
+      return entry;
+    }
+    return undefined;
+  }
+
+  /** Scans the backlog the first time; then loads the next alarms. */
+  async load(): Promise<void> {
+    if (this.#early !== undefined) {
+      await this.#scan(this.#early);
+      return;
+    }
+    const [lane] = this.#urgent;
+    if (lane === undefined) return;
+    const wanted = this.#waitingOf(lane).slice(0, LOADED_AT_ONCE);
+    for (const entry of await this.#options.store.pickAlarms(wanted)) {
+      this.#loaded.set(entry.item, entry);
+    }
+    // In their turn they are found to be lost.
+    const gone = new Set(wanted.filter((item) => !this.#loaded.has(item)));
+    const waiting = this.#waitingOf(lane).filter((item) => !gone.has(item));
+    this.#waiting.set(lane, waiting);
+  }
+
+  async #scan(early: readonly LogEntry[]): Promise<void> {
+    const { destination, store, turn } = this.#options;
+    this.#waiting.clear();
+    let last = turn();
+    for (let isEnd = false; !isEnd; ) {
+      const page = await store.page('alarms', destination, last, PAGE_ENTRIES);
+      for (const entry of page.entries) this.#append(entry);
+      last = Math.max(last, page.entries.at(-1)?.item ?? 0, ...page.missing);
+      ({ isEnd } = page);
+    }
+    this.#early = undefined;
+    for (const alarm of early) {
+      if (alarm.item > last) this.accepted(alarm);
+      else this.#urgent.add(laneOf(alarm));
+    }
+  }
+
+  #append(alarm: LogEntry): string {
+    const lane = laneOf(alarm);
+    const waiting = this.#waiting.get(lane);
+    if (waiting === undefined) this.#waiting.set(lane, [alarm.item]);
+    else waiting.push(alarm.item);
+    return lane;
+  }
+
+  #inMemory(item: number): LogEntry | undefined {
+    const newest = this.#options.tail.entryAfter(sequenceOf(item) - 1);
+    return newest?.item === item ? newest : this.#loaded.get(item);
+  }
+
+  #waitingOf(lane: string): number[] {
+    const waiting = this.#waiting.get(lane) ?? [];
+    const turn = this.#options.turn();
+    const toCome = waiting.findIndex((item) => item > turn);
+    waiting.splice(0, toCome < 0 ? waiting.length : toCome);
+    return waiting;
+  }
+}
+
+function laneOf({ topic }: LogEntry): string {
+  return parseForwardedTopic(topic)?.deviceId ?? topic;
+}

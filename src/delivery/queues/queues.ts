@@ -1,0 +1,18 @@
+import type { LogEntry, LogName } from '../log/log-entry.js';
+import type { Outcome } from './queue-store.js';
+
+/** The two queues of a consumer, as its connection takes from them. */
+export interface Queues {
+  /** Takes the next entry to send; `not-loaded` when `load` must come first. */
+  take(log: LogName): LogEntry | 'not-loaded' | 'caught-up';
+  /** Takes an alarm before its turn. Returns whether it is to be sent. */
+  takeAhead(alarm: LogEntry): boolean;
+  wantsPage(log: LogName): boolean;
+  isLoading(log: LogName): boolean;
+  /** Reads the next page. */
+  load(log: LogName): Promise<void>;
+  /** Removes an entry that was taken, and counts what became of it. */
+  settle(entry: LogEntry, outcome: Outcome): void;
+  /** Notes that an entry that was taken is to be sent again. */
+  released(entry: LogEntry): void;
+}

@@ -1,0 +1,104 @@
+import { TokenBucket, TokenRate } from '../../domain/token-bucket.js';
+import type { LogEntry, LogName } from '../log/log-entry.js';
+import { ExpressLanes, type ExpressLanesOptions } from './express-lanes.js';
+import type { Backlog } from './queue-store.js';
+
+/** After a pause a tenth of a second's messages go at once. */
+const BURST_SECONDS = 0.1;
+
+export interface ReplayOptions extends ExpressLanesOptions {
+  readonly perSecond: number;
+  /** What waits when the connection begins. */
+  readonly backlog: Backlog;
+  readonly now: () => number;
+  /** Called when more may be sent. */
+  readonly onReady: () => void;
+  readonly onReadFailure: (error: unknown) => void;
+}
+
+/** Replays a connection's backlog at a pace, while new alarms go ahead. */
+export class Replay {
+  readonly #options: ReplayOptions;
+  readonly #pace = new TokenBucket();
+  /** Queues whose end has not been reached since the connection began. */
+  readonly #lagging = new Set<LogName>();
+  #lanes: ExpressLanes | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isLoading = false;
+
+  constructor(options: ReplayOptions) {
+    this.#options = options;
+    const { backlog, perSecond, now } = options;
+    // A bucket lets the first message pass that it has no token left for.
+    const burst = Math.max(0, perSecond * BURST_SECONDS - 1);
+    this.#pace.limit(new TokenRate(perSecond / 1_000, burst), now());
+    if (backlog.alarms > 0) this.#lagging.add('alarms');
+    if (backlog.messages > 0) this.#lagging.add('messages');
+    if (backlog.alarms > 0) this.openLanes();
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Opens the express lanes anew. */
+  openLanes(): void {
+    this.#lanes = new ExpressLanes(this.#options);
+  }
+
+  /** Whether alarms are paced: telemetry does not go before them. */
+  get holdsAlarms(): boolean {
+    return this.#lagging.has('alarms');
+  }
+
+  /** Notes a new alarm. */
+  accepted(alarm: LogEntry): void {
+    this.#lanes?.accepted(alarm);
+  }
+
+  /** Whether the next entry of a queue may go now; if not, `onReady` follows. */
+  maySend(log: LogName): boolean {
+    const waitMs = this.#pace.freeAtMs - this.#options.now();
+    if (waitMs <= 0 || !this.#lagging.has(log)) return true;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#options.onReady, Math.ceil(waitMs));
+    return false;
+  }
+
+  sent(log: LogName): void {
+    if (this.#lagging.has(log)) this.#pace.take(1, this.#options.now());
+  }
+
+  caughtUp(log: LogName): void {
+    this.#lagging.delete(log);
+    if (log === 'alarms') this.#lanes = undefined;
+  }
+
+  /**
+   * Takes the next alarm that goes ahead of backlog and pace.
+   *
+   * An alarm of the backlog that goes ahead counts towards the pace, so that in the end the
+   * upstream gets no more than it should.
+   */
+  takeAhead(): LogEntry | undefined {
+    const lanes = this.#lanes;
+    if (lanes === undefined || this.#isLoading) return undefined;
+    const entry = lanes.next();
+    if (entry === 'not-loaded') {
+      this.#load(lanes);
+      return undefined;
+    }
+    if (entry !== undefined && lanes.hasWaited(entry)) this.#pace.take(1, this.#options.now());
+    return entry;
+  }
+
+  #load(lanes: ExpressLanes): void {
+    this.#isLoading = true;
+    lanes
+      .load()
+      .finally(() => {
+        this.#isLoading = false;
+      })
+      .then(this.#options.onReady, this.#options.onReadFailure);
+  }
+}

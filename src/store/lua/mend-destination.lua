@@ -1,0 +1,44 @@
+-- Writes the record of a destination again, removes what is of another type, and makes its account hold.
+-- KEYS[1] the destination   KEYS[2] its queue   KEYS[3] its stream   KEYS[4] set: the names of all destinations
+-- ARGV[1] its name   ARGV[2] how many fields and values of the record follow; then those, then the fields of the
+--         account: of each log the accepted, and then what became of those
+-- returns { how long its queue is, its stream, the bytes of its payloads }
+--- include destinations
+local hash, queue, stream, names = unpack(KEYS)
+local name, recordLength = ARGV[1], tonumber(ARGV[2])
+local function removeUnless(wanted, key)
+  local found = redis.call('TYPE', key).ok
+  if found ~= wanted and found ~= 'none' then redis.call('DEL', key) end
+end
+removeUnless('hash', hash)
+removeUnless('list', queue)
+removeUnless('stream', stream)
+removeUnless('set', names)
+redis.call('HSET', hash, unpack(ARGV, 3, 2 + recordLength))
+redis.call('SADD', names, name)
+
+local bytes = 0
+for _, row in ipairs(redis.call('XRANGE', stream, '-', '+')) do
+  for at = 1, #row[2], 2 do
+    if row[2][at] == 'p' then bytes = bytes + #row[2][at + 1] end
+  end
+end
+local function mend(log, queued)
+  local sum = queued
+  for at = 3 + recordLength, #ARGV do
+    local field = ARGV[at]
+    local value = redis.call('HGET', hash, field)
+    if string.match(field, '^' .. log) and not isCount(value) then
+      redis.call('HDEL', hash, field)
+      value = false
+    end
+    if field == log .. '.delivered' or field == log .. '.expired' or field == log .. '.dropped' then
+      sum = sum + (tonumber(value) or 0)
+    end
+  end
+  redis.call('HSET', hash, log .. '.accepted', string.format('%.0f', sum))
+end
+mend('alarms', redis.call('LLEN', queue))
+mend('messages', redis.call('XLEN', stream))
+redis.call('HSET', hash, 'messages.bytes', string.format('%.0f', bytes))
+return { redis.call('LLEN', queue), redis.call('XLEN', stream), bytes }

@@ -1,0 +1,70 @@
+-- Removes items from the queues of destinations, and counts what became of them. An item that is no longer there is
+-- not counted: the script may be run again.
+-- KEYS[1] a key in the slot of all
+-- ARGV[1] to ARGV[3] prefixes: of destinations, of queues, of streams
+-- ARGV[4] MessagePack: rows of a destination, 'alarms' or 'messages', the outcome, and the items: of alarms as they are
+--         queued, of messages the id of each followed by the bytes of its payload. The outcome is 'delivered',
+--         'expired', or the reason for which they are dropped
+-- returns for each row how long the queue is, and the bytes of the payloads; -1 for both when the destination is gone
+--- include destinations
+local hashes, queues, streams = unpack(ARGV, 1, 3)
+
+-- Items are acknowledged in their order, but for a few: what is at the head goes with one command.
+local function removeAlarms(queue, row)
+  local isSettled, count = {}, #row - 3
+  for at = 4, #row do isSettled[row[at]] = true end
+  local removed = 0
+  for _, item in ipairs(redis.call('LRANGE', queue, 0, count - 1)) do
+    if not isSettled[item] then break end
+    isSettled[item] = nil
+    removed = removed + 1
+  end
+  if removed > 0 then redis.call('LTRIM', queue, removed, -1) end
+  -- What went ahead of a paced backlog is near the tail.
+  local first, last = tonumber(redis.call('LINDEX', queue, 0) or 0), tonumber(redis.call('LINDEX', queue, -1) or 0)
+  for item in pairs(isSettled) do
+    local isNearTail = first and last and tonumber(item) > (first + last) / 2
+    removed = removed + redis.call('LREM', queue, isNearTail and -1 or 1, item)
+  end
+  return removed
+end
+
+local function removeMessages(stream, row)
+  local removed, bytes = 0, 0
+  for at = 4, #row, 2 do
+    if redis.call('XDEL', stream, row[at]) == 1 then
+      removed = removed + 1
+      bytes = bytes + row[at + 1]
+    end
+  end
+  return removed, bytes
+end
+
+local function count(hash, log, outcome, removed)
+  if removed == 0 then return end
+  redis.call('HINCRBY', hash, log .. '.' .. outcome, removed)
+  local isDropped = outcome ~= 'delivered' and outcome ~= 'expired'
+  if isDropped then redis.call('HINCRBY', hash, log .. '.dropped', removed) end
+end
+
+local results = {}
+for _, row in ipairs(cmsgpack.unpack(ARGV[4])) do
+  local name, log, outcome = row[1], row[2], row[3]
+  local hash, isAlarms = hashes .. name, log == 'alarms'
+  local key = (isAlarms and queues or streams) .. name
+  local command = isAlarms and 'LLEN' or 'XLEN'
+  local fields = { log .. '.dropped', log .. '.' .. outcome, 'messages.bytes' }
+  if hasAccount(hash, unpack(fields)) and lengthOf(command, key) then
+    local removed, bytes
+    if isAlarms then removed = removeAlarms(key, row) else removed, bytes = removeMessages(key, row) end
+    count(hash, log, outcome, removed)
+    results[#results + 1] = redis.call(command, key)
+    -- A full store takes what makes room, and what follows that in the same script.
+    if removed > 0 and not isAlarms then redis.call('HINCRBY', hash, 'messages.bytes', -bytes) end
+    results[#results + 1] = tonumber(redis.call('HGET', hash, 'messages.bytes') or 0)
+  else
+    results[#results + 1] = -1
+    results[#results + 1] = -1
+  end
+end
+return results

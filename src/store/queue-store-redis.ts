@@ -1,0 +1,210 @@
+import { z } from 'zod';
+import { type LogEntry, type LogName, sequenceOf, type Tail } from '../delivery/log/log-entry.js';
+import {
+  type Account,
+  type Accounts,
+  type Backlog,
+  type Bounded,
+  DROP_REASONS,
+  type MessageRange,
+  type QueueBounds,
+  type QueuePage,
+  type QueueStore,
+  type Settlement,
+} from '../delivery/queues/queue-store.js';
+import type { AlarmLog } from './alarms/alarm-log.js';
+import { unlessOfAnotherType } from './failures.js';
+import type { Keys } from './keys.js';
+import { type Packable, packRows, Script } from './scripts.js';
+import type { Store } from './store.js';
+import { readStream } from './streams.js';
+import { idOf, ValuePages } from './value-pages.js';
+
+const bytes = z.instanceof(Buffer);
+const rowSchema = z.tuple([bytes.transform(Number), z.array(bytes)]);
+const pageSchema = z.tuple([z.number()]).rest(rowSchema);
+const readQueue = new Script('read-queue', pageSchema, { hasBytes: true });
+const settleItems = new Script('settle-items', z.array(z.number()));
+const bounded = z.tuple([z.number(), z.number(), z.number(), z.number(), z.number()]);
+const expireItems = new Script('expire-items', z.union([bounded, z.tuple([])]));
+const readAccounts = new Script('read-accounts', z.array(z.array(z.coerce.number())));
+
+const findOldestQueued = new Script('oldest-queued', z.string());
+
+/** A page of alarms takes about so much memory. */
+const PAGE_BYTES = 1024 * 1024;
+
+/** Redis serves nobody else while a script runs: some milliseconds for this many. */
+const TAKEN_AT_ONCE = 500;
+
+/** The fields of an account: of each log, what was accepted, and what became of it. */
+const FIGURES = ['accepted', 'delivered', 'expired', 'dropped', ...DROP_REASONS] as const;
+export const ACCOUNT_FIELDS: readonly string[] = ['alarms', 'messages'].flatMap((log) =>
+  FIGURES.map((figure) => `${log}.${figure}`),
+);
+
+/** The queues of durable consumers in Redis: a list of alarms and a stream of messages for each. */
+export class QueueStoreRedis implements QueueStore {
+  readonly #store: Store;
+  /** Waits for a store that is away. */
+  readonly #reader: Store;
+  readonly #keys: Keys;
+  readonly #alarms: Pick<AlarmLog, 'entriesOf'>;
+  readonly #values: ValuePages;
+  /** The prefixes of destinations, queues and streams, as scripts take them. */
+  readonly #prefixes: readonly string[];
+  readonly #names: string;
+
+  constructor(
+    { store, reader }: { readonly store: Store; readonly reader: Store },
+    keys: Keys,
+    alarms: Pick<AlarmLog, 'entriesOf'>,
+  ) {
+    this.#store = store;
+    this.#reader = reader;
+    this.#keys = keys;
+    this.#alarms = alarms;
+    this.#values = new ValuePages(reader, keys);
+    this.#prefixes = [keys.sessionPrefix, keys.queuePrefix, keys.valuesPrefix];
+    this.#names = keys.sessions;
+  }
+
+  page(
+    log: LogName,
+    destination: string,
+    after: number,
+    count: number,
+    tail?: Tail,
+  ): Promise<QueuePage> {
+    return log === 'alarms'
+      ? this.#alarmPage(destination, after, count, tail)
+      : this.#values.page(destination, after, count);
+  }
+
+  async pickAlarms(items: readonly number[]): Promise<LogEntry[]> {
+    const { history } = this.#keys;
+    const found = await Promise.all(
+      items.map(async (item) => {
+        const id = `${sequenceOf(item)}-0`;
+        return this.#alarms.entriesOf(await readStream(this.#reader, history, id, id, 1), [item]);
+      }),
+    );
+    return found.flat();
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<(Backlog | undefined)[]> {
+    const rows = settlements.map(({ destination, log, outcome, items }): Packable[] => {
+      const row: Packable[] = [destination, log, outcome];
+      for (const { item, bytes: size } of items) {
+        if (log === 'alarms') row.push(String(item));
+        else row.push(idOf(item), size);
+      }
+      return row;
+    });
+    const args = [...this.#prefixes, packRows(rows)];
+    const lengths = await this.#store.run(settleItems, [this.#names], args);
+    return settlements.map((_, index) => {
+      const [length = -1, size = -1] = lengths.slice(2 * index, 2 * index + 2);
+      return length < 0 ? undefined : { alarms: length, messages: length, messageBytes: size };
+    });
+  }
+
+  async keepBounds(
+    destination: string,
+    { oldestMs, maxMessages, maxMessageBytes }: QueueBounds,
+    { after, upTo }: MessageRange,
+  ): Promise<Bounded | undefined> {
+    const args = [
+      ...this.#prefixes,
+      destination,
+      oldestMs,
+      TAKEN_AT_ONCE,
+      Math.floor(maxMessages),
+      Math.floor(maxMessageBytes),
+      after === 0 ? '-' : `(${idOf(after)}`,
+      upTo,
+    ];
+    const reply = await this.#store.run(expireItems, [this.#keys.history], args);
+    if (reply.length === 0) return undefined;
+    const [taken, lost, alarms, messages, messageBytes] = reply;
+    const backlog = { alarms, messages, messageBytes };
+    return { backlog, lost, hasMore: taken === TAKEN_AT_ONCE };
+  }
+
+  async accounts(destinations: readonly string[]): Promise<(Accounts | undefined)[]> {
+    const args = [...this.#prefixes, ACCOUNT_FIELDS.length, ...ACCOUNT_FIELDS, ...destinations];
+    const accounts = await this.#store.run(readAccounts, [this.#names], args);
+    return accounts.map(accountsOf);
+  }
+
+  async oldestReceivedAtMs(destination: string): Promise<number | undefined> {
+    const [alarms, messages] = await Promise.all([
+      this.page('alarms', destination, 0, 1),
+      this.page('messages', destination, 0, 1),
+    ]);
+    const times = [...alarms.entries, ...messages.entries].map(({ receivedAtMs }) => receivedAtMs);
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
+  /** The number of the first alarm that stands in a queue; infinite when all are empty. */
+  async oldestQueued(): Promise<number> {
+    const { sessions, queuePrefix } = this.#keys;
+    const item = await this.#store.run(findOldestQueued, [sessions], [queuePrefix]);
+    return item === '' ? Number.POSITIVE_INFINITY : sequenceOf(Number(item));
+  }
+
+  async #alarmPage(
+    destination: string,
+    after: number,
+    count: number,
+    tail: Tail | undefined,
+  ): Promise<QueuePage> {
+    const keys = [this.#keys.history, this.#keys.queue(destination)];
+    const inMemoryFrom = tail?.first ?? Number.MAX_SAFE_INTEGER;
+    const args = [String(after), count, inMemoryFrom, PAGE_BYTES];
+    const reading = this.#reader.run(readQueue, keys, args);
+    const [isEnd, ...rows] = (await unlessOfAnotherType(reading)) ?? [1];
+    const stored = rows.filter(([, fields]) => fields.length > 0);
+    const read = this.#alarms.entriesOf(
+      stored.map(([item, fields]) => ({ sequence: sequenceOf(item), fields })),
+      stored.map(([item]) => item),
+    );
+    const known = new Map(read.map((entry) => [entry.item, entry]));
+    const absent: number[] = [];
+    for (const [item] of rows) {
+      if (known.has(item)) continue;
+      const inMemory = tail?.entryAfter(sequenceOf(item) - 1);
+      if (inMemory?.item === item) known.set(item, inMemory);
+      else if (sequenceOf(item) >= inMemoryFrom) absent.push(item);
+    }
+    // The tail has forgotten them meanwhile, or has other alarms under their numbers.
+    for (const entry of await this.pickAlarms(absent)) known.set(entry.item, entry);
+    const missing = rows.flatMap(([item]) => (known.has(item) ? [] : [item]));
+    const entries = rows.flatMap(([item]) => known.get(item) ?? []);
+    return { entries, missing, isEnd: isEnd === 1 };
+  }
+}
+
+/** Reads what read-accounts.lua returns; undefined for a destination that is gone, or of another type. */
+function accountsOf(values: readonly number[]): Accounts | undefined {
+  const queued = values.slice(2 * FIGURES.length);
+  const [alarms = -1, messages = -1] = queued;
+  if (alarms < 0 || messages < 0) return undefined;
+  return {
+    alarms: accountOf(values.slice(0, FIGURES.length), alarms),
+    messages: accountOf(values.slice(FIGURES.length, 2 * FIGURES.length), messages),
+  };
+}
+
+function accountOf(values: readonly number[], queued: number): Account {
+  const [
+    accepted = 0,
+    delivered = 0,
+    expired = 0,
+    dropped = 0,
+    refused = 0,
+    lost = 0,
+    forbidden = 0,
+  ] = values;
+  return { accepted, delivered, queued, expired, dropped, reasons: { refused, lost, forbidden } };
+}
