@@ -197,7 +197,8 @@ async function openSessions(
   const onAccounts = () => {
     health.reportAll('accounts', accountFaults(deliveries.consumers, mendBroken));
   };
-  const upkeep = new Upkeep({ deliveries, sessions, bounds, onAccounts, log });
+  const newestAlarm = () => storage.alarmLog.lastSequence();
+  const upkeep = new Upkeep({ deliveries, sessions, bounds, newestAlarm, onAccounts, log });
   upkeep.start();
   releasers.add(() => upkeep.stop());
   return sessions;

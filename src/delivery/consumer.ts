@@ -53,11 +53,9 @@ export class Consumer implements RouteMember {
     this.key = key;
     this.subscriptions = subscriptions;
     this.mayReceive = mayReceive;
-    const oldestMs = () => services.now() - this.#limits.maxAgeMs;
     this.#memory = new MemoryQueues({
       maxMessages: () => this.#limits.maxQueued,
       mayReceive,
-      oldestMs,
     });
     this.#stored =
       key === undefined
@@ -66,7 +64,6 @@ export class Consumer implements RouteMember {
             key,
             services,
             mayReceive,
-            oldestMs,
             maxMessages: () => this.#limits.maxQueued,
             onBacklog: (backlog) => this.noteBacklog(backlog),
           });
@@ -274,8 +271,9 @@ export class Consumer implements RouteMember {
   /** Sends as much as the window allows. */
   wake(): void {
     if (!this.isConnected) return;
-    if (this.#window.inFlightCount > 0) this.#offeredAtMs = this.#services.now();
-    this.#window.fill(this.#limits.maxInFlight);
+    const nowMs = this.#services.now();
+    if (this.#window.inFlightCount > 0) this.#offeredAtMs = nowMs;
+    this.#window.fill(this.#limits.maxInFlight, nowMs - this.#limits.maxAgeMs);
   }
 
   async #bound(maxMessageBytes: number): Promise<void> {

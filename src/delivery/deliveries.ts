@@ -22,8 +22,8 @@ export interface DeliveriesOptions {
   /** The number of the newest alarm in the store. */
   readonly newestAlarm: number;
   readonly queues: QueueStore;
-  /** Writes the record of a durable consumer that the store has lost, as long as there is such a consumer. */
-  readonly mend: (key: string) => Promise<void>;
+  /** Writes the record of a durable consumer that the store has lost. Returns whether there is such a consumer. */
+  readonly mend: (key: string) => Promise<boolean>;
   /** Called when the store has lost its newest alarms: their numbers, and those that memory still has. */
   readonly onWentBack: (from: number, to: number, lost: readonly LogEntry[]) => void;
   /** Called with the number of entries that a consumer accepted, and the store no longer has. */
@@ -45,8 +45,8 @@ export class Deliveries implements Fed<DurableConsumer> {
   readonly #consumers = new Set<Consumer>();
   readonly #durable = new Map<string, DurableConsumer>();
   readonly #toPump = new Set<Consumer>();
-  /** Until one is announced in this run, all that is stored was announced before. */
-  #lastMessage = Number.MAX_SAFE_INTEGER;
+  /** Undefined until a message is announced in this run: all that is stored was announced before. */
+  #lastMessage: number | undefined;
   /** By the routes of a topic: most messages share the destinations of others. */
   readonly #destinations = new WeakMap<object, readonly DurableConsumer[]>();
 
@@ -57,10 +57,11 @@ export class Deliveries implements Fed<DurableConsumer> {
     this.tail = new LogTail(newestAlarm);
     this.services = {
       queues,
-      settler: new Settler(queues, log),
+      settler: new Settler({ store: queues, mend: options.mend, log }),
       routes: this.routes,
       tail: this.tail,
-      lastAnnounced: (name) => (name === 'alarms' ? this.tail.last : this.#lastMessage),
+      lastAnnounced: (name) =>
+        name === 'alarms' ? this.tail.last : (this.#lastMessage ?? Number.MAX_SAFE_INTEGER),
       pumpLater: (consumer) => this.#pumpLater(consumer),
       now,
       elapsedSinceMs,
@@ -110,7 +111,7 @@ export class Deliveries implements Fed<DurableConsumer> {
    */
   announce(announced: readonly Announced<DurableConsumer>[]): void {
     for (const { entry, isNew, destinations } of announced) {
-      if (entry.log === 'messages') this.#lastMessage = entry.sequence;
+      if (entry.log === 'messages') this.#noteMessage(entry.sequence);
       else if (!this.#append(entry, isNew)) continue;
       for (const consumer of destinations) consumer.offer(entry);
       this.offerUnstored(entry);
@@ -125,6 +126,17 @@ export class Deliveries implements Fed<DurableConsumer> {
       if (qos === 0) member.offerAtQos0(entry);
       else member.offer(entry);
     }
+  }
+
+  /**
+   * Looks whether the store still has the newest alarm: what it has lost is recorded again without waiting for the next.
+   *
+   * @param newestInStore reads the number of its newest alarm
+   */
+  async compareWith(newestInStore: () => Promise<number>): Promise<void> {
+    const { last } = this.tail;
+    const newest = await newestInStore();
+    if (newest < last && this.tail.last >= last) this.#wentBack(newest);
   }
 
   noteBacklogs(backlogs: ReadonlyMap<string, Partial<Backlog>>): void {
@@ -174,6 +186,13 @@ export class Deliveries implements Fed<DurableConsumer> {
       if (consumer.isPrompt) least = Math.min(least, consumer.lag);
     }
     return Number.isFinite(least) ? least : 0;
+  }
+
+  /** Follows the numbers of messages, which a store that has lost its newest gives again. */
+  #noteMessage(sequence: number): void {
+    const hasLost = this.#lastMessage !== undefined && sequence <= this.#lastMessage;
+    this.#lastMessage = sequence;
+    if (hasLost) this.#restartAll();
   }
 
   /** Takes an alarm into the tail. Returns whether it is to be delivered. */

@@ -102,16 +102,16 @@ export class SendingWindow {
   }
 
   /** Fills the window: alarms first, telemetry in at most half of it. */
-  fill(maxInFlight: number): void {
+  fill(maxInFlight: number, oldestMs: number): void {
     const window = Math.min(maxInFlight, this.#receiver?.maxInFlight ?? Number.POSITIVE_INFINITY);
     const half = Math.max(1, Math.floor(window / 2));
-    if (this.replay !== undefined) this.#sendAhead(this.replay, window);
-    this.#sendFrom('alarms', () => this.#inFlight.size < window);
+    if (this.replay !== undefined) this.#sendAhead(this.replay, oldestMs, window);
+    this.#sendFrom('alarms', oldestMs, () => this.#inFlight.size < window);
     if (this.#direct !== undefined) this.#sendDirect(this.#direct, half);
     const hasRoom = () => this.#inFlight.size < window && this.#counts.messages < half;
     // While alarms are being read or are paced, telemetry does not go before them.
     const mustWait = this.replay?.holdsAlarms === true || this.#options.queues.isLoading('alarms');
-    if (!mustWait) this.#sendFrom('messages', hasRoom);
+    if (!mustWait) this.#sendFrom('messages', oldestMs, hasRoom);
   }
 
   /** Sends at most once: a receiver that cannot keep up misses the message. Returns whether it was sent. */
@@ -128,12 +128,12 @@ export class SendingWindow {
     this.sendNow({ topic: entry.topic, payload, retain: false });
   }
 
-  #sendFrom(log: LogName, hasRoom: () => boolean): void {
+  #sendFrom(log: LogName, oldestMs: number, hasRoom: () => boolean): void {
     const { replay } = this;
     const { queues } = this.#options;
     while (this.#receiver?.isWritable === true && hasRoom()) {
       if (replay?.maySend(log) === false) return;
-      const entry = queues.take(log);
+      const entry = queues.take(log, oldestMs);
       if (entry === 'not-loaded') {
         this.#load(log);
         return;
@@ -148,11 +148,11 @@ export class SendingWindow {
     }
   }
 
-  #sendAhead(replay: Replay, window: number): void {
+  #sendAhead(replay: Replay, oldestMs: number, window: number): void {
     while (this.#receiver?.isWritable === true && this.#inFlight.size < window) {
       const entry = replay.takeAhead();
       if (entry === undefined) return;
-      if (this.#options.queues.takeAhead(entry)) this.#send(this.#receiver, entry);
+      if (this.#options.queues.takeAhead(entry, oldestMs)) this.#send(this.#receiver, entry);
     }
   }
 

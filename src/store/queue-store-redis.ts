@@ -17,13 +17,13 @@ import { unlessOfAnotherType } from './failures.js';
 import type { Keys } from './keys.js';
 import { type Packable, packRows, Script } from './scripts.js';
 import type { Store } from './store.js';
-import { readStream } from './streams.js';
+import { areBuffers, readStream, unreadable } from './streams.js';
 import { idOf, ValuePages } from './value-pages.js';
 
-const bytes = z.instanceof(Buffer);
-const rowSchema = z.tuple([bytes.transform(Number), z.array(bytes)]);
-const pageSchema = z.tuple([z.number()]).rest(rowSchema);
-const readQueue = new Script('read-queue', pageSchema, { hasBytes: true });
+/** Its rows are narrowed by `queuedRow`: a page has thousands of fields. */
+const readQueue = new Script('read-queue', z.tuple([z.number()]).rest(z.unknown()), {
+  hasBytes: true,
+});
 const settleItems = new Script('settle-items', z.array(z.number()));
 const bounded = z.tuple([z.number(), z.number(), z.number(), z.number(), z.number()]);
 const expireItems = new Script('expire-items', z.union([bounded, z.tuple([])]));
@@ -95,9 +95,9 @@ export class QueueStoreRedis implements QueueStore {
   async settle(settlements: readonly Settlement[]): Promise<(Backlog | undefined)[]> {
     const rows = settlements.map(({ destination, log, outcome, items }): Packable[] => {
       const row: Packable[] = [destination, log, outcome];
-      for (const { item, bytes: size } of items) {
+      for (const { item, payload } of items) {
         if (log === 'alarms') row.push(String(item));
-        else row.push(idOf(item), size);
+        else row.push(idOf(item), payload.length);
       }
       return row;
     });
@@ -163,7 +163,9 @@ export class QueueStoreRedis implements QueueStore {
     const inMemoryFrom = tail?.first ?? Number.MAX_SAFE_INTEGER;
     const args = [String(after), count, inMemoryFrom, PAGE_BYTES];
     const reading = this.#reader.run(readQueue, keys, args);
-    const [isEnd, ...rows] = (await unlessOfAnotherType(reading)) ?? [1];
+    const [isEnd, ...found] = (await unlessOfAnotherType(reading)) ?? [1];
+    // What somebody else has pushed is taken off at the head.
+    const rows = found.map(queuedRow).filter(([item]) => Number.isSafeInteger(item));
     const stored = rows.filter(([, fields]) => fields.length > 0);
     const read = this.#alarms.entriesOf(
       stored.map(([item, fields]) => ({ sequence: sequenceOf(item), fields })),
@@ -183,6 +185,13 @@ export class QueueStoreRedis implements QueueStore {
     const entries = rows.flatMap(([item]) => known.get(item) ?? []);
     return { entries, missing, isEnd: isEnd === 1 };
   }
+}
+
+/** A row of read-queue.lua: the item, and the fields and values of its entry. */
+function queuedRow(row: unknown): readonly [item: number, fields: readonly Buffer[]] {
+  const [item, fields]: unknown[] = Array.isArray(row) ? row : [];
+  if (!(item instanceof Buffer) || !areBuffers(fields)) throw unreadable();
+  return [Number(item), fields];
 }
 
 /** Reads what read-accounts.lua returns; undefined for a destination that is gone, or of another type. */

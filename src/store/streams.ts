@@ -28,16 +28,18 @@ export async function readStream(
 function rowOf(row: unknown): StreamRow {
   if (!Array.isArray(row)) throw unreadable();
   const [id, fields]: unknown[] = row;
-  if (!(id instanceof Buffer) || !isBuffers(fields)) throw unreadable();
+  if (!(id instanceof Buffer) || !areBuffers(fields)) throw unreadable();
   const [sequence, tag] = id.toString().split('-');
   return { sequence: Number(sequence), tag: Number(tag), fields };
 }
 
-function isBuffers(fields: unknown): fields is Buffer[] {
+/** Whether it is what a stream has for an entry: names and values in turn. */
+export function areBuffers(fields: unknown): fields is Buffer[] {
   return Array.isArray(fields) && fields.every((field) => field instanceof Buffer);
 }
 
-function unreadable(): GatewayError {
+/** The error for an answer that is not of the shape that Redis promises. */
+export function unreadable(): GatewayError {
   return new GatewayError(
     'internal-error',
     'The store answered with something other than a stream.',

@@ -1,13 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type {
+  BatchIdentity,
   BatchStore,
   Destination,
   DestinationsOf,
   FrozenBatch,
   Written,
 } from '../delivery/log/batch.js';
-import { type NewMessage, randomTag } from '../delivery/log/log-entry.js';
+import type { NewMessage } from '../delivery/log/log-entry.js';
 import type { Backlog } from '../delivery/queues/queue-store.js';
 import type { StoreHeadroom } from '../site/health/store-headroom.js';
 import { requireHeadroom } from './alarms/alarm-log.js';
@@ -35,18 +35,18 @@ export class ValueBatches implements BatchStore<NewMessage> {
   freeze<To extends Destination>(
     messages: readonly NewMessage[],
     destinationsOf: DestinationsOf<To>,
+    { id, tag }: BatchIdentity,
   ): Promise<FrozenBatch<To>> {
     const destinations = messages.map(destinationsOf);
     const { names, packedNames, packedSets, setOfItems } = packDestinations(destinations);
-    const tag = randomTag();
     const { sessionPrefix, valuesPrefix, receivedPrefix } = this.#keys;
     const args = [
-      ...[sessionPrefix, valuesPrefix, receivedPrefix, randomUUID(), tag],
+      ...[sessionPrefix, valuesPrefix, receivedPrefix, id, tag],
       ...[packedNames, packedSets],
       packRows(messages.map((message, index) => rowOf(message, setOfItems[index] ?? 0))),
     ];
     const write = () => this.#write(args, names, messages.length);
-    return Promise.resolve({ tag, destinations, write });
+    return Promise.resolve({ destinations, write });
   }
 
   /** @throws GatewayError `store-unavailable` when the store is full */

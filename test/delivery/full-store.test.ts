@@ -17,7 +17,7 @@ it('settles and drops in a store that is full, which makes room in it', async ()
   await logs.appendMessages(messages, NURSE);
   const { entries } = await logs.queues.page('messages', NURSE, 0, MESSAGES);
   await redis.config('SET', 'maxmemory', '1');
-  const items = entries.slice(0, 50).map(({ item, payload }) => ({ item, bytes: payload.length }));
+  const items = entries.slice(0, 50);
   const settlement = { destination: NURSE, log: 'messages', outcome: 'delivered', items } as const;
   const [backlog] = await logs.queues.settle([settlement]);
   expect(backlog?.messages).toBe(150);

@@ -29,7 +29,7 @@ class LogWorld extends AlarmWorld {
     const deliveries = new Deliveries({
       newestAlarm: 0,
       queues: new QueuesInMemory(),
-      mend: () => Promise.resolve(),
+      mend: () => Promise.resolve(false),
       onLost: () => undefined,
       onWentBack: (_from, _to, entries) => {
         for (const { source } of entries) {

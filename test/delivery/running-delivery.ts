@@ -53,9 +53,12 @@ export class RunningDelivery {
   readonly deliveries: Deliveries;
   readonly sessions: Sessions;
   readonly upkeep: Upkeep;
+  /** The numbers of the alarms that the store has lost, each time. */
+  readonly wentBack: [from: number, to: number][] = [];
   readonly #options: RunningDeliveryOptions;
   readonly #bounds: BacklogBounds;
   readonly #last: Record<LogName, number> = { alarms: 0, messages: 0 };
+  #tag = 0;
 
   private constructor(options: RunningDeliveryOptions) {
     const { queues, ownerOf, limits, now } = options;
@@ -65,7 +68,7 @@ export class RunningDelivery {
       newestAlarm: 0,
       mend: (key) => this.sessions.mend(key),
       onLost: () => undefined,
-      onWentBack: () => undefined,
+      onWentBack: (from, to) => this.wentBack.push([from, to]),
       ...{ queues, now, log: silent },
       elapsedSinceMs: () => 0,
     });
@@ -82,7 +85,11 @@ export class RunningDelivery {
     });
     const onAccounts = () => undefined;
     const bounds = this.#bounds;
-    this.upkeep = new Upkeep({ deliveries, sessions, bounds, onAccounts, log: silent });
+    const newestAlarm = () => Promise.resolve(this.#last.alarms);
+    this.upkeep = new Upkeep({
+      ...{ deliveries, sessions, bounds, newestAlarm, onAccounts },
+      log: silent,
+    });
   }
 
   static async begin(options: Partial<RunningDeliveryOptions> = {}): Promise<RunningDelivery> {
@@ -95,11 +102,17 @@ export class RunningDelivery {
     return delivery;
   }
 
+  /** Loses what has a number after this one, and gives those again. */
+  goBack(log: LogName, last: number): void {
+    this.#last[log] = last;
+    this.queues.lose(log, last);
+  }
+
   /** Pushes onto the queues, then announces, as the log writer does. Resolves to the numbers. */
   append(log: LogName, items: readonly NewMessage[]): number[] {
     return items.map(({ received: _received, ...item }) => {
       const sequence = ++this.#last[log];
-      const entry = { ...item, log, sequence, item: itemOf(sequence, 0) };
+      const entry = { ...item, log, sequence, item: itemOf(sequence, this.#tag++) };
       const destinations = this.deliveries.destinationsOf(item);
       const keys = destinations.map(({ key }) => key);
       this.queues.push(entry, keys);
@@ -164,7 +177,6 @@ export function batchesOf<Item extends NewMessage>(
   return {
     freeze: (items, destinationsOf) =>
       Promise.resolve({
-        tag: 0,
         destinations: items.map(destinationsOf),
         write: async () => ({ appended: await append(items), backlogs: new Map() }),
       }),

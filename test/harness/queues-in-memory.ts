@@ -44,6 +44,15 @@ export class QueuesInMemory implements QueueStore, SessionStore {
     }
   }
 
+  /** Loses what has a number after this one. */
+  lose(log: LogName, last: number): void {
+    for (const queues of this.#queues.values()) {
+      const { entries, counts } = queues[log];
+      queues[log].entries = entries.filter(({ sequence }) => sequence <= last);
+      counts.accepted -= entries.length - queues[log].entries.length;
+    }
+  }
+
   backlogOf(key: string): Backlog {
     const [alarms, messages] = [this.#queueOf(key, 'alarms'), this.#queueOf(key, 'messages')];
     const messageBytes = messages.entries.reduce((sum, { payload }) => sum + payload.length, 0);

@@ -1,8 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type { Appended, BatchStore, Destination } from '../../src/delivery/log/batch.js';
+import type {
+  Appended,
+  BatchIdentity,
+  BatchStore,
+  Destination,
+} from '../../src/delivery/log/batch.js';
 import type { AlarmLogItem, LogEntry, NewMessage } from '../../src/delivery/log/log-entry.js';
-import { itemOf } from '../../src/delivery/log/log-entry.js';
+import { itemOf, randomTag } from '../../src/delivery/log/log-entry.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { AlarmLog } from '../../src/store/alarms/alarm-log.js';
 import type { Keys } from '../../src/store/keys.js';
@@ -56,13 +62,18 @@ export class StoredLogs {
   }
 }
 
+/** A batch as no other is. */
+export function newIdentity(): BatchIdentity {
+  return { id: randomUUID(), tag: randomTag() };
+}
+
 async function appendTo<Item extends NewMessage>(
   store: BatchStore<Item>,
   items: readonly Item[],
   names: readonly string[],
 ): Promise<Appended[]> {
   const destinations: readonly Destination[] = names.map((key) => ({ key }));
-  const batch = await store.freeze(items, () => destinations);
+  const batch = await store.freeze(items, () => destinations, newIdentity());
   const written = await batch.write();
   if ('unusable' in written) throw new Error(`unusable: ${written.unusable.join(', ')}`);
   return [...written.appended];

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { itemOf, type NewAlarm } from '../../src/delivery/log/log-entry.js';
+import { itemOf, type NewAlarm, type NewStateChange } from '../../src/delivery/log/log-entry.js';
 import { NO_ACCOUNTS } from '../../src/delivery/queues/account.js';
 import type { Outcome, QueuedItem } from '../../src/delivery/queues/queue-store.js';
 import { newId } from '../../src/domain/notation.js';
@@ -8,6 +8,7 @@ import { SessionStoreRedis } from '../../src/store/session-store-redis.js';
 import { Store } from '../../src/store/store.js';
 import { numbered } from '../delivery/running-delivery.js';
 import { useRedis } from '../harness/shared-redis.js';
+import { newIdentity } from '../harness/stored-logs.js';
 import { AlarmWorld } from './alarm-world.js';
 
 const place = useRedis();
@@ -32,6 +33,19 @@ class QueueWorld extends AlarmWorld {
     return this.alarm({ kind: 'fall', id }, atMs);
   }
 
+  resolve({ alarm }: NewAlarm): NewStateChange {
+    const { locationId, deviceId } = this;
+    return {
+      ...{ topic: '', payload: Buffer.alloc(0), receivedAtMs: START_MS },
+      ...{ locationId, groupId: null, onOutcome: () => undefined },
+      stateChange: {
+        ...{ locationId, deviceId, alarmId: alarm.id, state: 'resolved', note: undefined },
+        ...{ by: { id: 't', name: 'Token' }, atMs: START_MS, groupIds: undefined },
+        actor: { type: 'access-token', id: 't', address: null, requestId: null },
+      },
+    };
+  }
+
   async push(count: number, ...destinations: string[]): Promise<void> {
     await this.logs.append(
       Array.from({ length: count }, (_, index) => this.fall(START_MS + index)),
@@ -49,7 +63,7 @@ class QueueWorld extends AlarmWorld {
   }
 
   settle(items: readonly number[], outcome: Outcome = 'delivered') {
-    const settled = items.map((item) => ({ item, bytes: 0 }));
+    const settled = items.map((item) => ({ item, payload: { length: 0 } }));
     return this.logs.queues.settle([
       { destination: NURSE, log: 'alarms', outcome, items: settled },
     ]);
@@ -85,29 +99,20 @@ it('pushes a change of a state as well, to those who are to see it', async () =>
   await world.logs.append([alarm]);
   const { locationId, deviceId } = world;
   const asked: string[] = [];
+  const identity = newIdentity();
   const batch = await world.logs.alarms.freeze(
-    [
-      {
-        ...{ topic: '', payload: Buffer.alloc(0), receivedAtMs: START_MS },
-        ...{ locationId, groupId: null, onOutcome: () => undefined },
-        stateChange: {
-          ...{ locationId, deviceId, alarmId: alarm.alarm.id, state: 'resolved' as const },
-          ...{ note: undefined, by: { id: 't', name: 'Token' }, atMs: START_MS },
-          ...{ groupIds: undefined },
-          actor: { type: 'access-token' as const, id: 't', address: null, requestId: null },
-        },
-      },
-    ],
+    [world.resolve(alarm)],
     ({ topic }) => {
       asked.push(topic);
       return [{ key: NURSE }];
     },
+    identity,
   );
   expect(await batch.write()).toMatchObject({ backlogs: new Map([[NURSE, { alarms: 1 }]]) });
   // The answer was lost.
   expect(await batch.write()).toMatchObject({ appended: [{ sequence: 2, isNew: false }] });
   expect(asked).toEqual([`care-homes/${locationId}/devices/${deviceId}/alarm-states/fall`]);
-  expect(await world.items()).toEqual([itemOf(2, batch.tag)]);
+  expect(await world.items()).toEqual([itemOf(2, identity.tag)]);
 });
 
 it.each([
@@ -183,6 +188,46 @@ it('settles no other alarm that has got the number after a failover', async () =
   expect(await world.items()).toEqual([found]);
 });
 
+it('looks for nothing that is gone in a long queue', async () => {
+  const world = await QueueWorld.open();
+  const queue = world.keys.queue(NURSE);
+  const items = Array.from({ length: 50_000 }, (_, index) => itemOf(1_000 + index, 0));
+  await world.redis.rpush(queue, ...items);
+  await world.redis.config('RESETSTAT');
+  await world.settle(Array.from({ length: 500 }, (_, index) => itemOf(index, 0)));
+  const stats = await world.redis.info('commandstats');
+  expect(stats).not.toContain('cmdstat_lrem');
+  expect(await world.redis.llen(queue)).toBe(items.length);
+});
+
+it('has nobody else look like gone whose count is none', async () => {
+  const world = await QueueWorld.open();
+  await world.redis.hset(world.keys.session(NURSE), 'alarms.delivered', 'many');
+  const accounts = await world.logs.queues.accounts([NURSE, WARD]);
+  expect(accounts).toMatchObject([undefined, { alarms: { accepted: 0 } }]);
+});
+
+it('passes over what somebody else has pushed onto a queue', async () => {
+  const world = await QueueWorld.open();
+  await world.push(2, NURSE);
+  await world.redis.rpush(world.keys.queue(NURSE), 'garbage');
+  await world.push(2, NURSE);
+  const page = await world.logs.queues.page('alarms', NURSE, 0, 10);
+  expect(page.entries.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4]);
+  expect(page.missing).toEqual([]);
+});
+
+it('writes nothing of a change of a state when an index has another type', async () => {
+  const world = await QueueWorld.open();
+  const alarm = world.fall();
+  await world.logs.append([alarm]);
+  const [open = ''] = await world.redis.keys(`${world.keys.openAlarmIndexesOf(world.locationId)}*`);
+  await world.redis.set(open, 'text');
+  await expect(world.logs.append([world.resolve(alarm)])).rejects.toThrow('WRONGTYPE');
+  expect(await world.redis.xlen(world.keys.history)).toBe(1);
+  expect(await world.redis.exists(world.keys.auditChanges)).toBe(0);
+});
+
 it('settles nothing of a destination that is gone, and leaves nothing behind', async () => {
   const world = await QueueWorld.open();
   await world.push(2, NURSE);
@@ -234,7 +279,7 @@ it('drops the oldest messages beyond a bound, but for those that are being sent 
 it('adds messages to the streams of their destinations once, however often a batch is sent', async () => {
   const world = await QueueWorld.open();
   const messages = [numbered(1, 't', START_MS, 100), numbered(2, 't', START_MS, 50)];
-  const batch = await world.logs.messages.freeze(messages, () => [{ key: NURSE }]);
+  const batch = await world.logs.messages.freeze(messages, () => [{ key: NURSE }], newIdentity());
   const written = await batch.write();
   expect(await batch.write()).toEqual(written);
   expect(written).toMatchObject({
@@ -242,8 +287,12 @@ it('adds messages to the streams of their destinations once, however often a bat
     backlogs: new Map([[NURSE, { messages: 2, messageBytes: 150 }]]),
   });
   const { entries } = await world.logs.queues.page('messages', NURSE, 0, 10);
-  await world.settleMessages(entries.slice(0, 1).map(({ item }) => ({ item, bytes: 100 })));
-  await world.settleMessages(entries.slice(0, 1).map(({ item }) => ({ item, bytes: 100 })));
+  await world.settleMessages(
+    entries.slice(0, 1).map(({ item }) => ({ item, payload: { length: 100 } })),
+  );
+  await world.settleMessages(
+    entries.slice(0, 1).map(({ item }) => ({ item, payload: { length: 100 } })),
+  );
   expect((await world.accounts()).messages).toMatchObject({ accepted: 2, delivered: 1, queued: 1 });
   const rest = await world.logs.queues.page('messages', NURSE, entries[0]?.item ?? 0, 10);
   expect(rest.entries).toEqual(entries.slice(1));

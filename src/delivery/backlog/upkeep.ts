@@ -12,6 +12,8 @@ export interface UpkeepOptions {
   readonly deliveries: Deliveries;
   readonly sessions: Sessions;
   readonly bounds: BacklogBounds;
+  /** Reads the number of the newest alarm in the store. */
+  readonly newestAlarm: () => Promise<number>;
   /** Called when the accounts have been read. */
   readonly onAccounts: () => void;
   readonly log: Logger;
@@ -45,7 +47,8 @@ export class Upkeep {
 
   /** Expires what is too old, reads the accounts, and has forgotten items read. */
   async keep(): Promise<void> {
-    const { deliveries, sessions, onAccounts } = this.#options;
+    const { deliveries, sessions, newestAlarm, onAccounts } = this.#options;
+    await deliveries.compareWith(newestAlarm);
     for (const consumer of deliveries.consumers) {
       const { alarms, messages } = consumer.queued;
       if (isDurable(consumer) && alarms + messages > 0) await consumer.keepBounds();

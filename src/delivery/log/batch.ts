@@ -31,10 +31,15 @@ export type Written =
     }
   | { readonly unusable: readonly string[] };
 
-/** A batch as it goes to the store: however often it is written, it is stored once. */
-export interface FrozenBatch<To extends Destination> {
+/** What a batch is recognised by when it is written again. */
+export interface BatchIdentity {
+  readonly id: string;
   /** What tells its items from those that get the same numbers after a failover. */
   readonly tag: number;
+}
+
+/** A batch as it goes to the store: however often it is written, it is stored once. */
+export interface FrozenBatch<To extends Destination> {
   /** The destinations of each item. */
   readonly destinations: readonly (readonly To[])[];
   /** One atomic write, durable when the promise resolves. */
@@ -47,5 +52,6 @@ export interface BatchStore<Item extends NewMessage> {
   freeze<To extends Destination>(
     items: readonly Item[],
     destinationsOf: DestinationsOf<To>,
+    identity: BatchIdentity,
   ): Promise<FrozenBatch<To>>;
 }

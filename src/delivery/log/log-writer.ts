@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { type FaultReport, stopping } from '../../domain/faults.js';
 import { GatewayError } from '../../errors.js';
 import type { Backlog } from '../queues/queue-store.js';
 import type { Appended, BatchStore, Destination, DestinationsOf, FrozenBatch } from './batch.js';
-import { itemOf, type LogEntry, type LogName, type NewMessage } from './log-entry.js';
+import { itemOf, type LogEntry, type LogName, type NewMessage, randomTag } from './log-entry.js';
 import { isPassing, isUnanswered, refusedWrite, replyCode } from './reply-code.js';
 import { subjectOf, WaitingItems } from './waiting-items.js';
 
@@ -153,18 +154,18 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
   async #store(batch: readonly Pending<Item>[]): Promise<void> {
     const items = batch.map(({ item }) => item);
     const { store, deliveries } = this.#options;
-    let frozen: FrozenBatch<To> | undefined;
+    const identity = { id: randomUUID(), tag: randomTag() };
     while (!this.#isStopped) {
       try {
-        frozen ??= await store.freeze(items, deliveries.destinationsOf);
+        // Each time: who has subscribed while the store was away gets what is stored then.
+        const frozen = await store.freeze(items, deliveries.destinationsOf, identity);
         const written = await frozen.write();
         if ('unusable' in written) {
-          frozen = undefined;
           await deliveries.mend(written.unusable);
           continue;
         }
         this.#succeeded();
-        this.#announce(items, written.appended, frozen);
+        this.#announce(items, written.appended, frozen.destinations, identity.tag);
         deliveries.noteBacklogs(written.backlogs);
         for (const pending of batch) {
           pending.isStored = true;
@@ -239,7 +240,8 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
   #announce(
     items: readonly Item[],
     appended: readonly Appended[],
-    { tag, destinations }: FrozenBatch<To>,
+    destinations: FrozenBatch<To>['destinations'],
+    tag: number,
   ): void {
     const { deliveries, log } = this.#options;
     deliveries.announce(

@@ -10,6 +10,8 @@ export interface ExpressLanesOptions {
   readonly destination: string;
   readonly store: Pick<QueueStore, 'page' | 'pickAlarms'>;
   readonly tail: Tail;
+  /** The newest alarm when the replay began: those up to here are the backlog. */
+  readonly backlogUpTo: number;
   /** The last item that was taken in its turn. */
   readonly turn: () => number;
 }
@@ -29,17 +31,14 @@ export class ExpressLanes {
   readonly #loaded = new Map<number, LogEntry>();
   /** New alarms while the backlog has not been scanned; undefined afterwards. */
   #early: LogEntry[] | undefined = [];
-  /** The newest alarm when the replay began: those up to here are the backlog. */
-  readonly #backlogUpTo: number;
 
   constructor(options: ExpressLanesOptions) {
     this.#options = options;
-    this.#backlogUpTo = options.tail.last;
   }
 
   /** Whether the alarm is of the backlog, and not a new one. */
   hasWaited({ sequence }: LogEntry): boolean {
-    return sequence <= this.#backlogUpTo;
+    return sequence <= this.#options.backlogUpTo;
   }
 
   /** Notes a new alarm. */
@@ -95,7 +94,11 @@ export class ExpressLanes {
     let last = turn();
     for (let isEnd = false; !isEnd; ) {
       const page = await store.page('alarms', destination, last, PAGE_ENTRIES);
-      for (const entry of page.entries) this.#append(entry);
+      for (const entry of page.entries) {
+        const lane = this.#append(entry);
+        // It came before the lanes were opened anew.
+        if (!this.hasWaited(entry)) this.#urgent.add(lane);
+      }
       last = Math.max(last, page.entries.at(-1)?.item ?? 0, ...page.missing);
       ({ isEnd } = page);
     }

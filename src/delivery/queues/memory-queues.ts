@@ -12,8 +12,6 @@ const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 export interface MemoryQueuesOptions {
   readonly maxMessages: () => number;
   readonly mayReceive: (entry: LogEntry) => boolean;
-  /** Entries received earlier expire. */
-  readonly oldestMs: () => number;
 }
 
 /** The queues of a clean session, which end with its connection. */
@@ -48,11 +46,11 @@ export class MemoryQueues implements Queues {
     this.#readers[entry.log].offer(entry);
   }
 
-  take(log: LogName): LogEntry | 'caught-up' {
+  take(log: LogName, oldestMs: number): LogEntry | 'caught-up' {
     const reader = this.#readers[log];
     for (let entry = reader.next; entry !== undefined; entry = reader.next) {
       reader.shift();
-      if (entry.receivedAtMs < this.#options.oldestMs()) this.#accounts[log].expired();
+      if (entry.receivedAtMs < oldestMs) this.#accounts[log].expired();
       else if (!this.#options.mayReceive(entry)) this.#accounts[log].dropped('forbidden');
       else {
         this.#taken[log]++;

@@ -33,10 +33,10 @@ export interface Settlement {
   readonly items: readonly QueuedItem[];
 }
 
+/** An entry as far as it is settled. */
 export interface QueuedItem {
   readonly item: number;
-  /** Of the payload. */
-  readonly bytes: number;
+  readonly payload: { readonly length: number };
 }
 
 /** A part of a queue, in order. */

@@ -3,10 +3,14 @@ import type { Outcome } from './queue-store.js';
 
 /** The two queues of a consumer, as its connection takes from them. */
 export interface Queues {
-  /** Takes the next entry to send; `not-loaded` when `load` must come first. */
-  take(log: LogName): LogEntry | 'not-loaded' | 'caught-up';
+  /**
+   * Takes the next entry to send; `not-loaded` when `load` must come first.
+   *
+   * @param oldestMs entries received earlier expire
+   */
+  take(log: LogName, oldestMs: number): LogEntry | 'not-loaded' | 'caught-up';
   /** Takes an alarm before its turn. Returns whether it is to be sent. */
-  takeAhead(alarm: LogEntry): boolean;
+  takeAhead(alarm: LogEntry, oldestMs: number): boolean;
   wantsPage(log: LogName): boolean;
   isLoading(log: LogName): boolean;
   /** Reads the next page. */

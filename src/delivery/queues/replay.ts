@@ -6,7 +6,7 @@ import type { Backlog } from './queue-store.js';
 /** After a pause a tenth of a second's messages go at once. */
 const BURST_SECONDS = 0.1;
 
-export interface ReplayOptions extends ExpressLanesOptions {
+export interface ReplayOptions extends Omit<ExpressLanesOptions, 'backlogUpTo'> {
   readonly perSecond: number;
   /** What waits when the connection begins. */
   readonly backlog: Backlog;
@@ -22,12 +22,14 @@ export class Replay {
   readonly #pace = new TokenBucket();
   /** Queues whose end has not been reached since the connection began. */
   readonly #lagging = new Set<LogName>();
+  readonly #backlogUpTo: number;
   #lanes: ExpressLanes | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isLoading = false;
 
   constructor(options: ReplayOptions) {
     this.#options = options;
+    this.#backlogUpTo = options.tail.last;
     const { backlog, perSecond, now } = options;
     // A bucket lets the first message pass that it has no token left for.
     const burst = Math.max(0, perSecond * BURST_SECONDS - 1);
@@ -43,7 +45,7 @@ export class Replay {
 
   /** Opens the express lanes anew. */
   openLanes(): void {
-    this.#lanes = new ExpressLanes(this.#options);
+    this.#lanes = new ExpressLanes({ ...this.#options, backlogUpTo: this.#backlogUpTo });
   }
 
   /** Whether alarms are paced: telemetry does not go before them. */

@@ -4,7 +4,7 @@ import { isUnanswered } from '../log/reply-code.js';
 import type { Backlog, Outcome, QueuedItem, QueueStore } from './queue-store.js';
 
 /** An acknowledged item is settled within 50 ms (docs/contract.md, 4.2): those of so long are one write. */
-const SETTLE_AFTER_MS = 10;
+const SETTLE_AFTER_MS = 20;
 const RETRY_AFTER_MS = 250;
 /** Redis serves nobody else while a script runs: some milliseconds for this many. */
 const MAX_ITEMS = 1_000;
@@ -23,41 +23,53 @@ interface Row {
   readonly items: QueuedItem[];
 }
 
+export interface SettlerOptions {
+  readonly store: Pick<QueueStore, 'settle'>;
+  /** Writes the record of a destination that the store has lost. Returns whether there is such a destination. */
+  readonly mend: (key: string) => Promise<boolean>;
+  readonly log: Logger;
+}
+
 /**
  * Settles items of all durable consumers, together with what is acknowledged meanwhile.
  *
  * Until the store has taken it a write is repeated: the script settles an item once.
  */
 export class Settler {
-  readonly #store: Pick<QueueStore, 'settle'>;
-  readonly #log: Logger;
-  #rows = new Map<string, Row>();
+  readonly #options: SettlerOptions;
+  #rows = new Map<Settled, Row[]>();
+  /** The row that was added to last: a connection acknowledges many at a time. */
+  #last: Row | undefined;
   #timer: NodeJS.Timeout | undefined;
   #settling: Promise<void> | undefined;
   #hasFailed = false;
   #isStopped = false;
 
-  constructor(store: Pick<QueueStore, 'settle'>, log: Logger) {
-    this.#store = store;
-    this.#log = log;
+  constructor(options: SettlerOptions) {
+    this.#options = options;
   }
 
   add(consumer: Settled, log: LogName, outcome: Outcome, item: QueuedItem): void {
-    const name = `${log} ${outcome} ${consumer.key}`;
-    const row = this.#rows.get(name);
-    if (row?.consumer === consumer) row.items.push(item);
-    else this.#rows.set(name, { consumer, log, outcome, items: [item] });
+    const last = this.#last;
+    if (last?.consumer === consumer && last.log === log && last.outcome === outcome) {
+      last.items.push(item);
+      return;
+    }
+    const row = this.#rowOf(consumer, log, outcome);
+    row.items.push(item);
+    this.#last = row;
     this.#settleLater(SETTLE_AFTER_MS);
   }
 
-  /** Resolves once all that was added is settled, or the store did not take it. */
+  /** Resolves once all that was added before is settled, or the store did not take it. */
   async flush(): Promise<void> {
+    await this.#settling;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    await this.#settling;
     this.#settling ??= this.#settle().finally(() => {
       this.#settling = undefined;
-      if (this.#rows.size > 0) this.#settleLater(SETTLE_AFTER_MS);
+      if (this.#rows.size > 0)
+        this.#settleLater(this.#hasFailed ? RETRY_AFTER_MS : SETTLE_AFTER_MS);
     });
     await this.#settling;
   }
@@ -68,59 +80,72 @@ export class Settler {
     clearTimeout(this.#timer);
   }
 
+  #rowOf(consumer: Settled, log: LogName, outcome: Outcome): Row {
+    const rows = this.#rows.get(consumer) ?? [];
+    this.#rows.set(consumer, rows);
+    const known = rows.find((row) => row.log === log && row.outcome === outcome);
+    if (known !== undefined) return known;
+    const row: Row = { consumer, log, outcome, items: [] };
+    rows.push(row);
+    return row;
+  }
+
   #settleLater(afterMs: number): void {
     if (this.#isStopped || this.#settling !== undefined) return;
     this.#timer ??= setTimeout(() => void this.flush(), afterMs);
   }
 
+  /** Settles what is here now; what is added meanwhile is for the next time. */
   async #settle(): Promise<void> {
-    while (this.#rows.size > 0) {
-      const rows = [...this.#rows.values()].flatMap(partsOf);
-      this.#rows = new Map();
-      try {
-        await this.#write(rows);
-        this.#hasFailed = false;
-      } catch (error) {
-        for (const row of rows) this.#putBack(row);
-        this.#failed(error);
-        return;
+    const parts = [...this.#rows.values()].flat().flatMap(partsOf);
+    this.#rows = new Map();
+    this.#last = undefined;
+    try {
+      while (parts.length > 0) await this.#write(parts);
+      this.#hasFailed = false;
+    } catch (error) {
+      for (const { consumer, log, outcome, items } of parts) {
+        this.#rowOf(consumer, log, outcome).items.unshift(...items);
       }
+      this.#failed(error);
     }
   }
 
-  async #write(rows: Row[]): Promise<void> {
-    while (rows.length > 0) {
-      let count = 0;
-      const first = rows.findIndex(({ items }) => {
-        count += items.length;
-        return count > MAX_ITEMS;
-      });
-      const part = rows.slice(0, first < 0 ? rows.length : Math.max(1, first));
-      const backlogs = await this.#store.settle(
-        part.map(({ consumer, ...settlement }) => ({ ...settlement, destination: consumer.key })),
-      );
-      rows.splice(0, part.length);
-      for (const [index, { consumer, log, items }] of part.entries()) {
-        consumer.settled(log, items, backlogs[index]);
-      }
+  /** Settles, and removes, as many of the parts as one call takes. */
+  async #write(parts: Row[]): Promise<void> {
+    let count = 0;
+    const end = parts.findIndex(({ items }) => {
+      count += items.length;
+      return count > MAX_ITEMS;
+    });
+    const settled = parts.slice(0, end < 0 ? parts.length : Math.max(1, end));
+    const backlogs = await this.#options.store.settle(
+      settled.map(({ consumer, log, outcome, items }) => {
+        return { destination: consumer.key, log, outcome, items };
+      }),
+    );
+    for (const [index, row] of settled.entries()) {
+      const backlog = backlogs[index];
+      if (backlog === undefined) await this.#unsettled(row);
+      else row.consumer.settled(row.log, row.items, backlog);
+      parts.shift();
     }
   }
 
-  #putBack(row: Row): void {
-    const name = `${row.log} ${row.outcome} ${row.consumer.key}`;
-    const later = this.#rows.get(name);
-    if (later?.consumer === row.consumer) later.items.unshift(...row.items);
-    else this.#rows.set(name, row);
+  /** Settles later what is of a destination that has lost its record, or whose keys were overwritten. */
+  async #unsettled({ consumer, log, outcome, items }: Row): Promise<void> {
+    if (await this.#options.mend(consumer.key)) {
+      this.#rowOf(consumer, log, outcome).items.unshift(...items);
+    } else consumer.settled(log, items, undefined);
   }
 
   /** One log line for an outage; StoreMonitor reports a store that does not answer. */
   #failed(err: unknown): void {
     if (!this.#hasFailed && !isUnanswered(err)) {
-      this.#log.warn({ err }, 'failed to settle acknowledged messages, they may be repeated');
+      const { log } = this.#options;
+      log.warn({ err }, 'failed to settle acknowledged messages, they may be repeated');
     }
     this.#hasFailed = true;
-    clearTimeout(this.#timer);
-    this.#timer = this.#isStopped ? undefined : setTimeout(() => void this.flush(), RETRY_AFTER_MS);
   }
 }
 

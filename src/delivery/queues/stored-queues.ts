@@ -5,6 +5,8 @@ import type { Backlog, Bounded, Outcome, QueueBounds, QueuedItem } from './queue
 import type { Queues } from './queues.js';
 import type { Settled } from './settler.js';
 
+const NOTHING = { length: 0 };
+
 export interface StoredQueuesOptions {
   /** The name of the destination in the store. */
   readonly key: string;
@@ -15,8 +17,6 @@ export interface StoredQueuesOptions {
   readonly mayReceive: (entry: LogEntry) => boolean;
   /** How many messages may wait. */
   readonly maxMessages: () => number;
-  /** Entries received earlier expire. */
-  readonly oldestMs: () => number;
   /** Called with each backlog that the store tells. */
   readonly onBacklog: (backlog: Partial<Backlog>) => void;
 }
@@ -62,24 +62,24 @@ export class StoredQueues implements Queues, Settled {
     this.#readers[entry.log].offer(entry);
   }
 
-  take(log: LogName): LogEntry | 'not-loaded' | 'caught-up' {
+  take(log: LogName, oldestMs: number): LogEntry | 'not-loaded' | 'caught-up' {
     const reader = this.#readers[log];
     for (let entry = reader.next; entry !== undefined; entry = reader.next) {
       reader.shift();
       if (log === 'alarms') this.#turn = entry.item;
       if (this.#ahead.size > 0 && this.#ahead.delete(entry.item)) continue;
-      if (!this.#isToSend(entry)) continue;
+      if (!this.#isToSend(entry, oldestMs)) continue;
       this.#taken[log].add(entry.item);
       return entry;
     }
     return reader.isLive ? 'caught-up' : 'not-loaded';
   }
 
-  takeAhead(alarm: LogEntry): boolean {
+  takeAhead(alarm: LogEntry, oldestMs: number): boolean {
     const taken = this.#taken.alarms;
     if (taken.has(alarm.item) || this.#ahead.has(alarm.item)) return false;
     this.#ahead.add(alarm.item);
-    if (!this.#isToSend(alarm)) return false;
+    if (!this.#isToSend(alarm, oldestMs)) return false;
     taken.add(alarm.item);
     return true;
   }
@@ -135,8 +135,7 @@ export class StoredQueues implements Queues, Settled {
   }
 
   settle(entry: LogEntry, outcome: Outcome): void {
-    const item = { item: entry.item, bytes: entry.payload.length };
-    this.#options.services.settler.add(this, entry.log, outcome, item);
+    this.#options.services.settler.add(this, entry.log, outcome, entry);
   }
 
   released(entry: LogEntry): void {
@@ -144,21 +143,19 @@ export class StoredQueues implements Queues, Settled {
   }
 
   settled(log: LogName, items: readonly QueuedItem[], backlog: Backlog | undefined): void {
-    for (const { item } of items) {
-      this.#taken[log].delete(item);
-      // A page that is being read may still have it.
-      if (this.#loading.has(log)) this.#settledMeanwhile.add(item);
-    }
+    const taken = this.#taken[log];
+    for (const { item } of items) taken.delete(item);
+    // A page that is being read may still have them.
+    if (this.#loading.has(log)) for (const { item } of items) this.#settledMeanwhile.add(item);
     if (backlog === undefined) return;
     const { alarms, messages, messageBytes } = backlog;
     this.#options.onBacklog(log === 'alarms' ? { alarms } : { messages, messageBytes });
   }
 
   /** Whether an entry is still wanted; one that its receiver may no longer see is settled. */
-  #isToSend(entry: LogEntry): boolean {
-    const { mayReceive, oldestMs } = this.#options;
-    const isTooOld = entry.receivedAtMs < oldestMs();
-    if (!isTooOld && mayReceive(entry)) return true;
+  #isToSend(entry: LogEntry, oldestMs: number): boolean {
+    const isTooOld = entry.receivedAtMs < oldestMs;
+    if (!isTooOld && this.#options.mayReceive(entry)) return true;
     this.settle(entry, isTooOld ? 'expired' : 'forbidden');
     return false;
   }
@@ -178,7 +175,8 @@ export class StoredQueues implements Queues, Settled {
       isTaken: (item) => this.#taken[log].has(item) || this.#settledMeanwhile.has(item),
       onMissing: (items) => {
         services.lost(log, items.length);
-        for (const item of items) services.settler.add(this, log, 'lost', { item, bytes: 0 });
+        for (const item of items)
+          services.settler.add(this, log, 'lost', { item, payload: NOTHING });
       },
     });
   }

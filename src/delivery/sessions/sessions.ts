@@ -127,12 +127,13 @@ export class Sessions {
   }
 
   /**
-   * Writes the record of a session again that the store has lost, or whose keys were overwritten; one that has ended
-   * has none.
+   * Writes the record of a session again that the store has lost, or whose keys were overwritten.
+   *
+   * @returns whether there is such a session
    */
-  async mend(key: string): Promise<void> {
+  async mend(key: string): Promise<boolean> {
     const session = this.#sessions.get(key);
-    if (session?.isPersistent !== true || !isConsuming(session)) return;
+    if (session?.isPersistent !== true || !isConsuming(session)) return false;
     const { consumer } = session;
     const backlog = await this.#options.store.mend(recordOf(session));
     session.isSaved = true;
@@ -140,6 +141,11 @@ export class Sessions {
     if (lost > 0) this.#options.deliveries.services.lost('alarms', lost);
     consumer.noteBacklog(backlog);
     consumer.restart();
+    // The set of all names may have been lost as well.
+    this.saveAll();
+    // One that has ended meanwhile must not come back.
+    if (!this.#sessions.has(session)) await this.#options.store.delete(key);
+    return true;
   }
 
   /** Stores every session again: the store has lost its newest writes. */

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import type {
+  BatchIdentity,
   BatchStore,
   Destination,
   DestinationsOf,
@@ -14,7 +15,6 @@ import {
   isStateChange,
   type LogEntry,
   type NewAlarm,
-  randomTag,
 } from '../../delivery/log/log-entry.js';
 import { alarmText } from '../../domain/alarm-payload.js';
 import { BoundedMap } from '../../domain/bounded-map.js';
@@ -101,23 +101,24 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
   async freeze<To extends Destination>(
     items: readonly AlarmLogItem[],
     destinationsOf: DestinationsOf<To>,
+    { tag }: BatchIdentity,
   ): Promise<FrozenBatch<To>> {
     const [first] = items;
     if (first !== undefined && isStateChange(first)) {
-      return this.#states.freeze(first, destinationsOf);
+      return this.#states.freeze(first, destinationsOf, tag);
     }
-    return this.#freezeAlarms(items.filter(isAlarm), destinationsOf);
+    return this.#freezeAlarms(items.filter(isAlarm), destinationsOf, tag);
   }
 
   #freezeAlarms<To extends Destination>(
     alarms: readonly NewAlarm[],
     destinationsOf: DestinationsOf<To>,
+    tag: number,
   ): FrozenBatch<To> {
     const destinations = alarms.map(destinationsOf);
     const { names, packedNames, packedSets, setOfItems } = packDestinations(destinations);
     const contexts = [...new Set(alarms.map(({ context }) => context))];
     const placeOf = new Map(contexts.map((context, index) => [context, index + 1]));
-    const tag = randomTag();
     const rows = alarms.map((alarm, index) =>
       rowOf(alarm, placeOf.get(alarm.context) ?? 0, setOfItems[index] ?? 0),
     );
@@ -127,7 +128,7 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
       packRows(contexts.map(placeRowOf)),
       packRows(rows),
     ];
-    return { tag, destinations, write: () => this.#write(args, names) };
+    return { destinations, write: () => this.#write(args, names) };
   }
 
   /** @throws GatewayError `store-unavailable` when the store is full */

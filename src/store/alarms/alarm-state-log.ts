@@ -5,12 +5,7 @@ import type {
   FrozenBatch,
   Written,
 } from '../../delivery/log/batch.js';
-import {
-  type LogEntry,
-  type NewStateChange,
-  randomTag,
-  type StateChange,
-} from '../../delivery/log/log-entry.js';
+import type { LogEntry, NewStateChange, StateChange } from '../../delivery/log/log-entry.js';
 import { alarmStateText, type GivenState } from '../../domain/alarm-states.js';
 import { uuidBytes } from '../../domain/notation.js';
 import { ALARM_STATES_LEVEL, forwardedTopic } from '../../domain/topics.js';
@@ -52,6 +47,7 @@ export class AlarmStateLog {
   async freeze<To extends Destination>(
     item: NewStateChange,
     destinationsOf: DestinationsOf<To>,
+    tag: number,
   ): Promise<FrozenBatch<To>> {
     const { locationId, deviceId } = item.stateChange;
     const alarm = await findAlarmIn(this.#store, this.#keys, item.stateChange);
@@ -59,9 +55,8 @@ export class AlarmStateLog {
     const topic = forwardedTopic(locationId, deviceId, level);
     const destinations = alarm === undefined ? [] : destinationsOf({ ...item, ...alarm, topic });
     const names = destinations.map(({ key }) => key);
-    const tag = randomTag();
     const args = this.#argumentsOf(item, tag, names);
-    return { tag, destinations: [destinations], write: () => this.#write(item, args, names) };
+    return { destinations: [destinations], write: () => this.#write(item, args, names) };
   }
 
   /** Makes the change in one atomic write, unless it is made; durable when the promise resolves. */

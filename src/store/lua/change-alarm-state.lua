@@ -69,6 +69,8 @@ if known[wanted] and (wanted == 'resolved' or letter == 'a') then
 end
 if letter == 'r' then return { 'alarm-resolved' } end
 
+local openIndex = open .. location .. ':' .. group .. ':' .. alarm.k
+redis.call('ZCARD', openIndex)
 local unusable = unusableQueues(hashes, queues, destinations)
 if #unusable > 0 then return { 'unusable', unusable } end
 
@@ -89,7 +91,7 @@ known[wanted] = { by = cjson.decode(author), atMs = tonumber(atMs), sequence = n
 if note ~= '' then known.note = note end
 local text = cjson.encode(known)
 if wanted == 'resolved' then
-  redis.call('ZREM', open .. location .. ':' .. group .. ':' .. alarm.k, string.format('%012.0f', tonumber(sequence)))
+  redis.call('ZREM', openIndex, string.format('%012.0f', tonumber(sequence)))
 end
 redis.call('HSET', pieceOfStates, sequence, id .. string.sub(wanted, 1, 1) .. text)
 receive()

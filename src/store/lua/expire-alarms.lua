@@ -70,10 +70,11 @@ local function removeAlarm(row)
     local location, device, group = place.location.id, place.device.id, place.group
     local groupId = group ~= cjson.null and group.id or ''
     local member = string.format('%012.0f', sequence)
+    -- An index that was overwritten must not end the removal.
     local scope = location .. ':' .. groupId .. ':' .. alarm.k
-    redis.call('ZREM', indexes .. location .. ':' .. device, member)
-    redis.call('ZREM', open .. scope, member)
-    redis.call('ZREM', indexes .. scope, member)
+    redis.pcall('ZREM', indexes .. location .. ':' .. device, member)
+    redis.pcall('ZREM', open .. scope, member)
+    redis.pcall('ZREM', indexes .. scope, member)
     if redis.call('EXISTS', indexes .. scope) == 0 then leaveGroup(location, groupId) end
     removeId(alarm.i, sequence)
   end

@@ -4,7 +4,7 @@
 -- ARGV[1] to ARGV[3] prefixes: of destinations, of queues, of streams
 -- ARGV[4] how many fields of an account follow; then the fields, then the destinations
 -- returns for each destination the values of the fields, '' for none, the lengths of its queue and of its stream;
---         {} when it is gone, -1 for what is of another type
+--         {} when it is gone, or a field is no count; -1 for what is of another type
 --- include destinations
 local hashes, queues, streams, fieldCount = unpack(ARGV, 1, 4)
 local fields = {}
@@ -12,10 +12,9 @@ for at = 1, fieldCount do fields[at] = ARGV[4 + at] end
 local accounts = {}
 for at = 5 + fieldCount, #ARGV do
   local name = ARGV[at]
-  local values = redis.pcall('HMGET', hashes .. name, 'owner', unpack(fields))
   local account = {}
-  if not values.err and values[1] then
-    for field = 1, #fields do account[field] = values[field + 1] or '' end
+  if hasAccount(hashes .. name, unpack(fields)) then
+    for field, value in ipairs(redis.call('HMGET', hashes .. name, unpack(fields))) do account[field] = value or '' end
     account[#account + 1] = tostring(lengthOf('LLEN', queues .. name) or -1)
     account[#account + 1] = tostring(lengthOf('XLEN', streams .. name) or -1)
   end

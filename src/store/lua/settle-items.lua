@@ -20,11 +20,13 @@ local function removeAlarms(queue, row)
     removed = removed + 1
   end
   if removed > 0 then redis.call('LTRIM', queue, removed, -1) end
-  -- What went ahead of a paced backlog is near the tail.
-  local first, last = tonumber(redis.call('LINDEX', queue, 0) or 0), tonumber(redis.call('LINDEX', queue, -1) or 0)
+  -- What is not between head and tail is gone: looking for it would take the whole list. What went ahead of a paced
+  -- backlog is near the tail.
+  local first, last = tonumber(redis.call('LINDEX', queue, 0) or ''), tonumber(redis.call('LINDEX', queue, -1) or '')
   for item in pairs(isSettled) do
-    local isNearTail = first and last and tonumber(item) > (first + last) / 2
-    removed = removed + redis.call('LREM', queue, isNearTail and -1 or 1, item)
+    local number = tonumber(item)
+    local isThere = first and last and number >= first and number <= last
+    if isThere then removed = removed + redis.call('LREM', queue, number > (first + last) / 2 and -1 or 1, item) end
   end
   return removed
 end
