@@ -23,7 +23,7 @@ import { TokenExpiry } from './site/access/token-expiry.js';
 import { SteadyClock } from './site/clock/steady-clock.js';
 import { Health } from './site/health/health.js';
 
-/** Part of the ten seconds for a stop (CONTRACT 1, stop); the embedded store needs the rest. */
+/** Part of the ten seconds for a stop (docs/contract.md, 1, stop); the embedded store needs the rest. */
 const STOP_TIMEOUT_MS = 3_000;
 const GIVEN_UP =
   'the store does not answer, giving up unstored messages; none of them was acknowledged';

@@ -14,7 +14,7 @@ export type NoteResult = { readonly note: string } | { readonly fault: string };
  * Parses the name of a location, room, group, device or access token.
  *
  * Trimmed, then 1 to 120 Unicode code points, without control characters or lone surrogates
- * (specification 8, CONTRACT 2).
+ * (specification 8, docs/contract.md, 2).
  */
 export function parseName(text: string): NameResult {
   const name = trimmed(text);

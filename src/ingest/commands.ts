@@ -17,7 +17,7 @@ export interface Command {
   readonly received?: ReceivedIdentifier | undefined;
 }
 
-/** Takes commands from managers and upstream brokers to devices (CONTRACT 3, Subscribing). */
+/** Takes commands from managers and upstream brokers to devices (docs/contract.md, 3, Subscribing). */
 export class Commands {
   readonly #model: SiteModel;
   readonly #forwarder: Forwarder;

@@ -66,7 +66,7 @@ export class Presence {
   }
 
   /**
-   * Loads presence; writes nothing, so that a full store does not hold up the start (CONTRACT 4.7).
+   * Loads presence; writes nothing, so that a full store does not hold up the start (docs/contract.md, 4.7).
    */
   async load(): Promise<void> {
     for (const { deviceId, online, lastSeenAtMs } of await this.#options.store.load()) {

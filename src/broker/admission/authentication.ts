@@ -51,7 +51,7 @@ export interface AuthenticationOptions {
   readonly maxKeepAliveSeconds: number;
 }
 
-/** Decides who may connect (CONTRACT 3, Who may connect). */
+/** Decides who may connect (docs/contract.md, 3, Who may connect). */
 export class Authentication {
   readonly #options: AuthenticationOptions;
 

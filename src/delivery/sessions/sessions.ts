@@ -71,7 +71,7 @@ export class Sessions {
       const owner = ownerOf(record.owner);
       // A session that was connected when the gateway ended has been away since now.
       const seenAtMs = record.seenAtMs === CONNECTED ? now() : record.seenAtMs;
-      // A store that takes no writes must not keep the gateway from starting (CONTRACT 4.7).
+      // A store that takes no writes must not keep the gateway from starting (docs/contract.md, 4.7).
       if (owner === undefined) this.#inBackground(record.key, store.delete(record.key));
       else {
         const session = this.#add({ ...record, seenAtMs }, owner, true, received);
@@ -192,7 +192,7 @@ export class Sessions {
    * Opens a client's session: its persistent one, or a new one.
    *
    * A clean session ends with its connection (`closed`) and leaves nothing behind. Opening does not
-   * wait for the store, so that a device can connect while the store is away (CONTRACT 4.4). A
+   * wait for the store, so that a device can connect while the store is away (docs/contract.md, 4.4). A
    * SUBSCRIBE does wait, and is written after the session.
    */
   open(clientId: string, owner: SessionOwner, isPersistent: true): ConsumingSession;
@@ -276,7 +276,7 @@ export class Sessions {
     await Promise.all(this.#sessions.ofOwner(owner).map(({ key }) => this.discard(key)));
   }
 
-  /** Forgets sessions that were away for too long, with their backlogs (CONTRACT 5). */
+  /** Forgets sessions that were away for too long, with their backlogs (docs/contract.md, 5). */
   #forgetUnused(): void {
     const { now, forgetAfterMs, log } = this.#options;
     for (const { key, clientId, consumer, owner, seenAtMs } of this.#sessions.all()) {

@@ -13,7 +13,7 @@ import {
   publishedStateSchema,
 } from '../../domain/message-schemas.js';
 
-/** A topic of CONTRACT 3 with its messages and their direction. */
+/** A topic of docs/contract.md, 3 with its messages and their direction. */
 export interface Channel {
   readonly address: string;
   /** The gateway's own action. */

@@ -69,7 +69,7 @@ const ofDevice = createRoute({
   },
 });
 
-/** Lists the alarms of deleted and moved devices, too (CONTRACT 2). */
+/** Lists the alarms of deleted and moved devices, too (docs/contract.md, 2). */
 const ofLocation = createRoute({
   method: 'get',
   path: '/care-homes/{locationId}/alarms',
@@ -86,7 +86,7 @@ const ofLocation = createRoute({
   },
 });
 
-/** The alarm history of a device (specification 4) and of a location (CONTRACT 2). */
+/** The alarm history of a device (specification 4) and of a location (docs/contract.md, 2). */
 export function registerAlarms(app: HttpApp, services: RouteServices): void {
   const { access } = services;
 

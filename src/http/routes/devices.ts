@@ -139,7 +139,7 @@ const remove = createRoute({
   responses: { 204: noContent, ...problems.resource, ...problems.store },
 });
 
-/** Replaces broken hardware, too: same id, room, name and history (CONTRACT 2). */
+/** Replaces broken hardware, too: same id, room, name and history (docs/contract.md, 2). */
 const replaceSecret = createRoute({
   method: 'post',
   path: `${item}/secret`,
@@ -156,7 +156,7 @@ const replaceSecret = createRoute({
   },
 });
 
-/** The devices of a location (specification 4, CONTRACT 2). */
+/** The devices of a location (specification 4, docs/contract.md, 2). */
 export function registerDevices(app: HttpApp, services: RouteServices): void {
   const { devices, model, presence, access, readsJson, publicUrl } = services;
 

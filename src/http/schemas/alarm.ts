@@ -126,7 +126,7 @@ export function placedAlarmView(
   };
 }
 
-/** The whole alarm as JSON text: `data` and `customData` keep their spelling (CONTRACT 2). */
+/** The whole alarm as JSON text: `data` and `customData` keep their spelling (docs/contract.md, 2). */
 export function placedAlarmText(record: AlarmRecord, urls: FootageUrls): string {
   const view = JSON.stringify(placedAlarmView(record, urls));
   const { data = 'null', customData } = record;

@@ -39,7 +39,7 @@ const SETTINGS: readonly Setting[] = [
 ];
 
 /**
- * Checks that the server is suitable (CONTRACT 1, store).
+ * Checks that the server is suitable (docs/contract.md, 1, store).
  *
  * @returns a warning for each guarantee that its settings do not give
  * @throws GatewayError `start-failed` when it is unsuitable
