@@ -141,6 +141,7 @@ export class Gateway {
     const metrics = new Metrics({
       deliveries: delivery.deliveries,
       sessions: delivery.sessions,
+      accounts: delivery.accounts,
       invalid: ingest.invalid,
       version,
       leaseEpoch: this.#foundation.store?.tenure.epoch,

@@ -3,6 +3,7 @@ import { OldestQueued } from '../delivery/backlog/oldest-queued.js';
 import type { Consumer } from '../delivery/consumer.js';
 import type { Forwarder } from '../delivery/forwarder.js';
 import { NO_ACCOUNTS, sumOf, tooMany } from '../delivery/queues/account.js';
+import type { AccountReader } from '../delivery/queues/account-reader.js';
 import type { OutgoingPublish } from '../delivery/receiver.js';
 import type { RetainedMessages } from '../delivery/retained/retained-messages.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
@@ -31,6 +32,7 @@ export interface BridgeServices {
   /** Distinguishes this gateway from others at the same upstream. */
   readonly installation: string;
   readonly sessions: Sessions;
+  readonly accounts: Pick<AccountReader, 'refresh'>;
   readonly forwarder: Pick<Forwarder, 'announce'>;
   readonly retained: Pick<RetainedMessages, 'remove'>;
   readonly health: Health;
@@ -143,7 +145,7 @@ export class Bridge {
 
   async status(): Promise<BridgeStatus> {
     const { name, url, isMissing } = this.options;
-    await this.#services.sessions.refreshAccounts();
+    await this.#services.accounts.refresh();
     const accounts = this.#queue?.accounts ?? NO_ACCOUNTS;
     const oldestMs = (await this.#oldest?.receivedAtMs()) ?? null;
     return {

@@ -11,13 +11,14 @@ const FORGOTTEN_CHECK_MS = 10_000;
 export async function openBridges(
   { config, log, health, releasers, steady, now }: Foundation,
   { audit, deadLetters }: Storage,
-  { sessions, forwarder, retained }: DeliveryParts,
+  { sessions, accounts, forwarder, retained }: DeliveryParts,
   { commands }: IngestParts,
   installation: Installation,
 ): Promise<Bridges> {
   const bridges = new Bridges({
     installation: installation.name,
     sessions,
+    accounts,
     forwarder,
     retained,
     health,

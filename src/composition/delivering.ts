@@ -19,6 +19,7 @@ import {
 } from '../delivery/log/log-entry.js';
 import { LogWriter } from '../delivery/log/log-writer.js';
 import { isBalanced } from '../delivery/queues/account.js';
+import { AccountReader } from '../delivery/queues/account-reader.js';
 import { RetainedMessages } from '../delivery/retained/retained-messages.js';
 import { RetainedWriter } from '../delivery/retained/retained-writer.js';
 import type { SessionOwner } from '../delivery/sessions/session.js';
@@ -41,6 +42,7 @@ const MAX_LOGGED_TOPICS = 10;
 export interface DeliveryParts {
   readonly deliveries: Deliveries;
   readonly sessions: Sessions;
+  readonly accounts: AccountReader;
   readonly alarms: LogWriter<AlarmLogItem, DurableConsumer>;
   readonly messages: LogWriter<NewMessage, DurableConsumer>;
   readonly forwarder: Forwarder;
@@ -98,7 +100,8 @@ export async function openDelivery(
     onOutage: (fault) => health.report('message-log', fault),
     onHeldBack: (items) => health.reportAll('messages-held-back', heldBackFaults(items)),
   });
-  const sessions = await openSessions(deliveries, foundation, storage, site);
+  const accounts = new AccountReader(deliveries, storage.queues);
+  const sessions = await openSessions({ deliveries, accounts }, foundation, storage, site);
   const liveCopies = new LiveCopies(alarms, deliveries);
   liveCopies.start();
   releasers.add(() => {
@@ -115,7 +118,7 @@ export async function openDelivery(
     headroom: storage.headroom,
     retained,
   });
-  return { deliveries, sessions, alarms, messages, forwarder, retained };
+  return { deliveries, sessions, accounts, alarms, messages, forwarder, retained };
 }
 
 /** Reads the retained messages, and removes those of devices that are gone or elsewhere since. */
@@ -155,7 +158,7 @@ async function openRetained(
 
 /** Loads the sessions and counts their backlogs; only afterwards may anything be appended. */
 async function openSessions(
-  deliveries: Deliveries,
+  { deliveries, accounts }: Pick<DeliveryParts, 'deliveries' | 'accounts'>,
   foundation: Foundation,
   storage: Storage,
   site: SiteParts,
@@ -163,7 +166,6 @@ async function openSessions(
   const { config, log, health, releasers, steady } = foundation;
   const sessions = new Sessions({
     store: storage.sessions,
-    queues: storage.queues,
     deliveries,
     log,
     ownerOf: ownersOf(foundation, storage, site),
@@ -177,6 +179,7 @@ async function openSessions(
     now: steady.now,
   });
   reportUnreadable(await sessions.start(), health, log);
+  await accounts.read();
   releasers.add(() => sessions.stop());
   storage.startRetention();
   const { token, total } = config.limits;
@@ -187,8 +190,8 @@ async function openSessions(
     leftInStore: () => storage.memory.leftForOthers,
   });
   const mendBroken = (): void => {
-    for (const { key, accounts } of deliveries.consumers) {
-      if (key === undefined || LOG_NAMES.every((name) => isBalanced(accounts[name]))) continue;
+    for (const { key, accounts: account } of deliveries.consumers) {
+      if (key === undefined || LOG_NAMES.every((name) => isBalanced(account[name]))) continue;
       sessions.mend(key).catch((err: unknown) => {
         log.warn({ session: key, err }, 'failed to store a session');
       });
@@ -198,7 +201,15 @@ async function openSessions(
     health.reportAll('accounts', accountFaults(deliveries.consumers, mendBroken));
   };
   const newestAlarm = () => storage.alarmLog.lastSequence();
-  const upkeep = new Upkeep({ deliveries, sessions, bounds, newestAlarm, onAccounts, log });
+  const upkeep = new Upkeep({
+    deliveries,
+    sessions,
+    accounts,
+    bounds,
+    newestAlarm,
+    onAccounts,
+    log,
+  });
   upkeep.start();
   releasers.add(() => upkeep.stop());
   return sessions;

@@ -1,5 +1,6 @@
 import { LOG_NAMES } from '../delivery/log/log-entry.js';
 import { tooMany } from '../delivery/queues/account.js';
+import type { AccountReader } from '../delivery/queues/account-reader.js';
 import type { ConsumingSession } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
@@ -13,10 +14,11 @@ const STATES = ['delivered', 'queued', 'expired', 'dropped'] as const;
 /** Adds the account of every consumer: in each log `accepted = delivered + queued + expired + dropped` (docs/contract.md, 4.6). */
 export function addConsumerMetrics(
   metrics: Scraped,
-  sessions: Pick<Sessions, 'withConsumers' | 'refreshAccounts'>,
+  sessions: Pick<Sessions, 'withConsumers'>,
+  accounts: Pick<AccountReader, 'refresh'>,
 ): void {
   const all = oncePerScrape(async () => {
-    await sessions.refreshAccounts();
+    await accounts.refresh();
     return rankedConsumers(sessions.withConsumers());
   });
   const of = (state: (typeof STATES)[number] | 'accepted') => async () =>

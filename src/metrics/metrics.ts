@@ -1,5 +1,6 @@
 import { Histogram } from 'prom-client';
 import type { Deliveries, Durations } from '../delivery/deliveries.js';
+import type { AccountReader } from '../delivery/queues/account-reader.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { InvalidPublishes } from '../ingest/invalid-publishes.js';
 import type { BridgeStatus } from '../site/bridge-list.js';
@@ -12,7 +13,8 @@ import { type Labels, labelValue, oncePerScrape, type Sample, Scraped } from './
 export interface MetricsSources {
   readonly deliveries: Deliveries;
   /** `withConsumers`: the sessions whose consumers have metrics. */
-  readonly sessions: Pick<Sessions, 'count' | 'withConsumers' | 'refreshAccounts'>;
+  readonly sessions: Pick<Sessions, 'count' | 'withConsumers'>;
+  readonly accounts: Pick<AccountReader, 'refresh'>;
   readonly exceededQuotas: () => readonly Counted[];
   readonly invalid: InvalidPublishes;
   readonly version: string;
@@ -44,7 +46,7 @@ export class Metrics extends Scraped {
   constructor(sources: MetricsSources) {
     super();
     this.addProcess();
-    addConsumerMetrics(this, sources.sessions);
+    addConsumerMetrics(this, sources.sessions, sources.accounts);
     this.#addAlarms(sources.deliveries);
     this.#addLimits(sources);
     this.#addGateway(sources);

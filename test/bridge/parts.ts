@@ -5,6 +5,7 @@ import { HANG_UP_LIMITS, type HangUpLimits } from '../../src/bridge/hang-ups.js'
 import type { CommandSink } from '../../src/bridge/inbound.js';
 import { Deliveries } from '../../src/delivery/deliveries.js';
 import { itemOf } from '../../src/delivery/log/log-entry.js';
+import { AccountReader } from '../../src/delivery/queues/account-reader.js';
 import type { QueueStore } from '../../src/delivery/queues/queue-store.js';
 import type { SessionStore } from '../../src/delivery/sessions/session-store.js';
 import { Sessions } from '../../src/delivery/sessions/sessions.js';
@@ -35,6 +36,7 @@ export class Parts {
   readonly deadLetters: DeadLetter[] = [];
   /** Lines of the log. */
   readonly lines: string[] = [];
+  readonly accounts: AccountReader;
   readonly #deliveries: Deliveries;
   #last = 0;
 
@@ -53,16 +55,18 @@ export class Parts {
       elapsedSinceMs: (timeMs) => Date.now() - timeMs,
     });
     this.sessions = new Sessions({
-      ...{ store, queues },
+      store,
       deliveries: this.#deliveries,
       ownerOf: () => undefined,
       limits: { maxInFlight: 10, maxQueued: 1_000, maxQueuedBytes: 1_000_000, maxAgeMs: 1e12 },
       forgetAfterMs: 1e12,
       ...{ log, now: Date.now },
     });
+    this.accounts = new AccountReader(this.#deliveries, queues);
     this.services = {
       installation: 'test',
       sessions: this.sessions,
+      accounts: this.accounts,
       forwarder: { announce: () => Promise.resolve() },
       retained: { remove: () => undefined },
       health: this.health,

@@ -18,7 +18,7 @@ it('queues an alarm that arrives while the selection changes, also when the stor
   };
   await openQueue(parts.services, configured({ send: 'alarms' }), signal);
   await expect.poll(() => alarms).toBe(3);
-  await parts.sessions.readAccounts();
+  await parts.accounts.read();
   expect(queue.accounts.alarms.accepted).toBe(alarms);
   expect(queue.subscriptions.list()).toHaveLength(1);
 });

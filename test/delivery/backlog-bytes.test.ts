@@ -43,7 +43,7 @@ describe('the backlogs of one principal', () => {
     expect(short.backlogBytes).toBe(5 * BYTES);
     expect(other.backlogBytes).toBe(50 * BYTES);
     expect(long.backlogBytes).toBe(350_000);
-    await delivery.sessions.readAccounts();
+    await delivery.accounts.read();
     const { accepted, queued, dropped } = long.accounts.messages;
     expect({ accepted, sum: queued + dropped }).toEqual({ accepted: 50, sum: 50 });
     // The oldest have gone.
@@ -74,7 +74,7 @@ describe('all backlogs together', () => {
     await append(delivery, 'messages', 'a', 60);
     await delivery.bound();
     expect(quiet.backlogBytes + loud.backlogBytes).toBeLessThanOrEqual(300_000);
-    await delivery.sessions.readAccounts();
+    await delivery.accounts.read();
     expect(quiet.accounts.messages).toMatchObject({ queued: 2, dropped: 0 });
     expect(loud.queued.messages).toBeGreaterThan(15);
     expect(await numbersFor(delivery, quiet)).toEqual([0, 1]);

@@ -42,6 +42,6 @@ it('names the consumers whose backlogs are more than half full, while they are',
       await delivery.settled();
     }
   }
-  await delivery.sessions.readAccounts();
+  await delivery.accounts.read();
   expect(faults()).toEqual([]);
 });

@@ -67,7 +67,7 @@ async function feed({ log, reads, arrive, maxQueued, answersAfter }: Fed) {
     }
     await delivery.settled();
   }
-  await delivery.sessions.readAccounts();
+  await delivery.accounts.read();
   expect(consumer.accounts.alarms.dropped).toBe(0);
   const { accepted, queued } = consumer.accounts[log];
   expect(accepted).toBe(n);

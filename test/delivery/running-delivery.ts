@@ -8,6 +8,7 @@ import { Deliveries } from '../../src/delivery/deliveries.js';
 import type { ConsumerLimits } from '../../src/delivery/limits.js';
 import type { Appended, BatchStore } from '../../src/delivery/log/batch.js';
 import { itemOf, type LogName, type NewMessage } from '../../src/delivery/log/log-entry.js';
+import { AccountReader } from '../../src/delivery/queues/account-reader.js';
 import type { OutgoingPublish, Receiver } from '../../src/delivery/receiver.js';
 import {
   type RequestedSubscription,
@@ -52,6 +53,7 @@ export class RunningDelivery {
   readonly queues: QueuesInMemory;
   readonly deliveries: Deliveries;
   readonly sessions: Sessions;
+  readonly accounts: AccountReader;
   readonly upkeep: Upkeep;
   /** The numbers of the alarms that the store has lost, each time. */
   readonly wentBack: [from: number, to: number][] = [];
@@ -73,11 +75,12 @@ export class RunningDelivery {
       elapsedSinceMs: () => 0,
     });
     this.sessions = new Sessions({
-      ...{ store: queues, queues, ownerOf, limits, now, log: silent },
+      ...{ store: queues, ownerOf, limits, now, log: silent },
       deliveries: this.deliveries,
       forgetAfterMs: 1e12,
     });
-    const { deliveries, sessions } = this;
+    this.accounts = new AccountReader(this.deliveries, queues);
+    const { deliveries, sessions, accounts } = this;
     this.#bounds = new BacklogBounds({
       ...{ maxBytes: 1e12, maxBytesOf: () => undefined, leftInStore: () => 1e12 },
       ...options.bounds,
@@ -87,7 +90,7 @@ export class RunningDelivery {
     const bounds = this.#bounds;
     const newestAlarm = () => Promise.resolve(this.#last.alarms);
     this.upkeep = new Upkeep({
-      ...{ deliveries, sessions, bounds, newestAlarm, onAccounts },
+      ...{ deliveries, sessions, accounts, bounds, newestAlarm, onAccounts },
       log: silent,
     });
   }

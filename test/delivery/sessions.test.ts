@@ -22,7 +22,7 @@ async function begin(): Promise<void> {
     ...{ queues: store, log: silent, now: () => nowMs, elapsedSinceMs: () => 0 },
   });
   sessions = new Sessions({
-    ...{ store, queues: store, deliveries, log: silent, now: () => nowMs },
+    ...{ store, deliveries, log: silent, now: () => nowMs },
     ownerOf: (key) => (key === owner.key ? owner : undefined),
     limits: { ...LIMITS, maxQueued: 10, maxAgeMs: FORGET_AFTER_MS },
     forgetAfterMs: FORGET_AFTER_MS,

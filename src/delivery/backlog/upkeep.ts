@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { type Deliveries, isDurable } from '../deliveries.js';
 import { isUnanswered } from '../log/reply-code.js';
+import type { AccountReader } from '../queues/account-reader.js';
 import type { Sessions } from '../sessions/sessions.js';
 import type { BacklogBounds } from './backlog-bounds.js';
 
@@ -11,6 +12,7 @@ const INTERVALS_PER_KEEPING = 10;
 export interface UpkeepOptions {
   readonly deliveries: Deliveries;
   readonly sessions: Sessions;
+  readonly accounts: AccountReader;
   readonly bounds: BacklogBounds;
   /** Reads the number of the newest alarm in the store. */
   readonly newestAlarm: () => Promise<number>;
@@ -47,13 +49,16 @@ export class Upkeep {
 
   /** Expires what is too old, reads the accounts, and has forgotten items read. */
   async keep(): Promise<void> {
-    const { deliveries, sessions, newestAlarm, onAccounts } = this.#options;
+    const { deliveries, sessions, accounts, newestAlarm, onAccounts } = this.#options;
     await deliveries.compareWith(newestAlarm);
     for (const consumer of deliveries.consumers) {
       const { alarms, messages } = consumer.queued;
       if (isDurable(consumer) && alarms + messages > 0) await consumer.keepBounds();
     }
-    for (const key of await sessions.readAccounts()) await sessions.mend(key);
+    for (const key of await accounts.read()) {
+      // A new session has no record until it is stored for the first time.
+      if (sessions.get(key)?.isSaved === true) await sessions.mend(key);
+    }
     onAccounts();
     for (const consumer of deliveries.consumers) consumer.readForgotten();
   }

@@ -1,9 +1,7 @@
 import type { Logger } from 'pino';
-import { within } from '../../site/clock/pause.js';
 import { Consumer } from '../consumer.js';
-import { type Deliveries, isDurable } from '../deliveries.js';
+import type { Deliveries } from '../deliveries.js';
 import type { ConsumerLimits } from '../limits.js';
-import type { QueueStore } from '../queues/queue-store.js';
 import { ReceivedIdentifiers } from './received-identifiers.js';
 import {
   type ConsumingSession,
@@ -30,7 +28,6 @@ interface KeptSession extends Session {
 
 export interface SessionsOptions {
   readonly store: SessionStore;
-  readonly queues: Pick<QueueStore, 'accounts'>;
   readonly deliveries: Deliveries;
   /** The owner of a stored session by `principalKey`, undefined when the principal is gone. */
   readonly ownerOf: (key: string) => SessionOwner | undefined;
@@ -42,9 +39,6 @@ export interface SessionsOptions {
 }
 
 const FORGET_INTERVAL_MS = 60_000;
-const ACCOUNTS_WITHIN_MS = 1_000;
-/** How many accounts one call reads. */
-const ACCOUNTS_AT_ONCE = 250;
 /** Stored instead of a time while the session is connected, or is kept however long it is away. */
 const CONNECTED = 0;
 
@@ -53,7 +47,6 @@ export class Sessions {
   readonly #options: SessionsOptions;
   readonly #sessions = new SessionIndex<KeptSession>();
   #timer: NodeJS.Timeout | undefined;
-  #refreshing: Promise<readonly string[]> | undefined;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
@@ -80,7 +73,6 @@ export class Sessions {
       }
     }
     this.#timer = setInterval(() => this.#forgetUnused(), FORGET_INTERVAL_MS);
-    await this.readAccounts();
     return unreadable;
   }
 
@@ -88,42 +80,6 @@ export class Sessions {
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.#options.deliveries.services.settler.stop();
-  }
-
-  /**
-   * Has every consumer know its account, as of now if the store answers soon.
-   *
-   * A store that is away tells nothing new, and those who ask are shown what it told last.
-   */
-  async refreshAccounts(): Promise<void> {
-    this.#refreshing ??= this.readAccounts()
-      .catch(() => [])
-      .finally(() => {
-        this.#refreshing = undefined;
-      });
-    await within(this.#refreshing, ACCOUNTS_WITHIN_MS);
-  }
-
-  /**
-   * Reads the accounts of all durable consumers from the store, once what is acknowledged is settled.
-   *
-   * @returns the keys of those whose records the store has lost
-   */
-  async readAccounts(): Promise<readonly string[]> {
-    const { deliveries, queues } = this.#options;
-    await deliveries.services.settler.flush();
-    const durable = [...deliveries.consumers].filter(isDurable);
-    const gone: string[] = [];
-    for (let at = 0; at < durable.length; at += ACCOUNTS_AT_ONCE) {
-      const page = durable.slice(at, at + ACCOUNTS_AT_ONCE);
-      const accounts = await queues.accounts(page.map(({ key }) => key));
-      for (const [index, consumer] of page.entries()) {
-        const found = accounts[index];
-        if (found !== undefined) consumer.noteAccounts(found);
-        else if (this.#sessions.get(consumer.key)?.isSaved === true) gone.push(consumer.key);
-      }
-    }
-    return gone;
   }
 
   /**

@@ -1,0 +1,55 @@
+import { within } from '../../site/clock/pause.js';
+import { type Deliveries, isDurable } from '../deliveries.js';
+import type { QueueStore } from './queue-store.js';
+
+const WITHIN_MS = 1_000;
+/** How many accounts one call reads. */
+const AT_ONCE = 250;
+
+/** Has durable consumers know what the store counts of them. */
+export class AccountReader {
+  readonly #deliveries: Deliveries;
+  readonly #queues: Pick<QueueStore, 'accounts'>;
+  #refreshing: Promise<readonly string[]> | undefined;
+
+  constructor(deliveries: Deliveries, queues: Pick<QueueStore, 'accounts'>) {
+    this.#deliveries = deliveries;
+    this.#queues = queues;
+  }
+
+  /**
+   * Has every consumer know its account, as of now if the store answers soon.
+   *
+   * A store that is away tells nothing new, and those who ask are shown what it told last.
+   */
+  async refresh(): Promise<void> {
+    this.#refreshing ??= this.read()
+      .catch(() => [])
+      .finally(() => {
+        this.#refreshing = undefined;
+      });
+    await within(this.#refreshing, WITHIN_MS);
+  }
+
+  /**
+   * Reads the accounts of all durable consumers, once what is acknowledged is settled.
+   *
+   * @returns the keys of those of which the store has none
+   */
+  async read(): Promise<readonly string[]> {
+    const { services, consumers } = this.#deliveries;
+    await services.settler.flush();
+    const durable = [...consumers].filter(isDurable);
+    const gone: string[] = [];
+    for (let at = 0; at < durable.length; at += AT_ONCE) {
+      const page = durable.slice(at, at + AT_ONCE);
+      const accounts = await this.#queues.accounts(page.map(({ key }) => key));
+      for (const [index, consumer] of page.entries()) {
+        const found = accounts[index];
+        if (found === undefined) gone.push(consumer.key);
+        else consumer.noteAccounts(found);
+      }
+    }
+    return gone;
+  }
+}
