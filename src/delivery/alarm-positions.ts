@@ -18,7 +18,7 @@ export interface AlarmPositionsOptions {
 }
 
 /**
- * Positions in the alarm log as text, for clients that read on from one.
+ * Positions in the history as text, for clients that read on from one.
  *
  * Beside the sequence they hold the beginnings of the store's identity and of the alarm's id: sequences start anew in
  * another store, and a store that has lost its newest entries gives their numbers to others.

@@ -72,7 +72,7 @@ export class Keys {
     return this.#key('identity');
   }
 
-  /** Stream: the alarm log, which is the history. */
+  /** Stream: the history of alarms, and of changes of their states. */
   get history(): string {
     return this.#key('history');
   }

@@ -1,4 +1,4 @@
-/** Writes alarms into the alarm log, and reads them from it again. */
+/** Writes alarms into the history, and reads them from it again. */
 
 import { z } from 'zod';
 import type { NewAlarm } from '../../delivery/log/log-entry.js';

@@ -33,7 +33,7 @@ const ACTIONS: Readonly<Record<GivenState, AuditAction>> = {
 const ANY_GROUP = '*';
 const NOT_APPENDED: Appended = { sequence: 0, isNew: false };
 
-/** Gives alarms their states: entries of the alarm log, which is the history. */
+/** Gives alarms their states: entries of the history. */
 export class AlarmStateLog {
   readonly #store: Store;
   readonly #keys: Keys;

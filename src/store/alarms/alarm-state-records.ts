@@ -1,4 +1,4 @@
-/** Reads states of alarms, and the entries of their changes in the alarm log (change-alarm-state.lua). */
+/** Reads states of alarms, and the entries of their changes in the history (change-alarm-state.lua). */
 
 import { z } from 'zod';
 import type { StateOutcome } from '../../delivery/log/log-entry.js';

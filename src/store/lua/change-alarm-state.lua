@@ -1,6 +1,6 @@
--- Gives an alarm a state: the states of the alarm, an entry of the alarm log and a record of the audit
+-- Gives an alarm a state: the states of the alarm, an entry of the history and a record of the audit
 -- trail in one atomic write. An alarm without states is raised.
--- KEYS[1] sequence counter   KEYS[2] alarm log   KEYS[3] counter of audit records
+-- KEYS[1] sequence counter   KEYS[2] history   KEYS[3] counter of audit records
 -- KEYS[4], [5] their streams: of changes, of denials
 -- ARGV[1] to ARGV[4] prefixes, all in the slot of the log: of alarm ids, of states, of received packet
 --                    identifiers, of open alarms

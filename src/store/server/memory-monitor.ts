@@ -10,7 +10,7 @@ const FAULT = 'store-memory';
 /** Parts of the limit: where the fault begins, and where each class is stored no more. */
 const FAULT_FROM = 0.8;
 const OTHERS_UP_TO = 0.9;
-/** The rest is for what makes room again: cursors, retention, deletions over HTTP. */
+/** The rest is for what makes room again: settled messages, retention, deletions over HTTP. */
 const ALARMS_UP_TO = 0.98;
 /** What has begun ends only so much below, or it would come and go with every write. */
 const HYSTERESIS = 0.005;
