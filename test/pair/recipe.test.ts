@@ -68,6 +68,9 @@ describe('a pair from the files of config/pair', () => {
   });
 
   it('serves at the box that comes back alone after a power cut of all', async () => {
+    // Until the gateway has noticed the replica, it acknowledges what is on one box only.
+    const faults = async () => (await (await fetch(`${two.httpUrl}/readyz`)).json()).faults;
+    await expect.poll(faults, { timeout: 30_000 }).toEqual([]);
     const sensor = await steadySensor(two);
     const lost = boxOf(pair, await pair.primary());
     const all = [...pair.servers, ...pair.sentinelPrograms];
