@@ -124,7 +124,7 @@ export class Consumer implements RouteMember {
     return this.#stored === undefined ? this.#memory.messageBytes : this.#backlog.messageBytes;
   }
 
-  /** What became of what it accepted; of a durable consumer as the store told last. */
+  /** The accounts; those of a durable consumer as last read from the store. */
   get accounts(): Accounts {
     return this.#stored === undefined ? this.#memory.accounts : this.#storedAccounts;
   }

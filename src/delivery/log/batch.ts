@@ -23,7 +23,7 @@ export interface Appended {
   readonly entry?: LogEntry | undefined;
 }
 
-/** What a write did; or the destinations for which it did nothing, as their records are gone or damaged. */
+/** The result of a write; or the destinations whose records are gone or damaged, and then nothing is written. */
 export type Written =
   | {
       readonly appended: readonly Appended[];
@@ -31,10 +31,10 @@ export type Written =
     }
   | { readonly unusable: readonly string[] };
 
-/** What a batch is recognised by when it is written again. */
+/** Identifies a batch when it is written again. */
 export interface BatchIdentity {
   readonly id: string;
-  /** What tells its items from those that get the same numbers after a failover. */
+  /** Distinguishes its items from those that get the same numbers after a failover. */
   readonly tag: number;
 }
 

@@ -92,7 +92,7 @@ export interface LogEntry extends Audience {
   readonly log: LogName;
   /** Its number: of an alarm that in the history, without gaps. */
   readonly sequence: number;
-  /** What the queues of the destinations have for it (`itemOf`); 0 where it stands in none. */
+  /** Its number and tag, as queues hold it (`itemOf`); 0 for an entry that is in no queue. */
   readonly item: number;
   readonly topic: string;
   payload: Buffer;

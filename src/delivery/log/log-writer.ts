@@ -20,7 +20,7 @@ export interface Announced<To extends Destination> {
   readonly destinations: readonly To[];
 }
 
-/** Whoever is fed by a log. */
+/** The part that delivers what a writer has stored. */
 export interface Fed<To extends Destination> {
   readonly destinationsOf: DestinationsOf<To>;
   announce(entries: readonly Announced<To>[]): void;

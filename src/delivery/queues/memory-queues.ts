@@ -4,7 +4,7 @@ import { MemoryReader } from './memory-reader.js';
 import type { Accounts, Outcome } from './queue-store.js';
 import type { Queues } from './queues.js';
 
-/** What waits for one clean session at most: it has no place in the store. */
+/** Bounds of one clean session, whose queues are in memory. */
 const MAX_ALARMS = 20_000;
 const MAX_ALARM_BYTES = 16 * 1024 * 1024;
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;

@@ -4,7 +4,7 @@ import type { QueuePage } from './queue-store.js';
 const PAGE_ENTRIES = 500;
 /** The next page is read while so many entries of the last are still to be sent. */
 const READ_AHEAD_ENTRIES = 250;
-/** What is ready beyond these is read from the store in its turn. */
+/** Beyond these bounds entries are read from the store later. */
 const MAX_READY_ENTRIES = 5_000;
 const MAX_READY_BYTES = 4 * 1024 * 1024;
 
