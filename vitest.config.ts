@@ -120,7 +120,7 @@ export default defineConfig({
         ...{ ...PROCESSES, name: 'integration', maxWorkers: MAX_WORKERS },
         ...{ include: ['test/**/*.test.ts'], exclude: [...UNIT, ...LOADING] },
       }),
-      project(1, { ...PROCESSES, name: 'loading', maxWorkers: 2, include: LOADING }),
+      project(1, { ...PROCESSES, name: 'loading', maxWorkers: 3, include: LOADING }),
     ],
   },
 });

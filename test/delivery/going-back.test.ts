@@ -33,3 +33,18 @@ it('lost alarms are noticed without a new one', async () => {
   await delivery.keep();
   expect(delivery.wentBack).toEqual([[2, 3]]);
 });
+
+it('guarantee 3: what another gateway has queued goes before the new alarm of its device, also during a replay', async () => {
+  const delivery = await RunningDelivery.begin({ limits: { ...LIMITS, replayPerSecond: 1 } });
+  const nurse = await delivery.subscribed('nurse', '+');
+  delivery.append('alarms', [numbered(1, 'a'), numbered(2, 'a'), numbered(3, 'a')]);
+  const connection = new Connection();
+  nurse.connect(connection);
+  await delivery.settled();
+  expect(connection.sent.map(numberIn)).toEqual([1]);
+  delivery.appendElsewhere(numbered(4, 'b'));
+  delivery.append('alarms', [numbered(5, 'b')]);
+  await delivery.settled();
+  expect(connection.sent.map(numberIn)).toEqual([1, 4, 5]);
+  nurse.disconnect(connection);
+});

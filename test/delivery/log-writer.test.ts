@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Appended } from '../../src/delivery/log/batch.js';
-import type { LogEntry, NewMessage } from '../../src/delivery/log/log-entry.js';
-import { LogWriter } from '../../src/delivery/log/log-writer.js';
+import type { Appended, Destination } from '../../src/delivery/log/batch.js';
+import type { NewMessage } from '../../src/delivery/log/log-entry.js';
+import { type Announced, LogWriter } from '../../src/delivery/log/log-writer.js';
 import { batchesOf, numbered, numberIn, silent } from './running-delivery.js';
 
 const RETRY_MS = 250;
@@ -13,6 +13,10 @@ class Store {
   readonly bytes: number[] = [];
   readonly received: NewMessage['received'][] = [];
   readonly announced: number[] = [];
+  /** The destinations of each announced item. */
+  readonly announcedTo: string[][] = [];
+  /** Those who want what is written now. */
+  wanting: readonly Destination[] = [];
   readonly outages: (string | undefined)[] = [];
   readonly heldBack: number[][] = [];
   readonly writer: LogWriter<NewMessage>;
@@ -28,7 +32,7 @@ class Store {
       ...{ log: 'messages' as const, logger: silent },
       store: batchesOf<NewMessage>((items) => this.#append(items)),
       deliveries: {
-        destinationsOf: () => [],
+        destinationsOf: () => this.wanting,
         announce: (entries) => this.#announce(entries),
         noteBacklogs: () => undefined,
         mend: () => Promise.resolve(),
@@ -66,9 +70,10 @@ class Store {
     return items.map(() => ({ sequence: ++this.#last, isNew: true }));
   }
 
-  #announce(entries: readonly { readonly entry: LogEntry }[]): void {
-    for (const { entry } of entries) {
+  #announce(entries: readonly Announced<Destination>[]): void {
+    for (const { entry, destinations } of entries) {
       this.announced.push(numberIn(entry));
+      this.announcedTo.push(destinations.map(({ key }) => key));
       expect(entry.sequence).toBe(this.announced.length);
     }
   }
@@ -143,6 +148,17 @@ describe('a log writer', () => {
     expect(new Set(store.outages.slice(0, -1))).toEqual(
       new Set(['The store refuses to write (OOM).']),
     );
+  });
+
+  it('stores a batch for those who subscribed while it could not be stored', async () => {
+    store.wanting = [{ key: 'early' }];
+    store.fault = () => new Error('OOM command not allowed');
+    store.append(numbered(0, 'a'));
+    await settle();
+    store.wanting = [{ key: 'early' }, { key: 'late' }];
+    store.fault = () => undefined;
+    await vi.advanceTimersByTimeAsync(RETRY_MS);
+    expect(store.announcedTo).toEqual([['early', 'late']]);
   });
 
   it.each([

@@ -113,18 +113,34 @@ export class RunningDelivery {
 
   /** Pushes onto the queues, then announces, as the log writer does. Resolves to the numbers. */
   append(log: LogName, items: readonly NewMessage[]): number[] {
-    return items.map(({ received: _received, ...item }) => {
+    const touched = new Set<string>();
+    const announced = items.map(({ received: _received, ...item }) => {
       const sequence = ++this.#last[log];
       const entry = { ...item, log, sequence, item: itemOf(sequence, this.#tag++) };
       const destinations = this.deliveries.destinationsOf(item);
       const keys = destinations.map(({ key }) => key);
       this.queues.push(entry, keys);
-      this.deliveries.announce([{ entry, isNew: true, destinations }]);
-      this.deliveries.noteBacklogs(
-        new Map(keys.map((key) => [key, this.queues.backlogOf(key)] as const)),
-      );
-      return sequence;
+      for (const key of keys) touched.add(key);
+      return { entry, isNew: true, destinations };
     });
+    this.deliveries.announce(announced);
+    this.deliveries.noteBacklogs(
+      new Map(Array.from(touched, (key) => [key, this.queues.backlogOf(key)] as const)),
+    );
+    return announced.map(({ entry }) => entry.sequence);
+  }
+
+  /** Pushes an alarm onto the queues as another gateway does: nobody here hears of it. */
+  appendElsewhere(item: NewMessage): void {
+    const sequence = ++this.#last.alarms;
+    const entry = {
+      ...item,
+      log: 'alarms',
+      sequence,
+      item: itemOf(sequence, this.#tag++),
+    } as const;
+    const keys = this.deliveries.destinationsOf(item).map(({ key }) => key);
+    this.queues.push(entry, keys);
   }
 
   /** A consumer with a persistent session of these filters, at QoS 1. */

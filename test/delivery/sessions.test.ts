@@ -87,6 +87,23 @@ describe('a persistent session', () => {
     expect(sessions.get(keyOf('connected'))).toBeUndefined();
   });
 
+  it('is stored again when the store has lost the record of another', async () => {
+    for (const clientId of ['one', 'other']) sessions.open(clientId, owner, true);
+    await pumped();
+    store.records.clear();
+    await sessions.mend(keyOf('one'));
+    await vi.waitFor(() => expect(store.records.size).toBe(2));
+  });
+
+  it('does not come back when it ends while its record is being mended', async () => {
+    sessions.open('one', owner, true);
+    await pumped();
+    const mending = sessions.mend(keyOf('one'));
+    await sessions.discard(keyOf('one'));
+    await mending;
+    expect([...store.records.keys()]).toEqual([]);
+  });
+
   it('is gone after a restart when its principal was deleted', async () => {
     sessions.open('nurse', { ...owner, key: 'token:2' }, true);
     await vi.advanceTimersByTimeAsync(0);

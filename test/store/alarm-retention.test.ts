@@ -79,6 +79,16 @@ it('removes everything of an expired alarm that no other alarm needs', async () 
   expect(await world.historyKeys()).toEqual([]);
 });
 
+it('removes expired alarms although somebody has overwritten one of their indexes', async () => {
+  const world = new AlarmWorld(place);
+  await world.record({ kind: 'fall' }, START_MS);
+  await world.record({ kind: 'fall' }, START_MS + 1);
+  const index = world.keys.deviceAlarms(world.locationId, world.deviceId);
+  await world.redis.set(index, 'overwritten');
+  expect(await removeOld(world, Number.MAX_SAFE_INTEGER)).toBe(2);
+  expect(await world.historyKeys()).toEqual([index.slice(world.keys.sitePrefix.length)]);
+});
+
 it('records an alarm again when its record is gone', async () => {
   const world = new AlarmWorld(place);
   const sent = { kind: 'fall', id: newId() };
