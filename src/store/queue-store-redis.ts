@@ -13,26 +13,18 @@ import {
   type Settlement,
 } from '../delivery/queues/queue-store.js';
 import type { AlarmLog } from './alarms/alarm-log.js';
-import { unlessOfAnotherType } from './failures.js';
+import { AlarmPages } from './alarms/alarm-pages.js';
 import type { Keys } from './keys.js';
 import { type Packable, packRows, Script } from './scripts.js';
 import type { Store } from './store.js';
-import { areBuffers, readStream, unreadable } from './streams.js';
 import { idOf, ValuePages } from './value-pages.js';
 
-/** Its rows are narrowed by `queuedRow`: a page has thousands of fields. */
-const readQueue = new Script('read-queue', z.tuple([z.number()]).rest(z.unknown()), {
-  hasBytes: true,
-});
 const settleItems = new Script('settle-items', z.array(z.number()));
 const bounded = z.tuple([z.number(), z.number(), z.number(), z.number(), z.number()]);
 const expireItems = new Script('expire-items', z.union([bounded, z.tuple([])]));
 const readAccounts = new Script('read-accounts', z.array(z.array(z.coerce.number())));
 
 const findOldestQueued = new Script('oldest-queued', z.string());
-
-/** A page of alarms takes about so much memory. */
-const PAGE_BYTES = 1024 * 1024;
 
 /** Redis serves nobody else while a script runs: some milliseconds for this many. */
 const TAKEN_AT_ONCE = 500;
@@ -46,24 +38,22 @@ export const ACCOUNT_FIELDS: readonly string[] = ['alarms', 'messages'].flatMap(
 /** The queues of durable consumers in Redis: a list of alarms and a stream of messages for each. */
 export class QueueStoreRedis implements QueueStore {
   readonly #store: Store;
-  /** Waits for a store that is away. */
-  readonly #reader: Store;
   readonly #keys: Keys;
-  readonly #alarms: Pick<AlarmLog, 'entriesOf'>;
+  readonly #alarms: AlarmPages;
   readonly #values: ValuePages;
   /** The prefixes of destinations, queues and streams, as scripts take them. */
   readonly #prefixes: readonly string[];
   readonly #names: string;
 
+  /** @param reader waits for a store that is away */
   constructor(
     { store, reader }: { readonly store: Store; readonly reader: Store },
     keys: Keys,
     alarms: Pick<AlarmLog, 'entriesOf'>,
   ) {
     this.#store = store;
-    this.#reader = reader;
     this.#keys = keys;
-    this.#alarms = alarms;
+    this.#alarms = new AlarmPages(reader, keys, alarms);
     this.#values = new ValuePages(reader, keys);
     this.#prefixes = [keys.sessionPrefix, keys.queuePrefix, keys.valuesPrefix];
     this.#names = keys.sessions;
@@ -77,19 +67,12 @@ export class QueueStoreRedis implements QueueStore {
     tail?: Tail,
   ): Promise<QueuePage> {
     return log === 'alarms'
-      ? this.#alarmPage(destination, after, count, tail)
+      ? this.#alarms.page(destination, after, count, tail)
       : this.#values.page(destination, after, count);
   }
 
-  async pickAlarms(items: readonly number[]): Promise<LogEntry[]> {
-    const { history } = this.#keys;
-    const found = await Promise.all(
-      items.map(async (item) => {
-        const id = `${sequenceOf(item)}-0`;
-        return this.#alarms.entriesOf(await readStream(this.#reader, history, id, id, 1), [item]);
-      }),
-    );
-    return found.flat();
+  pickAlarms(items: readonly number[]): Promise<LogEntry[]> {
+    return this.#alarms.pick(items);
   }
 
   async settle(settlements: readonly Settlement[]): Promise<(Backlog | undefined)[]> {
@@ -152,46 +135,6 @@ export class QueueStoreRedis implements QueueStore {
     const item = await this.#store.run(findOldestQueued, [sessions], [queuePrefix]);
     return item === '' ? Number.POSITIVE_INFINITY : sequenceOf(Number(item));
   }
-
-  async #alarmPage(
-    destination: string,
-    after: number,
-    count: number,
-    tail: Tail | undefined,
-  ): Promise<QueuePage> {
-    const keys = [this.#keys.history, this.#keys.queue(destination)];
-    const inMemoryFrom = tail?.first ?? Number.MAX_SAFE_INTEGER;
-    const args = [String(after), count, inMemoryFrom, PAGE_BYTES];
-    const reading = this.#reader.run(readQueue, keys, args);
-    const [isEnd, ...found] = (await unlessOfAnotherType(reading)) ?? [1];
-    // What somebody else has pushed is taken off at the head.
-    const rows = found.map(queuedRow).filter(([item]) => Number.isSafeInteger(item));
-    const stored = rows.filter(([, fields]) => fields.length > 0);
-    const read = this.#alarms.entriesOf(
-      stored.map(([item, fields]) => ({ sequence: sequenceOf(item), fields })),
-      stored.map(([item]) => item),
-    );
-    const known = new Map(read.map((entry) => [entry.item, entry]));
-    const absent: number[] = [];
-    for (const [item] of rows) {
-      if (known.has(item)) continue;
-      const inMemory = tail?.entryAfter(sequenceOf(item) - 1);
-      if (inMemory?.item === item) known.set(item, inMemory);
-      else if (sequenceOf(item) >= inMemoryFrom) absent.push(item);
-    }
-    // The tail has forgotten them meanwhile, or has other alarms under their numbers.
-    for (const entry of await this.pickAlarms(absent)) known.set(entry.item, entry);
-    const missing = rows.flatMap(([item]) => (known.has(item) ? [] : [item]));
-    const entries = rows.flatMap(([item]) => known.get(item) ?? []);
-    return { entries, missing, isEnd: isEnd === 1 };
-  }
-}
-
-/** A row of read-queue.lua: the item, and the fields and values of its entry. */
-function queuedRow(row: unknown): readonly [item: number, fields: readonly Buffer[]] {
-  const [item, fields]: unknown[] = Array.isArray(row) ? row : [];
-  if (!(item instanceof Buffer) || !areBuffers(fields)) throw unreadable();
-  return [Number(item), fields];
 }
 
 /** Reads what read-accounts.lua returns; undefined for a destination that is gone, or of another type. */

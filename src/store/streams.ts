@@ -34,12 +34,12 @@ function rowOf(row: unknown): StreamRow {
 }
 
 /** Whether it is what a stream has for an entry: names and values in turn. */
-export function areBuffers(fields: unknown): fields is Buffer[] {
+function areBuffers(fields: unknown): fields is Buffer[] {
   return Array.isArray(fields) && fields.every((field) => field instanceof Buffer);
 }
 
 /** The error for an answer that is not of the shape that Redis promises. */
-export function unreadable(): GatewayError {
+function unreadable(): GatewayError {
   return new GatewayError(
     'internal-error',
     'The store answered with something other than a stream.',

@@ -2,24 +2,17 @@ import { itemOf, type LogEntry, sequenceOf, tagOf } from '../delivery/log/log-en
 import type { QueuePage } from '../delivery/queues/queue-store.js';
 import { unlessOfAnotherType } from './failures.js';
 import type { Keys } from './keys.js';
+import { PageSize } from './page-size.js';
 import type { Store } from './store.js';
 import { readStream, type StreamRow } from './streams.js';
 
 const NO_PAYLOAD = Buffer.alloc(0);
-/** A page takes about so much memory, whatever the size of its entries. */
-const PAGE_BYTES = 4 * 1024 * 1024;
-const MIN_ENTRIES = 4;
-/** What is read at once while the size of entries is not known. */
-const FIRST_BYTES_OF_ENTRY = 65_536;
-/** A large entry is remembered for some reads. */
-const DECAY = 0.9;
 
 /** Reads the streams of messages other than alarms, a page at a time (append-values.lua). */
 export class ValuePages {
   readonly #reader: Store;
   readonly #keys: Keys;
-  /** The largest of the entries read last, about. */
-  #bytesOfEntry = FIRST_BYTES_OF_ENTRY;
+  readonly #size = new PageSize();
 
   constructor(reader: Store, keys: Keys) {
     this.#reader = reader;
@@ -27,15 +20,13 @@ export class ValuePages {
   }
 
   async page(destination: string, after: number, count: number): Promise<QueuePage> {
-    const fitting = Math.max(MIN_ENTRIES, Math.floor(PAGE_BYTES / this.#bytesOfEntry));
-    const wanted = Math.min(count, fitting);
+    const wanted = this.#size.fitting(count);
     const key = this.#keys.values(destination);
     const from = after === 0 ? '-' : `(${idOf(after)}`;
     const reading = readStream(this.#reader, key, from, '+', wanted);
     const rows = (await unlessOfAnotherType(reading)) ?? [];
     const entries = rows.map(entryOf);
-    const sizes = entries.map(({ topic, payload }) => topic.length + payload.length);
-    this.#bytesOfEntry = Math.max(1, this.#bytesOfEntry * DECAY, ...sizes);
+    this.#size.noteRead(entries);
     return { entries, missing: [], isEnd: rows.length < wanted };
   }
 }

@@ -152,7 +152,7 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
     for (let start = String(afterSequence + 1); ; ) {
       const wanted = count - entries.length;
       const rows = await readStream(reader, this.#keys.history, start, '+', wanted);
-      entries.push(...this.entriesOf(rows, []));
+      entries.push(...this.entriesOf(rows));
       const last = rows.at(-1);
       if (last === undefined || rows.length < wanted || entries.length === count) break;
       start = String(last.sequence + 1);
@@ -174,16 +174,16 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
   /**
    * The entries of rows of the history, without those that cannot be read.
    *
-   * @param items the items of the rows in a queue, none for rows that were read in no queue
+   * @param itemOf the item of a number in the queue that is being read
    */
   entriesOf(
-    rows: readonly Pick<StreamRow, 'sequence' | 'fields'>[],
-    items: readonly number[],
+    rows: readonly StreamRow[],
+    itemOf: (sequence: number) => number = () => 0,
   ): LogEntry[] {
     const unreadable: number[] = [];
     const entries: LogEntry[] = [];
-    for (const [index, { sequence, fields }] of rows.entries()) {
-      const at = { sequence, item: items[index] ?? 0 };
+    for (const { sequence, fields } of rows) {
+      const at = { sequence, item: itemOf(sequence) };
       const record = readAlarm(fields) ?? readStateChange(fields);
       const place = record && this.#placeOf(record.placeText);
       if (record === undefined || place === undefined) unreadable.push(sequence);

@@ -1,0 +1,26 @@
+/** A page takes about so much memory, whatever the size of its entries. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+const MIN_ENTRIES = 4;
+/** What an entry may take while the size of none is known. */
+const UNKNOWN_BYTES = 65_536;
+/** A large entry is remembered for some reads. */
+const DECAY = 0.9;
+
+/** Decides how many entries a read of a queue asks for. */
+export class PageSize {
+  /** Of the entries read last, about; undefined before the first. */
+  #largestBytes: number | undefined;
+
+  /** How many entries to ask for when so many are wanted. */
+  fitting(count: number): number {
+    const bytes = Math.max(1, this.#largestBytes ?? UNKNOWN_BYTES);
+    return Math.min(count, Math.max(MIN_ENTRIES, Math.floor(PAGE_BYTES / bytes)));
+  }
+
+  /** Notes the entries that were read. */
+  noteRead(entries: readonly { readonly payload: { readonly length: number } }[]): void {
+    if (entries.length === 0) return;
+    const sizes = entries.map(({ payload }) => payload.length);
+    this.#largestBytes = Math.max(DECAY * (this.#largestBytes ?? 0), ...sizes);
+  }
+}
