@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { BAD_SUBSCRIBERS, type BadSubscriber } from '../harness/bad-subscribers.js';
+import { eventually } from '../harness/eventually.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { median } from '../harness/median.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
@@ -55,6 +56,9 @@ it('guarantee 5: a subscriber is served promptly beside one that stops reading, 
   await filler?.alarm(FILLING, FILLING_TEXT);
   await nurse.untilCount(FILLING);
   expect(median(await latenciesMs(nurse, ALARMS))).toBeLessThan(PROMPT_MS);
-  expect(numbersOf(nurse.received, home.sensor.device.id)).toEqual(range(0, ALARMS));
+  // On a slow machine a live copy may have been counted for an alarm.
+  await eventually(() => {
+    expect(numbersOf(nurse.received, home.sensor.device.id)).toEqual(range(0, ALARMS));
+  });
   await nurse.end();
 });
