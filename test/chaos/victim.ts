@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { lockFile } from '../../src/store/embedded/file-lock.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import type { RunningGateway } from '../harness/running-gateway.js';
-import { storeProcessId } from '../harness/store-process.js';
+import { kill, storeProcessId } from '../harness/store-process.js';
 import type { KillTarget } from './schedule.js';
 
 /** Sessions without bounds: dropped entries would look like a loss. */
@@ -108,14 +108,16 @@ export class Victim {
 
 /** Kills the store, and holds its lock until the returned descriptor is closed. */
 export function holdStoreDown({ dataDir }: Pick<RunningGateway, 'dataDir'>): number {
-  const processId = storeProcessId(dataDir);
-  if (processId === undefined) throw new Error('no store runs');
-  process.kill(processId, 'SIGKILL');
   const file = join(dataDir, 'redis', 'redis.lock');
-  for (;;) {
-    // The lock is free as soon as the killed process is gone; the gateway waits a moment before it
-    // tries.
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    // On a busy machine the gateway may start the next one before the lock is ours, and waits longer each time.
+    const processId = storeProcessId(dataDir);
+    if (processId !== undefined) kill(processId);
     const lock = lockFile(file);
     if (lock !== undefined) return lock;
   }
+  throw new Error('the lock of the store did not get free');
 }
+
+/** Each takes some milliseconds; a killed process may need some tries to be gone. */
+const MAX_TRIES = 5_000;

@@ -38,7 +38,8 @@ export async function killStore(dataDir: string): Promise<void> {
   }
 }
 
-function kill(processId: number): void {
+/** Kills a process that may have ended by itself. */
+export function kill(processId: number): void {
   try {
     process.kill(processId, 'SIGKILL');
   } catch {
