@@ -76,7 +76,7 @@ function project(
     // What is awaited comes late on a busy machine, and is no bound.
     testTimeout: 300_000,
     hookTimeout: 300_000,
-    expect: { poll: { timeout: 30_000 } },
+    expect: { poll: { timeout: 120_000 } },
     sequence: { groupOrder },
   };
   return { test: { ...common, ...test } };
