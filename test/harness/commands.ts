@@ -27,12 +27,12 @@ export class CommandLine {
   }
 
   /** Resolves when a line contains the text, to that line. */
-  async line(text: string, timeoutMs = 30_000): Promise<string> {
+  async line(text: string, timeoutMs = 120_000): Promise<string> {
     await this.until((lines) => lines.some((line) => line.includes(text)), timeoutMs);
     return this.lines.find((line) => line.includes(text)) ?? '';
   }
 
-  until(condition: (lines: readonly string[]) => boolean, timeoutMs = 30_000): Promise<void> {
+  until(condition: (lines: readonly string[]) => boolean, timeoutMs = 120_000): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         reject(new Error(`${condition} never held of:\n${this.lines.join('\n')}`));
@@ -48,7 +48,7 @@ export class CommandLine {
   }
 
   /** Resolves to the exit status. */
-  async exit(timeoutMs = 30_000): Promise<number | null> {
+  async exit(timeoutMs = 120_000): Promise<number | null> {
     const timer = setTimeout(() => {
       this.#add(`killed, as it had not ended after ${timeoutMs} ms`);
       this.#child.kill('SIGKILL');

@@ -4,7 +4,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 /** The direction of bytes: up from the client, down from its target. */
 export type Direction = 'up' | 'down' | 'both';
 
-const WAIT_MS = 30_000;
+const WAIT_MS = 120_000;
 
 interface Connection {
   readonly client: Socket;

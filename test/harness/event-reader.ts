@@ -106,7 +106,7 @@ export class EventReader {
   }
 
   /** Resolves when the condition holds. */
-  until(condition: (reader: EventReader) => boolean, timeoutMs = 30_000): Promise<void> {
+  until(condition: (reader: EventReader) => boolean, timeoutMs = 120_000): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         const what = this.isEnded ? ', and the stream has ended' : '';

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 
-const WAIT_MS = 30_000;
+const WAIT_MS = 120_000;
 
 /** The output of a process, line by line, and a way to wait for it. */
 export class Lines {

@@ -76,7 +76,7 @@ export class Subscriber {
   }
 
   /** Resolves when the condition on what was received holds. */
-  until(condition: (received: readonly Received[]) => boolean, timeoutMs = 30_000): Promise<void> {
+  until(condition: (received: readonly Received[]) => boolean, timeoutMs = 120_000): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         reject(new Error(`not received: ${condition}; had ${this.received.length} messages`));

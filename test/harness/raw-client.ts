@@ -6,7 +6,7 @@ import type { TestDevice, TestToken } from './api.js';
 import type { Login } from './load/plan.js';
 
 /** Timeout of a wait, which then fails with its name. */
-const WAIT_MS = 30_000;
+const WAIT_MS = 120_000;
 
 /** The address to connect to. */
 export interface MqttAddress {

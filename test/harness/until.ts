@@ -6,7 +6,7 @@ const LOOK_AGAIN_MS = 25;
 export async function until(
   condition: () => boolean | Promise<boolean>,
   what: string,
-  timeoutMs = 30_000,
+  timeoutMs = 120_000,
 ): Promise<void> {
   const giveUpAt = performance.now() + timeoutMs;
   while (!(await condition())) {

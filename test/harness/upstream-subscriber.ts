@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Received } from './mqtt-clients.js';
 
 const RECONNECT_MS = 20;
-const WAIT_MS = 30_000;
+const WAIT_MS = 120_000;
 
 /** Identifies a forwarded message: an alarm's id, or a number in any other's data. */
 const forwardedSchema = z.object({
