@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { relative } from 'node:path';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
@@ -41,6 +42,9 @@ const WAITING = [
   'test/store/cluster-gateway.test.ts',
   'test/chaos/chaos.test.ts',
   'test/browser/board-sound.test.ts',
+  'test/contract/certificate-renewal.test.ts',
+  'test/lease/takeover.test.ts',
+  'test/store/replicas.test.ts',
 ];
 
 /** Tests that load the machine: few at a time, so that they end soon. */
@@ -64,7 +68,7 @@ const PROCESSES = {
   setupFiles: 'test/harness/described-answers.ts',
 } as const;
 
-/** More than a small machine has cores: these tests wait for timeouts more than they compute. */
+/** More than a small machine has cores, as some tests wait; with more of them each wait costs more than it saves. */
 const MAX_WORKERS = 6;
 
 /** A project; those with a higher number run after all others have ended. */
@@ -76,29 +80,43 @@ function project(
     // What is awaited comes late on a busy machine, and is no bound.
     testTimeout: 300_000,
     hookTimeout: 300_000,
-    expect: { poll: { timeout: 120_000 } },
+    expect: { poll: { timeout: 120_000, interval: 100 } },
     sequence: { groupOrder },
   };
   return { test: { ...common, ...test } };
 }
 
-/** One in so many tests is one that waits, as long as there are any. */
-const WAITING_EVERY = 3;
-
-/** Mixes the tests that wait among the others, which are sorted by size. */
+/** Spreads the tests that wait among the others, which are sorted by size. */
 class Mixed extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const others = await super.sort(files.filter((file) => waitingRank(file) === -1));
     const waiting = files
       .filter((file) => waitingRank(file) !== -1)
       .sort((one, other) => waitingRank(one) - waitingRank(other));
+    // By size, as the last of the others are short, and behind a part of them only: they fill what is left of the time.
+    const sizes = others.map((file) => (file.project.name === 'integration' ? sizeOf(file) : 0));
+    const bytesEach = (SPREAD_OVER * sum(sizes)) / Math.max(1, waiting.length);
+    let bytes = 0;
     const mixed = others.flatMap((file, index) => {
-      const next = index % (WAITING_EVERY - 1) === 0 ? waiting.shift() : undefined;
+      const isDue = bytes >= 0;
+      bytes += (sizes[index] ?? 0) - (isDue ? bytesEach : 0);
+      const next = isDue ? waiting.shift() : undefined;
       return next === undefined ? [file] : [next, file];
     });
     // All that are left when there are few others: somebody runs a folder, or one file.
     return [...mixed, ...waiting];
   }
+}
+
+/** The part of the others among which the tests that wait are spread. */
+const SPREAD_OVER = 0.8;
+
+function sizeOf({ moduleId }: TestSpecification): number {
+  return statSync(moduleId).size;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
 }
 
 function waitingRank({ moduleId, project }: TestSpecification): number {

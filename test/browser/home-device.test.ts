@@ -123,7 +123,9 @@ it('gives a device a new secret, shown once as text and QR code, with which it c
   const { deviceId, secret, path } = await labelOf(page);
   expect(deviceId).toBe(site.bed.id);
   expect(path).toBe(
-    drawn(setupText({ host: '127.0.0.1', mqttPort: 1883, tls: false, deviceId, secret })),
+    drawn(
+      setupText({ host: '127.0.0.1', mqttPort: gateway.mqttPort, tls: false, deviceId, secret }),
+    ),
   );
   await page.getByLabel('Address of the gateway').fill('gw.example');
   await page.getByLabel('Devices connect over TLS').check();

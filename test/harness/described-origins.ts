@@ -24,8 +24,9 @@ export function describedAt(origin: string): Promise<DescribedHttp | undefined> 
   return asked;
 }
 
-/** Notes that a gateway of this build answers at the origin. */
+/** Notes that a gateway of this build answers at the origin, where one that stood by had no description. */
 export function gatewayStartedAt(origin: string): void {
+  documents.delete(origin);
   started.add(origin);
 }
 

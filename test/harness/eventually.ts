@@ -1,6 +1,15 @@
-import { vi } from 'vitest';
+import { Pauses } from './until.js';
 
 /** Retries the check until it passes. How long that takes is no bound: a machine may stall. */
 export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 120_000): Promise<T> {
-  return vi.waitFor(check, { timeout: timeoutMs, interval: 25 });
+  const giveUpAt = performance.now() + timeoutMs;
+  const pauses = new Pauses();
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (performance.now() > giveUpAt) throw error;
+    }
+    await pauses.pause();
+  }
 }

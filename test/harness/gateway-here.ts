@@ -61,6 +61,7 @@ export class GatewayHere extends RunningGateway {
 
   /** Starts the gateway; after `stop` on the same ports, as a box does. */
   async start(): Promise<void> {
+    await this.choosePorts();
     const config = this.#loadConfig();
     this.#repeated.start();
     const addresses = await new Promise<GatewayAddresses>((resolve, reject) => {

@@ -59,6 +59,7 @@ export class GatewayProcess extends RunningGateway {
 
   /** Starts the gateway; after `stop` or `kill` on the same ports, as a box does. */
   async start(timeoutMs = START_TIMEOUT_MS): Promise<void> {
+    await this.choosePorts();
     const from = this.lines.length;
     const ended = this.#spawn();
     await Promise.race([this.ready(from, timeoutMs), ended]);
@@ -66,6 +67,7 @@ export class GatewayProcess extends RunningGateway {
 
   /** Starts the gateway, which will stand by. Resolves to where it answers HTTP. */
   async startStandingBy(): Promise<string> {
+    await this.choosePorts();
     const from = this.lines.length;
     const ended = this.#spawn();
     return Promise.race([this.standingBy(from), ended]);

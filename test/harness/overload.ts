@@ -67,16 +67,16 @@ export interface OverloadResult {
 /**
  * Offers three times what the gateway forwards at saturation, and measures.
  *
- * @param againBelow the saturation is measured again after it, unless each reader got this part of it
+ * @param isMeasuredAgain whether the saturation is measured again after it
  */
 export async function runOverload(
   overload: OverloadCase,
   times: OverloadTimes,
-  againBelow = Number.POSITIVE_INFINITY,
+  isMeasuredAgain = true,
 ): Promise<OverloadResult> {
   const ward = await OverloadWard.open(overload);
   try {
-    return await measure(ward, times, againBelow);
+    return await measure(ward, times, isMeasuredAgain);
   } finally {
     await ward.close();
   }
@@ -85,7 +85,7 @@ export async function runOverload(
 async function measure(
   ward: OverloadWard,
   times: OverloadTimes,
-  againBelow: number,
+  isMeasuredAgain: boolean,
 ): Promise<OverloadResult> {
   const { load, probe } = ward;
   const quiet = await probe.offer({ ...PROBING, durationMs: times.quietMs });
@@ -107,11 +107,8 @@ async function measure(
   const readers = during.readers.map(({ perSecond }) =>
     ratesOf(fullSeconds(perSecond, durationMs)),
   );
-  const leastPerSecond = againBelow * saturation.receivedPerSecond;
-  const isAgain =
-    recovery.levelMs !== null &&
-    readers.some(({ meanPerSecond }) => !(meanPerSecond >= leastPerSecond));
-  const after = isAgain ? await saturateAgain(ward, times) : null;
+  const isDue = isMeasuredAgain && recovery.levelMs !== null;
+  const after = isDue ? await saturateAgain(ward, times) : null;
   return {
     saturationPerSecond: saturation.receivedPerSecond,
     saturationAfterPerSecond: after,

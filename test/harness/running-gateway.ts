@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { gatewayStartedAt } from './described-origins.js';
 import { Lines } from './lines.js';
+import { unusedPort } from './unused-port.js';
 
 const bound = z.object({ address: z.string(), port: z.number() });
 
@@ -23,6 +24,8 @@ export abstract class RunningGateway {
   readonly #environment: Environment;
   protected readonly log = new Lines();
   #addresses: Addresses | undefined;
+  /** Of MQTT and HTTP: kept over a restart, so none of those that Linux gives away meanwhile. */
+  #ports: readonly [number, number] | undefined;
 
   protected constructor(dataDir: string, environment: Environment) {
     this.dataDir = dataDir;
@@ -63,6 +66,11 @@ export abstract class RunningGateway {
   /** Ends the gateway and its store, and removes their data. */
   abstract remove(): Promise<void>;
 
+  /** Finds ports for the first start. */
+  protected async choosePorts(): Promise<void> {
+    this.#ports ??= [await unusedPort(), await unusedPort()];
+  }
+
   protected readyAt(addresses: Addresses): void {
     this.#addresses = addresses;
     gatewayStartedAt(this.httpUrl);
@@ -70,12 +78,13 @@ export abstract class RunningGateway {
 
   /** What it has in its environment. */
   protected get variables(): Environment {
+    const [mqttPort, httpPort] = this.#ports ?? [0, 0];
     return {
       PATH: process.env['PATH'] ?? '',
       GATEWAY_DATA_DIR: this.dataDir,
       GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
-      GATEWAY_MQTT_PORT: String(this.#addresses?.mqtt.port ?? 0),
-      GATEWAY_HTTP_PORT: String(this.#addresses?.http.port ?? 0),
+      GATEWAY_MQTT_PORT: String(mqttPort),
+      GATEWAY_HTTP_PORT: String(httpPort),
       ...this.#environment,
     };
   }

@@ -1,6 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-const LOOK_AGAIN_MS = 25;
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS, LONGER] = [20, 100, 1.5];
+
+/** Pauses between looks, each longer than the last: a look takes processor time from what it waits for. */
+export class Pauses {
+  #nextMs = FIRST_PAUSE_MS;
+
+  async pause(): Promise<void> {
+    const pauseMs = this.#nextMs;
+    this.#nextMs = Math.min(LONGER * pauseMs, LONGEST_PAUSE_MS);
+    await delay(pauseMs);
+  }
+}
 
 /** Resolves once the condition holds, for what other programs tell only when asked. */
 export async function until(
@@ -9,8 +20,9 @@ export async function until(
   timeoutMs = 120_000,
 ): Promise<void> {
   const giveUpAt = performance.now() + timeoutMs;
+  const pauses = new Pauses();
   while (!(await condition())) {
     if (performance.now() > giveUpAt) throw new Error(`${what} within ${timeoutMs} ms`);
-    await delay(LOOK_AGAIN_MS);
+    await pauses.pause();
   }
 }
