@@ -69,7 +69,7 @@ const PROCESSES = {
 } as const;
 
 /** More than a small machine has cores, as some tests wait; with more of them each wait costs more than it saves. */
-const MAX_WORKERS = 6;
+const MAX_WORKERS = 5;
 
 /** A project; those with a higher number run after all others have ended. */
 function project(
@@ -80,7 +80,7 @@ function project(
     // What is awaited comes late on a busy machine, and is no bound.
     testTimeout: 300_000,
     hookTimeout: 300_000,
-    expect: { poll: { timeout: 120_000, interval: 100 } },
+    expect: { poll: { timeout: 120_000, interval: 150 } },
     sequence: { groupOrder },
   };
   return { test: { ...common, ...test } };

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS, LONGER] = [20, 100, 1.5];
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS, LONGER] = [20, 200, 1.5];
 
 /** Pauses between looks, each longer than the last: a look takes processor time from what it waits for. */
 export class Pauses {
