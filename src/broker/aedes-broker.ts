@@ -1,48 +1,93 @@
-import { Aedes, type Client, type PublishPacket } from 'aedes';
-import { writeToStream } from 'mqtt-packet';
-import type { BrokerPersistence } from './persistence.js';
-import { MAX_CLIENT_ID_BYTES } from './wire/packet-guard.js';
+import { Duplex } from 'node:stream';
+import { Aedes } from 'aedes';
+import { generate, writeToStream } from 'mqtt-packet';
+import { BrokerPersistence } from './persistence.js';
 
-/** The topic of a will that the gateway has taken from Aedes. */
-const TAKEN_WILL = 'will';
+/** MQTT 3.1.1, 3.14. */
+const DISCONNECT = Buffer.from([0xe0, 0]);
+/** Stands for the will of a client, which is with its connection. */
+const WILL = { topic: 'will', payload: 'will', qos: 0, retain: false } as const;
+const PROTOCOL = { protocolId: 'MQTT', protocolVersion: 4 } as const;
 
-export interface AedesParts {
-  readonly persistence: BrokerPersistence;
-  readonly connectTimeoutMs: number;
-  /** Resolves once the client may connect; its error refuses the client. */
-  readonly authenticate: (client: Client, password: Buffer | undefined) => Promise<void>;
-  /** Takes a will that is due. */
-  readonly takeWill: (client: Client, will: PublishPacket) => void;
+/** What Aedes decides about a client. */
+export interface PipeEvents {
+  /** It is the only one of its id now. */
+  readonly onAccepted: () => void;
+  /** Its will is due. */
+  readonly onWill: () => void;
+  /** Another has its id, or Aedes is being closed. */
+  readonly onEnd: () => void;
 }
 
-/** Creates an Aedes that handles CONNECT and DISCONNECT, keeps wills, and forwards nothing. */
-export function createAedes(parts: AedesParts): Aedes {
-  const { persistence, connectTimeoutMs, authenticate, takeWill } = parts;
-  // It writes CONNACK and PINGRESP only: not worth a buffer for each of 65,536 numbers, 7 MB in all.
+/**
+ * The network connection of a client as Aedes sees it: CONNECT, DISCONNECT and the end.
+ *
+ * Aedes knows a client by its session, once it is authenticated. Everything else that a client sends, and all that it is
+ * sent, passes Aedes by.
+ */
+export class AedesPipe extends Duplex {
+  readonly events: PipeEvents;
+  #isDisconnecting = false;
+
+  constructor(events: PipeEvents) {
+    super();
+    this.events = events;
+  }
+
+  /** Announces the client: Aedes ends the one that has this id [MQTT-3.1.4-2]. */
+  connect(clientId: string, hasWill: boolean): void {
+    const will = hasWill ? { will: WILL } : {};
+    this.push(
+      generate({ cmd: 'connect', ...PROTOCOL, clean: true, clientId, keepalive: 0, ...will }),
+    );
+  }
+
+  /** Ends it without its will [MQTT-3.14.4-3]. */
+  disconnect(): void {
+    this.#isDisconnecting = true;
+    this.push(DISCONNECT);
+  }
+
+  /** Ends it, with its will unless it has sent DISCONNECT. */
+  leave(): void {
+    if (!this.#isDisconnecting) this.destroy();
+  }
+
+  override _read(): void {
+    // `connect` and `disconnect` push.
+  }
+
+  /** Drops CONNACK: `onAccepted` tells of it. */
+  override _write(_chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    done(error);
+    this.events.onEnd();
+  }
+}
+
+/** Creates an Aedes that registers clients, and keeps their wills. */
+export function createAedes(): Aedes {
+  // It writes CONNACK only: not worth a buffer for each of 65,536 numbers, 7 MB in all.
   writeToStream.cacheNumbers = false;
-  return new Aedes({
+  const aedes = new Aedes({
     // No `id`: a fixed one corrupts what is stored after a restart (docs/dependency-faults.md, 4).
-    persistence,
-    connectTimeout: connectTimeoutMs,
-    // Aedes would hold clients of MQTT 3.1 to 23 characters [MQTT 3.1, 3.1].
-    maxClientsIdLength: MAX_CLIENT_ID_BYTES,
-    preConnect: (client, _packet, done) => done(null, !client.closed),
-    authenticate: (client, _username, password, done) => {
-      authenticate(client, password).then(
-        () => done(null, true),
-        (error) => done(error, null),
-      );
-    },
-    // Aedes sees no publishes but wills, and no subscriptions (`MqttClient`).
-    authorizePublish: (client, will, done) => {
-      if (client !== null) takeWill(client, will);
-      // Without a subscriber; under `$SYS` it would be an order to Aedes to end any connection.
-      will.topic = TAKEN_WILL;
-      will.retain = false;
-      will.qos = 0;
-      done(null);
+    persistence: new BrokerPersistence(),
+    // The error keeps Aedes from publishing it, too.
+    authorizePublish: (client, _will, done) => {
+      if (client?.conn instanceof AedesPipe) client.conn.events.onWill();
+      done(TAKEN);
     },
     authorizeSubscribe: (_client, _subscription, done) => done(null, null),
     authorizeForward: () => null,
   });
+  // Not `clientReady`, which waits for the end of a queue that has none.
+  aedes.on('connackSent', (_connack, { conn }) => {
+    if (conn instanceof AedesPipe) conn.events.onAccepted();
+  });
+  return aedes;
 }
+
+const TAKEN = new Error('the gateway publishes wills');

@@ -1,4 +1,3 @@
-import type { Client } from 'aedes';
 import type { Consumer } from '../delivery/consumer.js';
 import type { Session } from '../delivery/sessions/session.js';
 import type { Principal } from '../domain/grants.js';
@@ -9,11 +8,12 @@ import type { Budget, ReachedLimit } from './budgets/budgets.js';
 import type { Slowed, Slowing } from './budgets/slowing.js';
 import { type BackPressure, type Share, UnstoredPublishes } from './budgets/unstored-publishes.js';
 import type { TurnPlace } from './wire/fair-turns.js';
+import type { NetworkConnection } from './wire/network-connection.js';
 import { PacketWriter } from './wire/packet-writer.js';
 
 /** The connection of an authenticated client. */
 export class Connection {
-  readonly client: Client;
+  readonly network: NetworkConnection;
   readonly principal: Principal;
   /** `principalKey` of the principal. */
   readonly owner: string;
@@ -33,7 +33,7 @@ export class Connection {
   #isCredentialEnded = false;
 
   constructor(options: {
-    readonly client: Client;
+    readonly network: NetworkConnection;
     readonly principal: Principal;
     readonly request: ConnectRequest;
     readonly keepAliveMs: number;
@@ -46,7 +46,7 @@ export class Connection {
     /** Called when the gateway ends the connection. */
     readonly onEnd: (peer: Peer, code: DeniedReason) => void;
   }) {
-    this.client = options.client;
+    this.network = options.network;
     this.principal = options.principal;
     this.owner = options.session.owner.key;
     this.address = options.request.address;
@@ -59,12 +59,12 @@ export class Connection {
     this.#backPressure = options.backPressure;
     this.share = options.backPressure.shareOf(this.owner);
     this.#onEnd = options.onEnd;
-    this.writer = new PacketWriter(options.client, {
+    this.writer = new PacketWriter(options.network, {
       onWritable: () => this.consumer?.wake(),
       onUnread: options.onUnread,
       end: () => {
         this.#onEnd(this.peer, 'messages-unread');
-        this.client.conn.destroy();
+        this.network.close();
       },
     });
     const { share, writer } = this;
@@ -109,9 +109,9 @@ export class Connection {
 
   /** Ends the connection, and says why. */
   end(code: DeniedReason): void {
-    if (this.client.closed) return;
+    if (this.network.isClosed) return;
     this.#onEnd(this.peer, code);
-    this.client.close();
+    this.network.close();
   }
 
   /** Opens the connection, once CONNACK is sent. */

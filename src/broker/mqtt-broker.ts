@@ -1,35 +1,32 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Aedes, Client, PublishPacket } from 'aedes';
+import type { Aedes } from 'aedes';
+import type { IConnectPacket } from 'mqtt-packet';
 import type { Logger } from 'pino';
 import type { Session } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
-import { systemErrorCode } from '../errors.js';
 import type { Presence } from '../ingest/presence.js';
-import type { ConnectionList, DeniedReason } from '../site/access/connection-list.js';
+import type { ConnectionList } from '../site/access/connection-list.js';
 import type { QuotaWatch } from '../site/access/quota-watch.js';
-import type { Authentication } from './admission/authentication.js';
-import { ConnectError, connectErrorOf } from './admission/connect-errors.js';
+import type { Authentication, ConnectRequest } from './admission/authentication.js';
+import { ConnectError } from './admission/connect-errors.js';
 import type { ConnectionDenials } from './admission/connection-denials.js';
 import type { ConnectionQuota } from './admission/connection-quota.js';
-import { type NetworkPeer, peerOf } from './admission/network-peer.js';
+import { peerOf } from './admission/network-peer.js';
 import { OpenConnections } from './admission/open-connections.js';
 import { UnidentifiedConnections } from './admission/unidentified-connections.js';
-import { createAedes } from './aedes-broker.js';
+import { AedesPipe, createAedes } from './aedes-broker.js';
 import type { Connection } from './connection.js';
 import { KeepAlive } from './keep-alive.js';
-import { type ClientParts, MqttClient } from './mqtt-client.js';
-import type { BrokerPersistence } from './persistence.js';
+import { type ClientOwner, type ClientParts, MqttClient } from './mqtt-client.js';
 import type { Wills } from './wills.js';
+import type { PacketError } from './wire/frames.js';
 import { ReadToEnd } from './wire/read-to-end.js';
 
 const CONNECT_TIMEOUT_MS = 10_000;
-/** The CONNACK code of success (MQTT 3.1.1, 3.2.2.3). */
-const ACCEPTED = 0;
 
 export interface MqttBrokerOptions {
   readonly authentication: Authentication;
-  readonly persistence: BrokerPersistence;
   readonly wills: Wills;
   /** For every client. */
   readonly clientParts: ClientParts;
@@ -45,15 +42,14 @@ export interface MqttBrokerOptions {
 /**
  * Speaks MQTT with clients.
  *
- * Aedes handles CONNECT and DISCONNECT and keeps wills; publishes go into the message path, subscriptions
- * into sessions (`MqttClient`), and our consumers send the forwarded messages.
- * Aedes itself forwards nothing to anyone.
+ * Aedes registers them: one of each session, whose will it keeps until its end. Publishes go into the message path,
+ * subscriptions into sessions (`MqttClient`), and our consumers send the forwarded messages.
  */
-export class MqttBroker {
+export class MqttBroker implements ClientOwner {
   readonly #options: MqttBrokerOptions;
-  readonly #aedes: Aedes;
+  readonly #aedes: Aedes = createAedes();
   readonly #keepAlive = new KeepAlive();
-  readonly #clients = new WeakMap<Client, MqttClient>();
+  readonly #pipes = new WeakMap<MqttClient, AedesPipe>();
   readonly #webSockets = new WeakMap<IncomingMessage, MqttClient>();
   readonly #open: OpenConnections;
   readonly #unidentified: UnidentifiedConnections;
@@ -72,40 +68,19 @@ export class MqttBroker {
       onTimeout: (address) => {
         denials.connect({ address, request: undefined }, new ConnectError('no-connect'));
       },
-    });
-    this.#aedes = createAedes({
-      persistence: options.persistence,
-      connectTimeoutMs: CONNECT_TIMEOUT_MS,
-      authenticate: (client, password) => this.#admitOrClose(client, password),
-      takeWill: (client, will) => this.#takeWill(client, will),
+      onMalformed: (address, error) => {
+        denials.connect({ address, request: undefined }, malformed(error));
+      },
     });
   }
 
   /** Prepares for connections (`handle`). */
   async start(): Promise<void> {
-    const { log } = this.#options;
-    // Not `clientReady`, which comes some moments after CONNACK: a SUBSCRIBE may arrive earlier.
-    this.#aedes.on('connackSent', ({ returnCode }, client) => {
-      if (returnCode === ACCEPTED) this.#opened(client);
-    });
-    this.#aedes.on('clientDisconnect', (client) => this.#closed(client));
-    this.#aedes.on('clientError', (client, error) => {
-      // Logged already, with the client's identity.
-      if (error instanceof ConnectError) return;
-      const connection = this.#connectionOf(client);
-      if (connection !== undefined && systemErrorCode(error) === undefined) {
-        this.#options.denials.ended(connection.peer, endOf(error), error.message);
-        return;
-      }
-      const { clientId = client.id } = connection?.session ?? {};
-      const address = this.#clients.get(client)?.address;
-      log.info({ clientId, address, reason: error.message }, 'connection ended');
-    });
-    this.#aedes.on('connectionError', (client, error) => this.#connectFailed(client, error));
-    // Missing from the types of Aedes (DEPENDENCY-FAULTS 20); an unheard error would end the
-    // process.
+    // Missing from the types of Aedes (DEPENDENCY-FAULTS 20); an unheard error would end the process.
     const emitter: NodeJS.EventEmitter = this.#aedes;
-    emitter.on('error', (error) => log.error({ part: 'mqtt', err: error }, 'broker error'));
+    emitter.on('error', (error) => {
+      this.#options.log.error({ part: 'mqtt', err: error }, 'broker error');
+    });
     await this.#aedes.listen();
     this.#keepAlive.start();
   }
@@ -113,7 +88,7 @@ export class MqttBroker {
   /** Ends every connection, with and without a CONNACK. */
   async stop(): Promise<void> {
     this.#keepAlive.stop();
-    for (const { client } of this.#open.all()) client.close();
+    for (const { network } of this.#open.all()) network.close();
     this.#options.quota.dropAll();
     await new Promise<void>((resolve) => this.#aedes.close(resolve));
   }
@@ -121,24 +96,11 @@ export class MqttBroker {
   /** Serves MQTT on a connection; with `request` when it came over WebSocket. */
   handle(stream: Duplex, request?: IncomingMessage): void {
     const peer = peerOf(stream, request);
-    const serve = (connectBytes: number) => this.#serve(stream, peer, connectBytes, request);
-    this.#unidentified.wait(stream, peer.address, serve);
-  }
-
-  #serve(
-    socket: Duplex,
-    peer: NetworkPeer,
-    connectBytes: number,
-    request: IncomingMessage | undefined,
-  ): void {
-    const stream = new ReadToEnd(socket);
-    const client = this.#aedes.handle(stream, request);
-    const mqttClient = new MqttClient(this.#options.clientParts, client, peer, connectBytes);
-    this.#clients.set(client, mqttClient);
-    if (request !== undefined) this.#webSockets.set(request, mqttClient);
-    this.#options.quota.arrived(mqttClient);
-    // Aedes does not report every end: it loses sight of several connections under one client id.
-    stream.once('close', () => this.#ended(client, mqttClient));
+    this.#unidentified.wait(stream, peer.address, () => {
+      const client = new MqttClient(this.#options.clientParts, this, new ReadToEnd(stream), peer);
+      if (request !== undefined) this.#webSockets.set(request, client);
+      this.#options.quota.arrived(client);
+    });
   }
 
   /** Ends the connections and event streams of a principal (`principalKey`) whose credential has ended. */
@@ -180,86 +142,50 @@ export class MqttBroker {
     };
   }
 
-  async #admitOrClose(client: Client, password: Buffer | undefined): Promise<void> {
-    try {
-      await this.#authenticate(client, password);
-    } catch (error) {
-      if (error instanceof ConnectError) this.#connectFailed(client, error);
-      // Aedes answers no client that is closed.
-      if (error instanceof ConnectError && error.returnCode === null) client.close();
-      throw error;
-    }
-  }
-
-  #takeWill(client: Client, will: PublishPacket): void {
-    const connection = this.#connectionOf(client);
-    if (connection !== undefined) this.#options.wills.take(connection, will);
-  }
-
-  #connectionOf(client: Client): Connection | undefined {
-    return this.#clients.get(client)?.connection;
-  }
-
-  async #authenticate(client: Client, password: Buffer | undefined): Promise<void> {
-    const mqttClient = this.#clients.get(client);
-    const request = mqttClient?.request;
-    if (mqttClient === undefined || request === undefined)
-      throw new TypeError('authentication without CONNECT');
-    const { authentication } = this.#options;
-    const connection = await authentication.admit(client, mqttClient, request, password);
-    // From here on Aedes knows the client by its session: client ids are name spaces of principals.
-    client.id = connection.session.key;
-    mqttClient.admitted(connection);
-    if (client.closed || client.conn.destroyed) {
+  async admit(client: MqttClient, connect: IConnectPacket, request: ConnectRequest): Promise<void> {
+    const { authentication, denials, presence } = this.#options;
+    const connection = await authentication.admit(client, request, connect.password);
+    client.admitted(connection);
+    if (client.isClosed) {
       // The client has gone meanwhile: its clean session must go too.
-      this.#closed(client);
+      this.closed(client);
       return;
     }
     this.#admitted.add(connection);
-    const before = this.#open.get(connection.session.key);
-    if (before !== undefined) this.#options.denials.ended(before.peer, 'taken-over');
-    const { principal } = connection;
-    if (principal.type === 'device') this.#options.presence.connected(principal.id, mqttClient);
-  }
-
-  #connectFailed(client: Client, error: Error): void {
-    const mqttClient = this.#clients.get(client);
-    if (mqttClient === undefined) return;
-    if (systemErrorCode(error) === undefined) {
-      this.#options.denials.connect(mqttClient, connectErrorOf(error));
-      return;
-    }
-    const { address } = mqttClient;
-    this.#options.log.info({ address, reason: error.message }, 'connection ended');
-  }
-
-  #opened(client: Client): void {
-    const mqttClient = this.#clients.get(client);
-    const connection = mqttClient?.connection;
-    if (mqttClient === undefined || connection === undefined || client.closed) return;
-    this.#takeOver(connection.session);
-    this.#open.add(connection);
-    this.#keepAlive.watch(mqttClient);
-    connection.open();
-    const { clientId } = connection.session;
-    this.#options.log.info({ clientId, principal: connection.owner }, 'connected');
-    mqttClient.opened();
-    // Aedes would say so at the end of its queue (`outgoingStream`), and holds DISCONNECT
-    // until then.
-    process.nextTick(() => client.emit('connected'));
-  }
-
-  /** Ends the connection that has the session, if Aedes has not yet [MQTT-3.1.4-2]. */
-  #takeOver({ key }: Session): void {
+    const { key } = connection.session;
     const before = this.#open.get(key);
-    if (before === undefined) return;
-    this.#closed(before.client);
-    before.client.close();
+    if (before !== undefined) denials.ended(before.peer, 'taken-over');
+    const { principal } = connection;
+    if (principal.type === 'device') presence.connected(principal.id, client);
+    const { will } = connect;
+    const pipe = new AedesPipe({
+      onAccepted: () => this.#accepted(client, connection),
+      onWill: () => {
+        if (will !== undefined) this.#options.wills.take(connection, will);
+      },
+      onEnd: () => client.close(),
+    });
+    this.#pipes.set(client, pipe);
+    this.#aedes.handle(pipe);
+    pipe.connect(key, will !== undefined);
+  }
+
+  failed(client: MqttClient, error: ConnectError | PacketError): void {
+    const { denials } = this.#options;
+    const { connection } = client;
+    if (connection !== undefined) denials.ended(connection.peer, 'malformed-packet', error.message);
+    else if (error instanceof ConnectError) denials.connect(client, error);
+    else denials.connect(client, malformed(error));
+  }
+
+  disconnecting(client: MqttClient): void {
+    this.#pipes.get(client)?.disconnect();
   }
 
   /** Closes a connection, maybe more than once, and maybe before it was open. */
-  #closed(client: Client): void {
-    const connection = this.#connectionOf(client);
+  closed(client: MqttClient): void {
+    this.#pipes.get(client)?.leave();
+    const { connection } = client;
     if (connection === undefined) return;
     const { sessions, log } = this.#options;
     const wasOpen = connection.close();
@@ -271,22 +197,33 @@ export class MqttBroker {
   }
 
   /** Handles the end of a network connection; a device that came back before shows no gap. */
-  #ended(client: Client, mqttClient: MqttClient): void {
-    mqttClient.ended();
-    this.#keepAlive.leave(mqttClient);
-    this.#options.quota.left(mqttClient);
-    this.#closed(client);
-    const { connection } = mqttClient;
+  ended(client: MqttClient): void {
+    this.#keepAlive.leave(client);
+    this.#options.quota.left(client);
+    const { connection } = client;
     if (connection === undefined || !this.#admitted.delete(connection)) return;
     const { principal } = connection;
-    if (principal.type === 'device') this.#options.presence.disconnected(principal.id, mqttClient);
+    if (principal.type === 'device') this.#options.presence.disconnected(principal.id, client);
+  }
+
+  /** Opens the connection of a client that is registered. */
+  #accepted(client: MqttClient, connection: Connection): void {
+    if (client.isClosed) return;
+    this.#takeOver(connection.session);
+    this.#open.add(connection);
+    this.#keepAlive.watch(client);
+    const { clientId, isResumed } = connection.session;
+    client.opened(isResumed);
+    connection.open();
+    this.#options.log.info({ clientId, principal: connection.owner }, 'connected');
+  }
+
+  /** Ends the connection that has the session, if Aedes has not yet [MQTT-3.1.4-2]. */
+  #takeOver({ key }: Session): void {
+    this.#open.get(key)?.network.close();
   }
 }
 
-/** In the words of `MqttClient.timeOut`. */
-const KEEP_ALIVE_TIMEOUT = 'keep alive timeout';
-
-/** Why an error ends a connection. */
-function endOf({ message }: Error): DeniedReason {
-  return message === KEEP_ALIVE_TIMEOUT ? 'keep-alive-timeout' : 'malformed-packet';
+function malformed({ message: reason }: PacketError): ConnectError {
+  return new ConnectError('malformed-connect', { reason });
 }

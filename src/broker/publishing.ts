@@ -52,8 +52,8 @@ export class Publishing {
    */
   take(connection: Connection, packet: IPublishPacket): void {
     const target = parsePublishTopic(packet.topic);
-    const { client, principal } = connection;
-    if (client.closed) return;
+    const { network, principal } = connection;
+    if (network.isClosed) return;
     const payload = Buffer.isBuffer(packet.payload) ? packet.payload : Buffer.from(packet.payload);
     if (this.#isPermitted(principal, target)) {
       this.#keepOrTurnAway(connection, { packet, target, payload });

@@ -1,4 +1,4 @@
-import type { IPublishPacket } from 'mqtt-packet';
+import type { IConnectPacket, IPublishPacket } from 'mqtt-packet';
 import type { Logger } from 'pino';
 import { type Principal, principalKey } from '../domain/grants.js';
 import type { Connection } from './connection.js';
@@ -17,14 +17,13 @@ export class Wills {
     this.#options = options;
   }
 
-  /** Takes the will of a connection from Aedes. */
-  take({ isCredentialEnded, principal }: Connection, will: Readonly<WillPacket>): void {
+  /** Takes the will of a connection that has ended. */
+  take({ isCredentialEnded, principal }: Connection, will: Will): void {
     if (!isCredentialEnded) this.#publish(principal, will);
   }
 
-  #publish(principal: Principal, will: Readonly<WillPacket>): void {
-    // A copy, because the broker clears retain flag and QoS of the packet of Aedes.
-    const packet: IPublishPacket = { ...will, cmd: 'publish', dup: false };
+  #publish(principal: Principal, { topic, payload, qos = 0, retain = false }: Will): void {
+    const packet: IPublishPacket = { cmd: 'publish', topic, payload, qos, retain, dup: false };
     this.#options.publishing.takeWill(principal, packet, (isStored) => {
       if (isStored) return;
       this.#options.log.warn({ principal: principalKey(principal) }, 'failed to store a will');
@@ -32,4 +31,4 @@ export class Wills {
   }
 }
 
-type WillPacket = Pick<IPublishPacket, 'topic' | 'payload' | 'qos' | 'retain'>;
+type Will = NonNullable<IConnectPacket['will']>;

@@ -6,12 +6,12 @@ import { SLOWED_CHECK_MS, SlowedFaults } from '../broker/budgets/slowed-faults.j
 import { Slowing } from '../broker/budgets/slowing.js';
 import { BackPressure } from '../broker/budgets/unstored-publishes.js';
 import { MqttBroker } from '../broker/mqtt-broker.js';
-import { BrokerPersistence } from '../broker/persistence.js';
 import { Publishing } from '../broker/publishing.js';
 import { Releasing } from '../broker/releasing.js';
 import { Subscribing } from '../broker/subscribing.js';
 import { Wills } from '../broker/wills.js';
-import { ReadTurns } from '../broker/wire/packet-reader.js';
+import { PacketDecoder } from '../broker/wire/decoding.js';
+import { ReadTurns } from '../broker/wire/read-turns.js';
 import { isLoopbackAddress } from '../domain/addresses.js';
 import { connectionShares } from '../network/open-files.js';
 import { FailedLogins } from '../site/access/failed-logins.js';
@@ -83,11 +83,11 @@ export async function openBroker(
   });
   const broker = new MqttBroker({
     authentication,
-    persistence: new BrokerPersistence(sessions),
     wills: new Wills({ publishing, log }),
     clientParts: {
       maxPacketBytes,
       turns: new ReadTurns(deliveries),
+      decoder: new PacketDecoder(),
       publishing,
       subscribing: new Subscribing({
         sessions,

@@ -75,7 +75,7 @@ describe('a client that asked for a keep-alive of a second', () => {
     expect(performance.now() - heardAt).toBeGreaterThan(EARLIEST_MS);
     await nurse.untilCount(1);
     expect(nurse.messages()).toMatchObject([{ data: 'silent' }]);
-    await home.gateway.logged('"reason":"keep alive timeout","msg":"connection ended"', from);
+    await home.gateway.logged('"code":"keep-alive-timeout"', from);
     await nurse.end();
   });
 

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { Duplex } from 'node:stream';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { encodePublish, PacketWriter } from '../../src/broker/wire/packet-writer.js';
+import { encodePublish } from '../../src/broker/wire/encoding.js';
+import { PacketWriter } from '../../src/broker/wire/packet-writer.js';
 
 const SECOND_MS = 1_000;
 /** A slow link. */
@@ -31,12 +32,14 @@ beforeEach(() => {
       if (!isFrozen) setTimeout(done, (bytes.length / BYTES_PER_SECOND) * SECOND_MS);
     },
   });
-  const client = { conn, closed: false };
-  writer = new PacketWriter(client, {
-    onWritable: () => wakes++,
-    onUnread: () => unread++,
-    end: () => conn.destroy(),
-  });
+  writer = new PacketWriter(
+    { stream: conn, isClosed: false },
+    {
+      onWritable: () => wakes++,
+      onUnread: () => unread++,
+      end: () => conn.destroy(),
+    },
+  );
 });
 
 afterEach(() => {

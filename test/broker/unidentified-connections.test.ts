@@ -29,10 +29,11 @@ let health: Health;
 let timeoutMs: number;
 let served: Socket[];
 let timedOut: string[];
+let malformed: string[];
 let clients: Socket[];
 
 beforeEach(async () => {
-  [served, timedOut, clients] = [[], [], []];
+  [served, timedOut, malformed, clients] = [[], [], [], []];
   timeoutMs = TIMEOUT_MS;
   health = new Health();
   const log = pino({ enabled: false });
@@ -46,6 +47,7 @@ beforeEach(async () => {
     maxPacketBytes: MAX_PACKET_BYTES,
     ...{ watch, quota },
     onTimeout: (address) => timedOut.push(address),
+    onMalformed: (address) => malformed.push(address),
   });
   server = createServer((socket) => {
     socket.on('error', () => undefined);
@@ -95,11 +97,11 @@ it.each([
   ['no CONNECT', Buffer.from('G')],
   ['a CONNECT that is too long', Buffer.from([0x10, 0xff, 0xff, 0xff, 0x7f])],
   ['a CONNECT whose length is malformed', Buffer.from([0x10, 0xff, 0xff, 0xff, 0xff])],
-])('serves a connection at once that begins with %s', async (_what, bytes) => {
+])('ends a connection at once that begins with %s', async (_what, bytes) => {
   await open(1);
   clients[0]?.write(bytes);
-  await expect.poll(() => served.length).toBe(1);
-  expect(served[0]?.read()).toEqual(bytes);
+  await allClosed();
+  expect([served, malformed, timedOut]).toEqual([[], ['10.0.0.1'], []]);
 });
 
 it('ends connections that stop in the middle of CONNECT, and names who opened several', async () => {

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { generate, type IPublishPacket, type Packet, parser } from 'mqtt-packet';
 import { describe, expect, it } from 'vitest';
-import { wholePacket } from '../../src/broker/wire/packet-writer.js';
+import { fastPacket } from '../../src/broker/wire/decoding.js';
+import { Frames, PacketError } from '../../src/broker/wire/frames.js';
 
 const MAX_BYTES = 4_096;
 
@@ -19,7 +20,7 @@ const acknowledgements = fc.record({
   messageId: fc.integer({ min: 1, max: 65_535 }),
 });
 
-/** The first packet that the parser of Aedes finds. */
+/** The first packet that mqtt-packet finds. */
 function parsed(bytes: Buffer): Packet | undefined {
   const packets: Packet[] = [];
   const found = parser({ protocolVersion: 4 });
@@ -38,48 +39,63 @@ function read(packet: Packet | undefined) {
   return { cmd, length, identifier, qos, dup, retain, topic, payload };
 }
 
+describe('the bytes of a connection', () => {
+  it('are the same packets, however they are divided', () => {
+    const chunk = fc.integer({ min: 1, max: 700 });
+    fc.assert(
+      fc.property(fc.array(publishes, { maxLength: 8 }), fc.array(chunk), (packets, chunks) => {
+        const sent = packets.map((packet) => generate(packet));
+        const all = Buffer.concat(sent);
+        const frames = new Frames(MAX_BYTES);
+        const found: Buffer[] = [];
+        for (let at = 0; at < all.length; ) {
+          const bytes = chunks.shift() ?? 1;
+          frames.add(all.subarray(at, at + bytes));
+          at += bytes;
+          for (let one = frames.next(); one !== undefined; one = frames.next()) found.push(one);
+          expect(frames.hasMore).toBe(false);
+        }
+        expect(found).toEqual(sent);
+      }),
+    );
+  });
+
+  it('are no packet when it is too long, or its length is', () => {
+    const publish = { cmd: 'publish', qos: 0, dup: false, retain: false, topic: 'a' } as const;
+    const longest = generate({ ...publish, payload: Buffer.alloc(MAX_BYTES - 3) });
+    const tooLong = generate({ ...publish, payload: Buffer.alloc(MAX_BYTES - 2) });
+    const frames = new Frames(MAX_BYTES);
+    frames.add(longest);
+    expect(frames.next()).toEqual(longest);
+    frames.add(tooLong.subarray(0, 3));
+    expect(() => frames.next()).toThrow(PacketError);
+    const endless = new Frames(MAX_BYTES);
+    endless.add(Buffer.from([0x30, 0x80, 0x80, 0x80, 0x80]));
+    expect(() => endless.next()).toThrow(PacketError);
+  });
+});
+
 describe('a whole packet', () => {
-  it('is what the parser of Aedes finds, and any beginning of it is incomplete', () => {
+  it('is what mqtt-packet finds', () => {
     fc.assert(
       fc.property(fc.oneof(publishes, acknowledgements), (packet) => {
         const bytes = generate(packet);
-        const before = Buffer.from([0xd0, 0x00]);
-        const found = wholePacket(Buffer.concat([before, bytes, before]), before.length, MAX_BYTES);
-        if (found === undefined || found === 'incomplete') throw new Error('was not found');
-        expect(found.end).toBe(before.length + bytes.length);
+        const found = fastPacket(bytes);
         expect(read(found)).toEqual(read(parsed(bytes)));
-        for (let length = 1; length < bytes.length; length++) {
-          expect(wholePacket(bytes.subarray(0, length), 0, MAX_BYTES)).toBe('incomplete');
-        }
       }),
     );
   });
 
-  it('is found in no bytes in which the parser of Aedes finds another, or none', () => {
+  it('is found in no bytes in which mqtt-packet finds another, or none', () => {
     const header = fc.constantFrom(0x30, 0x32, 0x34, 0x36, 0x3d, 0x40, 0x42, 0xc0);
-    const length = fc.oneof(fc.nat({ max: 12 }), fc.constantFrom(0x80, 0x82, 0xff));
     const rest = fc.uint8Array({ maxLength: 12, max: 4 });
     fc.assert(
-      fc.property(header, length, rest, (first, second, others) => {
-        const bytes = Buffer.from([first, second, ...others]);
-        const found = wholePacket(bytes, 0, MAX_BYTES);
-        if (found === undefined || found === 'incomplete') return;
-        expect(read(found)).toEqual(read(parsed(bytes)));
+      fc.property(header, rest, (first, others) => {
+        const bytes = Buffer.from([first, others.length, ...others]);
+        const found = fastPacket(bytes);
+        if (found !== undefined) expect(read(found)).toEqual(read(parsed(bytes)));
       }),
       { numRuns: 5_000 },
     );
-  });
-
-  it('is left to the parser of Aedes when it is too long', () => {
-    const payload = Buffer.alloc(MAX_BYTES);
-    const bytes = generate({
-      cmd: 'publish',
-      qos: 0,
-      dup: false,
-      retain: false,
-      topic: 'a',
-      payload,
-    });
-    expect(wholePacket(bytes.subarray(0, 3), 0, MAX_BYTES)).toBeUndefined();
   });
 });

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Client } from 'aedes';
 import { type SessionOwner, sessionKey } from '../../delivery/sessions/session.js';
 import { sessionToReplace } from '../../delivery/sessions/session-quota.js';
 import type { Sessions } from '../../delivery/sessions/sessions.js';
@@ -17,6 +16,7 @@ import type { Budgets } from '../budgets/budgets.js';
 import type { Slowing } from '../budgets/slowing.js';
 import type { BackPressure } from '../budgets/unstored-publishes.js';
 import { Connection } from '../connection.js';
+import type { NetworkConnection } from '../wire/network-connection.js';
 import { ConnectError } from './connect-errors.js';
 import type { ConnectionDenials } from './connection-denials.js';
 import type { Claimant, ConnectionQuota, Held } from './connection-quota.js';
@@ -67,8 +67,7 @@ export class Authentication {
    * @throws ConnectError
    */
   async admit(
-    client: Client,
-    held: Held,
+    network: NetworkConnection & Held,
     request: ConnectRequest,
     password: Uint8Array | undefined,
   ): Promise<Connection> {
@@ -81,19 +80,19 @@ export class Authentication {
     const owner = sessionOwner(principal);
     const claimant = {
       owner: owner.key,
-      sessionKey: sessionKey(owner.key, client.id),
+      sessionKey: sessionKey(owner.key, request.clientId),
       quotas: this.#options.quotasOf(principal),
     };
     const { backPressure, budgets, slowing, sessions, watch } = this.#options;
-    this.#options.connections.admit(held, claimant);
+    this.#options.connections.admit(network, claimant);
     const budget = budgets.of(principal);
-    await slowing.holdConnect(budget, client.conn);
+    await slowing.holdConnect(budget, network.stream);
     budget.takeConnect(request.bytes, performance.now());
-    this.#checkClientId(client.id, principal);
+    this.#checkClientId(request.clientId, principal);
     if (request.isPersistent) this.#makeRoomForSession(claimant, principal);
-    const session = sessions.open(client.id, owner, request.isPersistent);
+    const session = sessions.open(request.clientId, owner, request.isPersistent);
     return new Connection({
-      client,
+      network,
       principal,
       request,
       keepAliveMs,

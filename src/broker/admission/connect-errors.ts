@@ -35,7 +35,7 @@ export interface ConnectErrorOptions {
 /** Why a CONNECT fails. */
 export class ConnectError extends Error {
   readonly code: ConnectErrorCode;
-  /** Aedes writes it into the CONNACK; null: closed without one. */
+  /** The code in the CONNACK; null: closed without one. */
   readonly returnCode: number | null;
   /** Undefined where no permission is lacking. */
   readonly denied: Principal | undefined;
@@ -49,14 +49,4 @@ export class ConnectError extends Error {
     this.returnCode = isAnswered ? RETURN_CODES[code] : null;
     this.denied = denied;
   }
-}
-
-/** In the words of Aedes. */
-const NO_CONNECT = 'connect did not arrive in time';
-
-/** The connect error behind what ends a connection before its CONNECT is accepted. */
-export function connectErrorOf(error: Error): ConnectError {
-  if (error instanceof ConnectError) return error;
-  const { message: reason } = error;
-  return new ConnectError(reason === NO_CONNECT ? 'no-connect' : 'malformed-connect', { reason });
 }

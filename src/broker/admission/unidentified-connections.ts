@@ -1,6 +1,8 @@
 import type { Duplex } from 'node:stream';
 import { networkOf } from '../../domain/addresses.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
+import { NO_CONNECT } from '../wire/decoding.js';
+import { PacketError, packetBytes } from '../wire/frames.js';
 import type { ConnectionQuota, Held } from './connection-quota.js';
 import { PacedClosing } from './paced-closing.js';
 
@@ -17,6 +19,8 @@ export interface UnidentifiedConnectionsOptions {
   readonly watch: Pick<QuotaWatch, 'exceeded'>;
   /** Called when a connection is closed because no whole CONNECT came on it. */
   readonly onTimeout: (address: string) => void;
+  /** Called when a connection is closed because of what came instead. */
+  readonly onMalformed: (address: string, error: PacketError) => void;
 }
 
 /** A connection whose CONNECT is awaited. */
@@ -43,13 +47,9 @@ export class UnidentifiedConnections {
     this.#options = options;
   }
 
-  /**
-   * Serves the connection once its first packet is whole.
-   *
-   * @param serve called with the length of that packet in bytes; if it is no CONNECT, with the length of all bytes
-   */
-  wait(stream: Duplex, address: string, serve: (firstBytes: number) => void): void {
-    const { timeoutMs, onTimeout } = this.#options;
+  /** Serves the connection once its first packet is whole. */
+  wait(stream: Duplex, address: string, serve: () => void): void {
+    const { timeoutMs, onTimeout, onMalformed } = this.#options;
     const drop = () => {
       leave();
       stream.destroy();
@@ -85,11 +85,17 @@ export class UnidentifiedConnections {
       leave();
     };
     const read = () => {
-      const firstBytes = this.#readOn(awaited, stream);
-      if (firstBytes === undefined) return;
+      try {
+        if (!this.#readOn(awaited, stream)) return;
+      } catch (error) {
+        if (!(error instanceof PacketError)) throw error;
+        onMalformed(address, error);
+        drop();
+        return;
+      }
       leave();
       stream.unshift(awaited.begun);
-      serve(firstBytes);
+      serve();
     };
     stream.on('readable', read).once('end', closeLater).once('close', end);
     this.#arrived(awaited);
@@ -110,15 +116,15 @@ export class UnidentifiedConnections {
     this.#options.quota.left(awaited);
   }
 
-  /** Reads the bytes that have arrived. Returns the length of the first packet once it is whole. */
-  #readOn(awaited: Awaited, stream: Duplex): number | undefined {
+  /** Reads the bytes that have arrived. Returns whether the first packet is whole. */
+  #readOn(awaited: Awaited, stream: Duplex): boolean {
     const bytes: unknown = stream.read();
-    if (!(bytes instanceof Buffer)) return undefined;
+    if (!(bytes instanceof Buffer)) return false;
     awaited.begun = awaited.begun === NOTHING ? bytes : Buffer.concat([awaited.begun, bytes]);
     this.#begunBytes += bytes.length;
-    const firstBytes = firstPacketBytes(awaited.begun, this.#options.maxPacketBytes);
-    if (firstBytes === undefined && this.#begunBytes > MAX_BEGUN_BYTES) this.#dropBegun();
-    return firstBytes;
+    if (isWhole(awaited.begun, this.#options.maxPacketBytes)) return true;
+    if (this.#begunBytes > MAX_BEGUN_BYTES) this.#dropBegun();
+    return false;
   }
 
   #countOf({ network }: Awaited): number {
@@ -142,23 +148,14 @@ export class UnidentifiedConnections {
 
 /** MQTT 3.1.1, 2.2.1 */
 const CONNECT = 0x10;
-/** MQTT 3.1.1, 2.2.3 */
-const MAX_DIGITS_OF_LENGTH = 4;
-const LENGTH_BITS = 7;
-const LENGTH_CONTINUES = 0x80;
 
-/** The length of the first packet once it is whole; of all bytes when they begin no CONNECT, or a too long one. */
-function firstPacketBytes(bytes: Buffer, maxPacketBytes: number): number | undefined {
-  if (bytes[0] !== CONNECT) return bytes.length;
-  let length = 0;
-  for (let digits = 0; digits < MAX_DIGITS_OF_LENGTH; digits++) {
-    const digit = bytes[1 + digits];
-    if (digit === undefined) return undefined;
-    length += (digit % LENGTH_CONTINUES) << (LENGTH_BITS * digits);
-    if (digit >= LENGTH_CONTINUES) continue;
-    if (length > maxPacketBytes) return bytes.length;
-    const packetBytes = 2 + digits + length;
-    return bytes.length >= packetBytes ? packetBytes : undefined;
-  }
-  return bytes.length;
+/**
+ * Whether the first packet is whole.
+ *
+ * @throws PacketError when it is no CONNECT, or will never be one
+ */
+function isWhole(bytes: Buffer, maxPacketBytes: number): boolean {
+  if (bytes[0] !== CONNECT) throw new PacketError(NO_CONNECT);
+  const length = packetBytes(bytes, 0, maxPacketBytes);
+  return length !== undefined && length <= bytes.length;
 }

@@ -1,106 +1,33 @@
-import type { Client } from 'aedes';
-import {
-  generate,
-  type IConnectPacket,
-  type IPublishPacket,
-  type ISubscribePacket,
-  type IUnsubscribePacket,
-  type Packet,
+import type {
+  IConnectPacket,
+  IPublishPacket,
+  ISubscribePacket,
+  IUnsubscribePacket,
+  Packet,
 } from 'mqtt-packet';
 import { isFilter } from '../../domain/topics.js';
 import { ConnectError } from '../admission/connect-errors.js';
-import { parserOf } from './packet-parser.js';
+import { NAMES_OF_LEVELS } from './decoding.js';
 
-export const MAX_CLIENT_ID_BYTES = 256;
+const MAX_CLIENT_ID_BYTES = 256;
 const MAX_FILTERS_PER_PACKET = 1_000;
-
-/**
- * Bounds what a client may send, authenticated or not (DEPENDENCY-FAULTS 15 and 16).
- *
- * A packet that announces too many bytes ends the connection at its header, before memory is taken.
- * A packet that breaks a rule of MQTT which neither the parser nor Aedes checks (`faultOf`) ends it
- * too.
- */
-export class PacketGuard {
-  readonly #client: Client;
-  readonly #end: (error: Error) => void;
-
-  constructor(client: Client, maxPacketBytes: number) {
-    this.#client = client;
-    const parser = parserOf(client);
-    const parseLength = parser._parseLength.bind(parser);
-    parser._parseLength = () => {
-      const isComplete = parseLength();
-      if (isComplete && parser.packet.length > maxPacketBytes) {
-        parser._emitError(new Error('packet too large'));
-        return false;
-      }
-      return isComplete;
-    };
-    this.#end = parser._emitError.bind(parser);
-    parser._emitError = (error) => {
-      const fault = levelFaultOf(parser.packet);
-      if (fault === undefined) this.#end(error);
-      else this.#fail(fault);
-    };
-  }
-
-  /** Whether the packet may be handled; if not, the connection is ending. */
-  admits(packet: Packet): boolean {
-    const fault = faultOf(packet);
-    if (fault === undefined) return true;
-    this.#fail(fault);
-    return false;
-  }
-
-  /**
-   * Ends the connection, after a CONNACK where the fault has a code.
-   *
-   * Only the first packet gets a CONNACK: a second CONNECT has no answer [MQTT-3.1.0-2]. Nothing
-   * more is read meanwhile. A client that does not take the CONNACK has as long as Aedes gives a
-   * CONNECT.
-   */
-  #fail(fault: WireFault): void {
-    const client = this.#client;
-    const parser = parserOf(client);
-    // The parser goes on after some of its errors, and may find another in the same packet.
-    if (parser.error) return;
-    const { conn } = client;
-    const isFirst = !client.connecting && !client.connected && !client.closed && !conn.destroyed;
-    if (typeof fault === 'string' || !isFirst) {
-      this.#end(new Error(typeof fault === 'string' ? fault : fault.message));
-      return;
-    }
-    parser.error = fault;
-    conn.removeAllListeners('readable');
-    const returnCode = fault.returnCode ?? 0;
-    const connack = generate({ cmd: 'connack', returnCode, sessionPresent: false });
-    conn.write(connack, () => this.#end(fault));
-  }
-}
-
-/** Why a packet ends its connection: with a CONNACK only where it is a connect error. */
-type WireFault = string | ConnectError;
 
 /** No client of ours uses longer topics; MQTT allows 65,535 bytes. */
 const MAX_TOPIC_BYTES = 1024;
 
 const IDENTIFIER_BYTES = 2;
 
-/** The protocol names of the levels of MQTT 3.1 and 3.1.1. The parser knows 5, too. */
-const NAMES_OF_LEVELS: ReadonlyMap<number, string> = new Map([
-  [3, 'MQIsdp'],
-  [4, 'MQTT'],
-]);
 /** Level, flags and keep-alive, the fields of a CONNECT of a fixed length. */
 const FIXED_CONNECT_BYTES = 4;
 const LENGTH_BYTES = 2;
 
-/** Finds a fault that neither the parser nor Aedes finds; undefined: none. */
-function faultOf(packet: Packet): WireFault | undefined {
+/**
+ * Finds a rule of MQTT that a packet breaks and the parser does not check; undefined: none.
+ *
+ * @param packet any but a CONNECT (`connectFault`)
+ */
+export function faultOf(packet: Packet): string | undefined {
   switch (packet.cmd) {
-    case 'connect':
-      return connectFault(packet);
     case 'publish':
       return publishFault(packet);
     case 'subscribe':
@@ -117,27 +44,12 @@ function faultOf(packet: Packet): WireFault | undefined {
     case 'disconnect':
       return packet.length === 0 ? undefined : 'a packet of the wrong length';
     default:
-      return undefined;
+      return 'a packet that only servers send';
   }
 }
 
-/**
- * Finds a CONNECT of a protocol level that is not spoken here.
- *
- * The client is told so, whatever else the parser finds wrong with the packet [MQTT-3.1.2-2].
- * @param packet as far as it is parsed
- */
-function levelFaultOf(packet: object): WireFault | undefined {
-  const level: unknown = Reflect.get(packet, 'protocolVersion');
-  if (typeof level !== 'number' || NAMES_OF_LEVELS.has(level)) return undefined;
-  return new ConnectError('unknown-version', { reason: 'unacceptable protocol version' });
-}
-
-function connectFault(packet: IConnectPacket): WireFault | undefined {
-  // First, because the rules below are not those of MQTT 5, which has passwords without a user
-  // name.
-  const levelFault = levelFaultOf(packet);
-  if (levelFault !== undefined) return levelFault;
+/** Finds a rule that a CONNECT breaks and the parser does not check; undefined: none. */
+export function connectFault(packet: IConnectPacket): string | ConnectError | undefined {
   const { clientId, username = '', password, will, protocolId, protocolVersion = 4 } = packet;
   // [MQTT-3.1.2-1]
   if (protocolId !== NAMES_OF_LEVELS.get(protocolVersion)) {

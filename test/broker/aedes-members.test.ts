@@ -1,0 +1,25 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+
+/** A private member by convention, but for those that a stream of Node.js has for its classes. */
+const PRIVATE_MEMBER = /(?:\.|\[['"`])_(?!(?:read|write|writev|final|destroy)\b)\w+/;
+/** What would make the compiler take a private member for one that is there. */
+const WIDENED_TYPES = /declare module ['"]aedes['"]|Reflect\.get/;
+
+async function sourcesOf(folder: string): Promise<string[]> {
+  const names = await readdir(folder, { recursive: true });
+  return names.filter((name) => name.endsWith('.ts')).map((name) => join(folder, name));
+}
+
+it('no private member of Aedes is touched', async () => {
+  const sources = [...(await sourcesOf('src/broker')), ...(await sourcesOf('src/composition'))];
+  const users: string[] = [];
+  for (const file of sources) {
+    const text = await readFile(file, 'utf8');
+    expect(PRIVATE_MEMBER.exec(text)?.[0], file).toBeUndefined();
+    expect(WIDENED_TYPES.exec(text)?.[0], file).toBeUndefined();
+    if (/from ['"]aedes['"]/.test(text)) users.push(file);
+  }
+  expect(users.sort()).toEqual(['src/broker/aedes-broker.ts', 'src/broker/mqtt-broker.ts']);
+});
