@@ -5,6 +5,7 @@ import { RetainedRedis } from '../broker/retained-redis.js';
 import { accountFaults } from '../delivery/backlog/account-faults.js';
 import { BacklogBounds } from '../delivery/backlog/backlog-bounds.js';
 import { BACKLOG_CHECK_MS, backlogFaults } from '../delivery/backlog/backlog-fault.js';
+import { backlogsByOwner } from '../delivery/backlog/session-backlogs.js';
 import { Upkeep } from '../delivery/backlog/upkeep.js';
 import { Deliveries, type DurableConsumer } from '../delivery/deliveries.js';
 import { Forwarder } from '../delivery/forwarder.js';
@@ -184,7 +185,7 @@ async function openSessions(
   storage.startRetention();
   const { token, total } = config.limits;
   const bounds = new BacklogBounds({
-    byOwner: () => sessions.backlogsByOwner(),
+    byOwner: () => backlogsByOwner(sessions),
     maxBytesOf: (owner) => (bridgeNameOf(owner) === undefined ? token.backlogBytes : undefined),
     maxBytes: total.backlogBytes,
     leftInStore: () => storage.memory.leftForOthers,

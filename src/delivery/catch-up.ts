@@ -3,8 +3,7 @@ import { FilterTree } from '../domain/filter-tree.js';
 import type { Audience } from '../domain/grants.js';
 import { within } from '../site/clock/pause.js';
 import type { ConsumerServices } from './consumer-options.js';
-import type { HistoryReader, LogEntry, Tail } from './log/log-entry.js';
-import { payloadOf } from './sending-window.js';
+import { type HistoryReader, type LogEntry, payloadOf, type Tail } from './log/log-entry.js';
 
 const PAGE_ENTRIES = 500;
 /** A store that does not answer must not keep from the receiver what is new. */

@@ -1,14 +1,14 @@
 import type { Audience } from '../domain/grants.js';
 import type { Consumer } from './consumer.js';
 import type { ConsumerLimits } from './limits.js';
-import type { LogName, NewAlarm, Tail } from './log/log-entry.js';
+import type { LogName, SendingServices, Tail } from './log/log-entry.js';
 import type { QueueStore } from './queues/queue-store.js';
 import type { Settler } from './queues/settler.js';
 import type { Routes } from './routes.js';
 import type { Subscriptions } from './sessions/subscriptions.js';
 
 /** The parts that all consumers share. */
-export interface ConsumerServices {
+export interface ConsumerServices extends SendingServices {
   readonly queues: QueueStore;
   readonly settler: Settler;
   readonly routes: Pick<Routes<Consumer>, 'connected'>;
@@ -20,10 +20,6 @@ export interface ConsumerServices {
   readonly pumpLater: (consumer: Consumer) => void;
   /** The steady clock. */
   readonly now: () => number;
-  /** The real time since a time of the steady clock, as well as that is known. */
-  readonly elapsedSinceMs: (timeMs: number) => number;
-  /** Called with each alarm of this run that is sent. */
-  readonly alarmSent: (alarm: NewAlarm) => void;
   /** Called with the number of entries that a consumer accepted, and the store no longer has. */
   readonly lost: (log: LogName, count: number) => void;
 }

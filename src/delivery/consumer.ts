@@ -5,7 +5,7 @@ import type { ConsumerLimits } from './limits.js';
 import { LOG_NAMES, type LogEntry } from './log/log-entry.js';
 import { NO_ACCOUNTS, type Queued } from './queues/account.js';
 import { MemoryQueues } from './queues/memory-queues.js';
-import type { Accounts, Backlog } from './queues/queue-store.js';
+import { type Accounts, type Backlog, NO_BACKLOG } from './queues/queue-store.js';
 import { Replay } from './queues/replay.js';
 import { StoredQueues } from './queues/stored-queues.js';
 import type { Receiver } from './receiver.js';
@@ -18,8 +18,6 @@ import type { QoS, Subscriptions } from './sessions/subscriptions.js';
 const READING_FOR_MS = 1_000;
 /** A consumer that acknowledges later is slow itself. */
 const PROMPT_WITHIN_MS = 100;
-
-const NO_BACKLOG: Backlog = { alarms: 0, messages: 0, messageBytes: 0 };
 
 /**
  * One receiver of forwarded messages: subscriptions, queues, and a sending window.
@@ -53,10 +51,8 @@ export class Consumer implements RouteMember {
     this.key = key;
     this.subscriptions = subscriptions;
     this.mayReceive = mayReceive;
-    this.#memory = new MemoryQueues({
-      maxMessages: () => this.#limits.maxQueued,
-      mayReceive,
-    });
+    const maxMessages = () => this.#limits.maxQueued;
+    this.#memory = new MemoryQueues({ maxMessages, mayReceive });
     this.#stored =
       key === undefined
         ? undefined
@@ -64,7 +60,7 @@ export class Consumer implements RouteMember {
             key,
             services,
             mayReceive,
-            maxMessages: () => this.#limits.maxQueued,
+            maxMessages,
             onBacklog: (backlog) => this.noteBacklog(backlog),
           });
     this.#window = new SendingWindow({
@@ -94,10 +90,8 @@ export class Consumer implements RouteMember {
   /** How many entries are still to be sent, as far as that is known. */
   get lag(): number {
     const stored = this.#stored;
-    if (stored === undefined) {
-      return LOG_NAMES.reduce((sum, log) => sum + this.#memory.readyCount(log), 0);
-    }
     return LOG_NAMES.reduce((sum, log) => {
+      if (stored === undefined) return sum + this.#memory.readyCount(log);
       const behind = this.#backlog[log] - this.#window.countOf(log);
       return sum + (stored.isLive(log) ? stored.readyCount(log) : Math.max(0, behind));
     }, 0);
@@ -115,8 +109,7 @@ export class Consumer implements RouteMember {
 
   /** How many entries wait, those in flight included; of a durable consumer as the store told last. */
   get queued(): Queued {
-    if (this.#stored !== undefined) return this.#backlog;
-    return { alarms: this.#memory.queued('alarms'), messages: this.#memory.queued('messages') };
+    return this.#stored === undefined ? this.#memory.queued : this.#backlog;
   }
 
   /** Bytes of the messages that wait; alarms do not count. */
@@ -144,11 +137,9 @@ export class Consumer implements RouteMember {
   }
 
   /** When the oldest entry that waits was received, by the steady clock; undefined for an empty queue. */
-  oldestReceivedAtMs(): Promise<number | undefined> {
+  async oldestReceivedAtMs(): Promise<number | undefined> {
     const { key } = this;
-    return key === undefined
-      ? Promise.resolve(undefined)
-      : this.#services.queues.oldestReceivedAtMs(key);
+    return key === undefined ? undefined : this.#services.queues.oldestReceivedAtMs(key);
   }
 
   /** Sends to this connection, beginning with unacknowledged messages. */
@@ -289,22 +280,21 @@ export class Consumer implements RouteMember {
   /** Replays the backlog at the pace that the limits set, if any. */
   #paceReplay(): void {
     const { replayPerSecond: perSecond } = this.#limits;
-    const { queues, tail, now } = this.#services;
+    const { queues: store, tail, now } = this.#services;
     const stored = this.#stored;
     this.#window.replay?.end();
-    this.#window.replay =
-      perSecond === undefined || stored === undefined
-        ? undefined
-        : new Replay({
-            perSecond,
-            backlog: this.#backlog,
-            destination: stored.key,
-            store: queues,
-            tail,
-            turn: () => stored.turn,
-            now,
-            onReady: () => this.wake(),
-            onReadFailure: this.#options.onReadFailure,
-          });
+    this.#window.replay = undefined;
+    if (perSecond === undefined || stored === undefined) return;
+    this.#window.replay = new Replay({
+      perSecond,
+      backlog: this.#backlog,
+      destination: stored.key,
+      store,
+      tail,
+      now,
+      turn: () => stored.turn,
+      onReady: () => this.wake(),
+      onReadFailure: this.#options.onReadFailure,
+    });
   }
 }

@@ -1,14 +1,11 @@
-import { asLate } from '../domain/alarm-payload.js';
 import type { ConsumerServices } from './consumer-options.js';
 import { type DirectMessage, DirectQueue, directPublish } from './direct-queue.js';
-import type { LogEntry, LogName } from './log/log-entry.js';
+import { type LogEntry, type LogName, payloadOf } from './log/log-entry.js';
 import type { Queues } from './queues/queues.js';
 import type { Replay } from './queues/replay.js';
 import type { Receiver } from './receiver.js';
 
 const MAX_MESSAGE_ID = 65_535;
-/** An alarm forwarded later than this after its receipt is marked `late` (docs/contract.md, 3). */
-const LATE_AFTER_MS = 60_000;
 
 export interface SendingWindowOptions {
   readonly queues: Queues;
@@ -189,18 +186,6 @@ export class SendingWindow {
     if (queues.isLoading(log)) return;
     queues.load(log).then(onReady, onReadFailure);
   }
-}
-
-/** The payload of an entry that is sent now. */
-export function payloadOf(
-  entry: LogEntry,
-  services: Pick<ConsumerServices, 'elapsedSinceMs' | 'alarmSent'>,
-): Buffer {
-  if (entry.log !== 'alarms' || entry.isStateChange === true) return entry.payload;
-  const { source } = entry;
-  if (source !== undefined && 'alarm' in source) services.alarmSent(source);
-  const isLate = services.elapsedSinceMs(entry.receivedAtMs) > LATE_AFTER_MS;
-  return isLate ? asLate(entry.payload) : entry.payload;
 }
 
 /** The messages that await their acknowledgement, by packet identifier. */

@@ -2,6 +2,7 @@ import {
   BacklogBounds,
   type BacklogBoundsOptions,
 } from '../../src/delivery/backlog/backlog-bounds.js';
+import { backlogsByOwner } from '../../src/delivery/backlog/session-backlogs.js';
 import { Upkeep } from '../../src/delivery/backlog/upkeep.js';
 import type { Consumer } from '../../src/delivery/consumer.js';
 import { Deliveries } from '../../src/delivery/deliveries.js';
@@ -84,7 +85,7 @@ export class RunningDelivery {
     this.#bounds = new BacklogBounds({
       ...{ maxBytes: 1e12, maxBytesOf: () => undefined, leftInStore: () => 1e12 },
       ...options.bounds,
-      byOwner: () => sessions.backlogsByOwner(),
+      byOwner: () => backlogsByOwner(sessions),
     });
     const onAccounts = () => undefined;
     const bounds = this.#bounds;

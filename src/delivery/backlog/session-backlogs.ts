@@ -45,6 +45,18 @@ export class SessionBacklogs implements SessionList {
   }
 }
 
+/** The consumers with a backlog of messages, by `principalKey` of their owners. */
+export function backlogsByOwner(sessions: Pick<Sessions, 'consuming'>): Map<string, Consumer[]> {
+  const byOwner = new Map<string, Consumer[]>();
+  for (const { owner, consumer } of sessions.consuming()) {
+    if (consumer.backlogBytes === 0) continue;
+    const consumers = byOwner.get(owner.key);
+    if (consumers === undefined) byOwner.set(owner.key, [consumer]);
+    else consumers.push(consumer);
+  }
+  return byOwner;
+}
+
 function backlogOf({ consumer: { queued } }: ConsumingSession): SessionView['backlog'] {
   return { alarms: queued.alarms, messages: queued.messages };
 }

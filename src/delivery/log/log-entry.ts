@@ -1,3 +1,4 @@
+import { asLate } from '../../domain/alarm-payload.js';
 import type { AlarmStateRecord, GivenState, StateAuthor } from '../../domain/alarm-states.js';
 import type { Alarm } from '../../domain/alarms.js';
 import type { Audience } from '../../domain/grants.js';
@@ -101,6 +102,26 @@ export interface LogEntry extends Audience {
   readonly isStateChange?: boolean | undefined;
   /** The appended item, if this run of the gateway appended it. */
   readonly source?: NewMessage | AlarmLogItem | undefined;
+}
+
+/** An alarm forwarded later than this after its receipt is marked `late` (docs/contract.md, 3). */
+const LATE_AFTER_MS = 60_000;
+
+/** What is known of entries that are sent. */
+export interface SendingServices {
+  /** The real time since a time of the steady clock, as well as that is known. */
+  readonly elapsedSinceMs: (timeMs: number) => number;
+  /** Called with each alarm of this run that is sent. */
+  readonly alarmSent: (alarm: NewAlarm) => void;
+}
+
+/** The payload of an entry that is sent now. */
+export function payloadOf(entry: LogEntry, services: SendingServices): Buffer {
+  if (entry.log !== 'alarms' || entry.isStateChange === true) return entry.payload;
+  const { source } = entry;
+  if (source !== undefined && 'alarm' in source) services.alarmSent(source);
+  const isLate = services.elapsedSinceMs(entry.receivedAtMs) > LATE_AFTER_MS;
+  return isLate ? asLate(entry.payload) : entry.payload;
 }
 
 /** How many tags there are: the part of an item behind the number. */

@@ -1,5 +1,5 @@
 import type { LogEntry, LogName } from '../log/log-entry.js';
-import { MemoryAccount } from './account.js';
+import { MemoryAccount, type Queued } from './account.js';
 import { MemoryReader } from './memory-reader.js';
 import type { Accounts, Outcome } from './queue-store.js';
 import type { Queues } from './queues.js';
@@ -98,15 +98,20 @@ export class MemoryQueues implements Queues {
   }
 
   /** How many entries wait, those in flight included. */
-  queued(log: LogName): number {
-    return this.#readers[log].readyCount + this.#taken[log];
+  get queued(): Queued {
+    const { alarms, messages } = this.#readers;
+    return {
+      alarms: alarms.readyCount + this.#taken.alarms,
+      messages: messages.readyCount + this.#taken.messages,
+    };
   }
 
   get accounts(): Accounts {
     const { alarms, messages } = this.#accounts;
+    const { queued } = this;
     return {
-      alarms: alarms.withQueued(this.queued('alarms')),
-      messages: messages.withQueued(this.queued('messages')),
+      alarms: alarms.withQueued(queued.alarms),
+      messages: messages.withQueued(queued.messages),
     };
   }
 

@@ -8,6 +8,8 @@ export interface Backlog {
   readonly messageBytes: number;
 }
 
+export const NO_BACKLOG: Backlog = { alarms: 0, messages: 0, messageBytes: 0 };
+
 /** What can become of an item beside being delivered and expiring: the reason for which it is dropped. */
 export const DROP_REASONS = ['refused', 'lost', 'forbidden'] as const;
 export type DropReason = (typeof DROP_REASONS)[number];

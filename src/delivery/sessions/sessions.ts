@@ -12,19 +12,10 @@ import {
   sessionKey,
 } from './session.js';
 import { SessionIndex } from './session-index.js';
-import type { SessionRecord, SessionStore } from './session-store.js';
+import { CONNECTED, type KeptSession, recordOf, SessionSaving } from './session-saving.js';
+import type { SessionStore } from './session-store.js';
 import { SharedTurn } from './shared-turn.js';
 import { type Subscription, Subscriptions } from './subscriptions.js';
-
-interface KeptSession extends Session {
-  owner: SessionOwner;
-  consumer: Consumer | undefined;
-  /** Stores the whole session: a thousand SUBSCRIBEs at once are one write. */
-  saving: SharedTurn | undefined;
-  seenAtMs: number;
-  isResumed: boolean;
-  isSaved: boolean;
-}
 
 export interface SessionsOptions {
   readonly store: SessionStore;
@@ -39,17 +30,19 @@ export interface SessionsOptions {
 }
 
 const FORGET_INTERVAL_MS = 60_000;
-/** Stored instead of a time while the session is connected, or is kept however long it is away. */
-const CONNECTED = 0;
 
 /** The sessions of MQTT clients and bridges, with their consumers of forwarded messages. */
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #sessions = new SessionIndex<KeptSession>();
+  readonly #saving: SessionSaving;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
+    const { store, log } = options;
+    const isKept = (session: KeptSession) => this.#sessions.has(session);
+    this.#saving = new SessionSaving({ store, log, isKept });
   }
 
   /**
@@ -65,7 +58,7 @@ export class Sessions {
       // A session that was connected when the gateway ended has been away since now.
       const seenAtMs = record.seenAtMs === CONNECTED ? now() : record.seenAtMs;
       // A store that takes no writes must not keep the gateway from starting (docs/contract.md, 4.7).
-      if (owner === undefined) this.#inBackground(record.key, store.delete(record.key));
+      if (owner === undefined) this.#saving.inBackground(record.key, store.delete(record.key));
       else {
         const session = this.#add({ ...record, seenAtMs }, owner, true, received);
         this.#consume(session, record.subscriptions);
@@ -106,8 +99,8 @@ export class Sessions {
 
   /** Stores every session again: the store has lost its newest writes. */
   saveAll(): void {
-    for (const { key, saving } of this.#consuming()) {
-      if (saving !== undefined) this.#inBackground(key, saving.take());
+    for (const { key, saving } of this.consuming()) {
+      if (saving !== undefined) this.#saving.inBackground(key, saving.take());
     }
   }
 
@@ -125,23 +118,16 @@ export class Sessions {
     return this.#sessions.size;
   }
 
-  /** Persistent sessions, and clean ones that have subscribed. */
-  withConsumers(): ConsumingSession[] {
-    return this.#consuming().filter(
-      ({ isPersistent, consumer }) => isPersistent || consumer.subscriptions.size > 0,
-    );
+  /** All that have a consumer. */
+  consuming(): (KeptSession & ConsumingSession)[] {
+    return [...this.#sessions.all()].filter(isConsuming);
   }
 
-  /** The consumers with a backlog of messages, by `principalKey` of their owners. */
-  backlogsByOwner(): Map<string, Consumer[]> {
-    const byOwner = new Map<string, Consumer[]>();
-    for (const { owner, consumer } of this.#consuming()) {
-      if (consumer.backlogBytes === 0) continue;
-      const consumers = byOwner.get(owner.key);
-      if (consumers === undefined) byOwner.set(owner.key, [consumer]);
-      else consumers.push(consumer);
-    }
-    return byOwner;
+  /** Persistent sessions, and clean ones that have subscribed. */
+  withConsumers(): ConsumingSession[] {
+    return this.consuming().filter(
+      ({ isPersistent, consumer }) => isPersistent || consumer.subscriptions.size > 0,
+    );
   }
 
   /**
@@ -171,7 +157,7 @@ export class Sessions {
       this.#consume(opened, []);
       const { seenAtMs } = opened;
       const record = { key, clientId, owner: owner.key, subscriptions: [], seenAtMs };
-      this.#inBackground(key, store.save(record));
+      this.#saving.inBackground(key, store.save(record));
     }
     return opened;
   }
@@ -187,7 +173,7 @@ export class Sessions {
     if (session === undefined || session !== closed) return;
     session.seenAtMs = this.#options.now();
     if (!session.isPersistent) this.#forget(session);
-    else if (session.saving !== undefined) this.#inBackground(session.key, session.saving.take());
+    else if (session.saving !== undefined) this.#saving.inBackground(session.key, session.saving.take());
   }
 
   /** Adds subscriptions; for a persistent session they are stored when this resolves. */
@@ -224,7 +210,7 @@ export class Sessions {
 
   /** The same without waiting for the store. */
   discardLater(key: string): void {
-    this.#inBackground(key, this.discard(key));
+    this.#saving.inBackground(key, this.discard(key));
   }
 
   /** Ends all sessions of a deleted principal. */
@@ -267,7 +253,7 @@ export class Sessions {
       saving: undefined,
       received: new ReceivedIdentifiers(received),
     };
-    if (isPersistent) session.saving = new SharedTurn(() => this.#save(session));
+    if (isPersistent) session.saving = new SharedTurn(() => this.#saving.save(session));
     this.#sessions.add(session);
     return session;
   }
@@ -296,10 +282,6 @@ export class Sessions {
     return consumer;
   }
 
-  #consuming(): (KeptSession & ConsumingSession)[] {
-    return [...this.#sessions.all()].filter(isConsuming);
-  }
-
   /** Applies changed subscriptions; of a persistent session they are stored when this resolves. */
   async #changed(session: KeptSession): Promise<void> {
     const { consumer } = session;
@@ -309,45 +291,8 @@ export class Sessions {
     await session.saving?.take();
   }
 
-  async #save(session: KeptSession): Promise<void> {
-    // A discarded session must not be written again.
-    if (!this.#sessions.has(session) || !isConsuming(session)) return;
-    // Set before the answer: later changes are for the next save.
-    session.isSaved = true;
-    try {
-      await this.#options.store.save(recordOf(session));
-    } catch (error) {
-      session.isSaved = false;
-      throw error;
-    }
-  }
-
-  /**
-   * Writes without waiting for the store; a failure is logged.
-   *
-   * A new session has nothing to lose yet: CONNACK does not wait for the store, so that a device
-   * can connect while the store is away. The first subscription is stored, with the whole session,
-   * before SUBACK.
-   */
-  #inBackground(key: string, work: Promise<void>): void {
-    work.catch((error: unknown) => {
-      this.#options.log.warn({ err: error, session: key }, 'failed to store a session');
-    });
-  }
-
   #forget(session: KeptSession): void {
     this.#sessions.remove(session);
     if (session.consumer !== undefined) this.#options.deliveries.remove(session.consumer);
   }
-}
-
-function recordOf(session: KeptSession & ConsumingSession): SessionRecord {
-  const { key, clientId, owner, consumer, seenAtMs } = session;
-  return {
-    key,
-    clientId,
-    owner: owner.key,
-    subscriptions: consumer.subscriptions.list(),
-    seenAtMs: consumer.isConnected || owner.isKept === true ? CONNECTED : seenAtMs,
-  };
 }
