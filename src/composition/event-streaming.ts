@@ -70,7 +70,12 @@ export class EventStreaming implements EventStreams {
     const owner = sessionOwner(principal);
     const clientId = CLIENT_ID_PREFIX + randomUUID();
     const feed = new Feed({
-      ...{ sessions, deliveries, owner, clientId, filters, outlet },
+      sessions,
+      deliveries,
+      owner,
+      clientId,
+      filters,
+      outlet,
       reader: this.#storage.alarmLog,
       retained: paidBy(this.#brokers.budgets.of(principal), retained),
       positions: this.#positions,
@@ -155,7 +160,10 @@ function viewOf(
   return {
     clientId,
     principal: { type: 'access-token', id: principal.id },
-    ...{ address, protocol: 'sse', mqttVersion: null, keepAliveSeconds: null },
+    address,
+    protocol: 'sse',
+    mqttVersion: null,
+    keepAliveSeconds: null,
     backlog: { alarms, messages },
     slowed: null,
   };

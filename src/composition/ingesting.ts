@@ -60,7 +60,12 @@ export async function openIngest(
     unreadable,
     commands: new Commands(model, forwarder, steadyNow),
     alarmStates: new AlarmStates({
-      ...{ model, accessTokens, alarms, invalid, now, steadyNow },
+      model,
+      accessTokens,
+      alarms,
+      invalid,
+      now,
+      steadyNow,
       finder: storage.alarmFinder,
       maxBytes: maxAlarmBytes,
     }),

@@ -16,7 +16,12 @@ export function openReplicas(
   if (count === 0) return undefined;
   const majority = majorityOf(config.redis, releasers);
   return new Replicas({
-    ...{ count, withoutReplica, majority, health, log, elapsed },
+    count,
+    withoutReplica,
+    majority,
+    health,
+    log,
+    elapsed,
     markKey: keys.replicaMark,
   });
 }

@@ -129,7 +129,10 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   const settling = open(connectRedis({ ...place, name: 'settling' }), false);
   const queues = new QueueStoreRedis({ store: settling, reader }, keys, alarmLog);
   return {
-    ...{ headroom, memory, alarmLog, queues },
+    headroom,
+    memory,
+    alarmLog,
+    queues,
     site: new SiteStoreRedis(management, keys, records),
     values: new ValueBatches(values, keys, headroom),
     history: new AlarmHistoryRedis(management, keys, log),
@@ -140,7 +143,10 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
     invalidPublishes: new InvalidPublishStoreRedis({
-      ...{ store: state, management, keys, headroom },
+      store: state,
+      management,
+      keys,
+      headroom,
       maxPerLocation: config.rejected.maxPerLocation,
     }),
     deadLetters: new DeadLetterStoreRedis(management, keys),
@@ -227,7 +233,8 @@ async function startEmbedded(options: Foundation): Promise<EmbeddedRedis | undef
   const embedded = new EmbeddedRedis({
     dataDir: config.dataDir,
     maxMemoryBytes: config.redis.maxMemoryBytes ?? defaultMaxMemoryBytes(),
-    ...{ log, searchPath },
+    log,
+    searchPath,
   });
   releasers.addLimited(() => embedded.stop());
   await embedded.start();

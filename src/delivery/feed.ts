@@ -102,7 +102,11 @@ export class Feed implements Receiver {
     const { deliveries, reader, positions, owner, filters, outlet } = this.#options;
     const { services, tail } = deliveries;
     this.#catchUp = new CatchUp({
-      ...{ tail, reader, services, filters, mayReceive: owner.mayReceive },
+      tail,
+      reader,
+      services,
+      filters,
+      mayReceive: owner.mayReceive,
       isWritable: () => outlet.isWritable,
       send: (entry, payload) => {
         const { topic } = entry;

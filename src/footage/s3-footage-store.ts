@@ -68,7 +68,12 @@ export class S3FootageStore implements FootageStore {
     const { region, accessKeyId, secretAccessKey } = this.#options;
     url.searchParams.set('X-Amz-Expires', String(FOOTAGE_URL_VALID_MS / 1000));
     const signer = new AwsV4Signer({
-      ...{ method, url: url.href, headers, region, accessKeyId, secretAccessKey },
+      method,
+      url: url.href,
+      headers,
+      region,
+      accessKeyId,
+      secretAccessKey,
       service: 's3',
       signQuery: true,
       // Otherwise the library leaves Content-Type unsigned, and any type could be uploaded.

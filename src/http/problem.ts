@@ -72,7 +72,12 @@ export function toGatewayError(thrown: unknown): GatewayError {
 export function exampleProblem(code: ErrorCode, instance: string) {
   const { status, title } = ERRORS[code];
   return {
-    ...{ type: `${TYPE_PREFIX}${code}`, title, status, detail: `${title}.`, instance, code },
+    type: `${TYPE_PREFIX}${code}`,
+    title,
+    status,
+    detail: `${title}.`,
+    instance,
+    code,
     requestId: '7b1d52c0-4f3e-4a86-9d0b-c6e8f1a2935d',
     ...(status === 400 && { errors: [{ path: 'name', message: 'must be a string' }] }),
   };

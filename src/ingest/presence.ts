@@ -122,7 +122,9 @@ export class Presence {
   connected(deviceId: string, connection: DeviceConnection): void {
     this.#leftOnline.delete(deviceId);
     const seen = this.#seen.get(deviceId) ?? {
-      ...{ connections: new Set(), lastSeenAtMs: 0, sinceMs: 0 },
+      connections: new Set(),
+      lastSeenAtMs: 0,
+      sinceMs: 0,
     };
     this.#seen.set(deviceId, seen);
     seen.connections.add(connection);

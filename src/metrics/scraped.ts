@@ -55,7 +55,10 @@ export class Scraped {
     labelNames: readonly string[] = [],
   ): void {
     const gauge: Gauge = new Gauge({
-      ...{ name, help, labelNames, registers: [this.registry] },
+      name,
+      help,
+      labelNames,
+      registers: [this.registry],
       collect: () => replace(gauge, read()),
     });
   }
@@ -68,7 +71,10 @@ export class Scraped {
     labelNames: readonly string[] = [],
   ): void {
     const counter: Counter = new Counter({
-      ...{ name, help, labelNames, registers: [this.registry] },
+      name,
+      help,
+      labelNames,
+      registers: [this.registry],
       collect: () => replace(counter, read()),
     });
   }

@@ -105,7 +105,8 @@ export class TlsHandshakes {
   ): void {
     const { protocols: ALPNProtocols, onFailed, log } = this.#options;
     const secured = new TLSSocket(socket, {
-      ...{ isServer: true, secureContext: this.#context },
+      isServer: true,
+      secureContext: this.#context,
       ...(ALPNProtocols && { ALPNProtocols }),
     });
     const fail = (error: Error) => {

@@ -57,9 +57,15 @@ export class Devices {
         throw new GatewayError('device-id-in-use', 'A device with this id exists already.');
       }
       const after: Device = {
-        ...{ id, locationId, roomId: null, name, order: this.#model.nextOrder() },
-        ...{ createdAtMs: this.#now(), secretHash: hashSecret(secret) },
-        ...{ customData: NO_CUSTOM_DATA, limits: {} },
+        id,
+        locationId,
+        roomId: null,
+        name,
+        order: this.#model.nextOrder(),
+        createdAtMs: this.#now(),
+        secretHash: hashSecret(secret),
+        customData: NO_CUSTOM_DATA,
+        limits: {},
       };
       const records = [{ kind: 'device', before: undefined, after }] as const;
       const result = { device: after, secret };
@@ -171,7 +177,8 @@ export class Devices {
       this.#model.requireLocation(locationId);
       if (roomId !== null) this.#model.requireRoom({ locationId, roomId });
       const details = {
-        ...{ targetLocationId: locationId, targetRoomId: roomId },
+        targetLocationId: locationId,
+        targetRoomId: roomId,
         previousRoomId: before.roomId,
       };
       return { details, after: { ...before, locationId, roomId } };

@@ -48,7 +48,8 @@ export class Footage {
     const keys = alarms.flatMap(({ footage }) => Object.values(footage));
     if (keys.length === 0) return urls;
     const concerned = {
-      ...{ locationId, resourceId: onlyDeviceOf(alarms) ?? locationId },
+      locationId,
+      resourceId: onlyDeviceOf(alarms) ?? locationId,
       details: { keys: JSON.stringify(keys) },
     };
     // One record per page: with one per URL, readers could push out the records about themselves.

@@ -46,7 +46,10 @@ async function measure(count: number): Promise<Measured> {
     const before = await load.offer({ window: WINDOW, durationMs: WARM_UP_MS });
     const { acknowledged } = await load.offer({ window: WINDOW, durationMs: DURATION_MS });
     const { readers } = await load.offer({
-      ...{ window: WINDOW, durationMs: DURATION_MS, perSecond: RATE_PER_SECOND, tickMs: 1 },
+      window: WINDOW,
+      durationMs: DURATION_MS,
+      perSecond: RATE_PER_SECOND,
+      tickMs: 1,
     });
     const latencyMs = readers[0]?.latencyMs ?? {
       p50: Number.NaN,
@@ -70,9 +73,14 @@ async function openLoad(gateway: GatewayProcess): Promise<LoadProcess> {
   const devices = [];
   for (let at = 0; at < DEVICES; at++) devices.push(await api.createDevice(id, `Bed ${at}`));
   return LoadProcess.open({
-    ...{ port: gateway.mqttPort, kind: 'falls', qos: 1, firstNumber: 10 },
+    port: gateway.mqttPort,
+    kind: 'falls',
+    qos: 1,
+    firstNumber: 10,
     devices: devices.map((device) => ({
-      ...{ clientId: device.id, username: device.id, password: device.secret },
+      clientId: device.id,
+      username: device.id,
+      password: device.secret,
     })),
     readers: [{ clientId: 'nurse', username: viewer.id, password: viewer.token, isClean: true }],
     filter: `care-homes/${id}/devices/+/alarms/#`,

@@ -5,7 +5,12 @@ import { configured, useParts } from './parts.js';
 const world = useParts();
 
 const COMMAND: IPublishPacket = {
-  ...{ cmd: 'publish', qos: 1, messageId: 9, retain: false, dup: false, payload: 'open' },
+  cmd: 'publish',
+  qos: 1,
+  messageId: 9,
+  retain: false,
+  dup: false,
+  payload: 'open',
   topic: 'devices/6f1b1c1e-1111-4111-8111-111111111111/commands/door',
 };
 

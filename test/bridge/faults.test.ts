@@ -63,8 +63,13 @@ it('an invalid certificate leaves nothing running', () => {
         hangUps: new HangUps(HANG_UP_LIMITS, nothing),
       },
       {
-        ...{ connected: nothing, writable: nothing, acknowledged: nothing, deadLettered: nothing },
-        ...{ commandsAnswered: nothing, closed: nothing, received: () => Promise.resolve() },
+        connected: nothing,
+        writable: nothing,
+        acknowledged: nothing,
+        deadLettered: nothing,
+        commandsAnswered: nothing,
+        closed: nothing,
+        received: () => Promise.resolve(),
       },
     );
   expect(create).toThrow();

@@ -64,7 +64,8 @@ it('guarantee 6: entries older than the bridge keeps expire and are counted, and
   sensor.alarms(5);
   await sensor.settled();
   expect(await bridgeOf(home, 'short')).toMatchObject({
-    ...{ queued: 5, dropped: { tooOld: 5, tooMany: 0, refused: 0, lost: 0 } },
+    queued: 5,
+    dropped: { tooOld: 5, tooMany: 0, refused: 0, lost: 0 },
   });
   await mosquitto.start();
   const subscriber = await world.subscriber(mosquitto);

@@ -49,9 +49,13 @@ export class Parts {
       destination: { write: (line) => this.lines.push(line) },
     });
     this.#deliveries = new Deliveries({
-      ...{ newestAlarm: 0, onLost: () => undefined, onWentBack: () => undefined },
+      newestAlarm: 0,
+      onLost: () => undefined,
+      onWentBack: () => undefined,
       mend: (key) => this.sessions.mend(key),
-      ...{ queues, log, now: Date.now },
+      queues,
+      log,
+      now: Date.now,
       elapsedSinceMs: (timeMs) => Date.now() - timeMs,
     });
     this.sessions = new Sessions({
@@ -60,7 +64,8 @@ export class Parts {
       ownerOf: () => undefined,
       limits: { maxInFlight: 10, maxQueued: 1_000, maxQueuedBytes: 1_000_000, maxAgeMs: 1e12 },
       forgetAfterMs: 1e12,
-      ...{ log, now: Date.now },
+      log,
+      now: Date.now,
     });
     this.accounts = new AccountReader(this.#deliveries, queues);
     this.services = {

@@ -34,7 +34,9 @@ it.each<[string, Answer, number]>([
     await expect
       .poll(() => parts.status())
       .toMatchObject({
-        ...{ queued: 0, delivered: ALARMS, connected: true },
+        queued: 0,
+        delivered: ALARMS,
+        connected: true,
         dropped: { refused: 1, tooMany: 0, tooOld: 0, lost: 0 },
       });
     expect(parts.deadLetters.map(({ topic }) => isPoison(topic))).toEqual([true]);

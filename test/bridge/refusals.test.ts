@@ -61,7 +61,11 @@ it.each(['keeps', 'ends'])(
     const dropped = { refused: REFUSED, tooMany: 0, tooOld: 0, lost: 0 };
     await untilBridge(home, 'region', { connected: true, queued: 0, delivered: REFUSED, dropped });
     expect(await accountOf(home.gateway, 'bridge/region')).toEqual({
-      ...{ accepted: 2 * REFUSED, delivered: REFUSED, queued: 0, expired: 0, dropped: REFUSED },
+      accepted: 2 * REFUSED,
+      delivered: REFUSED,
+      queued: 0,
+      expired: 0,
+      dropped: REFUSED,
     });
     const aside = await deadLettersOf(home, 'region');
     expect(aside.map(({ topic, reason }) => [topic, reason])).toEqual(

@@ -51,7 +51,10 @@ it('shows a bridge’s status on its retained topic, over HTTP, in the metrics a
   for (let number = 0; number < 12; number++) sensor.message('temperature', number);
   await sensor.settled();
   await untilBridge(home, 'region', {
-    ...{ connected: false, connectedSince: null, queued: 22, delivered: 3 },
+    connected: false,
+    connectedSince: null,
+    queued: 22,
+    delivered: 3,
     dropped: { tooMany: 2, tooOld: 0, refused: 0, lost: 0 },
     lastError: { kind: 'unreachable' },
   });

@@ -60,7 +60,8 @@ it('does not accept a certificate for another name, unless that name is expected
   const mosquitto = await world.mosquitto({ tls: { name: 'DNS:broker.example' } });
   const caFile = mosquitto.authority.certFile;
   const subscriber = await world.subscriber(mosquitto, {
-    ...{ ca: await readFile(caFile), servername: 'broker.example' },
+    ca: await readFile(caFile),
+    servername: 'broker.example',
   });
   const home = await world.home([
     bridgeTo(mosquitto, { caFile, name: 'wrong', send: 'alarms' }),
@@ -84,7 +85,9 @@ it('checks the certificate’s authority and name over WebSocket too', async () 
   const home = await world.home([
     bridgeTo(upstream, { ...alarms, name: 'wrong-name', caFile }),
     bridgeTo(upstream, {
-      ...{ ...alarms, name: 'foreign', caFile: foreign.certFile },
+      ...alarms,
+      name: 'foreign',
+      caFile: foreign.certFile,
       serverName: 'broker.example',
     }),
     bridgeTo(upstream, { ...alarms, name: 'right', caFile, serverName: 'broker.example' }),

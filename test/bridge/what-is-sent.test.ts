@@ -30,7 +30,10 @@ describe('a bridge with only name and URL', () => {
     await sensor.settled();
     await subscriber.untilKeys(sensor.device.id, sensor.published);
     const shown = ({ topic, text, qos, retain }: (typeof nurse.received)[number]) => ({
-      ...{ topic, text, qos, retain },
+      topic,
+      text,
+      qos,
+      retain,
     });
     const isOf = ({ topic }: { topic: string }) =>
       topic.includes(sensor.device.id) && !topic.endsWith('/status');

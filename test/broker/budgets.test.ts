@@ -8,9 +8,14 @@ import { SiteModel } from '../../src/site/site-model.js';
 
 const PLENTY = 1e12;
 const plenty = {
-  ...{ messagesPerSecond: PLENTY, messageBurst: PLENTY, bytesPerSecond: PLENTY, byteBurst: PLENTY },
-  ...{ alarmsPerDay: PLENTY, alarmBytesPerDay: PLENTY },
-  ...{ connectsPerSecond: PLENTY, connectBurst: PLENTY },
+  messagesPerSecond: PLENTY,
+  messageBurst: PLENTY,
+  bytesPerSecond: PLENTY,
+  byteBurst: PLENTY,
+  alarmsPerDay: PLENTY,
+  alarmBytesPerDay: PLENTY,
+  connectsPerSecond: PLENTY,
+  connectBurst: PLENTY,
 };
 const NO_LIMITS: BudgetLimits = { device: plenty, token: plenty, location: plenty, total: plenty };
 const DAY_MS = 86_400_000;
@@ -27,8 +32,15 @@ class Site {
 
   put(id: string, locationId = 'a', limits: OwnLimits = {}): Budget {
     const device: Device = {
-      ...{ id, locationId, roomId: null, name: id, order: 1, createdAtMs: 0 },
-      ...{ secretHash: '', customData: '{}', limits },
+      id,
+      locationId,
+      roomId: null,
+      name: id,
+      order: 1,
+      createdAtMs: 0,
+      secretHash: '',
+      customData: '{}',
+      limits,
     };
     this.model.apply([{ kind: 'device', before: undefined, after: device }]);
     return this.budgets.of({ type: 'device', id });

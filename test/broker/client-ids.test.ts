@@ -78,7 +78,8 @@ describe('a client id is a name space of its principal', () => {
     const nurse = await home.nurse(one, 'x', 'gone');
     const will = { topic: `devices/${one.id}/gone`, payload: Buffer.from('1'), qos: 1 as const };
     const first = await RawClient.connect(home.gateway, one, {
-      ...{ clientId, clean: false },
+      clientId,
+      clean: false,
       will: { ...will, retain: false },
     });
     first.send({ ...publishPacket(topic(one), '1'), qos: 2, messageId: 7 });

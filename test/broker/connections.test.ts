@@ -15,7 +15,10 @@ const pageSchema = z.object({
   connections: z.array(connectionSchema),
 });
 const deniedSchema = z.looseObject({
-  ...{ at: z.string(), clientId: z.string().nullable(), code: z.string(), detail: z.string() },
+  at: z.string(),
+  clientId: z.string().nullable(),
+  code: z.string(),
+  detail: z.string(),
 });
 
 let home: Home;
@@ -78,10 +81,14 @@ describe('GET /connections', () => {
     const device = await home.device();
     const startedAt = Date.now();
     const nurse = await RawClient.connect(home.gateway, home.viewer, {
-      ...{ clientId: 'shown-nurse', keepalive: 0 },
+      clientId: 'shown-nurse',
+      keepalive: 0,
     });
     const sensor = await RawClient.connect(home.gateway, device, {
-      ...{ clientId: 'shown-sensor', keepalive: 30, protocolId: 'MQIsdp', protocolVersion: 3 },
+      clientId: 'shown-sensor',
+      keepalive: 30,
+      protocolId: 'MQIsdp',
+      protocolVersion: 3,
     });
     await nurse.subscribe([home.filter(device, 'alarms/#')]);
     const topic = `devices/${device.id}/alarms`;
@@ -92,14 +99,22 @@ describe('GET /connections', () => {
     expect(since).toBeGreaterThanOrEqual(startedAt - 5);
     expect(since).toBeLessThanOrEqual(Date.now());
     expect(shown).toEqual({
-      ...{ clientId: 'shown-nurse', principal: { type: 'access-token', id: home.viewer.id } },
-      ...{ address: '127.0.0.1', since: shown?.since, protocol: 'mqtt', mqttVersion: '3.1.1' },
-      ...{ keepAliveSeconds: 300, backlog: { alarms: 2, messages: 0 }, slowed: null },
+      clientId: 'shown-nurse',
+      principal: { type: 'access-token', id: home.viewer.id },
+      address: '127.0.0.1',
+      since: shown?.since,
+      protocol: 'mqtt',
+      mqttVersion: '3.1.1',
+      keepAliveSeconds: 300,
+      backlog: { alarms: 2, messages: 0 },
+      slowed: null,
     });
     expect(await connectionOf('shown-sensor')).toMatchObject([
       {
         principal: { type: 'device', id: device.id },
-        ...{ mqttVersion: '3.1', keepAliveSeconds: 30, backlog: { alarms: 0, messages: 0 } },
+        mqttVersion: '3.1',
+        keepAliveSeconds: 30,
+        backlog: { alarms: 0, messages: 0 },
       },
     ]);
     for (const client of [nurse, sensor]) client.vanish();
@@ -156,7 +171,10 @@ describe('GET /connections/denied', () => {
     const foreign = `care-homes/${randomUUID()}/#`;
     expect(await nurse.subscribe([foreign, own])).toEqual([0x80, 1]);
     const denial = {
-      ...{ address: '127.0.0.1', clientId, username: home.viewer.id, operation: 'subscribe' },
+      address: '127.0.0.1',
+      clientId,
+      username: home.viewer.id,
+      operation: 'subscribe',
       returnCode: 0x80,
     };
     const outside = { ...denial, topic: foreign, code: 'filter-outside-grants' };

@@ -77,7 +77,8 @@ describe('an access token that expires', () => {
     await left.subscribe([`care-homes/${home.locationId}/#`]);
     left.vanish();
     const live = await RawClient.connect(home.gateway, token, {
-      ...{ clientId: connected, clean: false },
+      clientId: connected,
+      clean: false,
     });
     const kept = { clientId: 'kept-at-expiry', clean: false };
     const other = await RawClient.connect(home.gateway, home.viewer, kept);

@@ -241,7 +241,9 @@ describe('a SUBSCRIBE with filters that are denied', () => {
       const nurse = await RawClient.connect(home.gateway, viewer, { clientId, clean });
       const own = home.filter(device);
       nurse.send(subscribePacket([own, ...filters(200)]), {
-        ...{ cmd: 'unsubscribe', messageId: 2, unsubscriptions: [own] },
+        cmd: 'unsubscribe',
+        messageId: 2,
+        unsubscriptions: [own],
       });
       await Promise.all([nurse.next('suback'), nurse.next('unsuback')]);
       const witness = await home.nurse(device, 'last');

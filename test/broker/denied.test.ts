@@ -87,7 +87,8 @@ describe('denied over MQTT and in the audit trail', () => {
     expect(records).toMatchObject([
       {
         ...byClient(device, { operation: 'publish', clientId, topic }),
-        ...{ locationId: null, resourceId: other.id },
+        locationId: null,
+        resourceId: other.id,
       },
     ]);
   });
@@ -104,7 +105,8 @@ describe('denied over MQTT and in the audit trail', () => {
     expect(records).toMatchObject([
       {
         ...byClient(home.viewer, { operation: 'publish', clientId, topic }),
-        ...{ locationId: home.locationId, resourceId: device.id },
+        locationId: home.locationId,
+        resourceId: device.id,
       },
     ]);
   });

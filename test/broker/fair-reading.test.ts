@@ -34,7 +34,10 @@ async function quietHome(api: Api): Promise<LoadProcess> {
   const devices = await Promise.all(Array.from({ length: DEVICES }, () => api.createDevice(id)));
   const nurse = { ...loginOf(await api.viewer(id), 'nurse'), isClean: true };
   return open({
-    ...{ kind: 'falls', qos: 1, firstNumber: 10, readers: [nurse] },
+    kind: 'falls',
+    qos: 1,
+    firstNumber: 10,
+    readers: [nurse],
     devices: devices.map((device) => loginOf(device, device.id)),
     filter: `care-homes/${id}/devices/+/alarms/#`,
   });
@@ -47,7 +50,11 @@ async function floodOf(api: Api, device: TestDevice): Promise<LoadProcess> {
   );
   const nurse = { ...loginOf(await api.viewer(device.locationId), 'other-nurse'), isClean: true };
   return open({
-    ...{ kind: 'telemetry', qos: 0, firstNumber: 40, devices: logins, readers: [nurse] },
+    kind: 'telemetry',
+    qos: 0,
+    firstNumber: 40,
+    devices: logins,
+    readers: [nurse],
     filter: `care-homes/${device.locationId}/#`,
   });
 }

@@ -76,7 +76,8 @@ it.each([undefined, TLS])('closes a connection whose address has opened too many
 
 it('closes a WebSocket whose address has opened too many connections', async () => {
   const webSockets = new WebSocketListener({
-    ...{ maxPacketBytes: 1_024, rate: NONE },
+    maxPacketBytes: 1_024,
+    rate: NONE,
     onRefused: () => undefined,
     handle: () => expect.unreachable(),
     refuse: () => expect.unreachable(),

@@ -9,8 +9,12 @@ const MAX_TURN_BYTES = 1_024;
 function publish(payloadBytes: number): Buffer {
   const payload = 'x'.repeat(payloadBytes);
   return generate({
-    ...{ cmd: 'publish', qos: 0, dup: false, retain: false },
-    ...{ topic: 't', payload },
+    cmd: 'publish',
+    qos: 0,
+    dup: false,
+    retain: false,
+    topic: 't',
+    payload,
   });
 }
 

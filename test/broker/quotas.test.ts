@@ -65,7 +65,9 @@ describe('the connections of one principal', () => {
     await refused.client.closed();
     const denied = await deniedOf(home.gateway);
     expect(denied.find(({ clientId }) => clientId === 'one-too-many')).toMatchObject({
-      ...{ code: 'too-many-connections', returnCode: UNAVAILABLE, username: hostile.id },
+      code: 'too-many-connections',
+      returnCode: UNAVAILABLE,
+      username: hostile.id,
       detail: expect.stringContaining('limits.device.connections'),
     });
     expect(await faultsOf(home.gateway)).toContainEqual(expect.stringContaining(hostile.id));

@@ -27,8 +27,13 @@ async function newHome(): Promise<Home> {
 async function retain(place: Home, device: TestDevice, rest: string, text: string): Promise<void> {
   const sensor = await RawClient.connect(place.gateway, device);
   sensor.send({
-    ...{ cmd: 'publish', qos: 1, dup: false, messageId: 1 },
-    ...{ topic: `devices/${device.id}/${rest}`, payload: text, retain: true },
+    cmd: 'publish',
+    qos: 1,
+    dup: false,
+    messageId: 1,
+    topic: `devices/${device.id}/${rest}`,
+    payload: text,
+    retain: true,
   });
   await sensor.next('puback');
   sensor.vanish();

@@ -43,7 +43,12 @@ async function retain(count: number): Promise<void> {
     await Promise.all(
       Array.from({ length: WRITTEN_AT_ONCE }, (_, n) =>
         persistence.storeRetained({
-          ...{ cmd: 'publish', payload, qos: 1, retain: true, dup: false, groupId: null },
+          cmd: 'publish',
+          payload,
+          qos: 1,
+          retain: true,
+          dup: false,
+          groupId: null,
           topic: `care-homes/${home.locationId}/devices/${id}/value/${from + n}`,
         }),
       ),

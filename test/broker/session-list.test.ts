@@ -45,7 +45,8 @@ describe('GET /sessions', () => {
     expect(shown.map(({ clientId }) => clientId)).toEqual(['away', 'here']);
     const [first, second] = shown;
     expect(first).toMatchObject({
-      ...{ connected: false, principal: { type: 'access-token', id: home.viewer.id } },
+      connected: false,
+      principal: { type: 'access-token', id: home.viewer.id },
       backlog: { alarms: 1 },
     });
     const oldestMs = Date.parse(String(first?.['oldestQueuedAt']));

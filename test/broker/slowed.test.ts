@@ -283,8 +283,9 @@ describe.concurrent('a location over a limit', () => {
     const { expect } = context;
     const rates = { messagesPerSecond: 40, messageBurst: 100 };
     const home = await withLimits(context, {
-      ...{ 'device.messagesPerSecond': 100, 'device.messageBurst': 1_000 },
-      ...{ 'location.messagesPerSecond': rates.messagesPerSecond },
+      'device.messagesPerSecond': 100,
+      'device.messageBurst': 1_000,
+      'location.messagesPerSecond': rates.messagesPerSecond,
       'location.messageBurst': rates.messageBurst,
     });
     const [flood, quiet] = [await home.device(), await home.device()];

@@ -45,7 +45,8 @@ beforeEach(async () => {
       return timeoutMs;
     },
     maxPacketBytes: MAX_PACKET_BYTES,
-    ...{ watch, quota },
+    watch,
+    quota,
     onTimeout: (address) => timedOut.push(address),
     onMalformed: (address) => malformed.push(address),
   });

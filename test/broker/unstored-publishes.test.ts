@@ -14,7 +14,8 @@ beforeEach(() => {
   isEnded = false;
   const backPressure = new BackPressure(() => 0);
   unstored = new UnstoredPublishes({
-    ...{ backPressure, share: backPressure.shareOf('device:1') },
+    backPressure,
+    share: backPressure.shareOf('device:1'),
     writer: { write: (packet) => acknowledged.push(packet.readUInt16BE(2)) },
     end: () => {
       isEnded = true;

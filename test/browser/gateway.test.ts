@@ -17,7 +17,8 @@ afterAll(() => home.remove());
 
 async function open(path: string, options: ConsoleOptions = {}): Promise<Page> {
   const { page } = await openConsole(home.gateway, {
-    ...{ token: ADMIN_TOKEN, path },
+    token: ADMIN_TOKEN,
+    path,
     ...options,
   });
   return page;
@@ -234,7 +235,11 @@ describe('the gateway page', () => {
     ['/gateway/audit', 'light'],
   ] as const)('fits a phone at %s in %s colours, in German', async (path, colorScheme) => {
     const { page, faults } = await openConsole(home.gateway, {
-      ...{ token: ADMIN_TOKEN, path, colorScheme, widthPx: 360, language: 'de-DE' },
+      token: ADMIN_TOKEN,
+      path,
+      colorScheme,
+      widthPx: 360,
+      language: 'de-DE',
     });
     await page.getByRole('heading', { level: 2 }).first().waitFor();
     await expect.poll(() => page.getByText('Wird geladen').count()).toBe(0);

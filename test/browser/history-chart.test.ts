@@ -32,7 +32,8 @@ beforeAll(async () => {
   large = await HistoryHome.create(gateway, 'Haus am Meer');
   const startMs = Date.parse('2026-02-01T00:00:00Z');
   const alarms = Array.from({ length: COUNT }, (_none, at) => ({
-    ...{ kind: 'noise', text: 'x'.repeat(500) },
+    kind: 'noise',
+    text: 'x'.repeat(500),
     detectedAt: new Date(startMs + at * 60_000).toISOString(),
   }));
   await large.publish(large.devices[0], alarms);
@@ -52,8 +53,10 @@ async function slowDown(page: Page, bytesPerSecond: number): Promise<void> {
   onTestFinished(() => session.detach());
   await session.send('Network.enable');
   await session.send('Network.emulateNetworkConditions', {
-    ...{ offline: false, latency: 0 },
-    ...{ downloadThroughput: bytesPerSecond, uploadThroughput: bytesPerSecond },
+    offline: false,
+    latency: 0,
+    downloadThroughput: bytesPerSecond,
+    uploadThroughput: bytesPerSecond,
   });
 }
 

@@ -35,7 +35,8 @@ it.each(LOOKS)(
     const path = `/home/${site.locationId}`;
     const { page, faults } = await openConsole(gateway, {
       ...look,
-      ...{ token: ADMIN_TOKEN, path },
+      token: ADMIN_TOKEN,
+      path,
     });
     const isGerman = look.language === 'de-DE';
     await page

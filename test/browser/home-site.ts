@@ -29,7 +29,12 @@ export async function makeHomeSite(gateway: RunningGateway, name: string): Promi
   const mat = await home.deviceIn(twelve, 'Bed mat');
   const loose = await home.device('Spare sensor');
   return {
-    ...{ api, locationId, path, bed, mat, loose },
+    api,
+    locationId,
+    path,
+    bed,
+    mat,
+    loose,
     groups: { ground, upper },
     rooms: { seven, eight, twelve },
   };

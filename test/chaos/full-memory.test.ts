@@ -140,7 +140,9 @@ describe('guarantee 7: a store whose memory fills up', () => {
     await live.until((all) => all.some(({ topic }) => topic.endsWith('/value')));
     bed.send({
       ...publishPacket(`devices/${honest.id}/level`, '5'),
-      ...{ qos: 1, messageId: 2, retain: true },
+      qos: 1,
+      messageId: 2,
+      retain: true,
     });
     await bed.publish(`devices/${honest.id}/alarms`, 'no alarm', 1, 3);
     expect(await newestMessage(store)).toBe(newest);

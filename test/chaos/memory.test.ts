@@ -75,7 +75,8 @@ it('an outage of the store costs bounded memory, and everything is stored after 
       client,
       Array.from({ length: messages }, (_, index) => ({
         ...publishPacket(`devices/${device.id}/dump`, payload),
-        ...{ qos: 1, messageId: index + 1 },
+        qos: 1,
+        messageId: index + 1,
       })),
     ),
   );

@@ -32,8 +32,13 @@ export function readOptions(args: readonly string[]): ChaosOptions {
     // npm passes its own `--` on when there are two.
     args: args.filter((arg) => arg !== '--'),
     options: {
-      ...{ minutes: text, kills: text, 'upstream-kills': text, alarms: text },
-      ...{ seed: text, devices: text, rate: text },
+      minutes: text,
+      kills: text,
+      'upstream-kills': text,
+      alarms: text,
+      seed: text,
+      devices: text,
+      rate: text,
     },
   });
   const minutes = number(values.minutes, DEFAULT_MINUTES, 'minutes');

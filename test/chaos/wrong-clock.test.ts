@@ -110,7 +110,9 @@ class Box {
     const expiresAt = new Date(Date.now() + seconds * 1000).toISOString();
     const grants = [{ location: this.#home.locationId, role: 'viewer' }];
     const token = await this.#home.api.json('POST', '/access-tokens', {
-      ...{ name: 'temporary', grants, expiresAt },
+      name: 'temporary',
+      grants,
+      expiresAt,
     });
     return z.object({ id: z.string(), token: z.string() }).parse(token);
   }
@@ -128,7 +130,9 @@ class Box {
     for (const key of this.#recordings) expect(existsSync(this.#fileOf(key))).toBe(true);
     const count = this.#sent.length;
     expect(await accountOf(this.gateway, 'durable', 'alarms')).toMatchObject({
-      ...{ queued: count, expired: 0, dropped: 0 },
+      queued: count,
+      expired: 0,
+      dropped: 0,
     });
     const bridge = await bridgeOf(this.#home, BRIDGE);
     expect(bridge.queued).toBeGreaterThanOrEqual(count);

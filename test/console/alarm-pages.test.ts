@@ -13,8 +13,13 @@ it('brings no page of a search that was given up while the answer was read', asy
     return Response.json({ nextCursor: null, events: [] });
   };
   const search = {
-    ...{ locationId: 'l', roomId: '', deviceId: '', kinds: [], states: [] },
-    ...{ fromMs: undefined, toMs: undefined },
+    locationId: 'l',
+    roomId: '',
+    deviceId: '',
+    kinds: [],
+    states: [],
+    fromMs: undefined,
+    toMs: undefined,
   };
   const pages = readPages(search, undefined, stopping.signal);
   await expect(pages.next()).rejects.toThrow(/abort/i);

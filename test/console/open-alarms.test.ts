@@ -16,19 +16,26 @@ const resolved = { ...acknowledged, state: 'resolved' } as const;
 /** An alarm as a page of the history has it. */
 function alarm(): OpenAlarm {
   return {
-    ...{ key: 'd/1', id: '1', kind: 'fall', detectedAt: '2026-01-02T20:00:00Z' },
-    ...{
-      detectedAtMs: AT_MS,
-      receivedAtMs: AT_MS,
-      knownAtMs: AT_MS,
-      isLate: false,
-      isTest: false,
-      isLive: false,
-      isRecorded: true,
-    },
-    ...{ recordings: [], device: { id: 'd', name: 'Bed' }, location: { id: 'l', name: 'Home' } },
-    ...{ room: null, group: null, customData: {} },
-    ...{ state: 'raised', acknowledged: undefined, note: undefined },
+    key: 'd/1',
+    id: '1',
+    kind: 'fall',
+    detectedAt: '2026-01-02T20:00:00Z',
+    detectedAtMs: AT_MS,
+    receivedAtMs: AT_MS,
+    knownAtMs: AT_MS,
+    isLate: false,
+    isTest: false,
+    isLive: false,
+    isRecorded: true,
+    recordings: [],
+    device: { id: 'd', name: 'Bed' },
+    location: { id: 'l', name: 'Home' },
+    room: null,
+    group: null,
+    customData: {},
+    state: 'raised',
+    acknowledged: undefined,
+    note: undefined,
   };
 }
 

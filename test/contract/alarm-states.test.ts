@@ -75,7 +75,10 @@ describe('a state that a responder publishes', () => {
       // As of the alarm, and not changed by a parser.
       expect(forwarded?.text).toContain('"customData":{"ref":12345678901234567890}');
       expect(nurse.messages('alarm-states')[0]).toMatchObject({
-        ...{ id, kind: 'helpCall', state: 'acknowledged', note: 'coming' },
+        id,
+        kind: 'helpCall',
+        state: 'acknowledged',
+        note: 'coming',
         by: { id: responder.id, name: 'Night shift' },
       });
       await alarmsOnly.untilCount(2);
@@ -258,8 +261,13 @@ describe('guarantee 2: a state', () => {
     store.freeze();
     try {
       client.send({
-        ...{ cmd: 'publish', topic: own.filter(device, 'alarm-states'), qos: 1, messageId: 7 },
-        ...{ payload: textOf(id, 'acknowledged'), dup: false, retain: false },
+        cmd: 'publish',
+        topic: own.filter(device, 'alarm-states'),
+        qos: 1,
+        messageId: 7,
+        payload: textOf(id, 'acknowledged'),
+        dup: false,
+        retain: false,
       });
       await client.ping();
       const path = `/care-homes/${own.locationId}/alarms/${id}/resolve`;

@@ -39,7 +39,8 @@ it('records the generation of the first administrator’s token, once', async ()
     {
       action: 'access-token.created',
       actor: { type: 'gateway', id: null, address: null, requestId: null },
-      ...{ resourceId: 'admin', details: { name: 'admin' } },
+      resourceId: 'admin',
+      details: { name: 'admin' },
     },
   ]);
 });

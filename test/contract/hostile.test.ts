@@ -194,7 +194,9 @@ describe('the built gateway', () => {
     );
     await full;
     const sensor = await mqtt.connectAsync(gateway.mqttUrl, {
-      ...{ username: device.id, password: device.secret, reconnectPeriod: 0 },
+      username: device.id,
+      password: device.secret,
+      reconnectPeriod: 0,
     });
     await sensor.publishAsync(`devices/${device.id}/alarms`, '{"kind":"fall"}', { qos: 1 });
     await sensor.endAsync();

@@ -191,7 +191,9 @@ describe('the gateway process', () => {
     store.close();
     await gateway.stop();
     const { status, output } = run([], {
-      ...{ GATEWAY_DATA_DIR: gateway.dataDir, GATEWAY_MQTT_PORT: '0', GATEWAY_HTTP_PORT: '0' },
+      GATEWAY_DATA_DIR: gateway.dataDir,
+      GATEWAY_MQTT_PORT: '0',
+      GATEWAY_HTTP_PORT: '0',
     });
     expect(status).toBe(1);
     expect(fatalLine(output)).toEqual({
@@ -254,7 +256,8 @@ describe('a second gateway', () => {
   it('says in one line which port is in use', () => {
     const { port } = first.addresses.mqtt;
     const { status, output } = started({
-      ...{ GATEWAY_DATA_DIR: directory, GATEWAY_MQTT_PORT: String(port) },
+      GATEWAY_DATA_DIR: directory,
+      GATEWAY_MQTT_PORT: String(port),
     });
     expect(status).toBe(1);
     expect(fatalLine(output)).toEqual({

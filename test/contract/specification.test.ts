@@ -288,7 +288,10 @@ describe('alarm events', () => {
       one.kind < other.kind ? -1 : 1;
     expect(page.events.toSorted(byKind)).toEqual(
       ALARM_KINDS.map((kind) => ({
-        ...{ id: UUID, detectedAt, kind, footage },
+        id: UUID,
+        detectedAt,
+        kind,
+        footage,
         state: 'raised',
       })).toSorted(byKind),
     );

@@ -83,7 +83,8 @@ it.each(['mqtts', 'https'] as const)(
     const failures = () => home.gateway.lines.slice(from).filter((line) => line.includes('TLS'));
     await expect.poll(() => failures().length).toBe(1);
     expect(JSON.parse(failures()[0] ?? '')).toMatchObject({
-      ...{ address: '127.0.0.1', msg: 'TLS handshake failed' },
+      address: '127.0.0.1',
+      msg: 'TLS handshake failed',
       reason: 'http request',
     });
   },

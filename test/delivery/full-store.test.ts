@@ -30,7 +30,11 @@ it('settles and drops in a store that is full, which makes room in it', async ()
   await redis.config('SET', 'maxmemory', '0');
   const [accounts] = await logs.queues.accounts([NURSE]);
   expect(accounts?.messages).toMatchObject({
-    ...{ accepted: MESSAGES, delivered: 50, queued: 60, expired: 0, dropped: 90 },
+    accepted: MESSAGES,
+    delivered: 50,
+    queued: 60,
+    expired: 0,
+    dropped: 90,
   });
   await server.remove();
 });

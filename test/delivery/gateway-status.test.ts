@@ -34,12 +34,17 @@ beforeEach(async () => {
     },
   };
   const writer = new LogWriter({
-    ...{ log: 'messages' as const, store: batchesOf(noLog), deliveries, logger: silent },
+    log: 'messages' as const,
+    store: batchesOf(noLog),
+    deliveries,
+    logger: silent,
     onOutage: () => undefined,
     onHeldBack: () => undefined,
   });
   const forwarder = new Forwarder({
-    ...{ deliveries, writer, retained },
+    deliveries,
+    writer,
+    retained,
     headroom: new StoreHeadroom(),
   });
   status = new GatewayStatus(forwarder, health, '1.2.3', () => nowMs);

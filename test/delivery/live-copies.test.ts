@@ -17,8 +17,15 @@ import {
 
 const location = { id: 'home', name: 'Haus am See', order: 1 };
 const device = {
-  ...{ id: 'bed', name: 'Bett 1', locationId: location.id, roomId: null },
-  ...{ customData: '{}', order: 1, createdAtMs: 0, secretHash: '', limits: {} },
+  id: 'bed',
+  name: 'Bett 1',
+  locationId: location.id,
+  roomId: null,
+  customData: '{}',
+  order: 1,
+  createdAtMs: 0,
+  secretHash: '',
+  limits: {},
 };
 
 let delivery: RunningDelivery;
@@ -42,7 +49,10 @@ beforeEach(async () => {
     return alarms.map(() => ({ sequence: ++last, isNew: true }));
   };
   writer = new LogWriter<AlarmLogItem, DurableConsumer>({
-    ...{ log: 'alarms' as const, store: batchesOf(append), deliveries, logger: silent },
+    log: 'alarms' as const,
+    store: batchesOf(append),
+    deliveries,
+    logger: silent,
     onOutage: () => undefined,
     onHeldBack: () => undefined,
   });
@@ -60,10 +70,16 @@ function alarm(n: number): NewAlarm {
   return {
     ...numbered(n, 'a'),
     alarm: {
-      ...{ id: newId(), kind: 'fall', detectedAtMs: 0, reportedAt: undefined },
-      ...{ footage: {}, data: undefined, idIsStable: true },
+      id: newId(),
+      kind: 'fall',
+      detectedAtMs: 0,
+      reportedAt: undefined,
+      footage: {},
+      data: undefined,
+      idIsStable: true,
     },
-    ...{ context: deviceContext(device, location, null, null), wallReceivedAtMs: 0 },
+    context: deviceContext(device, location, null, null),
+    wallReceivedAtMs: 0,
     receipt: undefined,
     isSent: false,
   };

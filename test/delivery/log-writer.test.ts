@@ -29,7 +29,8 @@ class Store {
 
   constructor() {
     this.writer = new LogWriter({
-      ...{ log: 'messages' as const, logger: silent },
+      log: 'messages' as const,
+      logger: silent,
       store: batchesOf<NewMessage>((items) => this.#append(items)),
       deliveries: {
         destinationsOf: () => this.wanting,

@@ -67,7 +67,11 @@ class LogWorld extends AlarmWorld {
     const { locationId, deviceId } = this;
     const asked = { locationId, deviceId, alarmId, state, note: 'x', groupIds: undefined };
     const change: NewStateChange = {
-      ...{ topic: '', payload: Buffer.alloc(0), receivedAtMs: START_MS, locationId, groupId: null },
+      topic: '',
+      payload: Buffer.alloc(0),
+      receivedAtMs: START_MS,
+      locationId,
+      groupId: null,
       stateChange: { ...asked, by: NURSE, atMs: START_MS, actor: ACTOR },
       onOutcome: () => undefined,
     };

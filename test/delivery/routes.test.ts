@@ -6,8 +6,13 @@ const nothing = () => undefined;
 
 function member(isConnected = false): RouteMember {
   return {
-    ...{ key: undefined, isConnected, mayReceive: () => true, offerCopy: () => true },
-    ...{ offer: nothing, offerAtQos0: nothing, offerDirect: nothing },
+    key: undefined,
+    isConnected,
+    mayReceive: () => true,
+    offerCopy: () => true,
+    offer: nothing,
+    offerAtQos0: nothing,
+    offerDirect: nothing,
   };
 }
 

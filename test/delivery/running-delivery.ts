@@ -72,18 +72,26 @@ export class RunningDelivery {
       mend: (key) => this.sessions.mend(key),
       onLost: () => undefined,
       onWentBack: (from, to) => this.wentBack.push([from, to]),
-      ...{ queues, now, log: silent },
+      queues,
+      now,
+      log: silent,
       elapsedSinceMs: () => 0,
     });
     this.sessions = new Sessions({
-      ...{ store: queues, ownerOf, limits, now, log: silent },
+      store: queues,
+      ownerOf,
+      limits,
+      now,
+      log: silent,
       deliveries: this.deliveries,
       forgetAfterMs: 1e12,
     });
     this.accounts = new AccountReader(this.deliveries, queues);
     const { deliveries, sessions, accounts } = this;
     this.#bounds = new BacklogBounds({
-      ...{ maxBytes: 1e12, maxBytesOf: () => undefined, leftInStore: () => 1e12 },
+      maxBytes: 1e12,
+      maxBytesOf: () => undefined,
+      leftInStore: () => 1e12,
       ...options.bounds,
       byOwner: () => backlogsByOwner(sessions),
     });
@@ -91,15 +99,23 @@ export class RunningDelivery {
     const bounds = this.#bounds;
     const newestAlarm = () => Promise.resolve(this.#last.alarms);
     this.upkeep = new Upkeep({
-      ...{ deliveries, sessions, accounts, bounds, newestAlarm, onAccounts },
+      deliveries,
+      sessions,
+      accounts,
+      bounds,
+      newestAlarm,
+      onAccounts,
       log: silent,
     });
   }
 
   static async begin(options: Partial<RunningDeliveryOptions> = {}): Promise<RunningDelivery> {
     const delivery = new RunningDelivery({
-      ...{ queues: new QueuesInMemory(), now: () => 0 },
-      ...{ limits: LIMITS, ownerOf: nurseOwner, bounds: {} },
+      queues: new QueuesInMemory(),
+      now: () => 0,
+      limits: LIMITS,
+      ownerOf: nurseOwner,
+      bounds: {},
       ...options,
     });
     await delivery.sessions.start();

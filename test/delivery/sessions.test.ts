@@ -17,12 +17,20 @@ let nowMs = 1_000_000_000_000;
 
 async function begin(): Promise<void> {
   deliveries = new Deliveries({
-    ...{ newestAlarm: 0, onLost: () => undefined, onWentBack: () => undefined },
+    newestAlarm: 0,
+    onLost: () => undefined,
+    onWentBack: () => undefined,
     mend: (key) => sessions.mend(key),
-    ...{ queues: store, log: silent, now: () => nowMs, elapsedSinceMs: () => 0 },
+    queues: store,
+    log: silent,
+    now: () => nowMs,
+    elapsedSinceMs: () => 0,
   });
   sessions = new Sessions({
-    ...{ store, deliveries, log: silent, now: () => nowMs },
+    store,
+    deliveries,
+    log: silent,
+    now: () => nowMs,
     ownerOf: (key) => (key === owner.key ? owner : undefined),
     limits: { ...LIMITS, maxQueued: 10, maxAgeMs: FORGET_AFTER_MS },
     forgetAfterMs: FORGET_AFTER_MS,

@@ -10,17 +10,31 @@ const location = { id: 'l', name: 'Haus am See', order: 1 };
 
 function alarmOf(deviceId: string, n: number): NewAlarm {
   const device = {
-    ...{ id: deviceId, name: 'Bett 1', locationId: location.id, roomId: null },
-    ...{ customData: '{}', order: 1, createdAtMs: 0, secretHash: '', limits: {} },
+    id: deviceId,
+    name: 'Bett 1',
+    locationId: location.id,
+    roomId: null,
+    customData: '{}',
+    order: 1,
+    createdAtMs: 0,
+    secretHash: '',
+    limits: {},
   };
   return {
     ...numbered(n, deviceId),
     alarm: {
-      ...{ id: newId(), kind: 'fall', detectedAtMs: 0, reportedAt: undefined },
-      ...{ footage: {}, data: undefined, idIsStable: true },
+      id: newId(),
+      kind: 'fall',
+      detectedAtMs: 0,
+      reportedAt: undefined,
+      footage: {},
+      data: undefined,
+      idIsStable: true,
     },
-    ...{ context: deviceContext(device, location, null, null), wallReceivedAtMs: 0 },
-    ...{ receipt: undefined, isSent: false },
+    context: deviceContext(device, location, null, null),
+    wallReceivedAtMs: 0,
+    receipt: undefined,
+    isSent: false,
   };
 }
 
@@ -29,8 +43,14 @@ function stateOf(deviceId: string, n: number): NewStateChange {
     ...numbered(n, deviceId),
     onOutcome: () => undefined,
     stateChange: {
-      ...{ locationId: 'l', deviceId, alarmId: 'a', state: 'resolved', note: undefined },
-      ...{ by: { id: 't', name: 'Token' }, atMs: 0, groupIds: undefined },
+      locationId: 'l',
+      deviceId,
+      alarmId: 'a',
+      state: 'resolved',
+      note: undefined,
+      by: { id: 't', name: 'Token' },
+      atMs: 0,
+      groupIds: undefined,
       actor: { type: 'access-token', id: 't', address: null, requestId: null },
     },
   };

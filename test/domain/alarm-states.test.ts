@@ -78,8 +78,13 @@ it('is forwarded as JSON, whatever its note and author are called', () => {
       const by = { id: newId(), name };
       const change = { id: newId(), kind: 'fall', state: 'resolved', by, atMs: 0, note } as const;
       expect(JSON.parse(alarmStateText(change, '"customData":{"late":false}'))).toEqual({
-        ...{ id: change.id, kind: 'fall', state: 'resolved', by, note },
-        ...{ at: '1970-01-01T00:00:00.000Z', customData: { late: false } },
+        id: change.id,
+        kind: 'fall',
+        state: 'resolved',
+        by,
+        note,
+        at: '1970-01-01T00:00:00.000Z',
+        customData: { late: false },
       });
     }),
   );
@@ -98,7 +103,8 @@ it('may be published by a responder, a manager and an administrator, on its topi
     ...[true, true, true],
   ]);
   const ofGroup: Principal = {
-    ...{ type: 'token', id: 't' },
+    type: 'token',
+    id: 't',
     grants: [{ location: 'l', group: 'g', role: 'responder' }],
   };
   expect(mayPublish(ofGroup, topic, undefined)).toBe(true);

@@ -32,7 +32,10 @@ function folderOnSmallDisk(minFreeBytes: number) {
     disk,
     directory,
     folder: new FootageFolder({
-      ...{ directory, store, reserve, maxUploadBytes },
+      directory,
+      store,
+      reserve,
+      maxUploadBytes,
       quota: quotaOf(directory),
       isKnown: () => true,
       steadyNow: Date.now,

@@ -23,7 +23,9 @@ it('keeps nothing of a device that was deleted before the upload had its directo
   onTestFinished(() => rmSync(root, { recursive: true }));
   const directory = join(root, 'footage');
   const folder = new FootageFolder({
-    ...{ directory, quota: quotaOf(directory), isKnown: () => false },
+    directory,
+    quota: quotaOf(directory),
+    isKnown: () => false,
     store: new FolderFootageStore(Buffer.from('key'), Date.now),
     reserve: new DiskReserve(root, 0),
     maxUploadBytes: 1024 * 1024,

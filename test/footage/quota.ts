@@ -7,7 +7,9 @@ import { silent } from '../delivery/running-delivery.js';
 /** The quota of a folder whose devices may keep as much as they like, or this much. */
 export function quotaOf(directory: string, maxBytes = Number.MAX_SAFE_INTEGER): FootageQuota {
   const watch = new QuotaWatch({
-    ...{ health: new Health(), model: new SiteModel(), log: silent },
+    health: new Health(),
+    model: new SiteModel(),
+    log: silent,
     now: () => performance.now(),
   });
   return new FootageQuota({ directory, watch, maxBytesOf: () => maxBytes });

@@ -23,8 +23,11 @@ afterEach(() => rmSync(root, { recursive: true }));
 
 function retention(now = () => NOW_MS): FootageRetention {
   return new FootageRetention({
-    ...{ directory, maxAgeMs: 30 * DAY_MS, now },
-    ...{ quota: quotaOf(directory), log: silent },
+    directory,
+    maxAgeMs: 30 * DAY_MS,
+    now,
+    quota: quotaOf(directory),
+    log: silent,
   });
 }
 

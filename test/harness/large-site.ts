@@ -89,7 +89,9 @@ export class LargeSite {
   live(firstNumber: number): Promise<Load> {
     const { port, filter, senders, sessions } = this.#site;
     const readers = sessions.slice(0, 1).map((session) => ({
-      ...{ ...session, clientId: `live-${firstNumber}`, isClean: true },
+      ...session,
+      clientId: `live-${firstNumber}`,
+      isClean: true,
     }));
     const devices = senders.slice(0, 1);
     return Load.open({ kind: 'alarms', qos: 1, firstNumber, port, filter, devices, readers });

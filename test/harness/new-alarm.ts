@@ -10,7 +10,10 @@ export function newAlarm(alarm: Alarm, context: DeviceContext, receivedAtMs: num
   return {
     topic: forwardedTopic(location.id, device.id, `alarms/${alarm.kind}`),
     payload: Buffer.from(alarmText(alarm, context.text, receivedAtMs)),
-    ...{ alarm, context, receivedAtMs, wallReceivedAtMs: receivedAtMs },
+    alarm,
+    context,
+    receivedAtMs,
+    wallReceivedAtMs: receivedAtMs,
     receipt: undefined,
     locationId: location.id,
     groupId: group?.id ?? null,

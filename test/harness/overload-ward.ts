@@ -59,14 +59,23 @@ export class OverloadWard {
     const filter = `care-homes/${home.locationId}/devices/+/${rest}`;
     const { devices, readers: logins } = home;
     const plan: Plan = {
-      ...{ ...shared, kind, qos, firstNumber: FIRST_DEVICE_NUMBER, filter, devices },
+      ...shared,
+      kind,
+      qos,
+      firstNumber: FIRST_DEVICE_NUMBER,
+      filter,
+      devices,
       readers: logins,
     };
     const quiet = await openHome(api, PROBES, ['probe-reader'], true);
     const probePlan: Plan = {
-      ...{ ...shared, kind: 'alarms', qos: 1, firstNumber: FIRST_PROBE_NUMBER },
+      ...shared,
+      kind: 'alarms',
+      qos: 1,
+      firstNumber: FIRST_PROBE_NUMBER,
       filter: `care-homes/${quiet.locationId}/devices/+/alarms/#`,
-      ...{ devices: quiet.devices, readers: quiet.readers },
+      devices: quiet.devices,
+      readers: quiet.readers,
     };
     const [load, probe] = [await LoadProcess.open(plan), await LoadProcess.open(probePlan)];
     const durable = session === 'durable' ? names : [];

@@ -143,7 +143,9 @@ async function saturate(ward: OverloadWard, { saturationMs, recoveryMs }: Overlo
   const { load } = ward;
   const before = await load.report();
   const report = await load.offer({
-    ...{ window: SATURATION_WINDOW, underWayTo: 'readers', durationMs: saturationMs },
+    window: SATURATION_WINDOW,
+    underWayTo: 'readers',
+    durationMs: saturationMs,
   });
   const rates = report.readers.map(({ perSecond }) =>
     ratesOf(fullSeconds(perSecond, saturationMs)),

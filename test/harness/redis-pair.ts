@@ -249,7 +249,10 @@ async function server(
   const lines = [filledIn, ...(options.redisSettings ?? []), ...(linked ?? []), ''];
   await writeFile(file, lines.join('\n'));
   return new RedisProgram({
-    ...{ args: [file], directory: place, port: ports[at], password: STORE_PASSWORD },
+    args: [file],
+    directory: place,
+    port: ports[at],
+    password: STORE_PASSWORD,
   });
 }
 
@@ -278,7 +281,10 @@ async function sentinel(
   ];
   await writeFile(file, [filledIn, ...(linked ?? []), ''].join('\n'));
   return new RedisProgram({
-    ...{ args: [file, '--sentinel'], directory: place, port, password: SENTINEL_PASSWORD },
+    args: [file, '--sentinel'],
+    directory: place,
+    port,
+    password: SENTINEL_PASSWORD,
     prepare: options.isHurried === true ? hurry : undefined,
   });
 }

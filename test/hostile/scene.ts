@@ -91,7 +91,10 @@ export class Scene {
     const { alarms, newcomers, requests, disconnects } = await this.#settled(begunMs);
     const during = alarms.filter(({ sentMs }) => sentMs < endedMs);
     const result = {
-      ...{ attack: attack?.name, finding: attack?.finding, surface, peer: site.peer },
+      attack: attack?.name,
+      finding: attack?.finding,
+      surface,
+      peer: site.peer,
       published: alarms.length,
       ...lossesOf(alarms),
       ...latenciesOf(during, isDurableAway),
@@ -101,7 +104,9 @@ export class Scene {
       disconnects,
       ...processor,
       ...(await meter.end()),
-      ...{ namedBy, faults: site.faults(), counts },
+      namedBy,
+      faults: site.faults(),
+      counts,
     };
     const harms = [harm, site.ended()].filter((miss) => miss !== undefined);
     return { ...result, misses: [...missesOf(result, attack, site.maxOpenFiles), ...harms] };

@@ -67,7 +67,8 @@ it('shows the alarms of a location as CSV, each field as of the alarm', async ()
   const bare = await gateway.recordAlarm(deviceId, { kind: 'noise', detectedAt: at(1) });
   const { groupId, roomId } = await gateway.placeInGroup(locationId, deviceId);
   await gateway.admin('PATCH', `/care-homes/${locationId}/devices/${deviceId}/custom-data`, {
-    ...{ body: customData, headers: { 'Content-Type': 'application/json' } },
+    body: customData,
+    headers: { 'Content-Type': 'application/json' },
   });
   const video = `${deviceId}/1.mp4`;
   const full = await gateway.recordAlarm(
@@ -78,23 +79,52 @@ it('shows the alarms of a location as CSV, each field as of the alarm', async ()
   const json = { note: 'a "note", with a comma' };
   await gateway.admin('POST', `/care-homes/${locationId}/alarms/${full}/resolve`, { json });
   const untouched = {
-    ...{ acknowledgedById: '', acknowledgedByName: '', acknowledgedAt: '' },
-    ...{ resolvedById: '', resolvedByName: '', resolvedAt: '', note: '' },
+    acknowledgedById: '',
+    acknowledgedByName: '',
+    acknowledgedAt: '',
+    resolvedById: '',
+    resolvedByName: '',
+    resolvedAt: '',
+    note: '',
   };
   expect(await rows()).toEqual([
     {
-      ...{ id: full, kind: 'fall', detectedAt: at(2), receivedAt: expect.any(String) },
-      ...{ ...device, roomId, roomName: 'Zimmer 1', groupId, groupName: 'Station 1' },
-      ...{ data: '{"level":1.10}', customData },
-      ...{ video: expect.stringContaining(video), audio: '' },
-      ...{ ...untouched, ...json, state: 'resolved', resolvedById: 'admin' },
-      ...{ resolvedByName: 'admin', resolvedAt: expect.stringMatching(/Z$/) },
+      id: full,
+      kind: 'fall',
+      detectedAt: at(2),
+      receivedAt: expect.any(String),
+      ...device,
+      roomId,
+      roomName: 'Zimmer 1',
+      groupId,
+      groupName: 'Station 1',
+      data: '{"level":1.10}',
+      customData,
+      video: expect.stringContaining(video),
+      audio: '',
+      ...untouched,
+      ...json,
+      state: 'resolved',
+      resolvedById: 'admin',
+      resolvedByName: 'admin',
+      resolvedAt: expect.stringMatching(/Z$/),
     },
     {
-      ...{ id: bare, kind: 'noise', detectedAt: at(1), receivedAt: expect.any(String) },
-      ...{ ...device, roomId: '', roomName: '', groupId: '', groupName: '' },
-      ...{ data: '', customData: '{}', video: '', audio: '' },
-      ...{ ...untouched, state: 'raised' },
+      id: bare,
+      kind: 'noise',
+      detectedAt: at(1),
+      receivedAt: expect.any(String),
+      ...device,
+      roomId: '',
+      roomName: '',
+      groupId: '',
+      groupName: '',
+      data: '',
+      customData: '{}',
+      video: '',
+      audio: '',
+      ...untouched,
+      state: 'raised',
     },
   ]);
 });

@@ -45,13 +45,18 @@ it('acknowledges, then resolves, and says who, when and why', async () => {
   const acknowledged = await give(id, 'acknowledge', { note: '  on my way ' }, token);
   expect(acknowledged.status).toBe(200);
   const first = {
-    ...{ id, state: 'acknowledged', acknowledgedBy: by, note: 'on my way' },
+    id,
+    state: 'acknowledged',
+    acknowledgedBy: by,
+    note: 'on my way',
     acknowledgedAt: expect.stringMatching(TIME),
   };
   expect(acknowledged.json).toEqual(first);
   const resolved = await give(id, 'resolve', undefined, token);
   const both = {
-    ...{ ...first, state: 'resolved', resolvedBy: by },
+    ...first,
+    state: 'resolved',
+    resolvedBy: by,
     resolvedAt: expect.stringMatching(TIME),
   };
   expect(resolved.json).toEqual(both);
@@ -70,7 +75,9 @@ it('resolves an alarm that nobody acknowledged, with any body that is none', asy
     const id = await raise();
     const answer = await gateway.admin('POST', `${alarms}/${id}/resolve`, body);
     expect(answer.json).toEqual({
-      ...{ id, state: 'resolved', resolvedBy: { id: 'admin', name: 'admin' } },
+      id,
+      state: 'resolved',
+      resolvedBy: { id: 'admin', name: 'admin' },
       resolvedAt: expect.stringMatching(TIME),
     });
   }

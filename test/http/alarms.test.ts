@@ -182,7 +182,8 @@ describe('the alarms of a location', () => {
     const devicePath = `/care-homes/${locationId}/devices/${deviceId}`;
     const setCustomData = (body: string) =>
       gateway.admin('PATCH', `${devicePath}/custom-data`, {
-        ...{ body, headers: { 'Content-Type': 'application/json' } },
+        body,
+        headers: { 'Content-Type': 'application/json' },
       });
     const bare = await gateway.recordAlarm(deviceId, { kind: 'noise', detectedAt: at(1) });
     const { groupId, roomId } = await gateway.placeInGroup(locationId, deviceId);

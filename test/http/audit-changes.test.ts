@@ -20,7 +20,9 @@ function expected(change: Change, ids: World, path: string, answer: Answer) {
   return {
     action: change.action,
     actor: {
-      ...{ type: 'access-token', id: 'admin', address: '127.0.0.1' },
+      type: 'access-token',
+      id: 'admin',
+      address: '127.0.0.1',
       requestId: answer.headers['x-request-id'],
     },
     locationId: { created: resourceId, none: null, path: inPath }[change.location ?? 'path'],

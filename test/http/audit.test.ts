@@ -45,7 +45,7 @@ describe('every denied permission', () => {
       const requestId = answer.headers['x-request-id'];
       denied.push({
         action: 'permission.refused',
-        actor: { ...{ type: 'access-token', id, address: '127.0.0.1' }, requestId },
+        actor: { type: 'access-token', id, address: '127.0.0.1', requestId },
         locationId: path.includes(':locationId') ? locationId : null,
         details: { method, path: target },
       });
@@ -81,7 +81,9 @@ describe('every denied permission', () => {
 
   it('is answered with 403 also while the store is away, on any route', async () => {
     const gateway = await startGateway(redis, {
-      ...{ environment: BEHIND_PROXY, hasLostData: true, losesStore: true },
+      environment: BEHIND_PROXY,
+      hasLostData: true,
+      losesStore: true,
     });
     const ids = await world(gateway);
     const camera = await gateway.createCamera(ids.locationId);
@@ -213,8 +215,13 @@ describe('GET /audit', () => {
       { ...made, actor, atMs: at(1), locationId: first, resourceId: second },
       { ...made, actor: GATEWAY_ACTOR, atMs: at(2), locationId: third, resourceId: second },
       {
-        ...{ ...made, action: 'device.moved', actor, atMs: at(3), locationId: second },
-        ...{ resourceId: third, details: { targetLocationId: third } },
+        ...made,
+        action: 'device.moved',
+        actor,
+        atMs: at(3),
+        locationId: second,
+        resourceId: third,
+        details: { targetLocationId: third },
       },
     ]);
     const times = async (query: string) =>

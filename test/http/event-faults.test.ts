@@ -179,7 +179,10 @@ describe('an event stream counts', () => {
         {
           clientId: expect.stringMatching(/^events-/),
           principal: { type: 'access-token', id: home.viewer.id },
-          ...{ address: '127.0.0.1', protocol: 'sse', mqttVersion: null, keepAliveSeconds: null },
+          address: '127.0.0.1',
+          protocol: 'sse',
+          mqttVersion: null,
+          keepAliveSeconds: null,
           backlog: { alarms: 0, messages: 0 },
         },
         { protocol: 'mqtt' },

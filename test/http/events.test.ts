@@ -209,7 +209,9 @@ describe('GET /access-tokens/current', () => {
     const shown = await new Api(gateway, token).json('GET', '/access-tokens/current');
     expect(shown).toEqual({ id, name: 'board', grants, expiresAt });
     expect(await api.json('GET', '/access-tokens/current')).toEqual({
-      ...{ id: 'admin', name: 'admin', expiresAt: null },
+      id: 'admin',
+      name: 'admin',
+      expiresAt: null,
       grants: [{ location: '*', role: 'admin' }],
     });
   });

@@ -16,7 +16,9 @@ const log = pino({ level: 'silent' });
 async function start() {
   const knownNetworks = new KnownNetworks();
   const requestDurations = new Histogram({
-    ...{ name: 'durations', help: 'Durations.', registers: [] },
+    name: 'durations',
+    help: 'Durations.',
+    registers: [],
     labelNames: ['method', 'route', 'status'],
   });
   const app = new OpenAPIHono<HttpEnv>();

@@ -58,7 +58,9 @@ async function read() {
 it('is valid OpenAPI 3.1', async () => {
   const { document } = await read();
   expect(await validate(JSON.parse(JSON.stringify(document)))).toEqual({
-    ...{ valid: true, warnings: [], specification: 'OpenAPI' },
+    valid: true,
+    warnings: [],
+    specification: 'OpenAPI',
   });
 });
 
@@ -247,9 +249,11 @@ it('describes the kinds of alarms as an array, which a client joins with commas'
   const { document } = await read();
   const { parameters = [] } = document.paths['/care-homes/{locationId}/alarms']?.['get'] ?? {};
   expect(parameters.find(({ name }) => name === 'kinds')).toMatchObject({
-    ...{ style: 'form', explode: false },
+    style: 'form',
+    explode: false,
     schema: {
-      ...{ type: 'array', items: { type: 'string', enum: ALARM_KINDS } },
+      type: 'array',
+      items: { type: 'string', enum: ALARM_KINDS },
       example: ['fall', 'helpCall'],
     },
   });

@@ -122,7 +122,9 @@ describe('two gateways on one external store', () => {
     expect(ready.status).toBe(503);
     expect(ready.headers.get('content-type')).toBe('application/problem+json');
     expect(await ready.json()).toMatchObject({
-      ...{ code: 'standing-by', ready: false, instance: '/readyz' },
+      code: 'standing-by',
+      ready: false,
+      instance: '/readyz',
       detail: expect.stringContaining(holder),
       version: expect.stringMatching(/^\d/),
       faults: [{ code: 'standing-by', stops: true, since: expect.stringMatching(/Z$/) }],

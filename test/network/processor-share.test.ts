@@ -138,7 +138,8 @@ it('tells who used how much', async () => {
     ['light', 1],
   ] as const) {
     const user: ShareUser = {
-      ...{ line, kind: 'known' },
+      line,
+      kind: 'known',
       takeTurn() {
         done.push(line);
         nowMs += workMs;

@@ -31,8 +31,13 @@ it('works again when a clock that was ahead is set back, though the expiry is re
     const model = new SiteModel();
     const now = () => nowMs;
     const changes = new SiteChanges({
-      ...{ store, model, events: new SiteEvents(), faults: new SiteFaults(new Health(), log) },
-      ...{ headroom: new StoreHeadroom(), log, now },
+      store,
+      model,
+      events: new SiteEvents(),
+      faults: new SiteFaults(new Health(), log),
+      headroom: new StoreHeadroom(),
+      log,
+      now,
     });
     await changes.start();
     return new AccessTokens(changes, model, 'admin-token', now);

@@ -11,7 +11,8 @@ import { SiteWorld } from '../store/site-world.js';
 
 const MAX_CHANGES = 12;
 const TOKEN = {
-  ...{ name: 'board', expiresAtMs: null },
+  name: 'board',
+  expiresAtMs: null,
   grants: [{ location: '*' as const, role: 'viewer' as const }],
 };
 
@@ -75,7 +76,9 @@ async function held(world: SiteWorld) {
   expect(findings).toEqual([]);
   return {
     modelled: {
-      ...{ locations, devices: model.devices(), accessTokens: model.accessTokens() },
+      locations,
+      devices: model.devices(),
+      accessTokens: model.accessTokens(),
       groups: inOrder(locations.flatMap(({ id }) => model.groupsOf(id))),
       rooms: inOrder(locations.flatMap(({ id }) => model.roomsOf(id))),
     },

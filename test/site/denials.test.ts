@@ -71,10 +71,16 @@ it('200 at once are ten records, and within a minute one with the rest: number, 
   const time = new Date(STARTED_AT).toISOString();
   expect(await recorded()).toEqual([
     {
-      ...{ action: 'permission.refused', actor: token('a'), atMs: STARTED_AT, ...NOWHERE },
+      action: 'permission.refused',
+      actor: token('a'),
+      atMs: STARTED_AT,
+      ...NOWHERE,
       details: {
         path: '/199',
-        ...{ count: '190', firstAt: time, lastAt: time, firstPath: '/10' },
+        count: '190',
+        firstAt: time,
+        lastAt: time,
+        firstPath: '/10',
       },
     },
   ]);
@@ -117,9 +123,13 @@ it('that were counted say when the first and the last came, and where all of the
   passSeconds(60);
   expect(await recorded()).toMatchObject([
     {
-      ...{ atMs: STARTED_AT + 30, locationId: 'home', resourceId: null },
+      atMs: STARTED_AT + 30,
+      locationId: 'home',
+      resourceId: null,
       details: {
-        ...{ topic: 'x/last', firstTopic: 'x/first', count: '2' },
+        topic: 'x/last',
+        firstTopic: 'x/first',
+        count: '2',
         firstAt: new Date(STARTED_AT).toISOString(),
         lastAt: new Date(STARTED_AT + 30).toISOString(),
       },

@@ -11,8 +11,14 @@ const [LOCATION, DEVICE, TOKEN] = ['l-1', 'd-1', 't-1'];
 it('names who exceeds a quota by name and id, as they are at the moment', () => {
   const model = new SiteModel();
   const device = {
-    ...{ id: DEVICE, locationId: LOCATION, roomId: null, name: 'Bett 1' },
-    ...{ ...CREATED, secretHash: '', customData: '{}', limits: {} },
+    id: DEVICE,
+    locationId: LOCATION,
+    roomId: null,
+    name: 'Bett 1',
+    ...CREATED,
+    secretHash: '',
+    customData: '{}',
+    limits: {},
   };
   const token = { id: TOKEN, name: 'nurse call', grants: [], tokenHash: '', expiresAtMs: null };
   const location = { id: LOCATION, name: 'Haus am See', order: 1 };
@@ -20,7 +26,8 @@ it('names who exceeds a quota by name and id, as they are at the moment', () => 
     { kind: 'location', before: undefined, after: location },
     { kind: 'device', before: undefined, after: device },
     {
-      ...{ kind: 'access-token', before: undefined },
+      kind: 'access-token',
+      before: undefined,
       after: { ...token, ...CREATED, isExpiryNoted: false },
     },
   ]);

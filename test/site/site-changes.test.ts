@@ -75,7 +75,11 @@ it('does not write a change that was planned before another', async () => {
   await world.change({ kind: 'location', before: location, after: { ...location, name: 'B' } });
   const late = { kind: 'location', before: location, after: { ...location, name: 'A' } } as const;
   const entry = {
-    ...{ actor: GATEWAY_ACTOR, atMs: 1, locationId: null, resourceId: 'x', details: {} },
+    actor: GATEWAY_ACTOR,
+    atMs: 1,
+    locationId: null,
+    resourceId: 'x',
+    details: {},
     action: 'location.changed',
   } as const;
   const recorded = await redis.get(keys.auditSequence);

@@ -22,11 +22,17 @@ it('keeps the alarm with room, group and custom data as of its receipt', async (
   const { alarms } = await world.page();
   expect(alarms).toMatchObject([
     {
-      ...{ id: sent.id, kind: 'fall', detectedAtMs: START_MS, receivedAtMs: START_MS + 5 },
+      id: sent.id,
+      kind: 'fall',
+      detectedAtMs: START_MS,
+      receivedAtMs: START_MS + 5,
       device: { id: deviceId, name: 'Bett 1' },
       location: { id: locationId, name: 'Haus' },
-      ...{ room: { id: roomId, name: 'x' }, group: { id: groupId, name: 'x' } },
-      ...{ customData: '{"ref":1.10}', data: '{"zone":"Bad ü"}', footage: { video, audio } },
+      room: { id: roomId, name: 'x' },
+      group: { id: groupId, name: 'x' },
+      customData: '{"ref":1.10}',
+      data: '{"zone":"Bad ü"}',
+      footage: { video, audio },
     },
     { room: null, group: null, customData: '{"ref":2}', footage: {}, data: undefined },
   ]);

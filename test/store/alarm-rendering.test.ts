@@ -40,8 +40,14 @@ const detectedAt = fc.oneof(
 const footage = fc.array(fc.constantFrom('video', 'audio'), { maxLength: 2 });
 
 const someAlarm = fc.record({
-  ...{ device: named, location: named, room: fc.option(named), group: fc.option(named) },
-  ...{ customData: objectText, data: objectText, detectedAt, footage },
+  device: named,
+  location: named,
+  room: fc.option(named),
+  group: fc.option(named),
+  customData: objectText,
+  data: objectText,
+  detectedAt,
+  footage,
   kind: fc.constantFrom(...ALARM_KINDS),
   hasId: fc.boolean(),
   isKeyLong: fc.boolean(),
@@ -130,7 +136,8 @@ it('shows an alarm in the history with the names as of its receipt', async () =>
         expect.objectContaining({ ...shown, device, location, room, group }),
       ]);
       expect(alarms[0]).toMatchObject({
-        ...{ receivedAtMs: wallReceivedAtMs, customData: some.customData },
+        receivedAtMs: wallReceivedAtMs,
+        customData: some.customData,
       });
     }),
     { numRuns: 40 },

@@ -29,9 +29,21 @@ class StateWorld extends AlarmWorld {
     const actor = { type: 'access-token', id: NURSE.id, address: null, requestId: null } as const;
     const { note, groupIds } = asked;
     return {
-      ...{ topic: '', payload: Buffer.alloc(0), receivedAtMs: atMs, locationId, groupId: null },
+      topic: '',
+      payload: Buffer.alloc(0),
+      receivedAtMs: atMs,
+      locationId,
+      groupId: null,
       stateChange: {
-        ...{ locationId, deviceId, alarmId, state, note, by: NURSE, atMs, groupIds, actor },
+        locationId,
+        deviceId,
+        alarmId,
+        state,
+        note,
+        by: NURSE,
+        atMs,
+        groupIds,
+        actor,
       },
       onOutcome: (outcome) => {
         this.outcome = outcome;
@@ -169,7 +181,11 @@ it('renders a change as it was, with the place of the alarm', async () => {
   const [, entry] = await world.logs.read(0, 10);
   expect(entry).toMatchObject({ groupId: where.groupId, locationId: world.locationId });
   expect(JSON.parse(String(entry?.payload))).toEqual({
-    ...{ id, kind: 'fall', state: 'acknowledged', by: NURSE, note: 'a "note"' },
+    id,
+    kind: 'fall',
+    state: 'acknowledged',
+    by: NURSE,
+    note: 'a "note"',
     at: '2026-01-01T00:00:00.007Z',
     device: { id: world.deviceId, name: 'Bett 1' },
     location: { id: world.locationId, name: 'Haus' },

@@ -32,7 +32,8 @@ function connected(
   const access = { password: cluster.password };
   const source = new ClusterSource({
     nodes: nodes.map(({ port }) => ({ host: '127.0.0.1', port })),
-    ...{ access, key: new Keys(site).absent },
+    access,
+    key: new Keys(site).absent,
   });
   const primary = new PrimaryWatch(source, log);
   primary.start();

@@ -35,7 +35,9 @@ export function embeddedRedis(
 ): { embedded: EmbeddedRedis; messages: string[] } {
   const { log, messages } = recordingLog();
   const embedded = new EmbeddedRedis({
-    ...{ dataDir, log, searchPath },
+    dataDir,
+    log,
+    searchPath,
     maxMemoryBytes: MAX_MEMORY_BYTES,
   });
   onTestFinished(async () => {

@@ -15,7 +15,8 @@ const PAYLOAD = Buffer.alloc(16 * 1024, 'x');
 function invalidPublish(receivedAtMs: number): ListedInvalidPublish {
   const publish = { topic: 'devices/d/alarms', payload: PAYLOAD, receivedAtMs };
   return {
-    ...{ deviceId: 'd', groupId: null },
+    deviceId: 'd',
+    groupId: null,
     invalidPublish: { ...publish, reason: 'not-json' },
   };
 }
@@ -26,8 +27,10 @@ it('keeps the newest of a location within 4 MiB when payloads are large', async 
   const [keys, locationId] = [new Keys('invalid'), randomUUID()];
   await redis.hset(keys.siteRecords('location'), locationId, '{}');
   const store = new InvalidPublishStoreRedis({
-    ...{ store: new Store(redis), management: new Store(redis) },
-    ...{ keys, maxPerLocation: MAX_PER_LOCATION },
+    store: new Store(redis),
+    management: new Store(redis),
+    keys,
+    maxPerLocation: MAX_PER_LOCATION,
     headroom: new StoreHeadroom(),
   });
   for (let from = 1; from <= MAX_PER_LOCATION; from += AT_ONCE) {

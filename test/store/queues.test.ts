@@ -36,11 +36,21 @@ class QueueWorld extends AlarmWorld {
   resolve({ alarm }: NewAlarm): NewStateChange {
     const { locationId, deviceId } = this;
     return {
-      ...{ topic: '', payload: Buffer.alloc(0), receivedAtMs: START_MS },
-      ...{ locationId, groupId: null, onOutcome: () => undefined },
+      topic: '',
+      payload: Buffer.alloc(0),
+      receivedAtMs: START_MS,
+      locationId,
+      groupId: null,
+      onOutcome: () => undefined,
       stateChange: {
-        ...{ locationId, deviceId, alarmId: alarm.id, state: 'resolved', note: undefined },
-        ...{ by: { id: 't', name: 'Token' }, atMs: START_MS, groupIds: undefined },
+        locationId,
+        deviceId,
+        alarmId: alarm.id,
+        state: 'resolved',
+        note: undefined,
+        by: { id: 't', name: 'Token' },
+        atMs: START_MS,
+        groupIds: undefined,
         actor: { type: 'access-token', id: 't', address: null, requestId: null },
       },
     };
@@ -167,7 +177,11 @@ it('settles what was acknowledged, in any order and once', async () => {
   expect(await world.items()).toEqual(items.filter((item) => !out.includes(item)));
   await world.settle([others[0] ?? 0], 'refused');
   expect((await world.accounts()).alarms).toMatchObject({
-    ...{ accepted: 20, delivered: 4, queued: 15, dropped: 1, reasons: { refused: 1 } },
+    accepted: 20,
+    delivered: 4,
+    queued: 15,
+    dropped: 1,
+    reasons: { refused: 1 },
   });
 });
 

@@ -32,7 +32,9 @@ export async function startServer(...settings: readonly string[]): Promise<Redis
   const durable = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always'];
   const server = new RedisProgram({
     args: [...place, ...durable, '--repl-diskless-sync-delay', '0', ...settings],
-    ...{ directory, port, password: undefined },
+    directory,
+    port,
+    password: undefined,
   });
   onTestFinished(() => server.remove());
   await server.start();
@@ -85,8 +87,13 @@ export class ConfirmedStore {
     this.#url = `redis://:${password}@127.0.0.1:${port}`;
     const log = pino({ level: 'info' }, { write: (line) => void this.lines.push(line) });
     this.replicas = new Replicas({
-      ...{ count: 1, withoutReplica: 'continue', health: this.faults, log, markKey: MARK },
-      ...{ elapsed: performance.now.bind(performance), timeoutMs: 400 },
+      count: 1,
+      withoutReplica: 'continue',
+      health: this.faults,
+      log,
+      markKey: MARK,
+      elapsed: performance.now.bind(performance),
+      timeoutMs: 400,
       ...options,
     });
   }

@@ -5,7 +5,10 @@ import { Store } from '../../src/store/store.js';
 import { RedisServer } from '../harness/redis-server.js';
 
 const SESSION = {
-  ...{ key: 'token:1/nurse', clientId: 'nurse', owner: 'token:1', seenAtMs: 1 },
+  key: 'token:1/nurse',
+  clientId: 'nurse',
+  owner: 'token:1',
+  seenAtMs: 1,
   subscriptions: [],
 };
 

@@ -30,7 +30,9 @@ it('keeps custom data as it was written, and what is unusual in other fields', a
   const customData =
     '{"z":1.10,"a": 12345678901234567890,"__proto__":{"b":"\\ud800\\u0000"},"ü\\"\\\\":[]}';
   const device: Device = {
-    ...{ ...world.placed, name: 'Bett "neu" \\ \u0001 🛏', customData },
+    ...world.placed,
+    name: 'Bett "neu" \\ \u0001 🛏',
+    customData,
     limits: { messagesPerSecond: 5 },
   };
   const token: AccessToken = { ...world.token, expiresAtMs: 7, isExpiryNoted: true };
@@ -236,7 +238,10 @@ describe('what belongs to the deleted goes with them', () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, location, device, placed } = world;
     const invalidPublishes = new InvalidPublishStoreRedis({
-      ...{ store: new Store(redis), management: new Store(redis), keys, maxPerLocation: 2 },
+      store: new Store(redis),
+      management: new Store(redis),
+      keys,
+      maxPerLocation: 2,
       headroom: new StoreHeadroom(),
     });
     const presence = new PresenceStoreRedis(new Store(redis), keys);

@@ -40,13 +40,26 @@ export class SiteWorld {
   readonly group: Group = { id: newId(), locationId: this.location.id, name: 'Nord', order: 2 };
   readonly room: Room = { ...this.group, id: newId(), groupId: this.group.id, order: 3 };
   readonly device: Device = {
-    ...{ id: newId(), locationId: this.location.id, roomId: null, name: 'Bett 1', order: 4 },
-    ...{ createdAtMs: 1, secretHash: 'ab', customData: '{"bed":1}', limits: {} },
+    id: newId(),
+    locationId: this.location.id,
+    roomId: null,
+    name: 'Bett 1',
+    order: 4,
+    createdAtMs: 1,
+    secretHash: 'ab',
+    customData: '{"bed":1}',
+    limits: {},
   };
   readonly placed: Device = { ...this.device, id: newId(), roomId: this.room.id, order: 5 };
   readonly token: AccessToken = {
-    ...{ id: newId(), name: 'nurse call', tokenHash: 'cd', order: 6, createdAtMs: 1 },
-    ...{ grants: [{ location: '*', role: 'viewer' }], expiresAtMs: null, isExpiryNoted: false },
+    id: newId(),
+    name: 'nurse call',
+    tokenHash: 'cd',
+    order: 6,
+    createdAtMs: 1,
+    grants: [{ location: '*', role: 'viewer' }],
+    expiresAtMs: null,
+    isExpiryNoted: false,
   };
 
   private constructor(socketPath: string) {
@@ -57,7 +70,12 @@ export class SiteWorld {
     const faults = new SiteFaults(this.health, log);
     const { store, model, events } = this;
     this.changes = new SiteChanges({
-      ...{ store, model, events, faults, log, now: () => 1 },
+      store,
+      model,
+      events,
+      faults,
+      log,
+      now: () => 1,
       headroom: new StoreHeadroom(),
     });
     onTestFinished(() => this.changes.stop());
@@ -92,8 +110,12 @@ export class SiteWorld {
   async change(...records: readonly RecordChange[]): Promise<void> {
     const { revision } = await this.store.load();
     const entry: AuditEntry = {
-      ...{ action: 'location.changed', actor: GATEWAY_ACTOR, atMs: 1 },
-      ...{ locationId: null, resourceId: 'x', details: {} },
+      action: 'location.changed',
+      actor: GATEWAY_ACTOR,
+      atMs: 1,
+      locationId: null,
+      resourceId: 'x',
+      details: {},
     };
     expect(await this.store.change(records, entry, revision)).toBe(true);
   }

@@ -149,12 +149,10 @@ it('tells nothing of what a change or the retention removes', async () => {
   await world.change('device', device, true);
   expect(await world.compared()).toBeUndefined();
   const retention = new AlarmRetention({
-    ...{
-      store: new Store(redis),
-      keys,
-      maxAgeMs: 0,
-      queuedFrom: () => Promise.resolve(Number.POSITIVE_INFINITY),
-    },
+    store: new Store(redis),
+    keys,
+    maxAgeMs: 0,
+    queuedFrom: () => Promise.resolve(Number.POSITIVE_INFINITY),
     now: () => Number.MAX_SAFE_INTEGER,
   });
   expect(await retention.removeOld(new AbortController().signal)).toBe(3);

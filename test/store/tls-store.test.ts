@@ -125,8 +125,11 @@ describe('TLS with a certificate of the gateway, a user and a password', () => {
     );
     const places = { sentinels: [`127.0.0.1:${sentinel}`], name: 'home', ...ACCESS };
     const whole = {
-      ...{ ...places, tls: tlsOf(store), sentinelTls: tlsOf(watch) },
-      ...{ sentinelUser: 'watcher', sentinelPassword: 'of-the-sentinel' },
+      ...places,
+      tls: tlsOf(store),
+      sentinelTls: tlsOf(watch),
+      sentinelUser: 'watcher',
+      sentinelPassword: 'of-the-sentinel',
     };
     const { redis } = connected(whole);
     await untilReady(redis);

@@ -97,7 +97,10 @@ function viewOf(connection: Connection): ReturnType<Shown> {
   return {
     clientId: connection.session.clientId,
     principal: { type: principal.type === 'device' ? 'device' : 'access-token', id: principal.id },
-    ...{ address, protocol, mqttVersion, keepAliveSeconds: keepAliveMs / 1_000 },
+    address,
+    protocol,
+    mqttVersion,
+    keepAliveSeconds: keepAliveMs / 1_000,
     backlog: { alarms, messages },
     slowed:
       slowed === undefined ? null : { sinceMs: slowed.sinceMs, limit: limitKey(slowed.limit) },

@@ -20,7 +20,9 @@ export function dictionary<Words>(words: {
 /** The language that is shown: chosen by hand, or else the first of the browser's that we speak. */
 export function languageChoice(): StoredChoice<Language> {
   return new StoredChoice({
-    ...{ key: 'care-home-gateway.language', values: LANGUAGES, initial: browserLanguage() },
+    key: 'care-home-gateway.language',
+    values: LANGUAGES,
+    initial: browserLanguage(),
     apply: (language) => {
       document.documentElement.lang = language;
     },

@@ -173,7 +173,8 @@ export class Sessions {
     if (session === undefined || session !== closed) return;
     session.seenAtMs = this.#options.now();
     if (!session.isPersistent) this.#forget(session);
-    else if (session.saving !== undefined) this.#saving.inBackground(session.key, session.saving.take());
+    else if (session.saving !== undefined)
+      this.#saving.inBackground(session.key, session.saving.take());
   }
 
   /** Adds subscriptions; for a persistent session they are stored when this resolves. */

@@ -104,7 +104,9 @@ function message(name: string, { summary, payload }: Channel, schemas: MessageSc
   if (payload === undefined) return { name, summary, contentType: BYTES_TYPE };
   const id = messageNames.get(payload)?.id ?? name;
   return {
-    ...{ name, summary, contentType: JSON_TYPE },
+    name,
+    summary,
+    contentType: JSON_TYPE,
     payload: { $ref: reference(id) },
     examples: [{ name: id, payload: exampleOf(schemas[id], schemas) }] as const,
   };

@@ -62,7 +62,7 @@ function retentionOf(retain: boolean | undefined): string {
 /** An example of the channel's message, and what its fields mean. */
 function messageOf({ components }: AsyncApi, name: string): Html {
   const message = components.messages[name];
-  if (message === undefined || !('examples' in message)) return html`<p>Any bytes.</p>`;
+  if (message?.examples === undefined) return html`<p>Any bytes.</p>`;
   const [example] = message.examples;
   const { properties = {} } = schemaShape.parse(components.schemas[example.name]);
   const fields = Object.entries(properties).flatMap(([field, { description }]) =>

@@ -119,12 +119,17 @@ export function registerAudit(app: HttpApp, services: RouteServices): void {
     const { cursor, limit, before, after, location, actor, resource, ...rest } =
       c.req.valid('query');
     const scope = {
-      ...{ ...rest, beforeMs: before, afterMs: after },
-      ...{ locationId: location, actorId: actor, resourceId: resource },
+      ...rest,
+      beforeMs: before,
+      afterMs: after,
+      locationId: location,
+      actorId: actor,
+      resourceId: resource,
     };
     const start = cursor === undefined ? undefined : cursors.decode(cursor, scope);
     const { records, next, upToSequence } = await audit.page({
-      ...{ ...scope, limit },
+      ...scope,
+      limit,
       upToSequence: start?.upToSequence,
       position: start?.sequence,
     });

@@ -32,14 +32,12 @@ export const alarmQuerySchema = z.object({
 
 /** The query of the listing of a location. */
 export const locationAlarmQuerySchema = alarmQuerySchema.extend({
-  device: parameter
-    .pipe(uuidSchema)
-    .optional()
-    .openapi({
-      ...{ type: 'string', format: 'uuid' },
-      description:
-        'Only alarms of this device, which may have been deleted or have moved away since.',
-    }),
+  device: parameter.pipe(uuidSchema).optional().openapi({
+    type: 'string',
+    format: 'uuid',
+    description:
+      'Only alarms of this device, which may have been deleted or have moved away since.',
+  }),
 });
 
 const urlSchema = z
@@ -117,8 +115,11 @@ export function placedAlarmView(
   const { device, room, group, receivedAtMs, base64, isMalformed } = record;
   return {
     ...alarmView(record, urls),
-    ...{ deviceId: device.id, roomId: room?.id ?? null },
-    ...{ device: named(device), room: room && named(room), group: group && named(group) },
+    deviceId: device.id,
+    roomId: room?.id ?? null,
+    device: named(device),
+    room: room && named(room),
+    group: group && named(group),
     receivedAt: formatTime(receivedAtMs),
     ...statesView(record.states),
     ...(base64 === undefined ? {} : { base64 }),

@@ -54,9 +54,14 @@ export class AccessTokens {
     const token = newSecret();
     return this.#changes.make(actor, () => {
       const after: AccessToken = {
-        ...{ id: newId(), name, grants, tokenHash: hashSecret(token) },
-        ...{ order: this.#model.nextOrder(), createdAtMs: this.#now() },
-        ...{ expiresAtMs, isExpiryNoted: false },
+        id: newId(),
+        name,
+        grants,
+        tokenHash: hashSecret(token),
+        order: this.#model.nextOrder(),
+        createdAtMs: this.#now(),
+        expiresAtMs,
+        isExpiryNoted: false,
       };
       const details = {
         name,

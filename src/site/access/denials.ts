@@ -155,8 +155,11 @@ export class Denials {
       text,
     ]);
     const details = {
-      ...{ ...last.details, ...Object.fromEntries(firsts), count: String(count) },
-      ...{ firstAt: formatTime(first.atMs), lastAt: formatTime(last.atMs) },
+      ...last.details,
+      ...Object.fromEntries(firsts),
+      count: String(count),
+      firstAt: formatTime(first.atMs),
+      lastAt: formatTime(last.atMs),
     };
     this.#record({ ...last, details }, count);
   }

@@ -144,7 +144,9 @@ export function stateEntry(at: EntryPlace, change: ReadStateChange, place: ReadP
   const { location, device, group, contextText } = place;
   return {
     ...at,
-    ...{ log: 'alarms', isStateChange: true, receivedAtMs: steadyAtMs },
+    log: 'alarms',
+    isStateChange: true,
+    receivedAtMs: steadyAtMs,
     topic: forwardedTopic(location.id, device.id, `${ALARM_STATES_LEVEL}/${kind}`),
     payload: Buffer.from(alarmStateText(change, contextText)),
     locationId: location.id,

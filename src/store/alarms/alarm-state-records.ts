@@ -37,7 +37,11 @@ export function readStateChange(fields: readonly Buffer[]): ReadStateChange | un
   const by = authorSchema.safeParse(parseJson(text('b'))).data;
   if (kind === undefined || state === undefined || by === undefined) return undefined;
   return {
-    ...{ id: uuidText(id), kind, state, by, atMs: Number(text('r')) },
+    id: uuidText(id),
+    kind,
+    state,
+    by,
+    atMs: Number(text('r')),
     note: text('n') || undefined,
     steadyAtMs: Number(text('t')),
     placeText: text('c'),
@@ -62,7 +66,9 @@ const placed = [z.number(), z.coerce.number(), z.string()] as const;
 const made = z
   .tuple([z.enum(['changed', 'unchanged']), ...placed, z.string(), z.array(z.number())])
   .transform(([outcome, sequence, kind, placeText, json, lengths]) => ({
-    ...{ sequence, kind: ALARM_KINDS[kind], placeText },
+    sequence,
+    kind: ALARM_KINDS[kind],
+    placeText,
     isNew: outcome === 'changed',
     record: parseStates(json) ?? RAISED,
     /** How long the queues of the destinations are. */

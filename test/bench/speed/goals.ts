@@ -80,14 +80,20 @@ function of(measure: Measure, metric: string) {
     ratio(kind: Goal['kind'], bound: number, at: At, other: Partial<At>): Goal {
       const than = other.contestant ?? other.case ?? '';
       return {
-        ...{ measure, bound, kind, show: times },
+        measure,
+        bound,
+        kind,
+        show: times,
         text: `${subject(at)} ${kind} ${times(bound)} of ${than}`,
         figure: (results) => median(results, at) / median(results, { ...at, ...other }),
       };
     },
     itself(kind: Goal['kind'], bound: number, at: At, show: Goal['show']): Goal {
       return {
-        ...{ measure, bound, kind, show },
+        measure,
+        bound,
+        kind,
+        show,
         text: `${subject(at)} ${kind} ${show(bound)}`,
         figure: (results) => median(results, at),
       };

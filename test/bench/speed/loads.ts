@@ -33,7 +33,12 @@ export function openLoad(
   const { publish: topic, filter } = broker[kind];
   return openPlan(
     {
-      ...{ port: broker.port, kind, qos, topic, filter, firstNumber: FIRST_NUMBER },
+      port: broker.port,
+      kind,
+      qos,
+      topic,
+      filter,
+      firstNumber: FIRST_NUMBER,
       devices: [...broker.devices],
       readers: Array.from({ length: readers }, (_, index) => ({
         ...broker.subscriber(`reader-${index}`),

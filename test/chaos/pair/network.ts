@@ -94,7 +94,9 @@ export class PairNetwork {
     target.on('error', () => target.destroy());
     const [up, down] = [new Pipe(client, target), new Pipe(target, client)];
     const connection: Connection = {
-      ...{ link, client, target },
+      link,
+      client,
+      target,
       hold: (isHeld) => {
         up.hold(isHeld);
         down.hold(isHeld);

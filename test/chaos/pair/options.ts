@@ -19,7 +19,11 @@ export function readPairOptions(args: readonly string[]): PairChaosOptions {
     options: {
       pair: { type: 'boolean' },
       hurried: { type: 'boolean', default: false },
-      ...{ minutes: text, seed: text, devices: text, rate: text, replicas: text },
+      minutes: text,
+      seed: text,
+      devices: text,
+      rate: text,
+      replicas: text,
       'without-replica': { ...text, default: 'continue' },
     },
   });

@@ -12,7 +12,11 @@ const FAULTS: readonly [Fault, forMs: number][] = [
 it('guarantees 2 and 3 in a pair: loses nothing, keeps the order and acknowledges in one epoch at a time', async () => {
   const faults = FAULTS.map(
     ([fault, forMs]): PlannedFault => ({
-      ...{ fault, forMs, pauseMs: 200, sentinel: 0, meanwhile: undefined },
+      fault,
+      forMs,
+      pauseMs: 200,
+      sentinel: 0,
+      meanwhile: undefined,
     }),
   );
   const report = await runPairChaos(

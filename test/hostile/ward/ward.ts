@@ -36,7 +36,9 @@ export class Ward {
     });
     const subscriber = (isDurable: boolean) =>
       new WardSubscriber({
-        ...{ endpoint, isDurable, filter: plan.filter },
+        endpoint,
+        isDurable,
+        filter: plan.filter,
         login: isDurable ? plan.durable : plan.live,
         received: ({ deviceNumber, publish }) => {
           const alarm = this.#alarmOf(deviceNumber - FIRST_DEVICE_NUMBER, publish);

@@ -71,7 +71,12 @@ export function alarmOfMessage(
   if (typeof id !== 'string' || typeof kind !== 'string') return undefined;
   if (typeof detectedAt !== 'string' || typeof receivedAt !== 'string') return undefined;
   return {
-    ...{ key: alarmKey(device.id, id), id, kind, detectedAt, device, location },
+    key: alarmKey(device.id, id),
+    id,
+    kind,
+    detectedAt,
+    device,
+    location,
     detectedAtMs: Date.parse(detectedAt),
     receivedAtMs: Date.parse(receivedAt),
     knownAtMs: Math.max(nowMs, Date.parse(receivedAt)),
@@ -83,7 +88,9 @@ export function alarmOfMessage(
     room: namedOf(payload['room']),
     group: namedOf(payload['group']),
     customData: recordOf(payload['customData']),
-    ...{ state: 'raised', acknowledged: undefined, note: undefined },
+    state: 'raised',
+    acknowledged: undefined,
+    note: undefined,
   };
 }
 
@@ -95,7 +102,9 @@ export function changeOfMessage({ topic, payload }: LiveMessage): StateChange | 
   if (device === null || typeof id !== 'string' || typeof at !== 'string') return undefined;
   if (state !== 'acknowledged' && state !== 'resolved') return undefined;
   return {
-    ...{ key: alarmKey(device.id, id), state, at },
+    key: alarmKey(device.id, id),
+    state,
+    at,
     by: namedOf(payload['by'])?.name ?? '',
     note: typeof note === 'string' ? note : undefined,
   };
@@ -106,7 +115,14 @@ export function alarmOfHistory(event: LocationAlarm, location: Named): OpenAlarm
   const { id, kind, detectedAt, device, room, group, footage, note } = event;
   const { acknowledgedBy: by, acknowledgedAt: at } = event;
   return {
-    ...{ key: alarmKey(device.id, id), id, kind, detectedAt, device, room, group, note },
+    key: alarmKey(device.id, id),
+    id,
+    kind,
+    detectedAt,
+    device,
+    room,
+    group,
+    note,
     location: { id: location.id, name: location.name },
     detectedAtMs: Date.parse(detectedAt),
     receivedAtMs: Date.parse(event.receivedAt),

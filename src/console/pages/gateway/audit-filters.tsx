@@ -15,8 +15,13 @@ export interface AuditFilter {
 }
 
 export const NO_FILTER: AuditFilter = {
-  ...{ action: undefined, location: '', actor: '', resource: '' },
-  ...{ after: '', before: '', order: 'desc' },
+  action: undefined,
+  location: '',
+  actor: '',
+  resource: '',
+  after: '',
+  before: '',
+  order: 'desc',
 };
 
 interface AuditFiltersProps {

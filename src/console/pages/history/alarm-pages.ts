@@ -62,8 +62,13 @@ export async function readAgain(
   const atMs = Date.parse(detectedAt);
   const pages = readPages(
     {
-      ...{ locationId, deviceId, kinds: [kind], states: [], roomId: '' },
-      ...{ fromMs: atMs, toMs: atMs + 1 },
+      locationId,
+      deviceId,
+      kinds: [kind],
+      states: [],
+      roomId: '',
+      fromMs: atMs,
+      toMs: atMs + 1,
     },
     undefined,
     new AbortController().signal,

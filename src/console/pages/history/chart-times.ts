@@ -4,7 +4,9 @@ import type { Unit } from './alarm-counts.js';
 /** An hour or a day in words: `Mon, 23 Nov, 14:00`. */
 export function bucketName(startMs: number, unit: Unit, language: Language): string {
   const format = new Intl.DateTimeFormat(LOCALES[language], {
-    ...{ weekday: 'short', day: 'numeric', month: 'short' },
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
     ...(unit === 'hour' ? { hour: '2-digit', minute: '2-digit' } : { year: 'numeric' }),
   });
   return format.format(startMs);

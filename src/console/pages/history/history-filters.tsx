@@ -21,8 +21,13 @@ export function HistoryFilters({ homes, search, onChange }: HistoryFiltersProps)
   const { kinds, states } = search;
   const removeAll = () =>
     onChange({
-      ...{ locationId: search.locationId, roomId: '', deviceId: '' },
-      ...{ kinds: [], states: [], fromMs: undefined, toMs: undefined },
+      locationId: search.locationId,
+      roomId: '',
+      deviceId: '',
+      kinds: [],
+      states: [],
+      fromMs: undefined,
+      toMs: undefined,
     });
   const isAny = isNarrowed(search) || search.fromMs !== undefined || search.toMs !== undefined;
   return (

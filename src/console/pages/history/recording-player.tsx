@@ -60,7 +60,10 @@ export function RecordingPlayer({ read, locationId, type }: RecordingPlayerProps
   if (failure !== undefined) return <FailureText failure={failure} onRetry={renew} />;
   if (url == null) return <p role="status">{words.renewing}</p>;
   const player = {
-    ...{ src: url, controls: true, autoPlay: true, preload: 'metadata' as const },
+    src: url,
+    controls: true,
+    autoPlay: true,
+    preload: 'metadata' as const,
     class: 'history-player',
     'aria-label': words.recording,
     onError: ({ currentTarget }: { readonly currentTarget: HTMLMediaElement }) => {

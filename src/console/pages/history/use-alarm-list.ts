@@ -34,8 +34,13 @@ export interface AlarmList extends ListState {
 }
 
 const NOTHING: ListState = {
-  ...{ alarms: [], nextCursor: undefined, isPending: true, failure: undefined },
-  ...{ pagesRead: 0, alarmsRead: 0, isCut: false },
+  alarms: [],
+  nextCursor: undefined,
+  isPending: true,
+  failure: undefined,
+  pagesRead: 0,
+  alarmsRead: 0,
+  isCut: false,
 };
 
 /** The alarms of a search as rows, read as far as asked for. */

@@ -25,7 +25,11 @@ export interface ChartAlarms extends ChartState {
 }
 
 const NOTHING: ChartState = {
-  ...{ alarms: [], alarmsRead: 0, oldestMs: undefined, end: undefined, failure: undefined },
+  alarms: [],
+  alarmsRead: 0,
+  oldestMs: undefined,
+  end: undefined,
+  failure: undefined,
 };
 
 /** Reads the newest alarms of a search for a chart. */

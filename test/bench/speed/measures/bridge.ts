@@ -51,7 +51,10 @@ function trial(contestant: string, start: StartBridged, scale: Scale): Trial {
       const near = await start(far.port, cleanups);
       const load = await openPlan(
         {
-          ...{ port: near.port, kind: 'falls', qos: 1, firstNumber: 10 },
+          port: near.port,
+          kind: 'falls',
+          qos: 1,
+          firstNumber: 10,
           topic: near.falls.publish,
           filter: near.falls.filter,
           devices: [...near.devices],

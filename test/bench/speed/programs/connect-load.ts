@@ -97,8 +97,14 @@ class Device {
   #connectPacket(): Buffer {
     const { clientId, username, password } = this.#login;
     return generate({
-      ...{ cmd: 'connect', protocolId: 'MQTT', protocolVersion: 4, clean: true },
-      ...{ clientId, username, password: Buffer.from(password), keepalive: KEEP_ALIVE_SECONDS },
+      cmd: 'connect',
+      protocolId: 'MQTT',
+      protocolVersion: 4,
+      clean: true,
+      clientId,
+      username,
+      password: Buffer.from(password),
+      keepalive: KEEP_ALIVE_SECONDS,
     });
   }
 }
