@@ -77,7 +77,6 @@ export class MqttClient implements Watched, Held, ReadConnection {
     this.#peer = peer;
     this.stream = stream;
     this.address = peer.address;
-    stream.once('end', () => this.close());
     stream.once('error', () => this.close());
     stream.once('close', () => this.#ended());
     this.#reader = new PacketReader(this, parts.turns, parts.maxPacketBytes);

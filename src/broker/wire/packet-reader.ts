@@ -31,6 +31,8 @@ export class PacketReader implements TurnTaker {
   #messages = 0;
   #bringsAlarms = false;
   #isEnded = false;
+  /** Whether the client sends no more: what has come is still to be handled. */
+  #hasAll = false;
   #readAtMs = performance.now();
 
   constructor(connection: ReadConnection, turns: ReadTurns, maxPacketBytes: number) {
@@ -38,6 +40,10 @@ export class PacketReader implements TurnTaker {
     this.#turns = turns;
     this.#frames = new Frames(maxPacketBytes);
     connection.stream.on('readable', () => this.resume());
+    connection.stream.once('end', () => {
+      this.#hasAll = true;
+      this.resume();
+    });
   }
 
   get isSubscriber(): boolean {
@@ -114,9 +120,10 @@ export class PacketReader implements TurnTaker {
     }
   }
 
-  /** At the end of the stream, this read makes it emit `end`. */
+  /** Closes the connection behind the last packet; at the end of the stream, this read makes it emit `end`. */
   #noticeEnd(): void {
     const { stream } = this.#connection;
+    if (this.#hasAll) this.#connection.close();
     if (stream.readableLength === 0 && !stream.destroyed) stream.read(0);
   }
 }
