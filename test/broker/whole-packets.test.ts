@@ -60,6 +60,16 @@ describe('the bytes of a connection', () => {
     );
   });
 
+  it('are all handled behind the last whole packet', () => {
+    const ping = generate({ cmd: 'pingreq' });
+    const frames = new Frames(MAX_BYTES);
+    frames.add(Buffer.concat([ping, ping]));
+    expect(frames.next()).toEqual(ping);
+    expect(frames.hasMore).toBe(true);
+    expect(frames.next()).toEqual(ping);
+    expect(frames.hasMore).toBe(false);
+  });
+
   it('are no packet when it is too long, or its length is', () => {
     const publish = { cmd: 'publish', qos: 0, dup: false, retain: false, topic: 'a' } as const;
     const longest = generate({ ...publish, payload: Buffer.alloc(MAX_BYTES - 3) });

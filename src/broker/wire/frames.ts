@@ -68,6 +68,7 @@ export class Frames {
     const end = start + (length ?? Number.POSITIVE_INFINITY);
     if (end <= this.#bytes.length) {
       this.#at = end;
+      this.#hasMore = end < this.#bytes.length;
       return this.#bytes.subarray(start, end);
     }
     this.#hasMore = false;
