@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Aedes } from 'aedes';
-import type { IConnectPacket } from 'mqtt-packet';
 import type { Logger } from 'pino';
 import type { Session } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { Presence } from '../ingest/presence.js';
+import type { PacketError } from '../mqtt/packet-error.js';
+import type { ConnectPacket } from '../mqtt/packets.js';
 import type { ConnectionList } from '../site/access/connection-list.js';
 import type { QuotaWatch } from '../site/access/quota-watch.js';
 import type { Authentication, ConnectRequest } from './admission/authentication.js';
@@ -20,7 +21,6 @@ import type { Connection } from './connection.js';
 import { KeepAlive } from './keep-alive.js';
 import { type ClientOwner, type ClientParts, MqttClient } from './mqtt-client.js';
 import type { Wills } from './wills.js';
-import type { PacketError } from './wire/frames.js';
 import { ReadToEnd } from './wire/read-to-end.js';
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -142,7 +142,7 @@ export class MqttBroker implements ClientOwner {
     };
   }
 
-  async admit(client: MqttClient, connect: IConnectPacket, request: ConnectRequest): Promise<void> {
+  async admit(client: MqttClient, connect: ConnectPacket, request: ConnectRequest): Promise<void> {
     const { authentication, denials, presence } = this.#options;
     const connection = await authentication.admit(client, request, connect.password);
     client.admitted(connection);

@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import type { IConnectPacket, Packet } from 'mqtt-packet';
+import { decode } from '../mqtt/decode.js';
+import { decodeConnect, UnknownVersionError } from '../mqtt/decode-connect.js';
+import { encodeConnack, PINGRESP } from '../mqtt/encode.js';
+import { PacketError } from '../mqtt/packet-error.js';
+import type { ClientPacket, ConnectPacket } from '../mqtt/packets.js';
 import type { ConnectRequest } from './admission/authentication.js';
 import { ConnectError } from './admission/connect-errors.js';
 import type { Held } from './admission/connection-quota.js';
@@ -10,12 +14,9 @@ import type { Watched } from './keep-alive.js';
 import type { Publishing } from './publishing.js';
 import type { Releasing } from './releasing.js';
 import type { Subscribing } from './subscribing.js';
-import { decodeConnect, type PacketDecoder, requireLevel } from './wire/decoding.js';
-import { encodeConnack, PINGRESP } from './wire/encoding.js';
 import type { TurnPlace } from './wire/fair-turns.js';
-import { PacketError } from './wire/frames.js';
-import { connectFault, faultOf } from './wire/packet-faults.js';
 import { PacketReader, type ReadConnection } from './wire/packet-reader.js';
+import { checkConnect, checkPacket } from './wire/packet-rules.js';
 import type { ReadTurns } from './wire/read-turns.js';
 
 /** In place of a location: clients that are not authenticated share their turns by address. */
@@ -27,7 +28,6 @@ const REFUSAL_TIMEOUT_MS = 10_000;
 export interface ClientParts {
   readonly maxPacketBytes: number;
   readonly turns: ReadTurns;
-  readonly decoder: PacketDecoder;
   readonly publishing: Publishing;
   readonly subscribing: Subscribing;
   readonly releasing: Releasing;
@@ -36,7 +36,7 @@ export interface ClientParts {
 /** The broker, as far as it has to do with one client. */
 export interface ClientOwner {
   /** Admits the client of a CONNECT, and calls its `admitted`; rejects with why it is refused. */
-  admit(client: MqttClient, connect: IConnectPacket, request: ConnectRequest): Promise<void>;
+  admit(client: MqttClient, connect: ConnectPacket, request: ConnectRequest): Promise<void>;
   /** Called when what was read breaks a rule, or the client is refused; the connection ends. */
   failed(client: MqttClient, error: ConnectError | PacketError): void;
   /** Called when the client has sent DISCONNECT. */
@@ -142,7 +142,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
 
   /** Sends CONNACK, and reads what followed CONNECT. */
   opened(isSessionPresent: boolean): void {
-    this.stream.write(encodeConnack(ACCEPTED, isSessionPresent));
+    this.stream.write(encodeConnack(4, ACCEPTED, isSessionPresent));
     this.#isOpened = true;
     this.#isConnecting = false;
     this.#reader.resume();
@@ -165,7 +165,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
     }
     this.#isConnecting = true;
     this.#refusalTimer = setTimeout(() => this.close(), REFUSAL_TIMEOUT_MS);
-    this.stream.write(encodeConnack(returnCode), () => this.close());
+    this.stream.write(encodeConnack(4, returnCode), () => this.close());
   }
 
   /** Returns whether the packet counts as a message: all do but acknowledgements of what is in flight. */
@@ -174,9 +174,8 @@ export class MqttClient implements Watched, Held, ReadConnection {
       this.#takeConnect(bytes);
       return true;
     }
-    const packet = this.#parts.decoder.decode(bytes);
-    const fault = faultOf(packet);
-    if (fault !== undefined) throw new PacketError(fault);
+    const packet = decode(bytes, 4);
+    checkPacket(packet);
     return this.#handle(this.#connection, packet);
   }
 
@@ -207,11 +206,9 @@ export class MqttClient implements Watched, Held, ReadConnection {
   }
 
   #takeConnect(bytes: Buffer): void {
-    const packet = decodeConnect(bytes);
+    const packet = connectOf(bytes);
     this.#request = this.#requestOf(packet);
-    requireLevel(bytes);
-    const fault = connectFault(packet);
-    if (fault !== undefined) throw typeof fault === 'string' ? new PacketError(fault) : fault;
+    checkConnect(packet);
     this.#isConnecting = true;
     this.#owner.admit(this, packet, this.#request).catch((error: unknown) => {
       if (!(error instanceof ConnectError)) this.close();
@@ -219,23 +216,23 @@ export class MqttClient implements Watched, Held, ReadConnection {
     });
   }
 
-  #requestOf(packet: IConnectPacket): ConnectRequest {
-    const isPersistent = packet.clean !== true;
+  #requestOf(packet: ConnectPacket): ConnectRequest {
+    const isPersistent = !packet.isCleanStart;
     // [MQTT-3.1.3-6]; a session that persists needs an identifier of the client's own.
     const isNamed = packet.clientId !== '' || isPersistent;
     return {
       address: this.address,
-      bytes: packet.length ?? 0,
+      bytes: packet.bytes,
       clientId: isNamed ? packet.clientId : `auto-${randomUUID()}`,
       username: packet.username,
       isPersistent,
-      keepAliveSeconds: packet.keepalive ?? 0,
+      keepAliveSeconds: packet.keepAliveSeconds,
       protocol: this.#peer.transport,
-      mqttVersion: packet.protocolVersion === 3 ? '3.1' : '3.1.1',
+      mqttVersion: packet.version === 3 ? '3.1' : '3.1.1',
     };
   }
 
-  #handle(connection: Connection, packet: Packet): boolean {
+  #handle(connection: Connection, packet: ClientPacket): boolean {
     const { publishing, subscribing, releasing } = this.#parts;
     switch (packet.cmd) {
       case 'publish':
@@ -243,11 +240,11 @@ export class MqttClient implements Watched, Held, ReadConnection {
         break;
       case 'puback':
         // That of a message in flight makes room for more of them.
-        if (connection.session.consumer?.acknowledge(packet.messageId ?? 0) !== true) break;
+        if (connection.session.consumer?.acknowledge(packet.messageId) !== true) break;
         connection.writer.noteRead();
         return false;
       case 'pubrel':
-        releasing.take(connection, packet.messageId ?? 0);
+        releasing.take(connection, packet.messageId);
         break;
       case 'subscribe':
         subscribing.subscribe(connection, packet);
@@ -277,6 +274,21 @@ export class MqttClient implements Watched, Held, ReadConnection {
     this.#reader.end();
     this.close();
     this.#owner.ended(this);
+  }
+}
+
+/**
+ * @throws ConnectError for a version that is not spoken here [MQTT-3.1.2-2]
+ * @throws PacketError
+ */
+function connectOf(bytes: Buffer): ConnectPacket {
+  try {
+    const packet = decodeConnect(bytes);
+    if (packet.version === 5) throw new UnknownVersionError('unacceptable protocol version');
+    return packet;
+  } catch (error) {
+    if (!(error instanceof UnknownVersionError)) throw error;
+    throw new ConnectError('unknown-version', { reason: error.message });
   }
 }
 

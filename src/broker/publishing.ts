@@ -1,10 +1,10 @@
-import type { IPublishPacket } from 'mqtt-packet';
 import { mayPublish, type Principal, permittedGroups } from '../domain/grants.js';
 import { type PublishTarget, parsePublishTopic } from '../domain/topics.js';
 import type { AlarmStates } from '../ingest/alarm-states.js';
 import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
 import type { Presence } from '../ingest/presence.js';
+import type { PublishPacket } from '../mqtt/packets.js';
 import type { DeniedReason } from '../site/access/connection-list.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { ConnectionDenials } from './admission/connection-denials.js';
@@ -27,9 +27,8 @@ const ACKNOWLEDGEMENTS = [undefined, 'puback', 'pubrec'] as const;
 
 /** A PUBLISH with its topic read. */
 interface Publish {
-  readonly packet: IPublishPacket;
+  readonly packet: PublishPacket;
   readonly target: PublishTarget;
-  readonly payload: Buffer;
 }
 
 /**
@@ -50,18 +49,17 @@ export class Publishing {
    * A denied publish is acknowledged and dropped. Bridges and home automations announce themselves on topics of
    * their own, and must not lose alarms over that.
    */
-  take(connection: Connection, packet: IPublishPacket): void {
+  take(connection: Connection, packet: PublishPacket): void {
     const target = parsePublishTopic(packet.topic);
     const { network, principal } = connection;
     if (network.isClosed) return;
-    const payload = Buffer.isBuffer(packet.payload) ? packet.payload : Buffer.from(packet.payload);
     if (this.#isPermitted(principal, target)) {
-      this.#keepOrTurnAway(connection, { packet, target, payload });
+      this.#keepOrTurnAway(connection, { packet, target });
       return;
     }
     const code = principal.type === 'device' ? 'topic-not-of-device' : deniedReasonOfToken(target);
     this.#options.denials.publish(connection.peer, packet.topic, code);
-    this.#keepOrTurnAway(connection, { packet, target: deniedTarget(principal), payload });
+    this.#keepOrTurnAway(connection, { packet, target: deniedTarget(principal) });
   }
 
   /**
@@ -69,20 +67,19 @@ export class Publishing {
    *
    * @param done called once the will is stored, or must not be published
    */
-  takeWill(principal: Principal, packet: IPublishPacket, done: Done): void {
+  takeWill(principal: Principal, packet: PublishPacket, done: Done): void {
     const target = parsePublishTopic(packet.topic);
     if (!this.#isPermitted(principal, target)) {
       done(true);
       return;
     }
-    const payload = Buffer.from(packet.payload);
-    this.#forward(principal, { packet, target, payload }, undefined, done);
+    this.#forward(principal, { packet, target }, undefined, done);
   }
 
   #keepOrTurnAway(connection: Connection, publish: Publish): void {
     const { qos, retain } = publish.packet;
     const isAlarm = publish.target.type === 'alarm';
-    if (isAlarm) connection.budget.countAlarm(publish.payload.length);
+    if (isAlarm) connection.budget.countAlarm(publish.packet.payload.length);
     const isState = publish.target.type === 'alarm-state';
     // What cannot be used is stored for those who are to see it.
     const isReported = publish.target.type === 'unusable';
@@ -100,9 +97,9 @@ export class Publishing {
   }
 
   #accept(connection: Connection, publish: Publish, takesRoom: boolean): void {
-    const { qos, messageId = 0 } = publish.packet;
+    const { qos, messageId } = publish.packet;
     const done = connection.unstored.take({
-      bytes: takesRoom ? memoryOf(publish.payload.length) : 0,
+      bytes: takesRoom ? memoryOf(publish.packet.payload.length) : 0,
       acknowledgement: ACKNOWLEDGEMENTS[qos],
       packetIdentifier: messageId,
     });
@@ -131,20 +128,19 @@ export class Publishing {
 
   #forward(
     principal: Principal,
-    { packet, target, payload }: Publish,
+    { packet, target }: Publish,
     connection: Connection | undefined,
     done: Done,
   ): void {
-    const { topic, qos, retain, dup, messageId } = packet;
+    const { topic, payload, qos, retain, dup, messageId } = packet;
     const session = connection?.session;
     const received =
-      qos === 2 && messageId !== undefined && session?.isPersistent === true
+      qos === 2 && session?.isPersistent === true
         ? { session: session.key, packetIdentifier: messageId }
         : undefined;
     if (target.type === 'alarm' || target.type === 'message' || target.type === 'unusable') {
       const { deviceId } = target;
-      const sent = messageId === undefined || qos === 0 ? undefined : messageId;
-      const sentPacket = sent === undefined ? undefined : { identifier: sent, isSentAgain: dup };
+      const sentPacket = messageId === 0 ? undefined : { identifier: messageId, isSentAgain: dup };
       if (principal.type === 'token') this.#options.presence.heard(deviceId);
       this.#options.publishes.accept(
         { deviceId, topic, target, payload, qos, retain, received, packet: sentPacket },

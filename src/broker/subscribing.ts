@@ -1,4 +1,3 @@
-import type { ISubscribePacket, IUnsubscribePacket } from 'mqtt-packet';
 import type { Logger } from 'pino';
 import type { RetainedMessages } from '../delivery/retained/retained-messages.js';
 import type { RequestedSubscription } from '../delivery/sessions/session.js';
@@ -6,13 +5,14 @@ import type { Sessions } from '../delivery/sessions/sessions.js';
 import { maySubscribe, type Principal } from '../domain/grants.js';
 import type { ConnectionQuotas } from '../domain/limits.js';
 import { withLowerCaseIds } from '../domain/topics.js';
+import { encodeSuback, encodeUnsuback } from '../mqtt/encode.js';
+import type { RequestedFilter, SubscribePacket, UnsubscribePacket } from '../mqtt/packets.js';
 import type { DeniedReason } from '../site/access/connection-list.js';
 import type { QuotaWatch } from '../site/access/quota-watch.js';
 import { type ConnectionDenials, SUBACK_FAILURE } from './admission/connection-denials.js';
 import type { Budget } from './budgets/budgets.js';
 import { memoryOf } from './budgets/unstored-publishes.js';
 import type { Connection } from './connection.js';
-import { encodeAcknowledgement, encodeSuback } from './wire/encoding.js';
 
 const BYTES_OF_FILTER = 200;
 const MAX_LOGGED_FILTERS = 10;
@@ -41,13 +41,13 @@ export class Subscribing {
     this.#options = options;
   }
 
-  subscribe(connection: Connection, packet: ISubscribePacket): void {
-    const { messageId = 0, subscriptions } = packet;
+  subscribe(connection: Connection, packet: SubscribePacket): void {
+    const { messageId, filters: requested } = packet;
     const granted: RequestedSubscription[] = [];
     const added = new Set<string>();
     const room = this.#roomOf(connection);
-    const codes = subscriptions.map(({ topic, qos }) => {
-      const filter = withLowerCaseIds(topic);
+    const codes = requested.map(({ filter: written, qos }) => {
+      const filter = withLowerCaseIds(written);
       const code = this.#denialOf(connection, added, filter, room);
       if (code !== undefined) {
         this.#options.denials.filter(connection.peer, filter, code);
@@ -57,21 +57,21 @@ export class Subscribing {
       granted.push({ filter, qos: grantedQos });
       return grantedQos;
     });
-    this.#logDenied(connection, subscriptions, codes);
+    this.#logDenied(connection, requested, codes);
     const stored = this.#options.sessions.subscribe(connection.session.key, granted);
     connection.receive();
-    const suback = encodeSuback(messageId, codes);
-    this.#acknowledge(connection, stored, suback, subscriptions.length, () => {
+    const suback = encodeSuback(4, messageId, codes);
+    this.#acknowledge(connection, stored, suback, requested.length, () => {
       if (granted.length > 0) this.#sendRetained(connection, granted);
     });
   }
 
-  unsubscribe(connection: Connection, packet: IUnsubscribePacket): void {
-    const { messageId = 0, unsubscriptions } = packet;
-    const filters = unsubscriptions.map(withLowerCaseIds);
+  unsubscribe(connection: Connection, packet: UnsubscribePacket): void {
+    const { messageId } = packet;
+    const filters = packet.filters.map(withLowerCaseIds);
     const stored = this.#options.sessions.unsubscribe(connection.session.key, filters);
-    const unsuback = encodeAcknowledgement('unsuback', messageId);
-    this.#acknowledge(connection, stored, unsuback, unsubscriptions.length, () => undefined);
+    const unsuback = encodeUnsuback(4, messageId, []);
+    this.#acknowledge(connection, stored, unsuback, filters.length, () => undefined);
   }
 
   #acknowledge(
@@ -139,12 +139,12 @@ export class Subscribing {
   /** Logs denied filters in one line for a SUBSCRIBE, however many there are. */
   #logDenied(
     { session, owner }: Connection,
-    subscriptions: ISubscribePacket['subscriptions'],
+    requested: readonly RequestedFilter[],
     codes: readonly number[],
   ): void {
-    const denied = subscriptions.filter((_, index) => codes[index] === SUBACK_FAILURE);
+    const denied = requested.filter((_, index) => codes[index] === SUBACK_FAILURE);
     if (denied.length === 0) return;
-    const filters = denied.slice(0, MAX_LOGGED_FILTERS).map(({ topic }) => topic);
+    const filters = denied.slice(0, MAX_LOGGED_FILTERS).map(({ filter }) => filter);
     const which = { clientId: session.clientId, count: denied.length, filters };
     this.#options.log.info({ principal: owner, ...which }, 'subscription denied');
   }

@@ -1,6 +1,6 @@
-import type { IConnectPacket, IPublishPacket } from 'mqtt-packet';
 import type { Logger } from 'pino';
 import { type Principal, principalKey } from '../domain/grants.js';
+import type { Message } from '../mqtt/packets.js';
 import type { Connection } from './connection.js';
 import type { Publishing } from './publishing.js';
 
@@ -18,17 +18,15 @@ export class Wills {
   }
 
   /** Takes the will of a connection that has ended. */
-  take({ isCredentialEnded, principal }: Connection, will: Will): void {
+  take({ isCredentialEnded, principal }: Connection, will: Message): void {
     if (!isCredentialEnded) this.#publish(principal, will);
   }
 
-  #publish(principal: Principal, { topic, payload, qos = 0, retain = false }: Will): void {
-    const packet: IPublishPacket = { cmd: 'publish', topic, payload, qos, retain, dup: false };
+  #publish(principal: Principal, will: Message): void {
+    const packet = { ...will, cmd: 'publish', dup: false, messageId: 0 } as const;
     this.#options.publishing.takeWill(principal, packet, (isStored) => {
       if (isStored) return;
       this.#options.log.warn({ principal: principalKey(principal) }, 'failed to store a will');
     });
   }
 }
-
-type Will = NonNullable<IConnectPacket['will']>;

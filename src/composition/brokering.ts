@@ -10,7 +10,6 @@ import { Publishing } from '../broker/publishing.js';
 import { Releasing } from '../broker/releasing.js';
 import { Subscribing } from '../broker/subscribing.js';
 import { Wills } from '../broker/wills.js';
-import { PacketDecoder } from '../broker/wire/decoding.js';
 import { ReadTurns } from '../broker/wire/read-turns.js';
 import { isLoopbackAddress } from '../domain/addresses.js';
 import { connectionShares } from '../network/open-files.js';
@@ -87,7 +86,6 @@ export async function openBroker(
     clientParts: {
       maxPacketBytes,
       turns: new ReadTurns(deliveries),
-      decoder: new PacketDecoder(),
       publishing,
       subscribing: new Subscribing({
         sessions,

@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream';
 import { networkOf } from '../../domain/addresses.js';
+import { PacketError, PROTOCOL_ERROR } from '../../mqtt/packet-error.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
-import { NO_CONNECT } from '../wire/decoding.js';
-import { PacketError, packetBytes } from '../wire/frames.js';
+import { packetBytes } from '../wire/frames.js';
 import type { ConnectionQuota, Held } from './connection-quota.js';
 import { PacedClosing } from './paced-closing.js';
 
@@ -155,7 +155,10 @@ const CONNECT = 0x10;
  * @throws PacketError when it is no CONNECT, or will never be one
  */
 function isWhole(bytes: Buffer, maxPacketBytes: number): boolean {
-  if (bytes[0] !== CONNECT) throw new PacketError(NO_CONNECT);
+  // [MQTT-3.1.0-1]
+  if (bytes[0] !== CONNECT) {
+    throw new PacketError('a first packet other than CONNECT', PROTOCOL_ERROR);
+  }
   const length = packetBytes(bytes, 0, maxPacketBytes);
   return length !== undefined && length <= bytes.length;
 }

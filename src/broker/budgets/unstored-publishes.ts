@@ -1,4 +1,4 @@
-import { type AcknowledgementType, encodeAcknowledgement } from '../wire/encoding.js';
+import { type AcknowledgementType, encodeAcknowledgement } from '../../mqtt/encode.js';
 import type { PacketWriter } from '../wire/packet-writer.js';
 
 const MIB = 1024 * 1024;

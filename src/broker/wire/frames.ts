@@ -1,5 +1,4 @@
-/** What a client sends breaks a rule of MQTT: its connection ends. */
-export class PacketError extends Error {}
+import { PACKET_TOO_LARGE, PacketError } from '../../mqtt/packet-error.js';
 
 const NOTHING = Buffer.alloc(0);
 /** MQTT 3.1.1, 2.2.3. */
@@ -20,7 +19,7 @@ export function packetBytes(bytes: Buffer, at: number, maxBytes: number): number
     if (digit === undefined) return undefined;
     length += (digit & (LENGTH_CONTINUES - 1)) << (LENGTH_BITS * digits);
     if (digit >= LENGTH_CONTINUES) continue;
-    if (length > maxBytes) throw new PacketError('packet too large');
+    if (length > maxBytes) throw new PacketError('packet too large', PACKET_TOO_LARGE);
     return 2 + digits + length;
   }
   throw new PacketError('a length of too many bytes');

@@ -1,5 +1,5 @@
 import type { OutgoingPublish, Receiver } from '../../delivery/receiver.js';
-import { encodePublish } from './encoding.js';
+import { encodePublish } from '../../mqtt/encode.js';
 import type { NetworkConnection } from './network-connection.js';
 
 /** How long a client may leave a piece of its messages unread before it is named. */

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { generate, type IPublishPacket, type Packet, parser } from 'mqtt-packet';
+import { generate } from 'mqtt-packet';
 import { describe, expect, it } from 'vitest';
-import { fastPacket } from '../../src/broker/wire/decoding.js';
-import { Frames, PacketError } from '../../src/broker/wire/frames.js';
+import { Frames } from '../../src/broker/wire/frames.js';
+import { PacketError } from '../../src/mqtt/packet-error.js';
 
 const MAX_BYTES = 4_096;
 
@@ -15,30 +15,6 @@ const publishes = fc.record({
   payload: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
   messageId: fc.integer({ min: 1, max: 65_535 }),
 });
-const acknowledgements = fc.record({
-  cmd: fc.constant('puback' as const),
-  messageId: fc.integer({ min: 1, max: 65_535 }),
-});
-
-/** The first packet that mqtt-packet finds. */
-function parsed(bytes: Buffer): Packet | undefined {
-  const packets: Packet[] = [];
-  const found = parser({ protocolVersion: 4 });
-  found.on('packet', (packet) => packets.push(packet));
-  found.on('error', () => undefined);
-  found.parse(bytes);
-  return packets[0];
-}
-
-/** The fields of a packet that its handlers read. */
-function read(packet: Packet | undefined) {
-  const { cmd, length, messageId } = packet ?? {};
-  if (packet?.cmd !== 'publish') return { cmd, length, messageId };
-  const { qos, dup, retain, topic, payload }: IPublishPacket = packet;
-  const identifier = qos === 0 ? undefined : messageId;
-  return { cmd, length, identifier, qos, dup, retain, topic, payload };
-}
-
 describe('the bytes of a connection', () => {
   it('are the same packets, however they are divided', () => {
     const chunk = fc.integer({ min: 1, max: 700 });
@@ -82,30 +58,5 @@ describe('the bytes of a connection', () => {
     const endless = new Frames(MAX_BYTES);
     endless.add(Buffer.from([0x30, 0x80, 0x80, 0x80, 0x80]));
     expect(() => endless.next()).toThrow(PacketError);
-  });
-});
-
-describe('a whole packet', () => {
-  it('is what mqtt-packet finds', () => {
-    fc.assert(
-      fc.property(fc.oneof(publishes, acknowledgements), (packet) => {
-        const bytes = generate(packet);
-        const found = fastPacket(bytes);
-        expect(read(found)).toEqual(read(parsed(bytes)));
-      }),
-    );
-  });
-
-  it('is found in no bytes in which mqtt-packet finds another, or none', () => {
-    const header = fc.constantFrom(0x30, 0x32, 0x34, 0x36, 0x3d, 0x40, 0x42, 0xc0);
-    const rest = fc.uint8Array({ maxLength: 12, max: 4 });
-    fc.assert(
-      fc.property(header, rest, (first, others) => {
-        const bytes = Buffer.from([first, others.length, ...others]);
-        const found = fastPacket(bytes);
-        if (found !== undefined) expect(read(found)).toEqual(read(parsed(bytes)));
-      }),
-      { numRuns: 5_000 },
-    );
   });
 });
