@@ -41,15 +41,16 @@ export function decodeConnect(packet: Buffer): ConnectPacket {
   if ((flags & RESERVED) !== 0) throw new PacketError('a flag that is reserved');
   const keepAliveSeconds = bytes.uint16();
   const properties = version === 5 ? readProperties(bytes, 'connect') : undefined;
-  const clientId = bytes.text();
+  const clientId = bytes.text('client id');
   const will = decodeWill(flags, bytes, version);
-  const username = (flags & USER_NAME) === 0 ? undefined : bytes.text();
+  const username = (flags & USER_NAME) === 0 ? undefined : bytes.text('user name');
   const password = (flags & PASSWORD) === 0 ? undefined : bytes.binary();
   // [MQTT-3.1.2-22] of 3.1.1
   if (password !== undefined && username === undefined && version !== 5) {
     throw new PacketError('a password without a user name');
   }
-  bytes.end();
+  // [MQTT-3.1.4-1]: what no flag announces must not be there.
+  if (bytes.left > 0) throw new PacketError('bytes behind the fields of CONNECT');
   return {
     cmd: 'connect',
     version,
@@ -76,7 +77,7 @@ function decodeVersion(bytes: PacketBytes): MqttVersion {
 }
 
 function decodeWill(flags: number, bytes: PacketBytes, version: MqttVersion): Message | undefined {
-  const qos = qosOf(flags >> WILL_QOS_SHIFT);
+  const qos = qosOf(flags >> WILL_QOS_SHIFT, 'QoS of the will');
   if ((flags & WILL) === 0) {
     // [MQTT-3.1.2-11], [MQTT-3.1.2-13]
     if ((flags & (WILL_QOS_BITS | WILL_RETAIN)) !== 0) {
@@ -85,7 +86,7 @@ function decodeWill(flags: number, bytes: PacketBytes, version: MqttVersion): Me
     return undefined;
   }
   const properties = version === 5 ? readProperties(bytes, 'will') : undefined;
-  const topic = bytes.text();
+  const topic = bytes.text('topic of the will');
   const payload = bytes.binary();
   return { topic, payload, qos, retain: (flags & WILL_RETAIN) !== 0, properties };
 }

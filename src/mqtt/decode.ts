@@ -93,7 +93,7 @@ function decodePublish(header: number, bytes: PacketBytes, version: MqttVersion)
   const dup = (header & DUP) !== 0;
   // [MQTT-3.3.1-2]
   if (qos === 0 && dup) throw new PacketError('DUP at QoS 0');
-  const topic = bytes.text();
+  const topic = bytes.text('topic');
   const messageId = qos === 0 ? 0 : identifierOf(bytes);
   const properties = version === 5 ? someProperties(bytes, 'publish') : undefined;
   const retain = (header & RETAIN) !== 0;
@@ -125,7 +125,7 @@ function decodeSubscribe(bytes: PacketBytes, version: MqttVersion): SubscribePac
 }
 
 function decodeFilter(bytes: PacketBytes, version: MqttVersion): RequestedFilter {
-  const filter = bytes.text();
+  const filter = bytes.text('filter');
   const options = bytes.byte();
   // [MQTT-3.8.3-5]
   if ((options & ~(version === 5 ? OPTION_BITS : QOS_BITS)) !== 0) {
@@ -148,7 +148,7 @@ function decodeUnsubscribe(bytes: PacketBytes, version: MqttVersion): Unsubscrib
   const messageId = identifierOf(bytes);
   if (version === 5) readProperties(bytes, 'unsubscribe');
   const filters: string[] = [];
-  while (bytes.left > 0) filters.push(bytes.text());
+  while (bytes.left > 0) filters.push(bytes.text('filter'));
   // [MQTT-3.10.3-2]
   if (filters.length === 0) throw new PacketError('no filters', PROTOCOL_ERROR);
   return { cmd: 'unsubscribe', messageId, filters };
@@ -177,8 +177,8 @@ function identifierOf(bytes: PacketBytes): number {
 }
 
 /** [MQTT-3.3.1-4] */
-export function qosOf(bits: number): QoS {
+export function qosOf(bits: number, field = 'QoS'): QoS {
   const qos = QOS[bits & QOS_BITS];
-  if (qos === undefined) throw new PacketError('an unknown QoS');
+  if (qos === undefined) throw new PacketError(`unusable ${field}`);
   return qos;
 }

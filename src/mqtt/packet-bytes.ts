@@ -48,14 +48,13 @@ export class PacketBytes {
     throw new PacketError('a length of too many bytes');
   }
 
-  text(): string {
+  /** @param field its name, for the error when it is no text (MQTT 5, 1.5.4) */
+  text(field: string): string {
     const bytes = this.binary();
     const text = bytes.toString();
-    // [MQTT-1.5.4-2]
-    if (text.includes('\u0000')) throw new PacketError('a text with U+0000');
-    // In place of what is ill-formed, or because the client meant it.
-    if (text.includes('\ufffd') && !isUtf8(bytes))
-      throw new PacketError('a text that is not UTF-8');
+    // U+FFFD stands in place of what is ill-formed, unless the client meant it.
+    const isIllFormed = text.includes('\u0000') || (text.includes('\ufffd') && !isUtf8(bytes));
+    if (isIllFormed) throw new PacketError(`unusable ${field}`);
     return text;
   }
 

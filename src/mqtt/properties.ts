@@ -84,10 +84,10 @@ function readProperty(properties: Properties, identifier: number, bytes: PacketB
       properties.messageExpirySeconds = bytes.uint32();
       break;
     case 0x03:
-      properties.contentType = bytes.text();
+      properties.contentType = bytes.text('content type');
       break;
     case 0x08:
-      properties.responseTopic = bytes.text();
+      properties.responseTopic = bytes.text('response topic');
       break;
     case 0x09:
       properties.correlationData = bytes.binary();
@@ -99,7 +99,7 @@ function readProperty(properties: Properties, identifier: number, bytes: PacketB
       properties.sessionExpirySeconds = bytes.uint32();
       break;
     case 0x15:
-      properties.authenticationMethod = bytes.text();
+      properties.authenticationMethod = bytes.text('authentication method');
       break;
     case 0x16:
       properties.authenticationData = bytes.binary();
@@ -114,7 +114,7 @@ function readProperty(properties: Properties, identifier: number, bytes: PacketB
       properties.requestResponseInformation = flag(bytes);
       break;
     case 0x1f:
-      properties.reasonString = bytes.text();
+      properties.reasonString = bytes.text('reason string');
       break;
     case 0x21:
       properties.receiveMaximum = positive(bytes.uint16());
@@ -127,7 +127,7 @@ function readProperty(properties: Properties, identifier: number, bytes: PacketB
       break;
     case USER_PROPERTY:
       properties.userProperties ??= [];
-      properties.userProperties.push([bytes.text(), bytes.text()]);
+      properties.userProperties.push([bytes.text('user property'), bytes.text('user property')]);
       break;
     case 0x27:
       properties.maximumPacketBytes = positive(bytes.uint32());
