@@ -9,13 +9,13 @@ const DISCONNECT = Buffer.from([0xe0, 0]);
 const WILL = { topic: 'will', payload: 'will', qos: 0, retain: false } as const;
 const PROTOCOL = { protocolId: 'MQTT', protocolVersion: 4 } as const;
 
-/** What Aedes decides about a client. */
+/** Events that Aedes raises for a client. */
 export interface PipeEvents {
-  /** It is the only one of its id now. */
+  /** Called once no other client has its id. */
   readonly onAccepted: () => void;
-  /** Its will is due. */
+  /** Called when its will is due. */
   readonly onWill: () => void;
-  /** Another has its id, or Aedes is being closed. */
+  /** Called when another client takes its id, or Aedes closes. */
   readonly onEnd: () => void;
 }
 

@@ -50,7 +50,7 @@ export interface ClientOwner {
 /**
  * One network connection: handles each of its packets, or says who does.
  *
- * What follows CONNECT is read once CONNACK is sent.
+ * Packets behind CONNECT are read once CONNACK is sent.
  */
 export class MqttClient implements Watched, Held, ReadConnection {
   readonly stream: Duplex;

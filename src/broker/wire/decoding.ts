@@ -84,7 +84,7 @@ export function decodeConnect(bytes: Buffer): IConnectPacket {
 export const NO_CONNECT = 'a first packet other than CONNECT';
 
 /**
- * Checks the protocol level of a CONNECT: the client is told of it, whatever else is wrong with the packet [MQTT-3.1.2-2].
+ * Checks the protocol level of a CONNECT before anything else in it [MQTT-3.1.2-2].
  *
  * @throws ConnectError for one that is not spoken here
  */

@@ -1,4 +1,4 @@
-/** What a client sends breaks a rule of MQTT: its connection ends. */
+/** A packet breaks a rule of MQTT, which ends its connection. */
 export class PacketError extends Error {}
 
 const NOTHING = Buffer.alloc(0);

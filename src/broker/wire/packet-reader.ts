@@ -31,7 +31,7 @@ export class PacketReader implements TurnTaker {
   #messages = 0;
   #bringsAlarms = false;
   #isEnded = false;
-  /** Whether the client sends no more: what has come is still to be handled. */
+  /** Whether the stream has ended; unread packets are still handled. */
   #hasAll = false;
   #readAtMs = performance.now();
 

@@ -107,7 +107,7 @@ export interface LogEntry extends Audience {
 /** An alarm forwarded later than this after its receipt is marked `late` (docs/contract.md, 3). */
 const LATE_AFTER_MS = 60_000;
 
-/** What is known of entries that are sent. */
+/** Services for sending entries. */
 export interface SendingServices {
   /** The real time since a time of the steady clock, as well as that is known. */
   readonly elapsedSinceMs: (timeMs: number) => number;
