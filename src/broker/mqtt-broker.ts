@@ -20,7 +20,7 @@ import type { Connection } from './connection.js';
 import { KeepAlive } from './keep-alive.js';
 import { type ClientOwner, type ClientParts, MqttClient } from './mqtt-client.js';
 import type { Wills } from './wills.js';
-import type { PacketError } from './wire/frames.js';
+import type { PacketError } from './wire/decoding.js';
 import { ReadToEnd } from './wire/read-to-end.js';
 
 const CONNECT_TIMEOUT_MS = 10_000;

@@ -10,13 +10,11 @@ import type { Watched } from './keep-alive.js';
 import type { Publishing } from './publishing.js';
 import type { Releasing } from './releasing.js';
 import type { Subscribing } from './subscribing.js';
-import { decodeConnect, type PacketDecoder, requireLevel } from './wire/decoding.js';
-import { encodeConnack, PINGRESP } from './wire/encoding.js';
+import { connectFault, decodeConnect, requireLevel } from './wire/connect-packet.js';
+import { faultOf, type PacketDecoder, PacketError } from './wire/decoding.js';
 import type { TurnPlace } from './wire/fair-turns.js';
-import { PacketError } from './wire/frames.js';
-import { connectFault, faultOf } from './wire/packet-faults.js';
-import { PacketReader, type ReadConnection } from './wire/packet-reader.js';
-import type { ReadTurns } from './wire/read-turns.js';
+import { PacketReader, type ReadConnection, type ReadTurns } from './wire/packet-reader.js';
+import { encodeConnack, PINGRESP } from './wire/packet-writer.js';
 
 /** In place of a location: clients that are not authenticated share their turns by address. */
 const STRANGERS = 'strangers';

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { memoryOf } from './budgets/unstored-publishes.js';
 import type { Connection } from './connection.js';
-import { encodeAcknowledgement } from './wire/encoding.js';
+import { encodeAcknowledgement } from './wire/packet-writer.js';
 
 /**
  * Takes PUBREL: forgets the packet identifier, then sends PUBCOMP [MQTT-4.3.3-2].

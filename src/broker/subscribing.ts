@@ -12,7 +12,7 @@ import { type ConnectionDenials, SUBACK_FAILURE } from './admission/connection-d
 import type { Budget } from './budgets/budgets.js';
 import { memoryOf } from './budgets/unstored-publishes.js';
 import type { Connection } from './connection.js';
-import { encodeAcknowledgement, encodeSuback } from './wire/encoding.js';
+import { encodeAcknowledgement, encodeSuback } from './wire/packet-writer.js';
 
 const BYTES_OF_FILTER = 200;
 const MAX_LOGGED_FILTERS = 10;

@@ -11,7 +11,7 @@ import { Releasing } from '../broker/releasing.js';
 import { Subscribing } from '../broker/subscribing.js';
 import { Wills } from '../broker/wills.js';
 import { PacketDecoder } from '../broker/wire/decoding.js';
-import { ReadTurns } from '../broker/wire/read-turns.js';
+import { ReadTurns } from '../broker/wire/packet-reader.js';
 import { isLoopbackAddress } from '../domain/addresses.js';
 import { connectionShares } from '../network/open-files.js';
 import { FailedLogins } from '../site/access/failed-logins.js';

@@ -1,8 +1,11 @@
 import { PassThrough } from 'node:stream';
 import { generate } from 'mqtt-packet';
 import { expect, it } from 'vitest';
-import { PacketReader, type ReadConnection } from '../../src/broker/wire/packet-reader.js';
-import { ReadTurns } from '../../src/broker/wire/read-turns.js';
+import {
+  PacketReader,
+  type ReadConnection,
+  ReadTurns,
+} from '../../src/broker/wire/packet-reader.js';
 
 const MAX_TURN_BYTES = 1_024;
 

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { Duplex } from 'node:stream';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { encodePublish } from '../../src/broker/wire/encoding.js';
-import { PacketWriter } from '../../src/broker/wire/packet-writer.js';
+import { encodePublish, PacketWriter } from '../../src/broker/wire/packet-writer.js';
 
 const SECOND_MS = 1_000;
 /** A slow link. */

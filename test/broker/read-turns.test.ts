@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { TurnPlace, TurnTaker } from '../../src/broker/wire/fair-turns.js';
-import { ReadTurns } from '../../src/broker/wire/read-turns.js';
+import { ReadTurns } from '../../src/broker/wire/packet-reader.js';
 
 /** Publishes of others than subscribers that are read in one turn of the event loop. */
 const BUDGET = 100;

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { generate, type IPublishPacket, type Packet, parser } from 'mqtt-packet';
 import { describe, expect, it } from 'vitest';
-import { fastPacket } from '../../src/broker/wire/decoding.js';
-import { Frames, PacketError } from '../../src/broker/wire/frames.js';
+import { Frames, fastPacket, PacketDecoder, PacketError } from '../../src/broker/wire/decoding.js';
 
 const MAX_BYTES = 4_096;
 
@@ -108,4 +107,20 @@ describe('a whole packet', () => {
       { numRuns: 5_000 },
     );
   });
+});
+
+it('no packet of a client changes how the next one of another is read', () => {
+  const ping = generate({ cmd: 'pingreq' });
+  const decoder = new PacketDecoder();
+  fc.assert(
+    fc.property(fc.nat({ max: 255 }), fc.uint8Array({ maxLength: 40 }), (first, rest) => {
+      try {
+        decoder.decode(Buffer.from([first, rest.length, ...rest]));
+      } catch (error) {
+        expect(error).toBeInstanceOf(PacketError);
+      }
+      expect(decoder.decode(ping)).toMatchObject({ cmd: 'pingreq' });
+    }),
+    { numRuns: 20_000 },
+  );
 });

@@ -10,7 +10,7 @@ import { NumberedHome } from '../harness/numbered-home.js';
 
 /** More often than anything runs at a start. */
 const ALARMS = 700;
-const MAX_FILES = 38;
+const MAX_FILES = 34;
 
 /** The file that `NODE_V8_COVERAGE` writes when the process ends. */
 const coverage = z.object({
@@ -82,7 +82,7 @@ async function filesDescribed(): Promise<string[]> {
   return Array.from(steps, ([, file = '']) => file).sort();
 }
 
-it('an alarm goes from its device to its subscriber through at most 38 files, which are described', async () => {
+it('an alarm goes from its device to its subscriber through at most 34 files, which are described', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'alarm-way-'));
   const gateway = await GatewayProcess.start({ NODE_V8_COVERAGE: directory });
   try {

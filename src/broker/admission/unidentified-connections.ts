@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream';
 import { networkOf } from '../../domain/addresses.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
-import { NO_CONNECT } from '../wire/decoding.js';
-import { PacketError, packetBytes } from '../wire/frames.js';
+import { NO_CONNECT } from '../wire/connect-packet.js';
+import { PacketError, packetBytes } from '../wire/decoding.js';
 import type { ConnectionQuota, Held } from './connection-quota.js';
 import { PacedClosing } from './paced-closing.js';
 

@@ -1,5 +1,8 @@
-import { type AcknowledgementType, encodeAcknowledgement } from '../wire/encoding.js';
-import type { PacketWriter } from '../wire/packet-writer.js';
+import {
+  type AcknowledgementType,
+  encodeAcknowledgement,
+  type PacketWriter,
+} from '../wire/packet-writer.js';
 
 const MIB = 1024 * 1024;
 

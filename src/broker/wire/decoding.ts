@@ -1,14 +1,15 @@
 /** Reads packets of clients (MQTT 3.1.1, 3). */
 
 import {
-  type IConnectPacket,
   type IPubackPacket,
   type IPublishPacket,
+  type ISubscribePacket,
+  type IUnsubscribePacket,
   type Packet,
+  type Parser,
   parser,
 } from 'mqtt-packet';
-import { ConnectError } from '../admission/connect-errors.js';
-import { PacketError } from './frames.js';
+import { isFilter } from '../../domain/topics.js';
 
 const CONNECT = 1;
 const TYPE_SHIFT = 4;
@@ -21,29 +22,104 @@ const RETAIN = 0x01;
 /** By its bits; there is no fourth. */
 const QOS = [0, 1, 2] as const;
 const IDENTIFIER_BYTES = 2;
+const MAX_FILTERS_PER_PACKET = 1_000;
+
+/** No client of ours uses longer topics; MQTT allows 65,535 bytes. */
+const MAX_TOPIC_BYTES = 1024;
+
+/** A packet breaks a rule of MQTT, which ends its connection. */
+export class PacketError extends Error {}
+
+const NOTHING = Buffer.alloc(0);
+/** MQTT 3.1.1, 2.2.3. */
+const MAX_LENGTH_DIGITS = 4;
+const LENGTH_BITS = 7;
 const LENGTH_CONTINUES = 0x80;
-const LENGTH_BYTES = 2;
-/** The protocol names of the levels of MQTT 3.1 and 3.1.1. */
-export const NAMES_OF_LEVELS: ReadonlyMap<number, string> = new Map([
-  [3, 'MQIsdp'],
-  [4, 'MQTT'],
-]);
-/** Of the protocol level: a Mosquitto that is a bridge says so. */
-const BRIDGE_BIT = 0x80;
 
-/** Parses whole packets with mqtt-packet: one parser for the packets of all connections, as none is left half parsed. */
-export class PacketDecoder {
-  readonly #parser = parser({ protocolVersion: 4 });
-  #found: Packet | Error | undefined;
-
-  constructor() {
-    this.#parser.on('packet', (packet) => {
-      this.#found = packet;
-    });
-    this.#parser.on('error', (error: Error) => {
-      this.#found = error;
-    });
+/**
+ * The length of a packet with its fixed header; undefined while that is not whole.
+ *
+ * @param maxBytes without the fixed header
+ * @throws PacketError for a longer packet, and for a malformed length
+ */
+export function packetBytes(bytes: Buffer, at: number, maxBytes: number): number | undefined {
+  let length = 0;
+  for (let digits = 0; digits < MAX_LENGTH_DIGITS; digits++) {
+    const digit = bytes[at + 1 + digits];
+    if (digit === undefined) return undefined;
+    length += (digit & (LENGTH_CONTINUES - 1)) << (LENGTH_BITS * digits);
+    if (digit >= LENGTH_CONTINUES) continue;
+    if (length > maxBytes) throw new PacketError('packet too large');
+    return 2 + digits + length;
   }
+  throw new PacketError('a length of too many bytes');
+}
+
+/** Divides the bytes of a connection into packets. The length of one is checked before memory is taken for it. */
+export class Frames {
+  readonly #maxPacketBytes: number;
+  #bytes: Buffer = NOTHING;
+  #at = 0;
+  /** The parts of a packet that is not whole. */
+  #parts: Buffer[] = [];
+  #missingBytes = 0;
+  #hasMore = false;
+
+  /** @param maxPacketBytes without the fixed header */
+  constructor(maxPacketBytes: number) {
+    this.#maxPacketBytes = maxPacketBytes;
+  }
+
+  /** Whether `next` may find a packet. */
+  get hasMore(): boolean {
+    return this.#hasMore;
+  }
+
+  add(bytes: Buffer): void {
+    this.#hasMore = true;
+    this.#parts.push(bytes);
+    this.#missingBytes -= bytes.length;
+    if (this.#missingBytes > 0) return;
+    this.#bytes = this.#parts.length === 1 ? bytes : Buffer.concat(this.#parts);
+    this.#at = 0;
+    this.#parts = [];
+    this.#missingBytes = 0;
+  }
+
+  /**
+   * Takes the next whole packet; undefined until more bytes are added.
+   *
+   * @throws PacketError for one that is too long, or whose length is malformed
+   */
+  next(): Buffer | undefined {
+    const start = this.#at;
+    const length = packetBytes(this.#bytes, start, this.#maxPacketBytes);
+    const end = start + (length ?? Number.POSITIVE_INFINITY);
+    if (end <= this.#bytes.length) {
+      this.#at = end;
+      this.#hasMore = end < this.#bytes.length;
+      return this.#bytes.subarray(start, end);
+    }
+    this.#hasMore = false;
+    if (start === this.#bytes.length) return undefined;
+    const rest = this.#bytes.subarray(start);
+    this.#parts = [rest];
+    this.#missingBytes = length === undefined ? 1 : length - rest.length;
+    this.#bytes = NOTHING;
+    this.#at = 0;
+    return undefined;
+  }
+}
+
+/**
+ * Parses whole packets with mqtt-packet: one parser for the packets of all connections.
+ *
+ * It is replaced after every packet in which it does not find exactly one: it would wait for more bytes, and take them
+ * from the packets of others.
+ */
+export class PacketDecoder {
+  #parser: Parser | undefined;
+  #found: (Packet | Error)[] = [];
 
   /** @throws PacketError in the words of mqtt-packet */
   decode(bytes: Buffer): Packet {
@@ -54,47 +130,26 @@ export class PacketDecoder {
 
   /** The same for any packet. */
   parse(bytes: Buffer): Packet {
-    this.#parser.parse(bytes);
-    const found = this.#found;
-    this.#found = undefined;
-    if (found === undefined) throw new PacketError('Cannot parse packet');
-    if (found instanceof Error) throw new PacketError(found.message);
-    return found;
+    this.#parser ??= this.#newParser();
+    const leftBytes = this.#parser.parse(bytes);
+    const [found, ...others] = this.#found;
+    this.#found = [];
+    if (
+      found !== undefined &&
+      !(found instanceof Error) &&
+      others.length === 0 &&
+      leftBytes === 0
+    ) {
+      return found;
+    }
+    this.#parser = undefined;
+    throw new PacketError(found instanceof Error ? found.message : 'Cannot parse packet');
   }
-}
 
-/**
- * Parses a CONNECT, with a decoder of its own: mqtt-packet keeps it, with its password.
- *
- * @throws ConnectError for one of another protocol level that cannot be parsed
- * @throws PacketError
- */
-export function decodeConnect(bytes: Buffer): IConnectPacket {
-  try {
-    const packet = new PacketDecoder().parse(bytes);
-    if (packet.cmd === 'connect') return packet;
-  } catch (error) {
-    requireLevel(bytes);
-    throw error;
+  #newParser(): Parser {
+    const found = (one: Packet | Error) => this.#found.push(one);
+    return parser({ protocolVersion: 4 }).on('packet', found).on('error', found);
   }
-  throw new PacketError(NO_CONNECT);
-}
-
-/** [MQTT-3.1.0-1] */
-export const NO_CONNECT = 'a first packet other than CONNECT';
-
-/**
- * Checks the protocol level of a CONNECT before anything else in it [MQTT-3.1.2-2].
- *
- * @throws ConnectError for one that is not spoken here
- */
-export function requireLevel(connect: Buffer): void {
-  const start = startOf(connect) + LENGTH_BYTES;
-  const names = Array.from(NAMES_OF_LEVELS.values(), (name) => Buffer.from(name));
-  const name = names.find((one) => one.equals(connect.subarray(start, start + one.length)));
-  const level = name && connect[start + name.length];
-  if (level === undefined || NAMES_OF_LEVELS.has(level & ~BRIDGE_BIT)) return;
-  throw new ConnectError('unknown-version', { reason: 'unacceptable protocol version' });
 }
 
 /** Parses a PUBLISH or PUBACK in a fraction of the time; undefined for every other packet, and for a malformed one. */
@@ -133,4 +188,90 @@ function fastPublish(bytes: Buffer, header: number, start: number): IPublishPack
     payload: bytes.subarray(payloadStart),
     length: bytes.length - start,
   };
+}
+
+/**
+ * Finds a rule of MQTT that a packet breaks and the parser does not check; undefined: none.
+ *
+ * @param packet any but a CONNECT (`connect-packet.ts`)
+ */
+export function faultOf(packet: Packet): string | undefined {
+  switch (packet.cmd) {
+    case 'publish':
+      return publishFault(packet);
+    case 'subscribe':
+      return subscribeFault(packet);
+    case 'unsubscribe':
+      return unsubscribeFault(packet);
+    case 'puback':
+    case 'pubrel':
+      return acknowledgementFault(packet);
+    case 'pubrec':
+    case 'pubcomp':
+      return 'acknowledges a QoS 2 message: none is sent';
+    case 'pingreq':
+    case 'disconnect':
+      return packet.length === 0 ? undefined : 'a packet of the wrong length';
+    default:
+      return 'a packet that only servers send';
+  }
+}
+
+function publishFault({ topic, qos, messageId, dup }: IPublishPacket): string | undefined {
+  // [MQTT-3.3.2-2], [MQTT-4.7.3-1]
+  const isName = topic !== '' && !topic.includes('+') && !topic.includes('#');
+  if (!isName || isUnusable(topic)) return 'unusable topic';
+  // [MQTT-3.3.1-2]
+  if (qos === 0) return dup ? 'DUP at QoS 0' : undefined;
+  return identifierFault(messageId);
+}
+
+/** [MQTT-2.3.1-6]: two bytes, and not 0. */
+function acknowledgementFault({ length, messageId }: Packet): string | undefined {
+  return length === IDENTIFIER_BYTES ? identifierFault(messageId) : 'a packet of the wrong length';
+}
+
+function subscribeFault({ subscriptions, messageId }: ISubscribePacket): string | undefined {
+  const isUnusableFilter = ({ topic, qos }: ISubscribePacket['subscriptions'][number]) =>
+    isUnusable(topic) || !isFilter(topic) || qos > 2;
+  return (
+    identifierFault(messageId) ??
+    countFault(subscriptions.length) ??
+    (subscriptions.some(isUnusableFilter) ? 'unusable filter' : undefined)
+  );
+}
+
+function unsubscribeFault({ unsubscriptions, messageId }: IUnsubscribePacket): string | undefined {
+  return (
+    identifierFault(messageId) ??
+    countFault(unsubscriptions.length) ??
+    (unsubscriptions.some((filter) => isUnusable(filter) || !isFilter(filter))
+      ? 'unusable filter'
+      : undefined)
+  );
+}
+
+/** [MQTT-2.3.1-1]; the parser gives -1 where there is none. */
+function identifierFault(messageId: number | undefined): string | undefined {
+  return (messageId ?? 0) < 1 ? 'no packet identifier' : undefined;
+}
+
+/** [MQTT-3.8.3-3], [MQTT-3.10.3-2]; too many: DEPENDENCY-FAULTS 6. */
+function countFault(filters: number): string | undefined {
+  if (filters === 0) return 'no filters';
+  return filters > MAX_FILTERS_PER_PACKET ? 'too many filters' : undefined;
+}
+
+export function isUnusable(topic: string): boolean {
+  return Buffer.byteLength(topic) > MAX_TOPIC_BYTES || isIllFormed(topic);
+}
+
+/**
+ * Whether a text holds U+0000 [MQTT-1.5.3-2] or was not UTF-8 [MQTT-1.5.3-1].
+ *
+ * The parser replaces every ill-formed byte by U+FFFD. A U+FFFD that the client meant cannot be
+ * told from that, and fails too: no honest name contains it.
+ */
+export function isIllFormed(text: string): boolean {
+  return text.includes('\u0000') || text.includes('\ufffd');
 }
