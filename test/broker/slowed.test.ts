@@ -90,6 +90,7 @@ describe.concurrent('a device over a limit', () => {
     const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
     expect(metrics).toMatch(/^gateway_slowed_principals 1$/m);
     expect(metrics).toMatch(/^gateway_held_back_total [1-9]\d*$/m);
+    await home.gateway.logged('slowed clients');
     const lines = home.gateway.lines.filter((line) => line.includes('slowed clients'));
     expect(lines.length).toBe(1);
     expect(lines[0]).toContain(device.id);
