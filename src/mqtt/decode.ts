@@ -1,0 +1,184 @@
+/** Decodes the packets that clients send (MQTT 3.1.1 and 5, 3), one whole packet at a time. */
+
+import { PacketBytes } from './packet-bytes.js';
+import { PacketError, PROTOCOL_ERROR } from './packet-error.js';
+import type {
+  AcknowledgementPacket,
+  ClientPacket,
+  DisconnectPacket,
+  MqttVersion,
+  PublishPacket,
+  QoS,
+  RequestedFilter,
+  SubscribePacket,
+  UnsubscribePacket,
+} from './packets.js';
+import { type Properties, readProperties } from './properties.js';
+
+/** Packet types (MQTT 5, 2.1.2). */
+const CONNECT = 1;
+const PUBLISH = 3;
+const ACKNOWLEDGEMENTS: ReadonlyMap<number, AcknowledgementPacket['cmd']> = new Map([
+  [4, 'puback'],
+  [5, 'pubrec'],
+  [6, 'pubrel'],
+  [7, 'pubcomp'],
+]);
+const PUBREL = 6;
+const SUBSCRIBE = 8;
+const UNSUBSCRIBE = 10;
+const PINGREQ = 12;
+const DISCONNECT = 14;
+const AUTH = 15;
+
+const TYPE_SHIFT = 4;
+const FLAG_BITS = 0x0f;
+/** The flags that PUBREL, SUBSCRIBE and UNSUBSCRIBE must have [MQTT-2.1.3-1]. */
+const QOS_1_FLAGS = 0x02;
+const DUP = 0x08;
+const RETAIN = 0x01;
+const QOS_SHIFT = 1;
+const QOS_BITS = 0x03;
+/** By its bits; there is no fourth. */
+const QOS = [0, 1, 2] as const;
+const LENGTH_CONTINUES = 0x80;
+
+/** Subscription options (MQTT 5, 3.8.3.1). */
+const NO_LOCAL = 0x04;
+const RETAIN_AS_PUBLISHED = 0x08;
+const RETAIN_HANDLING_SHIFT = 4;
+const MAX_RETAIN_HANDLING = 2;
+/** All bits that have a meaning; in 3.1.1 only those of the QoS. */
+const OPTION_BITS = 0x3f;
+
+/** @throws PacketError for one that breaks a rule, and for a CONNECT, which only comes first [MQTT-3.1.0-2] */
+export function decode(packet: Buffer, version: MqttVersion): ClientPacket {
+  const header = packet[0] ?? 0;
+  const type = header >> TYPE_SHIFT;
+  const bytes = new PacketBytes(packet, startOf(packet));
+  if (type === PUBLISH) return decodePublish(header, bytes, version);
+  const mustHave = [PUBREL, SUBSCRIBE, UNSUBSCRIBE].includes(type) ? QOS_1_FLAGS : 0;
+  if ((header & FLAG_BITS) !== mustHave) throw new PacketError('wrong flags');
+  const acknowledgement = ACKNOWLEDGEMENTS.get(type);
+  if (acknowledgement !== undefined) return decodeAcknowledgement(acknowledgement, bytes, version);
+  switch (type) {
+    case SUBSCRIBE:
+      return decodeSubscribe(bytes, version);
+    case UNSUBSCRIBE:
+      return decodeUnsubscribe(bytes, version);
+    case PINGREQ:
+      bytes.end();
+      return { cmd: 'pingreq' };
+    case DISCONNECT:
+      return decodeDisconnect(bytes, version);
+    case AUTH:
+      if (version === 5) return { cmd: 'auth' };
+      throw new PacketError('a packet of another version');
+    case CONNECT:
+      throw new PacketError('a second CONNECT', PROTOCOL_ERROR);
+    default:
+      throw new PacketError('a packet that only servers send', PROTOCOL_ERROR);
+  }
+}
+
+/** Where the fixed header ends. */
+export function startOf(packet: Buffer): number {
+  let at = 1;
+  while ((packet[at] ?? 0) >= LENGTH_CONTINUES) at++;
+  return at + 1;
+}
+
+function decodePublish(header: number, bytes: PacketBytes, version: MqttVersion): PublishPacket {
+  const qos = qosOf(header >> QOS_SHIFT);
+  const dup = (header & DUP) !== 0;
+  // [MQTT-3.3.1-2]
+  if (qos === 0 && dup) throw new PacketError('DUP at QoS 0');
+  const topic = bytes.text('topic');
+  const messageId = qos === 0 ? 0 : identifierOf(bytes);
+  const properties = version === 5 ? someProperties(bytes, 'publish') : undefined;
+  const retain = (header & RETAIN) !== 0;
+  return { cmd: 'publish', topic, payload: bytes.rest(), qos, dup, retain, messageId, properties };
+}
+
+function decodeAcknowledgement(
+  cmd: AcknowledgementPacket['cmd'],
+  bytes: PacketBytes,
+  version: MqttVersion,
+): AcknowledgementPacket {
+  const messageId = identifierOf(bytes);
+  // Success may be left out (MQTT 5, 3.4.2.1), and an empty set of properties, too.
+  const reasonCode = version === 5 && bytes.left > 0 ? bytes.byte() : 0;
+  if (version === 5 && bytes.left > 0) readProperties(bytes, 'acknowledgement');
+  bytes.end();
+  return { cmd, messageId, reasonCode };
+}
+
+function decodeSubscribe(bytes: PacketBytes, version: MqttVersion): SubscribePacket {
+  const messageId = identifierOf(bytes);
+  const properties = version === 5 ? readProperties(bytes, 'subscribe') : {};
+  const filters: RequestedFilter[] = [];
+  while (bytes.left > 0) filters.push(decodeFilter(bytes, version));
+  // [MQTT-3.8.3-2]
+  if (filters.length === 0) throw new PacketError('no filters', PROTOCOL_ERROR);
+  const [subscriptionIdentifier] = properties.subscriptionIdentifiers ?? [];
+  return { cmd: 'subscribe', messageId, filters, subscriptionIdentifier };
+}
+
+function decodeFilter(bytes: PacketBytes, version: MqttVersion): RequestedFilter {
+  const filter = bytes.text('filter');
+  const options = bytes.byte();
+  // [MQTT-3.8.3-5]
+  if ((options & ~(version === 5 ? OPTION_BITS : QOS_BITS)) !== 0) {
+    throw new PacketError('options that are reserved');
+  }
+  const retainHandling = options >> RETAIN_HANDLING_SHIFT;
+  if (retainHandling > MAX_RETAIN_HANDLING) {
+    throw new PacketError('an unknown retain handling', PROTOCOL_ERROR);
+  }
+  return {
+    filter,
+    qos: qosOf(options),
+    isNoLocal: (options & NO_LOCAL) !== 0,
+    isRetainAsPublished: (options & RETAIN_AS_PUBLISHED) !== 0,
+    retainHandling,
+  };
+}
+
+function decodeUnsubscribe(bytes: PacketBytes, version: MqttVersion): UnsubscribePacket {
+  const messageId = identifierOf(bytes);
+  if (version === 5) readProperties(bytes, 'unsubscribe');
+  const filters: string[] = [];
+  while (bytes.left > 0) filters.push(bytes.text('filter'));
+  // [MQTT-3.10.3-2]
+  if (filters.length === 0) throw new PacketError('no filters', PROTOCOL_ERROR);
+  return { cmd: 'unsubscribe', messageId, filters };
+}
+
+function decodeDisconnect(bytes: PacketBytes, version: MqttVersion): DisconnectPacket {
+  const reasonCode = version === 5 && bytes.left > 0 ? bytes.byte() : 0;
+  const properties =
+    version === 5 && bytes.left > 0 ? readProperties(bytes, 'disconnect') : undefined;
+  bytes.end();
+  return { cmd: 'disconnect', reasonCode, properties };
+}
+
+/** Undefined for none, which is most often so. */
+function someProperties(bytes: PacketBytes, packet: 'publish'): Properties | undefined {
+  const properties = readProperties(bytes, packet);
+  for (const _ in properties) return properties;
+  return undefined;
+}
+
+/** [MQTT-2.2.1-3] */
+function identifierOf(bytes: PacketBytes): number {
+  const identifier = bytes.uint16();
+  if (identifier === 0) throw new PacketError('no packet identifier', PROTOCOL_ERROR);
+  return identifier;
+}
+
+/** [MQTT-3.3.1-4] */
+export function qosOf(bits: number, field = 'QoS'): QoS {
+  const qos = QOS[bits & QOS_BITS];
+  if (qos === undefined) throw new PacketError(`unusable ${field}`);
+  return qos;
+}

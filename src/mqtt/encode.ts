@@ -1,0 +1,149 @@
+/** Encodes the packets that the gateway sends to clients (MQTT 3.1.1 and 5, 3). */
+
+import { encodeProperties, NO_PROPERTIES } from './encode-properties.js';
+import type { MqttVersion, QoS } from './packets.js';
+import type { Properties } from './properties.js';
+
+const CONNACK = 0x20;
+const PUBLISH = 0x30;
+const DUP = 0x08;
+const RETAIN = 0x01;
+const SUBACK = 0x90;
+const UNSUBACK = 0xb0;
+const DISCONNECT = 0xe0;
+const ACKNOWLEDGEMENTS = { puback: 0x40, pubrec: 0x50, pubcomp: 0x70 } as const;
+/** MQTT 5, 3.13. */
+export const PINGRESP = Buffer.from([0xd0, 0]);
+
+const IDENTIFIER_BYTES = 2;
+const LENGTH_BITS = 7;
+const LENGTH_CONTINUES = 0x80;
+
+export type AcknowledgementType = keyof typeof ACKNOWLEDGEMENTS;
+
+/** A message for one subscriber. */
+export interface EncodedPublish {
+  readonly topic: string;
+  readonly payload: Buffer;
+  readonly qos: QoS;
+  readonly dup: boolean;
+  readonly retain: boolean;
+  /** 0 at QoS 0. */
+  readonly messageId: number;
+}
+
+/** @param returnCode of the version: MQTT 3.1.1, 3.2.2.3, or MQTT 5, 3.2.2.2; 0: accepted */
+export function encodeConnack(
+  version: MqttVersion,
+  returnCode: number,
+  isSessionPresent = false,
+  properties: Properties = {},
+): Buffer {
+  const body: Buffer[] = [Buffer.from([isSessionPresent ? 1 : 0, returnCode])];
+  if (version === 5) body.push(encodeProperties(properties));
+  return encode(CONNACK, body);
+}
+
+/** @param properties encoded (`encodeProperties`); undefined before MQTT 5 */
+export function encodePublish(publish: EncodedPublish, properties?: Buffer): Buffer {
+  const { topic, payload, qos, dup, retain, messageId } = publish;
+  const topicBytes = Buffer.byteLength(topic);
+  const identifierBytes = qos === 0 ? 0 : IDENTIFIER_BYTES;
+  const propertyBytes = properties?.length ?? 0;
+  const length = 2 + topicBytes + identifierBytes + propertyBytes + payload.length;
+  const packet = Buffer.allocUnsafe(1 + bytesOfLength(length) + length);
+  packet[0] = PUBLISH | (dup ? DUP : 0) | (qos << 1) | (retain ? RETAIN : 0);
+  let at = writeLength(packet, length);
+  at = packet.writeUInt16BE(topicBytes, at);
+  at += packet.write(topic, at);
+  if (qos > 0) at = packet.writeUInt16BE(messageId, at);
+  if (properties !== undefined) at += properties.copy(packet, at);
+  payload.copy(packet, at);
+  return packet;
+}
+
+/** Of a message that is taken, and before MQTT 5 of any. */
+export function encodeAcknowledgement(type: AcknowledgementType, identifier: number): Buffer {
+  const packet = Buffer.allocUnsafe(4);
+  packet[0] = ACKNOWLEDGEMENTS[type];
+  packet[1] = IDENTIFIER_BYTES;
+  packet.writeUInt16BE(identifier, 2);
+  return packet;
+}
+
+/** Of a message that is not taken, for a client that speaks MQTT 5. */
+export function encodeRefusal(
+  type: AcknowledgementType,
+  identifier: number,
+  reasonCode: number,
+  reasonString?: string,
+): Buffer {
+  const properties =
+    reasonString === undefined ? NO_PROPERTIES : encodeProperties({ reasonString });
+  return encode(ACKNOWLEDGEMENTS[type], [
+    identifierOf(identifier),
+    Buffer.from([reasonCode]),
+    properties,
+  ]);
+}
+
+/** @param codes for each filter its QoS, or why there is none (MQTT 3.1.1, 3.9.3; MQTT 5, 3.9.3) */
+export function encodeSuback(
+  version: MqttVersion,
+  identifier: number,
+  codes: readonly number[],
+): Buffer {
+  return encode(SUBACK, [
+    identifierOf(identifier),
+    version === 5 ? NO_PROPERTIES : Buffer.alloc(0),
+    Buffer.from(codes),
+  ]);
+}
+
+/** @param codes for each filter what became of it; not told before MQTT 5 */
+export function encodeUnsuback(
+  version: MqttVersion,
+  identifier: number,
+  codes: readonly number[],
+): Buffer {
+  if (version !== 5) return encode(UNSUBACK, [identifierOf(identifier)]);
+  return encode(UNSUBACK, [identifierOf(identifier), NO_PROPERTIES, Buffer.from(codes)]);
+}
+
+/** Tells a client that speaks MQTT 5 why its connection ends. */
+export function encodeDisconnect(reasonCode: number, properties: Properties = {}): Buffer {
+  return encode(DISCONNECT, [Buffer.from([reasonCode]), encodeProperties(properties)]);
+}
+
+function identifierOf(identifier: number): Buffer {
+  const bytes = Buffer.allocUnsafe(IDENTIFIER_BYTES);
+  bytes.writeUInt16BE(identifier);
+  return bytes;
+}
+
+function encode(header: number, body: readonly Buffer[]): Buffer {
+  const length = body.reduce((sum, { length: bytes }) => sum + bytes, 0);
+  const fixed = Buffer.allocUnsafe(1 + bytesOfLength(length));
+  fixed[0] = header;
+  writeLength(fixed, length);
+  return Buffer.concat([fixed, ...body]);
+}
+
+/** MQTT 5, 1.5.5. */
+function bytesOfLength(length: number): number {
+  let bytes = 1;
+  for (let rest = length >> LENGTH_BITS; rest > 0; rest >>= LENGTH_BITS) bytes++;
+  return bytes;
+}
+
+/** Writes the remaining length after the first byte. Returns where the packet goes on. */
+function writeLength(packet: Buffer, length: number): number {
+  let at = 1;
+  let rest = length;
+  do {
+    const digit = rest & (LENGTH_CONTINUES - 1);
+    rest >>= LENGTH_BITS;
+    packet[at++] = rest > 0 ? digit | LENGTH_CONTINUES : digit;
+  } while (rest > 0);
+  return at;
+}

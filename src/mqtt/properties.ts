@@ -1,0 +1,149 @@
+/** The properties of MQTT 5 (2.2.2). */
+
+import type { PacketBytes } from './packet-bytes.js';
+import { PacketError, PROTOCOL_ERROR } from './packet-error.js';
+
+/** Undefined: left out. */
+export interface Properties {
+  payloadFormat?: number;
+  messageExpirySeconds?: number;
+  contentType?: string;
+  responseTopic?: string;
+  correlationData?: Buffer;
+  /** Of a SUBSCRIBE one at most. */
+  subscriptionIdentifiers?: number[];
+  sessionExpirySeconds?: number;
+  assignedClientIdentifier?: string;
+  serverKeepAliveSeconds?: number;
+  authenticationMethod?: string;
+  authenticationData?: Buffer;
+  requestProblemInformation?: number;
+  willDelaySeconds?: number;
+  requestResponseInformation?: number;
+  responseInformation?: string;
+  serverReference?: string;
+  reasonString?: string;
+  receiveMaximum?: number;
+  topicAliasMaximum?: number;
+  topicAlias?: number;
+  maximumQos?: number;
+  retainAvailable?: number;
+  userProperties?: (readonly [string, string])[];
+  maximumPacketBytes?: number;
+  wildcardSubscriptionAvailable?: number;
+  subscriptionIdentifiersAvailable?: number;
+  sharedSubscriptionAvailable?: number;
+}
+
+const USER_PROPERTY = 0x26;
+const SUBSCRIPTION_IDENTIFIER = 0x0b;
+
+/** What each packet of a client may have, user properties aside (MQTT 5, table 2-4). */
+const ALLOWED = {
+  connect: [0x11, 0x15, 0x16, 0x17, 0x19, 0x21, 0x22, 0x27],
+  will: [0x01, 0x02, 0x03, 0x08, 0x09, 0x18],
+  publish: [0x01, 0x02, 0x03, 0x08, 0x09, 0x23],
+  acknowledgement: [0x1f],
+  subscribe: [SUBSCRIPTION_IDENTIFIER],
+  unsubscribe: [],
+  disconnect: [0x11, 0x1f],
+  auth: [0x15, 0x16, 0x1f],
+} as const satisfies Record<string, readonly number[]>;
+export type PropertiesOf = keyof typeof ALLOWED;
+
+/**
+ * Reads the properties of a packet, their length first.
+ *
+ * @throws PacketError for one that the packet may not have, that is there twice, or whose value is not allowed
+ */
+export function readProperties(from: PacketBytes, packet: PropertiesOf): Properties {
+  const bytes = from.part(from.length());
+  const properties: Properties = {};
+  const seen = new Set<number>();
+  const allowed: readonly number[] = ALLOWED[packet];
+  while (bytes.left > 0) {
+    const identifier = bytes.length();
+    if (identifier !== USER_PROPERTY) {
+      if (!allowed.includes(identifier))
+        throw new PacketError('a property that is not allowed here');
+      if (seen.has(identifier))
+        throw new PacketError('a property that is there twice', PROTOCOL_ERROR);
+      seen.add(identifier);
+    }
+    readProperty(properties, identifier, bytes);
+  }
+  return properties;
+}
+
+function readProperty(properties: Properties, identifier: number, bytes: PacketBytes): void {
+  switch (identifier) {
+    case 0x01:
+      properties.payloadFormat = flag(bytes);
+      break;
+    case 0x02:
+      properties.messageExpirySeconds = bytes.uint32();
+      break;
+    case 0x03:
+      properties.contentType = bytes.text('content type');
+      break;
+    case 0x08:
+      properties.responseTopic = bytes.text('response topic');
+      break;
+    case 0x09:
+      properties.correlationData = bytes.binary();
+      break;
+    case SUBSCRIPTION_IDENTIFIER:
+      properties.subscriptionIdentifiers = [positive(bytes.length())];
+      break;
+    case 0x11:
+      properties.sessionExpirySeconds = bytes.uint32();
+      break;
+    case 0x15:
+      properties.authenticationMethod = bytes.text('authentication method');
+      break;
+    case 0x16:
+      properties.authenticationData = bytes.binary();
+      break;
+    case 0x17:
+      properties.requestProblemInformation = flag(bytes);
+      break;
+    case 0x18:
+      properties.willDelaySeconds = bytes.uint32();
+      break;
+    case 0x19:
+      properties.requestResponseInformation = flag(bytes);
+      break;
+    case 0x1f:
+      properties.reasonString = bytes.text('reason string');
+      break;
+    case 0x21:
+      properties.receiveMaximum = positive(bytes.uint16());
+      break;
+    case 0x22:
+      properties.topicAliasMaximum = bytes.uint16();
+      break;
+    case 0x23:
+      properties.topicAlias = bytes.uint16();
+      break;
+    case USER_PROPERTY:
+      properties.userProperties ??= [];
+      properties.userProperties.push([bytes.text('user property'), bytes.text('user property')]);
+      break;
+    case 0x27:
+      properties.maximumPacketBytes = positive(bytes.uint32());
+      break;
+    default:
+      throw new PacketError('an unknown property');
+  }
+}
+
+function flag(bytes: PacketBytes): number {
+  const value = bytes.byte();
+  if (value > 1) throw new PacketError('a property that is neither 0 nor 1', PROTOCOL_ERROR);
+  return value;
+}
+
+function positive(value: number): number {
+  if (value === 0) throw new PacketError('a property that must not be 0', PROTOCOL_ERROR);
+  return value;
+}
