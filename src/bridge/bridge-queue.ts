@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Consumer } from '../delivery/consumer.js';
-import type { SessionOwner } from '../delivery/sessions/session.js';
+import { PERSISTENT, type SessionOwner } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { BRIDGE_CLIENT_ID_PREFIX, type BridgeOptions } from '../domain/bridge-schema.js';
 import { selectedFilters } from '../domain/bridge-topics.js';
@@ -45,7 +45,7 @@ export async function openQueue(
 ): Promise<Consumer> {
   const owner = bridgeOwner(options);
   const clientId = BRIDGE_CLIENT_ID_PREFIX + options.name;
-  const { key, consumer, isSaved } = sessions.open(clientId, owner, true);
+  const { key, consumer, isSaved } = sessions.open(clientId, owner, PERSISTENT);
   const present = consumer.subscriptions.list().map(({ filter }) => filter);
   const wanted = options.isMissing === true ? present : selectedFilters(options);
   const removed = present.filter((filter) => !wanted.includes(filter));

@@ -82,8 +82,9 @@ export class Upstream implements Receiver {
     return this.#sender.maxInFlight;
   }
 
-  send(publish: OutgoingPublish): void {
+  send(publish: OutgoingPublish): boolean {
     this.#sender.send(publish);
+    return true;
   }
 
   /** Awaits acknowledgements, then disconnects; `closed` is not called. */

@@ -1,12 +1,14 @@
 import type { Consumer } from '../delivery/consumer.js';
 import type { Session } from '../delivery/sessions/session.js';
+import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { Principal } from '../domain/grants.js';
-import type { DeniedReason, MqttVersion, Transport } from '../site/access/connection-list.js';
-import type { ConnectRequest } from './admission/authentication.js';
-import type { Peer } from './admission/connection-denials.js';
+import type { DeniedReason, Transport } from '../site/access/connection-list.js';
+import type { ConnectRequest } from './admission/connect-request.js';
+import { END_CODES, type Peer } from './admission/connection-denials.js';
 import type { Budget, ReachedLimit } from './budgets/budgets.js';
 import type { Slowed, Slowing } from './budgets/slowing.js';
 import { type BackPressure, type Share, UnstoredPublishes } from './budgets/unstored-publishes.js';
+import type { ClientTerms } from './wire/client-terms.js';
 import type { TurnPlace } from './wire/fair-turns.js';
 import type { NetworkConnection } from './wire/network-connection.js';
 import { PacketWriter } from './wire/packet-writer.js';
@@ -18,12 +20,13 @@ export class Connection {
   /** `principalKey` of the principal. */
   readonly owner: string;
   readonly session: Session;
+  readonly sessions: Pick<Sessions, 'setExpiry'>;
   readonly writer: PacketWriter;
   readonly share: Share;
   readonly unstored: UnstoredPublishes;
   readonly address: string;
   readonly protocol: Transport;
-  readonly mqttVersion: MqttVersion;
+  readonly terms: ClientTerms;
   readonly keepAliveMs: number;
   readonly budget: Budget;
   readonly #backPressure: BackPressure;
@@ -38,6 +41,7 @@ export class Connection {
     readonly request: ConnectRequest;
     readonly keepAliveMs: number;
     readonly session: Session;
+    readonly sessions: Pick<Sessions, 'setExpiry'>;
     readonly backPressure: BackPressure;
     readonly budget: Budget;
     readonly slowing: Slowing;
@@ -51,15 +55,16 @@ export class Connection {
     this.owner = options.session.owner.key;
     this.address = options.request.address;
     this.protocol = options.request.protocol;
-    this.mqttVersion = options.request.mqttVersion;
+    this.terms = options.request.terms;
     this.keepAliveMs = options.keepAliveMs;
     this.session = options.session;
+    this.sessions = options.sessions;
     this.budget = options.budget;
     this.#slowing = options.slowing;
     this.#backPressure = options.backPressure;
     this.share = options.backPressure.shareOf(this.owner);
     this.#onEnd = options.onEnd;
-    this.writer = new PacketWriter(options.network, {
+    this.writer = new PacketWriter(options.network, this.terms, {
       onWritable: () => this.consumer?.wake(),
       onUnread: options.onUnread,
       end: () => {
@@ -93,7 +98,8 @@ export class Connection {
 
   /** The client as the audit trail names it. */
   get peer(): Peer {
-    return { principal: this.principal, address: this.address, clientId: this.session.clientId };
+    const { principal, address, terms, session } = this;
+    return { principal, address, clientId: session.clientId, version: terms.version };
   }
 
   /** Whether the credential has ended, so that nothing is published any more, the will included. */
@@ -111,7 +117,7 @@ export class Connection {
   end(code: DeniedReason): void {
     if (this.network.isClosed) return;
     this.#onEnd(this.peer, code);
-    this.network.close();
+    this.network.close(END_CODES[code]);
   }
 
   /** Opens the connection, once CONNACK is sent. */

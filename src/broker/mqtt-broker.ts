@@ -1,16 +1,21 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Aedes } from 'aedes';
-import type { IConnectPacket } from 'mqtt-packet';
 import type { Logger } from 'pino';
 import type { Session } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { Presence } from '../ingest/presence.js';
+import { PacketError } from '../mqtt/packet-error.js';
+import type { ConnectPacket } from '../mqtt/packets.js';
+import { SERVER_SHUTTING_DOWN, SESSION_TAKEN_OVER } from '../mqtt/reason-codes.js';
+import { ReadToEnd } from '../network/socket-front.js';
 import type { ConnectionList } from '../site/access/connection-list.js';
 import type { QuotaWatch } from '../site/access/quota-watch.js';
-import type { Authentication, ConnectRequest } from './admission/authentication.js';
+import type { Authentication } from './admission/authentication.js';
+import { connackProperties } from './admission/connack-properties.js';
 import { ConnectError } from './admission/connect-errors.js';
-import type { ConnectionDenials } from './admission/connection-denials.js';
+import type { ConnectRequest } from './admission/connect-request.js';
+import type { ConnectionDenials, UnconnectedPeer } from './admission/connection-denials.js';
 import type { ConnectionQuota } from './admission/connection-quota.js';
 import { peerOf } from './admission/network-peer.js';
 import { OpenConnections } from './admission/open-connections.js';
@@ -20,8 +25,6 @@ import type { Connection } from './connection.js';
 import { KeepAlive } from './keep-alive.js';
 import { type ClientOwner, type ClientParts, MqttClient } from './mqtt-client.js';
 import type { Wills } from './wills.js';
-import type { PacketError } from './wire/decoding.js';
-import { ReadToEnd } from './wire/read-to-end.js';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
@@ -66,10 +69,10 @@ export class MqttBroker implements ClientOwner {
       maxPacketBytes: clientParts.maxPacketBytes,
       timeoutMs: CONNECT_TIMEOUT_MS,
       onTimeout: (address) => {
-        denials.connect({ address, request: undefined }, new ConnectError('no-connect'));
+        denials.connect(stranger(address), new ConnectError('no-connect'));
       },
       onMalformed: (address, error) => {
-        denials.connect({ address, request: undefined }, malformed(error));
+        denials.connect(stranger(address), malformed(error));
       },
     });
   }
@@ -88,8 +91,9 @@ export class MqttBroker implements ClientOwner {
   /** Ends every connection, with and without a CONNACK. */
   async stop(): Promise<void> {
     this.#keepAlive.stop();
-    for (const { network } of this.#open.all()) network.close();
+    for (const { network } of this.#open.all()) network.close(SERVER_SHUTTING_DOWN);
     this.#options.quota.dropAll();
+    this.#options.wills.stop();
     await new Promise<void>((resolve) => this.#aedes.close(resolve));
   }
 
@@ -108,6 +112,7 @@ export class MqttBroker implements ClientOwner {
     for (const connection of this.#admitted) {
       if (connection.owner === owner) connection.endCredential();
     }
+    this.#options.wills.drop(owner);
     // A client whose CONNECT is held back was authenticated with that credential (`Slowing`).
     this.#options.quota.dropAllOf(owner);
   }
@@ -121,7 +126,7 @@ export class MqttBroker implements ClientOwner {
     const client = request && this.#webSockets.get(request);
     const { denials } = this.#options;
     if (client?.connection !== undefined) denials.ended(client.connection.peer, error.code);
-    else denials.connect(client ?? { address, request: undefined }, error);
+    else denials.connect(client ?? stranger(address), error);
   }
 
   /** How many are connected, event streams included. */
@@ -142,7 +147,7 @@ export class MqttBroker implements ClientOwner {
     };
   }
 
-  async admit(client: MqttClient, connect: IConnectPacket, request: ConnectRequest): Promise<void> {
+  async admit(client: MqttClient, connect: ConnectPacket, request: ConnectRequest): Promise<void> {
     const { authentication, denials, presence } = this.#options;
     const connection = await authentication.admit(client, request, connect.password);
     client.admitted(connection);
@@ -159,11 +164,11 @@ export class MqttBroker implements ClientOwner {
     if (principal.type === 'device') presence.connected(principal.id, client);
     const { will } = connect;
     const pipe = new AedesPipe({
-      onAccepted: () => this.#accepted(client, connection),
+      onAccepted: () => this.#accepted(client, connection, request),
       onWill: () => {
         if (will !== undefined) this.#options.wills.take(connection, will);
       },
-      onEnd: () => client.close(),
+      onEnd: () => client.close(SESSION_TAKEN_OVER),
     });
     this.#pipes.set(client, pipe);
     this.#aedes.handle(pipe);
@@ -173,9 +178,12 @@ export class MqttBroker implements ClientOwner {
   failed(client: MqttClient, error: ConnectError | PacketError): void {
     const { denials } = this.#options;
     const { connection } = client;
-    if (connection !== undefined) denials.ended(connection.peer, 'malformed-packet', error.message);
-    else if (error instanceof ConnectError) denials.connect(client, error);
-    else denials.connect(client, malformed(error));
+    const isMalformed = error instanceof PacketError;
+    if (connection !== undefined) {
+      denials.ended(connection.peer, 'malformed-packet', isMalformed ? error : undefined);
+    } else if (isMalformed) {
+      denials.connect(client, malformed(error), error.returnCodeFor(client.version));
+    } else denials.connect(client, error);
   }
 
   disconnecting(client: MqttClient): void {
@@ -207,21 +215,27 @@ export class MqttBroker implements ClientOwner {
   }
 
   /** Opens the connection of a client that is registered. */
-  #accepted(client: MqttClient, connection: Connection): void {
+  #accepted(client: MqttClient, connection: Connection, request: ConnectRequest): void {
     if (client.isClosed) return;
     this.#takeOver(connection.session);
     this.#open.add(connection);
     this.#keepAlive.watch(client);
+    this.#options.wills.opened(connection);
     const { clientId, isResumed } = connection.session;
-    client.opened(isResumed);
+    const { maxPacketBytes } = this.#options.clientParts;
+    client.opened(isResumed, connackProperties({ connection, request, maxPacketBytes }));
     connection.open();
     this.#options.log.info({ clientId, principal: connection.owner }, 'connected');
   }
 
   /** Ends the connection that has the session, if Aedes has not yet [MQTT-3.1.4-2]. */
   #takeOver({ key }: Session): void {
-    this.#open.get(key)?.network.close();
+    this.#open.get(key)?.network.close(SESSION_TAKEN_OVER);
   }
+}
+
+function stranger(address: string): UnconnectedPeer {
+  return { address, request: undefined, version: undefined };
 }
 
 function malformed({ message: reason }: PacketError): ConnectError {

@@ -1,8 +1,18 @@
-import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import type { IConnectPacket, Packet } from 'mqtt-packet';
-import type { ConnectRequest } from './admission/authentication.js';
+import { decode } from '../mqtt/decode.js';
+import { encodeConnack, encodeDisconnect, PINGRESP } from '../mqtt/encode.js';
+import { PacketError } from '../mqtt/packet-error.js';
+import type {
+  ClientPacket,
+  ConnectPacket,
+  DisconnectPacket,
+  MqttVersion,
+  PublishPacket,
+} from '../mqtt/packets.js';
+import type { Properties } from '../mqtt/properties.js';
+import { DISCONNECT_WITH_WILL, NORMAL, PROTOCOL_ERROR } from '../mqtt/reason-codes.js';
 import { ConnectError } from './admission/connect-errors.js';
+import { type ConnectRequest, checkConnect, readConnect } from './admission/connect-request.js';
 import type { Held } from './admission/connection-quota.js';
 import type { NetworkPeer } from './admission/network-peer.js';
 import type { Connection } from './connection.js';
@@ -10,22 +20,19 @@ import type { Watched } from './keep-alive.js';
 import type { Publishing } from './publishing.js';
 import type { Releasing } from './releasing.js';
 import type { Subscribing } from './subscribing.js';
-import { connectFault, decodeConnect, requireLevel } from './wire/connect-packet.js';
-import { faultOf, type PacketDecoder, PacketError } from './wire/decoding.js';
 import type { TurnPlace } from './wire/fair-turns.js';
 import { PacketReader, type ReadConnection, type ReadTurns } from './wire/packet-reader.js';
-import { encodeConnack, PINGRESP } from './wire/packet-writer.js';
+import { TopicAliases } from './wire/topic-aliases.js';
 
 /** In place of a location: clients that are not authenticated share their turns by address. */
 const STRANGERS = 'strangers';
-/** How long a client that is refused may take to read its CONNACK. */
-const REFUSAL_TIMEOUT_MS = 10_000;
+/** How long a client may take to read the last packet that it is sent. */
+const FAREWELL_TIMEOUT_MS = 10_000;
 
 /** The parts that all clients share. */
 export interface ClientParts {
   readonly maxPacketBytes: number;
   readonly turns: ReadTurns;
-  readonly decoder: PacketDecoder;
   readonly publishing: Publishing;
   readonly subscribing: Subscribing;
   readonly releasing: Releasing;
@@ -34,10 +41,10 @@ export interface ClientParts {
 /** The broker, as far as it has to do with one client. */
 export interface ClientOwner {
   /** Admits the client of a CONNECT, and calls its `admitted`; rejects with why it is refused. */
-  admit(client: MqttClient, connect: IConnectPacket, request: ConnectRequest): Promise<void>;
+  admit(client: MqttClient, connect: ConnectPacket, request: ConnectRequest): Promise<void>;
   /** Called when what was read breaks a rule, or the client is refused; the connection ends. */
   failed(client: MqttClient, error: ConnectError | PacketError): void;
-  /** Called when the client has sent DISCONNECT. */
+  /** Called when the client has sent DISCONNECT, and its will is not to be published. */
   disconnecting(client: MqttClient): void;
   /** Called when the connection is being closed, at whosever wish. */
   closed(client: MqttClient): void;
@@ -57,12 +64,15 @@ export class MqttClient implements Watched, Held, ReadConnection {
   readonly #owner: ClientOwner;
   readonly #peer: NetworkPeer;
   readonly #reader: PacketReader;
+  /** Of the client's CONNECT, once that much of it is read. */
+  #version: MqttVersion | undefined;
   #request: ConnectRequest | undefined;
+  #aliases: TopicAliases | undefined;
   #connection: Connection | undefined;
   #isConnecting = false;
   #isOpened = false;
   #isClosed = false;
-  #refusalTimer: NodeJS.Timeout | undefined;
+  #farewellTimer: NodeJS.Timeout | undefined;
   #cancelWait: (() => void) | undefined;
   /** Whether the last turn brought messages. */
   #sends = false;
@@ -101,6 +111,10 @@ export class MqttClient implements Watched, Held, ReadConnection {
     return this.#request;
   }
 
+  get version(): MqttVersion | undefined {
+    return this.#version;
+  }
+
   /** Undefined until the client is authenticated. */
   get connection(): Connection | undefined {
     return this.#connection;
@@ -119,15 +133,12 @@ export class MqttClient implements Watched, Held, ReadConnection {
     else this.#connection.end('keep-alive-timeout');
   }
 
-  close(): void {
+  /** @param reasonCode for a client that speaks MQTT 5; undefined: it is told nothing */
+  close(reasonCode?: number): void {
     if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#owner.closed(this);
-    this.stream.destroy();
-  }
-
-  drop(): void {
-    this.close();
+    const isTold = reasonCode !== undefined && this.#isOpened && this.#version === 5;
+    const unsent = isTold ? (this.#connection?.writer.takeUnsent() ?? []) : [];
+    this.#end(isTold ? Buffer.concat([...unsent, encodeDisconnect(reasonCode)]) : undefined);
   }
 
   /** Notes the connection of the client, which is authenticated now. */
@@ -139,15 +150,15 @@ export class MqttClient implements Watched, Held, ReadConnection {
   }
 
   /** Sends CONNACK, and reads what followed CONNECT. */
-  opened(isSessionPresent: boolean): void {
-    this.stream.write(encodeConnack(ACCEPTED, isSessionPresent));
+  opened(isSessionPresent: boolean, properties: Properties): void {
+    this.stream.write(encodeConnack(this.#version ?? 4, NORMAL, isSessionPresent, properties));
     this.#isOpened = true;
     this.#isConnecting = false;
     this.#reader.resume();
   }
 
   /**
-   * Ends the connection, after a CONNACK where the error has a code for it.
+   * Ends the connection, after a CONNACK or DISCONNECT where the error has a code for it.
    *
    * @throws the error when it is none of the client's making
    */
@@ -155,15 +166,10 @@ export class MqttClient implements Watched, Held, ReadConnection {
     if (!(error instanceof ConnectError || error instanceof PacketError)) throw error;
     if (this.#isClosed) return;
     this.#owner.failed(this, error);
-    const returnCode = error instanceof ConnectError ? error.returnCode : null;
+    const code = error.returnCodeFor(this.#version);
     // Only the first packet gets a CONNACK.
-    if (returnCode === null || this.#isOpened) {
-      this.close();
-      return;
-    }
-    this.#isConnecting = true;
-    this.#refusalTimer = setTimeout(() => this.close(), REFUSAL_TIMEOUT_MS);
-    this.stream.write(encodeConnack(returnCode), () => this.close());
+    if (this.#isOpened || code === null) this.close(code ?? undefined);
+    else this.#end(encodeConnack(this.#version ?? 4, code));
   }
 
   /** Returns whether the packet counts as a message: all do but acknowledgements of what is in flight. */
@@ -172,10 +178,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
       this.#takeConnect(bytes);
       return true;
     }
-    const packet = this.#parts.decoder.decode(bytes);
-    const fault = faultOf(packet);
-    if (fault !== undefined) throw new PacketError(fault);
-    return this.#handle(this.#connection, packet);
+    return this.#handle(this.#connection, decode(bytes, this.#version ?? 4));
   }
 
   get mayRead(): boolean {
@@ -205,47 +208,31 @@ export class MqttClient implements Watched, Held, ReadConnection {
   }
 
   #takeConnect(bytes: Buffer): void {
-    const packet = decodeConnect(bytes);
-    this.#request = this.#requestOf(packet);
-    requireLevel(bytes);
-    const fault = connectFault(packet);
-    if (fault !== undefined) throw typeof fault === 'string' ? new PacketError(fault) : fault;
+    const { packet, request } = readConnect(bytes, this.#peer, (version) => {
+      this.#version = version;
+    });
+    this.#request = request;
+    checkConnect(packet);
     this.#isConnecting = true;
-    this.#owner.admit(this, packet, this.#request).catch((error: unknown) => {
+    this.#owner.admit(this, packet, request).catch((error: unknown) => {
       if (!(error instanceof ConnectError)) this.close();
       this.fail(error);
     });
   }
 
-  #requestOf(packet: IConnectPacket): ConnectRequest {
-    const isPersistent = packet.clean !== true;
-    // [MQTT-3.1.3-6]; a session that persists needs an identifier of the client's own.
-    const isNamed = packet.clientId !== '' || isPersistent;
-    return {
-      address: this.address,
-      bytes: packet.length ?? 0,
-      clientId: isNamed ? packet.clientId : `auto-${randomUUID()}`,
-      username: packet.username,
-      isPersistent,
-      keepAliveSeconds: packet.keepalive ?? 0,
-      protocol: this.#peer.transport,
-      mqttVersion: packet.protocolVersion === 3 ? '3.1' : '3.1.1',
-    };
-  }
-
-  #handle(connection: Connection, packet: Packet): boolean {
+  #handle(connection: Connection, packet: ClientPacket): boolean {
     const { publishing, subscribing, releasing } = this.#parts;
     switch (packet.cmd) {
       case 'publish':
-        publishing.take(connection, packet);
+        publishing.take(connection, this.#named(packet));
         break;
       case 'puback':
         // That of a message in flight makes room for more of them.
-        if (connection.session.consumer?.acknowledge(packet.messageId ?? 0) !== true) break;
+        if (connection.session.consumer?.acknowledge(packet.messageId) !== true) break;
         connection.writer.noteRead();
         return false;
       case 'pubrel':
-        releasing.take(connection, packet.messageId ?? 0);
+        releasing.take(connection, packet.messageId);
         break;
       case 'subscribe':
         subscribing.subscribe(connection, packet);
@@ -256,12 +243,29 @@ export class MqttClient implements Watched, Held, ReadConnection {
       case 'pingreq':
         connection.writer.write(PINGRESP);
         break;
+      case 'pubrec':
+      case 'pubcomp':
+        throw new PacketError('acknowledges a QoS 2 message: none is sent', PROTOCOL_ERROR);
       case 'disconnect':
         this.#reader.end();
-        this.#owner.disconnecting(this);
-        this.close();
+        this.#takeDisconnect(connection, packet);
     }
     return true;
+  }
+
+  /** The PUBLISH with the topic for which its alias stands. */
+  #named(packet: PublishPacket): PublishPacket {
+    if (packet.properties?.topicAlias === undefined) return packet;
+    this.#aliases ??= new TopicAliases();
+    return this.#aliases.resolve(packet);
+  }
+
+  #takeDisconnect({ session, sessions }: Connection, packet: DisconnectPacket): void {
+    const { reasonCode, properties } = packet;
+    const expirySeconds = properties?.sessionExpirySeconds;
+    if (expirySeconds !== undefined) sessions.setExpiry(session, expirySeconds);
+    if (reasonCode !== DISCONNECT_WITH_WILL) this.#owner.disconnecting(this);
+    this.close();
   }
 
   #proceed(): void {
@@ -269,14 +273,23 @@ export class MqttClient implements Watched, Held, ReadConnection {
     this.#reader.resume();
   }
 
+  /** @param farewell the last packets that the client is sent, if it reads them in time */
+  #end(farewell?: Buffer): void {
+    this.#isClosed = true;
+    this.#owner.closed(this);
+    if (farewell === undefined) {
+      this.stream.destroy();
+      return;
+    }
+    this.#farewellTimer = setTimeout(() => this.stream.destroy(), FAREWELL_TIMEOUT_MS);
+    this.stream.write(farewell, () => this.stream.destroy());
+  }
+
   #ended(): void {
-    clearTimeout(this.#refusalTimer);
+    clearTimeout(this.#farewellTimer);
     this.#cancelWait?.();
     this.#reader.end();
     this.close();
     this.#owner.ended(this);
   }
 }
-
-/** The CONNACK code of success (MQTT 3.1.1, 3.2.2.3). */
-const ACCEPTED = 0;

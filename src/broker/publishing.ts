@@ -1,11 +1,20 @@
-import type { IPublishPacket } from 'mqtt-packet';
+import type { InvalidPublishReason } from '../domain/alarms.js';
 import { mayPublish, type Principal, permittedGroups } from '../domain/grants.js';
 import { type PublishTarget, parsePublishTopic } from '../domain/topics.js';
 import type { AlarmStates } from '../ingest/alarm-states.js';
 import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
 import type { Presence } from '../ingest/presence.js';
-import type { DeniedReason } from '../site/access/connection-list.js';
+import type { PublishDone } from '../ingest/publish-done.js';
+import { type MessageProperties, propertiesOf } from '../mqtt/message-properties.js';
+import type { PublishPacket } from '../mqtt/packets.js';
+import {
+  IMPLEMENTATION_SPECIFIC_ERROR,
+  NOT_AUTHORIZED,
+  PAYLOAD_FORMAT_INVALID,
+  type Refusal,
+} from '../mqtt/reason-codes.js';
+import { DENIED_REASONS, type DeniedReason } from '../site/access/connection-list.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { ConnectionDenials } from './admission/connection-denials.js';
 import { memoryOf } from './budgets/unstored-publishes.js';
@@ -18,18 +27,20 @@ export interface PublishingOptions {
   readonly presence: Pick<Presence, 'heard'>;
   readonly model: SiteModel;
   readonly denials: ConnectionDenials;
+  /** The steady clock. */
+  readonly steadyNow: () => number;
 }
-
-type Done = (isStored: boolean) => void;
 
 /** By the QoS of the publish. */
 const ACKNOWLEDGEMENTS = [undefined, 'puback', 'pubrec'] as const;
 
 /** A PUBLISH with its topic read. */
 interface Publish {
-  readonly packet: IPublishPacket;
+  readonly packet: PublishPacket;
   readonly target: PublishTarget;
-  readonly payload: Buffer;
+  readonly properties: MessageProperties | undefined;
+  /** Why its sender may not make it. */
+  readonly denied?: Refusal;
 }
 
 /**
@@ -50,18 +61,24 @@ export class Publishing {
    * A denied publish is acknowledged and dropped. Bridges and home automations announce themselves on topics of
    * their own, and must not lose alarms over that.
    */
-  take(connection: Connection, packet: IPublishPacket): void {
+  take(connection: Connection, packet: PublishPacket): void {
     const target = parsePublishTopic(packet.topic);
     const { network, principal } = connection;
     if (network.isClosed) return;
-    const payload = Buffer.isBuffer(packet.payload) ? packet.payload : Buffer.from(packet.payload);
+    const properties = this.#propertiesOf(packet);
     if (this.#isPermitted(principal, target)) {
-      this.#keepOrTurnAway(connection, { packet, target, payload });
+      this.#keepOrTurnAway(connection, { packet, target, properties });
       return;
     }
     const code = principal.type === 'device' ? 'topic-not-of-device' : deniedReasonOfToken(target);
     this.#options.denials.publish(connection.peer, packet.topic, code);
-    this.#keepOrTurnAway(connection, { packet, target: deniedTarget(principal), payload });
+    const denied = { reasonCode: NOT_AUTHORIZED, reason: DENIED_REASONS[code] };
+    this.#keepOrTurnAway(connection, {
+      packet,
+      target: deniedTarget(principal),
+      properties,
+      denied,
+    });
   }
 
   /**
@@ -69,20 +86,20 @@ export class Publishing {
    *
    * @param done called once the will is stored, or must not be published
    */
-  takeWill(principal: Principal, packet: IPublishPacket, done: Done): void {
+  takeWill(principal: Principal, packet: PublishPacket, done: PublishDone): void {
     const target = parsePublishTopic(packet.topic);
     if (!this.#isPermitted(principal, target)) {
       done(true);
       return;
     }
-    const payload = Buffer.from(packet.payload);
-    this.#forward(principal, { packet, target, payload }, undefined, done);
+    const properties = this.#propertiesOf(packet);
+    this.#forward(principal, { packet, target, properties }, undefined, done);
   }
 
   #keepOrTurnAway(connection: Connection, publish: Publish): void {
     const { qos, retain } = publish.packet;
     const isAlarm = publish.target.type === 'alarm';
-    if (isAlarm) connection.budget.countAlarm(publish.payload.length);
+    if (isAlarm) connection.budget.countAlarm(bytesOf(publish));
     const isState = publish.target.type === 'alarm-state';
     // What cannot be used is stored for those who are to see it.
     const isReported = publish.target.type === 'unusable';
@@ -100,12 +117,14 @@ export class Publishing {
   }
 
   #accept(connection: Connection, publish: Publish, takesRoom: boolean): void {
-    const { qos, messageId = 0 } = publish.packet;
-    const done = connection.unstored.take({
-      bytes: takesRoom ? memoryOf(publish.payload.length) : 0,
+    const { qos, messageId } = publish.packet;
+    const acknowledge = connection.unstored.take({
+      bytes: takesRoom ? memoryOf(bytesOf(publish)) : 0,
       acknowledgement: ACKNOWLEDGEMENTS[qos],
       packetIdentifier: messageId,
     });
+    const done: PublishDone = (isStored, refused) =>
+      acknowledge(isStored, publish.denied ?? refusalOf(refused));
     if (qos === 2) this.#acceptOnce(connection, publish, messageId, done);
     else this.#forward(connection.principal, publish, connection, done);
   }
@@ -118,45 +137,53 @@ export class Publishing {
    * Any other message counts as a repetition with DUP. Without DUP, which some clients never set, it
    * counts as new, and may be forwarded twice.
    */
-  #acceptOnce(connection: Connection, publish: Publish, identifier: number, done: Done): void {
+  #acceptOnce(
+    connection: Connection,
+    publish: Publish,
+    identifier: number,
+    done: PublishDone,
+  ): void {
     const { received } = connection.session;
-    const { packet, target } = publish;
+    const { packet, target, denied } = publish;
     const isKnownToLog = target.type === 'alarm' || target.type === 'alarm-state';
     const mayRepeatEarlierRun = packet.dup && !isKnownToLog;
     if (!received.add(identifier, mayRepeatEarlierRun, done)) return;
-    this.#forward(connection.principal, publish, connection, (isStored) =>
-      received.resolve(identifier, isStored),
-    );
+    this.#forward(connection.principal, publish, connection, (isStored, refused) => {
+      received.resolve(identifier, isStored, refused);
+      // A client that is told so sends no PUBREL (MQTT 5, 4.3.3).
+      const isTold = connection.terms.version === 5 && (denied ?? refused) !== undefined;
+      if (isTold) received.release(identifier);
+    });
   }
 
   #forward(
     principal: Principal,
-    { packet, target, payload }: Publish,
+    { packet, target, properties }: Publish,
     connection: Connection | undefined,
-    done: Done,
+    done: PublishDone,
   ): void {
-    const { topic, qos, retain, dup, messageId } = packet;
+    const { topic, payload, qos, retain, dup, messageId } = packet;
     const session = connection?.session;
+    const isPublisherKept = session?.consumer?.subscriptions.hasNoLocal === true;
+    const publisher = isPublisherKept ? session.key : undefined;
     const received =
-      qos === 2 && messageId !== undefined && session?.isPersistent === true
+      qos === 2 && session?.isPersistent === true
         ? { session: session.key, packetIdentifier: messageId }
         : undefined;
     if (target.type === 'alarm' || target.type === 'message' || target.type === 'unusable') {
       const { deviceId } = target;
-      const sent = messageId === undefined || qos === 0 ? undefined : messageId;
-      const sentPacket = sent === undefined ? undefined : { identifier: sent, isSentAgain: dup };
+      const sentPacket = messageId === 0 ? undefined : { identifier: messageId, isSentAgain: dup };
       if (principal.type === 'token') this.#options.presence.heard(deviceId);
-      this.#options.publishes.accept(
-        { deviceId, topic, target, payload, qos, retain, received, packet: sentPacket },
-        done,
-      );
+      const sent = { topic, payload, qos, retain, packet: sentPacket };
+      const publish = { ...sent, deviceId, target, received, properties, publisher };
+      this.#options.publishes.accept(publish, done);
     } else if (principal.type === 'device') {
       done(true);
     } else if (target.type === 'command') {
       const { deviceId, rest } = target;
       const locationIds = [target.locationId];
-      const command = { locationIds, deviceId, rest, payload, qos, retain, received };
-      this.#options.commands.accept(command, done);
+      const sent = { payload, qos, retain, received, properties, publisher };
+      this.#options.commands.accept({ locationIds, deviceId, rest, ...sent }, done);
     } else if (target.type === 'alarm-state') {
       const { locationId, deviceId } = target;
       const { id: tokenId, grants } = principal;
@@ -168,12 +195,23 @@ export class Publishing {
     } else done(true);
   }
 
+  /** Undefined for most messages. */
+  #propertiesOf(packet: PublishPacket): MessageProperties | undefined {
+    const hasNone = packet.properties === undefined && !packet.retain;
+    return hasNone ? undefined : propertiesOf(packet, this.#options.steadyNow());
+  }
+
   #isPermitted(principal: Principal, target: PublishTarget): boolean {
     const context =
       target.type === 'unknown' ? undefined : this.#options.model.context(target.deviceId);
     const place = context && { locationId: context.location.id, groupId: context.group?.id };
     return mayPublish(principal, target, place);
   }
+}
+
+/** What a publish takes of memory, and of its sender's budget. */
+function bytesOf({ packet, properties }: Publish): number {
+  return packet.payload.length + (properties?.fields.length ?? 0);
 }
 
 /** Where a denied publish goes: a device's to what it has published in vain, any other nowhere. */
@@ -186,4 +224,25 @@ function deniedReasonOfToken({ type }: PublishTarget): DeniedReason {
   if (type === 'alarm-state') return 'alarm-state-without-grant';
   if (type === 'command') return 'command-without-grant';
   return type === 'unknown' ? 'topic-not-of-token' : 'device-without-grant';
+}
+
+/** The reasons that concern the payload. */
+const OF_PAYLOAD: readonly InvalidPublishReason[] = [
+  'payload-too-large',
+  'not-json',
+  'not-an-object',
+  'unknown-kind',
+  'contradicting-kind',
+  'invalid-footage',
+  'invalid-alarm-state',
+];
+
+/** What the client is told of a publish that cannot be used. */
+function refusalOf(reason: InvalidPublishReason | undefined): Refusal | undefined {
+  if (reason === undefined) return undefined;
+  const isOfPayload = OF_PAYLOAD.includes(reason);
+  return {
+    reasonCode: isOfPayload ? PAYLOAD_FORMAT_INVALID : IMPLEMENTATION_SPECIFIC_ERROR,
+    reason,
+  };
 }

@@ -2,7 +2,6 @@ import type { Logger } from 'pino';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { memoryOf } from './budgets/unstored-publishes.js';
 import type { Connection } from './connection.js';
-import { encodeAcknowledgement } from './wire/packet-writer.js';
 
 /**
  * Takes PUBREL: forgets the packet identifier, then sends PUBCOMP [MQTT-4.3.3-2].
@@ -35,7 +34,7 @@ export class Releasing {
       try {
         await this.#sessions.release(connection.session, identifiers);
         for (const identifier of identifiers) {
-          connection.writer.write(encodeAcknowledgement('pubcomp', identifier));
+          connection.writer.acknowledge('pubcomp', identifier);
         }
       } catch (error) {
         const { owner: principal, session } = connection;

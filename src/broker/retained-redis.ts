@@ -4,6 +4,8 @@ import type { DirectMessage } from '../delivery/direct-queue.js';
 import type { RetainedStore } from '../delivery/retained/retained-writer.js';
 import { parseForwardedTopic } from '../domain/topics.js';
 
+import { packProperties, unpackProperties } from '../mqtt/message-properties.js';
+
 const NOTHING = Buffer.alloc(0);
 
 const packetSchema = z.object({
@@ -12,6 +14,8 @@ const packetSchema = z.object({
   qos: z.number(),
   groupId: z.string().nullable().default(null),
   givenIn: z.string().optional(),
+  /** Of MQTT 5 (`packProperties`). */
+  packed: z.instanceof(Buffer).optional(),
 });
 
 const TOPICS_A_PAGE = 500;
@@ -57,7 +61,7 @@ export class RetainedRedis implements RetainedStore {
   async #read(wanted: string): Promise<DirectMessage | undefined> {
     try {
       for await (const packet of this.#persistence.createRetainedStreamCombi([wanted])) {
-        const { topic, payload, qos, groupId, givenIn } = packetSchema.parse(packet);
+        const { topic, payload, qos, groupId, givenIn, packed } = packetSchema.parse(packet);
         return {
           topic,
           payload,
@@ -66,6 +70,7 @@ export class RetainedRedis implements RetainedStore {
           locationId: parseForwardedTopic(topic)?.locationId ?? null,
           groupId,
           givenIn,
+          properties: unpackProperties(packed),
         };
       }
     } catch {
@@ -74,10 +79,11 @@ export class RetainedRedis implements RetainedStore {
     return undefined;
   }
 
-  async put({ topic, payload, qos, groupId, givenIn }: DirectMessage): Promise<void> {
+  async put({ topic, payload, qos, groupId, givenIn, properties }: DirectMessage): Promise<void> {
     const packet = { cmd: 'publish', topic, payload, qos, retain: true, dup: false } as const;
     const place = givenIn === undefined ? { groupId } : { groupId, givenIn };
-    await this.#persistence.storeRetained({ ...packet, ...place });
+    const packed = properties && packProperties(properties);
+    await this.#persistence.storeRetained({ ...packet, ...place, ...(packed && { packed }) });
   }
 
   /** Removes a message, by an empty payload [MQTT-3.3.1-10]. */

@@ -1,18 +1,30 @@
-import type { ISubscribePacket, IUnsubscribePacket } from 'mqtt-packet';
 import type { Logger } from 'pino';
 import type { RetainedMessages } from '../delivery/retained/retained-messages.js';
-import type { RequestedSubscription } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
+import type { Subscription } from '../delivery/sessions/subscriptions.js';
 import { maySubscribe, type Principal } from '../domain/grants.js';
 import type { ConnectionQuotas } from '../domain/limits.js';
 import { withLowerCaseIds } from '../domain/topics.js';
+import type {
+  MqttVersion,
+  RequestedFilter,
+  SubscribePacket,
+  UnsubscribePacket,
+} from '../mqtt/packets.js';
+import {
+  isFailure,
+  NO_SUBSCRIPTION_EXISTED,
+  NORMAL,
+  NOT_AUTHORIZED,
+  QUOTA_EXCEEDED,
+  UNSPECIFIED_ERROR,
+} from '../mqtt/reason-codes.js';
 import type { DeniedReason } from '../site/access/connection-list.js';
 import type { QuotaWatch } from '../site/access/quota-watch.js';
-import { type ConnectionDenials, SUBACK_FAILURE } from './admission/connection-denials.js';
+import type { ConnectionDenials } from './admission/connection-denials.js';
 import type { Budget } from './budgets/budgets.js';
 import { memoryOf } from './budgets/unstored-publishes.js';
 import type { Connection } from './connection.js';
-import { encodeAcknowledgement, encodeSuback } from './wire/packet-writer.js';
 
 const BYTES_OF_FILTER = 200;
 const MAX_LOGGED_FILTERS = 10;
@@ -41,64 +53,75 @@ export class Subscribing {
     this.#options = options;
   }
 
-  subscribe(connection: Connection, packet: ISubscribePacket): void {
-    const { messageId = 0, subscriptions } = packet;
-    const granted: RequestedSubscription[] = [];
+  subscribe(connection: Connection, packet: SubscribePacket): void {
+    const { messageId, filters: requested } = packet;
+    const granted: Subscription[] = [];
+    const retained: string[] = [];
+    const isNew = (filter: string) =>
+      connection.session.consumer?.subscriptions.has(filter) !== true;
     const added = new Set<string>();
     const room = this.#roomOf(connection);
-    const codes = subscriptions.map(({ topic, qos }) => {
-      const filter = withLowerCaseIds(topic);
+    const codes = requested.map((options) => {
+      const { filter: written, qos, retainHandling } = options;
+      const filter = withLowerCaseIds(written);
       const code = this.#denialOf(connection, added, filter, room);
       if (code !== undefined) {
-        this.#options.denials.filter(connection.peer, filter, code);
-        return SUBACK_FAILURE;
+        const returnCode = failureOf(code, connection.terms.version);
+        this.#options.denials.filter(connection.peer, filter, code, returnCode);
+        return returnCode;
       }
       const grantedQos = qos === 0 ? 0 : 1;
-      granted.push({ filter, qos: grantedQos });
+      granted.push({
+        filter,
+        qos: grantedQos,
+        isNoLocal: options.isNoLocal || undefined,
+        isRetainAsPublished: options.isRetainAsPublished || undefined,
+        identifier: packet.subscriptionIdentifier,
+      });
+      const isWanted = retainHandling === 0 || (retainHandling === 1 && isNew(filter));
+      if (isWanted) retained.push(filter);
       return grantedQos;
     });
-    this.#logDenied(connection, subscriptions, codes);
+    this.#logDenied(connection, requested, codes);
     const stored = this.#options.sessions.subscribe(connection.session.key, granted);
     connection.receive();
-    const suback = encodeSuback(messageId, codes);
-    this.#acknowledge(connection, stored, suback, subscriptions.length, () => {
-      if (granted.length > 0) this.#sendRetained(connection, granted);
+    this.#whenStored(connection, stored, requested.length, () => {
+      connection.writer.suback(messageId, codes);
+      if (retained.length > 0) this.#sendRetained(connection, retained);
     });
   }
 
-  unsubscribe(connection: Connection, packet: IUnsubscribePacket): void {
-    const { messageId = 0, unsubscriptions } = packet;
-    const filters = unsubscriptions.map(withLowerCaseIds);
-    const stored = this.#options.sessions.unsubscribe(connection.session.key, filters);
-    const unsuback = encodeAcknowledgement('unsuback', messageId);
-    this.#acknowledge(connection, stored, unsuback, unsubscriptions.length, () => undefined);
+  unsubscribe(connection: Connection, packet: UnsubscribePacket): void {
+    const { messageId } = packet;
+    const filters = packet.filters.map(withLowerCaseIds);
+    const { session, writer } = connection;
+    const subscriptions = session.consumer?.subscriptions;
+    const codes = filters.map((filter) =>
+      subscriptions?.has(filter) === true ? NORMAL : NO_SUBSCRIPTION_EXISTED,
+    );
+    const stored = this.#options.sessions.unsubscribe(session.key, filters);
+    this.#whenStored(connection, stored, filters.length, () => writer.unsuback(messageId, codes));
   }
 
-  #acknowledge(
+  /** @param acknowledge called once it is stored; otherwise the connection ends */
+  #whenStored(
     connection: Connection,
     stored: Promise<void>,
-    bytes: Buffer,
     filters: number,
-    then: () => void,
+    acknowledge: () => void,
   ): void {
-    const { share, session, writer } = connection;
+    const { share, session } = connection;
     share.takeUntil(stored, memoryOf(filters * BYTES_OF_FILTER));
-    stored.then(
-      () => {
-        writer.write(bytes);
-        then();
-      },
-      (error: unknown) => {
-        const { owner: principal } = connection;
-        const fields = { clientId: session.clientId, err: error };
-        this.#options.log.warn({ principal, ...fields }, 'failed to store a session');
-        connection.end('not-stored');
-      },
-    );
+    stored.then(acknowledge, (error: unknown) => {
+      const { owner: principal } = connection;
+      const fields = { clientId: session.clientId, err: error };
+      this.#options.log.warn({ principal, ...fields }, 'failed to store a session');
+      connection.end('not-stored');
+    });
   }
 
   /**
-   * Why a filter gets 0x80, undefined if it is granted.
+   * Why a filter is not granted; undefined: it is.
    *
    * @param added the filters of the packet that are new; clients send the others again whenever they connect
    */
@@ -131,20 +154,19 @@ export class Subscribing {
     return this.#options.quotasOf(principal).subscriptions - held;
   }
 
-  #sendRetained({ consumer, budget }: Connection, granted: readonly RequestedSubscription[]): void {
-    const filters = granted.map(({ filter }) => filter);
+  #sendRetained({ consumer, budget }: Connection, filters: readonly string[]): void {
     consumer?.offerRetained(filters, paidBy(budget, this.#options.retained));
   }
 
   /** Logs denied filters in one line for a SUBSCRIBE, however many there are. */
   #logDenied(
     { session, owner }: Connection,
-    subscriptions: ISubscribePacket['subscriptions'],
+    requested: readonly RequestedFilter[],
     codes: readonly number[],
   ): void {
-    const denied = subscriptions.filter((_, index) => codes[index] === SUBACK_FAILURE);
+    const denied = requested.filter((_, index) => isFailure(codes[index] ?? 0));
     if (denied.length === 0) return;
-    const filters = denied.slice(0, MAX_LOGGED_FILTERS).map(({ topic }) => topic);
+    const filters = denied.slice(0, MAX_LOGGED_FILTERS).map(({ filter }) => filter);
     const which = { clientId: session.clientId, count: denied.length, filters };
     this.#options.log.info({ principal: owner, ...which }, 'subscription denied');
   }
@@ -164,4 +186,11 @@ export function paidBy(
       }
     },
   };
+}
+
+/** In the SUBACK (MQTT 3.1.1, 3.9.3; MQTT 5, 3.9.3). */
+function failureOf(code: DeniedReason, version: MqttVersion): number {
+  if (version !== 5) return UNSPECIFIED_ERROR;
+  const isLimit = code === 'too-many-filters' || code === 'too-many-subscriptions';
+  return isLimit ? QUOTA_EXCEEDED : NOT_AUTHORIZED;
 }

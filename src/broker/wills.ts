@@ -1,6 +1,6 @@
-import type { IConnectPacket, IPublishPacket } from 'mqtt-packet';
 import type { Logger } from 'pino';
-import { type Principal, principalKey } from '../domain/grants.js';
+import { principalKey } from '../domain/grants.js';
+import type { Message } from '../mqtt/packets.js';
 import type { Connection } from './connection.js';
 import type { Publishing } from './publishing.js';
 
@@ -9,26 +9,82 @@ export interface WillsOptions {
   readonly log: Logger;
 }
 
-/** Publishes the wills of clients that went without DISCONNECT. */
+/** The longest that a timer waits. */
+const MAX_DELAY_SECONDS = 2_147_483;
+
+/** A will whose time has not come. */
+interface Delayed {
+  readonly timer: NodeJS.Timeout;
+  readonly connection: Connection;
+  readonly publish: () => void;
+}
+
+/**
+ * Publishes the wills of clients that went without DISCONNECT, some after a delay (MQTT 5, 3.1.3.2.2).
+ *
+ * Those that are delayed when the gateway ends are not published.
+ */
 export class Wills {
   readonly #options: WillsOptions;
+  /** By session. */
+  readonly #delayed = new Map<string, Delayed>();
 
   constructor(options: WillsOptions) {
     this.#options = options;
   }
 
   /** Takes the will of a connection that has ended. */
-  take({ isCredentialEnded, principal }: Connection, will: Will): void {
-    if (!isCredentialEnded) this.#publish(principal, will);
+  take(connection: Connection, will: Message): void {
+    if (connection.isCredentialEnded) return;
+    const { session } = connection;
+    const publish = () => this.#publish(connection, will);
+    // The will is published when the session ends, if that comes first [MQTT-3.1.3-9].
+    const sessionSeconds = session.isPersistent
+      ? (session.expirySeconds ?? Number.POSITIVE_INFINITY)
+      : 0;
+    const asked = will.properties?.willDelaySeconds ?? 0;
+    const delaySeconds = Math.min(asked, sessionSeconds, MAX_DELAY_SECONDS);
+    if (delaySeconds === 0) {
+      publish();
+      return;
+    }
+    const timer = setTimeout(() => {
+      this.#delayed.delete(session.key);
+      publish();
+    }, delaySeconds * 1_000);
+    this.#delayed.set(session.key, { timer, connection, publish });
   }
 
-  #publish(principal: Principal, { topic, payload, qos = 0, retain = false }: Will): void {
-    const packet: IPublishPacket = { cmd: 'publish', topic, payload, qos, retain, dup: false };
+  /** Drops the will of a session that goes on, and publishes that of one that has been replaced. */
+  opened({ session }: Connection): void {
+    const delayed = this.#delayed.get(session.key);
+    if (delayed === undefined) return;
+    this.#forget(delayed);
+    if (session !== delayed.connection.session) delayed.publish();
+  }
+
+  /** @param owner `principalKey` of a principal whose credential has ended */
+  drop(owner: string): void {
+    for (const delayed of this.#delayed.values()) {
+      if (delayed.connection.owner === owner) this.#forget(delayed);
+    }
+  }
+
+  stop(): void {
+    for (const { timer } of this.#delayed.values()) clearTimeout(timer);
+    this.#delayed.clear();
+  }
+
+  #forget({ timer, connection }: Delayed): void {
+    clearTimeout(timer);
+    this.#delayed.delete(connection.session.key);
+  }
+
+  #publish({ principal }: Connection, will: Message): void {
+    const packet = { ...will, cmd: 'publish', dup: false, messageId: 0 } as const;
     this.#options.publishing.takeWill(principal, packet, (isStored) => {
       if (isStored) return;
       this.#options.log.warn({ principal: principalKey(principal) }, 'failed to store a will');
     });
   }
 }
-
-type Will = NonNullable<IConnectPacket['will']>;

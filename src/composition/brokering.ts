@@ -10,7 +10,6 @@ import { Publishing } from '../broker/publishing.js';
 import { Releasing } from '../broker/releasing.js';
 import { Subscribing } from '../broker/subscribing.js';
 import { Wills } from '../broker/wills.js';
-import { PacketDecoder } from '../broker/wire/decoding.js';
 import { ReadTurns } from '../broker/wire/packet-reader.js';
 import { isLoopbackAddress } from '../domain/addresses.js';
 import { connectionShares } from '../network/open-files.js';
@@ -36,7 +35,7 @@ export interface BrokerParts {
 
 /** Opens the broker, which has no listener yet. */
 export async function openBroker(
-  { config, log, health, releasers, maxOpenFiles, now, elapsed }: Foundation,
+  { config, log, health, releasers, maxOpenFiles, steady, now, elapsed }: Foundation,
   site: SiteParts,
   { deliveries, sessions, retained, alarms, messages }: DeliveryParts,
   { publishes, commands, alarmStates, presence }: IngestParts,
@@ -80,6 +79,7 @@ export async function openBroker(
     presence,
     model,
     denials,
+    steadyNow: steady.now,
   });
   const broker = new MqttBroker({
     authentication,
@@ -87,7 +87,6 @@ export async function openBroker(
     clientParts: {
       maxPacketBytes,
       turns: new ReadTurns(deliveries),
-      decoder: new PacketDecoder(),
       publishing,
       subscribing: new Subscribing({
         sessions,

@@ -85,7 +85,7 @@ export class EventStreaming implements EventStreams {
     const held = { address, keepAliveMs: Number.POSITIVE_INFINITY, silentMs: 0 };
     const key = sessionKey(owner.key, clientId);
     const claims = { owner: owner.key, sessionKey: key };
-    const stream = { ...held, ...claims, timeOut: end, drop: end, outlet, feed };
+    const stream = { ...held, ...claims, timeOut: end, close: end, outlet, feed };
     this.#admit(stream, principal);
     this.#streams.add(stream);
     this.#brokers.broker.streams.addStream(key, () => viewOf(clientId, request, feed));

@@ -27,6 +27,8 @@ export interface ConsumerServices extends SendingServices {
 export interface ConsumerOptions {
   /** The name in metrics: the client id of a session. */
   readonly name: string;
+  /** `sessionKey` of its session. */
+  readonly session: string;
   /** The name of its queues in the store; undefined for a clean session, whose queues are in memory. */
   readonly key: string | undefined;
   readonly services: ConsumerServices;

@@ -27,6 +27,7 @@ const PROMPT_WITHIN_MS = 100;
 export class Consumer implements RouteMember {
   readonly name: string;
   readonly key: string | undefined;
+  readonly session: string;
   readonly subscriptions: Subscriptions;
   readonly mayReceive: (audience: Audience) => boolean;
   /** The queues in the store; undefined for a clean session. */
@@ -37,7 +38,6 @@ export class Consumer implements RouteMember {
   readonly #window: SendingWindow;
   #limits: ConsumerLimits;
   #backlog = NO_BACKLOG;
-  /** The accounts that the store told last. */
   #storedAccounts = NO_ACCOUNTS;
   #bounding: Promise<void> | undefined;
   #offeredAtMs = Number.NEGATIVE_INFINITY;
@@ -49,10 +49,11 @@ export class Consumer implements RouteMember {
     this.#limits = limits;
     this.name = name;
     this.key = key;
+    this.session = options.session;
     this.subscriptions = subscriptions;
     this.mayReceive = mayReceive;
     const maxMessages = () => this.#limits.maxQueued;
-    this.#memory = new MemoryQueues({ maxMessages, mayReceive });
+    this.#memory = new MemoryQueues({ maxMessages, mayReceive, now: services.now });
     this.#stored =
       key === undefined
         ? undefined
@@ -66,6 +67,7 @@ export class Consumer implements RouteMember {
     this.#window = new SendingWindow({
       queues: this.#stored ?? this.#memory,
       services,
+      forwardingFor: (topic) => subscriptions.forwardingFor(topic),
       onReady: () => this.wake(),
       onReadFailure: options.onReadFailure,
     });
@@ -128,7 +130,6 @@ export class Consumer implements RouteMember {
     this.noteBacklog({ alarms: accounts.alarms.queued, messages: accounts.messages.queued });
   }
 
-  /** Notes how long the queues in the store are. */
   noteBacklog(backlog: Partial<Backlog>): void {
     this.#backlog = { ...this.#backlog, ...backlog };
     const { maxQueued, maxQueuedBytes } = this.#limits;
@@ -179,9 +180,8 @@ export class Consumer implements RouteMember {
   /**
    * Turns a message that the receiver never takes into a dead letter.
    *
-   * The returned function, called once the dead letter is stored, passes the message, which counts
-   * as dropped; on a later connection too, because some brokers close the connection on which they
-   * reject a message, and the message would come first on the next.
+   * The returned function, called once the dead letter is stored, passes the message, which counts as dropped; on a
+   * later connection too, because some brokers close the one on which they reject a message.
    */
   deadLetter(messageId: number): () => void {
     return this.#window.deadLetter(messageId);

@@ -9,7 +9,7 @@ import { LogTail } from './log/log-tail.js';
 import type { Announced, Fed } from './log/log-writer.js';
 import type { Backlog, QueueStore } from './queues/queue-store.js';
 import { Settler } from './queues/settler.js';
-import { Routes } from './routes.js';
+import { isOwnOf, Routes } from './routes.js';
 
 /** A consumer whose queues are in the store. */
 export type DurableConsumer = Consumer & { readonly key: string };
@@ -91,7 +91,7 @@ export class Deliveries implements Fed<DurableConsumer> {
 
   /** The durable consumers that get a message at QoS 1. */
   readonly destinationsOf = (
-    message: Audience & { readonly topic: string },
+    message: Audience & { readonly topic: string; readonly publisher?: string | undefined },
   ): readonly DurableConsumer[] => {
     const routes = this.routes.match(message.topic);
     const known = this.#destinations.get(routes);
@@ -99,9 +99,12 @@ export class Deliveries implements Fed<DurableConsumer> {
       known ??
       routes.flatMap(({ member, qos }) => (qos === 1 && isDurable(member) ? [member] : []));
     if (known === undefined) this.#destinations.set(routes, all);
-    return all.every((consumer) => consumer.mayReceive(message))
-      ? all
-      : all.filter((consumer) => consumer.mayReceive(message));
+    const others = routes.some((route) => isOwnOf(route, message))
+      ? all.filter(({ session }) => session !== message.publisher)
+      : all;
+    return others.every((consumer) => consumer.mayReceive(message))
+      ? others
+      : others.filter((consumer) => consumer.mayReceive(message));
   };
 
   /**
@@ -120,8 +123,10 @@ export class Deliveries implements Fed<DurableConsumer> {
 
   /** Offers an entry to those who have no queue in the store for it. */
   offerUnstored(entry: LogEntry): void {
-    for (const { member, qos } of this.routes.match(entry.topic)) {
+    for (const route of this.routes.match(entry.topic)) {
+      const { member, qos } = route;
       if (!member.isConnected || (qos === 1 && isDurable(member))) continue;
+      if (isOwnOf(route, entry.source ?? {})) continue;
       if (!member.mayReceive(entry)) continue;
       if (qos === 0) member.offerAtQos0(entry);
       else member.offer(entry);
@@ -149,8 +154,9 @@ export class Deliveries implements Fed<DurableConsumer> {
 
   /** Sends a message beside the queues to every connected subscriber. */
   publishDirect(message: DirectMessage): void {
-    for (const { member, qos } of this.routes.match(message.topic)) {
-      if (member.isConnected) member.offerDirect(message, qos);
+    for (const route of this.routes.match(message.topic)) {
+      if (isOwnOf(route, message)) continue;
+      if (route.member.isConnected) route.member.offerDirect(message, route.qos);
     }
   }
 
@@ -162,8 +168,10 @@ export class Deliveries implements Fed<DurableConsumer> {
    */
   publishCopy(message: DirectMessage, sentTo: Set<unknown>): boolean {
     let isComplete = true;
-    for (const { member } of this.routes.match(message.topic)) {
+    for (const route of this.routes.match(message.topic)) {
+      const { member } = route;
       if (!member.isConnected || sentTo.has(member) || !member.mayReceive(message)) continue;
+      if (isOwnOf(route, message)) continue;
       if (member.offerCopy(message)) sentTo.add(member);
       else isComplete = false;
     }

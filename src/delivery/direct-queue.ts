@@ -1,5 +1,5 @@
 import type { Audience } from '../domain/grants.js';
-import type { OutgoingPublish } from './receiver.js';
+import type { MessageProperties } from '../mqtt/message-properties.js';
 import { RetainedFeed, type RetainedFeedOptions } from './retained/retained-feed.js';
 import type { QoS } from './sessions/subscriptions.js';
 
@@ -9,19 +9,12 @@ export interface DirectMessage extends Audience {
   readonly payload: Buffer;
   readonly qos: QoS;
   readonly retain: boolean;
+  readonly properties?: MessageProperties | undefined;
+  readonly publisher?: string | undefined;
   /** Whether a store that runs short need not retain the message. */
   readonly isExpendable?: boolean;
   /** The location in which the device of a command was when it was given. */
   readonly givenIn?: string | undefined;
-}
-
-/** Converts a message to the PUBLISH that is sent. */
-export function directPublish(
-  { topic, payload, retain }: Pick<DirectMessage, 'topic' | 'payload' | 'retain'>,
-  qos: QoS,
-  messageId: number,
-): OutgoingPublish {
-  return { topic, payload, retain, qos, messageId, dup: false };
 }
 
 /**

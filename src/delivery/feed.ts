@@ -7,7 +7,7 @@ import type { Deliveries } from './deliveries.js';
 import type { HistoryReader } from './log/log-entry.js';
 import type { OutgoingPublish, Receiver } from './receiver.js';
 import type { RetainedMessages } from './retained/retained-messages.js';
-import type { Session, SessionOwner } from './sessions/session.js';
+import { CLEAN, type Session, type SessionOwner } from './sessions/session.js';
 import type { Sessions } from './sessions/sessions.js';
 
 export interface FeedOptions {
@@ -69,10 +69,11 @@ export class Feed implements Receiver {
     }
   }
 
-  send({ topic, payload, retain: retained, messageId, entry }: OutgoingPublish): void {
+  send({ topic, payload, retain: retained, messageId, entry }: OutgoingPublish): boolean {
     const { outlet, positions } = this.#options;
     const position = entry?.log === 'alarms' ? positions.of(entry) : undefined;
     outlet.send({ topic, payload, retained, position, messageId });
+    return true;
   }
 
   /** Acknowledges messages that the network has taken. */
@@ -120,7 +121,7 @@ export class Feed implements Receiver {
   #goLive(): void {
     this.#catchUp = undefined;
     const { sessions, retained, owner, clientId, filters, log } = this.#options;
-    const session = sessions.open(clientId, owner, false);
+    const session = sessions.open(clientId, owner, CLEAN);
     this.#session = session;
     const requested = filters.map((filter) => ({ filter, qos: 1 as const }));
     sessions.subscribe(session.key, requested).catch((error: unknown) => {

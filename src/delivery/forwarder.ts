@@ -82,8 +82,16 @@ export class Forwarder {
       });
       return;
     }
-    const { topic, payload, receivedAtMs, locationId, groupId } = message;
-    const entry = { topic, payload, receivedAtMs, locationId, groupId };
+    const { topic, payload, receivedAtMs, locationId, groupId, properties } = message;
+    const entry = {
+      topic,
+      payload,
+      receivedAtMs,
+      locationId,
+      groupId,
+      properties,
+      source: message,
+    };
     if (mustBeStored) deliveries.publishDirect({ ...message, retain: false });
     else deliveries.offerUnstored({ log: 'messages', sequence: 0, item: 0, ...entry });
     done(true);

@@ -8,6 +8,8 @@ import type { QoS, Subscription } from './sessions/subscriptions.js';
 export interface Route<Member> {
   readonly member: Member;
   readonly qos: QoS;
+  /** Whether the member gets none of its own messages. */
+  readonly isNoLocal: boolean;
 }
 
 /** Topics whose routes are remembered: a device has some ten, an ordinary home a few hundred. */
@@ -17,6 +19,8 @@ const MAX_REMEMBERED_TOPICS = 20_000;
 export interface RouteMember {
   /** The name of its queues in the store; undefined for a clean session. */
   readonly key: string | undefined;
+  /** `sessionKey` of its session. */
+  readonly session: string;
   readonly isConnected: boolean;
   readonly mayReceive: (audience: Audience) => boolean;
   /** Offers an entry at QoS 1 that concerns the member. */
@@ -73,7 +77,7 @@ export class Routes<Member extends RouteMember> {
     const found = new Map<Member, Route<Member>>();
     for (const route of this.#tree.match(topic)) {
       const before = found.get(route.member);
-      if (before === undefined || before.qos < route.qos) found.set(route.member, route);
+      found.set(route.member, before === undefined ? route : broader(before, route));
     }
     const routes = [...found.values()];
     if (this.#remembered.size >= MAX_REMEMBERED_TOPICS) this.#remembered.clear();
@@ -85,11 +89,11 @@ export class Routes<Member extends RouteMember> {
   #apply(member: Member, filters: readonly Subscription[]): void {
     const before = this.#branches.get(member) ?? new Map<string, Route<Member>>();
     const after = new Map<string, Route<Member>>();
-    for (const { filter, qos } of filters) {
+    for (const { filter, qos, isNoLocal = false } of filters) {
       const known = before.get(filter);
-      if (known?.qos === qos) after.set(filter, known);
+      if (known?.qos === qos && known.isNoLocal === isNoLocal) after.set(filter, known);
       else {
-        const route = { member, qos };
+        const route = { member, qos, isNoLocal };
         after.set(filter, route);
         this.#tree.add(filter, route);
       }
@@ -100,4 +104,19 @@ export class Routes<Member extends RouteMember> {
     this.#branches.set(member, after);
     this.#remembered.clear();
   }
+}
+
+/** What a member gets by two filters together. */
+function broader<Member>(one: Route<Member>, other: Route<Member>): Route<Member> {
+  const isNoLocal = one.isNoLocal && other.isNoLocal;
+  const highest = one.qos < other.qos ? other : one;
+  return highest.isNoLocal === isNoLocal ? highest : { ...highest, isNoLocal };
+}
+
+/** Whether a route leads back to where the message came from, and is without its own messages (MQTT 5, 3.8.3.1). */
+export function isOwnOf(
+  { isNoLocal, member }: Route<Pick<RouteMember, 'session'>>,
+  { publisher }: { readonly publisher?: string | undefined },
+): boolean {
+  return isNoLocal && publisher !== undefined && publisher === member.session;
 }

@@ -1,24 +1,32 @@
+import { hasExpired } from '../mqtt/message-properties.js';
 import type { ConsumerServices } from './consumer-options.js';
-import { type DirectMessage, DirectQueue, directPublish } from './direct-queue.js';
-import { type LogEntry, type LogName, payloadOf } from './log/log-entry.js';
+import { DirectQueue } from './direct-queue.js';
+import {
+  type LogEntry,
+  type LogName,
+  payloadOf,
+  publishOf,
+  type Sendable,
+} from './log/log-entry.js';
 import type { Queues } from './queues/queues.js';
 import type { Replay } from './queues/replay.js';
-import type { Receiver } from './receiver.js';
+import type { OutgoingPublish, Receiver } from './receiver.js';
+import type { Forwarding, QoS } from './sessions/subscriptions.js';
 
 const MAX_MESSAGE_ID = 65_535;
 
 export interface SendingWindowOptions {
   readonly queues: Queues;
-  readonly services: Pick<ConsumerServices, 'elapsedSinceMs' | 'alarmSent'>;
+  readonly services: Pick<ConsumerServices, 'elapsedSinceMs' | 'alarmSent' | 'now'>;
+  /** What the subscriptions that match a topic ask of its messages. */
+  readonly forwardingFor: (topic: string) => Forwarding;
   /** Called when more may be sent. */
   readonly onReady: () => void;
   readonly onReadFailure: (error: unknown) => void;
 }
 
 /** Identifies an entry each time it is sent; undefined for a message that is sent once. */
-function nameOf(entry: LogEntry | undefined): string | undefined {
-  return entry === undefined ? undefined : `${entry.log} ${entry.item}`;
-}
+const nameOf = (entry: LogEntry | undefined) => entry && `${entry.log} ${entry.item}`;
 
 /** Sends to one connection, within its in-flight limit. */
 export class SendingWindow {
@@ -27,7 +35,6 @@ export class SendingWindow {
   readonly #options: SendingWindowOptions;
   /** Entries of the queues; undefined for messages beside them. */
   readonly #inFlight = new InFlight<LogEntry | undefined>(nameOf);
-  /** How many entries of each queue are in flight. */
   #counts: Record<LogName, number> = { alarms: 0, messages: 0 };
   #direct: DirectQueue | undefined;
   #receiver: Receiver | undefined;
@@ -67,10 +74,9 @@ export class SendingWindow {
   /** Ends the connection: what is in flight is to be sent again. */
   close(): void {
     this.#receiver = undefined;
-    for (const entry of this.#inFlight.all()) {
+    for (const entry of this.#inFlight.interrupt()) {
       if (entry !== undefined) this.#options.queues.released(entry);
     }
-    this.#inFlight.interrupt();
     this.#counts = { alarms: 0, messages: 0 };
     this.replay?.end();
     this.replay = undefined;
@@ -112,17 +118,17 @@ export class SendingWindow {
   }
 
   /** Sends at most once: a receiver that cannot keep up misses the message. Returns whether it was sent. */
-  sendNow(message: Pick<DirectMessage, 'topic' | 'payload' | 'retain'>): boolean {
+  sendNow(message: Sendable): boolean {
     if (this.#receiver?.isWritable !== true) return false;
     this.#direct?.noteSent(message.topic, message.payload);
-    this.#receiver.send(directPublish(message, 0, 0));
-    return true;
+    return this.#receiver.send(this.#publishOf(message, 0, 0));
   }
 
   /** Sends an entry to a subscription at QoS 0. */
   sendAtQos0(entry: LogEntry): void {
     const payload = payloadOf(entry, this.#options.services);
-    this.sendNow({ topic: entry.topic, payload, retain: false });
+    const { topic, properties } = entry;
+    this.sendNow({ topic, payload, retain: false, properties });
   }
 
   #sendFrom(log: LogName, oldestMs: number, hasRoom: () => boolean): void {
@@ -154,25 +160,36 @@ export class SendingWindow {
   }
 
   #send(receiver: Receiver, entry: LogEntry): void {
-    const { topic } = entry;
+    const { topic, properties } = entry;
     this.#direct?.noteSent(topic, entry.payload);
     const { messageId, isRepeated } = this.#inFlight.add(entry);
     this.#counts[entry.log]++;
     const payload = payloadOf(entry, this.#options.services);
-    receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup: isRepeated, entry });
+    const publish = this.#publishOf({ topic, payload, retain: false, properties }, 1, messageId);
+    if (receiver.send({ ...publish, dup: isRepeated, entry })) return;
+    this.#leave(messageId);
+    this.#options.queues.settle(entry, 'too-large');
   }
 
   #sendDirect(direct: DirectQueue, maxInFlight: number): void {
     while (this.#receiver?.isWritable === true && this.#inFlight.size < maxInFlight) {
       const message = direct.take();
-      if (message === undefined) {
-        if (direct.isIdle) this.#direct = undefined;
-        return;
-      }
+      if (message === undefined && direct.isIdle) this.#direct = undefined;
+      if (message === undefined) return;
+      const { properties } = message;
+      if (properties && hasExpired(properties, this.#options.services.now())) continue;
       if (!message.retain) direct.noteSent(message.topic, message.payload);
       const messageId = message.qos === 0 ? 0 : this.#inFlight.add(undefined).messageId;
-      this.#receiver.send(directPublish(message, message.qos, messageId));
+      const isSent = this.#receiver.send(this.#publishOf(message, message.qos, messageId));
+      if (!isSent && messageId > 0) this.#leave(messageId);
     }
+  }
+
+  #publishOf(message: Sendable, qos: QoS, messageId: number): OutgoingPublish {
+    const { services, forwardingFor } = this.#options;
+    const takesProperties = this.#receiver?.takesProperties === true;
+    const forwarding = takesProperties ? forwardingFor(message.topic) : undefined;
+    return publishOf(message, { qos, messageId }, forwarding, services.now());
   }
 
   #leave(messageId: number): LogEntry | undefined {
@@ -253,12 +270,9 @@ export class InFlight<Message> {
     return message;
   }
 
-  all(): Iterable<Message> {
-    return this.#messages.values();
-  }
-
-  /** Interrupts all messages: entries keep their packet identifiers for the next connection. */
-  interrupt(): void {
+  /** Interrupts and returns all messages: entries keep their packet identifiers for the next connection. */
+  interrupt(): Message[] {
+    const interrupted = [...this.#messages.values()];
     for (const [messageId, message] of this.#messages) {
       const name = this.#nameOf(message);
       if (name === undefined) continue;
@@ -268,17 +282,15 @@ export class InFlight<Message> {
     this.#messages.clear();
     this.#timed = undefined;
     this.#lastRoundTripMs = 0;
-  }
-
-  /** Frees the packet identifiers of interrupted entries. */
-  forgetInterrupted(): void {
-    this.#interrupted.clear();
-    this.#reserved.clear();
+    return interrupted;
   }
 
   #unused(): number {
     // Expired entries are never sent again: they must not keep their packet identifiers for ever.
-    if (this.#messages.size + this.#reserved.size >= MAX_MESSAGE_ID) this.forgetInterrupted();
+    if (this.#messages.size + this.#reserved.size >= MAX_MESSAGE_ID) {
+      this.#interrupted.clear();
+      this.#reserved.clear();
+    }
     do {
       this.#lastMessageId = (this.#lastMessageId % MAX_MESSAGE_ID) + 1;
     } while (this.#messages.has(this.#lastMessageId) || this.#reserved.has(this.#lastMessageId));

@@ -15,6 +15,7 @@ import type { Actor } from '../site/audit-trail.js';
 import { within } from '../site/clock/pause.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { InvalidPublishes } from './invalid-publishes.js';
+import type { PublishDone } from './publish-done.js';
 
 /** A store that has not answered for longer lets nobody wait who asks over HTTP. */
 const SLOW_AFTER_MS = 1_000;
@@ -46,7 +47,6 @@ export interface AlarmStatesOptions {
   readonly steadyNow: () => number;
 }
 
-type Done = (isStored: boolean) => void;
 type Requested = Omit<AlarmStateRequest, 'locationId'> &
   Pick<StatePublish, 'locationId' | 'deviceId'>;
 
@@ -77,7 +77,7 @@ export class AlarmStates implements AlarmStateChanges {
    * @param done called once the publish may be acknowledged, because the state is stored, or cannot be used
    *   and that is reported; with false when it could not be stored
    */
-  accept(publish: StatePublish, done: Done): void {
+  accept(publish: StatePublish, done: PublishDone): void {
     const { payload, received } = publish;
     const result =
       payload.length > this.#options.maxBytes
@@ -102,7 +102,7 @@ export class AlarmStates implements AlarmStateChanges {
     requested: Requested,
     received: ReceivedIdentifier | undefined,
     onOutcome: (outcome: StateOutcome) => void,
-    done: Done,
+    done: PublishDone,
   ): void {
     const { alarms, accessTokens, now, steadyNow } = this.#options;
     const { locationId, deviceId, alarmId, state, note, tokenId, groupIds, actor } = requested;
@@ -146,13 +146,14 @@ export class AlarmStates implements AlarmStateChanges {
     return undefined;
   }
 
-  #report(publish: StatePublish, reason: InvalidPublishReason, done: Done): void {
+  #report(publish: StatePublish, reason: InvalidPublishReason, done: PublishDone): void {
     const { model, invalid, now } = this.#options;
     const { deviceId, locationId, topic, payload } = publish;
     const context = model.context(deviceId);
     const isThere = context?.location.id === locationId;
     const what = { reason, topic, payload, receivedAtMs: now() };
-    invalid.reportOfToken(deviceId, isThere ? context : undefined, what, done);
+    const told = (isStored: boolean) => done(isStored, reason);
+    invalid.reportOfToken(deviceId, isThere ? context : undefined, what, told);
   }
 }
 

@@ -2,6 +2,7 @@ import type { Forwarder } from '../delivery/forwarder.js';
 import type { ReceivedIdentifier } from '../delivery/log/log-entry.js';
 import { deviceTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
+import type { MessageProperties } from '../mqtt/message-properties.js';
 import type { SiteModel } from '../site/site-model.js';
 
 /** A command to a device, from a principal that may give it. */
@@ -15,6 +16,9 @@ export interface Command {
   readonly qos: 0 | 1 | 2;
   readonly retain: boolean;
   readonly received?: ReceivedIdentifier | undefined;
+  readonly properties?: MessageProperties | undefined;
+  /** As in `NewMessage`. */
+  readonly publisher?: string | undefined;
 }
 
 /** Takes commands from managers and upstream brokers to devices (docs/contract.md, 3, Subscribing). */
@@ -51,6 +55,8 @@ export class Commands {
         qos: command.qos === 0 ? 0 : 1,
         retain: command.retain,
         received: command.received,
+        properties: command.properties,
+        publisher: command.publisher,
         receivedAtMs: this.#now(),
         locationId: null,
         groupId: null,

@@ -11,8 +11,10 @@ import { alarmText, parseAlarm } from '../domain/alarm-payload.js';
 import type { Alarm, AlarmKind, InvalidPublishReason } from '../domain/alarms.js';
 import { type DeviceContext, messageText } from '../domain/messages.js';
 import { type DeviceTarget, forwardedTopic } from '../domain/topics.js';
+import type { MessageProperties } from '../mqtt/message-properties.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { InvalidPublishes } from './invalid-publishes.js';
+import type { PublishDone } from './publish-done.js';
 import type { UnreadableDevices } from './unreadable-devices.js';
 
 /** A device's PUBLISH on a topic of its own. */
@@ -27,6 +29,9 @@ export interface DevicePublish {
   readonly packet: { readonly identifier: number; readonly isSentAgain: boolean } | undefined;
   /** At QoS 2 of a persistent session: stored with the message. */
   readonly received: ReceivedIdentifier | undefined;
+  readonly properties: MessageProperties | undefined;
+  /** As in `NewMessage`. */
+  readonly publisher: string | undefined;
 }
 
 export interface DevicePublishesOptions {
@@ -34,14 +39,12 @@ export interface DevicePublishesOptions {
   readonly alarms: LogWriter<AlarmLogItem>;
   readonly forwarder: Pick<Forwarder, 'forward'>;
   readonly invalid: Pick<InvalidPublishes, 'report'>;
-  readonly unreadable: Pick<UnreadableDevices, 'failed' | 'succeeded'>;
+  readonly unreadable: Pick<UnreadableDevices, 'deviceIds' | 'failed' | 'succeeded'>;
   readonly maxAlarmBytes: number;
   readonly now: () => number;
   /** The steady clock. */
   readonly steadyNow: () => number;
 }
-
-type Done = (isStored: boolean) => void;
 
 /** Takes a device's publish: parse, enrich from memory, record, forward. */
 export class DevicePublishes {
@@ -58,7 +61,7 @@ export class DevicePublishes {
    * @param done called with true once the publish may be acknowledged, which is stored, or invalid
    *   and reported; with false when it could not be stored
    */
-  accept(publish: DevicePublish, done: Done): void {
+  accept(publish: DevicePublish, done: PublishDone): void {
     const context = this.#options.model.context(publish.deviceId);
     if (context === undefined) {
       // The device has just been deleted; its connection is being closed.
@@ -83,7 +86,7 @@ export class DevicePublishes {
     publish: DevicePublish,
     kind: AlarmKind | undefined,
     context: DeviceContext,
-    done: Done,
+    done: PublishDone,
   ): void {
     const { unreadable, maxAlarmBytes, now } = this.#options;
     const { payload, deviceId } = publish;
@@ -98,8 +101,9 @@ export class DevicePublishes {
       return;
     }
     this.#record(publish, result.alarm, context, receivedAtMs, done);
-    if (result.flaw === undefined) unreadable.succeeded(deviceId);
-    else this.#report(publish, result.flaw, context, receivedAtMs, () => undefined);
+    if (result.flaw === undefined) {
+      if (unreadable.deviceIds.has(deviceId)) unreadable.succeeded(deviceId);
+    } else this.#report(publish, result.flaw, context, receivedAtMs, () => undefined);
   }
 
   #report(
@@ -107,10 +111,11 @@ export class DevicePublishes {
     reason: InvalidPublishReason,
     context: DeviceContext,
     receivedAtMs: number,
-    done: Done,
+    done: PublishDone,
   ): void {
     const { topic, payload } = publish;
-    this.#options.invalid.report(context, { reason, topic, payload, receivedAtMs }, done);
+    const invalid = { reason, topic, payload, receivedAtMs };
+    this.#options.invalid.report(context, invalid, (isStored) => done(isStored, reason));
   }
 
   #record(
@@ -118,7 +123,7 @@ export class DevicePublishes {
     alarm: Alarm,
     context: DeviceContext,
     wallReceivedAtMs: number,
-    done: Done,
+    done: PublishDone,
   ): void {
     const { alarms, steadyNow } = this.#options;
     const entry: NewAlarm = {
@@ -130,6 +135,9 @@ export class DevicePublishes {
       context,
       receipt: receiptOf(publish, alarm),
       received: publish.received,
+      // An alarm expires as all alarms do, whatever its sender has asked for.
+      properties: publish.properties && { ...publish.properties, expiresAtMs: undefined },
+      publisher: publish.publisher,
       locationId: context.location.id,
       groupId: context.group?.id ?? null,
       isSent: false,
@@ -137,7 +145,12 @@ export class DevicePublishes {
     alarms.append(entry, done);
   }
 
-  #acceptMessage(publish: DevicePublish, rest: string, context: DeviceContext, done: Done): void {
+  #acceptMessage(
+    publish: DevicePublish,
+    rest: string,
+    context: DeviceContext,
+    done: PublishDone,
+  ): void {
     const { forwarder, now, steadyNow } = this.#options;
     forwarder.forward(
       {
@@ -148,6 +161,8 @@ export class DevicePublishes {
         removesRetained: publish.payload.length === 0,
         isExpendable: true,
         received: publish.received,
+        properties: publish.properties,
+        publisher: publish.publisher,
         receivedAtMs: steadyNow(),
         locationId: context.location.id,
         groupId: context.group?.id ?? null,

@@ -42,6 +42,8 @@ export class TestAlarmPublishes implements TestAlarms {
       retain: false,
       packet: undefined,
       received: undefined,
+      properties: undefined,
+      publisher: undefined,
     };
     const stored = new Promise<boolean>((resolve) => publishes.accept(publish, resolve));
     if ((await within(stored, TIMEOUT_MS)) === true) return id;

@@ -11,7 +11,8 @@ const MAX_NAMED = 3;
 export class UnreadableDevices {
   readonly #model: SiteModel;
   readonly #health: Pick<Health, 'reportAll'>;
-  readonly #deviceIds = new Set<string>();
+  /** Read for each alarm. */
+  readonly deviceIds = new Set<string>();
   #isChanged = false;
 
   constructor(model: SiteModel, health: Pick<Health, 'reportAll'>) {
@@ -21,14 +22,14 @@ export class UnreadableDevices {
 
   /** Notes an alarm that could not be used. */
   failed(deviceId: string): void {
-    if (this.#deviceIds.has(deviceId)) return;
-    this.#deviceIds.add(deviceId);
+    if (this.deviceIds.has(deviceId)) return;
+    this.deviceIds.add(deviceId);
     this.#isChanged = true;
   }
 
   /** Notes a good alarm, or that the device is gone. */
   succeeded(deviceId: string): void {
-    if (this.#deviceIds.delete(deviceId)) this.#isChanged = true;
+    if (this.deviceIds.delete(deviceId)) this.#isChanged = true;
   }
 
   /** Reports the faults, to be called every `UNREADABLE_CHECK_MS`: each report is a `gateway/status` to everybody. */
@@ -36,7 +37,7 @@ export class UnreadableDevices {
     if (!this.#isChanged) return;
     this.#isChanged = false;
     const faults = firstOf(
-      [...this.#deviceIds],
+      [...this.deviceIds],
       MAX_NAMED,
       (id) =>
         warning(

@@ -65,7 +65,8 @@ export function addConsumerMetrics(
       (await all()).shown.flatMap(({ session: { clientId, consumer }, principal }) =>
         LOG_NAMES.flatMap((log) => {
           const account = consumer.accounts[log];
-          const reasons = { too_many: tooMany(account), ...account.reasons };
+          const { 'too-large': too_large, ...others } = account.reasons;
+          const reasons = { too_many: tooMany(account), too_large, ...others };
           return Object.entries(reasons).map(([reason, count]): Sample => {
             return [count, { consumer: clientId, log, reason, ...principal }];
           });

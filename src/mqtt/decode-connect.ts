@@ -1,8 +1,9 @@
 import { qosOf, startOf } from './decode.js';
 import { PacketBytes } from './packet-bytes.js';
-import { PacketError, PROTOCOL_ERROR } from './packet-error.js';
+import { PacketError } from './packet-error.js';
 import type { ConnectPacket, Message, MqttVersion } from './packets.js';
 import { readProperties } from './properties.js';
+import { PROTOCOL_ERROR } from './reason-codes.js';
 
 /** The protocol names of the levels of MQTT 3.1, 3.1.1 and 5. */
 const NAMES = new Map<number, { readonly name: string; readonly version: MqttVersion }>([
@@ -25,6 +26,16 @@ const USER_NAME = 0x80;
 
 /** The protocol level of a CONNECT is none that is spoken here. */
 export class UnknownVersionError extends Error {}
+
+/**
+ * Finds the version of a CONNECT.
+ *
+ * @throws UnknownVersionError
+ * @throws PacketError
+ */
+export function versionOf(packet: Buffer): MqttVersion {
+  return decodeVersion(new PacketBytes(packet, startOf(packet)));
+}
 
 /**
  * Decodes a CONNECT (MQTT 3.1.1 and 5, 3.1).

@@ -1,7 +1,8 @@
 /** Decodes the packets that clients send (MQTT 3.1.1 and 5, 3), one whole packet at a time. */
 
+import { isFilter } from '../domain/topics.js';
 import { PacketBytes } from './packet-bytes.js';
-import { PacketError, PROTOCOL_ERROR } from './packet-error.js';
+import { PacketError } from './packet-error.js';
 import type {
   AcknowledgementPacket,
   ClientPacket,
@@ -14,6 +15,7 @@ import type {
   UnsubscribePacket,
 } from './packets.js';
 import { type Properties, readProperties } from './properties.js';
+import { BAD_AUTHENTICATION_METHOD, PROTOCOL_ERROR } from './reason-codes.js';
 
 /** Packet types (MQTT 5, 2.1.2). */
 const CONNECT = 1;
@@ -51,6 +53,10 @@ const MAX_RETAIN_HANDLING = 2;
 /** All bits that have a meaning; in 3.1.1 only those of the QoS. */
 const OPTION_BITS = 0x3f;
 
+/** No client of ours uses longer topics; MQTT allows 65,535 bytes. */
+const MAX_TOPIC_BYTES = 1_024;
+const MAX_FILTERS_PER_PACKET = 1_000;
+
 /** @throws PacketError for one that breaks a rule, and for a CONNECT, which only comes first [MQTT-3.1.0-2] */
 export function decode(packet: Buffer, version: MqttVersion): ClientPacket {
   const header = packet[0] ?? 0;
@@ -72,7 +78,9 @@ export function decode(packet: Buffer, version: MqttVersion): ClientPacket {
     case DISCONNECT:
       return decodeDisconnect(bytes, version);
     case AUTH:
-      if (version === 5) return { cmd: 'auth' };
+      // No CONNECT with an authentication method succeeds, and AUTH is of no use before.
+      if (version === 5)
+        throw new PacketError('AUTH, which is not offered', BAD_AUTHENTICATION_METHOD);
       throw new PacketError('a packet of another version');
     case CONNECT:
       throw new PacketError('a second CONNECT', PROTOCOL_ERROR);
@@ -96,6 +104,8 @@ function decodePublish(header: number, bytes: PacketBytes, version: MqttVersion)
   const topic = bytes.text('topic');
   const messageId = qos === 0 ? 0 : identifierOf(bytes);
   const properties = version === 5 ? someProperties(bytes, 'publish') : undefined;
+  // One that is left out has an alias (MQTT 5, 3.3.2.3.4).
+  if (topic !== '' || properties?.topicAlias === undefined) checkTopics(topic, properties);
   const retain = (header & RETAIN) !== 0;
   return { cmd: 'publish', topic, payload: bytes.rest(), qos, dup, retain, messageId, properties };
 }
@@ -118,8 +128,7 @@ function decodeSubscribe(bytes: PacketBytes, version: MqttVersion): SubscribePac
   const properties = version === 5 ? readProperties(bytes, 'subscribe') : {};
   const filters: RequestedFilter[] = [];
   while (bytes.left > 0) filters.push(decodeFilter(bytes, version));
-  // [MQTT-3.8.3-2]
-  if (filters.length === 0) throw new PacketError('no filters', PROTOCOL_ERROR);
+  checkFilters(filters.map(({ filter }) => filter));
   const [subscriptionIdentifier] = properties.subscriptionIdentifiers ?? [];
   return { cmd: 'subscribe', messageId, filters, subscriptionIdentifier };
 }
@@ -149,8 +158,7 @@ function decodeUnsubscribe(bytes: PacketBytes, version: MqttVersion): Unsubscrib
   if (version === 5) readProperties(bytes, 'unsubscribe');
   const filters: string[] = [];
   while (bytes.left > 0) filters.push(bytes.text('filter'));
-  // [MQTT-3.10.3-2]
-  if (filters.length === 0) throw new PacketError('no filters', PROTOCOL_ERROR);
+  checkFilters(filters);
   return { cmd: 'unsubscribe', messageId, filters };
 }
 
@@ -181,4 +189,29 @@ export function qosOf(bits: number, field = 'QoS'): QoS {
   const qos = QOS[bits & QOS_BITS];
   if (qos === undefined) throw new PacketError(`unusable ${field}`);
   return qos;
+}
+
+/**
+ * @param of what the message is of: a will is checked like a PUBLISH
+ * @throws PacketError
+ */
+export function checkTopics(topic: string, properties: Properties | undefined, of = ''): void {
+  if (!isName(topic)) throw new PacketError(`unusable topic${of}`);
+  // [MQTT-3.3.2-14]
+  if (properties?.responseTopic === undefined || isName(properties.responseTopic)) return;
+  throw new PacketError(`unusable response topic${of}`, PROTOCOL_ERROR);
+}
+
+/** Whether it is the name of a topic [MQTT-3.3.2-2], [MQTT-4.7.3-1]. */
+function isName(topic: string): boolean {
+  return topic !== '' && !/[+#]/.test(topic) && Buffer.byteLength(topic) <= MAX_TOPIC_BYTES;
+}
+
+/** [MQTT-3.8.3-2], [MQTT-3.10.3-2], [MQTT-4.7.3-1]; too many: DEPENDENCY-FAULTS 6. */
+function checkFilters(filters: readonly string[]): void {
+  if (filters.length === 0) throw new PacketError('no filters', PROTOCOL_ERROR);
+  if (filters.length > MAX_FILTERS_PER_PACKET) throw new PacketError('too many filters');
+  const isUsable = (filter: string) =>
+    isFilter(filter) && Buffer.byteLength(filter) <= MAX_TOPIC_BYTES;
+  if (!filters.every(isUsable)) throw new PacketError('unusable filter');
 }

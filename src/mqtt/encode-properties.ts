@@ -28,12 +28,14 @@ export function encodeFields(properties: Properties): Buffer {
     ...uint32(0x11, properties.sessionExpirySeconds),
     ...text(0x12, properties.assignedClientIdentifier),
     ...uint16(0x13, properties.serverKeepAliveSeconds),
+    ...text(0x1a, properties.responseInformation),
     ...text(0x1f, properties.reasonString),
     ...uint16(0x21, properties.receiveMaximum),
     ...uint16(0x22, properties.topicAliasMaximum),
     ...uint16(0x23, properties.topicAlias),
     ...userProperties.flatMap(([name, value]) => [...text(0x26, name), textBytes(value)]),
     ...uint32(0x27, properties.maximumPacketBytes),
+    ...byte(0x2a, properties.sharedSubscriptionAvailable),
   ]);
 }
 

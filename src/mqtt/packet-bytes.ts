@@ -1,9 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { PacketError } from './packet-error.js';
+import { PACKET_TOO_LARGE } from './reason-codes.js';
 
 const LENGTH_BITS = 7;
 const LENGTH_CONTINUES = 0x80;
 const MAX_LENGTH_DIGITS = 4;
+const NOTHING = Buffer.alloc(0);
+
 /**
  * Reads the fields of one packet in their order (MQTT 5, 1.5).
  *
@@ -92,4 +95,79 @@ export class PacketBytes {
 
 function wrongLength(): PacketError {
   return new PacketError('a packet of the wrong length');
+}
+
+/**
+ * The length of a packet with its fixed header; undefined while that is not whole.
+ *
+ * @param maxBytes without the fixed header
+ * @throws PacketError for a longer packet, and for a malformed length
+ */
+export function packetBytes(bytes: Buffer, at: number, maxBytes: number): number | undefined {
+  let length = 0;
+  for (let digits = 0; digits < MAX_LENGTH_DIGITS; digits++) {
+    const digit = bytes[at + 1 + digits];
+    if (digit === undefined) return undefined;
+    length += (digit & (LENGTH_CONTINUES - 1)) << (LENGTH_BITS * digits);
+    if (digit >= LENGTH_CONTINUES) continue;
+    if (length > maxBytes) throw new PacketError('packet too large', PACKET_TOO_LARGE);
+    return 2 + digits + length;
+  }
+  throw new PacketError('a length of too many bytes');
+}
+
+/** Divides the bytes of a connection into packets. The length of one is checked before memory is taken for it. */
+export class Frames {
+  readonly #maxPacketBytes: number;
+  #bytes: Buffer = NOTHING;
+  #at = 0;
+  /** The parts of a packet that is not whole. */
+  #parts: Buffer[] = [];
+  #missingBytes = 0;
+  #hasMore = false;
+
+  /** @param maxPacketBytes without the fixed header */
+  constructor(maxPacketBytes: number) {
+    this.#maxPacketBytes = maxPacketBytes;
+  }
+
+  /** Whether `next` may find a packet. */
+  get hasMore(): boolean {
+    return this.#hasMore;
+  }
+
+  add(bytes: Buffer): void {
+    this.#hasMore = true;
+    this.#parts.push(bytes);
+    this.#missingBytes -= bytes.length;
+    if (this.#missingBytes > 0) return;
+    this.#bytes = this.#parts.length === 1 ? bytes : Buffer.concat(this.#parts);
+    this.#at = 0;
+    this.#parts = [];
+    this.#missingBytes = 0;
+  }
+
+  /**
+   * Takes the next whole packet; undefined until more bytes are added.
+   *
+   * @throws PacketError for one that is too long, or whose length is malformed
+   */
+  next(): Buffer | undefined {
+    const start = this.#at;
+    const length = packetBytes(this.#bytes, start, this.#maxPacketBytes);
+    const end = start + (length ?? Number.POSITIVE_INFINITY);
+    if (end <= this.#bytes.length) {
+      this.#at = end;
+      this.#hasMore = end < this.#bytes.length;
+      return this.#bytes.subarray(start, end);
+    }
+    this.#hasMore = false;
+    if (start === this.#bytes.length) return undefined;
+    const rest = this.#bytes.subarray(start);
+    this.#parts = [rest];
+    this.#missingBytes = length === undefined ? 1 : length - rest.length;
+    this.#bytes = NOTHING;
+    this.#at = 0;
+    return undefined;
+  }
 }

@@ -1,7 +1,5 @@
-/** Reason codes of MQTT 5 (2.4) for what a packet does wrong. */
-export const MALFORMED_PACKET = 0x81;
-export const PROTOCOL_ERROR = 0x82;
-export const PACKET_TOO_LARGE = 0x95;
+import type { MqttVersion } from './packets.js';
+import { MALFORMED_PACKET } from './reason-codes.js';
 
 /** What a client sends breaks a rule of MQTT: its connection ends. */
 export class PacketError extends Error {
@@ -11,5 +9,10 @@ export class PacketError extends Error {
   constructor(message: string, reasonCode = MALFORMED_PACKET) {
     super(message);
     this.reasonCode = reasonCode;
+  }
+
+  /** What a client of this version is told; null: nothing. */
+  returnCodeFor(version: MqttVersion | undefined): number | null {
+    return version === 5 ? this.reasonCode : null;
   }
 }

@@ -81,4 +81,4 @@ export type ClientPacket =
   | SubscribePacket
   | UnsubscribePacket
   | DisconnectPacket
-  | { readonly cmd: 'pingreq' | 'auth' };
+  | { readonly cmd: 'pingreq' };

@@ -1,38 +1,39 @@
 /** The properties of MQTT 5 (2.2.2). */
 
 import type { PacketBytes } from './packet-bytes.js';
-import { PacketError, PROTOCOL_ERROR } from './packet-error.js';
+import { PacketError } from './packet-error.js';
+import { PROTOCOL_ERROR } from './reason-codes.js';
 
 /** Undefined: left out. */
 export interface Properties {
-  payloadFormat?: number;
-  messageExpirySeconds?: number;
-  contentType?: string;
-  responseTopic?: string;
-  correlationData?: Buffer;
+  payloadFormat?: number | undefined;
+  messageExpirySeconds?: number | undefined;
+  contentType?: string | undefined;
+  responseTopic?: string | undefined;
+  correlationData?: Buffer | undefined;
   /** Of a SUBSCRIBE one at most. */
-  subscriptionIdentifiers?: number[];
-  sessionExpirySeconds?: number;
-  assignedClientIdentifier?: string;
-  serverKeepAliveSeconds?: number;
-  authenticationMethod?: string;
-  authenticationData?: Buffer;
-  requestProblemInformation?: number;
-  willDelaySeconds?: number;
-  requestResponseInformation?: number;
-  responseInformation?: string;
-  serverReference?: string;
-  reasonString?: string;
-  receiveMaximum?: number;
-  topicAliasMaximum?: number;
-  topicAlias?: number;
-  maximumQos?: number;
-  retainAvailable?: number;
-  userProperties?: (readonly [string, string])[];
-  maximumPacketBytes?: number;
-  wildcardSubscriptionAvailable?: number;
-  subscriptionIdentifiersAvailable?: number;
-  sharedSubscriptionAvailable?: number;
+  subscriptionIdentifiers?: readonly number[] | undefined;
+  sessionExpirySeconds?: number | undefined;
+  assignedClientIdentifier?: string | undefined;
+  serverKeepAliveSeconds?: number | undefined;
+  authenticationMethod?: string | undefined;
+  authenticationData?: Buffer | undefined;
+  requestProblemInformation?: number | undefined;
+  willDelaySeconds?: number | undefined;
+  requestResponseInformation?: number | undefined;
+  responseInformation?: string | undefined;
+  serverReference?: string | undefined;
+  reasonString?: string | undefined;
+  receiveMaximum?: number | undefined;
+  topicAliasMaximum?: number | undefined;
+  topicAlias?: number | undefined;
+  maximumQos?: number | undefined;
+  retainAvailable?: number | undefined;
+  userProperties?: (readonly [string, string])[] | undefined;
+  maximumPacketBytes?: number | undefined;
+  wildcardSubscriptionAvailable?: number | undefined;
+  subscriptionIdentifiersAvailable?: number | undefined;
+  sharedSubscriptionAvailable?: number | undefined;
 }
 
 const USER_PROPERTY = 0x26;

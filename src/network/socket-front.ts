@@ -35,3 +35,96 @@ export abstract class SocketFront<Socket extends Duplex> extends Duplex {
     if (this.behind.readableLength === 0 && !this.behind.destroyed) this.behind.read(0);
   }
 }
+
+/** Bytes that are taken from the stream behind at once: the others wait there. */
+const BUFFER_BYTES = 4 * 1024;
+
+/**
+ * A connection of which every byte is read, whatever becomes of the client that sent it.
+ *
+ * A client may send all that it has and hang up before it gets an answer (MQTT 3.1.1, 3.1.4). What the system has
+ * received is read even then: a failed write is dropped, and the stream ends only behind its last byte.
+ */
+export class ReadToEnd extends SocketFront<Duplex> {
+  readonly #pieceBytes: number | undefined;
+  #isAsked = false;
+  #turn: NodeJS.Immediate | undefined;
+
+  /** @param pieceBytes how many bytes are passed on in one turn of the event loop; undefined: as many as are read */
+  constructor(behind: Duplex, pieceBytes?: number) {
+    super(behind, pieceBytes ?? BUFFER_BYTES);
+    this.#pieceBytes = pieceBytes;
+    behind.allowHalfOpen = true;
+    dropFailedWrites(behind);
+    for (const event of ['readable', 'end', 'error', 'close']) {
+      behind.on(event, () => this.#passOn());
+    }
+  }
+
+  override _read(): void {
+    this.#isAsked = true;
+    this.#passOn();
+  }
+
+  override _write(chunk: Buffer, encoding: BufferEncoding, callback: () => void): void {
+    if (this.behind.writable) super._write(chunk, encoding, () => callback());
+    else callback();
+  }
+
+  override _writev(
+    chunks: { chunk: Buffer; encoding: BufferEncoding }[],
+    callback: () => void,
+  ): void {
+    if (this.behind.writable) super._writev(chunks, () => callback());
+    else callback();
+  }
+
+  override _final(callback: () => void): void {
+    if (this.behind.writable) this.behind.end(() => callback());
+    else callback();
+  }
+
+  override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
+    clearImmediate(this.#turn);
+    this.behind.destroy();
+    callback(error);
+  }
+
+  #passOn(): void {
+    if (!this.#isAsked || this.#turn !== undefined || this.readableEnded) return;
+    const { readableLength, readableEnded, destroyed } = this.behind;
+    if (readableLength > 0 && this.#pieceBytes !== undefined) {
+      this.#turn = setImmediate(() => {
+        this.#turn = undefined;
+        this.#pass(this.#pieceBytes);
+      });
+    } else if (readableLength > 0) this.#pass();
+    else if (readableEnded || destroyed) this.#end();
+    else this.noticeEnd();
+  }
+
+  #pass(maxBytes = BUFFER_BYTES): void {
+    // A destroyed stream still gives what it has buffered.
+    const bytes: unknown = this.behind.read(Math.min(this.behind.readableLength, maxBytes));
+    if (!(bytes instanceof Buffer)) return;
+    this.#isAsked = false;
+    this.push(bytes);
+    this.noticeEnd();
+  }
+
+  #end(): void {
+    this.#isAsked = false;
+    this.push(null);
+    // Where nothing is left to read, this makes it emit `end`.
+    if (this.readableLength === 0) this.read(0);
+  }
+}
+
+/** Keeps a failed write from destroying the stream, which would take away what can still be read. */
+function dropFailedWrites(stream: Duplex): void {
+  const write = stream._write.bind(stream);
+  stream._write = (chunk, encoding, callback) => write(chunk, encoding, () => callback());
+  const writev = stream._writev?.bind(stream);
+  if (writev === undefined) return;
+  stream._writev = (chunks, callback) => writev(chunks, () => callback());
+}

@@ -157,6 +157,8 @@ function accountOf(values: readonly number[], queued: number): Account {
     refused = 0,
     lost = 0,
     forbidden = 0,
+    tooLarge = 0,
   ] = values;
-  return { accepted, delivered, queued, expired, dropped, reasons: { refused, lost, forbidden } };
+  const reasons = { refused, lost, forbidden, 'too-large': tooLarge };
+  return { accepted, delivered, queued, expired, dropped, reasons };
 }

@@ -13,7 +13,13 @@ import { Script } from './scripts.js';
 import type { Store, StoreCommand } from './store.js';
 
 const subscriptions = z.array(
-  z.object({ filter: z.string(), qos: z.union([z.literal(0), z.literal(1)]) }),
+  z.object({
+    filter: z.string(),
+    qos: z.union([z.literal(0), z.literal(1)]),
+    isNoLocal: z.literal(true).optional(),
+    isRetainAsPublished: z.literal(true).optional(),
+    identifier: z.number().optional(),
+  }),
 );
 
 function json<T>(schema: z.ZodType<T>) {
@@ -34,6 +40,11 @@ const record = z.object({
   owner: z.string(),
   subscriptions: json(subscriptions),
   seenAtMs: z.coerce.number(),
+  /** Empty: none of its own. */
+  expirySeconds: z
+    .string()
+    .optional()
+    .transform((text) => (text ? Number(text) : undefined)),
 });
 const mendDestination = new Script(
   'mend-destination',
@@ -167,6 +178,10 @@ export class SessionStoreRedis implements SessionStore {
   }
 }
 
-function fieldsOf({ owner, subscriptions: all, seenAtMs }: SessionRecord): string[] {
-  return ['owner', owner, 'subscriptions', JSON.stringify(all), 'seenAtMs', String(seenAtMs)];
+function fieldsOf({ owner, subscriptions: all, seenAtMs, expirySeconds }: SessionRecord): string[] {
+  const expiry = expirySeconds === undefined ? '' : String(expirySeconds);
+  return [
+    ...['owner', owner, 'subscriptions', JSON.stringify(all)],
+    ...['seenAtMs', String(seenAtMs), 'expirySeconds', expiry],
+  ];
 }

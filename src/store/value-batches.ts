@@ -9,6 +9,7 @@ import type {
 } from '../delivery/log/batch.js';
 import type { NewMessage } from '../delivery/log/log-entry.js';
 import type { Backlog } from '../delivery/queues/queue-store.js';
+import { packProperties } from '../mqtt/message-properties.js';
 import type { StoreHeadroom } from '../site/health/store-headroom.js';
 import { requireHeadroom } from './alarms/alarm-log.js';
 import type { Keys } from './keys.js';
@@ -71,9 +72,10 @@ export class ValueBatches implements BatchStore<NewMessage> {
 }
 
 function rowOf(message: NewMessage, set: number) {
-  const { topic, payload, receivedAtMs, received, locationId, groupId } = message;
+  const { topic, payload, receivedAtMs, received, locationId, groupId, properties } = message;
   return [
     ...[topic, payload, Math.round(receivedAtMs), locationId ?? '', groupId ?? ''],
     ...[received?.session ?? '', String(received?.packetIdentifier ?? ''), set],
+    properties === undefined ? '' : packProperties(properties),
   ];
 }

@@ -1,5 +1,6 @@
 import { itemOf, type LogEntry, sequenceOf, tagOf } from '../delivery/log/log-entry.js';
 import type { QueuePage } from '../delivery/queues/queue-store.js';
+import { unpackProperties } from '../mqtt/message-properties.js';
 import { unlessOfAnotherType } from './failures.js';
 import type { Keys } from './keys.js';
 import { PageSize } from './page-size.js';
@@ -38,7 +39,7 @@ export function idOf(item: number): string {
 
 /** Reads the fields in the order in which append-values.lua writes them. */
 function entryOf({ sequence, tag, fields }: StreamRow): LogEntry {
-  const [, topic, , payload, , receivedAtMs, , locationId, , groupId] = fields;
+  const [, topic, , payload, , receivedAtMs, , locationId, , groupId, , properties] = fields;
   return {
     log: 'messages',
     sequence,
@@ -48,5 +49,6 @@ function entryOf({ sequence, tag, fields }: StreamRow): LogEntry {
     receivedAtMs: Number(receivedAtMs),
     locationId: locationId?.toString() || null,
     groupId: groupId?.toString() || null,
+    properties: unpackProperties(properties),
   };
 }

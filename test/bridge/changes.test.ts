@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { Bridges } from '../../src/bridge/bridges.js';
+import { PERSISTENT } from '../../src/delivery/sessions/session.js';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { configured, useParts } from './parts.js';
 
@@ -39,7 +40,7 @@ it('a change that fails does not prevent the next', async () => {
 it('the queue has nothing to do with a client’s session of its id', async () => {
   const parts = world.parts();
   const owner = { key: 'token:other', mayReceive: () => false, audienceKey: '' };
-  const session = parts.sessions.open('bridge/region', owner, true);
+  const session = parts.sessions.open('bridge/region', owner, PERSISTENT);
   await parts.bridges.apply([configured()]);
   await parts.alarm('bed');
   expect(await parts.status()).toMatchObject({ queued: 1 });

@@ -10,7 +10,6 @@ import { connectPacket, credentials, publishPacket, RawClient } from '../harness
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 
 const ACCEPTED = 0;
-const WRONG_VERSION = 1;
 const IDENTIFIER_REJECTED = 2;
 const BAD_CREDENTIALS = 4;
 const NOT_AUTHORIZED = 5;
@@ -87,11 +86,6 @@ describe('a CONNECT is answered with an error', () => {
   it('with 2 for a client id that belongs to a bridge', async () => {
     const options = { ...credentials(viewer), clientId: 'bridge/region' };
     expect(await returnCodeFor(options)).toBe(IDENTIFIER_REJECTED);
-  });
-
-  it('with 1 for MQTT 5', async () => {
-    const options = { ...credentials(viewer), protocolVersion: 5 } as const;
-    expect(await returnCodeFor(options)).toBe(WRONG_VERSION);
   });
 
   it.each([

@@ -16,7 +16,7 @@ function start() {
   const dropped: string[] = [];
   const arrive = (address: string): Held => {
     const drop = () => void dropped.push(address);
-    const held = { address, keepAliveMs: 0, silentMs: 0, timeOut: drop, drop };
+    const held = { address, keepAliveMs: 0, silentMs: 0, timeOut: drop, close: drop };
     quota.arrived(held);
     return held;
   };

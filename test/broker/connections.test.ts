@@ -279,16 +279,27 @@ describe('GET /connections/denied', () => {
         ...([connecting(device, { clientId: 'bridge/x' }), 2, device.id] as const),
       ],
       [
-        ...(['modern', 'unknown-version'] as const),
+        ...(['modern', 'wrong-password'] as const),
         ...([
-          connecting(device, { clientId: 'modern', protocolVersion: 5 }),
-          1,
+          connecting(device, {
+            clientId: 'modern',
+            protocolVersion: 5,
+            password: Buffer.from('x'),
+          }),
+          0x86,
           device.id,
         ] as const),
       ],
       [
-        ...(['broken\ufffd', 'malformed-connect'] as const),
-        ...([connecting(device, { clientId: 'broken\ufffd' }), null, device.id] as const),
+        ...(['broken', 'malformed-connect'] as const),
+        ...([
+          connecting(device, {
+            clientId: 'broken',
+            will: { topic: '#', payload: Buffer.from('x'), qos: 0, retain: false },
+          }),
+          null,
+          device.id,
+        ] as const),
       ],
     ];
     for (const [clientId, code, bytes, returnCode, username] of cases) {
@@ -299,7 +310,7 @@ describe('GET /connections/denied', () => {
       const address = '127.0.0.1';
       expect(denied).toMatchObject({ address, code, returnCode, username, operation, topic });
     }
-    expect((await deniedTo('broken\ufffd'))[0]?.detail).toContain('unusable client id');
+    expect((await deniedTo('broken'))[0]?.detail).toContain('unusable topic of the will');
     const text = JSON.stringify(await home.api.json('GET', '/connections/denied'));
     expect(text).not.toContain('hunter2');
     expect(text).not.toContain(device.secret);

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { Duplex } from 'node:stream';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { encodePublish, PacketWriter } from '../../src/broker/wire/packet-writer.js';
+import { PacketWriter } from '../../src/broker/wire/packet-writer.js';
+import { encodePublish } from '../../src/mqtt/encode.js';
 
 const SECOND_MS = 1_000;
 /** A slow link. */
@@ -14,6 +15,13 @@ const MESSAGE = {
 
 let sent: Buffer[];
 let writer: PacketWriter;
+const TERMS = {
+  version: 4,
+  receiveMaximum: 65_535,
+  maxPacketBytes: 268_435_460,
+  topicAliasMaximum: 0,
+  wantsReasons: true,
+} as const;
 let isFrozen: boolean;
 let wakes: number;
 let unread: number;
@@ -31,14 +39,11 @@ beforeEach(() => {
       if (!isFrozen) setTimeout(done, (bytes.length / BYTES_PER_SECOND) * SECOND_MS);
     },
   });
-  writer = new PacketWriter(
-    { stream: conn, isClosed: false },
-    {
-      onWritable: () => wakes++,
-      onUnread: () => unread++,
-      end: () => conn.destroy(),
-    },
-  );
+  writer = new PacketWriter({ stream: conn, isClosed: false }, TERMS, {
+    onWritable: () => wakes++,
+    onUnread: () => unread++,
+    end: () => conn.destroy(),
+  });
 });
 
 afterEach(() => {

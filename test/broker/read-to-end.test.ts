@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
-import { ReadToEnd } from '../../src/broker/wire/read-to-end.js';
+import { ReadToEnd } from '../../src/network/socket-front.js';
 
 /** Both ends of a connection over TCP. */
 async function connected(): Promise<{ client: Socket; accepted: Socket }> {

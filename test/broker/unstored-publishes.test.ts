@@ -16,7 +16,7 @@ beforeEach(() => {
   unstored = new UnstoredPublishes({
     backPressure,
     share: backPressure.shareOf('device:1'),
-    writer: { write: (packet) => acknowledged.push(packet.readUInt16BE(2)) },
+    writer: { acknowledge: (_type, identifier) => acknowledged.push(identifier) },
     end: () => {
       isEnded = true;
     },

@@ -167,7 +167,7 @@ describe('well-formed input is accepted', () => {
 });
 
 describe('the protocol level of a CONNECT [MQTT-3.1.2-2]', () => {
-  it.each([0, 1, 2, 5, 6, 9, 127])('%i is answered with 1', async (level) => {
+  it.each([0, 1, 2, 6, 9, 127])('%i is answered with 1', async (level) => {
     const from = home.gateway.lines.length;
     const client = await RawClient.open(home.gateway);
     // CONNECT with all that a client may send without waiting for CONNACK.
@@ -175,21 +175,6 @@ describe('the protocol level of a CONNECT [MQTT-3.1.2-2]', () => {
     expect(await endedBy(client, bytes)).toEqual([['connack', 1]]);
     const reason = 'unacceptable protocol version';
     await home.gateway.logged(`"reason":"${reason}","msg":"connect error"`, from);
-  });
-
-  it('5 is answered with 1 once, though the parser finds two faults in it', async () => {
-    const client = await RawClient.open(home.gateway);
-    // A property that does not exist, and no client id.
-    const bytes = packet(0x10, text('MQTT'), Buffer.from([5, CLEAN, 0, 60, 1, 0x7f]));
-    expect(await endedBy(client, bytes)).toEqual([['connack', 1]]);
-  });
-
-  it('5 is answered with 1 also when it is well-formed for MQTT 5 only', async () => {
-    const client = await RawClient.open(home.gateway);
-    // A password without a user name, and no properties before the client id.
-    const clientId = Buffer.concat([Buffer.from([0]), text('wire')]);
-    const bytes = connect({ level: 5, flags: PASSWORD | CLEAN, clientId });
-    expect(await endedBy(client, bytes)).toEqual([['connack', 1]]);
   });
 
   it('3 is MQTT 3.1, and accepted', async () => {

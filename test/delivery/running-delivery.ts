@@ -11,12 +11,9 @@ import type { Appended, BatchStore } from '../../src/delivery/log/batch.js';
 import { itemOf, type LogName, type NewMessage } from '../../src/delivery/log/log-entry.js';
 import { AccountReader } from '../../src/delivery/queues/account-reader.js';
 import type { OutgoingPublish, Receiver } from '../../src/delivery/receiver.js';
-import {
-  type RequestedSubscription,
-  type SessionOwner,
-  sessionKey,
-} from '../../src/delivery/sessions/session.js';
+import { PERSISTENT, type SessionOwner, sessionKey } from '../../src/delivery/sessions/session.js';
 import { Sessions } from '../../src/delivery/sessions/sessions.js';
+import type { Subscription } from '../../src/delivery/sessions/subscriptions.js';
 import { createLog } from '../../src/logging/log.js';
 import { QueuesInMemory } from '../harness/queues-in-memory.js';
 
@@ -35,9 +32,10 @@ export class Connection implements Receiver {
   readonly sent: OutgoingPublish[] = [];
   readonly unacknowledged: OutgoingPublish[] = [];
 
-  send(publish: OutgoingPublish): void {
+  send(publish: OutgoingPublish): boolean {
     this.sent.push(publish);
     if (publish.qos === 1) this.unacknowledged.push(publish);
+    return true;
   }
 }
 
@@ -162,7 +160,7 @@ export class RunningDelivery {
 
   /** A consumer with a persistent session of these filters, at QoS 1. */
   async subscribed(name: string, ...filters: readonly string[]): Promise<Consumer> {
-    const { consumer } = this.sessions.open(name, this.#options.ownerOf(name), true);
+    const { consumer } = this.sessions.open(name, this.#options.ownerOf(name), PERSISTENT);
     await this.subscribe(
       name,
       filters.map((filter) => ({ filter, qos: 1 as const })),
@@ -170,7 +168,7 @@ export class RunningDelivery {
     return consumer;
   }
 
-  subscribe(name: string, requested: readonly RequestedSubscription[]): Promise<void> {
+  subscribe(name: string, requested: readonly Subscription[]): Promise<void> {
     return this.sessions.subscribe(this.#keyOf(name), requested);
   }
 

@@ -1,6 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Deliveries } from '../../src/delivery/deliveries.js';
-import { type SessionOwner, sessionKey } from '../../src/delivery/sessions/session.js';
+import {
+  CLEAN,
+  PERSISTENT,
+  type SessionOwner,
+  sessionKey,
+} from '../../src/delivery/sessions/session.js';
 import { Sessions } from '../../src/delivery/sessions/sessions.js';
 import { QueuesInMemory } from '../harness/queues-in-memory.js';
 import { Connection, LIMITS, silent } from './running-delivery.js';
@@ -62,7 +67,7 @@ afterEach(async () => {
 
 describe('a persistent session', () => {
   it('is forgotten when it was away for too long, and not a moment earlier', async () => {
-    const session = sessions.open('nurse', owner, true);
+    const session = sessions.open('nurse', owner, PERSISTENT);
     const { consumer } = session;
     await sessions.subscribe(keyOf('nurse'), [{ filter: 'a/#', qos: 1 }]);
     const connection = new Connection();
@@ -81,9 +86,9 @@ describe('a persistent session', () => {
   });
 
   it('keeps its age over a restart, and was away since then if it was connected', async () => {
-    const { consumer: connected } = sessions.open('connected', owner, true);
+    const { consumer: connected } = sessions.open('connected', owner, PERSISTENT);
     connected.connect(new Connection());
-    sessions.open('away', owner, true);
+    sessions.open('away', owner, PERSISTENT);
     sessions.saveAll();
     await pass(FORGET_AFTER_MS - 1);
     await sessions.stop();
@@ -96,7 +101,7 @@ describe('a persistent session', () => {
   });
 
   it('is stored again when the store has lost the record of another', async () => {
-    for (const clientId of ['one', 'other']) sessions.open(clientId, owner, true);
+    for (const clientId of ['one', 'other']) sessions.open(clientId, owner, PERSISTENT);
     await pumped();
     store.records.clear();
     await sessions.mend(keyOf('one'));
@@ -104,7 +109,7 @@ describe('a persistent session', () => {
   });
 
   it('does not come back when it ends while its record is being mended', async () => {
-    sessions.open('one', owner, true);
+    sessions.open('one', owner, PERSISTENT);
     await pumped();
     const mending = sessions.mend(keyOf('one'));
     await sessions.discard(keyOf('one'));
@@ -113,7 +118,7 @@ describe('a persistent session', () => {
   });
 
   it('is gone after a restart when its principal was deleted', async () => {
-    sessions.open('nurse', { ...owner, key: 'token:2' }, true);
+    sessions.open('nurse', { ...owner, key: 'token:2' }, PERSISTENT);
     await vi.advanceTimersByTimeAsync(0);
     expect(store.records.size).toBe(1);
     await sessions.stop();
@@ -125,7 +130,7 @@ describe('a persistent session', () => {
 
 describe('a session that does not persist', () => {
   it('ends with its connection, and gets nothing from then on', async () => {
-    const session = sessions.open('live', owner, false);
+    const session = sessions.open('live', owner, CLEAN);
     await sessions.subscribe(keyOf('live'), [{ filter: 'a/#', qos: 1 }]);
     const connection = new Connection();
     session.consumer?.connect(connection);
@@ -139,7 +144,7 @@ describe('a session that does not persist', () => {
   });
 
   it('has no consumer before its first SUBSCRIBE', async () => {
-    const session = sessions.open('sensor', owner, false);
+    const session = sessions.open('sensor', owner, CLEAN);
     await sessions.unsubscribe(session.key, ['a/#']);
     expect(session.consumer).toBeUndefined();
     expect(deliveries.consumers.size).toBe(0);
@@ -151,7 +156,7 @@ describe('a session that does not persist', () => {
 
 describe('direct messages', () => {
   it('are dropped, the oldest first, when a client acknowledges too few', async () => {
-    const session = sessions.open('nurse', owner, true);
+    const session = sessions.open('nurse', owner, PERSISTENT);
     const { consumer } = session;
     await sessions.subscribe(keyOf('nurse'), [{ filter: 'a', qos: 1 }]);
     const connection = new Connection();
@@ -173,7 +178,7 @@ describe('direct messages', () => {
   });
 
   it('take no more memory than a few megabytes when a client acknowledges too few', async () => {
-    const { consumer } = sessions.open('nurse', owner, true);
+    const { consumer } = sessions.open('nurse', owner, PERSISTENT);
     await sessions.subscribe(keyOf('nurse'), [{ filter: 'a', qos: 1 }]);
     const connection = new Connection();
     consumer.connect(connection);

@@ -20,7 +20,7 @@ const DEBUG_CALL = /\blog\.debug\(/g;
 
 /** Where the words of a fault, a denial, a connect error or a failed start are. */
 const SPEAKERS: readonly string[] = [
-  ...['src/broker', 'src/bridge', 'src/config'].flatMap(sourcesIn),
+  ...['src/broker', 'src/bridge', 'src/config', 'src/mqtt'].flatMap(sourcesIn),
   ...[
     'src/domain/field-faults.ts',
     'src/site/clock/clock-doubt.ts',

@@ -170,7 +170,7 @@ export class QueuesInMemory implements QueueStore, SessionStore {
 }
 
 function emptyQueue(): Queue {
-  const reasons = { refused: 0, lost: 0, forbidden: 0 };
+  const reasons = { refused: 0, lost: 0, forbidden: 0, 'too-large': 0 };
   return { entries: [], counts: { accepted: 0, delivered: 0, expired: 0, dropped: 0, reasons } };
 }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { generate, type IConnectPacket, type Packet, parser } from 'mqtt-packet';
+import { generate, type IConnectPacket, type Packet, type Parser, parser } from 'mqtt-packet';
 import type { TestDevice, TestToken } from './api.js';
 import type { Login } from './load/plan.js';
 
@@ -21,13 +21,17 @@ export class RawClient {
   /** Everything received, in order. */
   readonly packets: Packet[] = [];
   readonly stream: Duplex;
-  readonly #parser = parser();
+  readonly #parser: Parser;
+  readonly #protocolVersion: number;
   readonly #taken = new Set<Packet>();
   #isClosed = false;
   #waiting: (() => void)[] = [];
 
-  constructor(stream: Duplex) {
+  /** @param protocolVersion in which packets are written and read */
+  constructor(stream: Duplex, protocolVersion = 4) {
     this.stream = stream;
+    this.#protocolVersion = protocolVersion;
+    this.#parser = parser({ protocolVersion });
     this.#parser.on('packet', (packet) => {
       this.packets.push(packet);
       this.#check();
@@ -38,9 +42,9 @@ export class RawClient {
   }
 
   /** A TCP connection on which nothing has been sent. */
-  static async open(gateway: MqttAddress): Promise<RawClient> {
+  static async open(gateway: MqttAddress, protocolVersion?: number): Promise<RawClient> {
     const socket: Socket = connect(gateway.mqttPort, '127.0.0.1');
-    const client = new RawClient(socket);
+    const client = new RawClient(socket, protocolVersion);
     await once(socket, 'connect');
     return client;
   }
@@ -51,10 +55,11 @@ export class RawClient {
     who: TestDevice | TestToken,
     options: Partial<IConnectPacket> = {},
   ): Promise<RawClient> {
-    const client = await RawClient.open(gateway);
+    const client = await RawClient.open(gateway, options.protocolVersion);
     client.send(connectPacket({ ...credentials(who), ...options }));
-    const { returnCode } = await client.next('connack');
-    if (returnCode !== 0) throw new Error(`CONNACK with ${returnCode}`);
+    const { returnCode, reasonCode } = await client.next('connack');
+    const code = returnCode ?? reasonCode;
+    if (code !== 0) throw new Error(`CONNACK with ${code}`);
     return client;
   }
 
@@ -64,7 +69,10 @@ export class RawClient {
 
   /** Sends packets in one write. */
   send(...packets: Packet[]): void {
-    this.stream.write(Buffer.concat(packets.map((packet) => generate(packet))));
+    const protocolVersion = this.#protocolVersion;
+    this.stream.write(
+      Buffer.concat(packets.map((packet) => generate(packet, { protocolVersion }))),
+    );
   }
 
   /** The next packet of the kind that no call has returned yet. */

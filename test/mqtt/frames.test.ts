@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { generate } from 'mqtt-packet';
 import { describe, expect, it } from 'vitest';
-import { Frames } from '../../src/mqtt/frames.js';
+import { Frames } from '../../src/mqtt/packet-bytes.js';
 import { PacketError } from '../../src/mqtt/packet-error.js';
 
 const MAX_BYTES = 4_096;

@@ -7,7 +7,6 @@ import { BRIDGE_CLIENT_ID_PREFIX } from '../../domain/bridge-schema.js';
 import { type Principal, principalKey, receiverRule } from '../../domain/grants.js';
 import type { ConnectionQuotas } from '../../domain/limits.js';
 import type { AccessTokens } from '../../site/access/access-tokens.js';
-import type { MqttVersion, Transport } from '../../site/access/connection-list.js';
 import type { FailedLogins } from '../../site/access/failed-logins.js';
 import type { KnownNetworks } from '../../site/access/known-networks.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
@@ -18,20 +17,9 @@ import type { BackPressure } from '../budgets/unstored-publishes.js';
 import { Connection } from '../connection.js';
 import type { NetworkConnection } from '../wire/network-connection.js';
 import { ConnectError } from './connect-errors.js';
+import type { ConnectRequest } from './connect-request.js';
 import type { ConnectionDenials } from './connection-denials.js';
 import type { Claimant, ConnectionQuota, Held } from './connection-quota.js';
-
-/** The part of a CONNECT that authentication needs: the sender's claims, unchecked. */
-export interface ConnectRequest {
-  readonly address: string;
-  readonly bytes: number;
-  readonly clientId: string;
-  readonly username: string | undefined;
-  readonly isPersistent: boolean;
-  readonly keepAliveSeconds: number;
-  readonly protocol: Transport;
-  readonly mqttVersion: MqttVersion;
-}
 
 export interface AuthenticationOptions {
   readonly devices: Devices;
@@ -90,7 +78,7 @@ export class Authentication {
     budget.takeConnect(request.bytes, performance.now());
     this.#checkClientId(request.clientId, principal);
     if (request.isPersistent) this.#makeRoomForSession(claimant, principal);
-    const session = sessions.open(request.clientId, owner, request.isPersistent);
+    const session = sessions.open(request.clientId, owner, request);
     return new Connection({
       network,
       principal,
@@ -100,6 +88,7 @@ export class Authentication {
       backPressure,
       budget,
       slowing,
+      sessions,
       onUnread: () => watch.exceeded('unread-bytes', owner.key),
       onEnd: (peer, code) => this.#options.denials.ended(peer, code),
     });

@@ -1,24 +1,35 @@
 import type { Principal } from '../../domain/grants.js';
+import type { MqttVersion } from '../../mqtt/packets.js';
+import {
+  BAD_AUTHENTICATION_METHOD,
+  BAD_USER_NAME_OR_PASSWORD,
+  CLIENT_IDENTIFIER_NOT_VALID,
+  NOT_AUTHORIZED,
+  QUOTA_EXCEEDED,
+  SERVER_BUSY,
+  UNSUPPORTED_PROTOCOL_VERSION,
+} from '../../mqtt/reason-codes.js';
 import { DENIED_REASONS } from '../../site/access/connection-list.js';
 
-/** The CONNACK return codes of connect errors (MQTT 3.1.1, 3.2.2.3); null: closed without a CONNACK. */
+/** The codes in CONNACK of 3.1.1 (3.2.2.3), and of MQTT 5 (3.2.2.2); null: closed without a CONNACK. */
 const RETURN_CODES = {
-  'unknown-version': 1,
-  'client-id-missing': 2,
-  'client-id-too-long': 2,
-  'client-id-of-bridge': 2,
-  'too-many-connections': 3,
-  'gateway-full': 3,
-  'too-many-sessions': 3,
-  'unknown-user-name': 4,
-  'wrong-password': 4,
-  'too-many-failed-logins': 4,
-  'no-credentials': 5,
-  'connecting-too-fast': null,
-  'tls-handshake-failed': null,
-  'websocket-frames': null,
-  'malformed-connect': null,
-  'no-connect': null,
+  'unknown-version': [1, UNSUPPORTED_PROTOCOL_VERSION],
+  'client-id-missing': [2, CLIENT_IDENTIFIER_NOT_VALID],
+  'client-id-too-long': [2, CLIENT_IDENTIFIER_NOT_VALID],
+  'client-id-of-bridge': [2, CLIENT_IDENTIFIER_NOT_VALID],
+  'too-many-connections': [3, QUOTA_EXCEEDED],
+  'gateway-full': [3, SERVER_BUSY],
+  'too-many-sessions': [3, QUOTA_EXCEEDED],
+  'unknown-user-name': [4, BAD_USER_NAME_OR_PASSWORD],
+  'wrong-password': [4, BAD_USER_NAME_OR_PASSWORD],
+  'too-many-failed-logins': [4, BAD_USER_NAME_OR_PASSWORD],
+  'no-credentials': [5, NOT_AUTHORIZED],
+  'authentication-method': [null, BAD_AUTHENTICATION_METHOD],
+  'connecting-too-fast': [null, null],
+  'tls-handshake-failed': [null, null],
+  'websocket-frames': [null, null],
+  'malformed-connect': [null, null],
+  'no-connect': [null, null],
 } as const;
 
 export type ConnectErrorCode = keyof typeof RETURN_CODES;
@@ -35,10 +46,9 @@ export interface ConnectErrorOptions {
 /** Why a CONNECT fails. */
 export class ConnectError extends Error {
   readonly code: ConnectErrorCode;
-  /** The code in the CONNACK; null: closed without one. */
-  readonly returnCode: number | null;
   /** Undefined where no permission is lacking. */
   readonly denied: Principal | undefined;
+  readonly #isAnswered: boolean;
 
   constructor(
     code: ConnectErrorCode,
@@ -46,7 +56,18 @@ export class ConnectError extends Error {
   ) {
     super(reason ?? DENIED_REASONS[code]);
     this.code = code;
-    this.returnCode = isAnswered ? RETURN_CODES[code] : null;
     this.denied = denied;
+    this.#isAnswered = isAnswered;
+  }
+
+  /**
+   * The code in the CONNACK; null: closed without one.
+   *
+   * @param version undefined where no CONNECT has stated one that is spoken here
+   */
+  returnCodeFor(version: MqttVersion | undefined): number | null {
+    if (!this.#isAnswered) return null;
+    const [before, ofFive] = RETURN_CODES[this.code];
+    return version === 5 ? ofFive : before;
   }
 }

@@ -2,6 +2,15 @@ import type { Logger } from 'pino';
 import { BoundedMap } from '../../domain/bounded-map.js';
 import { type Principal, principalKey } from '../../domain/grants.js';
 import { isUuid } from '../../domain/notation.js';
+import type { PacketError } from '../../mqtt/packet-error.js';
+import type { MqttVersion } from '../../mqtt/packets.js';
+import {
+  KEEP_ALIVE_TIMEOUT,
+  MALFORMED_PACKET,
+  NOT_AUTHORIZED,
+  SERVER_BUSY,
+  SESSION_TAKEN_OVER,
+} from '../../mqtt/reason-codes.js';
 import {
   DENIED_REASONS,
   type DeniedConnection,
@@ -10,8 +19,9 @@ import {
 } from '../../site/access/connection-list.js';
 import { type Denials, shortened } from '../../site/access/denials.js';
 import type { Actor, AuditSubject } from '../../site/audit-trail.js';
-import type { ConnectRequest } from './authentication.js';
+import { VERSION_NAMES } from '../wire/client-terms.js';
 import type { ConnectError, ConnectErrorCode } from './connect-errors.js';
+import type { ConnectRequest } from './connect-request.js';
 
 const MAX_SHOWN = 1_000;
 const FAILED_LOGINS: readonly ConnectErrorCode[] = [
@@ -19,14 +29,21 @@ const FAILED_LOGINS: readonly ConnectErrorCode[] = [
   'unknown-user-name',
   'too-many-failed-logins',
 ];
-/** The SUBACK code of a filter that is not granted (MQTT 3.1.1, 3.9.3). */
-export const SUBACK_FAILURE = 0x80;
+/** The reason codes of MQTT 5 for why the gateway ends a connection. */
+export const END_CODES: Readonly<Partial<Record<DeniedReason, number>>> = {
+  'malformed-packet': MALFORMED_PACKET,
+  'keep-alive-timeout': KEEP_ALIVE_TIMEOUT,
+  'taken-over': SESSION_TAKEN_OVER,
+  'credential-ended': NOT_AUTHORIZED,
+  'not-stored': SERVER_BUSY,
+};
 
 /** Who is at the other end of a connection. */
 export interface Peer {
   readonly principal: Principal;
   readonly address: string;
   readonly clientId: string;
+  readonly version: MqttVersion;
 }
 
 /** A client that could not connect. */
@@ -34,6 +51,8 @@ export interface UnconnectedPeer {
   readonly address: string;
   /** Undefined when no CONNECT could be read. */
   readonly request: Pick<ConnectRequest, 'clientId' | 'username'> | undefined;
+  /** Undefined until a CONNECT states it. */
+  readonly version: MqttVersion | undefined;
 }
 
 export interface ConnectionDenialsOptions {
@@ -64,15 +83,21 @@ export class ConnectionDenials {
   }
 
   /** Takes note of a CONNECT that failed. */
-  connect({ address, request }: UnconnectedPeer, error: ConnectError): void {
-    const { code, denied, returnCode, message: reason } = error;
+  connect(
+    { address, request, version }: UnconnectedPeer,
+    error: ConnectError,
+    returnCode = error.returnCodeFor(version),
+  ): void {
+    const { code, denied, message: reason } = error;
+    const mqttVersion = version === undefined ? null : VERSION_NAMES[version];
     const clientId = request?.clientId ?? null;
     const username = this.#knownId(request?.username);
     const claimed = { clientId, username: username ?? undefined };
     this.#options.log.info({ address, ...claimed, code, reason }, 'connect error');
     const [operation, topic] = ['connect', null] as const;
     const detail = detailOf(code, reason);
-    this.#show({ address, clientId, username, operation, topic, returnCode, code, detail });
+    const peer = { address, clientId, username, mqttVersion };
+    this.#show({ ...peer, operation, topic, returnCode, code, detail });
     if (denied !== undefined) {
       this.#record({ address, principal: denied, clientId }, operation, topic);
     } else if (FAILED_LOGINS.includes(code)) {
@@ -85,16 +110,21 @@ export class ConnectionDenials {
   /**
    * Takes note of a connection that the gateway has ended after its login.
    *
-   * @param reason for the log, where there is more to say than the words of the code
+   * @param broken which rule it has broken
    */
-  ended({ address, clientId, principal }: Peer, code: DeniedReason, reason?: string): void {
-    const what = { operation: 'connection', topic: null, returnCode: null, code } as const;
+  ended(peer: Peer, code: DeniedReason, broken?: PacketError): void {
+    const { address, clientId, principal, version } = peer;
+    const reason = broken?.message;
+    const ofCode = version === 5 ? (END_CODES[code] ?? null) : null;
+    const returnCode = broken?.returnCodeFor(version) ?? ofCode;
+    const what = { operation: 'connection', topic: null, returnCode, code } as const;
+    const mqttVersion = VERSION_NAMES[version];
     const detail = detailOf(code, reason);
     this.#options.log.info(
       { clientId, principal: principalKey(principal), address, code, reason: reason ?? detail },
       'connection ended',
     );
-    this.#show({ ...what, address, clientId, username: principal.id, detail });
+    this.#show({ ...what, address, clientId, username: principal.id, mqttVersion, detail });
   }
 
   /** Takes note of a PUBLISH that its sender may not make. */
@@ -103,27 +133,38 @@ export class ConnectionDenials {
     const what = { operation: 'publish', topic, code, reason: DENIED_REASONS[code] };
     const who = principalKey(principal);
     this.#options.log.info({ clientId, principal: who, ...what }, 'permission denied');
-    this.#deny(peer, { operation: 'publish', topic, returnCode: null, code });
+    const returnCode = peer.version === 5 ? NOT_AUTHORIZED : null;
+    this.#deny(peer, { operation: 'publish', topic, returnCode, code });
     this.#record(peer, 'publish', topic);
   }
 
-  /** Takes note of a filter that is not granted; beyond a limit it is no want of permission. */
-  filter(peer: Peer, topic: string, code: DeniedReason): void {
-    this.#deny(peer, { operation: 'subscribe', topic, returnCode: SUBACK_FAILURE, code });
+  /**
+   * Takes note of a filter that is not granted; beyond a limit it is no want of permission.
+   *
+   * @param returnCode in the SUBACK
+   */
+  filter(peer: Peer, topic: string, code: DeniedReason, returnCode: number): void {
+    this.#deny(peer, { operation: 'subscribe', topic, returnCode, code });
     if (code !== 'too-many-filters' && code !== 'too-many-subscriptions')
       this.#record(peer, 'subscribe', topic);
   }
 
   #deny(
-    { address, clientId, principal }: Peer,
+    { address, clientId, principal, version }: Peer,
     what: Pick<DeniedConnection, 'operation' | 'topic' | 'returnCode' | 'code'>,
   ): void {
     const detail = DENIED_REASONS[what.code];
-    this.#show({ ...what, address, clientId, username: principal.id, detail });
+    const mqttVersion = VERSION_NAMES[version];
+    this.#show({ ...what, address, clientId, username: principal.id, mqttVersion, detail });
   }
 
   #record(
-    { clientId, ...actor }: Omit<Peer, 'clientId'> & { readonly clientId: string | null },
+    {
+      clientId,
+      ...actor
+    }: Pick<Peer, 'principal' | 'address'> & {
+      readonly clientId: string | null;
+    },
     operation: DeniedOperation,
     topic: string | null,
   ): void {
@@ -165,7 +206,7 @@ function detailOf(code: DeniedReason, reason: string | undefined): string {
   return reason === undefined || !HAS_REASON.includes(code) ? words : `${words} (${reason})`;
 }
 
-function actorOf({ principal, address }: Omit<Peer, 'clientId'>): Actor {
+function actorOf({ principal, address }: Pick<Peer, 'principal' | 'address'>): Actor {
   const type = principal.type === 'device' ? 'device' : 'access-token';
   return { type, id: principal.id, address, requestId: null };
 }

@@ -18,7 +18,7 @@ export interface Held {
   /** Ends a connection that has missed its keep-alive. */
   timeOut(): void;
   /** Ends the connection without an answer. */
-  drop(): void;
+  close(): void;
 }
 
 /** Who asks for a connection, and for which session. */
@@ -107,12 +107,12 @@ export class ConnectionQuota {
 
   /** Ends all connections of the owner: event streams, and clients that wait for CONNACK, included. */
   dropAllOf(owner: string): void {
-    for (const held of [...(this.#byOwner.get(owner)?.keys() ?? [])]) held.drop();
+    for (const held of [...(this.#byOwner.get(owner)?.keys() ?? [])]) held.close();
   }
 
   /** Ends every connection. */
   dropAll(): void {
-    for (const held of [...this.#newcomers, ...this.#owners.keys()]) held.drop();
+    for (const held of [...this.#newcomers, ...this.#owners.keys()]) held.close();
   }
 
   /** Forgets a connection that has ended. */
@@ -137,7 +137,7 @@ export class ConnectionQuota {
     if (oldest === undefined) return;
     this.#leaveNewcomers(oldest);
     this.#options.watch.exceeded('newcomers', `address:${networkOf(oldest.address)}`);
-    oldest.drop();
+    oldest.close();
   }
 
   #leaveNewcomers(connection: Held): void {

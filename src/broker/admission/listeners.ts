@@ -8,9 +8,9 @@ import { networkOf, plainAddress } from '../../domain/addresses.js';
 import { TokenBucket, TokenRate } from '../../domain/token-bucket.js';
 import { type BoundAddress, listen } from '../../network/listen.js';
 import type { ProcessorShare } from '../../network/processor-share.js';
+import { ReadToEnd } from '../../network/socket-front.js';
 import { TlsHandshakes } from '../../network/tls-handshakes.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
-import { ReadToEnd } from '../wire/read-to-end.js';
 import { ConnectError } from './connect-errors.js';
 import type { ConnectionRate } from './connection-rate.js';
 

@@ -5,6 +5,7 @@ import type {
 } from '../../site/access/connection-list.js';
 import { limitKey } from '../budgets/budgets.js';
 import type { Connection } from '../connection.js';
+import { VERSION_NAMES } from '../wire/client-terms.js';
 
 /** A connection as the list shows it, but for when it was opened. */
 type Shown = () => Omit<ConnectionView, 'sinceMs'>;
@@ -91,7 +92,7 @@ export class OpenConnections {
 }
 
 function viewOf(connection: Connection): ReturnType<Shown> {
-  const { principal, address, keepAliveMs, protocol, mqttVersion, consumer } = connection;
+  const { principal, address, keepAliveMs, protocol, terms, consumer } = connection;
   const { alarms = 0, messages = 0 } = consumer?.queued ?? {};
   const { slowed } = connection;
   return {
@@ -99,7 +100,7 @@ function viewOf(connection: Connection): ReturnType<Shown> {
     principal: { type: principal.type === 'device' ? 'device' : 'access-token', id: principal.id },
     address,
     protocol,
-    mqttVersion,
+    mqttVersion: VERSION_NAMES[terms.version],
     keepAliveSeconds: keepAliveMs / 1_000,
     backlog: { alarms, messages },
     slowed:

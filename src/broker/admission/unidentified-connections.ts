@@ -1,8 +1,9 @@
 import type { Duplex } from 'node:stream';
 import { networkOf } from '../../domain/addresses.js';
+import { packetBytes } from '../../mqtt/packet-bytes.js';
+import { PacketError } from '../../mqtt/packet-error.js';
+import { PROTOCOL_ERROR } from '../../mqtt/reason-codes.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
-import { NO_CONNECT } from '../wire/connect-packet.js';
-import { PacketError, packetBytes } from '../wire/decoding.js';
 import type { ConnectionQuota, Held } from './connection-quota.js';
 import { PacedClosing } from './paced-closing.js';
 
@@ -61,7 +62,7 @@ export class UnidentifiedConnections {
       keepAliveMs: Number.POSITIVE_INFINITY,
       silentMs: 0,
       timeOut: drop,
-      drop,
+      close: drop,
     };
     const closeLater = () => this.#closing.add(() => stream.destroy());
     const timer = setTimeout(() => {
@@ -137,7 +138,7 @@ export class UnidentifiedConnections {
       if (this.#begunBytes <= MAX_BEGUN_BYTES) return;
       if (awaited.begun.length === 0) continue;
       this.#name(awaited);
-      awaited.drop();
+      awaited.close();
     }
   }
 
@@ -155,7 +156,10 @@ const CONNECT = 0x10;
  * @throws PacketError when it is no CONNECT, or will never be one
  */
 function isWhole(bytes: Buffer, maxPacketBytes: number): boolean {
-  if (bytes[0] !== CONNECT) throw new PacketError(NO_CONNECT);
+  // [MQTT-3.1.0-1]
+  if (bytes[0] !== CONNECT) {
+    throw new PacketError('a first packet other than CONNECT', PROTOCOL_ERROR);
+  }
   const length = packetBytes(bytes, 0, maxPacketBytes);
   return length !== undefined && length <= bytes.length;
 }

@@ -1,8 +1,6 @@
-import {
-  type AcknowledgementType,
-  encodeAcknowledgement,
-  type PacketWriter,
-} from '../wire/packet-writer.js';
+import type { AcknowledgementType } from '../../mqtt/encode.js';
+import type { Refusal } from '../../mqtt/reason-codes.js';
+import type { PacketWriter } from '../wire/packet-writer.js';
 
 const MIB = 1024 * 1024;
 
@@ -179,6 +177,7 @@ interface Unacknowledged {
   readonly type: AcknowledgementType;
   readonly packetIdentifier: number;
   isStored: boolean;
+  refusal: Refusal | undefined;
   /** The publish that came next. */
   next: Unacknowledged | undefined;
 }
@@ -186,7 +185,7 @@ interface Unacknowledged {
 export interface UnstoredPublishesOptions {
   readonly backPressure: BackPressure;
   readonly share: Share;
-  readonly writer: Pick<PacketWriter, 'write'>;
+  readonly writer: Pick<PacketWriter, 'acknowledge'>;
   /** Ends the connection, so that the client sends again what was not acknowledged. */
   readonly end: () => void;
 }
@@ -252,25 +251,27 @@ export class UnstoredPublishes {
     readonly bytes: number;
     readonly acknowledgement: AcknowledgementType | undefined;
     readonly packetIdentifier: number;
-  }): (isStored: boolean) => void {
+  }): (isStored: boolean, refusal?: Refusal) => void {
     const { share, end } = this.#options;
     const { bytes, acknowledgement: type, packetIdentifier } = publish;
     share.take(bytes);
     const unacknowledged =
       type === undefined || this.#hasTurnedAway ? undefined : this.#add(type, packetIdentifier);
-    return (isStored) => {
+    return (isStored, refusal) => {
       share.release(bytes);
       if (!isStored) {
         end();
       } else if (unacknowledged !== undefined) {
         unacknowledged.isStored = true;
+        unacknowledged.refusal = refusal;
         this.#acknowledge();
       }
     };
   }
 
   #add(type: AcknowledgementType, packetIdentifier: number): Unacknowledged {
-    const added = { type, packetIdentifier, isStored: false, next: undefined };
+    const state = { isStored: false, refusal: undefined, next: undefined };
+    const added: Unacknowledged = { type, packetIdentifier, ...state };
     if (this.#last === undefined) this.#first = added;
     else this.#last.next = added;
     this.#last = added;
@@ -279,8 +280,8 @@ export class UnstoredPublishes {
 
   #acknowledge(): void {
     while (this.#first?.isStored === true) {
-      const { type, packetIdentifier, next } = this.#first;
-      this.#options.writer.write(encodeAcknowledgement(type, packetIdentifier));
+      const { type, packetIdentifier, refusal, next } = this.#first;
+      this.#options.writer.acknowledge(type, packetIdentifier, refusal);
       this.#first = next;
     }
     if (this.#first !== undefined) return;

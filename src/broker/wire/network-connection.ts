@@ -5,6 +5,6 @@ export interface NetworkConnection {
   readonly stream: Duplex;
   /** Whether it is closed, or being closed: nothing more is read or written. */
   readonly isClosed: boolean;
-  /** Closes it without an answer. */
-  close(): void;
+  /** @param reasonCode for a client that speaks MQTT 5; undefined: it is told nothing */
+  close(reasonCode?: number): void;
 }

@@ -1,5 +1,17 @@
 import type { OutgoingPublish, Receiver } from '../../delivery/receiver.js';
+import {
+  type AcknowledgementType,
+  encodeAcknowledgement,
+  encodePublish,
+  encodeRefusal,
+  encodeSuback,
+  encodeUnsuback,
+} from '../../mqtt/encode.js';
+import { encodeFields, joinFields } from '../../mqtt/encode-properties.js';
+import type { Refusal } from '../../mqtt/reason-codes.js';
+import type { ClientTerms } from './client-terms.js';
 import type { NetworkConnection } from './network-connection.js';
+import { SentAliases } from './topic-aliases.js';
 
 /** How long a client may leave a piece of its messages unread before it is named. */
 const NAMED_AFTER_MS = 3_000;
@@ -26,15 +38,20 @@ export interface WriterOwner {
   readonly end: () => void;
 }
 
+/** Topics that are replaced by a number; a subscriber of a home gets some hundred. */
+const MAX_SENT_ALIASES = 1_000;
+
 /**
- * Writes packets to a client's connection.
+ * Writes packets to a client's connection, in its version of MQTT.
  *
  * Nothing goes through Aedes: it drops messages that overtake others (DEPENDENCY-FAULTS 1), lets one frozen client
  * stall the others (10), and would write into the middle of a packet.
  */
 export class PacketWriter implements Receiver {
   readonly #connection: Pick<NetworkConnection, 'stream' | 'isClosed'>;
+  readonly #terms: ClientTerms;
   readonly #owner: WriterOwner;
+  readonly #aliases: SentAliases;
   /** Packets, those longer than a piece in several parts. */
   #waiting: Buffer[] = [];
   /** Bytes that the network has not taken: what waits, and the piece that it was handed. */
@@ -43,17 +60,55 @@ export class PacketWriter implements Receiver {
   #wasFull = false;
   #unreadTimer: NodeJS.Timeout | undefined;
 
-  constructor(connection: Pick<NetworkConnection, 'stream' | 'isClosed'>, owner: WriterOwner) {
+  constructor(
+    connection: Pick<NetworkConnection, 'stream' | 'isClosed'>,
+    terms: ClientTerms,
+    owner: WriterOwner,
+  ) {
     this.#connection = connection;
+    this.#terms = terms;
     this.#owner = owner;
+    this.#aliases = new SentAliases(Math.min(terms.topicAliasMaximum, MAX_SENT_ALIASES));
+  }
+
+  get takesProperties(): boolean {
+    return this.#terms.version === 5;
+  }
+
+  get maxInFlight(): number {
+    return this.#terms.receiveMaximum;
   }
 
   get isWritable(): boolean {
     return !this.#connection.isClosed && this.#unsentBytes < MAX_UNSENT_BYTES;
   }
 
-  send(publish: OutgoingPublish): void {
-    this.write(encodePublish(publish));
+  send(publish: OutgoingPublish): boolean {
+    const { version, maxPacketBytes } = this.#terms;
+    const bytes = version === 5 ? this.#encodeWithProperties(publish) : encodePublish(publish);
+    if (bytes.length > maxPacketBytes) return false;
+    this.write(bytes);
+    return true;
+  }
+
+  /** Acknowledges a packet; a refusal is told with MQTT 5 only. */
+  acknowledge(type: AcknowledgementType, identifier: number, refusal?: Refusal): void {
+    const { version, wantsReasons } = this.#terms;
+    if (refusal === undefined || version !== 5) this.write(encodeAcknowledgement(type, identifier));
+    else {
+      const { reasonCode, reason } = refusal;
+      this.write(encodeRefusal(type, identifier, reasonCode, wantsReasons ? reason : undefined));
+    }
+  }
+
+  /** @param codes of the client's version, for each filter */
+  suback(identifier: number, codes: readonly number[]): void {
+    this.write(encodeSuback(this.#terms.version, identifier, codes));
+  }
+
+  /** @param codes of MQTT 5, for each filter */
+  unsuback(identifier: number, codes: readonly number[]): void {
+    this.write(encodeUnsuback(this.#terms.version, identifier, codes));
   }
 
   /** Writes a packet; the packets of one turn of the event loop leave together. */
@@ -75,10 +130,32 @@ export class PacketWriter implements Receiver {
     this.#unreadTimer?.refresh();
   }
 
+  /** What waits, which is for the caller to write. */
+  takeUnsent(): Buffer[] {
+    return this.#waiting.splice(0);
+  }
+
   /** Drops what waits: the connection is gone. */
   close(): void {
     this.#waiting = [];
     clearTimeout(this.#unreadTimer);
+  }
+
+  #encodeWithProperties(publish: OutgoingPublish): Buffer {
+    const { topic, fields, expirySeconds, subscriptionIdentifiers } = publish;
+    const added = encodeFields({ messageExpirySeconds: expirySeconds, subscriptionIdentifiers });
+    const others = fields === undefined ? [added] : [fields, added];
+    const known = this.#aliases.of(topic);
+    const topicAlias = known ?? this.#aliases.unused;
+    if (topicAlias === undefined) return encodePublish(publish, joinFields(others));
+    const properties = joinFields([...others, encodeFields({ topicAlias })]);
+    const bytes = encodePublish(
+      known === undefined ? publish : { ...publish, topic: '' },
+      properties,
+    );
+    // One that is not sent makes no number known.
+    if (known === undefined && bytes.length <= this.#terms.maxPacketBytes) this.#aliases.add(topic);
+    return bytes;
   }
 
   /** Hands the network the next piece. */
@@ -119,77 +196,4 @@ export class PacketWriter implements Receiver {
       this.#unreadTimer = setTimeout(() => this.#owner.end(), CLOSED_AFTER_MS);
     }, NAMED_AFTER_MS);
   }
-}
-
-// Encoding of the packets of the message path (MQTT 3.1.1, 3.2, 3.3, 3.4, 3.5, 3.7, 3.9, 3.11).
-
-const PUBLISH = 0x30;
-const DUP = 0x08;
-const RETAIN = 0x01;
-const CONNACK = 0x20;
-const SUBACK = 0x90;
-/** MQTT 3.1.1, 3.13. */
-export const PINGRESP = Buffer.from([0xd0, 0]);
-const ACKNOWLEDGEMENTS = { puback: 0x40, pubrec: 0x50, pubcomp: 0x70, unsuback: 0xb0 } as const;
-const IDENTIFIER_BYTES = 2;
-const LENGTH_BITS = 7;
-const LENGTH_CONTINUES = 0x80;
-
-export type AcknowledgementType = keyof typeof ACKNOWLEDGEMENTS;
-
-/** @param returnCode MQTT 3.1.1, 3.2.2.3; 0: accepted */
-export function encodeConnack(returnCode: number, isSessionPresent = false): Buffer {
-  return Buffer.from([CONNACK, 2, isSessionPresent ? 1 : 0, returnCode]);
-}
-
-export function encodePublish(publish: OutgoingPublish): Buffer {
-  const { topic, payload, qos, dup, retain, messageId } = publish;
-  const topicBytes = Buffer.byteLength(topic);
-  const identifierBytes = qos === 0 ? 0 : IDENTIFIER_BYTES;
-  const length = 2 + topicBytes + identifierBytes + payload.length;
-  const packet = Buffer.allocUnsafe(1 + bytesOfLength(length) + length);
-  packet[0] = PUBLISH | (dup ? DUP : 0) | (qos << 1) | (retain ? RETAIN : 0);
-  let at = writeLength(packet, length);
-  at = packet.writeUInt16BE(topicBytes, at);
-  at += packet.write(topic, at);
-  if (qos > 0) at = packet.writeUInt16BE(messageId, at);
-  payload.copy(packet, at);
-  return packet;
-}
-
-export function encodeAcknowledgement(type: AcknowledgementType, identifier: number): Buffer {
-  const packet = Buffer.allocUnsafe(4);
-  packet[0] = ACKNOWLEDGEMENTS[type];
-  packet[1] = IDENTIFIER_BYTES;
-  packet.writeUInt16BE(identifier, 2);
-  return packet;
-}
-
-/** @param granted for each filter its QoS, or 0x80 (MQTT 3.1.1, 3.9.3) */
-export function encodeSuback(identifier: number, granted: readonly number[]): Buffer {
-  const length = IDENTIFIER_BYTES + granted.length;
-  const packet = Buffer.allocUnsafe(1 + bytesOfLength(length) + length);
-  packet[0] = SUBACK;
-  const at = packet.writeUInt16BE(identifier, writeLength(packet, length));
-  for (const [index, code] of granted.entries()) packet[at + index] = code;
-  return packet;
-}
-
-/** MQTT 3.1.1, 2.2.3. */
-function bytesOfLength(length: number): number {
-  let bytes = 1;
-  for (let rest = length >> LENGTH_BITS; rest > 0; rest >>= LENGTH_BITS) bytes++;
-  return bytes;
-}
-
-/** Writes the remaining length after the first byte. Returns where the packet goes on. */
-function writeLength(packet: Buffer, length: number): number {
-  let at = 1;
-  let rest = length;
-  do {
-    const digit = rest & (LENGTH_CONTINUES - 1);
-    rest >>= LENGTH_BITS;
-    packet[at++] = rest > 0 ? digit | LENGTH_CONTINUES : digit;
-  } while (rest > 0);
-  return at;
 }

@@ -355,7 +355,7 @@ export type Connection = {
     /** TCP (`mqtt`) or WebSocket (`ws`); with an `s`, over TLS. `sse`: an event stream, over HTTP. */
     protocol: "mqtt" | "mqtts" | "ws" | "wss" | "sse";
     /** Null for an event stream. */
-    mqttVersion: ("3.1" | "3.1.1" | null) | ("3.1" | "3.1.1" | null);
+    mqttVersion: ("5" | "3.1" | "3.1.1" | null) | ("5" | "3.1" | "3.1.1" | null);
     /** The one that the gateway goes by: at most `mqtt.maxKeepAliveSeconds`. Null for an event stream. */
     keepAliveSeconds: number | null;
     /** Waiting or in flight for the session. */
@@ -384,9 +384,11 @@ export type DeniedConnection = {
     operation: "connect" | "subscribe" | "publish" | "connection";
     /** The filter or topic, 256 characters at most; null where none was denied. */
     topic: string | null;
-    /** In the CONNACK, or of the filter in the SUBACK (128); null: closed without a CONNACK. */
+    /** Null when no CONNECT stated one. */
+    mqttVersion: ("5" | "3.1" | "3.1.1" | null) | ("5" | "3.1" | "3.1.1" | null);
+    /** In the CONNACK, or of the filter in the SUBACK (128); with MQTT 5 its reason codes, also in the PUBACK, PUBREC or DISCONNECT. Null: nothing was told. */
     returnCode: number | null;
-    code: "unknown-user-name" | "wrong-password" | "too-many-failed-logins" | "no-credentials" | "client-id-missing" | "client-id-too-long" | "client-id-of-bridge" | "too-many-connections" | "gateway-full" | "too-many-sessions" | "unknown-version" | "malformed-connect" | "no-connect" | "connecting-too-fast" | "tls-handshake-failed" | "websocket-frames" | "malformed-packet" | "keep-alive-timeout" | "messages-unread" | "taken-over" | "credential-ended" | "not-stored" | "filter-not-of-device" | "filter-outside-grants" | "too-many-filters" | "too-many-subscriptions" | "topic-not-of-device" | "topic-not-of-token" | "device-without-grant" | "alarm-state-without-grant" | "command-without-grant";
+    code: "unknown-user-name" | "wrong-password" | "too-many-failed-logins" | "no-credentials" | "client-id-missing" | "client-id-too-long" | "client-id-of-bridge" | "too-many-connections" | "gateway-full" | "too-many-sessions" | "unknown-version" | "authentication-method" | "malformed-connect" | "no-connect" | "connecting-too-fast" | "tls-handshake-failed" | "websocket-frames" | "malformed-packet" | "keep-alive-timeout" | "messages-unread" | "taken-over" | "credential-ended" | "not-stored" | "filter-not-of-device" | "filter-outside-grants" | "too-many-filters" | "too-many-subscriptions" | "topic-not-of-device" | "topic-not-of-token" | "device-without-grant" | "alarm-state-without-grant" | "command-without-grant";
     /** The reason in words. */
     detail: string;
 };

@@ -66,11 +66,12 @@ export class LiveCopies {
   /** Returns how many bytes were sent, about. */
   #send(unstored: Unstored<AlarmLogItem>, alarm: NewAlarm): number {
     const { routes } = this.#deliveries;
-    const { topic, payload, locationId, groupId } = alarm;
+    const { topic, payload, locationId, groupId, properties, publisher } = alarm;
     const copies = this.#copies.get(unstored) ?? { sentTo: new Set(), completeAt: undefined };
     this.#copies.set(unstored, copies);
     const before = copies.sentTo.size;
-    const message = { topic, payload, qos: 0, retain: false, locationId, groupId } as const;
+    const copy = { topic, payload, qos: 0, retain: false, properties, publisher } as const;
+    const message = { ...copy, locationId, groupId };
     const isComplete = this.#deliveries.publishCopy(message, copies.sentTo);
     copies.completeAt = isComplete ? routes.joinCount : undefined;
     const sent = copies.sentTo.size - before;

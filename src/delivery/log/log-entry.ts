@@ -3,7 +3,10 @@ import type { AlarmStateRecord, GivenState, StateAuthor } from '../../domain/ala
 import type { Alarm } from '../../domain/alarms.js';
 import type { Audience } from '../../domain/grants.js';
 import type { DeviceContext } from '../../domain/messages.js';
+import type { MessageProperties } from '../../mqtt/message-properties.js';
 import type { Actor } from '../../site/audit-trail.js';
+import type { OutgoingPublish } from '../receiver.js';
+import type { Forwarding, QoS } from '../sessions/subscriptions.js';
 
 /** The two logs: telemetry has its own, so that it can never push an alarm out. */
 export const LOG_NAMES = ['alarms', 'messages'] as const;
@@ -16,6 +19,9 @@ export interface NewMessage extends Audience {
   payload: Buffer;
   /** By the steady clock: expiry and `late` go by it. */
   readonly receivedAtMs: number;
+  readonly properties?: MessageProperties | undefined;
+  /** `sessionKey` of who has published it, where a subscription of theirs is without it (MQTT 5, 3.8.3.1). */
+  readonly publisher?: string | undefined;
   /** Of a QoS 2 publish: stored together with the message, so that a repetition is recognised. */
   readonly received?: ReceivedIdentifier | undefined;
 }
@@ -98,6 +104,7 @@ export interface LogEntry extends Audience {
   readonly topic: string;
   payload: Buffer;
   readonly receivedAtMs: number;
+  readonly properties?: MessageProperties | undefined;
   /** Whether it is a change of an alarm's state, which knows no `late`. */
   readonly isStateChange?: boolean | undefined;
   /** The appended item, if this run of the gateway appended it. */
@@ -122,6 +129,39 @@ export function payloadOf(entry: LogEntry, services: SendingServices): Buffer {
   if (source !== undefined && 'alarm' in source) services.alarmSent(source);
   const isLate = services.elapsedSinceMs(entry.receivedAtMs) > LATE_AFTER_MS;
   return isLate ? asLate(entry.payload) : entry.payload;
+}
+
+/** A message as it is sent. */
+export interface Sendable {
+  readonly topic: string;
+  readonly payload: Buffer;
+  readonly retain: boolean;
+  readonly properties?: MessageProperties | undefined;
+}
+
+/**
+ * The PUBLISH of a message.
+ *
+ * @param forwarding what its subscriptions ask for; undefined: the receiver speaks no MQTT 5
+ */
+export function publishOf(
+  { topic, payload, retain, properties }: Sendable,
+  { qos, messageId }: { readonly qos: QoS; readonly messageId: number },
+  forwarding: Forwarding | undefined,
+  nowMs: number,
+): OutgoingPublish {
+  const plain = { topic, payload, retain, qos, messageId, dup: false };
+  if (forwarding === undefined) return plain;
+  const { isRetainAsPublished, identifiers } = forwarding;
+  const expiresAtMs = properties?.expiresAtMs;
+  return {
+    ...plain,
+    retain: retain || (isRetainAsPublished && properties?.isRetained === true),
+    fields: properties?.fields,
+    // [MQTT-3.3.2-6]
+    expirySeconds: expiresAtMs && Math.max(1, Math.round((expiresAtMs - nowMs) / 1_000)),
+    subscriptionIdentifiers: identifiers,
+  };
 }
 
 /** How many tags there are: the part of an item behind the number. */

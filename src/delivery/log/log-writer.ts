@@ -246,11 +246,11 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
     const { deliveries, log } = this.#options;
     deliveries.announce(
       items.map((source, index) => {
-        const { topic, payload, receivedAtMs, locationId, groupId } = source;
+        const { topic, payload, receivedAtMs, locationId, groupId, properties } = source;
         const { sequence = 0, isNew = false, entry: rendered } = appended[index] ?? {};
         const item = itemOf(sequence, tag);
-        const sent = { log, topic, payload, receivedAtMs, locationId, groupId, ...rendered };
-        const entry = { ...sent, sequence, item, source };
+        const sent = { log, topic, payload, receivedAtMs, locationId, groupId, properties };
+        const entry = { ...sent, ...rendered, sequence, item, source };
         return { entry, isNew, destinations: destinations[index] ?? [] };
       }),
     );

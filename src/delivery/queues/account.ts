@@ -12,7 +12,12 @@ export class MemoryAccount {
   #delivered = 0;
   #expired = 0;
   #dropped = 0;
-  readonly #reasons: Record<DropReason, number> = { refused: 0, lost: 0, forbidden: 0 };
+  readonly #reasons: Record<DropReason, number> = {
+    refused: 0,
+    lost: 0,
+    forbidden: 0,
+    'too-large': 0,
+  };
 
   accepted(): void {
     this.#accepted++;

@@ -1,3 +1,4 @@
+import { hasExpired } from '../../mqtt/message-properties.js';
 import type { LogEntry, LogName } from '../log/log-entry.js';
 import { MemoryAccount, type Queued } from './account.js';
 import { MemoryReader } from './memory-reader.js';
@@ -12,6 +13,8 @@ const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 export interface MemoryQueuesOptions {
   readonly maxMessages: () => number;
   readonly mayReceive: (entry: LogEntry) => boolean;
+  /** The steady clock. */
+  readonly now: () => number;
 }
 
 /** The queues of a clean session, which end with its connection. */
@@ -50,7 +53,10 @@ export class MemoryQueues implements Queues {
     const reader = this.#readers[log];
     for (let entry = reader.next; entry !== undefined; entry = reader.next) {
       reader.shift();
-      if (entry.receivedAtMs < oldestMs) this.#accounts[log].expired();
+      const isTooOld = entry.receivedAtMs < oldestMs;
+      const isOver =
+        entry.properties !== undefined && hasExpired(entry.properties, this.#options.now());
+      if (isTooOld || isOver) this.#accounts[log].expired();
       else if (!this.#options.mayReceive(entry)) this.#accounts[log].dropped('forbidden');
       else {
         this.#taken[log]++;

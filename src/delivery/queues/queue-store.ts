@@ -11,7 +11,7 @@ export interface Backlog {
 export const NO_BACKLOG: Backlog = { alarms: 0, messages: 0, messageBytes: 0 };
 
 /** What can become of an item beside being delivered and expiring: the reason for which it is dropped. */
-export const DROP_REASONS = ['refused', 'lost', 'forbidden'] as const;
+export const DROP_REASONS = ['refused', 'lost', 'forbidden', 'too-large'] as const;
 export type DropReason = (typeof DROP_REASONS)[number];
 export type Outcome = 'delivered' | 'expired' | DropReason;
 

@@ -1,3 +1,4 @@
+import { hasExpired } from '../../mqtt/message-properties.js';
 import type { ConsumerServices } from '../consumer-options.js';
 import { LOG_NAMES, type LogEntry, type LogName } from '../log/log-entry.js';
 import { QueueReader } from './queue-reader.js';
@@ -12,7 +13,7 @@ export interface StoredQueuesOptions {
   readonly key: string;
   readonly services: Pick<
     ConsumerServices,
-    'queues' | 'settler' | 'lastAnnounced' | 'lost' | 'tail'
+    'queues' | 'settler' | 'lastAnnounced' | 'lost' | 'now' | 'tail'
   >;
   readonly mayReceive: (entry: LogEntry) => boolean;
   /** How many messages may wait. */
@@ -154,7 +155,10 @@ export class StoredQueues implements Queues, Settled {
 
   /** Whether an entry is still wanted; one that its receiver may no longer see is settled. */
   #isToSend(entry: LogEntry, oldestMs: number): boolean {
-    const isTooOld = entry.receivedAtMs < oldestMs;
+    const { receivedAtMs, properties } = entry;
+    const isTooOld =
+      receivedAtMs < oldestMs ||
+      (properties !== undefined && hasExpired(properties, this.#options.services.now()));
     if (!isTooOld && this.#options.mayReceive(entry)) return true;
     this.settle(entry, isTooOld ? 'expired' : 'forbidden');
     return false;

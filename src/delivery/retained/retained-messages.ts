@@ -2,6 +2,7 @@ import { warning } from '../../domain/faults.js';
 import { FilterTree } from '../../domain/filter-tree.js';
 import type { RetainedQuotas } from '../../domain/limits.js';
 import { forwardedTopic, parseCommandTopic, parseForwardedTopic } from '../../domain/topics.js';
+import { bytesOfProperties } from '../../mqtt/message-properties.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
 import type { Health } from '../../site/health/health.js';
 import type { DirectMessage } from '../direct-queue.js';
@@ -258,8 +259,8 @@ export class RetainedMessages {
   }
 }
 
-function bytesOf({ topic, payload }: DirectMessage): number {
-  return topic.length + payload.length;
+function bytesOf({ topic, payload, properties }: DirectMessage): number {
+  return topic.length + payload.length + bytesOfProperties(properties);
 }
 
 function deviceOf(topic: string): string | undefined {

@@ -1,4 +1,6 @@
-type Done = (isStored: boolean) => void;
+import type { InvalidPublishReason } from '../../domain/alarms.js';
+
+type Done = (isStored: boolean, refused?: InvalidPublishReason) => void;
 
 /**
  * The packet identifiers of a session's QoS 2 publishes that its client has not released.
@@ -47,12 +49,16 @@ export class ReceivedIdentifiers {
     return true;
   }
 
-  /** Resolves a pending identifier: its first publish is stored, or cannot be. */
-  resolve(packetIdentifier: number, isStored: boolean): void {
+  /**
+   * Resolves a pending identifier: its first publish is stored, or cannot be.
+   *
+   * @param refused why the publish cannot be used
+   */
+  resolve(packetIdentifier: number, isStored: boolean, refused?: InvalidPublishReason): void {
     const waiting = this.#pending?.get(packetIdentifier) ?? [];
     this.#pending?.delete(packetIdentifier);
     if (isStored) this.#noteStored(packetIdentifier);
-    for (const done of waiting) done(isStored);
+    for (const done of waiting) done(isStored, refused);
   }
 
   /** Forgets an identifier that the client released. */

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Consumer } from '../consumer.js';
+import { ReceivedIdentifiers } from './received-identifiers.js';
 import { type ConsumingSession, isConsuming, type Session, type SessionOwner } from './session.js';
 import type { SessionRecord, SessionStore } from './session-store.js';
 import type { SharedTurn } from './shared-turn.js';
@@ -10,9 +11,32 @@ export interface KeptSession extends Session {
   consumer: Consumer | undefined;
   /** Stores the whole session: a thousand SUBSCRIBEs at once are one write. */
   saving: SharedTurn | undefined;
+  expirySeconds: number | undefined;
   seenAtMs: number;
   isResumed: boolean;
   isSaved: boolean;
+}
+
+export function newSession(
+  record: Pick<SessionRecord, 'key' | 'clientId' | 'seenAtMs' | 'expirySeconds'>,
+  owner: SessionOwner,
+  isPersistent: boolean,
+  received: readonly number[],
+): KeptSession {
+  const { key, clientId, seenAtMs, expirySeconds } = record;
+  return {
+    key,
+    clientId,
+    owner,
+    isPersistent,
+    expirySeconds,
+    seenAtMs,
+    consumer: undefined,
+    isResumed: false,
+    isSaved: false,
+    saving: undefined,
+    received: new ReceivedIdentifiers(received),
+  };
 }
 
 /** Stored instead of a time while the session is connected, or is kept however long it is away. */
@@ -62,8 +86,9 @@ export class SessionSaving {
 }
 
 export function recordOf(session: KeptSession & ConsumingSession): SessionRecord {
-  const { key, clientId, owner, consumer, seenAtMs } = session;
+  const { key, clientId, owner, consumer, seenAtMs, expirySeconds } = session;
   return {
+    expirySeconds,
     key,
     clientId,
     owner: owner.key,

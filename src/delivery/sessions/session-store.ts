@@ -11,6 +11,8 @@ export interface SessionRecord {
   readonly subscriptions: readonly Subscription[];
   /** When the session was last connected, by the steady clock. */
   readonly seenAtMs: number;
+  /** How long the session outlives its connection; undefined: as long as all may. */
+  readonly expirySeconds?: number | undefined;
 }
 
 /** All stored sessions. */

@@ -2,13 +2,20 @@ import type { Audience } from '../../domain/grants.js';
 import type { Consumer } from '../consumer.js';
 import type { ConsumerLimits } from '../limits.js';
 import type { ReceivedIdentifiers } from './received-identifiers.js';
-import type { QoS } from './subscriptions.js';
 
-/** A filter as a client asks for it, its QoS already limited to what is granted. */
-export interface RequestedSubscription {
-  readonly filter: string;
-  readonly qos: QoS;
+/** How a client opens its session. */
+export interface SessionStart {
+  /** Whether a session that is there is to be replaced. */
+  readonly isCleanStart: boolean;
+  /** Whether the session outlives the connection. */
+  readonly isPersistent: boolean;
+  /** For how long; undefined: as long as all may. */
+  readonly sessionExpirySeconds?: number | undefined;
 }
+
+/** Of a session that is kept, and of one that ends with its connection. */
+export const PERSISTENT = { isCleanStart: false, isPersistent: true } as const;
+export const CLEAN = { isCleanStart: true, isPersistent: false } as const;
 
 /** The principal that owns a session, and its permissions. */
 export interface SessionOwner {
@@ -42,6 +49,11 @@ export interface Session {
   readonly received: ReceivedIdentifiers;
   /** Whether the newest connection has found the session there [MQTT-3.2.2-2]. */
   readonly isResumed: boolean;
+  /**
+   * How long the client wants the session to outlive its connection (MQTT 5, 3.1.2.11.2), within what all may;
+   * undefined: as long as all may.
+   */
+  readonly expirySeconds: number | undefined;
   /** When the session was last connected, by the steady clock. */
   readonly seenAtMs: number;
   /** Whether the present subscriptions are stored. */

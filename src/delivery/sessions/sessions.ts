@@ -2,18 +2,25 @@ import type { Logger } from 'pino';
 import { Consumer } from '../consumer.js';
 import type { Deliveries } from '../deliveries.js';
 import type { ConsumerLimits } from '../limits.js';
-import { ReceivedIdentifiers } from './received-identifiers.js';
 import {
   type ConsumingSession,
   isConsuming,
-  type RequestedSubscription,
+  type PERSISTENT,
   type Session,
   type SessionOwner,
+  type SessionStart,
   sessionKey,
 } from './session.js';
+import { SessionExpiry } from './session-expiry.js';
 import { SessionIndex } from './session-index.js';
-import { CONNECTED, type KeptSession, recordOf, SessionSaving } from './session-saving.js';
-import type { SessionStore } from './session-store.js';
+import {
+  CONNECTED,
+  type KeptSession,
+  newSession,
+  recordOf,
+  SessionSaving,
+} from './session-saving.js';
+import type { SessionRecord, SessionStore } from './session-store.js';
 import { SharedTurn } from './shared-turn.js';
 import { type Subscription, Subscriptions } from './subscriptions.js';
 
@@ -29,20 +36,23 @@ export interface SessionsOptions {
   readonly now: () => number;
 }
 
-const FORGET_INTERVAL_MS = 60_000;
-
 /** The sessions of MQTT clients and bridges, with their consumers of forwarded messages. */
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #sessions = new SessionIndex<KeptSession>();
   readonly #saving: SessionSaving;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #expiry: SessionExpiry;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
     const { store, log } = options;
     const isKept = (session: KeptSession) => this.#sessions.has(session);
     this.#saving = new SessionSaving({ store, log, isKept });
+    this.#expiry = new SessionExpiry({
+      ...options,
+      sessions: () => this.#sessions.all(),
+      discard: (key) => this.discard(key),
+    });
   }
 
   /**
@@ -65,13 +75,13 @@ export class Sessions {
         session.isSaved = true;
       }
     }
-    this.#timer = setInterval(() => this.#forgetUnused(), FORGET_INTERVAL_MS);
+    this.#expiry.start();
     return unreadable;
   }
 
   /** Settles what is acknowledged. */
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#expiry.stop();
     await this.#options.deliveries.services.settler.stop();
   }
 
@@ -137,29 +147,38 @@ export class Sessions {
    * wait for the store, so that a device can connect while the store is away (docs/contract.md, 4.4). A
    * SUBSCRIBE does wait, and is written after the session.
    */
-  open(clientId: string, owner: SessionOwner, isPersistent: true): ConsumingSession;
-  open(clientId: string, owner: SessionOwner, isPersistent: boolean): Session;
-  open(clientId: string, owner: SessionOwner, isPersistent: boolean): Session {
+  open(clientId: string, owner: SessionOwner, start: typeof PERSISTENT): ConsumingSession;
+  open(clientId: string, owner: SessionOwner, start: SessionStart): Session;
+  open(clientId: string, owner: SessionOwner, start: SessionStart): Session {
     const key = sessionKey(owner.key, clientId);
+    const { isPersistent } = start;
+    const expirySeconds = this.#expiry.limited(start.sessionExpirySeconds);
     const session = this.#sessions.get(key);
-    if (session?.isPersistent === true && isPersistent) {
+    if (session?.isPersistent === true && !start.isCleanStart && !this.#expiry.isOver(session)) {
       // Its time away counts from now on.
       if (session.owner.isKept === true) session.seenAtMs = this.#options.now();
       session.owner = owner;
       this.#consumerOf(session).limits = owner.limits ?? this.#options.limits;
       session.isResumed = true;
+      this.#expireAfter(session, expirySeconds);
       return session;
     }
     if (session !== undefined) this.discardLater(key);
     const { now, store } = this.#options;
-    const opened = this.#add({ key, clientId, seenAtMs: now() }, owner, isPersistent);
+    const seenAtMs = now();
+    const opened = this.#add({ key, clientId, seenAtMs, expirySeconds }, owner, isPersistent);
     if (isPersistent) {
       this.#consume(opened, []);
-      const { seenAtMs } = opened;
-      const record = { key, clientId, owner: owner.key, subscriptions: [], seenAtMs };
-      this.#saving.inBackground(key, store.save(record));
+      if (isConsuming(opened)) this.#saving.inBackground(key, store.save(recordOf(opened)));
     }
     return opened;
+  }
+
+  /** Changes how long the session outlives its connection. */
+  setExpiry(changed: Session, seconds: number): void {
+    const session = this.#sessions.get(changed.key);
+    if (session === changed && session !== undefined)
+      this.#expireAfter(session, this.#expiry.limited(seconds));
   }
 
   /**
@@ -173,16 +192,17 @@ export class Sessions {
     if (session === undefined || session !== closed) return;
     session.seenAtMs = this.#options.now();
     if (!session.isPersistent) this.#forget(session);
+    else if (session.expirySeconds === 0) this.discardLater(session.key);
     else if (session.saving !== undefined)
       this.#saving.inBackground(session.key, session.saving.take());
   }
 
   /** Adds subscriptions; for a persistent session they are stored when this resolves. */
-  async subscribe(key: string, requested: readonly RequestedSubscription[]): Promise<void> {
+  async subscribe(key: string, requested: readonly Subscription[]): Promise<void> {
     const session = this.#sessions.get(key);
     if (session === undefined || requested.length === 0) return;
     const { subscriptions } = this.#consumerOf(session);
-    for (const { filter, qos } of requested) subscriptions.put(filter, qos);
+    for (const subscription of requested) subscriptions.put(subscription);
     await this.#changed(session);
   }
 
@@ -219,41 +239,19 @@ export class Sessions {
     await Promise.all(this.#sessions.ofOwner(owner).map(({ key }) => this.discard(key)));
   }
 
-  /** Forgets sessions that were away for too long, with their backlogs (docs/contract.md, 5). */
-  #forgetUnused(): void {
-    const { now, forgetAfterMs, log } = this.#options;
-    for (const { key, clientId, consumer, owner, seenAtMs } of this.#sessions.all()) {
-      // A clean session without a consumer ends with its connection.
-      const isInUse = owner.isKept === true || consumer?.isConnected !== false;
-      if (isInUse || seenAtMs >= now() - forgetAfterMs) continue;
-      log.warn(
-        { session: key, principal: owner.key, clientId },
-        'session forgotten: away for too long',
-      );
-      this.discard(key).catch((error: unknown) => {
-        log.warn({ session: key, err: error }, 'failed to delete a forgotten session');
-      });
-    }
+  #expireAfter(session: KeptSession, expirySeconds: number | undefined): void {
+    if (session.expirySeconds === expirySeconds) return;
+    session.expirySeconds = expirySeconds;
+    if (session.saving !== undefined) this.#saving.inBackground(session.key, session.saving.take());
   }
 
   #add(
-    { key, clientId, seenAtMs }: Pick<Session, 'key' | 'clientId' | 'seenAtMs'>,
+    record: Pick<SessionRecord, 'key' | 'clientId' | 'seenAtMs' | 'expirySeconds'>,
     owner: SessionOwner,
     isPersistent: boolean,
     received: readonly number[] = [],
   ): KeptSession {
-    const session: KeptSession = {
-      key,
-      clientId,
-      owner,
-      isPersistent,
-      seenAtMs,
-      consumer: undefined,
-      isResumed: false,
-      isSaved: false,
-      saving: undefined,
-      received: new ReceivedIdentifiers(received),
-    };
+    const session = newSession(record, owner, isPersistent, received);
     if (isPersistent) session.saving = new SharedTurn(() => this.#saving.save(session));
     this.#sessions.add(session);
     return session;
@@ -270,6 +268,7 @@ export class Sessions {
     const { key, clientId, owner } = session;
     const consumer = new Consumer({
       name: clientId,
+      session: key,
       key: session.isPersistent ? key : undefined,
       services: deliveries.services,
       subscriptions: new Subscriptions(subscriptions),

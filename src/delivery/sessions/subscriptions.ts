@@ -2,53 +2,93 @@ import { FilterTree } from '../../domain/filter-tree.js';
 
 export type QoS = 0 | 1;
 
-/** One subscription of a session. */
+/** One subscription of a session; what MQTT 5 adds is left out where it was not asked for (3.8.3.1). */
 export interface Subscription {
   readonly filter: string;
   readonly qos: QoS;
+  /** Whether the session's own messages are not sent to it. */
+  readonly isNoLocal?: true | undefined;
+  /** Whether messages keep the RETAIN flag that they were published with. */
+  readonly isRetainAsPublished?: true | undefined;
+  /** A number that comes with the messages of the subscription. */
+  readonly identifier?: number | undefined;
 }
+
+/** What the subscriptions that match a topic ask of the messages that are sent. */
+export interface Forwarding {
+  readonly isRetainAsPublished: boolean;
+  readonly identifiers: readonly number[] | undefined;
+}
+
+const AS_BEFORE_MQTT_5: Forwarding = { isRetainAsPublished: false, identifiers: undefined };
 
 /** The subscriptions of one session. */
 export class Subscriptions {
-  readonly #qosByFilter = new Map<string, QoS>();
+  readonly #byFilter = new Map<string, Subscription>();
   /** Built on demand after a change. */
   #tree: FilterTree<string> | undefined;
+  #hasOptions = false;
+  #hasNoLocal = false;
 
   constructor(subscriptions: readonly Subscription[]) {
-    for (const { filter, qos } of subscriptions) this.#qosByFilter.set(filter, qos);
+    for (const subscription of subscriptions) this.put(subscription);
   }
 
   get size(): number {
-    return this.#qosByFilter.size;
+    return this.#byFilter.size;
+  }
+
+  /** Whether the session may be without its own messages. */
+  get hasNoLocal(): boolean {
+    return this.#hasNoLocal;
   }
 
   list(): Subscription[] {
-    return Array.from(this.#qosByFilter, ([filter, qos]) => ({ filter, qos }));
+    return [...this.#byFilter.values()];
   }
 
   has(filter: string): boolean {
-    return this.#qosByFilter.has(filter);
+    return this.#byFilter.has(filter);
   }
 
-  /** Subscribes, or changes the QoS of a filter [MQTT-3.8.4-3]. */
-  put(filter: string, qos: QoS): void {
-    this.#qosByFilter.set(filter, qos);
+  /** Subscribes, or changes the options of a filter [MQTT-3.8.4-3]. */
+  put(subscription: Subscription): void {
+    const { filter, isNoLocal, isRetainAsPublished, identifier } = subscription;
+    this.#byFilter.set(filter, subscription);
     this.#tree = undefined;
+    this.#hasNoLocal ||= isNoLocal === true;
+    this.#hasOptions ||= isRetainAsPublished === true || identifier !== undefined;
   }
 
   remove(filter: string): void {
-    if (this.#qosByFilter.delete(filter)) this.#tree = undefined;
+    if (this.#byFilter.delete(filter)) this.#tree = undefined;
   }
 
   /** The highest QoS granted for the topic, undefined when no filter matches. */
   qosFor(topic: string): QoS | undefined {
-    this.#tree ??= treeOf(this.#qosByFilter.keys());
     let qos: QoS | undefined;
-    for (const filter of this.#tree.match(topic)) {
-      qos = this.#qosByFilter.get(filter) ?? qos;
+    for (const subscription of this.#matching(topic)) {
+      qos = subscription.qos;
       if (qos === 1) return qos;
     }
     return qos;
+  }
+
+  forwardingFor(topic: string): Forwarding {
+    if (!this.#hasOptions) return AS_BEFORE_MQTT_5;
+    const all = this.#matching(topic);
+    const identifiers = all.flatMap(({ identifier }) => identifier ?? []);
+    return {
+      isRetainAsPublished: all.some(({ isRetainAsPublished }) => isRetainAsPublished === true),
+      identifiers: identifiers.length === 0 ? undefined : identifiers,
+    };
+  }
+
+  #matching(topic: string): Subscription[] {
+    this.#tree ??= treeOf(this.#byFilter.keys());
+    return Array.from(this.#tree.match(topic)).flatMap((filter) => {
+      return this.#byFilter.get(filter) ?? [];
+    });
   }
 }
 

@@ -9,9 +9,10 @@ const BYTES_TYPE = 'application/octet-stream';
 
 const DESCRIPTION = `Devices publish under their own id; the gateway records their alarms, adds the
 place and the device's custom data, and forwards every message to the subscribers of its location.
-MQTT 3.1.1. A publish that cannot be used is acknowledged and told on the two \`rejected\` topics; one
-outside the device's own topics closes the connection. A subscription is granted QoS 1 at most; one
-that the access token does not cover gets 0x80 in the SUBACK.`;
+MQTT 5, 3.1.1 and 3.1. A publish that cannot be used, or that its sender may not make, is acknowledged,
+with MQTT 5 by a reason code, and told on the two \`rejected\` topics. A subscription is granted QoS 1
+at most; one that the access token does not cover gets 0x80 in the SUBACK, with MQTT 5 0x87. Payload
+format, content type, response topic, correlation data and user properties of MQTT 5 are passed on.`;
 
 const CREDENTIALS =
   'A device: its id and its secret. Anybody else: the `id` of an access token and the token.';
@@ -67,7 +68,7 @@ function server(protocol: keyof typeof USUAL_PORTS, port: number) {
   return {
     host: '{host}:{port}',
     protocol,
-    protocolVersion: '3.1.1',
+    protocolVersion: '5.0',
     security: [{ $ref: '#/components/securitySchemes/credentials' }],
     variables: {
       host: { default: 'localhost', description: 'The host of the gateway.' },

@@ -89,9 +89,13 @@ const deniedConnectionSchema = z
       description: 'The filter or topic, 256 characters at most; null where none was denied.',
       example: 'care-homes/+/devices/+/alarms/#',
     }),
+    mqttVersion: z.enum(MQTT_VERSIONS).nullable().openapi({
+      description: 'Null when no CONNECT stated one.',
+      example: '3.1.1',
+    }),
     returnCode: z.int().nullable().openapi({
       description:
-        'In the CONNACK, or of the filter in the SUBACK (128); null: closed without a CONNACK.',
+        'In the CONNACK, or of the filter in the SUBACK (128); with MQTT 5 its reason codes, also in the PUBACK, PUBREC or DISCONNECT. Null: nothing was told.',
       example: 128,
     }),
     code: z.enum(codes).openapi({ example: 'filter-outside-grants' }),

@@ -15,7 +15,9 @@ export const DENIED_REASONS = {
     'The gateway has as many connections as it may have; the last ones are for devices and access tokens that have none.',
   'too-many-sessions':
     'The device or access token has as many persistent sessions as it may have (limits.device.persistentSessions, limits.token.persistentSessions).',
-  'unknown-version': 'The gateway speaks MQTT 3.1 and 3.1.1.',
+  'unknown-version': 'The gateway speaks MQTT 3.1, 3.1.1 and 5.',
+  'authentication-method':
+    'Extended authentication is not offered: a user name and a password are required.',
   'malformed-connect': 'The first packet is not a CONNECT as MQTT prescribes it.',
   'no-connect': 'No CONNECT came within ten seconds.',
   'connecting-too-fast':
@@ -60,7 +62,9 @@ export interface DeniedConnection {
   readonly operation: DeniedOperation;
   /** The filter or the topic, null where it is none that was denied. */
   readonly topic: string | null;
-  /** In the CONNACK or SUBACK; null where the connection was closed without one. */
+  /** That of the CONNECT; null when none could be read. */
+  readonly mqttVersion: MqttVersionName | null;
+  /** In the CONNACK or SUBACK, with MQTT 5 in the PUBACK, PUBREC or DISCONNECT; null where there was none. */
   readonly returnCode: number | null;
   readonly code: DeniedReason;
   /** The reason in words. */
@@ -73,8 +77,8 @@ export type Transport = (typeof TRANSPORTS)[number];
 /** With that of event streams. */
 export const PROTOCOLS = [...TRANSPORTS, 'sse'] as const;
 
-export const MQTT_VERSIONS = ['3.1', '3.1.1'] as const;
-export type MqttVersion = (typeof MQTT_VERSIONS)[number];
+export const MQTT_VERSIONS = ['3.1', '3.1.1', '5'] as const;
+export type MqttVersionName = (typeof MQTT_VERSIONS)[number];
 
 /** An open MQTT connection, or an event stream. */
 export interface ConnectionView {
@@ -84,7 +88,7 @@ export interface ConnectionView {
   readonly sinceMs: number;
   readonly protocol: (typeof PROTOCOLS)[number];
   /** Null: an event stream. */
-  readonly mqttVersion: MqttVersion | null;
+  readonly mqttVersion: MqttVersionName | null;
   /** The one that the gateway goes by; null: an event stream. */
   readonly keepAliveSeconds: number | null;
   /** Accepted for the client's session, and not acknowledged. */

@@ -1,3 +1,4 @@
+import { bytesOfProperties, type MessageProperties } from '../../mqtt/message-properties.js';
 /** What is stored no more, ahead of alarms, when the store's memory or its disk runs short. */
 export type NotStoredKind = 'telemetry' | 'retained' | 'invalid-publish' | 'denial';
 
@@ -9,8 +10,13 @@ const BYTES_BESIDE = 256;
 const BLOCK_FACTOR = 1.25;
 
 /** Memory of a stored message, rather too much than too little. */
-export function storedBytesOf(message: { topic: string; payload: Uint8Array }): number {
-  return BYTES_BESIDE + BLOCK_FACTOR * (message.topic.length + message.payload.length);
+export function storedBytesOf(message: {
+  readonly topic: string;
+  readonly payload: Uint8Array;
+  readonly properties?: MessageProperties | undefined;
+}): number {
+  const bytes = message.topic.length + message.payload.length;
+  return BYTES_BESIDE + BLOCK_FACTOR * (bytes + bytesOfProperties(message.properties));
 }
 
 /**

@@ -236,6 +236,7 @@ function entryOf(at: EntryPlace, alarm: ReadAlarm, place: ReadPlace): LogEntry {
     topic: forwardedTopic(place.location.id, place.device.id, `alarms/${alarm.kind}`),
     payload: Buffer.from(alarmText(alarm, place.contextText, alarm.receivedAtMs)),
     receivedAtMs: alarm.steadyAtMs,
+    properties: alarm.properties,
     locationId: place.location.id,
     groupId: place.group?.id ?? null,
   };

@@ -6,6 +6,11 @@ import type { ForwardedAlarm } from '../../domain/alarm-payload.js';
 import { ALARM_KINDS, type AlarmKind, FOOTAGE_TYPES } from '../../domain/alarms.js';
 import type { DeviceContext } from '../../domain/messages.js';
 import { objectMembers, parseJson, sha1, uuidText } from '../../domain/notation.js';
+import {
+  type MessageProperties,
+  packProperties,
+  unpackProperties,
+} from '../../mqtt/message-properties.js';
 import type { AlarmPlace } from '../../site/alarms/alarm-history.js';
 import type { Packable } from '../scripts.js';
 
@@ -17,6 +22,8 @@ const extrasSchema = z.object({
   reportedAt: z.string().optional(),
   base64: z.string().optional(),
   malformed: z.literal(true).optional(),
+  /** Of MQTT 5 (`packProperties`), in base64. */
+  properties: z.string().optional(),
 });
 
 /** An alarm's record. */
@@ -26,6 +33,7 @@ export interface ReadAlarm extends ForwardedAlarm {
   readonly steadyAtMs: number;
   /** The device's place and custom data as of the alarm, as JSON (`placeTextOf`). */
   readonly placeText: string;
+  readonly properties: MessageProperties | undefined;
 }
 
 /** A kind as the log writes it: its place in the specification's list, which is closed. */
@@ -48,17 +56,18 @@ export function alarmRecordValues(entry: NewAlarm, id: Buffer): Packable[] {
     String(wallReceivedAtMs),
     String(wallReceivedAtMs - alarm.detectedAtMs),
     alarm.data ?? '',
-    extrasText(alarm, context.device.id),
+    extrasText(entry, context.device.id),
     String(Math.round(entry.receivedAtMs)),
     String(alarm.detectedAtMs),
   ];
 }
 
-function extrasText(alarm: NewAlarm['alarm'], deviceId: string): string {
+function extrasText({ alarm, properties: given }: NewAlarm, deviceId: string): string {
   const { reportedAt, base64, isMalformed } = alarm;
   const keys = mapFootage(alarm.footage, (key) => withoutDevice(key, deviceId));
   const footage = Object.keys(keys).length > 0 ? keys : undefined;
-  const extras = { footage, reportedAt, base64, malformed: isMalformed };
+  const properties = given && packProperties(given).toString('base64');
+  const extras = { footage, reportedAt, base64, malformed: isMalformed, properties };
   const isPresent = Object.values(extras).some((value) => value !== undefined);
   return isPresent ? JSON.stringify(extras) : '';
 }
@@ -79,6 +88,7 @@ export function readAlarm(fields: readonly Buffer[]): ReadAlarm | undefined {
     id?.length === UUID_BYTES && !Number.isNaN(receivedAtMs + delayMs + steadyAtMs);
   if (!isComplete || kind === undefined || extras === undefined) return undefined;
   const { footage = NO_FOOTAGE, reportedAt, base64, malformed } = extras;
+  const packed = extras.properties;
   return {
     id: uuidText(id),
     kind,
@@ -91,6 +101,7 @@ export function readAlarm(fields: readonly Buffer[]): ReadAlarm | undefined {
     data: text('d') || undefined,
     base64,
     isMalformed: malformed,
+    properties: packed === undefined ? undefined : unpackProperties(Buffer.from(packed, 'base64')),
   };
 }
 

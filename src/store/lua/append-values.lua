@@ -6,7 +6,8 @@
 -- ARGV[6] MessagePack: for each destination its name
 -- ARGV[7] MessagePack: sets of destinations, each as their numbers
 -- ARGV[8] MessagePack: for each message its topic, payload, time of receipt, location and group ('' for none), session
---         and packet identifier of a QoS 2 publish ('' for none), and which of the sets gets it
+--         and packet identifier of a QoS 2 publish ('' for none), which of the sets gets it, and its properties of MQTT 5
+--         ('' for none)
 -- returns { number of the first message; for each destination in turn the length of its stream and the bytes of its
 --         payloads }, or { 0, {}, the destinations that cannot be added to }, and then nothing is written
 --- include last-number
@@ -50,8 +51,10 @@ local counts, bytes = {}, {}
 for at, message in ipairs(messages) do
   local id = string.format('%.0f-%s', last + at, tag)
   for _, number in ipairs(sets[message[8]]) do
-    redis.call('XADD', streams .. destinations[number][1], id, 't', message[1], 'p', message[2],
-      'r', string.format('%.0f', message[3]), 'l', message[4], 'g', message[5])
+    local fields = { 't', message[1], 'p', message[2], 'r', string.format('%.0f', message[3]), 'l', message[4],
+      'g', message[5] }
+    if message[9] ~= '' then fields[11], fields[12] = 'm', message[9] end
+    redis.call('XADD', streams .. destinations[number][1], id, unpack(fields))
     counts[number] = (counts[number] or 0) + 1
     bytes[number] = (bytes[number] or 0) + #message[2]
   end

@@ -20,7 +20,9 @@ export const DENIED_DE: Readonly<Record<Code, string>> = {
     'Das Gateway hat so viele Verbindungen, wie es haben darf; die letzten sind für Geräte und Zugangstokens, die keine haben.',
   'too-many-sessions':
     'Das Gerät oder der Zugangstoken hat so viele dauerhafte Sitzungen, wie er haben darf (limits.device.persistentSessions, limits.token.persistentSessions).',
-  'unknown-version': 'Das Gateway spricht MQTT 3.1 und 3.1.1.',
+  'unknown-version': 'Das Gateway spricht MQTT 3.1, 3.1.1 und 5.',
+  'authentication-method':
+    'Eine erweiterte Anmeldung gibt es nicht: Benutzername und Passwort werden gebraucht.',
   'malformed-connect': 'Das erste Paket ist kein CONNECT, wie MQTT es vorschreibt.',
   'no-connect': 'Innerhalb von zehn Sekunden kam kein CONNECT.',
   'connecting-too-fast':

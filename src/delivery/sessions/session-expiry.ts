@@ -1,0 +1,63 @@
+import type { Logger } from 'pino';
+import type { KeptSession } from './session-saving.js';
+
+const LOOK_INTERVAL_MS = 5_000;
+
+export interface SessionExpiryOptions {
+  readonly sessions: () => Iterable<KeptSession>;
+  /** Ends a session for good. */
+  readonly discard: (key: string) => Promise<void>;
+  /** How long any session may be away. */
+  readonly forgetAfterMs: number;
+  readonly log: Logger;
+  /** The steady clock. */
+  readonly now: () => number;
+}
+
+/** Forgets sessions that were away for too long, with their backlogs (docs/contract.md, 5). */
+export class SessionExpiry {
+  readonly #options: SessionExpiryOptions;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: SessionExpiryOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.#forgetUnused(), LOOK_INTERVAL_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Whether the session has been away for longer than it may be. */
+  isOver({ owner, consumer, seenAtMs, expirySeconds }: KeptSession): boolean {
+    const { now, forgetAfterMs } = this.#options;
+    // A clean session without a consumer ends with its connection.
+    if (owner.isKept === true || consumer?.isConnected !== false) return false;
+    const afterMs = expirySeconds === undefined ? forgetAfterMs : expirySeconds * 1_000;
+    return seenAtMs < now() - afterMs;
+  }
+
+  /** A time that a client has asked for, within what any session may be away. */
+  limited(expirySeconds: number | undefined): number | undefined {
+    const maxSeconds = Math.floor(this.#options.forgetAfterMs / 1_000);
+    return expirySeconds === undefined ? undefined : Math.min(expirySeconds, maxSeconds);
+  }
+
+  #forgetUnused(): void {
+    const { sessions, discard, log } = this.#options;
+    for (const session of sessions()) {
+      if (!this.isOver(session)) continue;
+      const { key, clientId, owner, expirySeconds } = session;
+      const fields = { session: key, principal: owner.key, clientId };
+      if (expirySeconds === undefined) log.warn(fields, 'session forgotten: away for too long');
+      else
+        log.info({ ...fields, expirySeconds }, 'session ended: away for as long as it asked for');
+      discard(key).catch((error: unknown) => {
+        log.warn({ session: key, err: error }, 'failed to delete a forgotten session');
+      });
+    }
+  }
+}

@@ -1,0 +1,72 @@
+/** What a PUBLISH carries beside its topic and payload, and subscribers may get. */
+
+import { encodeFields } from './encode-properties.js';
+import type { Message } from './packets.js';
+
+export interface MessageProperties {
+  /** Payload format, content type, response topic, correlation data and user properties, encoded (`encodeFields`). */
+  readonly fields: Buffer;
+  /** When the message expires, by the steady clock; undefined: not by itself. */
+  readonly expiresAtMs: number | undefined;
+  /** Whether it was published with RETAIN. */
+  readonly isRetained: boolean;
+}
+
+/** Longer ones are left out, so that a message takes no more room than its payload may. */
+const MAX_FIELD_BYTES = 16 * 1024;
+const NO_FIELDS = Buffer.alloc(0);
+
+/** Flags of `packProperties`. */
+const RETAINED = 1;
+const EXPIRES = 2;
+const EXPIRY_BYTES = 8;
+
+/**
+ * The properties that go with a message.
+ *
+ * @param nowMs the steady clock
+ */
+export function propertiesOf({ retain, properties }: Message, nowMs: number): MessageProperties {
+  const { messageExpirySeconds, payloadFormat, contentType, responseTopic } = properties ?? {};
+  const { correlationData, userProperties } = properties ?? {};
+  const passedOn = { payloadFormat, contentType, responseTopic, correlationData, userProperties };
+  const fields = properties === undefined ? NO_FIELDS : encodeFields(passedOn);
+  const expiresAtMs =
+    messageExpirySeconds === undefined ? undefined : nowMs + messageExpirySeconds * 1_000;
+  return {
+    fields: fields.length > MAX_FIELD_BYTES ? NO_FIELDS : fields,
+    expiresAtMs,
+    isRetained: retain,
+  };
+}
+
+/** @param nowMs the steady clock */
+export function hasExpired({ expiresAtMs }: MessageProperties, nowMs: number): boolean {
+  return expiresAtMs !== undefined && expiresAtMs <= nowMs;
+}
+
+/** What of a message counts against the bounds of memory and store, beside its payload. */
+export function bytesOfProperties(properties: MessageProperties | undefined): number {
+  return properties?.fields.length ?? 0;
+}
+
+/** Encodes properties for the store: a byte of flags, when they expire, their fields. */
+export function packProperties({ fields, expiresAtMs, isRetained }: MessageProperties): Buffer {
+  const flags = (isRetained ? RETAINED : 0) | (expiresAtMs === undefined ? 0 : EXPIRES);
+  const expiry = Buffer.alloc(expiresAtMs === undefined ? 0 : EXPIRY_BYTES);
+  if (expiresAtMs !== undefined) expiry.writeDoubleBE(expiresAtMs);
+  return Buffer.concat([Buffer.from([flags]), expiry, fields]);
+}
+
+/** Decodes what `packProperties` has made; undefined for anything shorter. */
+export function unpackProperties(packed: Buffer | undefined): MessageProperties | undefined {
+  const flags = packed?.[0];
+  if (packed === undefined || flags === undefined) return undefined;
+  const fieldsAt = (flags & EXPIRES) === 0 ? 1 : 1 + EXPIRY_BYTES;
+  if (packed.length < fieldsAt) return undefined;
+  return {
+    fields: packed.subarray(fieldsAt),
+    expiresAtMs: fieldsAt === 1 ? undefined : packed.readDoubleBE(1),
+    isRetained: (flags & RETAINED) !== 0,
+  };
+}
