@@ -90,7 +90,13 @@ export class Bridge {
     const clientId =
       options.clientId ?? `care-home-gateway-${services.installation}-${options.name}`;
     const { commands, commandLimits: limits, maxPacketBytes } = services;
-    const inbound = new Inbound(options, { commands, limits, maxPacketBytes, log: this.#log });
+    const inbound = new Inbound(options, {
+      commands,
+      limits,
+      maxPacketBytes,
+      log: this.#log,
+      steadyNow: services.now,
+    });
     this.#inbound = inbound;
     this.#link = new UpstreamLink(
       options,

@@ -6,7 +6,9 @@ import { parseBridgedCommand } from '../domain/bridge-topics.js';
 import { FilterTree } from '../domain/filter-tree.js';
 import type { RateLimits } from '../domain/limits.js';
 import { TokenBucket, TokenRate } from '../domain/token-bucket.js';
-import { packetBytes } from './publish-packet.js';
+import { publishBytes } from '../mqtt/encode.js';
+import { type MessageProperties, propertiesOf } from '../mqtt/message-properties.js';
+import type { Properties } from '../mqtt/properties.js';
 
 const SHARE_PREFIX = /^\$share\/[^/]+\//;
 const SECOND_MS = 1_000;
@@ -22,6 +24,7 @@ export interface CommandSink {
     readonly payload: Buffer;
     readonly qos: 0 | 1 | 2;
     readonly retain: boolean;
+    readonly properties: MessageProperties | undefined;
   }): Promise<unknown>;
 }
 
@@ -32,6 +35,7 @@ export interface InboundServices {
   /** Larger commands are dropped. */
   readonly maxPacketBytes: number;
   readonly log: Logger;
+  readonly steadyNow: () => number;
 }
 
 /**
@@ -67,16 +71,16 @@ export class Inbound {
   }
 
   /** Resolves when the packet may be acknowledged; rejects when the upstream is to send it again. */
-  async accept({ topic, payload, qos, retain }: IPublishPacket): Promise<void> {
+  async accept({ topic, payload, qos, retain, properties }: IPublishPacket): Promise<void> {
     await this.#inTurn(payload.length);
     const { locations } = this.#options;
-    const { commands, maxPacketBytes, log } = this.#services;
+    const { commands, maxPacketBytes, log, steadyNow } = this.#services;
     // The upstream's session may hold filters that are no longer configured.
     const isWanted = this.#filters.match(topic).size > 0;
     const command = isWanted ? parseBridgedCommand(topic) : undefined;
     // A retained command is an old one, and would arrive with every connection.
     if (command === undefined || retain) return;
-    if (packetBytes(topic, Buffer.from(payload), qos) > maxPacketBytes) {
+    if (publishBytes(topic, Buffer.from(payload), qos) > maxPacketBytes) {
       log.warn(
         { topic, bytes: payload.length },
         'dropped a command from upstream that is too large',
@@ -94,6 +98,8 @@ export class Inbound {
       payload: Buffer.from(payload),
       qos,
       retain: false,
+      properties:
+        properties && propertiesOf({ retain, properties: asOurs(properties) }, steadyNow()),
     });
   }
 
@@ -110,4 +116,21 @@ export class Inbound {
     });
     return this.#turn;
   }
+}
+
+/** The properties of a command as mqtt-packet names them. */
+function asOurs(given: NonNullable<IPublishPacket['properties']>): Properties {
+  const { payloadFormatIndicator, messageExpiryInterval, userProperties = {}, ...same } = given;
+  const { contentType, responseTopic, correlationData } = same;
+  return {
+    payloadFormat:
+      payloadFormatIndicator === undefined ? undefined : Number(payloadFormatIndicator),
+    messageExpirySeconds: messageExpiryInterval,
+    contentType,
+    responseTopic,
+    correlationData,
+    userProperties: Object.entries(userProperties).flatMap(([name, values]) =>
+      [values].flat().map((value): [string, string] => [name, value]),
+    ),
+  };
 }

@@ -1,8 +1,8 @@
 import type { MqttClient } from 'mqtt';
 import type { Packet } from 'mqtt-packet';
 import type { OutgoingPublish } from '../delivery/receiver.js';
+import { type EncodedPublish, encodeAcknowledgement, encodePublish } from '../mqtt/encode.js';
 import { isFailure } from './connection-failure.js';
-import { encodePublish, encodePubrel, type UpstreamPublish } from './publish-packet.js';
 
 /** One packet identifier is left to the SUBSCRIBE. */
 export const MAX_UNANSWERED = 65_534;
@@ -78,10 +78,18 @@ export class PublishStream {
     return unanswered;
   }
 
-  /** Sends a message as this packet. */
-  publish(publish: OutgoingPublish, packet: Omit<UpstreamPublish, 'messageId'>): void {
+  /**
+   * Sends a message as this packet.
+   *
+   * @param properties encoded (`joinFields`); undefined before MQTT 5
+   */
+  publish(
+    publish: OutgoingPublish,
+    packet: Omit<EncodedPublish, 'messageId'>,
+    properties: Buffer | undefined,
+  ): void {
     const messageId = packet.qos === 0 ? 0 : this.#unusedIdentifier(publish.messageId);
-    const bytes = encodePublish({ ...packet, messageId });
+    const bytes = encodePublish({ ...packet, messageId }, properties);
     if (packet.qos > 0) {
       const sentAtMs = performance.now();
       if (this.#unanswered.size === 0) this.#lastAnswerAtMs = sentAtMs;
@@ -124,7 +132,7 @@ export class PublishStream {
     const unanswered = this.#unanswered.get(messageId);
     if (unanswered === undefined) return;
     if (answer.cmd === 'pubrec' && !isFailure(reasonCode)) {
-      this.#write(encodePubrel(messageId));
+      this.#write(encodeAcknowledgement('pubrel', messageId));
     } else {
       this.#unanswered.delete(messageId);
       this.#lastAnswerAtMs = performance.now();

@@ -7,6 +7,8 @@ import {
   parseBridgedCommand,
   parseBridgeTopic,
 } from '../domain/bridge-topics.js';
+import { publishBytes } from '../mqtt/encode.js';
+import { encodeFields, joinFields } from '../mqtt/encode-properties.js';
 import type { ProtocolVersion } from './client-options.js';
 import {
   type ConnectionFailure,
@@ -17,7 +19,6 @@ import {
   reasonOf,
 } from './connection-failure.js';
 import type { HangUps } from './hang-ups.js';
-import { packetBytes } from './publish-packet.js';
 import { MAX_UNANSWERED, PublishStream } from './publish-stream.js';
 
 /** [MQTT-1.5.4] */
@@ -105,7 +106,12 @@ export class UpstreamSender {
     } else if (Buffer.byteLength(topic) > MAX_TOPIC_BYTES) {
       this.#events.deadLettered(publish, 'its topic upstream is too long');
     } else if (
-      packetBytes(topic, publish.payload, this.#qosOf(publish, limits)) > limits.maxPacketBytes
+      publishBytes(
+        topic,
+        publish.payload,
+        this.#qosOf(publish, limits),
+        this.#propertiesOf(publish),
+      ) > limits.maxPacketBytes
     ) {
       this.#events.deadLettered(publish, reasonOf(PACKET_TOO_LARGE));
     } else if (this.#isToHold(publish)) {
@@ -163,10 +169,18 @@ export class UpstreamSender {
 
   #publish(publish: OutgoingPublish, topic: string, limits: UpstreamLimits): void {
     const { payload, dup } = publish;
-    const { bridge, protocol } = this.#options;
+    const { bridge } = this.#options;
     const qos = this.#qosOf(publish, limits);
     const retain = bridge.retain && limits.takesRetained;
-    this.#stream.publish(publish, { topic, payload, qos, retain, dup: dup && qos > 0, protocol });
+    const packet = { topic, payload, qos, retain, dup: dup && qos > 0 };
+    this.#stream.publish(publish, packet, this.#propertiesOf(publish));
+  }
+
+  /** Undefined before MQTT 5. */
+  #propertiesOf({ fields, expirySeconds }: OutgoingPublish): Buffer | undefined {
+    if (this.#options.protocol !== 5) return undefined;
+    const expiry = encodeFields({ messageExpirySeconds: expirySeconds });
+    return joinFields(fields === undefined ? [expiry] : [fields, expiry]);
   }
 
   #isToHold(publish: OutgoingPublish): boolean {

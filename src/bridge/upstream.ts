@@ -78,6 +78,10 @@ export class Upstream implements Receiver {
     return this.isConnected && this.#sender.isWritable;
   }
 
+  get takesProperties(): boolean {
+    return this.#options.protocol === 5;
+  }
+
   get maxInFlight(): number | undefined {
     return this.#sender.maxInFlight;
   }

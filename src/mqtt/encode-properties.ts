@@ -7,7 +7,7 @@ const LENGTH_CONTINUES = 0x80;
 const MAX_TEXT_BYTES = 65_535;
 
 /** Properties that are none. */
-export const NO_PROPERTIES = Buffer.from([0]);
+export const NO_PROPERTIES: Buffer = Buffer.from([0]);
 
 /** Encodes properties with their length. */
 export function encodeProperties(properties: Properties): Buffer {

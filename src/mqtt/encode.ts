@@ -11,7 +11,7 @@ const RETAIN = 0x01;
 const SUBACK = 0x90;
 const UNSUBACK = 0xb0;
 const DISCONNECT = 0xe0;
-const ACKNOWLEDGEMENTS = { puback: 0x40, pubrec: 0x50, pubcomp: 0x70 } as const;
+const ACKNOWLEDGEMENTS = { puback: 0x40, pubrec: 0x50, pubrel: 0x62, pubcomp: 0x70 } as const;
 /** MQTT 5, 3.13. */
 export const PINGRESP = Buffer.from([0xd0, 0]);
 
@@ -48,9 +48,7 @@ export function encodeConnack(
 export function encodePublish(publish: EncodedPublish, properties?: Buffer): Buffer {
   const { topic, payload, qos, dup, retain, messageId } = publish;
   const topicBytes = Buffer.byteLength(topic);
-  const identifierBytes = qos === 0 ? 0 : IDENTIFIER_BYTES;
-  const propertyBytes = properties?.length ?? 0;
-  const length = 2 + topicBytes + identifierBytes + propertyBytes + payload.length;
+  const length = publishLength(topicBytes, payload, qos, properties?.length ?? 0);
   const packet = Buffer.allocUnsafe(1 + bytesOfLength(length) + length);
   packet[0] = PUBLISH | (dup ? DUP : 0) | (qos << 1) | (retain ? RETAIN : 0);
   let at = writeLength(packet, length);
@@ -60,6 +58,26 @@ export function encodePublish(publish: EncodedPublish, properties?: Buffer): Buf
   if (properties !== undefined) at += properties.copy(packet, at);
   payload.copy(packet, at);
   return packet;
+}
+
+/** How long a PUBLISH is as a whole. */
+export function publishBytes(
+  topic: string,
+  payload: Buffer,
+  qos: QoS,
+  properties = NO_PROPERTIES,
+): number {
+  const length = publishLength(Buffer.byteLength(topic), payload, qos, properties.length);
+  return 1 + bytesOfLength(length) + length;
+}
+
+function publishLength(
+  topicBytes: number,
+  payload: Buffer,
+  qos: QoS,
+  propertyBytes: number,
+): number {
+  return 2 + topicBytes + (qos === 0 ? 0 : IDENTIFIER_BYTES) + propertyBytes + payload.length;
 }
 
 /** Of a message that is taken, and before MQTT 5 of any. */

@@ -26,7 +26,10 @@ const EXPIRY_BYTES = 8;
  *
  * @param nowMs the steady clock
  */
-export function propertiesOf({ retain, properties }: Message, nowMs: number): MessageProperties {
+export function propertiesOf(
+  { retain, properties }: Pick<Message, 'retain' | 'properties'>,
+  nowMs: number,
+): MessageProperties {
   const { messageExpirySeconds, payloadFormat, contentType, responseTopic } = properties ?? {};
   const { correlationData, userProperties } = properties ?? {};
   const passedOn = { payloadFormat, contentType, responseTopic, correlationData, userProperties };

@@ -29,7 +29,7 @@ export interface Properties {
   topicAlias?: number | undefined;
   maximumQos?: number | undefined;
   retainAvailable?: number | undefined;
-  userProperties?: (readonly [string, string])[] | undefined;
+  userProperties?: readonly (readonly [string, string])[] | undefined;
   maximumPacketBytes?: number | undefined;
   wildcardSubscriptionAvailable?: number | undefined;
   subscriptionIdentifiersAvailable?: number | undefined;
@@ -127,8 +127,10 @@ function readProperty(properties: Properties, identifier: number, bytes: PacketB
       properties.topicAlias = bytes.uint16();
       break;
     case USER_PROPERTY:
-      properties.userProperties ??= [];
-      properties.userProperties.push([bytes.text('user property'), bytes.text('user property')]);
+      properties.userProperties = [
+        ...(properties.userProperties ?? []),
+        [bytes.text('user property'), bytes.text('user property')],
+      ];
       break;
     case 0x27:
       properties.maximumPacketBytes = positive(bytes.uint32());
