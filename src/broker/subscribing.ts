@@ -17,6 +17,7 @@ import {
   NORMAL,
   NOT_AUTHORIZED,
   QUOTA_EXCEEDED,
+  SHARED_SUBSCRIPTIONS_NOT_SUPPORTED,
   UNSPECIFIED_ERROR,
 } from '../mqtt/reason-codes.js';
 import type { DeniedReason } from '../site/access/connection-list.js';
@@ -131,6 +132,7 @@ export class Subscribing {
     filter: string,
     room: number,
   ): DeniedReason | undefined {
+    if (filter.startsWith('$share/')) return 'shared-subscription';
     if (!maySubscribe(principal, filter)) {
       return principal.type === 'device' ? 'filter-not-of-device' : 'filter-outside-grants';
     }
@@ -191,6 +193,7 @@ export function paidBy(
 /** In the SUBACK (MQTT 3.1.1, 3.9.3; MQTT 5, 3.9.3). */
 function failureOf(code: DeniedReason, version: MqttVersion): number {
   if (version !== 5) return UNSPECIFIED_ERROR;
+  if (code === 'shared-subscription') return SHARED_SUBSCRIPTIONS_NOT_SUPPORTED;
   const isLimit = code === 'too-many-filters' || code === 'too-many-subscriptions';
   return isLimit ? QUOTA_EXCEEDED : NOT_AUTHORIZED;
 }

@@ -238,10 +238,10 @@ describe('a publish of MQTT 5', () => {
 describe('a subscriber of MQTT 5', () => {
   it('is told for each filter what became of it', async () => {
     const client = await connect(home.viewer);
-    const filters = [home.filter(device), 'care-homes/other/#'];
-    expect(await client.subscribe(filters)).toEqual([1, 0x87]);
+    const filters = [home.filter(device), 'care-homes/other/#', '$share/ward/#'];
+    expect(await client.subscribe(filters)).toEqual([1, 0x87, 0x9e]);
     client.send({ cmd: 'unsubscribe', messageId: 2, unsubscriptions: filters });
-    expect((await client.next('unsuback')).granted).toEqual([0, 0x11]);
+    expect((await client.next('unsuback')).granted).toEqual([0, 0x11, 0x11]);
     client.vanish();
   });
 

@@ -29,6 +29,12 @@ const FAILED_LOGINS: readonly ConnectErrorCode[] = [
   'unknown-user-name',
   'too-many-failed-logins',
 ];
+/** Why a filter is not granted that its sender may have. */
+const NO_WANT_OF_PERMISSION: readonly DeniedReason[] = [
+  'shared-subscription',
+  'too-many-filters',
+  'too-many-subscriptions',
+];
 /** The reason codes of MQTT 5 for why the gateway ends a connection. */
 export const END_CODES: Readonly<Partial<Record<DeniedReason, number>>> = {
   'malformed-packet': MALFORMED_PACKET,
@@ -145,8 +151,7 @@ export class ConnectionDenials {
    */
   filter(peer: Peer, topic: string, code: DeniedReason, returnCode: number): void {
     this.#deny(peer, { operation: 'subscribe', topic, returnCode, code });
-    if (code !== 'too-many-filters' && code !== 'too-many-subscriptions')
-      this.#record(peer, 'subscribe', topic);
+    if (!NO_WANT_OF_PERMISSION.includes(code)) this.#record(peer, 'subscribe', topic);
   }
 
   #deny(

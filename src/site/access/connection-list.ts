@@ -35,6 +35,7 @@ export const DENIED_REASONS = {
     'A device may subscribe to its own commands (devices/<id>/commands/#) and devices/<id>/rejected.',
   'filter-outside-grants':
     'The filter is not within care-homes/<location> of a location that the grants of the token cover.',
+  'shared-subscription': 'There are no shared subscriptions ($share/…).',
   'too-many-filters': 'The session has as many filters as it may have.',
   'too-many-subscriptions':
     'The device or access token has as many subscriptions as it may have (limits.device.subscriptions, limits.token.subscriptions).',

@@ -42,6 +42,7 @@ export const DENIED_DE: Readonly<Record<Code, string>> = {
     'Ein Gerät darf seine eigenen Befehle (devices/<id>/commands/#) und devices/<id>/rejected abonnieren.',
   'filter-outside-grants':
     'Der Filter liegt nicht in care-homes/<location> eines Heims, das die Rechte des Tokens umfassen.',
+  'shared-subscription': 'Geteilte Abonnements ($share/…) gibt es nicht.',
   'too-many-filters': 'Die Sitzung hat so viele Filter, wie sie haben darf.',
   'too-many-subscriptions':
     'Das Gerät oder der Zugangstoken hat so viele Abonnements, wie er haben darf (limits.device.subscriptions, limits.token.subscriptions).',
