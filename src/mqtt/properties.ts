@@ -118,7 +118,8 @@ function readProperty(properties: Properties, identifier: number, bytes: PacketB
       properties.reasonString = bytes.text('reason string');
       break;
     case 0x21:
-      properties.receiveMaximum = positive(bytes.uint16());
+      // 0 is against the protocol, but what a bridge of Mosquitto sends for `max_inflight_messages 0`.
+      properties.receiveMaximum = bytes.uint16() || undefined;
       break;
     case 0x22:
       properties.topicAliasMaximum = bytes.uint16();

@@ -35,41 +35,50 @@ function bridgeTo(who: { id: string; token: string }, topic: string) {
   };
 }
 
-describe('a Mosquitto bridge with its defaults', () => {
-  it('gets every alarm', async () => {
-    const device = await home.device();
-    const settings = bridgeTo(home.viewer, 'care-homes/# in 1');
-    const mosquitto = await Mosquitto.start({ settings });
-    const nurse = await mqtt.connectAsync(mosquitto.url);
-    const came: string[] = [];
-    nurse.on('message', (topic, payload) => {
-      if (topic.endsWith('/alarms/fall')) came.push(payload.toString());
+describe.each(['mqttv311', 'mqttv50'])(
+  'a Mosquitto bridge with its defaults and %s',
+  (protocol) => {
+    it('gets every alarm', async () => {
+      const device = await home.device();
+      const settings = {
+        ...bridgeTo(await home.api.viewer(home.locationId), 'care-homes/# in 1'),
+        bridge_protocol_version: protocol,
+      };
+      const mosquitto = await Mosquitto.start({ settings });
+      const nurse = await mqtt.connectAsync(mosquitto.url);
+      const came: string[] = [];
+      nurse.on('message', (topic, payload) => {
+        if (topic.endsWith('/alarms/fall')) came.push(payload.toString());
+      });
+      await nurse.subscribeAsync('care-homes/#', { qos: 1 });
+      const isConnected = async () => JSON.stringify(await home.api.json('GET', '/connections'));
+      await expect.poll(isConnected).toContain(settings.remote_username);
+      await home.publish(device, 'alarms', numbered);
+      await expect.poll(() => came.length).toBe(ALARMS);
+      expect(came.map((text) => JSON.parse(text).data.n)).toEqual(numbered.map((_, n) => n));
+      await nurse.endAsync();
+      await mosquitto.remove();
     });
-    await nurse.subscribeAsync('care-homes/#', { qos: 1 });
-    const isConnected = async () => JSON.stringify(await home.api.json('GET', '/connections'));
-    await expect.poll(isConnected).toContain(home.viewer.id);
-    await home.publish(device, 'alarms', numbered);
-    await expect.poll(() => came.length).toBe(ALARMS);
-    expect(came.map((text) => JSON.parse(text).data.n)).toEqual(numbered.map((_, n) => n));
-    await nurse.endAsync();
-    await mosquitto.remove();
-  });
 
-  it('brings every alarm of the devices behind it', async () => {
-    const device = await home.device();
-    const settings = bridgeTo(await publisher(), 'devices/# out 1');
-    const mosquitto = await Mosquitto.start({ settings });
-    const sensor = await mqtt.connectAsync(mosquitto.url);
-    for (const alarm of numbered) {
-      await sensor.publishAsync(`devices/${device.id}/alarms`, alarm, { qos: 1 });
-    }
-    await expect.poll(async () => (await home.api.alarms(device)).events.length).toBe(ALARMS);
-    await sensor.endAsync();
-    await mosquitto.remove();
-  });
-});
+    it('brings every alarm of the devices behind it', async () => {
+      const device = await home.device();
+      const settings = {
+        ...bridgeTo(await publisher(), 'devices/# out 1'),
+        bridge_protocol_version: protocol,
+      };
+      const mosquitto = await Mosquitto.start({ settings });
+      const sensor = await mqtt.connectAsync(mosquitto.url);
+      for (const alarm of numbered) {
+        await sensor.publishAsync(`devices/${device.id}/alarms`, alarm, { qos: 1 });
+      }
+      await expect.poll(async () => (await home.api.alarms(device)).events.length).toBe(ALARMS);
+      await sensor.endAsync();
+      await mosquitto.remove();
+    });
+  },
+);
 
-describe('what a client announces of itself', () => {
+describe.each([4, 5] as const)('what a client of version %i announces of itself', (version) => {
   it.each([
     ['Home Assistant', 'homeassistant/status', 'online'],
     ['Tasmota', 'tele/tasmota_3A1F/LWT', 'Online'],
@@ -79,12 +88,15 @@ describe('what a client announces of itself', () => {
   ])('costs no alarm: %s', async (_who, topic, payload) => {
     const device = await home.device();
     const sensor = await connectDevice(home.gateway, device, {
+      protocolVersion: version,
       will: { topic, payload: Buffer.from('Offline'), qos: 1, retain: true },
     });
     let closed = 0;
     sensor.on('close', () => closed++);
     for (const n of [1, 2, 3]) {
-      await sensor.publishAsync(topic, payload, { qos: 1, retain: true });
+      const announced = sensor.publishAsync(topic, payload, { qos: 1, retain: true });
+      if (version === 5) await expect(announced).rejects.toThrow('Not authorized');
+      else await announced;
       const alarm = JSON.stringify({ kind: 'helpCall', n });
       await sensor.publishAsync(`devices/${device.id}/alarms`, alarm, { qos: 1 });
     }

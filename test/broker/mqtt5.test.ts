@@ -93,7 +93,7 @@ describe('CONNACK of MQTT 5', () => {
   it('to a malformed CONNECT has the code 0x81, and 0x82 where it is against the protocol', async () => {
     for (const [property, code] of [
       [[0x7f], 0x81],
-      [[0x21, 0, 0], 0x82],
+      [[0x27, 0, 0, 0, 0], 0x82],
     ] as const) {
       const client = await RawClient.open(home.gateway, 5);
       const name = Buffer.from([0, 4, ...Buffer.from('MQTT')]);

@@ -12,7 +12,8 @@ import { Home } from '../harness/home.js';
 import { connectPacket, credentials, publishPacket } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
 
-const TIMES = 30;
+/** Thirty of each version. */
+const TIMES = 60;
 const CERTIFICATE = 'test/harness/tls/localhost.crt';
 const DISCONNECT = { cmd: 'disconnect' } as const;
 
@@ -83,9 +84,15 @@ async function sendAndClose(stream: Duplex, bytes: Buffer): Promise<void> {
   await once(stream, 'close');
 }
 
+const VERSIONS = [4, 5] as const;
+let sessions = 0;
+
+/** What a client sends, which speaks 3.1.1 and 5 in turn. */
 function session(device: TestDevice, packets: readonly Packet[], password = device.secret): Buffer {
-  const connectAs = connectPacket({ ...credentials(device), password: Buffer.from(password) });
-  return Buffer.concat([connectAs, ...packets].map((packet) => generate(packet)));
+  const protocolVersion = VERSIONS[sessions++ % VERSIONS.length] ?? 4;
+  const options = { ...credentials(device), password: Buffer.from(password), protocolVersion };
+  const all = [connectPacket(options), ...packets];
+  return Buffer.concat(all.map((packet) => generate(packet, { protocolVersion })));
 }
 
 function alarm(device: TestDevice, n: number, qos: 0 | 1 | 2, messageId = n + 1): Packet {

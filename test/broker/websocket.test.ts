@@ -61,24 +61,31 @@ async function open(): Promise<{ socket: WebSocket; client: RawClient }> {
   return { socket, client };
 }
 
+const VERSIONS = [4, 5] as const;
+
 describe('MQTT over WebSocket', () => {
-  it('carries alarms, commands and subscriptions of mqtt.js', async () => {
-    const nurse = await mqtt.connectAsync(url('/mqtt'), {
-      reconnectPeriod: 0,
-      username: home.viewer.id,
-      password: home.viewer.token,
-    });
-    await nurse.subscribeAsync(home.filter(device, 'alarms/#'), { qos: 1 });
-    const topic = new Promise((resolve) => nurse.once('message', resolve));
-    const sensor = await mqtt.connectAsync(url('/mqtt'), {
-      reconnectPeriod: 0,
-      username: device.id,
-      password: device.secret,
-    });
-    await sensor.publishAsync(`devices/${device.id}/alarms`, '{"kind":"fall"}', { qos: 1 });
-    expect(await topic).toBe(home.filter(device, 'alarms/fall'));
-    await Promise.all([nurse.endAsync(), sensor.endAsync()]);
-  });
+  it.each(VERSIONS)(
+    'carries alarms, commands and subscriptions of mqtt.js with version %i',
+    async (protocolVersion) => {
+      const nurse = await mqtt.connectAsync(url('/mqtt'), {
+        protocolVersion,
+        reconnectPeriod: 0,
+        username: home.viewer.id,
+        password: home.viewer.token,
+      });
+      await nurse.subscribeAsync(home.filter(device, 'alarms/#'), { qos: 1 });
+      const topic = new Promise((resolve) => nurse.once('message', resolve));
+      const sensor = await mqtt.connectAsync(url('/mqtt'), {
+        protocolVersion,
+        reconnectPeriod: 0,
+        username: device.id,
+        password: device.secret,
+      });
+      await sensor.publishAsync(`devices/${device.id}/alarms`, '{"kind":"fall"}', { qos: 1 });
+      expect(await topic).toBe(home.filter(device, 'alarms/fall'));
+      await Promise.all([nurse.endAsync(), sensor.endAsync()]);
+    },
+  );
 
   it.each([
     [['mqtt'], 'mqtt'],
@@ -180,21 +187,30 @@ describe('MQTT over WebSocket', () => {
     client.vanish();
   });
 
-  it('lets mqtt.js clear a retained message, with an empty will and an empty client id', async () => {
-    const sensor = await mqtt.connectAsync(url('/mqtt'), {
-      reconnectPeriod: 0,
-      clientId: '',
-      username: device.id,
-      password: device.secret,
-      will: { topic: `devices/${device.id}/gone`, payload: Buffer.alloc(0), qos: 1, retain: true },
-    });
-    await sensor.publishAsync(`devices/${device.id}/mode`, 'on', { qos: 1, retain: true });
-    await sensor.publishAsync(`devices/${device.id}/mode`, '', { qos: 1, retain: true });
-    const nurse = await home.nurse(device, 'alarms/#');
-    await sensor.publishAsync(`devices/${device.id}/alarms`, '{"kind":"fall"}', { qos: 1 });
-    await nurse.untilCount(1);
-    await Promise.all([nurse.end(), sensor.endAsync()]);
-  });
+  it.each(VERSIONS)(
+    'lets mqtt.js %i clear a retained message, with an empty will and an empty client id',
+    async (protocolVersion) => {
+      const sensor = await mqtt.connectAsync(url('/mqtt'), {
+        protocolVersion,
+        reconnectPeriod: 0,
+        clientId: '',
+        username: device.id,
+        password: device.secret,
+        will: {
+          topic: `devices/${device.id}/gone`,
+          payload: Buffer.alloc(0),
+          qos: 1,
+          retain: true,
+        },
+      });
+      await sensor.publishAsync(`devices/${device.id}/mode`, 'on', { qos: 1, retain: true });
+      await sensor.publishAsync(`devices/${device.id}/mode`, '', { qos: 1, retain: true });
+      const nurse = await home.nurse(device, 'alarms/#');
+      await sensor.publishAsync(`devices/${device.id}/alarms`, '{"kind":"fall"}', { qos: 1 });
+      await nurse.untilCount(1);
+      await Promise.all([nurse.end(), sensor.endAsync()]);
+    },
+  );
 
   it('closes at a flood of frames without a byte of a packet, and names its address', async () => {
     const { socket, client } = await open();

@@ -74,6 +74,23 @@ describe('an alarm from mosquitto_pub', () => {
   });
 });
 
+describe('mosquitto_pub and mosquitto_sub with MQTT 5', () => {
+  it('pass an alarm with its properties, and tell why a publish is denied', async () => {
+    const device = await api.createDevice(locationId);
+    const filter = `care-homes/${locationId}/devices/${device.id}/alarms/#`;
+    const nurse = await mosquittoSub(gateway, viewer, filter, '-V', '5', '-F', '%t %P %p');
+    const five = ['-V', '5', '-q', '1', '-D', 'publish', 'user-property', 'unit', 'C'];
+    expect(await mosquittoPub(gateway, device, 'alarms', '{"kind":"fall"}', ...five).exit()).toBe(
+      0,
+    );
+    expect(await nurse.line('/alarms/fall unit:C ')).toContain('"kind":"fall"');
+    const denied = mosquittoPub(gateway, device, 'x', '1', ...five, '-t', 'elsewhere');
+    await denied.line('Not authorized');
+    await denied.exit();
+    await nurse.end();
+  });
+});
+
 describe('other messages', () => {
   it('carry the JSON value unchanged, or the bytes', async () => {
     const device = await api.createDevice(locationId);
@@ -91,32 +108,36 @@ describe('other messages', () => {
 });
 
 describe('a device with paho', () => {
-  it('gets every alarm acknowledged, forwarded and recorded', async () => {
-    const device = await api.createDevice(locationId);
-    const nurse = await Subscriber.connect(gateway, viewer);
-    await nurse.subscribe(`care-homes/${locationId}/devices/${device.id}/alarms/#`);
-    const kinds = ['fall', 'noise', 'helpCall'];
-    const input = kinds.map((kind) => JSON.stringify({ kind })).join('\n');
-    const port = String(gateway.mqttPort);
-    const paho = new CommandLine(
-      '/usr/bin/python3',
-      [
-        'test/harness/paho-device.py',
-        port,
-        device.id,
-        device.secret,
-        `devices/${device.id}/alarms`,
-      ],
-      `${input}\n`,
-    );
-    expect(await paho.exit()).toBe(0);
-    expect(paho.lines).toEqual(kinds.map((_, index) => `acknowledged ${index + 1}`));
-    await nurse.untilCount(3);
-    expect(nurse.messages().map(({ kind }) => kind)).toEqual(kinds);
-    const { events } = await api.alarms(device, '?order=asc');
-    expect(events.map(({ kind }) => kind)).toEqual(kinds);
-    await nurse.end();
-  });
+  it.each(['3.1.1', '5'])(
+    'gets every alarm acknowledged, forwarded and recorded with %s',
+    async (version) => {
+      const device = await api.createDevice(locationId);
+      const nurse = await Subscriber.connect(gateway, viewer);
+      await nurse.subscribe(`care-homes/${locationId}/devices/${device.id}/alarms/#`);
+      const kinds = ['fall', 'noise', 'helpCall'];
+      const input = kinds.map((kind) => JSON.stringify({ kind })).join('\n');
+      const port = String(gateway.mqttPort);
+      const paho = new CommandLine(
+        '/usr/bin/python3',
+        [
+          'test/harness/paho-device.py',
+          port,
+          device.id,
+          device.secret,
+          `devices/${device.id}/alarms`,
+          version,
+        ],
+        `${input}\n`,
+      );
+      expect(await paho.exit()).toBe(0);
+      expect(paho.lines).toEqual(kinds.map((_, index) => `acknowledged ${index + 1}`));
+      await nurse.untilCount(3);
+      expect(nurse.messages().map(({ kind }) => kind)).toEqual(kinds);
+      const { events } = await api.alarms(device, '?order=asc');
+      expect(events.map(({ kind }) => kind)).toEqual(kinds);
+      await nurse.end();
+    },
+  );
 });
 
 describe('custom data', () => {
