@@ -69,7 +69,9 @@ export class Crowd {
     const filter = `care-homes/${locationId}/devices/+/alarms/#`;
     const subscriber = async (name: string, isDurable: boolean) => {
       const { subscribersTo, client } = place;
-      const one = new ChaosSubscriber(name, isDurable, subscribersTo, viewer, client);
+      const five = this.#subscribers.length % 2 === 0 ? speakingFive(isDurable) : {};
+      const options = { ...client, ...five };
+      const one = new ChaosSubscriber(name, isDurable, subscribersTo, viewer, options);
       this.#subscribers.push(one);
       return one.subscribe(filter);
     };
@@ -83,8 +85,11 @@ export class Crowd {
       const isPersistent = index % 2 === 0;
       const onAcknowledged = (publishedMs: number) => place.onAcknowledged(publishedMs);
       const to = place.deviceTo(index);
+      // Persistent and clean ones of each version.
+      const five = index % 4 < 2 ? speakingFive(isPersistent) : {};
+      const client = { ...place.client, ...five };
       this.devices.push(
-        new ChaosDevice(to, device, isPersistent, this.#random, onAcknowledged, place.client),
+        new ChaosDevice(to, device, isPersistent, this.#random, onAcknowledged, client),
       );
     }
   }
@@ -160,4 +165,12 @@ export class Crowd {
       (device) => device.isSettled && durable.every((one) => undelivered(device, one).length === 0),
     );
   }
+}
+
+const SESSION_EXPIRY_SECONDS = 3_600;
+
+/** Has a client speak MQTT 5: half of the crowd does. */
+function speakingFive(isPersistent: boolean): IClientOptions {
+  const properties = isPersistent ? { sessionExpiryInterval: SESSION_EXPIRY_SECONDS } : {};
+  return { protocolVersion: 5, properties };
 }
