@@ -99,9 +99,9 @@ export class Deliveries implements Fed<DurableConsumer> {
       known ??
       routes.flatMap(({ member, qos }) => (qos === 1 && isDurable(member) ? [member] : []));
     if (known === undefined) this.#destinations.set(routes, all);
-    const others = routes.some((route) => isOwnOf(route, message))
-      ? all.filter(({ session }) => session !== message.publisher)
-      : all;
+    const { publisher } = message;
+    const isOwn = publisher !== undefined && routes.some((route) => isOwnOf(route, publisher));
+    const others = isOwn ? all.filter(({ session }) => session !== publisher) : all;
     return others.every((consumer) => consumer.mayReceive(message))
       ? others
       : others.filter((consumer) => consumer.mayReceive(message));
@@ -126,7 +126,7 @@ export class Deliveries implements Fed<DurableConsumer> {
     for (const route of this.routes.match(entry.topic)) {
       const { member, qos } = route;
       if (!member.isConnected || (qos === 1 && isDurable(member))) continue;
-      if (isOwnOf(route, entry.source ?? {})) continue;
+      if (isOwnOf(route, entry.source?.publisher)) continue;
       if (!member.mayReceive(entry)) continue;
       if (qos === 0) member.offerAtQos0(entry);
       else member.offer(entry);
@@ -155,7 +155,7 @@ export class Deliveries implements Fed<DurableConsumer> {
   /** Sends a message beside the queues to every connected subscriber. */
   publishDirect(message: DirectMessage): void {
     for (const route of this.routes.match(message.topic)) {
-      if (isOwnOf(route, message)) continue;
+      if (isOwnOf(route, message.publisher)) continue;
       if (route.member.isConnected) route.member.offerDirect(message, route.qos);
     }
   }
@@ -171,7 +171,7 @@ export class Deliveries implements Fed<DurableConsumer> {
     for (const route of this.routes.match(message.topic)) {
       const { member } = route;
       if (!member.isConnected || sentTo.has(member) || !member.mayReceive(message)) continue;
-      if (isOwnOf(route, message)) continue;
+      if (isOwnOf(route, message.publisher)) continue;
       if (member.offerCopy(message)) sentTo.add(member);
       else isComplete = false;
     }

@@ -116,7 +116,7 @@ function broader<Member>(one: Route<Member>, other: Route<Member>): Route<Member
 /** Whether a route leads back to where the message came from, and is without its own messages (MQTT 5, 3.8.3.1). */
 export function isOwnOf(
   { isNoLocal, member }: Route<Pick<RouteMember, 'session'>>,
-  { publisher }: { readonly publisher?: string | undefined },
+  publisher: string | undefined,
 ): boolean {
   return isNoLocal && publisher !== undefined && publisher === member.session;
 }

@@ -7,11 +7,12 @@ import {
   payloadOf,
   publishOf,
   type Sendable,
+  type Sending,
 } from './log/log-entry.js';
 import type { Queues } from './queues/queues.js';
 import type { Replay } from './queues/replay.js';
 import type { OutgoingPublish, Receiver } from './receiver.js';
-import type { Forwarding, QoS } from './sessions/subscriptions.js';
+import type { Forwarding } from './sessions/subscriptions.js';
 
 const MAX_MESSAGE_ID = 65_535;
 
@@ -61,7 +62,6 @@ export class SendingWindow {
     return this.#inFlight.roundTripMs;
   }
 
-  /** The messages beside the queues that wait for room. */
   get direct(): DirectQueue {
     this.#direct ??= new DirectQueue();
     return this.#direct;
@@ -121,7 +121,7 @@ export class SendingWindow {
   sendNow(message: Sendable): boolean {
     if (this.#receiver?.isWritable !== true) return false;
     this.#direct?.noteSent(message.topic, message.payload);
-    return this.#receiver.send(this.#publishOf(message, 0, 0));
+    return this.#receiver.send(this.#publishOf(message, { qos: 0, messageId: 0 }));
   }
 
   /** Sends an entry to a subscription at QoS 0. */
@@ -165,8 +165,9 @@ export class SendingWindow {
     const { messageId, isRepeated } = this.#inFlight.add(entry);
     this.#counts[entry.log]++;
     const payload = payloadOf(entry, this.#options.services);
-    const publish = this.#publishOf({ topic, payload, retain: false, properties }, 1, messageId);
-    if (receiver.send({ ...publish, dup: isRepeated, entry })) return;
+    const message = { topic, payload, retain: false, properties };
+    const sending = { qos: 1, messageId, dup: isRepeated, entry } as const;
+    if (receiver.send(this.#publishOf(message, sending))) return;
     this.#leave(messageId);
     this.#options.queues.settle(entry, 'too-large');
   }
@@ -180,16 +181,16 @@ export class SendingWindow {
       if (properties && hasExpired(properties, this.#options.services.now())) continue;
       if (!message.retain) direct.noteSent(message.topic, message.payload);
       const messageId = message.qos === 0 ? 0 : this.#inFlight.add(undefined).messageId;
-      const isSent = this.#receiver.send(this.#publishOf(message, message.qos, messageId));
+      const isSent = this.#receiver.send(this.#publishOf(message, { qos: message.qos, messageId }));
       if (!isSent && messageId > 0) this.#leave(messageId);
     }
   }
 
-  #publishOf(message: Sendable, qos: QoS, messageId: number): OutgoingPublish {
+  #publishOf(message: Sendable, sending: Sending): OutgoingPublish {
     const { services, forwardingFor } = this.#options;
     const takesProperties = this.#receiver?.takesProperties === true;
     const forwarding = takesProperties ? forwardingFor(message.topic) : undefined;
-    return publishOf(message, { qos, messageId }, forwarding, services.now());
+    return publishOf(message, sending, forwarding, services.now);
   }
 
   #leave(messageId: number): LogEntry | undefined {

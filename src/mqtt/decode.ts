@@ -44,6 +44,10 @@ const QOS_BITS = 0x03;
 /** By its bits; there is no fourth. */
 const QOS = [0, 1, 2] as const;
 const LENGTH_CONTINUES = 0x80;
+/** The first byte of a PUBACK. */
+const PUBACK = 0x40;
+/** Where the identifier of a short packet begins. */
+const IDENTIFIER_AT = 2;
 
 /** Subscription options (MQTT 5, 3.8.3.1). */
 const NO_LOCAL = 0x04;
@@ -61,6 +65,8 @@ const MAX_FILTERS_PER_PACKET = 1_000;
 export function decode(packet: Buffer, version: MqttVersion): ClientPacket {
   const header = packet[0] ?? 0;
   const type = header >> TYPE_SHIFT;
+  // Most packets of a subscriber, the same in all versions.
+  if (header === PUBACK && packet.length === 4) return decodeSuccess(packet);
   const bytes = new PacketBytes(packet, startOf(packet));
   if (type === PUBLISH) return decodePublish(header, bytes, version);
   const mustHave = [PUBREL, SUBSCRIBE, UNSUBSCRIBE].includes(type) ? QOS_1_FLAGS : 0;
@@ -123,6 +129,13 @@ function decodeAcknowledgement(
   return { cmd, messageId, reasonCode };
 }
 
+/** A PUBACK without a reason code. */
+function decodeSuccess(packet: Buffer): AcknowledgementPacket {
+  const messageId = packet.readUInt16BE(IDENTIFIER_AT);
+  if (messageId === 0) throw noIdentifier();
+  return { cmd: 'puback', messageId, reasonCode: 0 };
+}
+
 function decodeSubscribe(bytes: PacketBytes, version: MqttVersion): SubscribePacket {
   const messageId = identifierOf(bytes);
   const properties = version === 5 ? readProperties(bytes, 'subscribe') : {};
@@ -180,8 +193,12 @@ function someProperties(bytes: PacketBytes, packet: 'publish'): Properties | und
 /** [MQTT-2.2.1-3] */
 function identifierOf(bytes: PacketBytes): number {
   const identifier = bytes.uint16();
-  if (identifier === 0) throw new PacketError('no packet identifier', PROTOCOL_ERROR);
+  if (identifier === 0) throw noIdentifier();
   return identifier;
+}
+
+function noIdentifier(): PacketError {
+  return new PacketError('no packet identifier', PROTOCOL_ERROR);
 }
 
 /** [MQTT-3.3.1-4] */
@@ -204,7 +221,8 @@ export function checkTopics(topic: string, properties: Properties | undefined, o
 
 /** Whether it is the name of a topic [MQTT-3.3.2-2], [MQTT-4.7.3-1]. */
 function isName(topic: string): boolean {
-  return topic !== '' && !/[+#]/.test(topic) && Buffer.byteLength(topic) <= MAX_TOPIC_BYTES;
+  const hasWildcard = topic.includes('+') || topic.includes('#');
+  return topic !== '' && !hasWildcard && Buffer.byteLength(topic) <= MAX_TOPIC_BYTES;
 }
 
 /** [MQTT-3.8.3-2], [MQTT-3.10.3-2], [MQTT-4.7.3-1]; too many: DEPENDENCY-FAULTS 6. */

@@ -53,10 +53,13 @@ export class PacketBytes {
 
   /** @param field its name, for the error when it is no text (MQTT 5, 1.5.4) */
   text(field: string): string {
-    const bytes = this.binary();
-    const text = bytes.toString();
+    const length = this.uint16();
+    const start = this.#take(length);
+    const text = this.#bytes.toString('utf8', start, start + length);
     // U+FFFD stands in place of what is ill-formed, unless the client meant it.
-    const isIllFormed = text.includes('\u0000') || (text.includes('\ufffd') && !isUtf8(bytes));
+    const isIllFormed =
+      text.includes('\u0000') ||
+      (text.includes('\ufffd') && !isUtf8(this.#bytes.subarray(start, start + length)));
     if (isIllFormed) throw new PacketError(`unusable ${field}`);
     return text;
   }

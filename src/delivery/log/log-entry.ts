@@ -139,6 +139,15 @@ export interface Sendable {
   readonly properties?: MessageProperties | undefined;
 }
 
+/** How it is sent. */
+export interface Sending {
+  readonly qos: QoS;
+  /** 0 at QoS 0. */
+  readonly messageId: number;
+  readonly dup?: boolean;
+  readonly entry?: LogEntry;
+}
+
 /**
  * The PUBLISH of a message.
  *
@@ -146,11 +155,11 @@ export interface Sendable {
  */
 export function publishOf(
   { topic, payload, retain, properties }: Sendable,
-  { qos, messageId }: { readonly qos: QoS; readonly messageId: number },
+  { qos, messageId, dup = false, entry }: Sending,
   forwarding: Forwarding | undefined,
-  nowMs: number,
+  now: () => number,
 ): OutgoingPublish {
-  const plain = { topic, payload, retain, qos, messageId, dup: false };
+  const plain = { topic, payload, retain, qos, messageId, dup, entry };
   if (forwarding === undefined) return plain;
   const { isRetainAsPublished, identifiers } = forwarding;
   const expiresAtMs = properties?.expiresAtMs;
@@ -159,7 +168,7 @@ export function publishOf(
     retain: retain || (isRetainAsPublished && properties?.isRetained === true),
     fields: properties?.fields,
     // [MQTT-3.3.2-6]
-    expirySeconds: expiresAtMs && Math.max(1, Math.round((expiresAtMs - nowMs) / 1_000)),
+    expirySeconds: expiresAtMs && Math.max(1, Math.round((expiresAtMs - now()) / 1_000)),
     subscriptionIdentifiers: identifiers,
   };
 }
