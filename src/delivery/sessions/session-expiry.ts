@@ -51,10 +51,15 @@ export class SessionExpiry {
     for (const session of sessions()) {
       if (!this.isOver(session)) continue;
       const { key, clientId, owner, expirySeconds } = session;
-      const fields = { session: key, principal: owner.key, clientId };
-      if (expirySeconds === undefined) log.warn(fields, 'session forgotten: away for too long');
-      else
-        log.info({ ...fields, expirySeconds }, 'session ended: away for as long as it asked for');
+      const principal = owner.key;
+      if (expirySeconds === undefined) {
+        log.warn({ session: key, principal, clientId }, 'session forgotten: away for too long');
+      } else {
+        log.info(
+          { session: key, principal, clientId, expirySeconds },
+          'session ended: away for as long as it asked for',
+        );
+      }
       discard(key).catch((error: unknown) => {
         log.warn({ session: key, err: error }, 'failed to delete a forgotten session');
       });
