@@ -26,8 +26,10 @@ import { TopicAliases } from './wire/topic-aliases.js';
 
 /** In place of a location: clients that are not authenticated share their turns by address. */
 const STRANGERS = 'strangers';
-/** How long a client may take to read the last packet that it is sent. */
-const FAREWELL_TIMEOUT_MS = 10_000;
+/** How long a client that is refused may take to read its CONNACK. */
+const REFUSAL_TIMEOUT_MS = 10_000;
+/** The same of a DISCONNECT: a stop of the gateway waits for it. */
+const DISCONNECT_TIMEOUT_MS = 1_000;
 
 /** The parts that all clients share. */
 export interface ClientParts {
@@ -169,7 +171,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
     const code = error.returnCodeFor(this.#version);
     // Only the first packet gets a CONNACK.
     if (this.#isOpened || code === null) this.close(code ?? undefined);
-    else this.#end(encodeConnack(this.#version ?? 4, code));
+    else this.#end(encodeConnack(this.#version ?? 4, code), REFUSAL_TIMEOUT_MS);
   }
 
   /** Returns whether the packet counts as a message: all do but acknowledgements of what is in flight. */
@@ -274,14 +276,14 @@ export class MqttClient implements Watched, Held, ReadConnection {
   }
 
   /** @param farewell the last packets that the client is sent, if it reads them in time */
-  #end(farewell?: Buffer): void {
+  #end(farewell?: Buffer, timeoutMs = DISCONNECT_TIMEOUT_MS): void {
     this.#isClosed = true;
     this.#owner.closed(this);
     if (farewell === undefined) {
       this.stream.destroy();
       return;
     }
-    this.#farewellTimer = setTimeout(() => this.stream.destroy(), FAREWELL_TIMEOUT_MS);
+    this.#farewellTimer = setTimeout(() => this.stream.destroy(), timeoutMs);
     this.stream.write(farewell, () => this.stream.destroy());
   }
 

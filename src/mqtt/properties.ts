@@ -2,7 +2,7 @@
 
 import type { PacketBytes } from './packet-bytes.js';
 import { PacketError } from './packet-error.js';
-import { PROTOCOL_ERROR } from './reason-codes.js';
+import { PROTOCOL_ERROR, QUOTA_EXCEEDED } from './reason-codes.js';
 
 /** Undefined: left out. */
 export interface Properties {
@@ -37,6 +37,8 @@ export interface Properties {
 }
 
 const USER_PROPERTY = 0x26;
+/** Of one packet; a packet has room for 50,000, which take long to read. */
+const MAX_USER_PROPERTIES = 1_000;
 const SUBSCRIPTION_IDENTIFIER = 0x0b;
 
 /** What each packet of a client may have, user properties aside (MQTT 5, table 2-4). */
@@ -60,19 +62,24 @@ export type PropertiesOf = keyof typeof ALLOWED;
 export function readProperties(from: PacketBytes, packet: PropertiesOf): Properties {
   const bytes = from.part(from.length());
   const properties: Properties = {};
+  const userProperties: [string, string][] = [];
   const seen = new Set<number>();
   const allowed: readonly number[] = ALLOWED[packet];
   while (bytes.left > 0) {
     const identifier = bytes.length();
-    if (identifier !== USER_PROPERTY) {
-      if (!allowed.includes(identifier))
-        throw new PacketError('a property that is not allowed here');
-      if (seen.has(identifier))
-        throw new PacketError('a property that is there twice', PROTOCOL_ERROR);
-      seen.add(identifier);
+    if (identifier === USER_PROPERTY) {
+      userProperties.push([bytes.text('user property'), bytes.text('user property')]);
+      if (userProperties.length <= MAX_USER_PROPERTIES) continue;
+      throw new PacketError('too many user properties', QUOTA_EXCEEDED);
     }
+    if (!allowed.includes(identifier)) throw new PacketError('a property that is not allowed here');
+    if (seen.has(identifier)) {
+      throw new PacketError('a property that is there twice', PROTOCOL_ERROR);
+    }
+    seen.add(identifier);
     readProperty(properties, identifier, bytes);
   }
+  if (userProperties.length > 0) properties.userProperties = userProperties;
   return properties;
 }
 
@@ -126,12 +133,6 @@ function readProperty(properties: Properties, identifier: number, bytes: PacketB
       break;
     case 0x23:
       properties.topicAlias = bytes.uint16();
-      break;
-    case USER_PROPERTY:
-      properties.userProperties = [
-        ...(properties.userProperties ?? []),
-        [bytes.text('user property'), bytes.text('user property')],
-      ];
       break;
     case 0x27:
       properties.maximumPacketBytes = positive(bytes.uint32());

@@ -134,6 +134,18 @@ describe('a session of MQTT 5', () => {
     expect(await resumed({ clientId, ...kept })).toBe(false);
   });
 
+  it('stays for a connection that takes it over to end it', async () => {
+    const clientId = 'ending';
+    const before = await connect(home.viewer, { clientId, ...kept });
+    await before.subscribe([home.filter(device, 'alarms/#')]);
+    const last = await connect(home.viewer, { clientId, clean: false });
+    await before.closed();
+    await home.publishLast(device, 'alarms', '{"kind":"fall"}');
+    expect((await last.next('publish')).topic).toContain('/alarms/fall');
+    last.vanish();
+    expect(await resumed({ clientId, ...kept })).toBe(false);
+  });
+
   it('ends when its expiry is over, which DISCONNECT may change', async () => {
     const clientId = 'over';
     const client = await connect(home.viewer, { clientId, ...kept });

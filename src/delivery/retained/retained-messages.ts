@@ -173,9 +173,9 @@ export class RetainedMessages {
   #keep(message: DirectMessage): void {
     const { topic, payload } = message;
     // A copy: a part of a chunk from the network would keep all of it in memory.
-    const copy = Buffer.allocUnsafeSlow(payload.length);
-    payload.copy(copy);
-    const kept = { ...message, payload: copy, retain: true };
+    const { properties } = message;
+    const own = properties && { ...properties, fields: copyOf(properties.fields) };
+    const kept = { ...message, payload: copyOf(payload), properties: own, retain: true };
     // In its former place of the order: a feed that has passed it does not come to it again.
     this.#messages.set(topic, kept);
     this.#count(kept, 1);
@@ -257,6 +257,12 @@ export class RetainedMessages {
       { name: `location:${locationId}`, quotas: quotasOfLocation },
     ];
   }
+}
+
+function copyOf(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(copy);
+  return copy;
 }
 
 function bytesOf({ topic, payload, properties }: DirectMessage): number {

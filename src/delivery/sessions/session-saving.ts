@@ -14,6 +14,8 @@ export interface KeptSession extends Session {
   expirySeconds: number | undefined;
   seenAtMs: number;
   isResumed: boolean;
+  /** How many connections have opened it that have not closed it: two while one is taken over. */
+  openCount: number;
   isSaved: boolean;
 }
 
@@ -33,6 +35,7 @@ export function newSession(
     seenAtMs,
     consumer: undefined,
     isResumed: false,
+    openCount: 0,
     isSaved: false,
     saving: undefined,
     received: new ReceivedIdentifiers(received),

@@ -160,6 +160,7 @@ export class Sessions {
       session.owner = owner;
       this.#consumerOf(session).limits = owner.limits ?? this.#options.limits;
       session.isResumed = true;
+      session.openCount++;
       this.#expireAfter(session, expirySeconds);
       return session;
     }
@@ -167,6 +168,7 @@ export class Sessions {
     const { now, store } = this.#options;
     const seenAtMs = now();
     const opened = this.#add({ key, clientId, seenAtMs, expirySeconds }, owner, isPersistent);
+    opened.openCount++;
     if (isPersistent) {
       this.#consume(opened, []);
       if (isConsuming(opened)) this.#saving.inBackground(key, store.save(recordOf(opened)));
@@ -177,8 +179,7 @@ export class Sessions {
   /** Changes how long the session outlives its connection. */
   setExpiry(changed: Session, seconds: number): void {
     const session = this.#sessions.get(changed.key);
-    if (session === changed && session !== undefined)
-      this.#expireAfter(session, this.#expiry.limited(seconds));
+    if (session === changed) this.#expireAfter(session, this.#expiry.limited(seconds));
   }
 
   /**
@@ -191,8 +192,9 @@ export class Sessions {
     const session = this.#sessions.get(closed.key);
     if (session === undefined || session !== closed) return;
     session.seenAtMs = this.#options.now();
+    session.openCount--;
     if (!session.isPersistent) this.#forget(session);
-    else if (session.expirySeconds === 0) this.discardLater(session.key);
+    else if (session.expirySeconds === 0 && session.openCount === 0) this.discardLater(session.key);
     else if (session.saving !== undefined)
       this.#saving.inBackground(session.key, session.saving.take());
   }
