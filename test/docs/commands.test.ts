@@ -68,11 +68,11 @@ function lineWith(printed: string, text: string): string {
 }
 
 /** Runs a page in the shell of the five minutes; what each of its blocks has printed. */
-async function run(path: string): Promise<string[]> {
+async function run(path: string, asTested = (block: string) => block): Promise<string[]> {
   shell = new Shell(checkout);
   for (const block of [helpers, home, token]) await shell.run(block);
   const printed: string[] = [];
-  for (const block of commandsOf(path)) printed.push(await shell.run(block));
+  for (const block of commandsOf(path)) printed.push(await shell.run(asTested(block)));
   return printed;
 }
 
@@ -87,6 +87,21 @@ describe('the commands of', () => {
     await expect.poll(rejected).toContain('"reason":"unknown-kind"');
     const acknowledged = 'api "localhost:8080/care-homes/$LOCATION/alarms?state=acknowledged"';
     expect(await shell.run(acknowledged)).toContain('"note":"on my way"');
+  });
+
+  it('docs/clients.md', async () => {
+    const { GATEWAY_MQTT_PORT: mqttPort, GATEWAY_HTTP_PORT: httpPort } = checkout.environment;
+    const [, python, nurse] = await run('docs/clients.md', (block) =>
+      block
+        // The one of the machine, which has paho.
+        .replace(/^python3/, '/usr/bin/python3')
+        .replace('"localhost", 1883', `"localhost", ${mqttPort}`)
+        .replace('ws://localhost:8080', `ws://localhost:${httpPort}`),
+    );
+    expect(python).toContain('safe: True');
+    expect(nurse).toContain('listening');
+    const alarms = await shell.run('api "localhost:8080/care-homes/$LOCATION/alarms?limit=2"');
+    for (const kind of ['fall', 'noise']) expect(alarms).toContain(`"kind":"${kind}"`);
   });
 
   it('docs/http.md, which has every route', async () => {
