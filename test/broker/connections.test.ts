@@ -117,7 +117,12 @@ describe('GET /connections', () => {
         backlog: { alarms: 0, messages: 0 },
       },
     ]);
-    for (const client of [nurse, sensor]) client.vanish();
+    const modern = await RawClient.connect(home.gateway, home.viewer, {
+      clientId: 'shown-modern',
+      protocolVersion: 5,
+    });
+    expect(await connectionOf('shown-modern')).toMatchObject([{ mqttVersion: '5' }]);
+    for (const client of [nurse, sensor, modern]) client.vanish();
     await expect.poll(() => connectionOf('shown-nurse')).toEqual([]);
   });
 
