@@ -20,7 +20,7 @@ export class Connection {
   /** `principalKey` of the principal. */
   readonly owner: string;
   readonly session: Session;
-  readonly sessions: Pick<Sessions, 'setExpiry'>;
+  readonly sessions: Pick<Sessions, 'release' | 'setExpiry'>;
   readonly writer: PacketWriter;
   readonly share: Share;
   readonly unstored: UnstoredPublishes;
@@ -41,7 +41,7 @@ export class Connection {
     readonly request: ConnectRequest;
     readonly keepAliveMs: number;
     readonly session: Session;
-    readonly sessions: Pick<Sessions, 'setExpiry'>;
+    readonly sessions: Pick<Sessions, 'release' | 'setExpiry'>;
     readonly backPressure: BackPressure;
     readonly budget: Budget;
     readonly slowing: Slowing;

@@ -10,7 +10,7 @@ import type {
   PublishPacket,
 } from '../mqtt/packets.js';
 import type { Properties } from '../mqtt/properties.js';
-import { DISCONNECT_WITH_WILL, NORMAL, PROTOCOL_ERROR } from '../mqtt/reason-codes.js';
+import { FIRST_FAILURE, NORMAL, PROTOCOL_ERROR } from '../mqtt/reason-codes.js';
 import { ConnectError } from './admission/connect-errors.js';
 import { type ConnectRequest, checkConnect, readConnect } from './admission/connect-request.js';
 import type { Held } from './admission/connection-quota.js';
@@ -230,7 +230,13 @@ export class MqttClient implements Watched, Held, ReadConnection {
         break;
       case 'puback':
         // That of a message in flight makes room for more of them.
-        if (connection.session.consumer?.acknowledge(packet.messageId) !== true) break;
+        if (
+          connection.session.consumer?.acknowledge(
+            packet.messageId,
+            packet.reasonCode >= FIRST_FAILURE,
+          ) !== true
+        )
+          break;
         connection.writer.noteRead();
         return false;
       case 'pubrel':
@@ -249,7 +255,6 @@ export class MqttClient implements Watched, Held, ReadConnection {
       case 'pubcomp':
         throw new PacketError('acknowledges a QoS 2 message: none is sent', PROTOCOL_ERROR);
       case 'disconnect':
-        this.#reader.end();
         this.#takeDisconnect(connection, packet);
     }
     return true;
@@ -265,8 +270,14 @@ export class MqttClient implements Watched, Held, ReadConnection {
   #takeDisconnect({ session, sessions }: Connection, packet: DisconnectPacket): void {
     const { reasonCode, properties } = packet;
     const expirySeconds = properties?.sessionExpirySeconds;
+    // [MQTT-3.14.2-2]
+    if (expirySeconds && !this.#request?.sessionExpirySeconds) {
+      throw new PacketError('a session expiry that CONNECT did not have', PROTOCOL_ERROR);
+    }
+    this.#reader.end();
     if (expirySeconds !== undefined) sessions.setExpiry(session, expirySeconds);
-    if (reasonCode !== DISCONNECT_WITH_WILL) this.#owner.disconnecting(this);
+    // [MQTT-3.14.4-3]
+    if (reasonCode === NORMAL) this.#owner.disconnecting(this);
     this.close();
   }
 

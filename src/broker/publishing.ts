@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import type { InvalidPublishReason } from '../domain/alarms.js';
 import { mayPublish, type Principal, permittedGroups } from '../domain/grants.js';
 import { type PublishTarget, parsePublishTopic } from '../domain/topics.js';
@@ -29,6 +30,7 @@ export interface PublishingOptions {
   readonly denials: ConnectionDenials;
   /** The steady clock. */
   readonly steadyNow: () => number;
+  readonly log: Logger;
 }
 
 /** By the QoS of the publish. */
@@ -123,8 +125,9 @@ export class Publishing {
       acknowledgement: ACKNOWLEDGEMENTS[qos],
       packetIdentifier: messageId,
     });
+    const { denied } = publish;
     const done: PublishDone = (isStored, refused) =>
-      acknowledge(isStored, publish.denied ?? refusalOf(refused));
+      acknowledge(isStored, denied ?? refusalOf(refused));
     if (qos === 2) this.#acceptOnce(connection, publish, messageId, done);
     else this.#forward(connection.principal, publish, connection, done);
   }
@@ -152,7 +155,18 @@ export class Publishing {
       received.resolve(identifier, isStored, refused);
       // A client that is told so sends no PUBREL (MQTT 5, 4.3.3).
       const isTold = connection.terms.version === 5 && (denied ?? refused) !== undefined;
-      if (isTold) received.release(identifier);
+      if (isTold) this.#release(connection, identifier);
+    });
+  }
+
+  /** Forgets the packet identifier of a publish whose client sends no PUBREL. */
+  #release({ session, sessions }: Connection, identifier: number): void {
+    sessions.release(session, [identifier]).catch((error: unknown) => {
+      const { key } = session;
+      this.#options.log.warn(
+        { session: key, err: error },
+        'failed to release QoS 2 packet identifiers',
+      );
     });
   }
 
@@ -210,8 +224,9 @@ export class Publishing {
 }
 
 /** What a publish takes of memory, and of its sender's budget. */
-function bytesOf({ packet, properties }: Publish): number {
-  return packet.payload.length + (properties?.fields.length ?? 0);
+function bytesOf({ packet }: Publish): number {
+  // Properties stay in memory with the whole packet, also where they are not passed on.
+  return packet.properties === undefined ? packet.payload.length : packet.bytes;
 }
 
 /** Where a denied publish goes: a device's to what it has published in vain, any other nowhere. */

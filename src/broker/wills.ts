@@ -81,7 +81,7 @@ export class Wills {
   }
 
   #publish({ principal }: Connection, will: Message): void {
-    const packet = { ...will, cmd: 'publish', dup: false, messageId: 0 } as const;
+    const packet = { ...will, cmd: 'publish', dup: false, messageId: 0, bytes: 0 } as const;
     this.#options.publishing.takeWill(principal, packet, (isStored) => {
       if (isStored) return;
       this.#options.log.warn({ principal: principalKey(principal) }, 'failed to store a will');

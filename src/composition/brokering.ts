@@ -80,6 +80,7 @@ export async function openBroker(
     model,
     denials,
     steadyNow: steady.now,
+    log,
   });
   const broker = new MqttBroker({
     authentication,

@@ -171,8 +171,9 @@ export class Consumer implements RouteMember {
   }
 
   /** Handles an acknowledgement by packet identifier. Returns whether its message was in flight. */
-  acknowledge(messageId: number): boolean {
-    const wasInFlight = this.#window.acknowledge(messageId);
+  acknowledge(messageId: number, isRefused = false): boolean {
+    const outcome = isRefused ? 'refused' : 'delivered';
+    const wasInFlight = this.#window.acknowledge(messageId, outcome);
     if (wasInFlight) this.#services.pumpLater(this);
     return wasInFlight;
   }

@@ -9,6 +9,7 @@ import {
   type Sendable,
   type Sending,
 } from './log/log-entry.js';
+import type { Outcome } from './queues/queue-store.js';
 import type { Queues } from './queues/queues.js';
 import type { Replay } from './queues/replay.js';
 import type { OutgoingPublish, Receiver } from './receiver.js';
@@ -31,7 +32,6 @@ const nameOf = (entry: LogEntry | undefined) => entry && `${entry.log} ${entry.i
 
 /** Sends to one connection, within its in-flight limit. */
 export class SendingWindow {
-  /** Present while a connection's backlog is sent at a pace. */
   replay: Replay | undefined;
   readonly #options: SendingWindowOptions;
   /** Entries of the queues; undefined for messages beside them. */
@@ -52,7 +52,6 @@ export class SendingWindow {
     return this.#inFlight.size;
   }
 
-  /** How many entries of a queue are in flight. */
   countOf(log: LogName): number {
     return this.#counts[log];
   }
@@ -85,10 +84,10 @@ export class SendingWindow {
   }
 
   /** Returns whether the packet identifier was in flight. */
-  acknowledge(messageId: number): boolean {
+  acknowledge(messageId: number, outcome: Outcome): boolean {
     const isInFlight = this.#inFlight.has(messageId);
     const entry = this.#leave(messageId);
-    if (entry !== undefined) this.#options.queues.settle(entry, 'delivered');
+    if (entry !== undefined) this.#options.queues.settle(entry, outcome);
     return isInFlight;
   }
 
@@ -121,7 +120,8 @@ export class SendingWindow {
   sendNow(message: Sendable): boolean {
     if (this.#receiver?.isWritable !== true) return false;
     this.#direct?.noteSent(message.topic, message.payload);
-    return this.#receiver.send(this.#publishOf(message, { qos: 0, messageId: 0 }));
+    this.#receiver.send(this.#publishOf(message, { qos: 0, messageId: 0 }));
+    return true;
   }
 
   /** Sends an entry to a subscription at QoS 0. */

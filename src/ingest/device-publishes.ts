@@ -135,8 +135,12 @@ export class DevicePublishes {
       context,
       receipt: receiptOf(publish, alarm),
       received: publish.received,
-      // An alarm expires as all alarms do, whatever its sender has asked for.
-      properties: publish.properties && { ...publish.properties, expiresAtMs: undefined },
+      // An alarm expires as all alarms do, and is never retained, whatever its sender has asked for.
+      properties: publish.properties && {
+        ...publish.properties,
+        expiresAtMs: undefined,
+        isRetained: false,
+      },
       publisher: publish.publisher,
       locationId: context.location.id,
       groupId: context.group?.id ?? null,

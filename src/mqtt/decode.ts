@@ -103,6 +103,7 @@ export function startOf(packet: Buffer): number {
 }
 
 function decodePublish(header: number, bytes: PacketBytes, version: MqttVersion): PublishPacket {
+  const packetBytes = bytes.left;
   const qos = qosOf(header >> QOS_SHIFT);
   const dup = (header & DUP) !== 0;
   // [MQTT-3.3.1-2]
@@ -111,9 +112,21 @@ function decodePublish(header: number, bytes: PacketBytes, version: MqttVersion)
   const messageId = qos === 0 ? 0 : identifierOf(bytes);
   const properties = version === 5 ? someProperties(bytes, 'publish') : undefined;
   // One that is left out has an alias (MQTT 5, 3.3.2.3.4).
-  if (topic !== '' || properties?.topicAlias === undefined) checkTopics(topic, properties);
+  const isLeftOut = topic === '' && properties?.topicAlias !== undefined;
+  checkTopics(isLeftOut ? undefined : topic, properties);
   const retain = (header & RETAIN) !== 0;
-  return { cmd: 'publish', topic, payload: bytes.rest(), qos, dup, retain, messageId, properties };
+  const payload = bytes.rest();
+  return {
+    cmd: 'publish',
+    topic,
+    payload,
+    qos,
+    dup,
+    retain,
+    messageId,
+    properties,
+    bytes: packetBytes,
+  };
 }
 
 function decodeAcknowledgement(
@@ -212,8 +225,12 @@ export function qosOf(bits: number, field = 'QoS'): QoS {
  * @param of what the message is of: a will is checked like a PUBLISH
  * @throws PacketError
  */
-export function checkTopics(topic: string, properties: Properties | undefined, of = ''): void {
-  if (!isName(topic)) throw new PacketError(`unusable topic${of}`);
+export function checkTopics(
+  topic: string | undefined,
+  properties: Properties | undefined,
+  of = '',
+): void {
+  if (topic !== undefined && !isName(topic)) throw new PacketError(`unusable topic${of}`);
   // [MQTT-3.3.2-14]
   if (properties?.responseTopic === undefined || isName(properties.responseTopic)) return;
   throw new PacketError(`unusable response topic${of}`, PROTOCOL_ERROR);

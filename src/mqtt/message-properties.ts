@@ -1,5 +1,6 @@
 /** What a PUBLISH carries beside its topic and payload, and subscribers may get. */
 
+import { isSafeTopic } from '../domain/topics.js';
 import { encodeFields } from './encode-properties.js';
 import type { Message } from './packets.js';
 
@@ -30,9 +31,16 @@ export function propertiesOf(
   { retain, properties }: Pick<Message, 'retain' | 'properties'>,
   nowMs: number,
 ): MessageProperties {
-  const { messageExpirySeconds, payloadFormat, contentType, responseTopic } = properties ?? {};
-  const { correlationData, userProperties } = properties ?? {};
-  const passedOn = { payloadFormat, contentType, responseTopic, correlationData, userProperties };
+  const { messageExpirySeconds, payloadFormat, correlationData } = properties ?? {};
+  const passedOn = {
+    payloadFormat,
+    contentType: safeText(properties?.contentType),
+    responseTopic: safeText(properties?.responseTopic),
+    correlationData,
+    userProperties: properties?.userProperties?.filter(([name, value]) =>
+      [name, value].every(isSafeTopic),
+    ),
+  };
   const fields = properties === undefined ? NO_FIELDS : encodeFields(passedOn);
   const expiresAtMs =
     messageExpirySeconds === undefined ? undefined : nowMs + messageExpirySeconds * 1_000;
@@ -41,6 +49,11 @@ export function propertiesOf(
     expiresAtMs,
     isRetained: retain,
   };
+}
+
+/** Undefined for one with characters at which Mosquitto's clients close the connection. */
+function safeText(text: string | undefined): string | undefined {
+  return text !== undefined && isSafeTopic(text) ? text : undefined;
 }
 
 /** @param nowMs the steady clock */

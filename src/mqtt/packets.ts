@@ -35,6 +35,8 @@ export interface PublishPacket extends Message {
   readonly dup: boolean;
   /** 0 at QoS 0. */
   readonly messageId: number;
+  /** Of the whole packet but its fixed header. */
+  readonly bytes: number;
 }
 
 export interface AcknowledgementPacket {

@@ -20,10 +20,8 @@ export const QUOTA_EXCEEDED = 0x97;
 export const PAYLOAD_FORMAT_INVALID = 0x99;
 export const SHARED_SUBSCRIPTIONS_NOT_SUPPORTED = 0x9e;
 
-/** Of a DISCONNECT of a client: it wants its will to be published (MQTT 5, 3.14.2.1). */
-export const DISCONNECT_WITH_WILL = 0x04;
 /** Codes from this one on tell of a failure. */
-const FIRST_FAILURE = 0x80;
+export const FIRST_FAILURE = 0x80;
 
 export function isFailure(reasonCode: number): boolean {
   return reasonCode >= FIRST_FAILURE;

@@ -88,7 +88,7 @@ describe('a persistent session', () => {
   it('keeps its age over a restart, and was away since then if it was connected', async () => {
     const { consumer: connected } = sessions.open('connected', owner, PERSISTENT);
     connected.connect(new Connection());
-    sessions.open('away', owner, PERSISTENT);
+    sessions.closed(sessions.open('away', owner, PERSISTENT));
     sessions.saveAll();
     await pass(FORGET_AFTER_MS - 1);
     await sessions.stop();

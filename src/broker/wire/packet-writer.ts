@@ -93,11 +93,13 @@ export class PacketWriter implements Receiver {
 
   /** Acknowledges a packet; a refusal is told with MQTT 5 only. */
   acknowledge(type: AcknowledgementType, identifier: number, refusal?: Refusal): void {
-    const { version, wantsReasons } = this.#terms;
+    const { version, wantsReasons, maxPacketBytes } = this.#terms;
     if (refusal === undefined || version !== 5) this.write(encodeAcknowledgement(type, identifier));
     else {
       const { reasonCode, reason } = refusal;
-      this.write(encodeRefusal(type, identifier, reasonCode, wantsReasons ? reason : undefined));
+      const told = encodeRefusal(type, identifier, reasonCode, reason);
+      const isTold = wantsReasons && told.length <= maxPacketBytes;
+      this.write(isTold ? told : encodeRefusal(type, identifier, reasonCode));
     }
   }
 
@@ -153,8 +155,11 @@ export class PacketWriter implements Receiver {
       known === undefined ? publish : { ...publish, topic: '' },
       properties,
     );
-    // One that is not sent makes no number known.
-    if (known === undefined && bytes.length <= this.#terms.maxPacketBytes) this.#aliases.add(topic);
+    if (known !== undefined) return bytes;
+    // With the number it may be too large, and would make no number known.
+    if (bytes.length > this.#terms.maxPacketBytes)
+      return encodePublish(publish, joinFields(others));
+    this.#aliases.add(topic);
     return bytes;
   }
 

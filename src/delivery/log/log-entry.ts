@@ -168,10 +168,17 @@ export function publishOf(
     retain: retain || (isRetainAsPublished && properties?.isRetained === true),
     fields: properties?.fields,
     // [MQTT-3.3.2-6]
-    expirySeconds: expiresAtMs && Math.max(1, Math.round((expiresAtMs - now()) / 1_000)),
+    expirySeconds: expiresAtMs && secondsUntil(expiresAtMs, now()),
     subscriptionIdentifiers: identifiers,
   };
 }
+
+/** Within what a packet can say; the clock may have gone back since. */
+function secondsUntil(timeMs: number, nowMs: number): number {
+  return Math.min(MAX_UINT32, Math.max(1, Math.round((timeMs - nowMs) / 1_000)));
+}
+
+const MAX_UINT32 = 0xffffffff;
 
 /** How many tags there are: the part of an item behind the number. */
 const TAGS = 65_536;

@@ -60,7 +60,8 @@ export function sumOf(accounts: Accounts, figure: (account: Account) => number):
 
 /** How many were dropped because of a bound. */
 export function tooMany({ dropped, reasons }: Account): number {
-  return dropped - reasons.refused - reasons.lost - reasons.forbidden;
+  const { refused, lost, forbidden, 'too-large': tooLarge } = reasons;
+  return dropped - refused - lost - forbidden - tooLarge;
 }
 
 /** The waiting messages of each log. */

@@ -32,10 +32,11 @@ export class SessionExpiry {
   }
 
   /** Whether the session has been away for longer than it may be. */
-  isOver({ owner, consumer, seenAtMs, expirySeconds }: KeptSession): boolean {
+  isOver({ owner, consumer, seenAtMs, expirySeconds, openCount }: KeptSession): boolean {
     const { now, forgetAfterMs } = this.#options;
     // A clean session without a consumer ends with its connection.
-    if (owner.isKept === true || consumer?.isConnected !== false) return false;
+    const isInUse = openCount > 0 || consumer?.isConnected !== false;
+    if (owner.isKept === true || isInUse) return false;
     const afterMs = expirySeconds === undefined ? forgetAfterMs : expirySeconds * 1_000;
     return seenAtMs < now() - afterMs;
   }

@@ -89,13 +89,14 @@ export class SessionSaving {
 }
 
 export function recordOf(session: KeptSession & ConsumingSession): SessionRecord {
-  const { key, clientId, owner, consumer, seenAtMs, expirySeconds } = session;
+  const { key, clientId, owner, seenAtMs, expirySeconds } = session;
+  const isInUse = session.openCount > 0 || session.consumer.isConnected || owner.isKept === true;
   return {
     expirySeconds,
     key,
     clientId,
     owner: owner.key,
-    subscriptions: consumer.subscriptions.list(),
-    seenAtMs: consumer.isConnected || owner.isKept === true ? CONNECTED : seenAtMs,
+    subscriptions: session.consumer.subscriptions.list(),
+    seenAtMs: isInUse ? CONNECTED : seenAtMs,
   };
 }

@@ -231,7 +231,6 @@ export class Sessions {
     if (session.isPersistent) await this.#options.store.delete(key);
   }
 
-  /** The same without waiting for the store. */
   discardLater(key: string): void {
     this.#saving.inBackground(key, this.discard(key));
   }
@@ -242,7 +241,8 @@ export class Sessions {
   }
 
   #expireAfter(session: KeptSession, expirySeconds: number | undefined): void {
-    if (session.expirySeconds === expirySeconds) return;
+    // Also of one that stays: a crash must not count the time for which it was connected.
+    if (session.expirySeconds === undefined && expirySeconds === undefined) return;
     session.expirySeconds = expirySeconds;
     if (session.saving !== undefined) this.#saving.inBackground(session.key, session.saving.take());
   }

@@ -77,7 +77,8 @@ export class Subscriptions {
   forwardingFor(topic: string): Forwarding {
     if (!this.#hasOptions) return AS_BEFORE_MQTT_5;
     const all = this.#matching(topic);
-    const identifiers = all.flatMap(({ identifier }) => identifier ?? []);
+    // Each once: Mosquitto's clients close at a property that is repeated.
+    const identifiers = [...new Set(all.flatMap(({ identifier }) => identifier ?? []))];
     return {
       isRetainAsPublished: all.some(({ isRetainAsPublished }) => isRetainAsPublished === true),
       identifiers: identifiers.length === 0 ? undefined : identifiers,
