@@ -14,7 +14,7 @@ export interface KeptSession extends Session {
   expirySeconds: number | undefined;
   seenAtMs: number;
   isResumed: boolean;
-  /** How many connections have opened it that have not closed it: two while one is taken over. */
+  /** How many connections have opened it that have not closed it: two while one is taken over. Bridges do not count. */
   openCount: number;
   isSaved: boolean;
 }

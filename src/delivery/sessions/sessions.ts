@@ -5,7 +5,7 @@ import type { ConsumerLimits } from '../limits.js';
 import {
   type ConsumingSession,
   isConsuming,
-  type PERSISTENT,
+  PERSISTENT,
   type Session,
   type SessionOwner,
   type SessionStart,
@@ -160,7 +160,7 @@ export class Sessions {
       session.owner = owner;
       this.#consumerOf(session).limits = owner.limits ?? this.#options.limits;
       session.isResumed = true;
-      session.openCount++;
+      if (start !== PERSISTENT) session.openCount++;
       this.#expireAfter(session, expirySeconds);
       return session;
     }
@@ -168,7 +168,7 @@ export class Sessions {
     const { now, store } = this.#options;
     const seenAtMs = now();
     const opened = this.#add({ key, clientId, seenAtMs, expirySeconds }, owner, isPersistent);
-    opened.openCount++;
+    if (start !== PERSISTENT) opened.openCount++;
     if (isPersistent) {
       this.#consume(opened, []);
       if (isConsuming(opened)) this.#saving.inBackground(key, store.save(recordOf(opened)));
@@ -192,7 +192,7 @@ export class Sessions {
     const session = this.#sessions.get(closed.key);
     if (session === undefined || session !== closed) return;
     session.seenAtMs = this.#options.now();
-    session.openCount--;
+    session.openCount = Math.max(0, session.openCount - 1);
     if (!session.isPersistent) this.#forget(session);
     else if (session.expirySeconds === 0 && session.openCount === 0) this.discardLater(session.key);
     else if (session.saving !== undefined)
