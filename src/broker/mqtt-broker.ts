@@ -21,9 +21,10 @@ import { peerOf } from './admission/network-peer.js';
 import { OpenConnections } from './admission/open-connections.js';
 import { UnidentifiedConnections } from './admission/unidentified-connections.js';
 import { AedesPipe, createAedes } from './aedes-broker.js';
+import type { ClientParts } from './client-parts.js';
 import type { Connection } from './connection.js';
 import { KeepAlive } from './keep-alive.js';
-import { type ClientOwner, type ClientParts, MqttClient } from './mqtt-client.js';
+import { type ClientOwner, MqttClient } from './mqtt-client.js';
 import type { Wills } from './wills.js';
 
 const CONNECT_TIMEOUT_MS = 10_000;

@@ -12,16 +12,19 @@ import type {
 import type { Properties } from '../mqtt/properties.js';
 import { FIRST_FAILURE, NORMAL, PROTOCOL_ERROR } from '../mqtt/reason-codes.js';
 import { ConnectError } from './admission/connect-errors.js';
-import { type ConnectRequest, checkConnect, readConnect } from './admission/connect-request.js';
+import {
+  type ConnectRequest,
+  checkChangedExpiry,
+  checkConnect,
+  readConnect,
+} from './admission/connect-request.js';
 import type { Held } from './admission/connection-quota.js';
 import type { NetworkPeer } from './admission/network-peer.js';
+import type { ClientParts } from './client-parts.js';
 import type { Connection } from './connection.js';
 import type { Watched } from './keep-alive.js';
-import type { Publishing } from './publishing.js';
-import type { Releasing } from './releasing.js';
-import type { Subscribing } from './subscribing.js';
 import type { TurnPlace } from './wire/fair-turns.js';
-import { PacketReader, type ReadConnection, type ReadTurns } from './wire/packet-reader.js';
+import { PacketReader, type ReadConnection } from './wire/packet-reader.js';
 import { TopicAliases } from './wire/topic-aliases.js';
 
 /** In place of a location: clients that are not authenticated share their turns by address. */
@@ -30,15 +33,6 @@ const STRANGERS = 'strangers';
 const REFUSAL_TIMEOUT_MS = 10_000;
 /** The same of a DISCONNECT: a stop of the gateway waits for it. */
 const DISCONNECT_TIMEOUT_MS = 1_000;
-
-/** The parts that all clients share. */
-export interface ClientParts {
-  readonly maxPacketBytes: number;
-  readonly turns: ReadTurns;
-  readonly publishing: Publishing;
-  readonly subscribing: Subscribing;
-  readonly releasing: Releasing;
-}
 
 /** The broker, as far as it has to do with one client. */
 export interface ClientOwner {
@@ -135,7 +129,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
     else this.#connection.end('keep-alive-timeout');
   }
 
-  /** @param reasonCode for a client that speaks MQTT 5; undefined: it is told nothing */
+  /** @param reasonCode for DISCONNECT to a client of MQTT 5; undefined: closes without one */
   close(reasonCode?: number): void {
     if (this.#isClosed) return;
     const isTold = reasonCode !== undefined && this.#isOpened && this.#version === 5;
@@ -228,17 +222,14 @@ export class MqttClient implements Watched, Held, ReadConnection {
       case 'publish':
         publishing.take(connection, this.#named(packet));
         break;
-      case 'puback':
+      case 'puback': {
         // That of a message in flight makes room for more of them.
-        if (
-          connection.session.consumer?.acknowledge(
-            packet.messageId,
-            packet.reasonCode >= FIRST_FAILURE,
-          ) !== true
-        )
-          break;
+        const { consumer } = connection.session;
+        const isRefused = packet.reasonCode >= FIRST_FAILURE;
+        if (consumer?.acknowledge(packet.messageId, isRefused) !== true) break;
         connection.writer.noteRead();
         return false;
+      }
       case 'pubrel':
         releasing.take(connection, packet.messageId);
         break;
@@ -270,10 +261,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
   #takeDisconnect({ session, sessions }: Connection, packet: DisconnectPacket): void {
     const { reasonCode, properties } = packet;
     const expirySeconds = properties?.sessionExpirySeconds;
-    // [MQTT-3.14.2-2]
-    if (expirySeconds && !this.#request?.sessionExpirySeconds) {
-      throw new PacketError('a session expiry that CONNECT did not have', PROTOCOL_ERROR);
-    }
+    checkChangedExpiry(expirySeconds, this.#request);
     this.#reader.end();
     if (expirySeconds !== undefined) sessions.setExpiry(session, expirySeconds);
     // [MQTT-3.14.4-3]

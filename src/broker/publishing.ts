@@ -153,7 +153,7 @@ export class Publishing {
     if (!received.add(identifier, mayRepeatEarlierRun, done)) return;
     this.#forward(connection.principal, publish, connection, (isStored, refused) => {
       received.resolve(identifier, isStored, refused);
-      // A client that is told so sends no PUBREL (MQTT 5, 4.3.3).
+      // After a PUBREC with an error code the client sends no PUBREL (MQTT 5, 4.3.3).
       const isTold = connection.terms.version === 5 && (denied ?? refused) !== undefined;
       if (isTold) this.#release(connection, identifier);
     });
@@ -223,7 +223,7 @@ export class Publishing {
   }
 }
 
-/** What a publish takes of memory, and of its sender's budget. */
+/** The bytes that a publish counts for, in memory and in its sender's budget. */
 function bytesOf({ packet }: Publish): number {
   // Properties stay in memory with the whole packet, also where they are not passed on.
   return packet.properties === undefined ? packet.payload.length : packet.bytes;
@@ -252,7 +252,7 @@ const OF_PAYLOAD: readonly InvalidPublishReason[] = [
   'invalid-alarm-state',
 ];
 
-/** What the client is told of a publish that cannot be used. */
+/** The reason code and string for an unusable publish. */
 function refusalOf(reason: InvalidPublishReason | undefined): Refusal | undefined {
   if (reason === undefined) return undefined;
   const isOfPayload = OF_PAYLOAD.includes(reason);

@@ -89,7 +89,7 @@ export class Consumer implements RouteMember {
     return isBusy && !isPaced && this.#window.roundTripMs < PROMPT_WITHIN_MS;
   }
 
-  /** How many entries are still to be sent, as far as that is known. */
+  /** How many entries are still to be sent, as far as known. */
   get lag(): number {
     const stored = this.#stored;
     return LOG_NAMES.reduce((sum, log) => {
@@ -172,8 +172,7 @@ export class Consumer implements RouteMember {
 
   /** Handles an acknowledgement by packet identifier. Returns whether its message was in flight. */
   acknowledge(messageId: number, isRefused = false): boolean {
-    const outcome = isRefused ? 'refused' : 'delivered';
-    const wasInFlight = this.#window.acknowledge(messageId, outcome);
+    const wasInFlight = this.#window.acknowledge(messageId, isRefused ? 'refused' : 'delivered');
     if (wasInFlight) this.#services.pumpLater(this);
     return wasInFlight;
   }
@@ -182,7 +181,7 @@ export class Consumer implements RouteMember {
    * Turns a message that the receiver never takes into a dead letter.
    *
    * The returned function, called once the dead letter is stored, passes the message, which counts as dropped; on a
-   * later connection too, because some brokers close the one on which they reject a message.
+   * later connection too: some brokers close the one on which they reject a message.
    */
   deadLetter(messageId: number): () => void {
     return this.#window.deadLetter(messageId);

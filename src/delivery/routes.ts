@@ -106,7 +106,7 @@ export class Routes<Member extends RouteMember> {
   }
 }
 
-/** What a member gets by two filters together. */
+/** Combines two filters of a member: the higher QoS, and no local only if both ask for it. */
 function broader<Member>(one: Route<Member>, other: Route<Member>): Route<Member> {
   const isNoLocal = one.isNoLocal && other.isNoLocal;
   const highest = one.qos < other.qos ? other : one;

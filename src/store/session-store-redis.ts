@@ -180,8 +180,7 @@ export class SessionStoreRedis implements SessionStore {
 
 function fieldsOf({ owner, subscriptions: all, seenAtMs, expirySeconds }: SessionRecord): string[] {
   const expiry = expirySeconds === undefined ? '' : String(expirySeconds);
-  return [
-    ...['owner', owner, 'subscriptions', JSON.stringify(all)],
-    ...['seenAtMs', String(seenAtMs), 'expirySeconds', expiry],
-  ];
+  const fields = ['owner', owner, 'subscriptions', JSON.stringify(all)];
+  fields.push('seenAtMs', String(seenAtMs), 'expirySeconds', expiry);
+  return fields;
 }

@@ -27,7 +27,9 @@ it('the properties of MQTT 5 pass a bridge in both directions', async () => {
   const send = (rest: string, payload: string, messageId: number) =>
     sensor.send({
       ...publishPacket(`devices/${device.id}/${rest}`, payload),
-      ...{ qos: 1, messageId, properties: PROPERTIES },
+      qos: 1,
+      messageId,
+      properties: PROPERTIES,
     });
 
   send('alarms', '{"kind":"fall"}', 1);

@@ -221,7 +221,8 @@ describe('a will of MQTT 5', () => {
     short.vanish();
     expect((await nurse.next('publish')).payload.toString()).toContain('short');
     const replaced = await connect(device, {
-      ...{ clientId: 'replaced', ...KEPT },
+      ...KEPT,
+      clientId: 'replaced',
       will: will('"replaced"', 600),
     });
     replaced.vanish();

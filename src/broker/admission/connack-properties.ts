@@ -4,7 +4,7 @@ import type { Connection } from '../connection.js';
 import { MAX_TOPIC_ALIASES } from '../wire/topic-aliases.js';
 import type { ConnectRequest } from './connect-request.js';
 
-/** What CONNACK tells a client that speaks MQTT 5 (3.2.2.3): each limit, and whatever differs from its wishes. */
+/** The properties of CONNACK (MQTT 5, 3.2.2.3): the gateway's limits, and each value that differs from the request. */
 export function connackProperties({
   connection,
   request,
@@ -29,7 +29,7 @@ export function connackProperties({
   if (expirySeconds !== undefined && expirySeconds !== request.sessionExpirySeconds) {
     properties.sessionExpirySeconds = expirySeconds;
   }
-  // Where a device can be answered: on its commands, which nobody else receives.
+  // A device receives answers on its command topics.
   if (request.wantsResponseInformation && principal.type === 'device') {
     properties.responseInformation = deviceTopic(principal.id, 'commands/');
   }

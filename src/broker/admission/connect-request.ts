@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { checkTopics } from '../../mqtt/decode.js';
 import { decodeConnect, UnknownVersionError, versionOf } from '../../mqtt/decode-connect.js';
+import { PacketError } from '../../mqtt/packet-error.js';
 import type { ConnectPacket, MqttVersion } from '../../mqtt/packets.js';
+import { PROTOCOL_ERROR } from '../../mqtt/reason-codes.js';
 import type { Transport } from '../../site/access/connection-list.js';
 import { type ClientTerms, termsOf } from '../wire/client-terms.js';
 import { ConnectError } from './connect-errors.js';
@@ -88,4 +90,13 @@ export function checkConnect({ clientId, will, properties }: ConnectPacket): voi
   if (properties?.authenticationMethod !== undefined) {
     throw new ConnectError('authentication-method');
   }
+}
+
+/** @throws PacketError for a DISCONNECT that gives an expiry to a session without one [MQTT-3.14.2-2] */
+export function checkChangedExpiry(
+  expirySeconds: number | undefined,
+  request: ConnectRequest | undefined,
+): void {
+  if (!expirySeconds || request?.sessionExpirySeconds) return;
+  throw new PacketError('a session expiry that CONNECT did not have', PROTOCOL_ERROR);
 }

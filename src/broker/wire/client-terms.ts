@@ -8,7 +8,7 @@ export const VERSION_NAMES: Readonly<Record<MqttVersion, MqttVersionName>> = {
   5: '5',
 };
 
-/** What a client has stated in its CONNECT of itself; before MQTT 5 the defaults (MQTT 5, 3.1.2.11). */
+/** The limits that a client states in CONNECT (MQTT 5, 3.1.2.11); earlier versions have the defaults. */
 export interface ClientTerms {
   readonly version: MqttVersion;
   /** How many messages at QoS 1 it takes before it acknowledges one. */

@@ -5,6 +5,6 @@ export interface NetworkConnection {
   readonly stream: Duplex;
   /** Whether it is closed, or being closed: nothing more is read or written. */
   readonly isClosed: boolean;
-  /** @param reasonCode for a client that speaks MQTT 5; undefined: it is told nothing */
+  /** @param reasonCode for DISCONNECT to a client of MQTT 5; undefined: closes without one */
   close(reasonCode?: number): void;
 }

@@ -91,7 +91,7 @@ export class PacketWriter implements Receiver {
     return true;
   }
 
-  /** Acknowledges a packet; a refusal is told with MQTT 5 only. */
+  /** Acknowledges a packet. Only MQTT 5 carries a refusal. */
   acknowledge(type: AcknowledgementType, identifier: number, refusal?: Refusal): void {
     const { version, wantsReasons, maxPacketBytes } = this.#terms;
     if (refusal === undefined || version !== 5) this.write(encodeAcknowledgement(type, identifier));
@@ -132,7 +132,7 @@ export class PacketWriter implements Receiver {
     this.#unreadTimer?.refresh();
   }
 
-  /** What waits, which is for the caller to write. */
+  /** Removes and returns the bytes that wait to be sent. */
   takeUnsent(): Buffer[] {
     return this.#waiting.splice(0);
   }

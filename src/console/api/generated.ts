@@ -386,7 +386,7 @@ export type DeniedConnection = {
     topic: string | null;
     /** Null when no CONNECT stated one. */
     mqttVersion: ("5" | "3.1" | "3.1.1" | null) | ("5" | "3.1" | "3.1.1" | null);
-    /** In the CONNACK, or of the filter in the SUBACK (128); with MQTT 5 its reason codes, also in the PUBACK, PUBREC or DISCONNECT. Null: nothing was told. */
+    /** The code in CONNACK or SUBACK; with MQTT 5 also in PUBACK, PUBREC or DISCONNECT. Null if none was sent. */
     returnCode: number | null;
     code: "unknown-user-name" | "wrong-password" | "too-many-failed-logins" | "no-credentials" | "client-id-missing" | "client-id-too-long" | "client-id-of-bridge" | "too-many-connections" | "gateway-full" | "too-many-sessions" | "unknown-version" | "authentication-method" | "malformed-connect" | "no-connect" | "connecting-too-fast" | "tls-handshake-failed" | "websocket-frames" | "malformed-packet" | "keep-alive-timeout" | "messages-unread" | "taken-over" | "credential-ended" | "not-stored" | "filter-not-of-device" | "filter-outside-grants" | "shared-subscription" | "too-many-filters" | "too-many-subscriptions" | "topic-not-of-device" | "topic-not-of-token" | "device-without-grant" | "alarm-state-without-grant" | "command-without-grant";
     /** The reason in words. */

@@ -95,7 +95,7 @@ const deniedConnectionSchema = z
     }),
     returnCode: z.int().nullable().openapi({
       description:
-        'In the CONNACK, or of the filter in the SUBACK (128); with MQTT 5 its reason codes, also in the PUBACK, PUBREC or DISCONNECT. Null: nothing was told.',
+        'The code in CONNACK or SUBACK; with MQTT 5 also in PUBACK, PUBREC or DISCONNECT. Null if none was sent.',
       example: 128,
     }),
     code: z.enum(codes).openapi({ example: 'filter-outside-grants' }),
