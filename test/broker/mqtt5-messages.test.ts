@@ -120,6 +120,38 @@ describe('the properties of a message of MQTT 5 reach a subscriber unchanged', (
   });
 });
 
+describe('what would have a strict subscriber close again and again', () => {
+  it('is left out: texts with control characters', async () => {
+    const nurse = await connect(home.viewer);
+    await subscribe(nurse, home.filter(device, 'alarms/#'));
+    const userProperties = { note: 'two\nlines', unit: 'C' };
+    const properties = { contentType: 'text/plain\n', responseTopic: 'a\tb', userProperties };
+    await publish('alarms', '{"kind":"fall"}', { properties });
+    expect((await nurse.next('publish')).properties).toEqual({ userProperties: { unit: 'C' } });
+    nurse.vanish();
+  });
+
+  it('ends the connection of its sender: a wildcard in a response topic, behind an alias as well', async () => {
+    const client = await connect(device);
+    const topic = `devices/${device.id}/values`;
+    const properties = { topicAlias: 1 };
+    client.send({ ...publishPacket(topic, '1'), properties });
+    const wild = { ...properties, responseTopic: '#' };
+    client.send({ ...publishPacket('', '2'), properties: wild });
+    expect((await client.next('disconnect')).reasonCode).toBe(0x82);
+  });
+
+  it('comes once: the identifier of two filters that match', async () => {
+    const nurse = await connect(home.viewer);
+    for (const rest of ['values', 'values/#']) {
+      await subscribe(nurse, home.filter(device, rest), { rh: 2 }, 7);
+    }
+    await publish('values', '1');
+    expect((await nurse.next('publish')).properties?.subscriptionIdentifier).toBe(7);
+    nurse.vanish();
+  });
+});
+
 describe('message expiry', () => {
   it('counts down, and a value that has expired is not sent', async () => {
     const nurse = await connect(home.viewer, { clientId: 'late', ...KEPT });
@@ -158,6 +190,10 @@ describe('options of a subscription', () => {
     await publish('flagged', '1', { retain: true });
     expect((await plain.next('publish')).retain).toBe(false);
     expect((await keeping.next('publish')).retain).toBe(true);
+    await subscribe(keeping, home.filter(device, 'alarms/#'), { rap: true });
+    await publish('alarms', '{"kind":"fall"}', { retain: true });
+    const alarm = await keeping.next('publish');
+    expect([alarm.topic.includes('/alarms/'), alarm.retain]).toEqual([true, false]);
     for (const each of [plain, keeping]) each.vanish();
   });
 
@@ -228,9 +264,11 @@ describe('a will of MQTT 5', () => {
     replaced.vanish();
     (await connect(device, { clientId: 'replaced' })).vanish();
     expect((await nurse.next('publish')).payload.toString()).toContain('replaced');
-    const asking = await connect(device, { will: will('"asking"', 0) });
-    asking.send({ cmd: 'disconnect', reasonCode: 4 });
-    expect((await nurse.next('publish')).payload.toString()).toContain('asking');
+    for (const reasonCode of [0x04, 0x80]) {
+      const asking = await connect(device, { will: will(`"asking ${reasonCode}"`, 0) });
+      asking.send({ cmd: 'disconnect', reasonCode });
+      expect((await nurse.next('publish')).payload.toString()).toContain(`asking ${reasonCode}`);
+    }
     nurse.vanish();
   });
 });

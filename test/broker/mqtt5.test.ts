@@ -198,6 +198,12 @@ describe('DISCONNECT of MQTT 5 is sent', () => {
   });
 });
 
+it('DISCONNECT may not give an expiry to a session without one', async () => {
+  const client = await connect(home.viewer);
+  client.send({ cmd: 'disconnect', properties: { sessionExpiryInterval: 60 } });
+  expect(await disconnectCode(client)).toBe(0x82);
+});
+
 it('AUTH ends the connection with 0x8C', async () => {
   const client = await connect(device);
   const answer = once(client.stream, 'data');
@@ -229,6 +235,14 @@ describe('a publish of MQTT 5', () => {
 
   it('is denied without words to a client that wants none', async () => {
     const client = await connect(device, { properties: { requestProblemInformation: false } });
+    client.send({ ...publishPacket('elsewhere', 'x'), qos: 1, messageId: 1 });
+    const { reasonCode, properties } = await client.next('puback');
+    expect([reasonCode, properties?.reasonString]).toEqual([0x87, undefined]);
+    client.vanish();
+  });
+
+  it('is denied without words to a client that takes no packet of that size', async () => {
+    const client = await connect(device, { properties: { maximumPacketSize: 32 } });
     client.send({ ...publishPacket('elsewhere', 'x'), qos: 1, messageId: 1 });
     const { reasonCode, properties } = await client.next('puback');
     expect([reasonCode, properties?.reasonString]).toEqual([0x87, undefined]);
@@ -297,7 +311,51 @@ describe('a subscriber of MQTT 5', () => {
     const note = 'x'.repeat(3_000);
     await home.publishLast(device, 'alarms', JSON.stringify({ kind: 'fall', data: { note } }));
     await home.publishLast(device, 'alarms', '{"kind":"helpCall"}');
-    expect((await client.next('publish')).topic).toContain('helpCall');
+    const { topic } = await client.next('publish');
+    expect(topic).toContain('helpCall');
+    client.vanish();
+    const metric =
+      /^gateway_consumer_dropped_by_reason_total\{consumer="small",log="alarms",reason="(\w+)".*\} 1$/gm;
+    const reasons = async () => {
+      const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+      return Array.from(metrics.matchAll(metric), ([, reason]) => reason);
+    };
+    await expect.poll(reasons).toEqual(['too_large']);
+  });
+
+  it('gets a message that fits only without an alias', async () => {
+    const packetBytes = (topic: string, payload: string) => 4 + topic.length + payload.length + 3;
+    const plain = await connect(home.viewer);
+    await plain.subscribe([home.filter(device, 'fitting')], 0);
+    await home.publishLast(device, 'fitting', `"${'x'.repeat(300)}"`);
+    const { topic, payload } = await plain.next('publish');
+    const maximumPacketSize = packetBytes(topic, payload.toString()) - 1;
+    const client = await connect(home.viewer, {
+      properties: { maximumPacketSize, topicAliasMaximum: 10 },
+    });
+    await client.subscribe([home.filter(device, 'fitting')], 0);
+    await home.publishLast(device, 'fitting', `"${'x'.repeat(300)}"`);
+    expect(await client.next('publish')).toMatchObject({
+      topic,
+      payload: { length: payload.length },
+    });
+    for (const each of [plain, client]) each.vanish();
+  });
+
+  it('refuses a message for good with an error code, which does not count as delivered', async () => {
+    const client = await connect(home.viewer, {
+      clientId: 'refusing',
+      clean: false,
+      properties: { sessionExpiryInterval: 60 },
+    });
+    await client.subscribe([home.filter(device, 'alarms/#')]);
+    await home.publishLast(device, 'alarms', '{"kind":"fall"}');
+    const { messageId = 0 } = await client.next('publish');
+    client.send({ cmd: 'puback', messageId, reasonCode: 0x83 });
+    const metric =
+      /^gateway_consumer_dropped_by_reason_total\{consumer="refusing",log="alarms",reason="refused".*\} 1$/m;
+    const metrics = async () => (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+    await expect.poll(metrics).toMatch(metric);
     client.vanish();
   });
 });

@@ -85,6 +85,18 @@ describe('a persistent session', () => {
     expect(deliveries.routes.match('a/x')).toEqual([]);
   });
 
+  it('of MQTT 5 is not over while a connection has it, nor after a crash of the gateway then', async () => {
+    const start = { ...PERSISTENT, sessionExpirySeconds: 60 };
+    sessions.closed(sessions.open('nurse', owner, start));
+    await pass(30_000);
+    sessions.open('nurse', owner, start);
+    await pass(61_000);
+    expect(sessions.get(keyOf('nurse'))).toBeDefined();
+    await sessions.stop();
+    await begin();
+    expect(sessions.open('nurse', owner, start).isResumed).toBe(true);
+  });
+
   it('keeps its age over a restart, and was away since then if it was connected', async () => {
     const { consumer: connected } = sessions.open('connected', owner, PERSISTENT);
     connected.connect(new Connection());

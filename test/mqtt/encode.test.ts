@@ -1,5 +1,6 @@
 import { type Packet, parser } from 'mqtt-packet';
 import { describe, expect, it } from 'vitest';
+import { publishOf } from '../../src/delivery/log/log-entry.js';
 import { encodePublish, publishBytes } from '../../src/mqtt/encode.js';
 import { encodeFields, joinFields, NO_PROPERTIES } from '../../src/mqtt/encode-properties.js';
 
@@ -68,4 +69,13 @@ it('properties are read as they were', () => {
       },
     },
   ]);
+});
+
+it('an expiry is told within what a packet can say, also when the clock has gone back', () => {
+  const properties = { fields: Buffer.alloc(0), expiresAtMs: 5_000_000_000_000, isRetained: false };
+  const message = { topic: TOPIC, payload: Buffer.from('x'), retain: false, properties };
+  const forwarding = { isRetainAsPublished: false, identifiers: undefined };
+  const { expirySeconds } = publishOf(message, { qos: 0, messageId: 0 }, forwarding, () => 0);
+  expect(expirySeconds).toBe(0xffffffff);
+  expect(() => encodeFields({ messageExpirySeconds: expirySeconds })).not.toThrow();
 });
