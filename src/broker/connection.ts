@@ -4,7 +4,7 @@ import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { Principal } from '../domain/grants.js';
 import type { DeniedReason, Transport } from '../site/access/connection-list.js';
 import type { ConnectRequest } from './admission/connect-request.js';
-import { END_CODES, type Peer } from './admission/connection-denials.js';
+import { endOf, type Peer } from './admission/connection-denials.js';
 import type { Budget, ReachedLimit } from './budgets/budgets.js';
 import type { Slowed, Slowing } from './budgets/slowing.js';
 import { type BackPressure, type Share, UnstoredPublishes } from './budgets/unstored-publishes.js';
@@ -117,7 +117,7 @@ export class Connection {
   end(code: DeniedReason): void {
     if (this.network.isClosed) return;
     this.#onEnd(this.peer, code);
-    this.network.close(END_CODES[code]);
+    this.network.close(endOf(code));
   }
 
   /** Opens the connection, once CONNACK is sent. */

@@ -7,7 +7,7 @@ import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { Presence } from '../ingest/presence.js';
 import { PacketError } from '../mqtt/packet-error.js';
 import type { ConnectPacket } from '../mqtt/packets.js';
-import { SERVER_SHUTTING_DOWN, SESSION_TAKEN_OVER } from '../mqtt/reason-codes.js';
+import { type Refusal, SERVER_SHUTTING_DOWN } from '../mqtt/reason-codes.js';
 import { ReadToEnd } from '../network/socket-front.js';
 import type { ConnectionList } from '../site/access/connection-list.js';
 import type { QuotaWatch } from '../site/access/quota-watch.js';
@@ -15,7 +15,11 @@ import type { Authentication } from './admission/authentication.js';
 import { connackProperties } from './admission/connack-properties.js';
 import { ConnectError } from './admission/connect-errors.js';
 import type { ConnectRequest } from './admission/connect-request.js';
-import type { ConnectionDenials, UnconnectedPeer } from './admission/connection-denials.js';
+import {
+  type ConnectionDenials,
+  endOf,
+  type UnconnectedPeer,
+} from './admission/connection-denials.js';
 import type { ConnectionQuota } from './admission/connection-quota.js';
 import { peerOf } from './admission/network-peer.js';
 import { OpenConnections } from './admission/open-connections.js';
@@ -28,6 +32,10 @@ import { type ClientOwner, MqttClient } from './mqtt-client.js';
 import type { Wills } from './wills.js';
 
 const CONNECT_TIMEOUT_MS = 10_000;
+const SHUTTING_DOWN: Refusal = {
+  reasonCode: SERVER_SHUTTING_DOWN,
+  reason: 'The gateway is shutting down.',
+};
 
 export interface MqttBrokerOptions {
   readonly authentication: Authentication;
@@ -92,7 +100,7 @@ export class MqttBroker implements ClientOwner {
   /** Ends every connection, with and without a CONNACK. */
   async stop(): Promise<void> {
     this.#keepAlive.stop();
-    for (const { network } of this.#open.all()) network.close(SERVER_SHUTTING_DOWN);
+    for (const { network } of this.#open.all()) network.close(SHUTTING_DOWN);
     this.#options.quota.dropAll();
     this.#options.wills.stop();
     await new Promise<void>((resolve) => this.#aedes.close(resolve));
@@ -169,7 +177,7 @@ export class MqttBroker implements ClientOwner {
       onWill: () => {
         if (will !== undefined) this.#options.wills.take(connection, will);
       },
-      onEnd: () => client.close(SESSION_TAKEN_OVER),
+      onEnd: () => client.close(endOf('taken-over')),
     });
     this.#pipes.set(client, pipe);
     this.#aedes.handle(pipe);
@@ -231,7 +239,7 @@ export class MqttBroker implements ClientOwner {
 
   /** Ends the connection that has the session, if Aedes has not yet [MQTT-3.1.4-2]. */
   #takeOver({ key }: Session): void {
-    this.#open.get(key)?.network.close(SESSION_TAKEN_OVER);
+    this.#open.get(key)?.network.close(endOf('taken-over'));
   }
 }
 

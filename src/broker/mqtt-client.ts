@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { decode } from '../mqtt/decode.js';
-import { encodeConnack, encodeDisconnect, PINGRESP } from '../mqtt/encode.js';
+import { encodeConnack, PINGRESP } from '../mqtt/encode.js';
 import { PacketError } from '../mqtt/packet-error.js';
 import type {
   ClientPacket,
@@ -10,7 +10,7 @@ import type {
   PublishPacket,
 } from '../mqtt/packets.js';
 import type { Properties } from '../mqtt/properties.js';
-import { FIRST_FAILURE, NORMAL, PROTOCOL_ERROR } from '../mqtt/reason-codes.js';
+import { FIRST_FAILURE, NORMAL, PROTOCOL_ERROR, type Refusal } from '../mqtt/reason-codes.js';
 import { ConnectError } from './admission/connect-errors.js';
 import {
   type ConnectRequest,
@@ -24,6 +24,7 @@ import type { ClientParts } from './client-parts.js';
 import type { Connection } from './connection.js';
 import type { Watched } from './keep-alive.js';
 import type { TurnPlace } from './wire/fair-turns.js';
+import { farewellOf, refusingConnack } from './wire/farewells.js';
 import { PacketReader, type ReadConnection } from './wire/packet-reader.js';
 import { TopicAliases } from './wire/topic-aliases.js';
 
@@ -129,12 +130,13 @@ export class MqttClient implements Watched, Held, ReadConnection {
     else this.#connection.end('keep-alive-timeout');
   }
 
-  /** @param reasonCode for DISCONNECT to a client of MQTT 5; undefined: closes without one */
-  close(reasonCode?: number): void {
+  /** @param refusal for DISCONNECT to a client of MQTT 5; undefined: closes without one */
+  close(refusal?: Refusal): void {
     if (this.#isClosed) return;
-    const isTold = reasonCode !== undefined && this.#isOpened && this.#version === 5;
+    const isTold = refusal !== undefined && this.#isOpened && this.#version === 5;
     const unsent = isTold ? (this.#connection?.writer.takeUnsent() ?? []) : [];
-    this.#end(isTold ? Buffer.concat([...unsent, encodeDisconnect(reasonCode)]) : undefined);
+    const farewell = isTold ? [farewellOf(refusal, this.#request?.terms)] : [];
+    this.#end(isTold ? Buffer.concat([...unsent, ...farewell]) : undefined);
   }
 
   /** Notes the connection of the client, which is authenticated now. */
@@ -164,8 +166,10 @@ export class MqttClient implements Watched, Held, ReadConnection {
     this.#owner.failed(this, error);
     const code = error.returnCodeFor(this.#version);
     // Only the first packet gets a CONNACK.
-    if (this.#isOpened || code === null) this.close(code ?? undefined);
-    else this.#end(encodeConnack(this.#version ?? 4, code), REFUSAL_TIMEOUT_MS);
+    const refusal = code === null ? undefined : { reasonCode: code, reason: error.told };
+    if (this.#isOpened || refusal === undefined) this.close(refusal);
+    else
+      this.#end(refusingConnack(refusal, this.#version, this.#request?.terms), REFUSAL_TIMEOUT_MS);
   }
 
   /** Returns whether the packet counts as a message: all do but acknowledgements of what is in flight. */

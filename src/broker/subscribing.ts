@@ -1,9 +1,12 @@
 import type { Logger } from 'pino';
 import type { RetainedMessages } from '../delivery/retained/retained-messages.js';
+import { sessionKey } from '../delivery/sessions/session.js';
+import type { SessionQuota } from '../delivery/sessions/session-quota.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { Subscription } from '../delivery/sessions/subscriptions.js';
 import { maySubscribe, type Principal } from '../domain/grants.js';
 import type { ConnectionQuotas } from '../domain/limits.js';
+import { parseSharedFilter, SHARE_PREFIX } from '../domain/shared-filters.js';
 import { withLowerCaseIds } from '../domain/topics.js';
 import type {
   MqttVersion,
@@ -17,10 +20,10 @@ import {
   NORMAL,
   NOT_AUTHORIZED,
   QUOTA_EXCEEDED,
-  SHARED_SUBSCRIPTIONS_NOT_SUPPORTED,
+  TOPIC_FILTER_INVALID,
   UNSPECIFIED_ERROR,
 } from '../mqtt/reason-codes.js';
-import type { DeniedReason } from '../site/access/connection-list.js';
+import { DENIED_REASONS, type DeniedReason } from '../site/access/connection-list.js';
 import type { QuotaWatch } from '../site/access/quota-watch.js';
 import type { ConnectionDenials } from './admission/connection-denials.js';
 import type { Budget } from './budgets/budgets.js';
@@ -29,9 +32,11 @@ import type { Connection } from './connection.js';
 
 const BYTES_OF_FILTER = 200;
 const MAX_LOGGED_FILTERS = 10;
+const NO_SUBSCRIPTION = 'The session has no such subscription.';
 
 export interface SubscribingOptions {
   readonly sessions: Sessions;
+  readonly sessionQuota: SessionQuota;
   readonly retained: Pick<RetainedMessages, 'matching' | 'later'>;
   readonly denials: ConnectionDenials;
   readonly maxFiltersPerSession: number;
@@ -62,6 +67,7 @@ export class Subscribing {
       connection.session.consumer?.subscriptions.has(filter) !== true;
     const added = new Set<string>();
     const room = this.#roomOf(connection);
+    const reasons = new Set<string>();
     const codes = requested.map((options) => {
       const { filter: written, qos, retainHandling } = options;
       const filter = withLowerCaseIds(written);
@@ -69,6 +75,7 @@ export class Subscribing {
       if (code !== undefined) {
         const returnCode = failureOf(code, connection.terms.version);
         this.#options.denials.filter(connection.peer, filter, code, returnCode);
+        reasons.add(DENIED_REASONS[code]);
         return returnCode;
       }
       const grantedQos = qos === 0 ? 0 : 1;
@@ -79,6 +86,8 @@ export class Subscribing {
         isRetainAsPublished: options.isRetainAsPublished || undefined,
         identifier: packet.subscriptionIdentifier,
       });
+      // Shared subscriptions get no retained messages (MQTT 5, 4.8.2).
+      if (filter.startsWith(SHARE_PREFIX)) return grantedQos;
       const isWanted = retainHandling === 0 || (retainHandling === 1 && isNew(filter));
       if (isWanted) retained.push(filter);
       return grantedQos;
@@ -87,7 +96,8 @@ export class Subscribing {
     const stored = this.#options.sessions.subscribe(connection.session.key, granted);
     connection.receive();
     this.#whenStored(connection, stored, requested.length, () => {
-      connection.writer.suback(messageId, codes);
+      const reason = reasons.size === 0 ? undefined : [...reasons].join(' ');
+      connection.writer.suback(messageId, codes, reason);
       if (retained.length > 0) this.#sendRetained(connection, retained);
     });
   }
@@ -101,7 +111,10 @@ export class Subscribing {
       subscriptions?.has(filter) === true ? NORMAL : NO_SUBSCRIPTION_EXISTED,
     );
     const stored = this.#options.sessions.unsubscribe(session.key, filters);
-    this.#whenStored(connection, stored, filters.length, () => writer.unsuback(messageId, codes));
+    const reason = codes.includes(NO_SUBSCRIPTION_EXISTED) ? NO_SUBSCRIPTION : undefined;
+    this.#whenStored(connection, stored, filters.length, () =>
+      writer.unsuback(messageId, codes, reason),
+    );
   }
 
   /** @param acknowledge called once it is stored; otherwise the connection ends */
@@ -132,20 +145,33 @@ export class Subscribing {
     filter: string,
     room: number,
   ): DeniedReason | undefined {
-    if (filter.startsWith('$share/')) return 'shared-subscription';
-    if (!maySubscribe(principal, filter)) {
+    const isShared = filter.startsWith(SHARE_PREFIX) && principal.type === 'token';
+    const wanted = isShared ? parseSharedFilter(filter)?.filter : filter;
+    if (wanted === undefined) return 'shared-filter-invalid';
+    if (!maySubscribe(principal, wanted)) {
       return principal.type === 'device' ? 'filter-not-of-device' : 'filter-outside-grants';
     }
     const subscriptions = session.consumer?.subscriptions;
     if (subscriptions?.has(filter) === true || added.has(filter)) return undefined;
     const count = (subscriptions?.size ?? 0) + added.size;
     if (count >= this.#options.maxFiltersPerSession) return 'too-many-filters';
-    if (added.size < room) {
+    if (
+      added.size < room &&
+      (!isShared || this.#hasRoomForGroup(principal, owner, added, filter))
+    ) {
       added.add(filter);
       return undefined;
     }
-    this.#options.watch.exceeded('subscriptions', owner);
+    if (added.size >= room) this.#options.watch.exceeded('subscriptions', owner);
     return 'too-many-subscriptions';
+  }
+
+  /** Whether the group of a shared subscription is there, or may be: its queue is a persistent session. */
+  #hasRoomForGroup(principal: Principal, owner: string, added: Set<string>, name: string): boolean {
+    const { sessions, sessionQuota } = this.#options;
+    if (sessions.get(sessionKey(owner, name)) !== undefined) return true;
+    const opening = [...added].filter((filter) => filter.startsWith(SHARE_PREFIX)).length;
+    return sessionQuota.hasRoom(principal, opening);
   }
 
   /** How many more filters the principal may have; ended ones count as long as they have a backlog. */
@@ -193,7 +219,7 @@ export function paidBy(
 /** In the SUBACK (MQTT 3.1.1, 3.9.3; MQTT 5, 3.9.3). */
 function failureOf(code: DeniedReason, version: MqttVersion): number {
   if (version !== 5) return UNSPECIFIED_ERROR;
-  if (code === 'shared-subscription') return SHARED_SUBSCRIPTIONS_NOT_SUPPORTED;
+  if (code === 'shared-filter-invalid') return TOPIC_FILTER_INVALID;
   const isLimit = code === 'too-many-filters' || code === 'too-many-subscriptions';
   return isLimit ? QUOTA_EXCEEDED : NOT_AUTHORIZED;
 }

@@ -11,6 +11,7 @@ import { Releasing } from '../broker/releasing.js';
 import { Subscribing } from '../broker/subscribing.js';
 import { Wills } from '../broker/wills.js';
 import { ReadTurns } from '../broker/wire/packet-reader.js';
+import { SessionQuota } from '../delivery/sessions/session-quota.js';
 import { isLoopbackAddress } from '../domain/addresses.js';
 import { connectionShares } from '../network/open-files.js';
 import { FailedLogins } from '../site/access/failed-logins.js';
@@ -55,6 +56,8 @@ export async function openBroker(
     watch,
     isExempt: isLoopbackAddress,
   });
+  const maxOfTokens = config.limits.total.persistentSessions;
+  const sessionQuota = new SessionQuota({ sessions, quotasOf, maxOfTokens, watch });
   const isBehindProxy = config.http.publicUrl !== undefined;
   const authentication = new Authentication({
     devices,
@@ -67,6 +70,7 @@ export async function openBroker(
     slowing,
     isKnown,
     connections: quota,
+    sessionQuota,
     watch,
     quotasOf,
     denials,
@@ -91,6 +95,7 @@ export async function openBroker(
       publishing,
       subscribing: new Subscribing({
         sessions,
+        sessionQuota,
         retained,
         denials,
         maxFiltersPerSession,

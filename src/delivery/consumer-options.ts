@@ -1,11 +1,24 @@
 import type { Audience } from '../domain/grants.js';
 import type { Consumer } from './consumer.js';
-import type { ConsumerLimits } from './limits.js';
 import type { LogName, SendingServices, Tail } from './log/log-entry.js';
 import type { QueueStore } from './queues/queue-store.js';
 import type { Settler } from './queues/settler.js';
 import type { Routes } from './routes.js';
 import type { Subscriptions } from './sessions/subscriptions.js';
+
+/** A consumer's in-flight limit and the bounds of its backlog. */
+export interface ConsumerLimits {
+  /** Messages at QoS 1 that may await their acknowledgement at a time. */
+  readonly maxInFlight: number;
+  /** Messages other than alarms that may be queued, those in flight included. */
+  readonly maxQueued: number;
+  /** Bytes of payload of those messages. */
+  readonly maxQueuedBytes: number;
+  /** Maximum age of alarms and messages alike. */
+  readonly maxAgeMs: number;
+  /** How fast a backlog is sent; undefined: as fast as it is acknowledged. */
+  readonly replayPerSecond?: number | undefined;
+}
 
 /** The parts that all consumers share. */
 export interface ConsumerServices extends SendingServices {
@@ -36,6 +49,8 @@ export interface ConsumerOptions {
   /** Whether the principal may see messages about this audience. */
   readonly mayReceive: (audience: Audience) => boolean;
   readonly limits: ConsumerLimits;
+  /** Called when it is connected, and when that has ended. */
+  readonly onConnection?: (() => void) | undefined;
   /** Called when the store cannot be read; the consumer is woken again later. */
   readonly onReadFailure: (error: unknown) => void;
 }

@@ -1,12 +1,10 @@
 import type { Audience } from '../domain/grants.js';
-import type { ConsumerOptions, ConsumerServices } from './consumer-options.js';
+import type { ConsumerLimits, ConsumerOptions, ConsumerServices } from './consumer-options.js';
 import type { DirectMessage } from './direct-queue.js';
-import type { ConsumerLimits } from './limits.js';
-import { LOG_NAMES, type LogEntry } from './log/log-entry.js';
+import { LOG_NAMES, type LogEntry, messageOf } from './log/log-entry.js';
 import { NO_ACCOUNTS, type Queued } from './queues/account.js';
 import { MemoryQueues } from './queues/memory-queues.js';
 import { type Accounts, type Backlog, NO_BACKLOG } from './queues/queue-store.js';
-import { Replay } from './queues/replay.js';
 import { StoredQueues } from './queues/stored-queues.js';
 import type { Receiver } from './receiver.js';
 import type { RetainedFeedOptions } from './retained/retained-feed.js';
@@ -35,7 +33,9 @@ export class Consumer implements RouteMember {
   readonly #memory: MemoryQueues;
   readonly #services: ConsumerServices;
   readonly #options: ConsumerOptions;
-  readonly #window: SendingWindow;
+  readonly window: SendingWindow;
+  /** The consumers of groups whose messages go over this one's connection. */
+  readonly carried = new Set<Consumer>();
   #limits: ConsumerLimits;
   #backlog = NO_BACKLOG;
   #storedAccounts = NO_ACCOUNTS;
@@ -64,7 +64,7 @@ export class Consumer implements RouteMember {
             maxMessages,
             onBacklog: (backlog) => this.noteBacklog(backlog),
           });
-    this.#window = new SendingWindow({
+    this.window = new SendingWindow({
       queues: this.#stored ?? this.#memory,
       services,
       forwardingFor: (topic) => subscriptions.forwardingFor(topic),
@@ -74,7 +74,7 @@ export class Consumer implements RouteMember {
   }
 
   get isConnected(): boolean {
-    return this.#window.receiver !== undefined;
+    return this.window.receiver !== undefined;
   }
 
   /**
@@ -86,7 +86,7 @@ export class Consumer implements RouteMember {
   get isPrompt(): boolean {
     const isBusy = this.isConnected && this.#services.now() - this.#offeredAtMs < READING_FOR_MS;
     const isPaced = this.#limits.replayPerSecond !== undefined;
-    return isBusy && !isPaced && this.#window.roundTripMs < PROMPT_WITHIN_MS;
+    return isBusy && !isPaced && this.window.roundTripMs < PROMPT_WITHIN_MS;
   }
 
   /** How many entries are still to be sent, as far as known. */
@@ -94,7 +94,7 @@ export class Consumer implements RouteMember {
     const stored = this.#stored;
     return LOG_NAMES.reduce((sum, log) => {
       if (stored === undefined) return sum + this.#memory.readyCount(log);
-      const behind = this.#backlog[log] - this.#window.countOf(log);
+      const behind = this.#backlog[log] - this.window.countOf(log);
       return sum + (stored.isLive(log) ? stored.readyCount(log) : Math.max(0, behind));
     }, 0);
   }
@@ -137,6 +137,14 @@ export class Consumer implements RouteMember {
     if (messages > maxQueued || messageBytes > maxQueuedBytes) void this.keepBounds();
   }
 
+  /** Reads the queues anew, which were mended and may have lost some. */
+  mended(backlog: Backlog): void {
+    const lost = this.queued.alarms - backlog.alarms;
+    if (lost > 0) this.#services.lost('alarms', lost);
+    this.noteBacklog(backlog);
+    this.restart();
+  }
+
   /** When the oldest entry that waits was received, by the steady clock; undefined for an empty queue. */
   async oldestReceivedAtMs(): Promise<number | undefined> {
     const { key } = this;
@@ -146,33 +154,35 @@ export class Consumer implements RouteMember {
   /** Sends to this connection, beginning with unacknowledged messages. */
   connect(receiver: Receiver): void {
     // A connection that was taken over acknowledges no more [MQTT-3.1.4-2].
-    const { receiver: before } = this.#window;
+    const { receiver: before } = this.window;
     if (before !== undefined) this.disconnect(before);
     this.#stored?.restart();
-    this.#window.open(receiver);
+    this.window.open(receiver);
     this.#services.routes.connected();
     this.#paceReplay();
     this.wake();
+    this.#options.onConnection?.();
   }
 
   /** Ends a connection; unacknowledged messages are sent to the next one. */
   disconnect(receiver: Receiver): void {
-    if (this.#window.receiver !== receiver) return;
-    this.#window.close();
+    if (this.window.receiver !== receiver) return;
+    this.window.close();
     this.#stored?.restart();
+    this.#options.onConnection?.();
   }
 
   /** Reads the queues anew: they hold what was not announced, or are no longer those that were read. */
   restart(): void {
     if (!this.isConnected || this.#stored === undefined) return;
     this.#stored.restart();
-    this.#window.replay?.openLanes();
+    this.window.replay?.openLanes();
     this.#services.pumpLater(this);
   }
 
   /** Handles an acknowledgement by packet identifier. Returns whether its message was in flight. */
   acknowledge(messageId: number, isRefused = false): boolean {
-    const wasInFlight = this.#window.acknowledge(messageId, isRefused ? 'refused' : 'delivered');
+    const wasInFlight = this.window.acknowledge(messageId, isRefused);
     if (wasInFlight) this.#services.pumpLater(this);
     return wasInFlight;
   }
@@ -184,18 +194,18 @@ export class Consumer implements RouteMember {
    * later connection too: some brokers close the one on which they reject a message.
    */
   deadLetter(messageId: number): () => void {
-    return this.#window.deadLetter(messageId);
+    return this.window.deadLetter(messageId);
   }
 
   offer(entry: LogEntry): void {
     if (!this.isConnected) return;
     (this.#stored ?? this.#memory).offer(entry);
-    if (entry.log === 'alarms') this.#window.replay?.accepted(entry);
+    if (entry.log === 'alarms') this.window.replay?.accepted(entry);
     this.#services.pumpLater(this);
   }
 
   offerAtQos0(entry: LogEntry): void {
-    this.#window.sendAtQos0(entry);
+    this.window.sendNow(messageOf(entry, this.#services));
   }
 
   /** Drops the oldest messages beyond so many bytes; alarms leave by age only. */
@@ -229,24 +239,22 @@ export class Consumer implements RouteMember {
 
   /** Sends a message at QoS 0. Returns whether the connection took it. */
   offerCopy(message: DirectMessage): boolean {
-    return this.#window.sendNow(message);
+    return this.window.sendNow(message);
   }
 
   /** Sends a message beside the queues, if permitted. Dropped when nobody is connected. */
   offerDirect(message: DirectMessage, qos: QoS): void {
     if (!this.isConnected || !this.mayReceive(message)) return;
     if (qos === 1 && message.qos === 1) {
-      this.#window.direct.add(message);
+      this.window.direct.add(message);
       this.#services.pumpLater(this);
-    } else {
-      this.#window.sendNow(message);
-    }
+    } else this.window.sendNow(message);
   }
 
   /** Sends the retained messages of new subscriptions, as fast as the connection takes them. */
   offerRetained(filters: readonly string[], retained: RetainedFeedOptions['retained']): void {
     if (!this.isConnected) return;
-    this.#window.direct.addRetained(filters, {
+    this.window.direct.addRetained(filters, {
       retained,
       select: (message) => {
         const qos = this.subscriptions.qosFor(message.topic);
@@ -263,8 +271,9 @@ export class Consumer implements RouteMember {
   wake(): void {
     if (!this.isConnected) return;
     const nowMs = this.#services.now();
-    if (this.#window.inFlightCount > 0) this.#offeredAtMs = nowMs;
-    this.#window.fill(this.#limits.maxInFlight, nowMs - this.#limits.maxAgeMs);
+    if (this.window.inFlightCount > 0) this.#offeredAtMs = nowMs;
+    this.window.fill(this.#limits.maxInFlight, nowMs - this.#limits.maxAgeMs);
+    for (const group of this.carried) group.wake();
   }
 
   async #bound(maxMessageBytes: number): Promise<void> {
@@ -280,21 +289,12 @@ export class Consumer implements RouteMember {
   /** Replays the backlog at the pace that the limits set, if any. */
   #paceReplay(): void {
     const { replayPerSecond: perSecond } = this.#limits;
-    const { queues: store, tail, now } = this.#services;
-    const stored = this.#stored;
-    this.#window.replay?.end();
-    this.#window.replay = undefined;
-    if (perSecond === undefined || stored === undefined) return;
-    this.#window.replay = new Replay({
-      perSecond,
-      backlog: this.#backlog,
-      destination: stored.key,
-      store,
-      tail,
-      now,
-      turn: () => stored.turn,
-      onReady: () => this.wake(),
-      onReadFailure: this.#options.onReadFailure,
-    });
+    this.window.replay?.end();
+    this.window.replay = undefined;
+    if (perSecond === undefined || this.#stored === undefined) return;
+    const backlog = this.#backlog;
+    const { onReadFailure } = this.#options;
+    const onReady = () => this.wake();
+    this.window.replay = this.#stored.replay({ perSecond, backlog, onReady, onReadFailure });
   }
 }

@@ -1,5 +1,5 @@
 import type { Audience } from '../domain/grants.js';
-import type { MessageProperties } from '../mqtt/message-properties.js';
+import { hasExpired, type MessageProperties } from '../mqtt/message-properties.js';
 import { RetainedFeed, type RetainedFeedOptions } from './retained/retained-feed.js';
 import type { QoS } from './sessions/subscriptions.js';
 
@@ -51,6 +51,15 @@ export class DirectQueue {
   /** Notes a message that is being sent, and need not be sent as a retained one. */
   noteSent(topic: string, payload: Buffer): void {
     this.#retained?.noteSent(topic, payload);
+  }
+
+  /** Removes and returns the next message that has not expired. */
+  takeAt(nowMs: number): DirectMessage | undefined {
+    let message = this.take();
+    while (message?.properties !== undefined && hasExpired(message.properties, nowMs)) {
+      message = this.take();
+    }
+    return message;
   }
 
   /** Removes and returns the next message. */

@@ -1,15 +1,18 @@
-import { hasExpired } from '../mqtt/message-properties.js';
 import type { ConsumerServices } from './consumer-options.js';
 import { DirectQueue } from './direct-queue.js';
+import { InterruptedIdentifiers } from './interrupted-identifiers.js';
 import {
+  type Carried,
+  isEntry,
   type LogEntry,
   type LogName,
-  payloadOf,
+  messageOf,
+  nameOf,
   publishOf,
   type Sendable,
   type Sending,
+  type Sent,
 } from './log/log-entry.js';
-import type { Outcome } from './queues/queue-store.js';
 import type { Queues } from './queues/queues.js';
 import type { Replay } from './queues/replay.js';
 import type { OutgoingPublish, Receiver } from './receiver.js';
@@ -27,15 +30,11 @@ export interface SendingWindowOptions {
   readonly onReadFailure: (error: unknown) => void;
 }
 
-/** Identifies an entry each time it is sent; undefined for a message that is sent once. */
-const nameOf = (entry: LogEntry | undefined) => entry && `${entry.log} ${entry.item}`;
-
 /** Sends to one connection, within its in-flight limit. */
 export class SendingWindow {
   replay: Replay | undefined;
   readonly #options: SendingWindowOptions;
-  /** Entries of the queues; undefined for messages beside them. */
-  readonly #inFlight = new InFlight<LogEntry | undefined>(nameOf);
+  readonly #inFlight = new InFlight<Sent>(nameOf);
   #counts: Record<LogName, number> = { alarms: 0, messages: 0 };
   #direct: DirectQueue | undefined;
   #receiver: Receiver | undefined;
@@ -73,8 +72,8 @@ export class SendingWindow {
   /** Ends the connection: what is in flight is to be sent again. */
   close(): void {
     this.#receiver = undefined;
-    for (const entry of this.#inFlight.interrupt()) {
-      if (entry !== undefined) this.#options.queues.released(entry);
+    for (const sent of this.#inFlight.interrupt()) {
+      if (isEntry(sent)) this.#options.queues.released(sent);
     }
     this.#counts = { alarms: 0, messages: 0 };
     this.replay?.end();
@@ -84,10 +83,11 @@ export class SendingWindow {
   }
 
   /** Returns whether the packet identifier was in flight. */
-  acknowledge(messageId: number, outcome: Outcome): boolean {
+  acknowledge(messageId: number, isRefused: boolean): boolean {
     const isInFlight = this.#inFlight.has(messageId);
-    const entry = this.#leave(messageId);
-    if (entry !== undefined) this.#options.queues.settle(entry, outcome);
+    const sent = this.#leave(messageId);
+    if (isEntry(sent)) this.#options.queues.settle(sent, isRefused ? 'refused' : 'delivered');
+    else sent?.settle(isRefused);
     return isInFlight;
   }
 
@@ -95,12 +95,20 @@ export class SendingWindow {
    * Turns a message into a dead letter. The returned function settles it; until then it stays in flight.
    */
   deadLetter(messageId: number): () => void {
-    const entry = this.#inFlight.get(messageId);
+    const sent = this.#inFlight.get(messageId);
     return () => {
-      if (entry !== undefined && entry === this.#inFlight.get(messageId)) this.#leave(messageId);
-      if (entry !== undefined) this.#options.queues.settle(entry, 'refused');
+      if (sent !== undefined && sent === this.#inFlight.get(messageId)) this.#leave(messageId);
+      if (isEntry(sent)) this.#options.queues.settle(sent, 'refused');
       this.#options.onReady();
     };
+  }
+
+  /** Sends a message of a group's queue. Returns false for one that is too large. */
+  carry(publish: OutgoingPublish, settle: Carried['settle']): boolean {
+    const { messageId } = this.#inFlight.add({ settle });
+    if (this.#receiver?.send({ ...publish, messageId, dup: false }) === true) return true;
+    this.#leave(messageId);
+    return false;
   }
 
   /** Fills the window: alarms first, telemetry in at most half of it. */
@@ -122,13 +130,6 @@ export class SendingWindow {
     this.#direct?.noteSent(message.topic, message.payload);
     this.#receiver.send(this.#publishOf(message, { qos: 0, messageId: 0 }));
     return true;
-  }
-
-  /** Sends an entry to a subscription at QoS 0. */
-  sendAtQos0(entry: LogEntry): void {
-    const payload = payloadOf(entry, this.#options.services);
-    const { topic, properties } = entry;
-    this.sendNow({ topic, payload, retain: false, properties });
   }
 
   #sendFrom(log: LogName, oldestMs: number, hasRoom: () => boolean): void {
@@ -160,25 +161,21 @@ export class SendingWindow {
   }
 
   #send(receiver: Receiver, entry: LogEntry): void {
-    const { topic, properties } = entry;
-    this.#direct?.noteSent(topic, entry.payload);
+    this.#direct?.noteSent(entry.topic, entry.payload);
     const { messageId, isRepeated } = this.#inFlight.add(entry);
     this.#counts[entry.log]++;
-    const payload = payloadOf(entry, this.#options.services);
-    const message = { topic, payload, retain: false, properties };
+    const { services } = this.#options;
     const sending = { qos: 1, messageId, dup: isRepeated, entry } as const;
-    if (receiver.send(this.#publishOf(message, sending))) return;
+    if (receiver.send(this.#publishOf(messageOf(entry, services), sending))) return;
     this.#leave(messageId);
     this.#options.queues.settle(entry, 'too-large');
   }
 
   #sendDirect(direct: DirectQueue, maxInFlight: number): void {
     while (this.#receiver?.isWritable === true && this.#inFlight.size < maxInFlight) {
-      const message = direct.take();
+      const message = direct.takeAt(this.#options.services.now());
       if (message === undefined && direct.isIdle) this.#direct = undefined;
       if (message === undefined) return;
-      const { properties } = message;
-      if (properties && hasExpired(properties, this.#options.services.now())) continue;
       if (!message.retain) direct.noteSent(message.topic, message.payload);
       const messageId = message.qos === 0 ? 0 : this.#inFlight.add(undefined).messageId;
       const isSent = this.#receiver.send(this.#publishOf(message, { qos: message.qos, messageId }));
@@ -193,10 +190,10 @@ export class SendingWindow {
     return publishOf(message, sending, forwarding, services.now);
   }
 
-  #leave(messageId: number): LogEntry | undefined {
-    const entry = this.#inFlight.acknowledge(messageId);
-    if (entry !== undefined) this.#counts[entry.log]--;
-    return entry;
+  #leave(messageId: number): Sent {
+    const sent = this.#inFlight.acknowledge(messageId);
+    if (isEntry(sent)) this.#counts[sent.log]--;
+    return sent;
   }
 
   #load(log: LogName): void {
@@ -210,10 +207,7 @@ export class SendingWindow {
 export class InFlight<Message> {
   readonly #nameOf: (message: Message) => string | undefined;
   readonly #messages = new Map<number, Message>();
-  /** Packet identifiers of entries in flight when the connection broke, by name. */
-  readonly #interrupted = new Map<string, number>();
-  /** The interrupted packet identifiers, which no other message gets. */
-  readonly #reserved = new Set<number>();
+  #interrupted: InterruptedIdentifiers | undefined;
   /**
    * Starts at random, not at 1: a client may send a delayed acknowledgement on its next connection
    * (mqtt.js does), which must not acknowledge another message of the same number.
@@ -243,10 +237,10 @@ export class InFlight<Message> {
    */
   add(message: Message): { readonly messageId: number; readonly isRepeated: boolean } {
     // Hardly ever is one interrupted, and a name for each message would cost the most of this.
-    const name = this.#interrupted.size === 0 ? undefined : this.#nameOf(message);
-    const before = name === undefined ? undefined : this.#interrupted.get(name);
+    const name = this.#interrupted === undefined ? undefined : this.#nameOf(message);
+    const before = name === undefined ? undefined : this.#interrupted?.take(name);
+    if (this.#interrupted?.size === 0) this.#interrupted = undefined;
     const messageId = before ?? this.#unused();
-    if (name !== undefined && this.#interrupted.delete(name)) this.#reserved.delete(messageId);
     this.#messages.set(messageId, message);
     this.#timed ??= { messageId, sentAtMs: performance.now() };
     return { messageId, isRepeated: before !== undefined };
@@ -277,8 +271,8 @@ export class InFlight<Message> {
     for (const [messageId, message] of this.#messages) {
       const name = this.#nameOf(message);
       if (name === undefined) continue;
-      this.#interrupted.set(name, messageId);
-      this.#reserved.add(messageId);
+      this.#interrupted ??= new InterruptedIdentifiers();
+      this.#interrupted.add(name, messageId);
     }
     this.#messages.clear();
     this.#timed = undefined;
@@ -288,13 +282,15 @@ export class InFlight<Message> {
 
   #unused(): number {
     // Expired entries are never sent again: they must not keep their packet identifiers for ever.
-    if (this.#messages.size + this.#reserved.size >= MAX_MESSAGE_ID) {
-      this.#interrupted.clear();
-      this.#reserved.clear();
-    }
+    const reserved = this.#interrupted?.size ?? 0;
+    if (this.#messages.size + reserved >= MAX_MESSAGE_ID) this.#interrupted = undefined;
     do {
       this.#lastMessageId = (this.#lastMessageId % MAX_MESSAGE_ID) + 1;
-    } while (this.#messages.has(this.#lastMessageId) || this.#reserved.has(this.#lastMessageId));
+    } while (this.#isTaken(this.#lastMessageId));
     return this.#lastMessageId;
+  }
+
+  #isTaken(messageId: number): boolean {
+    return this.#messages.has(messageId) || this.#interrupted?.has(messageId) === true;
   }
 }

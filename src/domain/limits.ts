@@ -77,7 +77,7 @@ export function changedLimits(before: OwnLimits, change: LimitsChange): OwnLimit
 export const tokenLimitsSchema = z.strictObject({
   ...clientLimits,
   connections: limit.default(1_000),
-  persistentSessions: limit.default(1_000),
+  persistentSessions: limit.default(50),
   subscriptions: limit.default(10_000),
   backlogBytes: limit.default(256 * MIB),
 });
@@ -106,6 +106,8 @@ export const totalLimitsSchema = z.strictObject({
   alarmBytesPerDay: limit.default(2_048 * MIB),
   /** Over MQTT; fewer where the process may not open so many files. */
   connections: limit.default(50_000),
+  /** Of access tokens; those of devices, and bridges, do not count. */
+  persistentSessions: limit.default(200),
   backlogBytes: limit.default(1_024 * MIB),
   retainedBytes: limit.default(64 * MIB),
 });

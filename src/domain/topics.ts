@@ -2,6 +2,7 @@
 
 import { ALARM_KINDS, type AlarmKind } from './alarms.js';
 import { isUuid } from './notation.js';
+import { parseSharedFilter, SHARE_PREFIX } from './shared-filters.js';
 
 /** Where responders publish states of alarms, and under which they are forwarded. */
 export const ALARM_STATES_LEVEL = 'alarm-states';
@@ -60,6 +61,10 @@ export function parseCommandTopic(topic: string): string | undefined {
 
 /** Writes the ids of location and device in a filter in lower case (RFC 9562, 4). */
 export function withLowerCaseIds(filter: string): string {
+  const shared = parseSharedFilter(filter);
+  if (shared !== undefined) {
+    return `${SHARE_PREFIX}${shared.group}/${withLowerCaseIds(shared.filter)}`;
+  }
   const levels = filter.split('/');
   const isId = (index: number) => index === 1 || (index === 3 && levels[0] !== 'devices');
   return levels

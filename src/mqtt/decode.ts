@@ -1,5 +1,6 @@
 /** Decodes the packets that clients send (MQTT 3.1.1 and 5, 3), one whole packet at a time. */
 
+import { SHARE_PREFIX } from '../domain/shared-filters.js';
 import { isFilter } from '../domain/topics.js';
 import { PacketBytes } from './packet-bytes.js';
 import { PacketError } from './packet-error.js';
@@ -170,10 +171,15 @@ function decodeFilter(bytes: PacketBytes, version: MqttVersion): RequestedFilter
   if (retainHandling > MAX_RETAIN_HANDLING) {
     throw new PacketError('an unknown retain handling', PROTOCOL_ERROR);
   }
+  const isNoLocal = (options & NO_LOCAL) !== 0;
+  // [MQTT-3.8.3-4]
+  if (isNoLocal && filter.startsWith(SHARE_PREFIX)) {
+    throw new PacketError('a shared subscription without its own messages', PROTOCOL_ERROR);
+  }
   return {
     filter,
     qos: qosOf(options),
-    isNoLocal: (options & NO_LOCAL) !== 0,
+    isNoLocal,
     isRetainAsPublished: (options & RETAIN_AS_PUBLISHED) !== 0,
     retainHandling,
   };

@@ -35,7 +35,6 @@ export function encodeFields(properties: Properties): Buffer {
     ...uint16(0x23, properties.topicAlias),
     ...userProperties.flatMap(([name, value]) => [...text(0x26, name), textBytes(value)]),
     ...uint32(0x27, properties.maximumPacketBytes),
-    ...byte(0x2a, properties.sharedSubscriptionAvailable),
   ]);
 }
 

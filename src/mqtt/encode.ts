@@ -96,8 +96,7 @@ export function encodeRefusal(
   reasonCode: number,
   reasonString?: string,
 ): Buffer {
-  const properties =
-    reasonString === undefined ? NO_PROPERTIES : encodeProperties({ reasonString });
+  const properties = encodeProperties({ reasonString });
   return encode(ACKNOWLEDGEMENTS[type], [
     identifierOf(identifier),
     Buffer.from([reasonCode]),
@@ -110,12 +109,10 @@ export function encodeSuback(
   version: MqttVersion,
   identifier: number,
   codes: readonly number[],
+  reasonString?: string,
 ): Buffer {
-  return encode(SUBACK, [
-    identifierOf(identifier),
-    version === 5 ? NO_PROPERTIES : Buffer.alloc(0),
-    Buffer.from(codes),
-  ]);
+  const properties = version === 5 ? encodeProperties({ reasonString }) : Buffer.alloc(0);
+  return encode(SUBACK, [identifierOf(identifier), properties, Buffer.from(codes)]);
 }
 
 /** @param codes for each filter what became of it; not told before MQTT 5 */
@@ -123,9 +120,11 @@ export function encodeUnsuback(
   version: MqttVersion,
   identifier: number,
   codes: readonly number[],
+  reasonString?: string,
 ): Buffer {
   if (version !== 5) return encode(UNSUBACK, [identifierOf(identifier)]);
-  return encode(UNSUBACK, [identifierOf(identifier), NO_PROPERTIES, Buffer.from(codes)]);
+  const properties = encodeProperties({ reasonString });
+  return encode(UNSUBACK, [identifierOf(identifier), properties, Buffer.from(codes)]);
 }
 
 /** Tells a client that speaks MQTT 5 why its connection ends. */

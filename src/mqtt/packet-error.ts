@@ -11,6 +11,11 @@ export class PacketError extends Error {
     this.reasonCode = reasonCode;
   }
 
+  /** What a client is told in words. */
+  get told(): string {
+    return this.message;
+  }
+
   /** What a client of this version is told; null: nothing. */
   returnCodeFor(version: MqttVersion | undefined): number | null {
     return version === 5 ? this.reasonCode : null;

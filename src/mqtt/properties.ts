@@ -33,7 +33,6 @@ export interface Properties {
   maximumPacketBytes?: number | undefined;
   wildcardSubscriptionAvailable?: number | undefined;
   subscriptionIdentifiersAvailable?: number | undefined;
-  sharedSubscriptionAvailable?: number | undefined;
 }
 
 const USER_PROPERTY = 0x26;

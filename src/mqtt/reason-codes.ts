@@ -14,11 +14,11 @@ export const SERVER_SHUTTING_DOWN = 0x8b;
 export const BAD_AUTHENTICATION_METHOD = 0x8c;
 export const KEEP_ALIVE_TIMEOUT = 0x8d;
 export const SESSION_TAKEN_OVER = 0x8e;
+export const TOPIC_FILTER_INVALID = 0x8f;
 export const TOPIC_ALIAS_INVALID = 0x94;
 export const PACKET_TOO_LARGE = 0x95;
 export const QUOTA_EXCEEDED = 0x97;
 export const PAYLOAD_FORMAT_INVALID = 0x99;
-export const SHARED_SUBSCRIPTIONS_NOT_SUPPORTED = 0x9e;
 
 /** Codes from this one on tell of a failure. */
 export const FIRST_FAILURE = 0x80;

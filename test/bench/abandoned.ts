@@ -23,7 +23,10 @@ class Site {
   }
 
   static async open(sessions: number): Promise<Site> {
-    const gateway = await GatewayProcess.start();
+    const gateway = await GatewayProcess.start({
+      GATEWAY_LIMITS_TOKEN_PERSISTENT_SESSIONS: String(SESSIONS),
+      GATEWAY_LIMITS_TOTAL_PERSISTENT_SESSIONS: String(SESSIONS),
+    });
     const api = new Api(gateway);
     const { id: locationId } = await api.createLocation();
     const { id: username, token: password } = await api.viewer(locationId);

@@ -280,7 +280,7 @@ describe('GET /connections/denied', () => {
         ...([connecting(device, { clientId: long }), 2, device.id] as const),
       ],
       [
-        ...(['bridge/x', 'client-id-of-bridge'] as const),
+        ...(['bridge/x', 'client-id-reserved'] as const),
         ...([connecting(device, { clientId: 'bridge/x' }), 2, device.id] as const),
       ],
       [

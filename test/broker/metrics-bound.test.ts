@@ -13,6 +13,7 @@ let home: Home;
 beforeAll(async () => {
   home = await Home.start({
     GATEWAY_LIMITS_TOKEN_PERSISTENT_SESSIONS: String(SESSIONS),
+    GATEWAY_LIMITS_TOTAL_PERSISTENT_SESSIONS: String(SESSIONS),
   });
 });
 

@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { IConnackPacket, IConnectPacket } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { DENIED_REASONS } from '../../src/site/access/connection-list.js';
 import type { TestDevice, TestToken } from '../harness/api.js';
 import { Home } from '../harness/home.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
@@ -39,9 +41,10 @@ function connect(
   return RawClient.connect(home.gateway, who, { ...FIVE, ...options });
 }
 
-/** The reason code of the DISCONNECT that a client is sent. */
+/** The reason code of the DISCONNECT that a client is sent, which also has the reason in words. */
 async function disconnectCode(client: RawClient): Promise<number | undefined> {
-  const { reasonCode } = await client.next('disconnect');
+  const { reasonCode, properties } = await client.next('disconnect');
+  expect(properties?.reasonString).toMatch(/^.{5,}$/);
   await client.closed();
   return reasonCode;
 }
@@ -53,8 +56,6 @@ describe('CONNACK of MQTT 5', () => {
     expect(properties).toEqual({
       maximumPacketSize: 256 * 1024,
       topicAliasMaximum: 64,
-      sharedSubscriptionIdentifiersAvailable: undefined,
-      sharedSubscriptionAvailable: false,
     });
   });
 
@@ -86,8 +87,27 @@ describe('CONNACK of MQTT 5', () => {
     ['a client id of bridges', 0x85, { clientId: 'bridge/x' }],
     ['a client id that is too long', 0x85, { clientId: 'x'.repeat(257) }],
     ['an authentication method', 0x8c, { properties: { authenticationMethod: 'SCRAM' } }],
-  ])('to %s has the code %i', async (_what, code, options) => {
-    expect((await answerTo(device, options)).reasonCode).toBe(code);
+  ])('to %s has the code %i, and says why', async (_what, code, options) => {
+    const { reasonCode, properties } = await answerTo(device, options);
+    expect(reasonCode).toBe(code);
+    expect(properties?.reasonString).toMatch(/^.{5,}\.$/);
+  });
+
+  it('does not tell a stranger whether a user name is right', async () => {
+    const password = Buffer.from('wrong');
+    const reasons = [{ password }, { username: randomUUID(), password }].map(async (options) => {
+      return (await answerTo(device, options)).properties?.reasonString;
+    });
+    const [ofPassword, ofName] = await Promise.all(reasons);
+    expect(ofPassword).toBe('The user name or the password is wrong.');
+    expect(ofName).toBe(ofPassword);
+  });
+
+  it('has no words where it would be larger than the client takes', async () => {
+    const properties = { maximumPacketSize: 20 };
+    const connack = await answerTo(device, { clientId: 'bridge/x', properties });
+    expect(connack.reasonCode).toBe(0x85);
+    expect(connack.properties?.reasonString).toBeUndefined();
   });
 
   it('to a malformed CONNECT has the code 0x81, and 0x82 where it is against the protocol', async () => {
@@ -209,7 +229,9 @@ it('AUTH ends the connection with 0x8C', async () => {
   const answer = once(client.stream, 'data');
   client.stream.write(Buffer.from([0xf0, 0]));
   // No packet that mqtt-packet reads: it knows no DISCONNECT with that code.
-  expect(await answer).toEqual([Buffer.from([0xe0, 2, 0x8c, 0])]);
+  const [disconnect] = z.tuple([z.instanceof(Buffer)]).parse(await answer);
+  expect([disconnect[0], disconnect[2]]).toEqual([0xe0, 0x8c]);
+  expect(disconnect.toString()).toMatch(/AUTH, which is not offered$/);
   await client.closed();
 });
 
@@ -264,10 +286,18 @@ describe('a publish of MQTT 5', () => {
 describe('a subscriber of MQTT 5', () => {
   it('is told for each filter what became of it', async () => {
     const client = await connect(home.viewer);
-    const filters = [home.filter(device), 'care-homes/other/#', '$share/ward/#'];
-    expect(await client.subscribe(filters)).toEqual([1, 0x87, 0x9e]);
+    const filters = [home.filter(device), 'care-homes/other/#', '$share/ward'];
+    const subscriptions = filters.map((topic) => ({ topic, qos: 1 as const }));
+    client.send({ cmd: 'subscribe', messageId: 1, subscriptions });
+    const suback = await client.next('suback');
+    expect(suback.granted).toEqual([1, 0x87, 0x8f]);
+    expect(suback.properties?.reasonString).toBe(
+      `${DENIED_REASONS['filter-outside-grants']} ${DENIED_REASONS['shared-filter-invalid']}`,
+    );
     client.send({ cmd: 'unsubscribe', messageId: 2, unsubscriptions: filters });
-    expect((await client.next('unsuback')).granted).toEqual([0, 0x11, 0x11]);
+    const unsuback = await client.next('unsuback');
+    expect(unsuback.granted).toEqual([0, 0x11, 0x11]);
+    expect(unsuback.properties?.reasonString).toBe('The session has no such subscription.');
     client.vanish();
   });
 

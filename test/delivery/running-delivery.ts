@@ -5,8 +5,8 @@ import {
 import { backlogsByOwner } from '../../src/delivery/backlog/session-backlogs.js';
 import { Upkeep } from '../../src/delivery/backlog/upkeep.js';
 import type { Consumer } from '../../src/delivery/consumer.js';
+import type { ConsumerLimits } from '../../src/delivery/consumer-options.js';
 import { Deliveries } from '../../src/delivery/deliveries.js';
-import type { ConsumerLimits } from '../../src/delivery/limits.js';
 import type { Appended, BatchStore } from '../../src/delivery/log/batch.js';
 import { itemOf, type LogName, type NewMessage } from '../../src/delivery/log/log-entry.js';
 import { AccountReader } from '../../src/delivery/queues/account-reader.js';

@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type SessionOwner, sessionKey } from '../../delivery/sessions/session.js';
-import { sessionToReplace } from '../../delivery/sessions/session-quota.js';
+import { type SessionQuota, sessionToReplace } from '../../delivery/sessions/session-quota.js';
 import type { Sessions } from '../../delivery/sessions/sessions.js';
 import { networkOf } from '../../domain/addresses.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../../domain/bridge-schema.js';
 import { type Principal, principalKey, receiverRule } from '../../domain/grants.js';
 import type { ConnectionQuotas } from '../../domain/limits.js';
+import { SHARE_PREFIX } from '../../domain/shared-filters.js';
 import type { AccessTokens } from '../../site/access/access-tokens.js';
 import type { FailedLogins } from '../../site/access/failed-logins.js';
 import type { KnownNetworks } from '../../site/access/known-networks.js';
@@ -21,6 +22,9 @@ import type { ConnectRequest } from './connect-request.js';
 import type { ConnectionDenials } from './connection-denials.js';
 import type { Claimant, ConnectionQuota, Held } from './connection-quota.js';
 
+/** What the client ids of the gateway's own sessions begin with. */
+const RESERVED_PREFIXES = [BRIDGE_CLIENT_ID_PREFIX, SHARE_PREFIX];
+
 export interface AuthenticationOptions {
   readonly devices: Devices;
   readonly accessTokens: AccessTokens;
@@ -33,6 +37,7 @@ export interface AuthenticationOptions {
   /** Whether a device or an access token has the id. */
   readonly isKnown: (id: string) => boolean;
   readonly connections: ConnectionQuota;
+  readonly sessionQuota: SessionQuota;
   readonly watch: QuotaWatch;
   readonly quotasOf: (principal: Principal) => ConnectionQuotas;
   readonly denials: Pick<ConnectionDenials, 'ended'>;
@@ -102,21 +107,20 @@ export class Authentication {
   }
 
   #checkClientId(clientId: string, principal: Principal): void {
-    if (clientId.startsWith(BRIDGE_CLIENT_ID_PREFIX)) {
-      throw new ConnectError('client-id-of-bridge', { denied: principal });
+    if (RESERVED_PREFIXES.some((prefix) => clientId.startsWith(prefix))) {
+      throw new ConnectError('client-id-reserved', { denied: principal });
     }
   }
 
   /** Makes room for one more persistent session; without any the client is refused. */
-  #makeRoomForSession({ owner, sessionKey: key, quotas }: Claimant, { type }: Principal): void {
-    const { sessions, connections, watch } = this.#options;
-    if (sessions.get(key)?.isPersistent === true) return;
-    const present = sessions.ofOwner(owner).filter(({ isPersistent }) => isPersistent);
-    if (present.length < quotas.persistentSessions) return;
-    watch.exceeded('persistent-sessions', owner);
+  #makeRoomForSession({ owner, sessionKey: key }: Claimant, principal: Principal): void {
+    const { sessions, connections, sessionQuota } = this.#options;
+    if (sessions.get(key)?.isPersistent === true || sessionQuota.hasRoom(principal)) return;
     const inUse = connections.sessionsOf(owner);
-    const absent = present.filter((session) => !inUse.has(session.key));
-    const replaced = sessionToReplace(absent, type === 'device');
+    const absent = sessions
+      .ofOwner(owner)
+      .filter((session) => session.isPersistent && !inUse.has(session.key));
+    const replaced = sessionToReplace(absent, principal.type === 'device');
     if (replaced === undefined) throw new ConnectError('too-many-sessions');
     sessions.discardLater(replaced.key);
   }

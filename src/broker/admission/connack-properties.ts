@@ -18,7 +18,6 @@ export function connackProperties({
   const properties: Properties = {
     maximumPacketBytes: maxPacketBytes,
     topicAliasMaximum: MAX_TOPIC_ALIASES,
-    sharedSubscriptionAvailable: 0,
   };
   const keepAliveSeconds = Math.ceil(keepAliveMs / 1_000);
   if (keepAliveSeconds !== request.keepAliveSeconds) {

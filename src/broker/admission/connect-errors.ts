@@ -16,7 +16,7 @@ const RETURN_CODES = {
   'unknown-version': [1, UNSUPPORTED_PROTOCOL_VERSION],
   'client-id-missing': [2, CLIENT_IDENTIFIER_NOT_VALID],
   'client-id-too-long': [2, CLIENT_IDENTIFIER_NOT_VALID],
-  'client-id-of-bridge': [2, CLIENT_IDENTIFIER_NOT_VALID],
+  'client-id-reserved': [2, CLIENT_IDENTIFIER_NOT_VALID],
   'too-many-connections': [3, QUOTA_EXCEEDED],
   'gateway-full': [3, SERVER_BUSY],
   'too-many-sessions': [3, QUOTA_EXCEEDED],
@@ -58,6 +58,14 @@ export class ConnectError extends Error {
     this.code = code;
     this.denied = denied;
     this.#isAnswered = isAnswered;
+  }
+
+  /** What the client is told in words; not which of a user name and a password is wrong. */
+  get told(): string {
+    const [, reasonCode] = RETURN_CODES[this.code];
+    return reasonCode === BAD_USER_NAME_OR_PASSWORD
+      ? 'The user name or the password is wrong.'
+      : DENIED_REASONS[this.code];
   }
 
   /**

@@ -8,6 +8,7 @@ import {
   KEEP_ALIVE_TIMEOUT,
   MALFORMED_PACKET,
   NOT_AUTHORIZED,
+  type Refusal,
   SERVER_BUSY,
   SESSION_TAKEN_OVER,
 } from '../../mqtt/reason-codes.js';
@@ -31,18 +32,24 @@ const FAILED_LOGINS: readonly ConnectErrorCode[] = [
 ];
 /** Why a filter is not granted that its sender may have. */
 const NO_WANT_OF_PERMISSION: readonly DeniedReason[] = [
-  'shared-subscription',
+  'shared-filter-invalid',
   'too-many-filters',
   'too-many-subscriptions',
 ];
 /** The reason codes of MQTT 5 for why the gateway ends a connection. */
-export const END_CODES: Readonly<Partial<Record<DeniedReason, number>>> = {
+const END_CODES: Readonly<Partial<Record<DeniedReason, number>>> = {
   'malformed-packet': MALFORMED_PACKET,
   'keep-alive-timeout': KEEP_ALIVE_TIMEOUT,
   'taken-over': SESSION_TAKEN_OVER,
   'credential-ended': NOT_AUTHORIZED,
   'not-stored': SERVER_BUSY,
 };
+
+/** What a client of MQTT 5 is told when the gateway ends its connection; undefined: nothing. */
+export function endOf(code: DeniedReason): Refusal | undefined {
+  const reasonCode = END_CODES[code];
+  return reasonCode === undefined ? undefined : { reasonCode, reason: DENIED_REASONS[code] };
+}
 
 /** Who is at the other end of a connection. */
 export interface Peer {

@@ -93,24 +93,30 @@ export class PacketWriter implements Receiver {
 
   /** Acknowledges a packet. Only MQTT 5 carries a refusal. */
   acknowledge(type: AcknowledgementType, identifier: number, refusal?: Refusal): void {
-    const { version, wantsReasons, maxPacketBytes } = this.#terms;
-    if (refusal === undefined || version !== 5) this.write(encodeAcknowledgement(type, identifier));
-    else {
-      const { reasonCode, reason } = refusal;
-      const told = encodeRefusal(type, identifier, reasonCode, reason);
-      const isTold = wantsReasons && told.length <= maxPacketBytes;
-      this.write(isTold ? told : encodeRefusal(type, identifier, reasonCode));
+    if (refusal === undefined || this.#terms.version !== 5) {
+      this.write(encodeAcknowledgement(type, identifier));
+      return;
     }
+    const { reasonCode, reason } = refusal;
+    this.#writeTelling(reason, (told) => encodeRefusal(type, identifier, reasonCode, told));
   }
 
-  /** @param codes of the client's version, for each filter */
-  suback(identifier: number, codes: readonly number[]): void {
-    this.write(encodeSuback(this.#terms.version, identifier, codes));
+  /**
+   * @param codes of the client's version, for each filter
+   * @param reason why some are not granted
+   */
+  suback(identifier: number, codes: readonly number[], reason?: string): void {
+    const { version } = this.#terms;
+    this.#writeTelling(reason, (told) => encodeSuback(version, identifier, codes, told));
   }
 
-  /** @param codes of MQTT 5, for each filter */
-  unsuback(identifier: number, codes: readonly number[]): void {
-    this.write(encodeUnsuback(this.#terms.version, identifier, codes));
+  /**
+   * @param codes of MQTT 5, for each filter
+   * @param reason why some were not removed
+   */
+  unsuback(identifier: number, codes: readonly number[], reason?: string): void {
+    const { version } = this.#terms;
+    this.#writeTelling(reason, (told) => encodeUnsuback(version, identifier, codes, told));
   }
 
   /** Writes a packet; the packets of one turn of the event loop leave together. */
@@ -141,6 +147,14 @@ export class PacketWriter implements Receiver {
   close(): void {
     this.#waiting = [];
     clearTimeout(this.#unreadTimer);
+  }
+
+  /** Writes a packet with a reason in words, if the client wants that and it fits [MQTT-3.1.2-29, MQTT-3.4.2-2]. */
+  #writeTelling(reason: string | undefined, encode: (told?: string) => Buffer): void {
+    const { version, wantsReasons, maxPacketBytes } = this.#terms;
+    const isWanted = reason !== undefined && wantsReasons && version === 5;
+    const told = encode(isWanted ? reason : undefined);
+    this.write(told.length <= maxPacketBytes ? told : encode());
   }
 
   #encodeWithProperties(publish: OutgoingPublish): Buffer {

@@ -139,6 +139,12 @@ export interface Sendable {
   readonly properties?: MessageProperties | undefined;
 }
 
+/** An entry as it is sent now. */
+export function messageOf(entry: LogEntry, services: SendingServices): Sendable {
+  const { topic, properties } = entry;
+  return { topic, payload: payloadOf(entry, services), retain: false, properties };
+}
+
 /** How it is sent. */
 export interface Sending {
   readonly qos: QoS;
@@ -239,3 +245,16 @@ export interface HistoryReader {
   /** The entries after a number, in order: at most `count`, none only at the end. */
   read(afterSequence: number, count: number): Promise<LogEntry[]>;
 }
+
+/** A message of a group's queue (MQTT 5, 4.8.2). */
+export interface Carried {
+  readonly settle: (isRefused: boolean) => void;
+}
+
+/** An entry of the queues, or one of a group's; undefined for a message beside them. */
+export type Sent = LogEntry | Carried | undefined;
+
+export const isEntry = (sent: Sent): sent is LogEntry => sent !== undefined && 'log' in sent;
+
+/** Identifies an entry each time it is sent; undefined for a message that is sent once. */
+export const nameOf = (sent: Sent) => (isEntry(sent) ? `${sent.log} ${sent.item}` : undefined);

@@ -4,6 +4,7 @@ import { LOG_NAMES, type LogEntry, type LogName } from '../log/log-entry.js';
 import { QueueReader } from './queue-reader.js';
 import type { Backlog, Bounded, Outcome, QueueBounds, QueuedItem } from './queue-store.js';
 import type { Queues } from './queues.js';
+import { Replay, type ReplayOptions } from './replay.js';
 import type { Settled } from './settler.js';
 
 const NOTHING = { length: 0 };
@@ -50,6 +51,15 @@ export class StoredQueues implements Queues, Settled {
   /** The last alarm that was taken in its turn; 0 for none. */
   get turn(): number {
     return this.#turn;
+  }
+
+  /** Has the backlog sent at a pace. */
+  replay(
+    options: Pick<ReplayOptions, 'perSecond' | 'backlog' | 'onReady' | 'onReadFailure'>,
+  ): Replay {
+    const { queues: store, tail, now } = this.#options.services;
+    const turn = () => this.turn;
+    return new Replay({ ...options, destination: this.key, store, tail, now, turn });
   }
 
   /** Begins anew at the heads: all that is not taken is to be sent. */

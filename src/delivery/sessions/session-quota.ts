@@ -1,4 +1,45 @@
+import { type Principal, principalKey } from '../../domain/grants.js';
+import type { ConnectionQuotas } from '../../domain/limits.js';
+import type { QuotaWatch } from '../../site/access/quota-watch.js';
 import type { Session } from './session.js';
+import type { Sessions } from './sessions.js';
+
+const TOKEN_PREFIX = principalKey({ type: 'token', id: '', grants: [] });
+
+export interface SessionQuotaOptions {
+  readonly sessions: Pick<Sessions, 'ofOwner' | 'consuming'>;
+  readonly quotasOf: (principal: Principal) => ConnectionQuotas;
+  /** How many persistent sessions all access tokens may have together. */
+  readonly maxOfTokens: number;
+  readonly watch: QuotaWatch;
+}
+
+/** Bounds persistent sessions: each alarm is queued for every one that has subscribed. */
+export class SessionQuota {
+  readonly #options: SessionQuotaOptions;
+
+  constructor(options: SessionQuotaOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the principal may have one more beside those, and these many that are being opened. */
+  hasRoom(principal: Principal, opening = 0): boolean {
+    const { sessions, quotasOf, maxOfTokens, watch } = this.#options;
+    const owner = principalKey(principal);
+    const own = sessions.ofOwner(owner).filter(({ isPersistent }) => isPersistent).length;
+    const hasRoom =
+      own + opening < quotasOf(principal).persistentSessions &&
+      (principal.type === 'device' || this.#ofTokens() + opening < maxOfTokens);
+    if (!hasRoom) watch.exceeded('persistent-sessions', owner);
+    return hasRoom;
+  }
+
+  #ofTokens(): number {
+    const isOfToken = ({ isPersistent, owner }: Session) =>
+      isPersistent && owner.key.startsWith(TOKEN_PREFIX);
+    return this.#options.sessions.consuming().filter(isOfToken).length;
+  }
+}
 
 /**
  * Chooses the absent session that makes room for a new one of its owner.

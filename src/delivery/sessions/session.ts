@@ -1,6 +1,6 @@
 import type { Audience } from '../../domain/grants.js';
 import type { Consumer } from '../consumer.js';
-import type { ConsumerLimits } from '../limits.js';
+import type { ConsumerLimits } from '../consumer-options.js';
 import type { ReceivedIdentifiers } from './received-identifiers.js';
 
 /** How a client opens its session. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { Consumer } from '../consumer.js';
+import type { ConsumerLimits } from '../consumer-options.js';
 import type { Deliveries } from '../deliveries.js';
-import type { ConsumerLimits } from '../limits.js';
 import {
   type ConsumingSession,
   isConsuming,
@@ -22,6 +22,7 @@ import {
 } from './session-saving.js';
 import type { SessionRecord, SessionStore } from './session-store.js';
 import { SharedTurn } from './shared-turn.js';
+import { isGroup, SubscriberGroups } from './subscriber-groups.js';
 import { type Subscription, Subscriptions } from './subscriptions.js';
 
 export interface SessionsOptions {
@@ -42,6 +43,7 @@ export class Sessions {
   readonly #sessions = new SessionIndex<KeptSession>();
   readonly #saving: SessionSaving;
   readonly #expiry: SessionExpiry;
+  readonly #groups = new SubscriberGroups(this);
 
   constructor(options: SessionsOptions) {
     this.#options = options;
@@ -70,11 +72,13 @@ export class Sessions {
       // A store that takes no writes must not keep the gateway from starting (docs/contract.md, 4.7).
       if (owner === undefined) this.#saving.inBackground(record.key, store.delete(record.key));
       else {
-        const session = this.#add({ ...record, seenAtMs }, owner, true, received);
+        const kept = isGroup(record) ? { ...owner, isKept: true } : owner;
+        const session = this.#add({ ...record, seenAtMs }, kept, true, received);
         this.#consume(session, record.subscriptions);
         session.isSaved = true;
       }
     }
+    this.#groups.start((key, joined) => this.#saving.inBackground(key, joined));
     this.#expiry.start();
     return unreadable;
   }
@@ -93,13 +97,9 @@ export class Sessions {
   async mend(key: string): Promise<boolean> {
     const session = this.#sessions.get(key);
     if (session?.isPersistent !== true || !isConsuming(session)) return false;
-    const { consumer } = session;
     const backlog = await this.#options.store.mend(recordOf(session));
     session.isSaved = true;
-    const lost = consumer.queued.alarms - backlog.alarms;
-    if (lost > 0) this.#options.deliveries.services.lost('alarms', lost);
-    consumer.noteBacklog(backlog);
-    consumer.restart();
+    session.consumer.mended(backlog);
     // The set of all names may have been lost as well.
     this.saveAll();
     // One that has ended meanwhile must not come back.
@@ -203,23 +203,24 @@ export class Sessions {
   async subscribe(key: string, requested: readonly Subscription[]): Promise<void> {
     const session = this.#sessions.get(key);
     if (session === undefined || requested.length === 0) return;
-    const { subscriptions } = this.#consumerOf(session);
-    for (const subscription of requested) subscriptions.put(subscription);
-    await this.#changed(session);
+    const consumer = this.#consumerOf(session);
+    for (const subscription of requested) consumer.subscriptions.put(subscription);
+    const joined = this.#groups.join(session.owner, consumer, requested);
+    await Promise.all([this.#changed(session, consumer), joined]);
   }
 
   async unsubscribe(key: string, filters: readonly string[]): Promise<void> {
     const session = this.#sessions.get(key);
-    if (session === undefined || !isConsuming(session)) return;
+    if (session?.consumer === undefined) return;
     for (const filter of filters) session.consumer.subscriptions.remove(filter);
-    await this.#changed(session);
+    this.#groups.leave(session.consumer, filters);
+    await this.#changed(session, session.consumer);
   }
 
   /** Forgets QoS 2 packet identifiers that the client has released. */
   async release(session: Session, packetIdentifiers: readonly number[]): Promise<void> {
-    if (session.isPersistent) {
-      await this.#options.store.release(session.key, packetIdentifiers);
-    }
+    const { key, isPersistent } = session;
+    if (isPersistent) await this.#options.store.release(key, packetIdentifiers);
     for (const identifier of packetIdentifiers) session.received.release(identifier);
   }
 
@@ -267,15 +268,16 @@ export class Sessions {
   /** Gives the session its consumer. */
   #consume(session: KeptSession, subscriptions: readonly Subscription[]): Consumer {
     const { deliveries, limits, log } = this.#options;
-    const { key, clientId, owner } = session;
+    const { key, clientId: name, owner } = session;
     const consumer = new Consumer({
-      name: clientId,
+      name,
       session: key,
       key: session.isPersistent ? key : undefined,
       services: deliveries.services,
       subscriptions: new Subscriptions(subscriptions),
       mayReceive: owner.mayReceive,
       limits: owner.limits ?? limits,
+      onConnection: () => this.#groups.connectionChanged(consumer),
       onReadFailure: (error) =>
         log.warn({ err: error, session: key }, 'failed to read a backlog, retrying'),
     });
@@ -285,16 +287,15 @@ export class Sessions {
   }
 
   /** Applies changed subscriptions; of a persistent session they are stored when this resolves. */
-  async #changed(session: KeptSession): Promise<void> {
-    const { consumer } = session;
-    const { routes } = this.#options.deliveries;
-    if (consumer !== undefined) routes.set(consumer, () => consumer.subscriptions.list());
+  async #changed(session: KeptSession, consumer: Consumer): Promise<void> {
+    this.#options.deliveries.routes.set(consumer, () => consumer.subscriptions.list());
     session.isSaved = false;
     await session.saving?.take();
   }
 
   #forget(session: KeptSession): void {
     this.#sessions.remove(session);
+    this.#groups.forget(session);
     if (session.consumer !== undefined) this.#options.deliveries.remove(session.consumer);
   }
 }

@@ -8,13 +8,13 @@ export const DENIED_REASONS = {
   'no-credentials': 'A user name and a password are required.',
   'client-id-missing': 'A persistent session needs a client id.',
   'client-id-too-long': 'The client id is longer than 256 bytes.',
-  'client-id-of-bridge': 'The client id begins as those of bridges do, which are reserved.',
+  'client-id-reserved': 'The client id begins with bridge/ or $share/, which are reserved.',
   'too-many-connections':
     'The device or access token has as many connections as it may have (limits.device.connections, limits.token.connections).',
   'gateway-full':
     'The gateway has as many connections as it may have; the last ones are for devices and access tokens that have none.',
   'too-many-sessions':
-    'The device or access token has as many persistent sessions as it may have (limits.device.persistentSessions, limits.token.persistentSessions).',
+    'The device or access token has as many persistent sessions as it may have (limits.device.persistentSessions, limits.token.persistentSessions), or all access tokens together do (limits.total.persistentSessions).',
   'unknown-version': 'The gateway speaks MQTT 3.1, 3.1.1 and 5.',
   'authentication-method':
     'Extended authentication is not offered: a user name and a password are required.',
@@ -35,7 +35,8 @@ export const DENIED_REASONS = {
     'A device may subscribe to its own commands (devices/<id>/commands/#) and devices/<id>/rejected.',
   'filter-outside-grants':
     'The filter is not within care-homes/<location> of a location that the grants of the token cover.',
-  'shared-subscription': 'There are no shared subscriptions ($share/…).',
+  'shared-filter-invalid':
+    'A shared subscription is $share/<group>/<filter>; the group has no wildcards.',
   'too-many-filters': 'The session has as many filters as it may have.',
   'too-many-subscriptions':
     'The device or access token has as many subscriptions as it may have (limits.device.subscriptions, limits.token.subscriptions).',

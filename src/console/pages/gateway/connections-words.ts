@@ -13,7 +13,7 @@ export const DENIED_DE: Readonly<Record<Code, string>> = {
   'no-credentials': 'Benutzername und Passwort werden gebraucht.',
   'client-id-missing': 'Eine dauerhafte Sitzung braucht eine Client-ID.',
   'client-id-too-long': 'Die Client-ID ist länger als 256 Bytes.',
-  'client-id-of-bridge': 'Die Client-ID beginnt wie die von Brücken, die reserviert sind.',
+  'client-id-reserved': 'Die Client-ID beginnt mit bridge/ oder $share/; beides ist reserviert.',
   'too-many-connections':
     'Das Gerät oder der Zugangstoken hat so viele Verbindungen, wie er haben darf (limits.device.connections, limits.token.connections).',
   'gateway-full':
@@ -42,7 +42,8 @@ export const DENIED_DE: Readonly<Record<Code, string>> = {
     'Ein Gerät darf seine eigenen Befehle (devices/<id>/commands/#) und devices/<id>/rejected abonnieren.',
   'filter-outside-grants':
     'Der Filter liegt nicht in care-homes/<location> eines Heims, das die Rechte des Tokens umfassen.',
-  'shared-subscription': 'Geteilte Abonnements ($share/…) gibt es nicht.',
+  'shared-filter-invalid':
+    'Ein geteiltes Abonnement heißt $share/<Gruppe>/<Filter>, die Gruppe ohne Platzhalter.',
   'too-many-filters': 'Die Sitzung hat so viele Filter, wie sie haben darf.',
   'too-many-subscriptions':
     'Das Gerät oder der Zugangstoken hat so viele Abonnements, wie er haben darf (limits.device.subscriptions, limits.token.subscriptions).',

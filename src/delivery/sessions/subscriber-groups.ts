@@ -1,0 +1,153 @@
+import { parseSharedFilter, SHARE_PREFIX } from '../../domain/shared-filters.js';
+import type { Consumer } from '../consumer.js';
+import { MemberReceiver } from '../member-receiver.js';
+import { type ConsumingSession, PERSISTENT, type Session, type SessionOwner } from './session.js';
+import type { Sessions } from './sessions.js';
+import type { Subscription } from './subscriptions.js';
+
+/** One shared subscription of a principal. */
+interface Group {
+  /** `$share/<group>/<filter>` */
+  readonly name: string;
+  /** The session that holds the messages. */
+  readonly queue: ConsumingSession;
+  /** In the order in which they have joined. */
+  readonly members: Map<Consumer, Subscription>;
+  /** The member that the messages are sent to, and its connection. */
+  serving: { readonly member: Consumer; readonly receiver: MemberReceiver } | undefined;
+}
+
+/** Whether the session is the queue of a group; no client may have such a client id. */
+export function isGroup({ clientId }: Pick<Session, 'clientId'>): boolean {
+  return clientId.startsWith(SHARE_PREFIX);
+}
+
+/**
+ * The groups of shared subscriptions (MQTT 5, 4.8.2).
+ *
+ * One member at a time serves a group, so that each device's messages stay in order. When it leaves, what it has not
+ * acknowledged goes to the next. The queue is a persistent session, and lasts as long as any member's session.
+ */
+export class SubscriberGroups {
+  readonly #sessions: Pick<Sessions, 'open' | 'subscribe' | 'discardLater' | 'consuming'>;
+  /** By the key of their queues. */
+  readonly #groups = new Map<string, Group>();
+  readonly #ofMember = new Map<Consumer, Set<Group>>();
+
+  constructor(sessions: Pick<Sessions, 'open' | 'subscribe' | 'discardLater' | 'consuming'>) {
+    this.#sessions = sessions;
+  }
+
+  /**
+   * Takes stored sessions into their groups, and ends groups whose members' sessions ended with the last run.
+   *
+   * @param inBackground is given what is being stored of a session
+   */
+  start(inBackground: (key: string, stored: Promise<void>) => void): void {
+    const all = this.#sessions.consuming();
+    for (const { key, owner, consumer } of all) {
+      inBackground(key, this.join(owner, consumer, consumer.subscriptions.list()));
+    }
+    for (const session of all) {
+      const isEmpty = isGroup(session) && !this.#groups.has(session.key);
+      if (isEmpty) this.#sessions.discardLater(session.key);
+    }
+  }
+
+  /** Takes a member into the groups among its subscriptions; their queues are stored when this resolves. */
+  async join(
+    owner: SessionOwner,
+    member: Consumer,
+    subscriptions: readonly Subscription[],
+  ): Promise<void> {
+    await Promise.all(subscriptions.map((subscription) => this.#join(owner, member, subscription)));
+  }
+
+  /** Removes a member from groups. */
+  leave(member: Consumer, names: readonly string[]): void {
+    for (const group of this.#ofMember.get(member) ?? []) {
+      if (names.includes(group.name)) this.#remove(group, member);
+    }
+  }
+
+  /** Forgets a session that has ended: a member of groups, or the queue of one. */
+  forget({ key, consumer }: Session): void {
+    for (const group of (consumer && this.#ofMember.get(consumer)) ?? []) {
+      if (consumer !== undefined) this.#remove(group, consumer);
+    }
+    const group = this.#groups.get(key);
+    if (group === undefined || group.queue.consumer !== consumer) return;
+    this.#groups.delete(key);
+    for (const member of group.members.keys()) this.#ofMember.get(member)?.delete(group);
+  }
+
+  /** Notes that a member has a connection, or none any more. */
+  connectionChanged(member: Consumer): void {
+    for (const group of this.#ofMember.get(member) ?? []) this.#choose(group);
+  }
+
+  async #join(owner: SessionOwner, member: Consumer, subscription: Subscription): Promise<void> {
+    const { filter: name, qos } = subscription;
+    const filter = parseSharedFilter(name)?.filter;
+    if (filter === undefined) return;
+    const queue = this.#sessions.open(name, { ...owner, isKept: true }, PERSISTENT);
+    const group = this.#groups.get(queue.key) ?? {
+      name,
+      queue,
+      members: new Map(),
+      serving: undefined,
+    };
+    this.#groups.set(queue.key, group);
+    group.members.set(member, subscription);
+    this.#ofMember.set(member, (this.#ofMember.get(member) ?? new Set<Group>()).add(group));
+    // Members may ask for different QoS: the queue has the highest.
+    const [before] = queue.consumer.subscriptions.list();
+    const isStored = queue.isSaved && before !== undefined && before.qos >= qos;
+    if (group.serving?.member === member) this.#stopServing(group);
+    const stored = isStored
+      ? undefined
+      : this.#sessions.subscribe(queue.key, [{ filter, qos: before?.qos === 1 ? 1 : qos }]);
+    this.#choose(group);
+    await stored;
+  }
+
+  #remove(group: Group, member: Consumer): void {
+    group.members.delete(member);
+    this.#ofMember.get(member)?.delete(group);
+    if (this.#ofMember.get(member)?.size === 0) this.#ofMember.delete(member);
+    if (group.members.size > 0) this.#choose(group);
+    else {
+      this.#stopServing(group);
+      this.#groups.delete(group.queue.key);
+      this.#sessions.discardLater(group.queue.key);
+    }
+  }
+
+  /** Has another member serve the group if the present one no longer can. */
+  #choose(group: Group): void {
+    const { members, serving } = group;
+    if (serving !== undefined && members.has(serving.member) && serving.receiver.isOpen) return;
+    this.#stopServing(group);
+    const { consumer } = group.queue;
+    for (const [member, { qos, isRetainAsPublished, identifier }] of members) {
+      if (!member.isConnected) continue;
+      // The messages are sent as the member has asked for them.
+      for (const subscription of consumer.subscriptions.list()) {
+        consumer.subscriptions.put({ ...subscription, isRetainAsPublished, identifier });
+      }
+      const receiver = new MemberReceiver(consumer, member, qos);
+      group.serving = { member, receiver };
+      member.carried.add(consumer);
+      consumer.connect(receiver);
+      return;
+    }
+  }
+
+  #stopServing(group: Group): void {
+    const { queue, serving } = group;
+    if (serving === undefined) return;
+    group.serving = undefined;
+    serving.member.carried.delete(queue.consumer);
+    queue.consumer.disconnect(serving.receiver);
+  }
+}
