@@ -36,6 +36,7 @@ import type { Storage } from './storage.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+const EXPIRED_CHECK_MS = 10_000;
 const MAX_NAMED_SESSIONS = 3;
 const MAX_LOGGED_TOPICS = 10;
 
@@ -124,7 +125,7 @@ export async function openDelivery(
 
 /** Reads the retained messages, and removes those of devices that are gone or elsewhere since. */
 async function openRetained(
-  { config, health, log, releasers }: Foundation,
+  { config, health, log, releasers, steady }: Foundation,
   { broker, retainedTopics, headroom, witness }: Storage,
   { model, principalLimits, watch }: SiteParts,
 ): Promise<{ readonly retained: RetainedMessages; readonly store: RetainedRedis }> {
@@ -142,6 +143,9 @@ async function openRetained(
     health,
   });
   await retained.load(store.load(await store.topics()));
+  const removeExpired = () => retained.removeExpired(steady.now());
+  removeExpired();
+  releasers.every(EXPIRED_CHECK_MS, removeExpired);
   if (unreadable.length > 0) {
     const topics = unreadable.slice(0, MAX_LOGGED_TOPICS);
     log.error({ count: unreadable.length, topics }, 'failed to read retained messages, left out');

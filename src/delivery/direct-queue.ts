@@ -1,5 +1,6 @@
 import type { Audience } from '../domain/grants.js';
 import { hasExpired, type MessageProperties } from '../mqtt/message-properties.js';
+import { bytesOfMessage } from './log/log-entry.js';
 import { RetainedFeed, type RetainedFeedOptions } from './retained/retained-feed.js';
 import type { QoS } from './sessions/subscriptions.js';
 
@@ -33,7 +34,7 @@ export class DirectQueue {
   /** Queues a message; drops the oldest when too many wait. */
   add(message: DirectMessage): void {
     this.#queue.add(message);
-    this.#bytes += message.payload.length;
+    this.#bytes += bytesOfMessage(message);
     while (this.#queue.size > MAX_WAITING || this.#bytes > MAX_WAITING_BYTES) this.take();
   }
 
@@ -67,7 +68,7 @@ export class DirectQueue {
     const [message] = this.#queue;
     if (message === undefined) return this.#retained?.take();
     this.#queue.delete(message);
-    this.#bytes -= message.payload.length;
+    this.#bytes -= bytesOfMessage(message);
     return message;
   }
 

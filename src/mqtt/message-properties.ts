@@ -61,9 +61,9 @@ export function hasExpired({ expiresAtMs }: MessageProperties, nowMs: number): b
   return expiresAtMs !== undefined && expiresAtMs <= nowMs;
 }
 
-/** What of a message counts against the bounds of memory and store, beside its payload. */
-export function bytesOfProperties(properties: MessageProperties | undefined): number {
-  return properties?.fields.length ?? 0;
+/** How long they are as `packProperties` encodes them. */
+export function bytesOfProperties({ fields, expiresAtMs }: MessageProperties): number {
+  return 1 + (expiresAtMs === undefined ? 0 : EXPIRY_BYTES) + fields.length;
 }
 
 /** Encodes properties for the store: a byte of flags, when they expire, their fields. */

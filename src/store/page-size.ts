@@ -1,3 +1,5 @@
+import { bytesOfMessage, type Sized } from '../delivery/log/log-entry.js';
+
 /** A page takes about so much memory, whatever the size of its entries. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 const MIN_ENTRIES = 4;
@@ -18,9 +20,9 @@ export class PageSize {
   }
 
   /** Notes the entries that were read. */
-  noteRead(entries: readonly { readonly payload: { readonly length: number } }[]): void {
+  noteRead(entries: readonly Sized[]): void {
     if (entries.length === 0) return;
-    const sizes = entries.map(({ payload }) => payload.length);
+    const sizes = entries.map(bytesOfMessage);
     this.#largestBytes = Math.max(DECAY * (this.#largestBytes ?? 0), ...sizes);
   }
 }

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { type LogEntry, type LogName, sequenceOf, type Tail } from '../delivery/log/log-entry.js';
+import {
+  bytesOfMessage,
+  type LogEntry,
+  type LogName,
+  sequenceOf,
+  type Tail,
+} from '../delivery/log/log-entry.js';
 import {
   type Account,
   type Accounts,
@@ -78,9 +84,9 @@ export class QueueStoreRedis implements QueueStore {
   async settle(settlements: readonly Settlement[]): Promise<(Backlog | undefined)[]> {
     const rows = settlements.map(({ destination, log, outcome, items }): Packable[] => {
       const row: Packable[] = [destination, log, outcome];
-      for (const { item, payload } of items) {
-        if (log === 'alarms') row.push(String(item));
-        else row.push(idOf(item), payload.length);
+      for (const entry of items) {
+        if (log === 'alarms') row.push(String(entry.item));
+        else row.push(idOf(entry.item), bytesOfMessage(entry));
       }
       return row;
     });

@@ -116,3 +116,17 @@ it('calls readers that pause back one in a turn', async () => {
   await expect.poll(() => turns.length).toBe(3);
   expect(new Set(turns).size).toBe(3);
 });
+
+it('removes what has expired, which makes room for others', async () => {
+  const { messages, store } = retained();
+  const properties = { fields: Buffer.alloc(0), expiresAtMs: 1_000, isRetained: true };
+  const expiring = { ...message(topicOf(0), 'x'.repeat(999_000)), properties };
+  await messages.set(expiring);
+  const next = message(topicOf(1), 'y'.repeat(2_000));
+  await messages.set(next);
+  messages.removeExpired(999);
+  expect([...store.keys()]).toEqual([topicOf(0)]);
+  messages.removeExpired(1_000);
+  await messages.set(next);
+  expect([...store.keys()]).toEqual([topicOf(1)]);
+});

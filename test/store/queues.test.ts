@@ -1,6 +1,11 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { itemOf, type NewAlarm, type NewStateChange } from '../../src/delivery/log/log-entry.js';
+import {
+  bytesOfMessage,
+  itemOf,
+  type NewAlarm,
+  type NewStateChange,
+} from '../../src/delivery/log/log-entry.js';
 import { NO_ACCOUNTS } from '../../src/delivery/queues/account.js';
 import type { Outcome, QueuedItem } from '../../src/delivery/queues/queue-store.js';
 import { newId } from '../../src/domain/notation.js';
@@ -289,6 +294,34 @@ it('drops the oldest messages beyond a bound, but for those that are being sent 
   });
   expect((await world.accounts()).messages).toMatchObject({ accepted: 20, dropped: 15, queued: 5 });
 });
+
+it.each([undefined, START_MS + 60_000])(
+  'counts the properties of messages against the bound of bytes, with the expiry %s',
+  async (expiresAtMs) => {
+    const world = await QueueWorld.open();
+    const properties = { fields: Buffer.alloc(1_000), expiresAtMs, isRetained: false };
+    const sent = Array.from({ length: 4 }, (_, n) => {
+      return { ...numbered(n, 't', START_MS, 100), properties };
+    });
+    await world.logs.appendMessages(sent, NURSE);
+    const { entries } = await world.logs.queues.page('messages', NURSE, 0, 10);
+    const [each = 0] = entries.map(bytesOfMessage);
+    expect(each).toBeGreaterThan(1_100);
+    const bounded = await world.logs.queues.keepBounds(NURSE, NO_BOUNDS, ANY);
+    expect(bounded?.backlog.messageBytes).toBe(4 * each);
+    const bounds = { ...NO_BOUNDS, maxMessageBytes: 2 * each };
+    expect(await world.logs.queues.keepBounds(NURSE, bounds, ANY)).toMatchObject({
+      backlog: { messages: 2, messageBytes: 2 * each },
+    });
+    expect(await world.sessions.mend({ ...RECORD, key: NURSE })).toMatchObject({
+      messageBytes: 2 * each,
+    });
+    await world.settleMessages(entries.slice(3));
+    expect(await world.logs.queues.keepBounds(NURSE, NO_BOUNDS, ANY)).toMatchObject({
+      backlog: { messages: 1, messageBytes: each },
+    });
+  },
+);
 
 it('adds messages to the streams of their destinations once, however often a batch is sent', async () => {
   const world = await QueueWorld.open();

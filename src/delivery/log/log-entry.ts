@@ -3,7 +3,7 @@ import type { AlarmStateRecord, GivenState, StateAuthor } from '../../domain/ala
 import type { Alarm } from '../../domain/alarms.js';
 import type { Audience } from '../../domain/grants.js';
 import type { DeviceContext } from '../../domain/messages.js';
-import type { MessageProperties } from '../../mqtt/message-properties.js';
+import { bytesOfProperties, type MessageProperties } from '../../mqtt/message-properties.js';
 import type { Actor } from '../../site/audit-trail.js';
 import type { OutgoingPublish } from '../receiver.js';
 import type { Forwarding, QoS } from '../sessions/subscriptions.js';
@@ -11,6 +11,17 @@ import type { Forwarding, QoS } from '../sessions/subscriptions.js';
 /** The two logs: telemetry has its own, so that it can never push an alarm out. */
 export const LOG_NAMES = ['alarms', 'messages'] as const;
 export type LogName = (typeof LOG_NAMES)[number];
+
+/** A message, as far as it takes memory. */
+export interface Sized {
+  readonly payload: { readonly length: number };
+  readonly properties?: MessageProperties | undefined;
+}
+
+/** What a message counts against the bounds of queues, in memory and in the store (lua/append-values.lua). */
+export function bytesOfMessage({ payload, properties }: Sized): number {
+  return payload.length + (properties === undefined ? 0 : bytesOfProperties(properties));
+}
 
 /** A message on its way into a log. */
 export interface NewMessage extends Audience {

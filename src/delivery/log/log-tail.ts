@@ -1,4 +1,4 @@
-import { isSameItem, type LogEntry, type Tail } from './log-entry.js';
+import { bytesOfMessage, isSameItem, type LogEntry, type Tail } from './log-entry.js';
 
 /** Bounds of the tail, which is then cut in half. */
 const MAX_ENTRIES = 20_000;
@@ -73,8 +73,8 @@ export class LogTail implements Tail {
 }
 
 /** About how much memory an entry takes. */
-function memoryOf({ payload }: LogEntry): number {
-  return ENTRY_BYTES + 2 * payload.length;
+function memoryOf(entry: LogEntry): number {
+  return ENTRY_BYTES + 2 * bytesOfMessage(entry);
 }
 
 /** Gives an entry memory of its own: a small payload would keep all that it was read or composed with. */

@@ -1,4 +1,5 @@
 import type { AlarmLogItem, NewMessage } from './log-entry.js';
+import { bytesOfMessage } from './log-entry.js';
 
 /** A larger batch would hold up the store, and everybody else, for too long. */
 const MAX_BATCH_ITEMS = 250;
@@ -71,7 +72,7 @@ function takeUpTo<Waiting extends { readonly item: NewMessage }>(
   let bytes = 0;
   let isAfterAlone = false;
   const end = from.findIndex((waiting, index) => {
-    bytes += waiting.item.payload.length;
+    bytes += bytesOfMessage(waiting.item);
     const mustWait = index > 0 && (bytes > maxBytes || isAfterAlone || isAlone(waiting));
     isAfterAlone = isAlone(waiting);
     return index >= maxItems || mustWait;
@@ -85,7 +86,7 @@ function isAlone({ item }: { readonly item: NewMessage | AlarmLogItem }): boolea
 }
 
 function bytesOf(batch: readonly { readonly item: NewMessage }[]): number {
-  return batch.reduce((bytes, { item }) => bytes + item.payload.length, 0);
+  return batch.reduce((bytes, { item }) => bytes + bytesOfMessage(item), 0);
 }
 
 /** What a broken key of the store holds back: a device's alarms, or the messages of a topic. */

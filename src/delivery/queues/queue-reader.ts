@@ -1,4 +1,5 @@
 import type { LogEntry } from '../log/log-entry.js';
+import { bytesOfMessage } from '../log/log-entry.js';
 import type { QueuePage } from './queue-store.js';
 
 const PAGE_ENTRIES = 500;
@@ -156,14 +157,14 @@ export class ReadyEntries {
 
   push(entry: LogEntry): void {
     this.#entries.push(entry);
-    this.#bytes += entry.payload.length;
+    this.#bytes += bytesOfMessage(entry);
   }
 
   shift(): LogEntry | undefined {
     const entry = this.first;
     if (entry === undefined) return undefined;
     this.#passed++;
-    this.#bytes -= entry.payload.length;
+    this.#bytes -= bytesOfMessage(entry);
     // Half of the array at a time: moving all that is left costs more than passing one.
     if (this.#passed * 2 >= this.#entries.length) {
       this.#entries = this.#entries.slice(this.#passed);

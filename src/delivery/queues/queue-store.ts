@@ -1,4 +1,4 @@
-import type { LogEntry, LogName, Tail } from '../log/log-entry.js';
+import type { LogEntry, LogName, Sized, Tail } from '../log/log-entry.js';
 
 /** How much waits for a destination, in flight or not. */
 export interface Backlog {
@@ -36,9 +36,8 @@ export interface Settlement {
 }
 
 /** An entry as far as it is settled. */
-export interface QueuedItem {
+export interface QueuedItem extends Sized {
   readonly item: number;
-  readonly payload: { readonly length: number };
 }
 
 /** A part of a queue, in order. */

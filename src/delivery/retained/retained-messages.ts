@@ -2,10 +2,11 @@ import { warning } from '../../domain/faults.js';
 import { FilterTree } from '../../domain/filter-tree.js';
 import type { RetainedQuotas } from '../../domain/limits.js';
 import { forwardedTopic, parseCommandTopic, parseForwardedTopic } from '../../domain/topics.js';
-import { bytesOfProperties } from '../../mqtt/message-properties.js';
+import { hasExpired } from '../../mqtt/message-properties.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
 import type { Health } from '../../site/health/health.js';
 import type { DirectMessage } from '../direct-queue.js';
+import { bytesOfMessage } from '../log/log-entry.js';
 import type { RetainedWriter } from './retained-writer.js';
 
 const FAULT = 'retained';
@@ -99,6 +100,13 @@ export class RetainedMessages {
     this.#count(message, -1);
     this.#forgetTopic(topic);
     void this.#options.writer.write(topic, undefined);
+  }
+
+  /** Removes what has expired, which would keep its place in the quotas. */
+  removeExpired(nowMs: number): void {
+    for (const [topic, { properties }] of this.#messages) {
+      if (properties !== undefined && hasExpired(properties, nowMs)) this.remove(topic);
+    }
   }
 
   /**
@@ -265,8 +273,8 @@ function copyOf(bytes: Buffer): Buffer {
   return copy;
 }
 
-function bytesOf({ topic, payload, properties }: DirectMessage): number {
-  return topic.length + payload.length + bytesOfProperties(properties);
+function bytesOf(message: DirectMessage): number {
+  return message.topic.length + bytesOfMessage(message);
 }
 
 function deviceOf(topic: string): string | undefined {

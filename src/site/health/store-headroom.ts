@@ -15,8 +15,9 @@ export function storedBytesOf(message: {
   readonly payload: Uint8Array;
   readonly properties?: MessageProperties | undefined;
 }): number {
-  const bytes = message.topic.length + message.payload.length;
-  return BYTES_BESIDE + BLOCK_FACTOR * (bytes + bytesOfProperties(message.properties));
+  const { topic, payload, properties } = message;
+  const beside = properties === undefined ? 0 : bytesOfProperties(properties);
+  return BYTES_BESIDE + BLOCK_FACTOR * (topic.length + payload.length + beside);
 }
 
 /**

@@ -9,7 +9,7 @@
 --         and packet identifier of a QoS 2 publish ('' for none), which of the sets gets it, and its properties of MQTT 5
 --         ('' for none)
 -- returns { number of the first message; for each destination in turn the length of its stream and the bytes of its
---         payloads }, or { 0, {}, the destinations that cannot be added to }, and then nothing is written
+--         payloads and properties }, or { 0, {}, the destinations that cannot be added to }, and then nothing is written
 --- include last-number
 --- include destinations
 local hashes, streams, received, batch, tag = unpack(ARGV, 1, 5)
@@ -56,7 +56,7 @@ for at, message in ipairs(messages) do
     if message[9] ~= '' then fields[11], fields[12] = 'm', message[9] end
     redis.call('XADD', streams .. destinations[number][1], id, unpack(fields))
     counts[number] = (counts[number] or 0) + 1
-    bytes[number] = (bytes[number] or 0) + #message[2]
+    bytes[number] = (bytes[number] or 0) + #message[2] + #message[9]
   end
   if message[6] ~= '' then redis.call('HSET', received .. message[6], message[7], '') end
 end

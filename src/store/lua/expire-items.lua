@@ -3,7 +3,7 @@
 -- KEYS[1] history
 -- ARGV[1] to ARGV[3] prefixes, in the slot of the history: of destinations, of queues, of streams
 -- ARGV[4] the destination   ARGV[5] the time before which an item is too old   ARGV[6] how many to take at most
--- ARGV[7] how many messages may stay, ARGV[8] how many bytes of their payloads
+-- ARGV[7] how many messages may stay, ARGV[8] how many bytes of their payloads and properties
 -- ARGV[9], [10] the first and the last id of messages that may be taken, as XRANGE has them
 -- returns { how many were taken, how many alarms of them were lost, how many alarms stay, how many messages, and how
 --         many bytes of these }; {} when the destination is gone
@@ -49,7 +49,7 @@ while taken < limit do
   local isOutdated = (tonumber(valueOf(row, 'r')) or 0) < beforeMs
   if not isOutdated and count <= maxCount and bytes <= maxBytes then break end
   redis.call('XDEL', stream, row[1])
-  taken, count, bytes = taken + 1, count - 1, bytes - #(valueOf(row, 'p') or '')
+  taken, count, bytes = taken + 1, count - 1, bytes - #(valueOf(row, 'p') or '') - #(valueOf(row, 'm') or '')
   if isOutdated then outdated = outdated + 1 else dropped = dropped + 1 end
 end
 if outdated > 0 then redis.call('HINCRBY', hash, 'messages.expired', outdated) end

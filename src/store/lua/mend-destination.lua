@@ -2,7 +2,7 @@
 -- KEYS[1] the destination   KEYS[2] its queue   KEYS[3] its stream   KEYS[4] set: the names of all destinations
 -- ARGV[1] its name   ARGV[2] how many fields and values of the record follow; then those, then the fields of the
 --         account: of each log the accepted, and then what became of those
--- returns { how long its queue is, its stream, the bytes of its payloads }
+-- returns { how long its queue is, its stream, the bytes of its payloads and properties }
 --- include destinations
 local hash, queue, stream, names = unpack(KEYS)
 local name, recordLength = ARGV[1], tonumber(ARGV[2])
@@ -20,7 +20,7 @@ redis.call('SADD', names, name)
 local bytes = 0
 for _, row in ipairs(redis.call('XRANGE', stream, '-', '+')) do
   for at = 1, #row[2], 2 do
-    if row[2][at] == 'p' then bytes = bytes + #row[2][at + 1] end
+    if row[2][at] == 'p' or row[2][at] == 'm' then bytes = bytes + #row[2][at + 1] end
   end
 end
 local function mend(log, queued)

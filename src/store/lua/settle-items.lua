@@ -3,9 +3,9 @@
 -- KEYS[1] a key in the slot of all
 -- ARGV[1] to ARGV[3] prefixes: of destinations, of queues, of streams
 -- ARGV[4] MessagePack: rows of a destination, 'alarms' or 'messages', the outcome, and the items: of alarms as they are
---         queued, of messages the id of each followed by the bytes of its payload. The outcome is 'delivered',
+--         queued, of messages the id of each followed by the bytes of its payload and properties. The outcome is 'delivered',
 --         'expired', or the reason for which they are dropped
--- returns for each row how long the queue is, and the bytes of the payloads; -1 for both when the destination is gone
+-- returns for each row how long the queue is, and the bytes in it; -1 for both when the destination is gone
 --- include destinations
 local hashes, queues, streams = unpack(ARGV, 1, 3)
 
