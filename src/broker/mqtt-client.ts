@@ -201,10 +201,10 @@ export class MqttClient implements Watched, Held, ReadConnection {
     return false;
   }
 
-  onRead(messages: number, bytes: number, nowMs: number): boolean {
+  onRead(messages: number, bytes: number, nowMs: number): void {
     this.#sends = messages > 0;
     this.#hasWaited = false;
-    return this.#connection?.budget.take(messages, bytes, nowMs) ?? false;
+    this.#connection?.budget.take(messages, bytes, nowMs);
   }
 
   #takeConnect(bytes: Buffer): void {

@@ -8,7 +8,6 @@ import {
 } from 'node:tls';
 import type { Logger } from 'pino';
 import { networkOf, plainAddress } from '../domain/addresses.js';
-import { readClientHello } from './client-hello.js';
 import type { ProcessorShare, ShareUser } from './processor-share.js';
 
 /**
@@ -31,8 +30,6 @@ const SECURE_TLS: SecureContextOptions = {
 
 /** Node's default is two minutes. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
-/** Handshakes whose signature is made after their turn, at a moment of the clients' choice. */
-const MAX_LATER = 4;
 const RETRY_MS = 100;
 
 export interface TlsHandshakesOptions {
@@ -58,8 +55,6 @@ export interface TlsHandshakesOptions {
 export class TlsHandshakes {
   readonly #options: TlsHandshakesOptions;
   #made: { readonly cert: unknown; readonly key: unknown; readonly context: SecureContext };
-  /** Those whose signature is made later. */
-  readonly #later = new Set<TLSSocket>();
 
   constructor(options: TlsHandshakesOptions) {
     this.#options = options;
@@ -79,16 +74,15 @@ export class TlsHandshakes {
     const address = plainAddress(socket.remoteAddress);
     const { turns, admits, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = this.#options;
     const timeout = setTimeout(() => socket.destroy(), handshakeTimeoutMs);
-    const begin = (hello: Buffer, isLater: boolean) => {
-      if (isLater && this.#later.size >= MAX_LATER) return false;
-      if (!admits(address)) return false;
-      // TLSSocket takes what the socket has read, and reads on by itself.
-      socket.unshift(hello);
-      this.#begin(socket, address, isLater, (secured) => {
-        clearTimeout(timeout);
-        onSecure(secured);
-      });
-      return true;
+    const begin = () => {
+      const isAdmitted = admits(address);
+      if (isAdmitted) {
+        this.#begin(socket, address, (secured) => {
+          clearTimeout(timeout);
+          onSecure(secured);
+        });
+      }
+      return isAdmitted;
     };
     const waiting = new WaitingHandshake(socket, networkOf(address), turns, begin);
     socket.once('close', () => {
@@ -97,12 +91,7 @@ export class TlsHandshakes {
     });
   }
 
-  #begin(
-    socket: Socket,
-    address: string,
-    isLater: boolean,
-    onSecure: (secured: TLSSocket) => void,
-  ): void {
+  #begin(socket: Socket, address: string, onSecure: (secured: TLSSocket) => void): void {
     const { protocols: ALPNProtocols, onFailed, log } = this.#options;
     const secured = new TLSSocket(socket, {
       isServer: true,
@@ -120,11 +109,6 @@ export class TlsHandshakes {
       secured.off('error', fail);
       onSecure(secured);
     });
-    if (!isLater) return;
-    this.#later.add(secured);
-    const done = () => this.#later.delete(secured);
-    secured.once('secure', done);
-    secured.once('close', done);
   }
 }
 
@@ -141,47 +125,26 @@ function reasonOf(error: Error): string {
 /** A connection whose ClientHello is awaited, and which then waits for its turn. */
 class WaitingHandshake implements ShareUser {
   readonly line: string;
-  readonly kind = 'handshake';
   readonly #socket: Socket;
   readonly #turns: ProcessorShare;
-  readonly #begin: (hello: Buffer, isLater: boolean) => boolean;
-  #hello = Buffer.alloc(0);
-  #isLater = false;
+  readonly #begin: () => boolean;
 
   /** @param begin begins the handshake if that is allowed now; returns whether it was */
-  constructor(
-    socket: Socket,
-    network: string,
-    turns: ProcessorShare,
-    begin: (hello: Buffer, isLater: boolean) => boolean,
-  ) {
+  constructor(socket: Socket, network: string, turns: ProcessorShare, begin: () => boolean) {
     // Whoever asks for handshakes does not hold up the requests of others in the network.
     this.line = `TLS of ${network}`;
     this.#socket = socket;
     this.#turns = turns;
     this.#begin = begin;
-    socket.on('readable', this.#read);
-    socket.once('end', this.#end);
+    socket.once('readable', () => {
+      // What is read at the end is nothing.
+      if (socket.readableLength > 0) turns.want(this);
+      else socket.destroy();
+    });
   }
 
   takeTurn(): void {
-    if (this.#socket.destroyed) return;
-    if (this.#begin(this.#hello, this.#isLater)) return;
+    if (this.#socket.destroyed || this.#begin()) return;
     setTimeout(() => this.#turns.want(this), RETRY_MS);
   }
-
-  /** The handshake's costly part falls into its turn only with the whole ClientHello at hand. */
-  readonly #read = () => {
-    const bytes: unknown = this.#socket.read();
-    if (!(bytes instanceof Buffer)) return;
-    this.#hello = Buffer.concat([this.#hello, bytes]);
-    const state = readClientHello(this.#hello);
-    if (state === 'incomplete') return;
-    this.#isLater = state === 'later';
-    this.#socket.off('readable', this.#read);
-    this.#socket.off('end', this.#end);
-    this.#turns.want(this);
-  };
-
-  readonly #end = () => this.#socket.destroy();
 }

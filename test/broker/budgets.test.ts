@@ -148,15 +148,6 @@ describe('a budget', () => {
     expect(site.limitOf(budget)).toBeUndefined();
   });
 
-  it('says whether all messages of a turn were alarms', () => {
-    const budget = new Site({}).put('one');
-    budget.countAlarm(10);
-    expect(budget.take(1, 10, 0)).toBe(true);
-    budget.countAlarm(10);
-    expect(budget.take(2, 20, 0)).toBe(false);
-    expect(budget.take(0, 20, 0)).toBe(false);
-  });
-
   it('follows limits of the device at once, from what is used up', () => {
     const site = new Site({ device });
     const budget = site.put('one');

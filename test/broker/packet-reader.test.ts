@@ -41,9 +41,8 @@ class Connection implements ReadConnection {
     return true;
   }
 
-  onRead(_messages: number, bytes: number): boolean {
+  onRead(_messages: number, bytes: number): void {
     this.turnBytes.push(bytes);
-    return false;
   }
 
   fail(error: unknown): void {

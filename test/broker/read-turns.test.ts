@@ -13,7 +13,6 @@ const LAG_CHECKED_WITHIN_MS = 6;
 /** A connection with pieces to read, and a number of publishes in each. */
 class Connection implements TurnTaker {
   readonly isSubscriber: boolean;
-  readonly bringsAlarms: boolean;
   readonly place: TurnPlace;
   readonly #publishes: number;
   readonly #onTurn: () => void;
@@ -21,7 +20,6 @@ class Connection implements TurnTaker {
 
   constructor(options: {
     readonly isSubscriber?: boolean;
-    readonly bringsAlarms?: boolean;
     /** The location and the principal, each with a slash between; one of its own when left out. */
     readonly place?: string;
     readonly pieces?: number;
@@ -29,7 +27,6 @@ class Connection implements TurnTaker {
     readonly onTurn: () => void;
   }) {
     this.isSubscriber = options.isSubscriber ?? false;
-    this.bringsAlarms = options.bringsAlarms ?? false;
     const [location = '', principal = ''] = (options.place ?? `home/${randomUUID()}`).split('/');
     this.place = { location, principal };
     this.#pieces = options.pieces ?? Number.POSITIVE_INFINITY;
@@ -77,7 +74,7 @@ describe('reading in turns', () => {
     expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'c']);
   });
 
-  it('gives a connection that has been quiet its turn before those that flood', async () => {
+  it('gives a connection that has been quiet its turn after one of each that floods, at the latest', async () => {
     const turns = new ReadTurns({ lag: 0 }, elapsed);
     const order: string[] = [];
     const flood = new Connection({ publishes: 30, onTurn: () => order.push('flood') });
@@ -86,32 +83,8 @@ describe('reading in turns', () => {
     const before = order.length;
     turns.want(new Connection({ pieces: 1, onTurn: () => order.push('quiet') }));
     await round();
-    expect(order.slice(before).indexOf('quiet')).toBe(0);
+    expect(order.slice(before).indexOf('quiet')).toBeLessThanOrEqual(1);
     turns.leave(flood);
-  });
-
-  it('does not take a connection for a newcomer that was read before others had their turn', async () => {
-    const turns = new ReadTurns({ lag: 0 }, elapsed);
-    const order: string[] = [];
-    const others = ['a', 'b'].map(
-      (name) => new Connection({ publishes: 40, onTurn: () => order.push(name) }),
-    );
-    for (const other of others) turns.want(other);
-    await round();
-    order.length = 0;
-    // Something more arrives as soon as it was read.
-    const again: Connection = new Connection({
-      pieces: 1,
-      onTurn: () => {
-        order.push('again');
-        setImmediate(() => turns.want(again));
-      },
-    });
-    turns.want(again);
-    while (order.length < 6) await round();
-    expect(order[0]).toBe('again');
-    expect(order.slice(1, 3).sort()).toEqual(['a', 'b']);
-    for (const other of others) turns.leave(other);
   });
 
   it.each([
@@ -128,29 +101,12 @@ describe('reading in turns', () => {
     for (const connection of connections) turns.want(connection);
     for (let count = 0; count < 12; count++) await round();
     const [alone = 0] = counts.slice(-1);
-    // Turns are paid in time, which differs a little from one to the next.
+    // A round may have ended in the middle of a circle.
     for (const count of counts.slice(0, 3)) {
       expect(count / alone).toBeGreaterThan(1 / 3 / 1.3);
       expect(count / alone).toBeLessThan(1.3 / 3);
     }
     for (const connection of connections) turns.leave(connection);
-  });
-
-  it('gives a connection whose turns take long fewer of them', async () => {
-    const turns = new ReadTurns({ lag: 0 }, elapsed);
-    const counts = { dear: 0, cheap: 0 };
-    const dear = new Connection({
-      onTurn: () => {
-        counts.dear++;
-        busyFor(2);
-      },
-    });
-    const cheap = new Connection({ onTurn: () => counts.cheap++ });
-    for (const connection of [dear, cheap]) turns.want(connection);
-    while (counts.dear < 5) await round();
-    // Eight cheap turns for each dear one, but for the last of those.
-    expect(counts.cheap / counts.dear).toBeGreaterThan(6);
-    for (const connection of [dear, cheap]) turns.leave(connection);
   });
 
   it('gives a connection turns again soon after the process was held up in one of its turns', async () => {
@@ -182,17 +138,6 @@ describe('reading in turns', () => {
     await round();
     expect(pieces).toBeLessThan(5);
     turns.leave(slow);
-  });
-
-  it('gives connections that bring only alarms more turns than others', async () => {
-    const turns = new ReadTurns({ lag: 0 }, elapsed);
-    const counts = { alarms: 0, values: 0 };
-    const alarms = new Connection({ bringsAlarms: true, onTurn: () => counts.alarms++ });
-    const values = new Connection({ onTurn: () => counts.values++ });
-    for (const connection of [values, alarms]) turns.want(connection);
-    for (let count = 0; count < 10; count++) await round();
-    expect(counts.alarms / counts.values).toBeCloseTo(4, 0);
-    for (const connection of [alarms, values]) turns.leave(connection);
   });
 
   it('goes on where it stopped when the budget of a round is used up', async () => {

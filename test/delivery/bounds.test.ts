@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { eventually } from '../harness/eventually.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { accountOf } from '../harness/metrics.js';
 import { EACH_QOS, NumberedHome, numbersOf, range } from '../harness/numbered-home.js';
 import { RawClient } from '../harness/raw-client.js';
 import type { RunningGateway } from '../harness/running-gateway.js';
@@ -65,6 +67,11 @@ describe('guarantee 6: a queue that is full', () => {
       await end();
       if (what !== '') await full.start();
       for (const [clientId, home] of homes) {
+        // A queue is cut to its bound a moment after the acknowledgement.
+        await eventually(async () => {
+          const { queued } = await accountOf(full, clientId, 'messages');
+          expect(queued).toBe(MAX_QUEUED);
+        });
         const nurse = await home.nurse(clientId);
         await nurse.untilRecords(MAX_QUEUED + alarms);
         await home.sensor.alarm();

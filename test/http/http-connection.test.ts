@@ -38,9 +38,7 @@ it('leaves pipelined requests unread until the ones before them are answered', a
   // So many turns are given to others, and one to it whenever it wants one.
   for (let turn = 1; turn <= 200; turn++) {
     const line = 'another network';
-    await new Promise<void>((resolve) =>
-      turns.want({ line, kind: 'stranger', takeTurn: () => resolve() }),
-    );
+    await new Promise<void>((resolve) => turns.want({ line, takeTurn: () => resolve() }));
   }
   expect(handled).toBe(1);
   expect(parsed).toBeLessThanOrEqual(MAX_PARSED);

@@ -57,25 +57,6 @@ async function greeted(socket: TLSSocket): Promise<void> {
   expect(String(data)).toBe('hello');
 }
 
-/** A connection that passes on the first bytes of a client, and then nothing more. */
-async function stalled(port: number, options: ConnectionOptions): Promise<Socket> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const bound = server.address();
-  const sender = client(typeof bound === 'object' ? (bound?.port ?? 0) : 0, options);
-  const [middle] = await once(server, 'connection');
-  const [hello] = await once(middle, 'data');
-  server.close();
-  sender.destroy();
-  const socket = connect({ port, host: '127.0.0.1' });
-  socket.on('error', () => undefined);
-  onTestFinished(() => {
-    socket.destroy();
-  });
-  socket.write(hello);
-  return socket;
-}
-
 const RETRY = { ecdhCurve: 'secp384r1:prime256v1' };
 
 describe('a handshake', () => {
@@ -148,24 +129,6 @@ describe('a handshake', () => {
       return new Promise((resolve) => socket.once('close', resolve));
     });
     await Promise.all(closed);
-  });
-
-  it('waits while four others keep their costly part for later', async () => {
-    const { port } = await start();
-    const others = [];
-    for (let index = 0; index < 4; index++) {
-      const other = await stalled(port, RETRY);
-      // The HelloRetryRequest.
-      await once(other, 'data');
-      others.push(other);
-    }
-    const fifth = await stalled(port, RETRY);
-    const answered = once(fifth, 'data');
-    // One that is signed at once does not wait.
-    await greeted(client(port));
-    expect(fifth.bytesRead).toBe(0);
-    others[0]?.destroy();
-    await answered;
   });
 
   it('is not repeated on its connection', async () => {

@@ -117,12 +117,8 @@ export class Budget {
     this.#sent.alarmBytes += payloadBytes;
   }
 
-  /**
-   * Takes what one turn has read, and the alarms that were counted in it.
-   *
-   * @returns whether all of its messages were alarms
-   */
-  take(messages: number, bytes: number, nowMs: number): boolean {
+  /** Takes what one turn has read, and the alarms that were counted in it. */
+  take(messages: number, bytes: number, nowMs: number): void {
     const { parents } = this.#refresh(nowMs);
     const sent = this.#sent;
     sent.messages = messages;
@@ -132,10 +128,8 @@ export class Budget {
     // Beyond its assured part, the principal lives on what others leave: no debt for that.
     this.#assured.takeWithoutDebt(sent, nowMs);
     this.#takenAtMs = nowMs;
-    const wasAllAlarms = messages > 0 && sent.alarms === messages;
     sent.alarms = 0;
     sent.alarmBytes = 0;
-    return wasAllAlarms;
   }
 
   /** Takes a CONNECT. */

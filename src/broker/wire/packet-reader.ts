@@ -16,8 +16,8 @@ export interface ReadConnection extends NetworkConnection {
   readonly isConnecting: boolean;
   /** Called with each packet in its order. Returns whether it counts as a message. */
   onPacket(bytes: Buffer): boolean;
-  /** Called with what a turn has read. Returns whether it was all alarms. */
-  onRead(messages: number, bytes: number, nowMs: number): boolean;
+  /** Called with what a turn has read. */
+  onRead(messages: number, bytes: number, nowMs: number): void;
   /** Called when what was read is no packet. */
   fail(error: unknown): void;
 }
@@ -28,7 +28,6 @@ export class PacketReader implements TurnTaker {
   readonly #turns: ReadTurns;
   readonly #frames: Frames;
   #messages = 0;
-  #bringsAlarms = false;
   #isEnded = false;
   /** Whether the stream has ended; unread packets are still handled. */
   #hasAll = false;
@@ -51,10 +50,6 @@ export class PacketReader implements TurnTaker {
 
   get place(): TurnPlace {
     return this.#connection.place;
-  }
-
-  get bringsAlarms(): boolean {
-    return this.#bringsAlarms;
   }
 
   get wantsTurn(): boolean {
@@ -85,7 +80,7 @@ export class PacketReader implements TurnTaker {
     this.#messages = 0;
     const bytes = this.#frames.hasMore ? 0 : this.#readSome(nowMs);
     this.#takePackets();
-    this.#bringsAlarms = this.#connection.onRead(this.#messages, bytes, nowMs);
+    this.#connection.onRead(this.#messages, bytes, nowMs);
     if (!this.#hasUnread) this.#noticeEnd();
     return this.#messages;
   }

@@ -43,7 +43,6 @@ export function connectionOf({ socket }: { readonly socket: unknown }): HttpConn
  */
 export class HttpConnection extends SocketFront<Socket> implements ShareUser {
   line: string;
-  kind: ShareUser['kind'] = 'stranger';
   /** For Node, which buffers as much of a body before it pauses the connection. */
   override readonly readableHighWaterMark = BODY_BUFFER_BYTES;
   readonly #turns: ProcessorShare;
@@ -108,15 +107,14 @@ export class HttpConnection extends SocketFront<Socket> implements ShareUser {
   know(principal: string): void {
     this.#turns.leave(this);
     this.line = principal;
-    this.kind = 'known';
     this.#want();
   }
 
   /** Waits for a turn for work that goes on; returns the function that ends it. */
   turn(): Promise<() => void> {
-    const { line, kind } = this;
+    const { line } = this;
     return new Promise((resolve) => {
-      this.#turns.want({ line, kind, takeTurn: () => resolve(this.#turns.hold()) });
+      this.#turns.want({ line, takeTurn: () => resolve(this.#turns.hold(line)) });
     });
   }
 

@@ -221,7 +221,8 @@ function requestListener(options: HttpListenerOptions): RequestListener {
   ) => {
     const expectLongBody = limitBodyTime(incoming, outgoing, bodyTimeoutMs);
     // Otherwise it is the client who keeps the app waiting.
-    const release = incoming.complete ? turns.hold() : undefined;
+    const line = connectionOf(incoming)?.line;
+    const release = incoming.complete && line !== undefined ? turns.hold(line) : undefined;
     try {
       return await app.fetch(request, { incoming, outgoing, expectLongBody });
     } finally {
