@@ -33,6 +33,8 @@ export interface ConsumerServices extends SendingServices {
   readonly pumpLater: (consumer: Consumer) => void;
   /** The steady clock. */
   readonly now: () => number;
+  /** Called when a message beside the queues is larger than a client takes. */
+  readonly leftOut: () => void;
   /** Called with the number of entries that a consumer accepted, and the store no longer has. */
   readonly lost: (log: LogName, count: number) => void;
 }

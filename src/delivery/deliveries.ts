@@ -41,6 +41,8 @@ export class Deliveries implements Fed<DurableConsumer> {
   readonly services: ConsumerServices;
   readonly routes = new Routes<Consumer>();
   readonly alarmFigures: AlarmFigures;
+  /** How many messages beside the queues were larger than a client takes, since the start. */
+  leftOutCount = 0;
   readonly #options: DeliveriesOptions;
   readonly #consumers = new Set<Consumer>();
   readonly #durable = new Map<string, DurableConsumer>();
@@ -66,6 +68,7 @@ export class Deliveries implements Fed<DurableConsumer> {
       now,
       elapsedSinceMs,
       alarmSent: (alarm) => this.alarmFigures.sent(alarm),
+      leftOut: () => this.leftOutCount++,
       lost: onLost,
     };
   }

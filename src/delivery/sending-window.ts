@@ -22,7 +22,7 @@ const MAX_MESSAGE_ID = 65_535;
 
 export interface SendingWindowOptions {
   readonly queues: Queues;
-  readonly services: Pick<ConsumerServices, 'elapsedSinceMs' | 'alarmSent' | 'now'>;
+  readonly services: Pick<ConsumerServices, 'elapsedSinceMs' | 'alarmSent' | 'leftOut' | 'now'>;
   /** What the subscriptions that match a topic ask of its messages. */
   readonly forwardingFor: (topic: string) => Forwarding;
   /** Called when more may be sent. */
@@ -128,7 +128,8 @@ export class SendingWindow {
   sendNow(message: Sendable): boolean {
     if (this.#receiver?.isWritable !== true) return false;
     this.#direct?.noteSent(message.topic, message.payload);
-    this.#receiver.send(this.#publishOf(message, { qos: 0, messageId: 0 }));
+    const isSent = this.#receiver.send(this.#publishOf(message, { qos: 0, messageId: 0 }));
+    if (!isSent) this.#options.services.leftOut();
     return true;
   }
 
@@ -179,7 +180,9 @@ export class SendingWindow {
       if (!message.retain) direct.noteSent(message.topic, message.payload);
       const messageId = message.qos === 0 ? 0 : this.#inFlight.add(undefined).messageId;
       const isSent = this.#receiver.send(this.#publishOf(message, { qos: message.qos, messageId }));
-      if (!isSent && messageId > 0) this.#leave(messageId);
+      if (isSent) continue;
+      if (messageId > 0) this.#leave(messageId);
+      this.#options.services.leftOut();
     }
   }
 

@@ -151,6 +151,11 @@ export class Metrics extends Scraped {
       sources.slowedPrincipals,
     );
     this.counter(
+      'gateway_too_large_messages_total',
+      'Messages at QoS 0, and retained ones, that are larger than a client takes',
+      () => sources.deliveries.leftOutCount,
+    );
+    this.counter(
       'gateway_held_back_total',
       'How often a connection was not read at once because a limit was reached',
       sources.heldBack,

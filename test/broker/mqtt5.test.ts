@@ -353,6 +353,21 @@ describe('a subscriber of MQTT 5', () => {
     await expect.poll(reasons).toEqual(['too_large']);
   });
 
+  it('gets no message at QoS 0 that is larger than it takes, which is counted', async () => {
+    const client = await connect(home.viewer, { properties: { maximumPacketSize: 1_000 } });
+    await client.subscribe([home.filter(device, 'sized')], 0);
+    const count = async () => {
+      const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+      return Number(/^gateway_too_large_messages_total (\d+)$/m.exec(metrics)?.[1]);
+    };
+    const before = await count();
+    await home.publishLast(device, 'sized', `"${'x'.repeat(2_000)}"`);
+    await home.publishLast(device, 'sized', '"fits"');
+    expect((await client.next('publish')).payload.toString()).toContain('fits');
+    expect(await count()).toBe(before + 1);
+    client.vanish();
+  });
+
   it('gets a message that fits only without an alias', async () => {
     const packetBytes = (topic: string, payload: string) => 4 + topic.length + payload.length + 3;
     const plain = await connect(home.viewer);
