@@ -101,6 +101,19 @@ describe.each([4, 5] as const)('a shared subscription of protocol level %i', (le
     second.vanish();
   });
 
+  it('repeats nothing when a client subscribes once more', async () => {
+    const filter = sharedFilter();
+    const member = await connect(at);
+    await member.subscribe([filter]);
+    await raise(1, 3);
+    await received(3, member);
+    expect(await member.subscribe([filter])).toEqual([1]);
+    await raise(4, 4);
+    await received(4, member);
+    expect(numbersOf(member)).toEqual(range(1, 4));
+    member.vanish();
+  });
+
   it('goes on with another member when one unsubscribes', async () => {
     const filter = sharedFilter();
     const [first, second] = [await connect(at), await connect(at)];

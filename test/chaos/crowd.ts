@@ -5,7 +5,7 @@ import type { GatewayProcess } from '../harness/gateway-process.js';
 import { ChaosDevice } from './device.js';
 import type { Random } from './random.js';
 import { type ChaosReceiver, undelivered } from './reconcile.js';
-import { acknowledgeSlowly, ChaosSubscriber, flap } from './subscribers.js';
+import { acknowledgeSlowly, ChaosGroup, ChaosSubscriber, flap } from './subscribers.js';
 import type { ChaosUpstream } from './upstream.js';
 
 const TICK_MS = 20;
@@ -54,7 +54,8 @@ export class Crowd {
   readonly #upstream: ChaosUpstream;
   readonly #random: Random;
   readonly #calm = new AbortController();
-  #flapping: Promise<void> | undefined;
+  #flapping: Promise<unknown> | undefined;
+  #group: ChaosGroup | undefined;
 
   constructor(options: CrowdOptions, upstream: ChaosUpstream, random: Random) {
     this.#options = options;
@@ -77,7 +78,15 @@ export class Crowd {
     };
     await subscriber('fast', true);
     acknowledgeSlowly(await subscriber('slow', true), this.#random);
-    this.#flapping = flap(await subscriber('flapping', true), this.#random, this.#calm.signal);
+    const flapping = await subscriber('flapping', true);
+    this.#group = new ChaosGroup(filter, (name, deliveries) => {
+      const options = { ...place.client, ...(name === 'member-1' ? speakingFive(true) : {}) };
+      return new ChaosSubscriber(name, true, place.subscribersTo, viewer, options, deliveries);
+    });
+    await this.#group.subscribe();
+    this.#flapping = Promise.all(
+      [flapping, ...this.#group.members].map((one) => flap(one, this.#random, this.#calm.signal)),
+    );
     await subscriber('live-1', false);
     await subscriber('live-2', false);
     for (let index = 0; index < this.#options.devices; index++) {
@@ -95,7 +104,8 @@ export class Crowd {
   }
 
   get receivers(): readonly ChaosReceiver[] {
-    return [...this.#subscribers, this.#upstream];
+    const group = this.#group === undefined ? [] : [this.#group];
+    return [...this.#subscribers, ...group, this.#upstream];
   }
 
   get summaries(): readonly ReceiverSummary[] {
@@ -156,7 +166,9 @@ export class Crowd {
 
   async end(): Promise<void> {
     this.#calm.abort();
-    await Promise.all([...this.devices, ...this.#subscribers].map((client) => client.end()));
+    const members = this.#group?.members ?? [];
+    const clients = [...this.devices, ...this.#subscribers, ...members];
+    await Promise.all(clients.map((client) => client.end()));
   }
 
   #isDrained(): boolean {

@@ -14,7 +14,7 @@ const MAX_SLOW_MS = 150;
 export class ChaosSubscriber implements ChaosReceiver {
   readonly name: string;
   readonly isDurable: boolean;
-  readonly deliveries = new Deliveries();
+  readonly deliveries: Deliveries;
   readonly client: MqttClient;
   readonly consumer: string;
   sessionsLost = 0;
@@ -26,8 +26,10 @@ export class ChaosSubscriber implements ChaosReceiver {
     gateway: Pick<GatewayProcess, 'mqttUrl'>,
     token: TestToken,
     options: IClientOptions = {},
+    deliveries = new Deliveries(),
   ) {
     this.name = name;
+    this.deliveries = deliveries;
     this.isDurable = isDurable;
     this.consumer = `chaos-${name}`;
     this.client = mqtt.connect(gateway.mqttUrl, {
@@ -57,6 +59,31 @@ export class ChaosSubscriber implements ChaosReceiver {
 
   end(): Promise<void> {
     return this.client.endAsync(true);
+  }
+}
+
+/** Two nurse-call stations that stand by for each other: what one of them gets, both have (MQTT 5, 4.8.2). */
+export class ChaosGroup implements ChaosReceiver {
+  readonly name = 'group';
+  readonly isDurable = true;
+  readonly deliveries: Deliveries;
+  readonly members: readonly ChaosSubscriber[];
+  readonly consumer: string;
+
+  /** @param memberOf makes a durable subscriber whose deliveries are the group's */
+  constructor(filter: string, memberOf: (name: string, deliveries: Deliveries) => ChaosSubscriber) {
+    const deliveries = new Deliveries();
+    this.deliveries = deliveries;
+    this.members = ['member-1', 'member-2'].map((name) => memberOf(name, deliveries));
+    this.consumer = `$share/chaos/${filter}`;
+  }
+
+  get sessionsLost(): number {
+    return this.members.reduce((sum, { sessionsLost }) => sum + sessionsLost, 0);
+  }
+
+  async subscribe(): Promise<void> {
+    for (const member of this.members) await member.subscribe(this.consumer);
   }
 }
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { parseSharedFilter, SHARE_PREFIX } from '../../domain/shared-filters.js';
 import type { Consumer } from '../consumer.js';
 import { MemberReceiver } from '../member-receiver.js';
@@ -98,15 +99,15 @@ export class SubscriberGroups {
       serving: undefined,
     };
     this.#groups.set(queue.key, group);
+    const isChanged = !isDeepStrictEqual(group.members.get(member), subscription);
     group.members.set(member, subscription);
     this.#ofMember.set(member, (this.#ofMember.get(member) ?? new Set<Group>()).add(group));
     // Members may ask for different QoS: the queue has the highest.
     const [before] = queue.consumer.subscriptions.list();
-    const isStored = queue.isSaved && before !== undefined && before.qos >= qos;
-    if (group.serving?.member === member) this.#stopServing(group);
-    const stored = isStored
-      ? undefined
-      : this.#sessions.subscribe(queue.key, [{ filter, qos: before?.qos === 1 ? 1 : qos }]);
+    const highest = before?.qos === 1 ? 1 : qos;
+    const stored = this.#sessions.subscribe(queue.key, [{ ...before, filter, qos: highest }]);
+    // What is in flight is sent again: not because a client asks for the same once more, as many do.
+    if (isChanged && group.serving?.member === member) this.#stopServing(group);
     this.#choose(group);
     await stored;
   }
