@@ -45,6 +45,18 @@ it('names the configured ports', () => {
   expect(ports).toEqual(['1884', '8884', '8081', '8444']);
 });
 
+it('describes the properties of MQTT 5 where they are passed on', () => {
+  const { messages } = asyncApiDocument('0.0.0', PORTS).components;
+  const passing = Object.entries(messages).filter(([, message]) => 'headers' in message);
+  const names = 'publishedAlarm publishedMessage command deviceCommand alarm message'.split(' ');
+  expect(passing.map(([name]) => name)).toEqual(names);
+  for (const [, message] of passing) {
+    expect(message).toMatchObject({
+      bindings: { mqtt: { responseTopic: {}, correlationData: {} } },
+    });
+  }
+});
+
 it('names every object, enumeration and union, so that generated classes have names', () => {
   const { schemas } = asyncApiDocument('0.0.0', PORTS).components;
   expect(Object.keys(schemas)).toEqual(expect.arrayContaining(['ForwardedAlarm', 'DeviceStatus']));

@@ -23,6 +23,8 @@ export interface Channel {
   readonly qos: 0 | 1 | 2;
   /** Undefined where the publisher decides. */
   readonly retain?: boolean;
+  /** Whether the properties of MQTT 5 that the message is published with reach its receivers. */
+  readonly passesProperties?: true;
   /** Undefined for any bytes. */
   readonly payload?: z.ZodType;
 }
@@ -36,6 +38,7 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
     action: 'receive',
     summary: 'A device publishes an alarm. Acknowledged once it is stored.',
     qos: 1,
+    passesProperties: true,
     payload: publishedAlarmSchema,
   },
   publishedMessage: {
@@ -43,18 +46,21 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
     action: 'receive',
     summary: 'A device publishes anything else.',
     qos: 1,
+    passesProperties: true,
   },
   command: {
     address: `${FORWARDED}/commands/{rest}`,
     action: 'receive',
     summary: 'A manager gives a device a command.',
     qos: 1,
+    passesProperties: true,
   },
   deviceCommand: {
     address: 'devices/{deviceId}/commands/{rest}',
     action: 'send',
     summary: 'The device gets the command, byte by byte.',
     qos: 1,
+    passesProperties: true,
   },
   deviceRejection: {
     address: 'devices/{deviceId}/rejected',
@@ -69,6 +75,7 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
     action: 'send',
     summary: 'Subscribers get an alarm. A live copy at QoS 0 while the store does not answer.',
     qos: 1,
+    passesProperties: true,
     retain: false,
     payload: forwardedAlarmSchema,
   },
@@ -92,6 +99,7 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
     action: 'send',
     summary: 'Subscribers get any other message of a device.',
     qos: 1,
+    passesProperties: true,
     payload: forwardedMessageSchema,
   },
   status: {

@@ -101,15 +101,44 @@ function operation(name: string, { action, summary, qos, retain }: Channel) {
   };
 }
 
-function message(name: string, { summary, payload }: Channel, schemas: MessageSchemas) {
-  if (payload === undefined) return { name, summary, contentType: BYTES_TYPE };
+/** The properties of MQTT 5 that are passed on (3.3.2.3); user properties are the headers. */
+const PASSED_ON = {
+  headers: {
+    type: 'object',
+    description: 'The user properties of MQTT 5, as they were published.',
+    additionalProperties: { type: 'string' },
+  },
+  bindings: {
+    mqtt: {
+      responseTopic: { type: 'string', description: 'As it was published.' },
+      correlationData: { type: 'string', description: 'Any bytes, as they were published.' },
+      bindingVersion: BINDING_VERSION,
+    },
+  },
+};
+
+interface DescribedMessage {
+  readonly name: string;
+  readonly summary: string;
+  readonly contentType: string;
+  readonly headers?: object;
+  readonly bindings?: object;
+  readonly payload?: { readonly $ref: string };
+  readonly examples?: readonly [{ readonly name: string; readonly payload: unknown }];
+}
+
+function message(name: string, channel: Channel, schemas: MessageSchemas): DescribedMessage {
+  const { summary, payload, passesProperties } = channel;
+  const passedOn = passesProperties === true ? PASSED_ON : {};
+  if (payload === undefined) return { name, summary, contentType: BYTES_TYPE, ...passedOn };
   const id = messageNames.get(payload)?.id ?? name;
   return {
     name,
     summary,
+    ...passedOn,
     contentType: JSON_TYPE,
     payload: { $ref: reference(id) },
-    examples: [{ name: id, payload: exampleOf(schemas[id], schemas) }] as const,
+    examples: [{ name: id, payload: exampleOf(schemas[id], schemas) }],
   };
 }
 
