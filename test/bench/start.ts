@@ -62,7 +62,9 @@ async function makeUnlessThere(dataDir: string, size: SiteSize): Promise<void> {
   const siteFile = `${dataDir}.site.json`;
   if (await isThere(siteFile)) return;
   await mkdir(dataDir, { recursive: true });
-  const gateway = GatewayProcess.on(dataDir);
+  const gateway = GatewayProcess.on(dataDir, {
+    GATEWAY_LIMITS_TOTAL_PERSISTENT_SESSIONS: String(size.sessions),
+  });
   await gateway.start();
   const begunMs = performance.now();
   const site = await LargeSite.make(gateway, size);
