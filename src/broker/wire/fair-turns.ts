@@ -25,9 +25,10 @@ export interface TurnTaker {
  */
 export class FairTurns {
   readonly #locations = new Map<string, Map<string, Set<TurnTaker>>>();
-  /** Where each connection waits: its place may be another by the time it leaves. */
+  /** Where each connection waits, until it leaves. */
   readonly #places = new Map<TurnTaker, TurnPlace>();
   readonly #elapsed: () => number;
+  #waiting = 0;
 
   /** @param elapsed a clock that does not jump */
   constructor(elapsed: () => number) {
@@ -36,18 +37,19 @@ export class FairTurns {
 
   /** How many connections want a turn. */
   get waiting(): number {
-    return this.#places.size;
+    return this.#waiting;
   }
 
   want(taker: TurnTaker): void {
-    if (this.#places.has(taker)) return;
-    const { place } = taker;
+    const place = this.#places.get(taker) ?? taker.place;
     const { location, principal } = place;
     this.#places.set(taker, place);
     const principals = this.#locations.get(location) ?? new Map<string, Set<TurnTaker>>();
-    this.#locations.set(location, principals);
     const takers = principals.get(principal) ?? new Set();
+    if (takers.has(taker)) return;
+    this.#locations.set(location, principals);
     principals.set(principal, takers.add(taker));
+    this.#waiting++;
   }
 
   /** Removes a connection that is gone, or whose place is another now. */
@@ -55,11 +57,7 @@ export class FairTurns {
     const place = this.#places.get(taker);
     if (place === undefined) return;
     this.#places.delete(taker);
-    const principals = this.#locations.get(place.location);
-    const takers = principals?.get(place.principal);
-    takers?.delete(taker);
-    if (takers?.size === 0) principals?.delete(place.principal);
-    if (principals?.size === 0) this.#locations.delete(place.location);
+    this.#takeOut(taker, place);
   }
 
   /** Gives the next turn. Returns the messages read, or undefined when no connection is waiting. */
@@ -70,7 +68,7 @@ export class FairTurns {
           // Those that are left have their next turns behind all others.
           toEnd(this.#locations, location, principals);
           toEnd(principals, principal, takers);
-          this.leave(taker);
+          this.#takeOut(taker, { location, principal });
           const messages = taker.takeTurn(this.#elapsed());
           if (taker.wantsTurn) this.want(taker);
           return messages;
@@ -78,6 +76,14 @@ export class FairTurns {
       }
     }
     return undefined;
+  }
+
+  #takeOut(taker: TurnTaker, { location, principal }: TurnPlace): void {
+    const principals = this.#locations.get(location);
+    const takers = principals?.get(principal);
+    if (takers?.delete(taker) === true) this.#waiting--;
+    if (takers?.size === 0) principals?.delete(principal);
+    if (principals?.size === 0) this.#locations.delete(location);
   }
 }
 
