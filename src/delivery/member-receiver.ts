@@ -41,7 +41,7 @@ export class MemberReceiver implements Receiver {
     const settle = (isRefused: boolean) => this.#group.acknowledge(messageId, isRefused);
     if (publish.qos === 1 && this.#maxQos === 1) return this.#member.window.carry(publish, settle);
     const isSent = this.#connection?.send({ ...publish, qos: 0, messageId: 0 }) === true;
-    // Nobody acknowledges a message at QoS 0.
+    // At QoS 0 no PUBACK follows.
     if (isSent && publish.qos === 1) settle(false);
     return isSent;
   }

@@ -1,4 +1,4 @@
-/** What the filters of shared subscriptions begin with. */
+/** The prefix of shared subscriptions. */
 export const SHARE_PREFIX = '$share/';
 
 /** A shared subscription: each message goes to one member of the group. */

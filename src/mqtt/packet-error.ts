@@ -11,7 +11,7 @@ export class PacketError extends Error {
     this.reasonCode = reasonCode;
   }
 
-  /** What a client is told in words. */
+  /** The reason in words. */
   get told(): string {
     return this.message;
   }

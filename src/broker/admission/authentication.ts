@@ -22,7 +22,7 @@ import type { ConnectRequest } from './connect-request.js';
 import type { ConnectionDenials } from './connection-denials.js';
 import type { Claimant, ConnectionQuota, Held } from './connection-quota.js';
 
-/** What the client ids of the gateway's own sessions begin with. */
+/** Prefixes of the client ids of the gateway's own sessions. */
 const RESERVED_PREFIXES = [BRIDGE_CLIENT_ID_PREFIX, SHARE_PREFIX];
 
 export interface AuthenticationOptions {

@@ -60,7 +60,7 @@ export class ConnectError extends Error {
     this.#isAnswered = isAnswered;
   }
 
-  /** What the client is told in words; not which of a user name and a password is wrong. */
+  /** The reason in words. It hides whether the user name or the password is wrong. */
   get told(): string {
     const [, reasonCode] = RETURN_CODES[this.code];
     return reasonCode === BAD_USER_NAME_OR_PASSWORD

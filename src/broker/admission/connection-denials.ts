@@ -45,7 +45,7 @@ const END_CODES: Readonly<Partial<Record<DeniedReason, number>>> = {
   'not-stored': SERVER_BUSY,
 };
 
-/** What a client of MQTT 5 is told when the gateway ends its connection; undefined: nothing. */
+/** The reason in DISCONNECT when the gateway ends a connection of MQTT 5; undefined: it sends none. */
 export function endOf(code: DeniedReason): Refusal | undefined {
   const reasonCode = END_CODES[code];
   return reasonCode === undefined ? undefined : { reasonCode, reason: DENIED_REASONS[code] };

@@ -18,7 +18,7 @@ export interface Sized {
   readonly properties?: MessageProperties | undefined;
 }
 
-/** What a message counts against the bounds of queues, in memory and in the store (lua/append-values.lua). */
+/** The size of a message in the bounds of queues, in memory and in the store (lua/append-values.lua). */
 export function bytesOfMessage({ payload, properties }: Sized): number {
   return payload.length + (properties === undefined ? 0 : bytesOfProperties(properties));
 }

@@ -143,9 +143,8 @@ export class Sessions {
   /**
    * Opens a client's session: its persistent one, or a new one.
    *
-   * A clean session ends with its connection (`closed`) and leaves nothing behind. Opening does not
-   * wait for the store, so that a device can connect while the store is away (docs/contract.md, 4.4). A
-   * SUBSCRIBE does wait, and is written after the session.
+   * A clean session ends with its connection (`closed`). Opening does not wait for the store, so that a device can
+   * connect while that is away (docs/contract.md, 4.4). A SUBSCRIBE does wait, and is written after the session.
    */
   open(clientId: string, owner: SessionOwner, start: typeof PERSISTENT): ConsumingSession;
   open(clientId: string, owner: SessionOwner, start: SessionStart): Session;

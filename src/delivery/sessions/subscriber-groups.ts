@@ -27,7 +27,7 @@ export function isGroup({ clientId }: Pick<Session, 'clientId'>): boolean {
  * The groups of shared subscriptions (MQTT 5, 4.8.2).
  *
  * One member at a time serves a group, so that each device's messages stay in order. When it leaves, what it has not
- * acknowledged goes to the next. The queue is a persistent session, and lasts as long as any member's session.
+ * acknowledged goes to the next. The queue is a persistent session, and ends with the last member's session.
  */
 export class SubscriberGroups {
   readonly #sessions: Pick<Sessions, 'open' | 'subscribe' | 'discardLater' | 'consuming'>;
