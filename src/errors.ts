@@ -23,6 +23,7 @@ export const ERRORS = {
   'group-has-rooms': { status: 409, title: 'Group has rooms' },
   'alarm-resolved': { status: 409, title: 'Alarm resolved' },
   'footage-already-uploaded': { status: 409, title: 'Footage already uploaded' },
+  'precondition-failed': { status: 412, title: 'Precondition failed' },
   'body-too-large': { status: 413, title: 'Body too large' },
   'unsupported-media-type': { status: 415, title: 'Unsupported media type' },
   'range-not-satisfiable': { status: 416, title: 'Range not satisfiable' },

@@ -25,11 +25,10 @@ export function jsonBody(maxBytes: number, withoutBody?: string): MiddlewareHand
     if (text === undefined || !isJson(text)) {
       throw new GatewayError('invalid-request', 'The body must be JSON in UTF-8.');
     }
-    c.req.raw = new Request(c.req.url, {
-      method: c.req.method,
-      headers: { 'Content-Type': JSON_MEDIA_TYPE },
-      body: text,
-    });
+    const { method, url, raw } = c.req;
+    const headers = new Headers(raw.headers);
+    headers.set('Content-Type', JSON_MEDIA_TYPE);
+    c.req.raw = new Request(url, { method, headers, body: text });
     await next();
   };
 }

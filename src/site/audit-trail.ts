@@ -52,6 +52,8 @@ export interface Actor {
   readonly address: string | null;
   /** `X-Request-Id` of the request, null where there is none. */
   readonly requestId: string | null;
+  /** Checked at the moment of a change; throws when the actor must not make it any more. Never stored. */
+  readonly precondition?: (() => void) | undefined;
 }
 
 /** The gateway itself. */

@@ -73,12 +73,13 @@ export class SiteChanges {
    * Makes one change, after those that were requested before it.
    *
    * @param plan checks the model and says what to change; called again after another gateway's change
-   * @throws GatewayError what `plan` throws, with nothing changed; `store-unavailable`, and then it is unknown
+   * @throws GatewayError what `plan` and the actor's precondition throw, with nothing changed; `store-unavailable`, and then it is unknown
    *   whether the change was made
    */
   make<Result>(actor: Actor, plan: () => PlannedChange<Result>): Promise<Result> {
     return this.#turns.take(async () => {
       for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+        actor.precondition?.();
         const planned = plan();
         if (await this.#store(actor, planned)) return planned.result;
         await this.#load();

@@ -1,4 +1,4 @@
-import type { z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { JSON_MEDIA_TYPE } from '../json-body.js';
 import { PROBLEM_MEDIA_TYPE } from '../problem.js';
 import { problemSchema } from '../schemas/problem.js';
@@ -74,6 +74,7 @@ export const problems = {
   /** Problems of a route that reads its body by itself. */
   media: { 415: unsupported },
   store,
+  precondition: { 412: problem('`If-Match` names another state of it; nothing was changed.') },
   conflict: { 409: problem('The change conflicts with the present state; `code` says how.') },
 };
 
@@ -106,6 +107,31 @@ export function optionalJsonRequestBody<Schema extends z.ZodType>(schema: Schema
 }
 
 export const noContent = { description: 'Done.' };
+
+export const tagHeader = {
+  ETag: { description: 'For `If-Match` and `If-None-Match`.', schema: { type: 'string' } },
+} as const;
+
+/** A response with JSON and its entity tag. */
+export function taggedResponse<Schema extends z.ZodType>(description: string, schema: Schema) {
+  return { ...jsonResponse(description, schema), headers: tagHeader };
+}
+
+/** Headers of a request that changes only the state that the caller has seen. */
+export const ifMatchHeaders = z.object({
+  'if-match': z
+    .string()
+    .optional()
+    .openapi({ description: 'Entity tags; any other state is not changed.' }),
+});
+
+/** Headers of a request for what the caller may have already. */
+export const ifNoneMatchHeaders = z.object({
+  'if-none-match': z
+    .string()
+    .optional()
+    .openapi({ description: 'Entity tags that the caller has.' }),
+});
 
 /** The answer to a client that has the newest already. */
 export const notModified = { 304: { description: 'The client has it already.' } };

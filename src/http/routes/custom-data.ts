@@ -3,9 +3,15 @@ import type { Context } from 'hono';
 import { decodeUtf8, isJson, objectMembers } from '../../domain/notation.js';
 import { GatewayError } from '../../errors.js';
 import { MAX_CUSTOM_DATA_BYTES } from '../../site/devices.js';
-import { actorOf } from '../actor.js';
+import { conditionalActor, entityTag, notModifiedIfKnown, tagged } from '../conditional.js';
 import type { RouteServices } from '../dependencies.js';
-import { problems } from '../documents/openapi.js';
+import {
+  ifMatchHeaders,
+  ifNoneMatchHeaders,
+  notModified,
+  problems,
+  tagHeader,
+} from '../documents/openapi.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
 import { JSON_MEDIA_TYPE, readBody, requireMediaType } from '../json-body.js';
 import { devicePathSchema } from '../schemas/common.js';
@@ -23,11 +29,13 @@ const anyObject = {
 } as const;
 const storedObject: TextResponse = {
   description: 'The stored object.',
+  headers: tagHeader,
   content: { [JSON_MEDIA_TYPE]: anyObject },
 };
 
 interface TextResponse {
   readonly description: string;
+  readonly headers: typeof tagHeader;
   /** Typed so that the handler may answer with text. */
   readonly content: Record<string, typeof anyObject>;
 }
@@ -38,8 +46,8 @@ const get = createRoute({
   operationId: 'getCustomData',
   summary: "Get a device's custom data",
   tags,
-  request: { params: devicePathSchema },
-  responses: { 200: storedObject, ...problems.resource },
+  request: { params: devicePathSchema, headers: ifNoneMatchHeaders },
+  responses: { 200: storedObject, ...notModified, ...problems.resource },
 });
 
 const set = createRoute({
@@ -52,20 +60,27 @@ const set = createRoute({
   tags,
   request: {
     params: devicePathSchema,
+    headers: ifMatchHeaders,
     body: {
       required: true,
       description: `At most ${MAX_CUSTOM_DATA_BYTES} bytes.`,
       content: { [JSON_MEDIA_TYPE]: anyObject, [MERGE_PATCH_MEDIA_TYPE]: anyObject },
     },
   },
-  responses: { 200: storedObject, ...problems.resource, ...problems.media, ...problems.store },
+  responses: {
+    200: storedObject,
+    ...problems.resource,
+    ...problems.precondition,
+    ...problems.media,
+    ...problems.store,
+  },
 });
 
 /** A device's custom data (specification 4). */
 export function registerCustomData(app: HttpApp, services: RouteServices): void {
   const { devices, model, access } = services;
 
-  app.openapi({ ...get, middleware: [access.device('viewer')] }, (c) =>
+  app.openapi({ ...get, middleware: [access.device('viewer'), notModifiedIfKnown] }, (c) =>
     jsonText(c, model.requireDevice(c.req.valid('param')).customData),
   );
 
@@ -74,12 +89,13 @@ export function registerCustomData(app: HttpApp, services: RouteServices): void 
     const mode = mediaType === MERGE_PATCH_MEDIA_TYPE ? 'merge' : 'replace';
     const payload = await readObjectText(c);
     const key = c.req.valid('param');
-    return jsonText(c, await devices.setCustomData(actorOf(c), key, payload, mode));
+    const actor = conditionalActor(c, () => entityTag(model.requireDevice(key).customData));
+    return jsonText(c, await devices.setCustomData(actor, key, payload, mode));
   });
 }
 
-function jsonText(c: Context, text: string): Response {
-  return c.body(text, 200, { 'Content-Type': JSON_MEDIA_TYPE });
+function jsonText(c: Context<HttpEnv>, text: string): Response {
+  return c.body(tagged(c, text), 200, { 'Content-Type': JSON_MEDIA_TYPE });
 }
 
 /** Reads the body; too large is 400 here, not 413 (specification 7). */

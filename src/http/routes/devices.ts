@@ -1,18 +1,25 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
 import { limitsChangeSchema, ownLimitsSchema } from '../../domain/limits.js';
 import { formatTime } from '../../domain/notation.js';
 import type { Device } from '../../domain/site.js';
 import type { PresenceView } from '../../site/presence-view.js';
+import type { DeviceKey } from '../../site/site-store.js';
 import { actorOf } from '../actor.js';
+import { conditionalActor, entityTag, notModifiedIfKnown, tagged } from '../conditional.js';
 import type { RouteServices } from '../dependencies.js';
 import {
   createdResponse,
+  ifMatchHeaders,
+  ifNoneMatchHeaders,
   jsonRequestBody,
   jsonResponse,
   noContent,
+  notModified,
   problems,
+  taggedResponse,
 } from '../documents/openapi.js';
-import type { HttpApp } from '../http-env.js';
+import type { HttpApp, HttpEnv } from '../http-env.js';
 import {
   devicePathSchema,
   idSchema,
@@ -81,6 +88,11 @@ function deviceView(device: Device, presence: PresenceView): z.infer<typeof devi
   };
 }
 
+/** A device that connects or sends something meanwhile is no other device to whoever changes it. */
+function deviceTag({ online, lastSeenAt, ...made }: z.infer<typeof deviceSchema>): string {
+  return entityTag(made, { online, lastSeenAt });
+}
+
 const tags = ['Devices'];
 const collection = '/care-homes/{locationId}/devices';
 const item = `${collection}/{deviceId}` as const;
@@ -115,8 +127,12 @@ const get = createRoute({
   operationId: 'getDevice',
   summary: 'Get a device',
   tags,
-  request: { params: devicePathSchema },
-  responses: { 200: jsonResponse('The device.', deviceSchema), ...problems.resource },
+  request: { params: devicePathSchema, headers: ifNoneMatchHeaders },
+  responses: {
+    200: taggedResponse('The device.', deviceSchema),
+    ...notModified,
+    ...problems.resource,
+  },
 });
 
 const change = createRoute({
@@ -125,8 +141,16 @@ const change = createRoute({
   operationId: 'updateDevice',
   summary: 'Rename a device, or set limits of its own',
   tags,
-  request: { params: devicePathSchema, body: jsonRequestBody(deviceChangeSchema) },
-  responses: { 200: jsonResponse('The device.', deviceSchema), ...problems.change },
+  request: {
+    params: devicePathSchema,
+    headers: ifMatchHeaders,
+    body: jsonRequestBody(deviceChangeSchema),
+  },
+  responses: {
+    200: taggedResponse('The device.', deviceSchema),
+    ...problems.change,
+    ...problems.precondition,
+  },
 });
 
 const remove = createRoute({
@@ -135,8 +159,14 @@ const remove = createRoute({
   operationId: 'deleteDevice',
   summary: 'Delete a device; its alarm history stays',
   tags,
-  request: { params: devicePathSchema },
-  responses: { 204: noContent, ...problems.resource, ...problems.store },
+  request: { params: devicePathSchema, headers: ifMatchHeaders },
+  responses: {
+    204: noContent,
+    ...problems.resource,
+
+    ...problems.precondition,
+    ...problems.store,
+  },
 });
 
 /** Replaces broken hardware, too: same id, room, name and history (docs/contract.md, 2). */
@@ -174,18 +204,26 @@ export function registerDevices(app: HttpApp, services: RouteServices): void {
     return c.json({ ...deviceView(device, presence), secret }, 201, headers);
   });
 
-  app.openapi({ ...get, middleware: [access.device('viewer')] }, (c) => {
-    const device = model.requireDevice(c.req.valid('param'));
-    return c.json(deviceView(device, presence), 200);
-  });
+  const actorFor = (c: Context<HttpEnv>, key: DeviceKey) =>
+    conditionalActor(c, () => deviceTag(deviceView(model.requireDevice(key), presence)));
+  const answered = (c: Context<HttpEnv>, device: Device) => {
+    const view = deviceView(device, presence);
+    return tagged(c, view, deviceTag(view));
+  };
+
+  app.openapi({ ...get, middleware: [access.device('viewer'), notModifiedIfKnown] }, (c) =>
+    c.json(answered(c, model.requireDevice(c.req.valid('param'))), 200),
+  );
 
   app.openapi({ ...change, middleware: [access.device('manager'), readsJson] }, async (c) => {
-    const device = await devices.change(actorOf(c), c.req.valid('param'), c.req.valid('json'));
-    return c.json(deviceView(device, presence), 200);
+    const key = c.req.valid('param');
+    const device = await devices.change(actorFor(c, key), key, c.req.valid('json'));
+    return c.json(answered(c, device), 200);
   });
 
   app.openapi({ ...remove, middleware: [access.device('manager')] }, async (c) => {
-    await devices.delete(actorOf(c), c.req.valid('param'));
+    const key = c.req.valid('param');
+    await devices.delete(actorFor(c, key), key);
     return c.body(null, 204);
   });
 

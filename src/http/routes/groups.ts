@@ -1,15 +1,22 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
 import type { Group } from '../../domain/site.js';
+import type { GroupKey } from '../../site/site-store.js';
 import { actorOf } from '../actor.js';
+import { conditionalActor, entityTag, notModifiedIfKnown, tagged } from '../conditional.js';
 import type { RouteServices } from '../dependencies.js';
 import {
   createdResponse,
+  ifMatchHeaders,
+  ifNoneMatchHeaders,
   jsonRequestBody,
   jsonResponse,
   noContent,
+  notModified,
   problems,
+  taggedResponse,
 } from '../documents/openapi.js';
-import type { HttpApp } from '../http-env.js';
+import type { HttpApp, HttpEnv } from '../http-env.js';
 import {
   groupPathSchema,
   idSchema,
@@ -61,8 +68,12 @@ const get = createRoute({
   operationId: 'getGroup',
   summary: 'Get a group',
   tags,
-  request: { params: groupPathSchema },
-  responses: { 200: jsonResponse('The group.', groupSchema), ...problems.resource },
+  request: { params: groupPathSchema, headers: ifNoneMatchHeaders },
+  responses: {
+    200: taggedResponse('The group.', groupSchema),
+    ...notModified,
+    ...problems.resource,
+  },
 });
 
 const rename = createRoute({
@@ -71,8 +82,16 @@ const rename = createRoute({
   operationId: 'updateGroup',
   summary: 'Rename a group',
   tags,
-  request: { params: groupPathSchema, body: jsonRequestBody(nameBodySchema) },
-  responses: { 200: jsonResponse('The group.', groupSchema), ...problems.change },
+  request: {
+    params: groupPathSchema,
+    headers: ifMatchHeaders,
+    body: jsonRequestBody(nameBodySchema),
+  },
+  responses: {
+    200: taggedResponse('The group.', groupSchema),
+    ...problems.change,
+    ...problems.precondition,
+  },
 });
 
 const remove = createRoute({
@@ -81,8 +100,14 @@ const remove = createRoute({
   operationId: 'deleteGroup',
   summary: 'Delete a group that has no rooms',
   tags,
-  request: { params: groupPathSchema },
-  responses: { 204: noContent, ...problems.resource, ...problems.conflict, ...problems.store },
+  request: { params: groupPathSchema, headers: ifMatchHeaders },
+  responses: {
+    204: noContent,
+    ...problems.resource,
+    ...problems.conflict,
+    ...problems.precondition,
+    ...problems.store,
+  },
 });
 
 /** The groups of a location (specification 4). */
@@ -103,20 +128,24 @@ export function registerGroups(app: HttpApp, services: RouteServices): void {
     return c.json(groupView(group), 201, createdHeaders(c, group.id, publicUrl));
   });
 
-  app.openapi({ ...get, middleware: [access.group('viewer')] }, (c) => {
-    const key = c.req.valid('param');
-    const group = model.requireGroup(key);
-    return c.json(groupView(group, model.roomIdsByGroup(key.locationId).get(group.id)), 200);
-  });
+  const viewOf = (group: Group) =>
+    groupView(group, model.roomIdsByGroup(group.locationId).get(group.id));
+  const actorFor = (c: Context<HttpEnv>, key: GroupKey) =>
+    conditionalActor(c, () => entityTag(viewOf(model.requireGroup(key))));
+
+  app.openapi({ ...get, middleware: [access.group('viewer'), notModifiedIfKnown] }, (c) =>
+    c.json(tagged(c, viewOf(model.requireGroup(c.req.valid('param')))), 200),
+  );
 
   app.openapi({ ...rename, middleware: [access.group('manager'), readsJson] }, async (c) => {
     const key = c.req.valid('param');
-    const group = await groups.rename(actorOf(c), key, c.req.valid('json').name);
-    return c.json(groupView(group, model.roomIdsByGroup(key.locationId).get(group.id)), 200);
+    const group = await groups.rename(actorFor(c, key), key, c.req.valid('json').name);
+    return c.json(tagged(c, viewOf(group)), 200);
   });
 
   app.openapi({ ...remove, middleware: [access.group('manager')] }, async (c) => {
-    await groups.delete(actorOf(c), c.req.valid('param'));
+    const key = c.req.valid('param');
+    await groups.delete(actorFor(c, key), key);
     return c.body(null, 204);
   });
 }

@@ -3,13 +3,18 @@ import type { Context } from 'hono';
 import { touchesLocation } from '../../domain/grants.js';
 import type { Location } from '../../domain/site.js';
 import { actorOf } from '../actor.js';
+import { conditionalActor, entityTag, notModifiedIfKnown, tagged } from '../conditional.js';
 import type { RouteServices } from '../dependencies.js';
 import {
   createdResponse,
+  ifMatchHeaders,
+  ifNoneMatchHeaders,
   jsonRequestBody,
   jsonResponse,
   noContent,
+  notModified,
   problems,
+  taggedResponse,
 } from '../documents/openapi.js';
 import { callerOf, type HttpApp, type HttpEnv } from '../http-env.js';
 import { idSchema, locationPathSchema, nameBodySchema } from '../schemas/common.js';
@@ -67,8 +72,12 @@ const get = createRoute({
   operationId: 'getLocation',
   summary: 'Get a location',
   tags,
-  request: { params: locationPathSchema },
-  responses: { 200: jsonResponse('The location.', locationSchema), ...problems.resource },
+  request: { params: locationPathSchema, headers: ifNoneMatchHeaders },
+  responses: {
+    200: taggedResponse('The location.', locationSchema),
+    ...notModified,
+    ...problems.resource,
+  },
 });
 
 const rename = createRoute({
@@ -77,8 +86,16 @@ const rename = createRoute({
   operationId: 'updateLocation',
   summary: 'Rename a location',
   tags,
-  request: { params: locationPathSchema, body: jsonRequestBody(nameBodySchema) },
-  responses: { 200: jsonResponse('The location.', locationSchema), ...problems.change },
+  request: {
+    params: locationPathSchema,
+    headers: ifMatchHeaders,
+    body: jsonRequestBody(nameBodySchema),
+  },
+  responses: {
+    200: taggedResponse('The location.', locationSchema),
+    ...problems.change,
+    ...problems.precondition,
+  },
 });
 
 const remove = createRoute({
@@ -87,8 +104,14 @@ const remove = createRoute({
   operationId: 'deleteLocation',
   summary: 'Delete a location that has no devices, with its rooms and groups',
   tags,
-  request: { params: locationPathSchema },
-  responses: { 204: noContent, ...problems.resource, ...problems.conflict, ...problems.store },
+  request: { params: locationPathSchema, headers: ifMatchHeaders },
+  responses: {
+    204: noContent,
+    ...problems.resource,
+    ...problems.conflict,
+    ...problems.precondition,
+    ...problems.store,
+  },
 });
 
 /** Locations (specification 4). */
@@ -114,19 +137,25 @@ export function registerLocations(app: HttpApp, services: RouteServices): void {
     return c.json(locationView(location, []), 201, createdHeaders(c, location.id, publicUrl));
   });
 
-  app.openapi({ ...get, middleware: [access.partOfLocation('viewer')] }, (c) => {
+  const actorFor = (c: Context<HttpEnv>, locationId: string) =>
+    conditionalActor(c, () => entityTag(viewOf(c, model.requireLocation(locationId))));
+
+  const reads = [access.partOfLocation('viewer'), notModifiedIfKnown];
+  app.openapi({ ...get, middleware: reads }, (c) => {
     const location = model.requireLocation(c.req.valid('param').locationId);
-    return c.json(viewOf(c, location), 200);
+    return c.json(tagged(c, viewOf(c, location)), 200);
   });
 
   app.openapi({ ...rename, middleware: [access.location('manager'), readsJson] }, async (c) => {
     const { locationId } = c.req.valid('param');
-    const location = await locations.rename(actorOf(c), locationId, c.req.valid('json').name);
-    return c.json(viewOf(c, location), 200);
+    const { name } = c.req.valid('json');
+    const location = await locations.rename(actorFor(c, locationId), locationId, name);
+    return c.json(tagged(c, viewOf(c, location)), 200);
   });
 
   app.openapi({ ...remove, middleware: [access.adminOfLocation()] }, async (c) => {
-    await locations.delete(actorOf(c), c.req.valid('param').locationId);
+    const { locationId } = c.req.valid('param');
+    await locations.delete(actorFor(c, locationId), locationId);
     return c.body(null, 204);
   });
 }

@@ -1,15 +1,22 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
 import type { Room } from '../../domain/site.js';
+import type { RoomKey } from '../../site/site-store.js';
 import { actorOf } from '../actor.js';
+import { conditionalActor, entityTag, notModifiedIfKnown, tagged } from '../conditional.js';
 import type { RouteServices } from '../dependencies.js';
 import {
   createdResponse,
+  ifMatchHeaders,
+  ifNoneMatchHeaders,
   jsonRequestBody,
   jsonResponse,
   noContent,
+  notModified,
   problems,
+  taggedResponse,
 } from '../documents/openapi.js';
-import type { HttpApp } from '../http-env.js';
+import type { HttpApp, HttpEnv } from '../http-env.js';
 import {
   idSchema,
   locationPathSchema,
@@ -79,8 +86,12 @@ const get = createRoute({
   operationId: 'getRoom',
   summary: 'Get a room',
   tags,
-  request: { params: roomPathSchema },
-  responses: { 200: jsonResponse('The room.', roomSchema), ...problems.resource },
+  request: { params: roomPathSchema, headers: ifNoneMatchHeaders },
+  responses: {
+    200: taggedResponse('The room.', roomSchema),
+    ...notModified,
+    ...problems.resource,
+  },
 });
 
 const change = createRoute({
@@ -89,8 +100,16 @@ const change = createRoute({
   operationId: 'updateRoom',
   summary: 'Rename a room, or change its group',
   tags,
-  request: { params: roomPathSchema, body: jsonRequestBody(roomChangeSchema) },
-  responses: { 200: jsonResponse('The room.', roomSchema), ...problems.change },
+  request: {
+    params: roomPathSchema,
+    headers: ifMatchHeaders,
+    body: jsonRequestBody(roomChangeSchema),
+  },
+  responses: {
+    200: taggedResponse('The room.', roomSchema),
+    ...problems.change,
+    ...problems.precondition,
+  },
 });
 
 const remove = createRoute({
@@ -99,8 +118,14 @@ const remove = createRoute({
   operationId: 'deleteRoom',
   summary: 'Delete a room that has no devices',
   tags,
-  request: { params: roomPathSchema },
-  responses: { 204: noContent, ...problems.resource, ...problems.conflict, ...problems.store },
+  request: { params: roomPathSchema, headers: ifMatchHeaders },
+  responses: {
+    204: noContent,
+    ...problems.resource,
+    ...problems.conflict,
+    ...problems.precondition,
+    ...problems.store,
+  },
 });
 
 /** The rooms of a location (specification 4). */
@@ -125,11 +150,14 @@ export function registerRooms(app: HttpApp, services: RouteServices): void {
     return c.json(roomView(room), 201, createdHeaders(c, room.id, publicUrl));
   });
 
-  app.openapi({ ...get, middleware: [access.room('viewer')] }, (c) => {
-    const key = c.req.valid('param');
-    const room = model.requireRoom(key);
-    return c.json(roomView(room, model.deviceIdsByRoom(key.locationId).get(room.id)), 200);
-  });
+  const viewOf = (room: Room) =>
+    roomView(room, model.deviceIdsByRoom(room.locationId).get(room.id));
+  const actorFor = (c: Context<HttpEnv>, key: RoomKey) =>
+    conditionalActor(c, () => entityTag(viewOf(model.requireRoom(key))));
+
+  app.openapi({ ...get, middleware: [access.room('viewer'), notModifiedIfKnown] }, (c) =>
+    c.json(tagged(c, viewOf(model.requireRoom(c.req.valid('param')))), 200),
+  );
 
   app.openapi({ ...change, middleware: [access.room('manager'), readsJson] }, async (c) => {
     const key = c.req.valid('param');
@@ -137,12 +165,13 @@ export function registerRooms(app: HttpApp, services: RouteServices): void {
     const { name, groupId } = c.req.valid('json');
     // Leaving a group needs only the role over the room; a new group is checked, too.
     if (typeof groupId === 'string') access.requireOver(c, 'manager', { locationId, groupId });
-    const room = await rooms.change(actorOf(c), key, { name, groupId });
-    return c.json(roomView(room, model.deviceIdsByRoom(locationId).get(room.id)), 200);
+    const room = await rooms.change(actorFor(c, key), key, { name, groupId });
+    return c.json(tagged(c, viewOf(room)), 200);
   });
 
   app.openapi({ ...remove, middleware: [access.room('manager')] }, async (c) => {
-    await rooms.delete(actorOf(c), c.req.valid('param'));
+    const key = c.req.valid('param');
+    await rooms.delete(actorFor(c, key), key);
     return c.body(null, 204);
   });
 }
