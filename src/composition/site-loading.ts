@@ -4,6 +4,7 @@ import { Denials } from '../site/access/denials.js';
 import { KnownNetworks } from '../site/access/known-networks.js';
 import { PrincipalLimits } from '../site/access/principal-limits.js';
 import { QUOTA_CHECK_MS, QuotaWatch } from '../site/access/quota-watch.js';
+import { TokenUse } from '../site/access/token-use.js';
 import { Devices } from '../site/devices.js';
 import { Groups } from '../site/groups.js';
 import { SiteFaults } from '../site/health/site-faults.js';
@@ -15,6 +16,8 @@ import { SiteModel } from '../site/site-model.js';
 import { loadSecret } from '../store/secret-file.js';
 import type { Foundation } from './foundation.js';
 import type { Storage } from './storage.js';
+
+const TOKEN_USE_SAVED_MS = 60_000;
 
 /** The site in memory, its changes, and what is remembered about its clients. */
 export interface SiteParts {
@@ -54,6 +57,10 @@ export async function loadSite(foundation: Foundation, storage: Storage): Promis
   releasers.add(() => changes.stop());
   await changes.start();
   storage.witness.followSite(() => ({ ...model.recordCounts(), change: changes.revision }));
+  const use = new TokenUse(storage.tokenUse, log, now);
+  await use.load();
+  releasers.every(TOKEN_USE_SAVED_MS, () => void use.save());
+  releasers.add(() => use.save());
   const watch = new QuotaWatch({ health, model, log, now: elapsed });
   releasers.every(QUOTA_CHECK_MS, () => watch.check());
   return {
@@ -63,7 +70,7 @@ export async function loadSite(foundation: Foundation, storage: Storage): Promis
     groups: new Groups(changes, model),
     rooms: new Rooms(changes, model),
     devices: new Devices(changes, model, now),
-    accessTokens: new AccessTokens(changes, model, adminToken, now),
+    accessTokens: new AccessTokens(changes, model, adminToken, use, now),
     principalLimits: new PrincipalLimits(config.limits, model),
     watch,
     knownNetworks: new KnownNetworks(),

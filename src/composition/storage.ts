@@ -36,6 +36,7 @@ import { SessionStoreRedis } from '../store/session-store-redis.js';
 import { SiteStoreRedis } from '../store/site-store-redis.js';
 import { Store } from '../store/store.js';
 import { StoreWitness } from '../store/store-witness.js';
+import { TokenUseStoreRedis } from '../store/token-use-store-redis.js';
 import { ValueBatches } from '../store/value-batches.js';
 import type { Foundation } from './foundation.js';
 import { openReplicas } from './replicating.js';
@@ -71,6 +72,7 @@ export interface Storage {
   readonly identity: () => string;
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
+  readonly tokenUse: TokenUseStoreRedis;
   readonly invalidPublishes: InvalidPublishStoreRedis;
   readonly deadLetters: DeadLetterStoreRedis;
   /** Retained messages, as Aedes' own Redis persistence keeps them, and their topics. */
@@ -142,6 +144,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     identity: () => witness.identity,
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
+    tokenUse: new TokenUseStoreRedis(state, keys),
     invalidPublishes: new InvalidPublishStoreRedis({
       store: state,
       management,

@@ -9,6 +9,7 @@ import { jsonBody } from './json-body.js';
 import { PageCursors } from './page-cursor.js';
 import { errorResponder, requestContext } from './request-context.js';
 import { registerAccessTokens } from './routes/access-tokens.js';
+import { registerAlarmCounts } from './routes/alarm-counts.js';
 import { registerAlarmStates } from './routes/alarm-states.js';
 import { registerAlarms } from './routes/alarms.js';
 import { registerAudit } from './routes/audit.js';
@@ -98,6 +99,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerMoves(app, services);
   registerCustomData(app, services);
   registerAlarms(app, services);
+  registerAlarmCounts(app, services);
   registerAlarmStates(app, services);
   registerTestAlarms(app, services);
   registerRejected(app, services);

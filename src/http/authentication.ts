@@ -37,9 +37,9 @@ export function authentication(services: Authenticators): MiddlewareHandler<Http
     const isValid = principal?.type === 'token';
     const isAdmitted = judge(c, services, { name, secret: token, isValid });
     if (!isValid || !isAdmitted) throw invalidToken();
-    c.set('caller', { id: principal.id, grants: principal.grants });
+    c.set('caller', principal);
     addStandingCheck(c, () => {
-      if (accessTokens.principal(principal.id) === undefined) throw invalidToken();
+      if (accessTokens.authenticateBearer(token) === undefined) throw invalidToken();
     });
     await next();
   };

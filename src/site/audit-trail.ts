@@ -20,6 +20,8 @@ export const AUDIT_ACTIONS = [
   'alarm.resolved',
   'alarm.tested',
   'access-token.created',
+  'access-token.changed',
+  'access-token.secret-replaced',
   'access-token.deleted',
   'access-token.expired',
   'bridge.deleted',

@@ -38,22 +38,23 @@ export class Footage {
    *
    * @throws GatewayError `store-unavailable` when they cannot be recorded
    */
-  async links(
-    alarms: readonly AlarmRecord[],
-    locationId: string,
-    receiver: UrlReceiver,
-  ): Promise<FootageUrls[]> {
+  async links(alarms: readonly AlarmRecord[], receiver: UrlReceiver): Promise<FootageUrls[]> {
     const terms = this.#terms(receiver);
     const urls = await Promise.all(alarms.map(({ footage }) => this.#urlsOf(footage, terms)));
-    const keys = alarms.flatMap(({ footage }) => Object.values(footage));
-    if (keys.length === 0) return urls;
-    const concerned = {
-      locationId,
-      resourceId: onlyDeviceOf(alarms) ?? locationId,
-      details: { keys: JSON.stringify(keys) },
-    };
-    // One record per page: with one per URL, readers could push out the records about themselves.
-    await this.#audit.record([this.#entry('footage.url-made', receiver, concerned)]);
+    const withFootage = alarms.filter(({ footage }) => Object.values(footage).length > 0);
+    if (withFootage.length === 0) return urls;
+    // One record per page and location: with one per URL, readers could push out the records about themselves.
+    const locationIds = new Set(withFootage.map(({ location }) => location.id));
+    const entries = Array.from(locationIds, (locationId) => {
+      const shown = withFootage.filter(({ location }) => location.id === locationId);
+      const keys = shown.flatMap(({ footage }) => Object.values(footage));
+      return this.#entry('footage.url-made', receiver, {
+        locationId,
+        resourceId: onlyDeviceOf(shown) ?? locationId,
+        details: { keys: JSON.stringify(keys) },
+      });
+    });
+    await this.#audit.record(entries);
     return urls;
   }
 
@@ -101,9 +102,8 @@ export class Footage {
   }
 }
 
-/** The device of all alarms with footage, undefined when there are several. */
+/** The device of all alarms, undefined when there are several. */
 function onlyDeviceOf(alarms: readonly AlarmRecord[]): string | undefined {
-  const withFootage = alarms.filter(({ footage }) => Object.values(footage).length > 0);
-  const [deviceId, ...others] = new Set(withFootage.map((alarm) => alarm.device.id));
+  const [deviceId, ...others] = new Set(alarms.map((alarm) => alarm.device.id));
   return others.length === 0 ? deviceId : undefined;
 }

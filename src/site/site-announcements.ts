@@ -68,9 +68,10 @@ function announceDevice(
   }
 }
 
-function announceToken({ id, grants }: AccessToken, model: SiteModel, events: SiteEvents): void {
-  if (model.accessToken(id) !== undefined) return;
-  const principal = principalKey({ type: 'token', id, grants });
-  events.emit('credentialEnded', principal);
-  if (!model.isUnreadable(principal)) events.emit('principalRemoved', principal);
+function announceToken(before: AccessToken, model: SiteModel, events: SiteEvents): void {
+  const after = model.accessToken(before.id);
+  const principal = principalKey({ type: 'token', id: before.id, grants: before.grants });
+  if (after?.tokenHash !== before.tokenHash) events.emit('credentialEnded', principal);
+  if (after !== undefined || model.isUnreadable(principal)) return;
+  events.emit('principalRemoved', principal);
 }

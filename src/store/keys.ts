@@ -57,6 +57,11 @@ export class Keys {
     return this.#key('last-seen');
   }
 
+  /** Hash: id of an access token → when it was last used, in milliseconds since 1970. */
+  get tokenUse(): string {
+    return this.#key('token-use');
+  }
+
   /** Hash: the steady clock, and the state of the wall clock. */
   get clock(): string {
     return this.#key('clock');

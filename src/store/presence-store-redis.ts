@@ -4,7 +4,7 @@ import type { Keys } from './keys.js';
 import { packRows, Script } from './scripts.js';
 import type { Store } from './store.js';
 
-const savePresence = new Script('save-presence', z.number());
+const saveTimes = new Script('save-times', z.number());
 
 /** Presence in Redis: one hash, device id → `<milliseconds since 1970>` and `+` while online. */
 export class PresenceStoreRedis implements PresenceStore {
@@ -33,6 +33,6 @@ export class PresenceStoreRedis implements PresenceStore {
       `${lastSeenAtMs}${online ? '+' : ''}`,
     ]);
     const keys = [this.#keys.lastSeen, this.#keys.siteRecords('device')];
-    await this.#store.run(savePresence, keys, [packRows(rows)]);
+    await this.#store.run(saveTimes, keys, [packRows(rows)]);
   }
 }

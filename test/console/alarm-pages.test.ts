@@ -21,6 +21,6 @@ it('brings no page of a search that was given up while the answer was read', asy
     fromMs: undefined,
     toMs: undefined,
   };
-  const pages = readPages(search, undefined, stopping.signal);
+  const pages = readPages(search, stopping.signal);
   await expect(pages.next()).rejects.toThrow(/abort/i);
 });

@@ -33,6 +33,7 @@ describe('access tokens', () => {
       grants,
       createdAt: expect.any(String),
       expiresAt,
+      lastUsedAt: null,
     });
 
     const list = await gateway.admin('GET', '/access-tokens');

@@ -234,3 +234,14 @@ it('breaks off the body when the token is deleted meanwhile, and signs no furthe
   const line = gateway.logged.find((each) => each.includes('failed to stream'));
   expect(line).toContain('"level":20');
 });
+
+it('has no cell that a spreadsheet would run', async () => {
+  const { gateway, locationId, rows } = await start();
+  const names = ['=1+1', '+49 30', '-1', '@SUM(A1)', ' =HYPERLINK("x")', 'Bett 1-2'];
+  for (const name of names) {
+    await gateway.recordAlarm(await gateway.createDevice(locationId, name), { kind: 'fall' });
+  }
+  const shown = (await rows('?order=asc')).map(({ deviceName }) => deviceName);
+  // Names are trimmed.
+  expect(shown).toEqual(["'=1+1", "'+49 30", "'-1", "'@SUM(A1)", `'=HYPERLINK("x")`, 'Bett 1-2']);
+});

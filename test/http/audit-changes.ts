@@ -255,6 +255,28 @@ export const CHANGES: Readonly<Record<string, readonly Change[]>> = {
       details: () => ({}),
     },
   ],
+  'PATCH /access-tokens/:tokenId': [
+    {
+      json: () => ({ name: 'board', expiresAt: LATER }),
+      action: 'access-token.changed',
+      resource: 'tokenId',
+      location: 'none',
+      details: () => ({
+        name: 'board',
+        previousName: 'nurse call',
+        expiresAt: LATER,
+        previousExpiresAt: null,
+      }),
+    },
+  ],
+  'POST /access-tokens/:tokenId/secret': [
+    {
+      action: 'access-token.secret-replaced',
+      resource: 'tokenId',
+      location: 'none',
+      details: () => ({ name: 'nurse call' }),
+    },
+  ],
   'DELETE /access-tokens/:tokenId': [
     {
       action: 'access-token.deleted',

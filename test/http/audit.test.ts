@@ -281,3 +281,41 @@ describe('GET /audit', () => {
     expect((await page(gateway, `${query}&limit=1&cursor=${cursor}`)).events.length).toBe(1);
   });
 });
+
+describe('the names in the audit trail', () => {
+  it('are the present ones, and null where something is gone', async () => {
+    const gateway = await startGateway(redis);
+    const home = await gateway.createLocation('Birke');
+    const { token, id } = await gateway.issueToken([{ location: home, role: 'manager' }], 'Anna');
+    const path = `/care-homes/${home}/rooms`;
+    const json = { name: 'Room 7' };
+    const room = await gateway.call('POST', path, { token, json });
+    await gateway.call('DELETE', String(room.headers.location), { token });
+    await gateway.admin('PATCH', `/care-homes/${home}`, { json: { name: 'Elm' } });
+    await gateway.admin('PATCH', `/access-tokens/${id}`, { json: { name: 'Anna B.' } });
+    const query = 'actions=room.created,location.changed&order=asc';
+    const { json: body } = await gateway.admin('GET', `/audit?${query}`);
+    expect(body).toMatchObject({
+      events: [
+        { actor: { id, name: 'Anna B.' }, locationName: 'Elm', resourceName: null },
+        { actor: { id: 'admin', name: 'admin' }, locationName: 'Elm', resourceName: 'Elm' },
+      ],
+    });
+  });
+
+  it('are in its CSV, with every page and nothing to run', async () => {
+    const gateway = await startGateway(redis);
+    for (let index = 0; index < 120; index++) await gateway.createLocation(`=${index}`);
+    const query = '/audit?actions=location.created&order=asc&limit=7';
+    const csv = await gateway.admin('GET', query, { headers: { Accept: 'text/csv' } });
+    expect(csv.headers['content-type']).toBe('text/csv; charset=utf-8; header=present');
+    const [header, ...lines] = csv.text.trimEnd().split('\r\n');
+    expect(header).toBe(
+      'id,at,action,actorType,actorId,actorName,address,requestId,locationId,locationName,resourceId,resourceName,details',
+    );
+    expect(lines).toHaveLength(120);
+    expect(lines[7]).toMatch(
+      /,location\.created,access-token,admin,admin,127\.0\.0\.1,[^,]+,[^,]+,'=7,[^,]+,'=7,"\{""name"":""=7""\}"$/,
+    );
+  });
+});

@@ -11,6 +11,7 @@ const running = useGateway(useRedis());
 type Need =
   | 'a token'
   | 'viewer of some'
+  | 'viewer of the location'
   | 'responder of some'
   | 'manager of some'
   | 'manager of the location'
@@ -58,6 +59,10 @@ const NEEDS: Readonly<Record<string, Need>> = {
   'PATCH /care-homes/:locationId/devices/:deviceId/custom-data': 'manager of the device',
   'GET /care-homes/:locationId/devices/:deviceId/alarms': 'viewer of the device',
   'GET /care-homes/:locationId/alarms': 'viewer of some',
+  // To a grant on a group, an alarm that does not exist is as one elsewhere.
+  'GET /care-homes/:locationId/alarms/:alarmId': 'viewer of the location',
+  'GET /care-homes/:locationId/alarm-counts': 'viewer of some',
+  'GET /alarms': 'a token',
   'POST /care-homes/:locationId/alarms/:alarmId/acknowledge': 'responder of some',
   'POST /care-homes/:locationId/alarms/:alarmId/resolve': 'responder of some',
   'GET /care-homes/:locationId/rejected': 'viewer of some',
@@ -65,27 +70,35 @@ const NEEDS: Readonly<Record<string, Need>> = {
   'GET /access-tokens/current': 'a token',
   'GET /events': 'a token',
   'POST /access-tokens': 'admin',
+  'PATCH /access-tokens/:tokenId': 'admin',
+  'POST /access-tokens/:tokenId/secret': 'admin',
   'DELETE /access-tokens/:tokenId': 'admin',
   'GET /audit': 'admin',
   'POST /faults/:code/acknowledge': 'admin',
 };
 
-const VIEWER: readonly Need[] = [
+const GROUP_VIEWER: readonly Need[] = [
   'a token',
   'viewer of some',
   'viewer of the group',
   'viewer of the room',
   'viewer of the device',
 ];
+const VIEWER: readonly Need[] = [...GROUP_VIEWER, 'viewer of the location'];
+const GROUP_RESPONDER: readonly Need[] = [...GROUP_VIEWER, 'responder of some'];
 const RESPONDER: readonly Need[] = [...VIEWER, 'responder of some'];
 const GROUP_MANAGER: readonly Need[] = [
-  ...RESPONDER,
+  ...GROUP_RESPONDER,
   'manager of some',
   'manager of the group',
   'manager of the room',
   'manager of the device',
 ];
-const MANAGER: readonly Need[] = [...GROUP_MANAGER, 'manager of the location'];
+const MANAGER: readonly Need[] = [
+  ...GROUP_MANAGER,
+  'viewer of the location',
+  'manager of the location',
+];
 const ADMIN: readonly Need[] = [...MANAGER, 'admin'];
 
 interface Holder {
@@ -113,7 +126,7 @@ const HOLDERS: Readonly<Record<string, Holder>> = {
   },
   "a responder of the device's group": {
     grants: (location, group) => [{ location, group, role: 'responder' }],
-    fulfils: RESPONDER,
+    fulfils: GROUP_RESPONDER,
   },
   'a manager of the location': {
     grants: (location) => [{ location, role: 'manager' }],
@@ -130,7 +143,7 @@ const HOLDERS: Readonly<Record<string, Holder>> = {
   'an administrator': { grants: () => [{ location: '*', role: 'admin' }], fulfils: ADMIN },
   "a viewer of the device's group": {
     grants: (location, group) => [{ location, group, role: 'viewer' }],
-    fulfils: VIEWER,
+    fulfils: GROUP_VIEWER,
   },
   "a manager of the device's group": {
     grants: (location, group) => [{ location, group, role: 'manager' }],

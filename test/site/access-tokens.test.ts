@@ -17,6 +17,7 @@ import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
 import { Store } from '../../src/store/store.js';
 import { useRedis } from '../harness/shared-redis.js';
 
+const NO_USE = { note: () => undefined, lastUsedAtMs: () => null };
 const place = useRedis();
 const log = createLog({ level: 'silent', destination: { write: () => undefined } });
 
@@ -40,7 +41,7 @@ it('works again when a clock that was ahead is set back, though the expiry is re
       now,
     });
     await changes.start();
-    return new AccessTokens(changes, model, 'admin-token', now);
+    return new AccessTokens(changes, model, 'admin-token', NO_USE, now);
   };
   const tokens = await open();
   const request = { name: 'short', grants: [], expiresAtMs: 2_000 };

@@ -9,6 +9,7 @@ import { Rooms } from '../../src/site/rooms.js';
 import { RedisServer } from '../harness/redis-server.js';
 import { SiteWorld } from '../store/site-world.js';
 
+const NO_USE = { note: () => undefined, lastUsedAtMs: () => null };
 const MAX_CHANGES = 12;
 const TOKEN = {
   name: 'board',
@@ -34,7 +35,7 @@ async function start() {
     groups: new Groups(changes, model),
     rooms: new Rooms(changes, model),
     devices: new Devices(changes, model, () => 1),
-    accessTokens: new AccessTokens(changes, model, 'the admin token', () => 1),
+    accessTokens: new AccessTokens(changes, model, 'the admin token', NO_USE, () => 1),
     loose: { locationId: location.id, deviceId: device.id },
     inRoom: { locationId: location.id, deviceId: placed.id },
   };

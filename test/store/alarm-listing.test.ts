@@ -55,7 +55,7 @@ async function expectListings(world: AlarmWorld, alarms: readonly Recorded[]): P
   // A sort keeps the order of alarms with equal times.
   const sorted = [...alarms].sort((one, other) => one.atMs - other.atMs);
   const [afterMs, beforeMs] = [sorted[300]?.atMs, sorted.at(-300)?.atMs];
-  for (const deviceId of [undefined, world.deviceId]) {
+  for (const deviceIds of [undefined, [world.deviceId]]) {
     for (const bounds of [{}, { afterMs, beforeMs }]) {
       for (const kinds of [['fall', 'noise'], ['noise']] satisfies AlarmKind[][]) {
         const { afterMs: after = 0, beforeMs: before = Number.POSITIVE_INFINITY } = bounds;
@@ -64,7 +64,7 @@ async function expectListings(world: AlarmWorld, alarms: readonly Recorded[]): P
             ({ atMs, kind }) => atMs > after && atMs < before && kinds.some((one) => one === kind),
           )
           .map(({ id }) => id);
-        const query = { deviceId, kinds, ...bounds };
+        const query = { deviceIds, kinds, ...bounds };
         expect(await listed(world, { ...query, order: 'asc' })).toEqual(ids);
         expect(await listed(world, { ...query, order: 'desc' })).toEqual(ids.reverse());
       }

@@ -29,8 +29,8 @@ it('removes alarms from the history by age, the oldest first', async () => {
   const world = new AlarmWorld(place);
   for (let at = 1; at <= 450; at++) await world.record({ kind: 'fall' }, START_MS + at);
   expect(await removeOld(world, START_MS + 549)).toBe(448);
-  for (const deviceId of [undefined, world.deviceId]) {
-    const { alarms } = await world.page({ deviceId });
+  for (const deviceIds of [undefined, [world.deviceId]]) {
+    const { alarms } = await world.page({ deviceIds });
     expect(alarms.map(({ receivedAtMs }) => receivedAtMs - START_MS)).toEqual([449, 450]);
   }
   expect(await removeOld(world, START_MS + 549)).toBe(0);

@@ -6,7 +6,7 @@ import { parseAlarm } from '../../src/domain/alarm-payload.js';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
-import type { AlarmQuery } from '../../src/site/alarms/alarm-history.js';
+import type { AlarmQuery, AlarmScope } from '../../src/site/alarms/alarm-history.js';
 import { AlarmHistoryRedis } from '../../src/store/alarms/alarm-history-redis.js';
 import { Keys } from '../../src/store/keys.js';
 import { Store } from '../../src/store/store.js';
@@ -64,12 +64,12 @@ export class AlarmWorld {
     return newAlarm(result.alarm, context, receivedAtMs);
   }
 
-  page(query: Partial<AlarmQuery> = {}) {
+  page({ locationId = location.id, groupIds, ...query }: Partial<AlarmQuery & AlarmScope> = {}) {
     return this.history.page({
-      locationId: location.id,
-      deviceId: undefined,
+      scopes: [{ locationId, groupIds }],
+      deviceIds: undefined,
+      roomIds: undefined,
       kinds: ALARM_KINDS,
-      groupIds: undefined,
       beforeMs: undefined,
       afterMs: undefined,
       order: 'asc',

@@ -77,7 +77,7 @@ it('records alarms of one place and of others at their own when they come in one
     const ids = batch
       .filter((one) => one.context.device.id === deviceId)
       .map(({ alarm }) => alarm.id);
-    const { alarms } = await world.page({ deviceId });
+    const { alarms } = await world.page({ deviceIds: [deviceId] });
     expect(alarms.map(({ id, device }) => [id, device.id])).toEqual(
       ids.map((id) => [id, deviceId]),
     );
@@ -103,7 +103,7 @@ it('records a repeated alarm once, in the same batch and in a later one', async 
   ];
   expect(sequencesOf(await world.logs.append(again))).toEqual([-2, 4, -4, -1]);
 
-  const { alarms } = await world.page({ deviceId: world.deviceId });
+  const { alarms } = await world.page({ deviceIds: [world.deviceId] });
   expect(alarms.map(({ id, receivedAtMs }) => [id, receivedAtMs - START_MS])).toEqual([
     [first.id, 0],
     [second.id, 1],

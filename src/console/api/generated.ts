@@ -158,13 +158,13 @@ export type Alarm = {
     id: string;
     detectedAt: string;
     kind: "outOfBed" | "outOfRoom" | "outOfSeat" | "helpCall" | "fall" | "noise" | "wandering" | "inactivity";
+    state: AlarmState;
     footage: {
         /** Signed, valid for 10 minutes. */
         video: string | null;
         /** Signed, valid for 10 minutes. */
         audio: string | null;
     };
-    state: AlarmState;
 };
 export type AlarmPage = {
     /** Null on the last page; until then every page has `limit` events. */
@@ -175,7 +175,17 @@ export type AlarmStateAuthor = {
     id: string;
     name: string;
 };
-export type LocationAlarm = Alarm & {
+export type LocationAlarm = {
+    id: string;
+    detectedAt: string;
+    kind: "outOfBed" | "outOfRoom" | "outOfSeat" | "helpCall" | "fall" | "noise" | "wandering" | "inactivity";
+    state: AlarmState;
+    footage: {
+        /** Signed, valid for 10 minutes. */
+        video: string | null;
+        /** Signed, valid for 10 minutes. */
+        audio: string | null;
+    } | ("video" | "audio")[];
     deviceId: string;
     roomId: string | null;
     device: {
@@ -212,6 +222,23 @@ export type LocationAlarmPage = {
     /** Null on the last page; until then every page has `limit` events. */
     nextCursor: string | null;
     events: LocationAlarm[];
+};
+export type AlarmCounts = {
+    /** Hours or days without alarms are in it, too. 1000 at most. */
+    buckets: {
+        start: string;
+        /** By kind; kinds without alarms are left out. */
+        counts: {
+            outOfBed?: number;
+            outOfRoom?: number;
+            outOfSeat?: number;
+            helpCall?: number;
+            fall?: number;
+            noise?: number;
+            wandering?: number;
+            inactivity?: number;
+        };
+    }[];
 };
 export type AlarmStateChange = {
     /** 1 to 500 characters (code points) after trimming, no control characters. */
@@ -251,6 +278,8 @@ export type AccessToken = {
     }[];
     createdAt: string;
     expiresAt: string | null;
+    /** When it was last shown, over HTTP or to connect over MQTT; null: never. */
+    lastUsedAt: string | null;
 };
 export type NewGrant = {
     location: "*" | string;
@@ -261,7 +290,7 @@ export type NewAccessToken = {
     /** 1 to 120 characters (code points) after trimming, no control characters. */
     name: string;
     grants: NewGrant[];
-    /** In the future; null or absent: never. */
+    /** In the future; null: never. */
     expiresAt?: string | null;
 };
 export type IssuedAccessToken = AccessToken & {
@@ -285,6 +314,8 @@ export type Actor = {
     /** Id of the access token or device; null for the gateway and for unknown clients. */
     id: string | null;
     address: string | null;
+    /** The name that it has now; null where there is none any more. */
+    name: string | null;
     /** `X-Request-Id` of the request. */
     requestId: string | null;
 };
@@ -292,10 +323,14 @@ export type AuditEvent = {
     /** Rises with each record, which is the order of the list. */
     id: string;
     at: string;
-    action: "location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.deleted" | "access-token.expired" | "bridge.deleted" | "fault.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused";
+    action: "location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.changed" | "access-token.secret-replaced" | "access-token.deleted" | "access-token.expired" | "bridge.deleted" | "fault.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused";
     actor: Actor;
     locationId: string | null;
+    /** The name that it has now; null where it is gone, or has none. */
+    locationName: string | null;
     resourceId: string | null;
+    /** The name that it has now; null where it is gone, or has none. */
+    resourceName: string | null;
     /** Texts, except `grants` and `keys`, which are lists. */
     details: {
         [key: string]: string | {
@@ -500,24 +535,31 @@ export function createLocation({ name }: {
 /**
  * Get a location
  */
-export function getLocation({ locationId }: {
+export function getLocation({ locationId, ifNoneMatch }: {
     locationId: string;
+    ifNoneMatch?: string;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Location;
     } | {
+        status: 304;
+    } | {
         status: 400;
         data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}`, {
-        ...opts
+        ...opts,
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "if-none-match": ifNoneMatch
+        })
     }));
 }
 /**
  * Rename a location
  */
-export function updateLocation({ locationId, name }: {
+export function updateLocation({ locationId, ifMatch, name }: {
     locationId: string;
+    ifMatch?: string;
     name: Name;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
@@ -529,14 +571,18 @@ export function updateLocation({ locationId, name }: {
     }>(`/care-homes/${encodeURIComponent(locationId)}`, oazapfts.json({
         ...opts,
         method: "PATCH",
-        body: name
+        body: name,
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "if-match": ifMatch
+        })
     })));
 }
 /**
  * Delete a location that has no devices, with its rooms and groups
  */
-export function deleteLocation({ locationId }: {
+export function deleteLocation({ locationId, ifMatch }: {
     locationId: string;
+    ifMatch?: string;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 204;
@@ -545,7 +591,10 @@ export function deleteLocation({ locationId }: {
         data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}`, {
         ...opts,
-        method: "DELETE"
+        method: "DELETE",
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "if-match": ifMatch
+        })
     }));
 }
 /**
@@ -586,9 +635,10 @@ export function createGroup({ locationId, name }: {
 /**
  * Rename a group
  */
-export function updateGroup({ locationId, groupId, name }: {
+export function updateGroup({ locationId, groupId, ifMatch, name }: {
     locationId: string;
     groupId: string;
+    ifMatch?: string;
     name: Name;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
@@ -600,15 +650,19 @@ export function updateGroup({ locationId, groupId, name }: {
     }>(`/care-homes/${encodeURIComponent(locationId)}/groups/${encodeURIComponent(groupId)}`, oazapfts.json({
         ...opts,
         method: "PATCH",
-        body: name
+        body: name,
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "if-match": ifMatch
+        })
     })));
 }
 /**
  * Delete a group that has no rooms
  */
-export function deleteGroup({ locationId, groupId }: {
+export function deleteGroup({ locationId, groupId, ifMatch }: {
     locationId: string;
     groupId: string;
+    ifMatch?: string;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 204;
@@ -617,7 +671,10 @@ export function deleteGroup({ locationId, groupId }: {
         data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/groups/${encodeURIComponent(groupId)}`, {
         ...opts,
-        method: "DELETE"
+        method: "DELETE",
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "if-match": ifMatch
+        })
     }));
 }
 /**
@@ -658,9 +715,10 @@ export function createRoom({ locationId, newRoom }: {
 /**
  * Rename a room, or change its group
  */
-export function updateRoom({ locationId, roomId, roomChange }: {
+export function updateRoom({ locationId, roomId, ifMatch, roomChange }: {
     locationId: string;
     roomId: string;
+    ifMatch?: string;
     roomChange: RoomChange;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
@@ -672,15 +730,19 @@ export function updateRoom({ locationId, roomId, roomChange }: {
     }>(`/care-homes/${encodeURIComponent(locationId)}/rooms/${encodeURIComponent(roomId)}`, oazapfts.json({
         ...opts,
         method: "PATCH",
-        body: roomChange
+        body: roomChange,
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "if-match": ifMatch
+        })
     })));
 }
 /**
  * Delete a room that has no devices
  */
-export function deleteRoom({ locationId, roomId }: {
+export function deleteRoom({ locationId, roomId, ifMatch }: {
     locationId: string;
     roomId: string;
+    ifMatch?: string;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 204;
@@ -689,7 +751,10 @@ export function deleteRoom({ locationId, roomId }: {
         data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/rooms/${encodeURIComponent(roomId)}`, {
         ...opts,
-        method: "DELETE"
+        method: "DELETE",
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "if-match": ifMatch
+        })
     }));
 }
 /**
@@ -730,9 +795,10 @@ export function createDevice({ locationId, newDevice }: {
 /**
  * Rename a device, or set limits of its own
  */
-export function updateDevice({ locationId, deviceId, deviceChange }: {
+export function updateDevice({ locationId, deviceId, ifMatch, deviceChange }: {
     locationId: string;
     deviceId: string;
+    ifMatch?: string;
     deviceChange: DeviceChange;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
@@ -744,15 +810,19 @@ export function updateDevice({ locationId, deviceId, deviceChange }: {
     }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}`, oazapfts.json({
         ...opts,
         method: "PATCH",
-        body: deviceChange
+        body: deviceChange,
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "if-match": ifMatch
+        })
     })));
 }
 /**
  * Delete a device; its alarm history stays
  */
-export function deleteDevice({ locationId, deviceId }: {
+export function deleteDevice({ locationId, deviceId, ifMatch }: {
     locationId: string;
     deviceId: string;
+    ifMatch?: string;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 204;
@@ -761,7 +831,10 @@ export function deleteDevice({ locationId, deviceId }: {
         data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}`, {
         ...opts,
-        method: "DELETE"
+        method: "DELETE",
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "if-match": ifMatch
+        })
     }));
 }
 /**
@@ -837,7 +910,7 @@ export function listDeviceAlarms({ locationId, deviceId, before, after, order, l
 /**
  * List the alarms of a location
  */
-export function listLocationAlarms({ locationId, before, after, order, limit, kinds, state, cursor, device }: {
+export function listLocationAlarms({ locationId, before, after, order, limit, kinds, state, cursor, device, room, group, footage }: {
     locationId: string;
     before?: string;
     after?: string;
@@ -846,7 +919,10 @@ export function listLocationAlarms({ locationId, before, after, order, limit, ki
     kinds?: ("outOfBed" | "outOfRoom" | "outOfSeat" | "helpCall" | "fall" | "noise" | "wandering" | "inactivity")[];
     state?: ("raised" | "acknowledged" | "resolved")[];
     cursor?: string;
-    device?: string;
+    device?: string[];
+    room?: string[];
+    group?: string[];
+    footage?: "list";
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
@@ -860,10 +936,60 @@ export function listLocationAlarms({ locationId, before, after, order, limit, ki
         order,
         limit,
         cursor,
-        device
+        footage
     }), QS.form({
         kinds,
-        state
+        state,
+        device,
+        room,
+        group
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Get an alarm of a location
+ */
+export function getAlarm({ locationId, alarmId, footage, device }: {
+    locationId: string;
+    alarmId: string;
+    footage?: "list";
+    device?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: LocationAlarm;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/alarms/${encodeURIComponent(alarmId)}${QS.query(QS.explode({
+        footage,
+        device
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Count the alarms of a location by hour or day
+ */
+export function countAlarms({ locationId, by, timeZone, before, after }: {
+    locationId: string;
+    by?: "hour" | "day";
+    timeZone?: string;
+    before?: string;
+    after?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: AlarmCounts;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/alarm-counts${QS.query(QS.explode({
+        by,
+        timeZone,
+        before,
+        after
     }))}`, {
         ...opts
     }));
@@ -1014,7 +1140,7 @@ export function listAuditRecords({ before, after, order, limit, actions, locatio
     after?: string;
     order?: "asc" | "desc";
     limit?: number;
-    actions?: ("location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.deleted" | "access-token.expired" | "bridge.deleted" | "fault.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused")[];
+    actions?: ("location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.changed" | "access-token.secret-replaced" | "access-token.deleted" | "access-token.expired" | "bridge.deleted" | "fault.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused")[];
     location?: string;
     actor?: string;
     resource?: string;

@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import type { AccessToken } from '../../domain/site.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
 import {
@@ -11,6 +12,7 @@ import {
 import { callerOf, type HttpApp } from '../http-env.js';
 import { invalidRequest } from '../problem.js';
 import {
+  accessTokenChangeSchema,
   accessTokenSchema,
   accessTokenView,
   currentTokenSchema,
@@ -64,38 +66,85 @@ const create = createRoute({
   },
 });
 
+const tokenPath = z.object({ tokenId: uuidSchema });
+
+const change = createRoute({
+  method: 'patch',
+  path: `${collection}/{tokenId}`,
+  operationId: 'updateAccessToken',
+  summary: 'Change the name, the grants or the expiry of an access token',
+  description: 'Other grants count at once, for its MQTT connections too.',
+  tags,
+  request: { params: tokenPath, body: jsonRequestBody(accessTokenChangeSchema) },
+  responses: { 200: jsonResponse('The access token.', accessTokenSchema), ...problems.change },
+});
+
+const replaceSecret = createRoute({
+  method: 'post',
+  path: `${collection}/{tokenId}/secret`,
+  operationId: 'replaceAccessTokenSecret',
+  summary: 'Renew an access token under the same id; the old one stops working at once',
+  description:
+    'Only this answer shows the new token. MQTT connections with the old one are closed; sessions and their backlogs stay.',
+  tags,
+  request: { params: tokenPath },
+  responses: {
+    200: jsonResponse('The access token, with the token itself.', issuedTokenSchema),
+    ...problems.resource,
+    ...problems.store,
+  },
+});
+
 const remove = createRoute({
   method: 'delete',
   path: `${collection}/{tokenId}`,
   operationId: 'deleteAccessToken',
   summary: 'Delete an access token; its MQTT connections are closed',
   tags,
-  request: { params: z.object({ tokenId: uuidSchema }) },
+  request: { params: tokenPath },
   responses: { 204: noContent, ...problems.resource, ...problems.store },
 });
 
 /** Access tokens, for the administrator (docs/contract.md, 2); everybody sees their own. */
 export function registerAccessTokens(app: HttpApp, services: RouteServices): void {
   const { accessTokens, access, readsJson, now, publicUrl } = services;
+  const viewOf = (record: AccessToken) =>
+    accessTokenView(record, accessTokens.lastUsedAtMs(record.id));
+  const requireFuture = (expiresAtMs: number | null | undefined) => {
+    if (typeof expiresAtMs !== 'number' || expiresAtMs > now()) return;
+    throw invalidRequest([{ path: 'expiresAt', message: 'must be in the future' }]);
+  };
 
   app.openapi({ ...list, middleware: [access.admin()] }, (c) =>
-    c.json(accessTokens.list().map(accessTokenView), 200),
+    c.json(accessTokens.list().map(viewOf), 200),
   );
 
   app.openapi(current, (c) => {
-    const { createdAt: _, ...shown } = accessTokenView(accessTokens.get(callerOf(c).id));
-    return c.json(shown, 200);
+    const { id, name, grants, expiresAt } = viewOf(accessTokens.get(callerOf(c).id));
+    return c.json({ id, name, grants, expiresAt }, 200);
   });
 
   app.openapi({ ...create, middleware: [access.admin(), readsJson] }, async (c) => {
     const { name, grants, expiresAt: expiresAtMs = null } = c.req.valid('json');
-    if (expiresAtMs !== null && expiresAtMs <= now()) {
-      throw invalidRequest([{ path: 'expiresAt', message: 'must be in the future' }]);
-    }
+    requireFuture(expiresAtMs);
     const request = { name, grants, expiresAtMs };
     const { record, token } = await accessTokens.create(actorOf(c), request);
     const headers = createdHeaders(c, record.id, publicUrl);
-    return c.json({ ...accessTokenView(record), token }, 201, headers);
+    return c.json({ ...viewOf(record), token }, 201, headers);
+  });
+
+  app.openapi({ ...change, middleware: [access.admin(), readsJson] }, async (c) => {
+    const { name, grants, expiresAt: expiresAtMs } = c.req.valid('json');
+    requireFuture(expiresAtMs);
+    const { tokenId } = c.req.valid('param');
+    const request = { name, grants, expiresAtMs };
+    return c.json(viewOf(await accessTokens.change(actorOf(c), tokenId, request)), 200);
+  });
+
+  app.openapi({ ...replaceSecret, middleware: [access.admin()] }, async (c) => {
+    const { tokenId } = c.req.valid('param');
+    const { record, token } = await accessTokens.replaceSecret(actorOf(c), tokenId);
+    return c.json({ ...viewOf(record), token }, 200);
   });
 
   app.openapi({ ...remove, middleware: [access.admin()] }, async (c) => {

@@ -1,57 +1,40 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import { accepts } from 'hono/accepts';
-import { ALARM_STATES } from '../../domain/alarm-states.js';
-import { permittedGroups } from '../../domain/grants.js';
-import type { AlarmRecord } from '../../site/alarms/alarm-history.js';
-import type { FootageUrls } from '../../site/footage.js';
+import { touchesLocation } from '../../domain/grants.js';
+import { GatewayError } from '../../errors.js';
+import { noGrant } from '../access.js';
+import { ALARM_CSV_HEADER, alarmCsvLines, PLACED_ALARM_CSV_HEADER } from '../alarms/alarm-csv.js';
+import {
+  type AlarmPage,
+  footageAsAsked,
+  readAlarmPage,
+  scopeOf,
+  signedFootage,
+} from '../alarms/alarm-page.js';
+import { csvResponse, wantsCsv, withCsv } from '../csv.js';
 import type { RouteServices } from '../dependencies.js';
 import { jsonResponse, preparedJson, problems } from '../documents/openapi.js';
-import { callerOf, checkAgain, type HttpApp, type HttpEnv } from '../http-env.js';
+import { callerOf, type HttpApp, type HttpEnv } from '../http-env.js';
 import { JSON_MEDIA_TYPE } from '../json-body.js';
 import {
+  type AlarmQueryParameters,
+  alarmPageSchema,
   alarmQuerySchema,
   alarmView,
   deviceAlarmPageSchema,
   locationAlarmPageSchema,
-  locationAlarmQuerySchema,
+  oneAlarmQuerySchema,
+  placedAlarmQuerySchema,
+  placedAlarmSchema,
   placedAlarmText,
-  placedAlarmView,
 } from '../schemas/alarm.js';
+import { alarmPathSchema } from '../schemas/alarm-state.js';
 import { devicePathSchema, locationPathSchema } from '../schemas/common.js';
-import { bodyStream } from '../server/body-stream.js';
-import { connectionOf } from '../server/http-connection.js';
-import { urlReceiver } from '../server/public-url.js';
-
-type Parameters = z.infer<typeof alarmQuerySchema>;
-
-interface Scope {
-  readonly locationId: string;
-  readonly deviceId: string | undefined;
-}
 
 const tags = ['Alarms'];
-const NO_FOOTAGE: FootageUrls = { video: null, audio: null };
 
-const CSV_MEDIA_TYPE = 'text/csv';
-const CSV_CONTENT_TYPE = `${CSV_MEDIA_TYPE}; charset=utf-8; header=present`;
-
-const COLUMNS = [
-  ...['id', 'kind', 'detectedAt', 'receivedAt', 'deviceId', 'deviceName', 'roomId', 'roomName'],
-  ...['groupId', 'groupName', 'data', 'customData', 'video', 'audio'],
-  ...['state', 'acknowledgedById', 'acknowledgedByName', 'acknowledgedAt'],
-  ...['resolvedById', 'resolvedByName', 'resolvedAt', 'note'],
-];
-const LINE_END = '\r\n';
-const NEEDS_QUOTES = /[",\r\n]/;
-
-const CSV_HEADER = line(COLUMNS);
-const csvSchema = z.string().openapi({ example: CSV_HEADER });
-
-/** Adds CSV to the media types of a response. */
-function withCsv({ description, content }: ReturnType<typeof preparedJson>) {
-  return { description, content: { ...content, [CSV_MEDIA_TYPE]: { schema: csvSchema } } };
-}
+const CSV_IS_WHOLE =
+  'As `text/csv` (RFC 4180, with a header line) all alarms come at once: `limit` has no effect.';
 
 const ofDevice = createRoute({
   method: 'get',
@@ -75,120 +58,111 @@ const ofLocation = createRoute({
   path: '/care-homes/{locationId}/alarms',
   operationId: 'listLocationAlarms',
   summary: 'List the alarms of a location',
-  description:
-    'Includes devices that have been deleted or have moved away since. Following `nextCursor` yields every alarm that existed when the first page was read exactly once. As `text/csv` (RFC 4180, with a header line) all alarms come at once: `limit` has no effect.',
+  description: `Includes devices that have been deleted or have moved away since. Following \`nextCursor\` yields every alarm that existed when the first page was read exactly once. ${CSV_IS_WHOLE}`,
   tags,
-  request: { params: locationPathSchema, query: locationAlarmQuerySchema },
+  request: { params: locationPathSchema, query: placedAlarmQuerySchema },
   responses: {
-    200: withCsv(preparedJson('A page of alarms.', locationAlarmPageSchema)),
+    200: withCsv(preparedJson('A page of alarms.', locationAlarmPageSchema), ALARM_CSV_HEADER),
     ...problems.resource,
     ...problems.store,
   },
 });
 
-/** The alarm history of a device (specification 4) and of a location (docs/contract.md, 2). */
+const ofAll = createRoute({
+  method: 'get',
+  path: '/alarms',
+  operationId: 'listAlarms',
+  summary: 'List the alarms of all locations that the access token covers',
+  description: `As the listing of a location; each event has its location. ${CSV_IS_WHOLE}`,
+  tags,
+  request: { query: placedAlarmQuerySchema },
+  responses: {
+    200: withCsv(preparedJson('A page of alarms.', alarmPageSchema), PLACED_ALARM_CSV_HEADER),
+    ...problems.caller,
+    ...problems.invalid,
+    ...problems.store,
+  },
+});
+
+const one = createRoute({
+  method: 'get',
+  path: '/care-homes/{locationId}/alarms/{alarmId}',
+  operationId: 'getAlarm',
+  summary: 'Get an alarm of a location',
+  description: 'The newest one, should several devices use the id.',
+  tags,
+  request: { params: alarmPathSchema, query: oneAlarmQuerySchema },
+  responses: {
+    200: preparedJson('The alarm.', placedAlarmSchema),
+    ...problems.resource,
+    ...problems.store,
+  },
+});
+
+/** The alarm history of a device (specification 4), of a location and of all of them (docs/contract.md, 2). */
 export function registerAlarms(app: HttpApp, services: RouteServices): void {
-  const { access } = services;
+  const { access, history, model } = services;
 
   app.openapi({ ...ofDevice, middleware: [access.device('viewer')] }, async (c) => {
-    const [scope, query] = [c.req.valid('param'), c.req.valid('query')];
-    const { nextCursor, alarms } = await readPage(services, c, scope, query);
-    const events = alarms.map(({ record, urls }) => alarmView(record, urls));
+    const { locationId, deviceId } = c.req.valid('param');
+    const query = { ...c.req.valid('query'), device: [deviceId] };
+    const show = signedFootage(services, c);
+    const { nextCursor, alarms } = await readAlarmPage(services, c, [locationId], query, show);
+    const events = alarms.map(({ record, footage }) => alarmView(record, footage));
     return c.json({ nextCursor, events }, 200);
   });
 
-  app.openapi({ ...ofLocation, middleware: [access.partOfLocation('viewer')] }, async (c) => {
-    const { device: deviceId, ...query } = c.req.valid('query');
-    const scope = { ...c.req.valid('param'), deviceId };
-    const page = await readPage(services, c, scope, query);
-    c.header('Vary', 'Accept');
-    const supports = [JSON_MEDIA_TYPE, CSV_MEDIA_TYPE];
-    const mediaType = accepts(c, { header: 'Accept', supports, default: JSON_MEDIA_TYPE });
-    if (mediaType === JSON_MEDIA_TYPE) {
-      return c.body(pageText(page), 200, { 'Content-Type': JSON_MEDIA_TYPE });
+  app.openapi({ ...ofLocation, middleware: [access.partOfLocation('viewer')] }, (c) =>
+    answerListing(services, c, [c.req.valid('param').locationId], c.req.valid('query')),
+  );
+
+  app.openapi(ofAll, (c) => {
+    const { grants } = callerOf(c);
+    const covered = model.locations().filter(({ id }) => touchesLocation(grants, id));
+    const locationIds = covered.map(({ id }) => id);
+    return answerListing(services, c, locationIds, c.req.valid('query'), true);
+  });
+
+  app.openapi({ ...one, middleware: [access.partOfLocation('viewer')] }, async (c) => {
+    const { locationId, alarmId } = c.req.valid('param');
+    const { groupIds } = scopeOf(c, locationId);
+    const { device: deviceId, footage } = c.req.valid('query');
+    const record = await history.find({ locationId, alarmId, deviceId });
+    // To a grant on a group, an alarm elsewhere and one that does not exist look alike.
+    if (groupIds?.includes(record?.group?.id ?? '') === false) throw noGrant();
+    if (record === undefined) {
+      throw new GatewayError('alarm-not-found', 'The location has no such alarm.');
     }
-    const following = (cursor: string) => {
-      // The client decides how long a download takes, and each page has newly signed URLs.
-      checkAgain(c);
-      return readPage(services, c, scope, { ...query, cursor });
-    };
-    const body = bodyStream(c, csvLines(page, following), services.log, () =>
-      connectionOf(c.env.incoming)?.turn(),
-    );
-    return c.body(body, 200, { 'Content-Type': CSV_CONTENT_TYPE });
+    const shown = await footageAsAsked(services, c, footage)([record]);
+    const text = shown.map((alarm) => placedAlarmText(alarm.record, alarm.footage)).join();
+    return c.body(text, 200, { 'Content-Type': JSON_MEDIA_TYPE });
   });
 }
 
-interface Page {
-  readonly nextCursor: string | null;
-  readonly alarms: readonly { readonly record: AlarmRecord; readonly urls: FootageUrls }[];
-}
-
-function pageText({ nextCursor, alarms }: Page): string {
-  const events = alarms.map(({ record, urls }) => placedAlarmText(record, urls));
-  return `{"nextCursor":${JSON.stringify(nextCursor)},"events":[${events.join(',')}]}`;
-}
-
-/** The lines from this page on; the page is read before the status goes out. */
-async function* csvLines(
-  first: Page,
-  following: (cursor: string) => Promise<Page>,
-): AsyncGenerator<Uint8Array> {
-  yield Buffer.from(CSV_HEADER);
-  for (let page = first; ; page = await following(page.nextCursor)) {
-    yield Buffer.from(page.alarms.map(({ record, urls }) => csvLine(record, urls)).join(''));
-    if (page.nextCursor === null) return;
-  }
-}
-
-/**
- * Reads a page of the alarms whose group, as of the alarm, the caller's grants cover.
- */
-async function readPage(
-  { history, cursors, footage, publicUrl }: RouteServices,
+/** Answers with a page, or with all pages as CSV. */
+async function answerListing(
+  services: RouteServices,
   c: Context<HttpEnv>,
-  { locationId, deviceId }: Scope,
-  parameters: Parameters,
-): Promise<Page> {
-  const { grants } = callerOf(c);
-  const { cursor, limit, order, kinds, state, before: beforeMs, after: afterMs } = parameters;
-  // All of them select like none: the scope is the one that cursors had before there were states.
-  const states = state.length === ALARM_STATES.length ? undefined : state;
-  const scope = { locationId, deviceId, kinds, states, beforeMs, afterMs, order };
-  const start = cursor === undefined ? undefined : cursors.decode(cursor, scope);
-  const { alarms, next, upToSequence } = await history.page({
-    ...scope,
-    groupIds: permittedGroups(grants, 'viewer', locationId),
-    limit,
-    upToSequence: start?.upToSequence,
-    position: start && { detectedAtMs: start.timeMs, sequence: start.sequence },
-    isAwaited: () => !c.env.outgoing.closed,
+  locationIds: readonly string[],
+  query: AlarmQueryParameters,
+  isOfAll = false,
+): Promise<Response> {
+  const show = footageAsAsked(services, c, query.footage);
+  const following = (cursor: string | undefined) =>
+    readAlarmPage(services, c, locationIds, { ...query, cursor }, show, isOfAll);
+  const first = await following(query.cursor);
+  if (!wantsCsv(c)) {
+    return c.body(pageText(first, isOfAll), 200, { 'Content-Type': JSON_MEDIA_TYPE });
+  }
+  return csvResponse(c, services.log, {
+    header: isOfAll ? PLACED_ALARM_CSV_HEADER : ALARM_CSV_HEADER,
+    linesOf: (page) => alarmCsvLines(page, isOfAll),
+    first,
+    following,
   });
-  const urls = await footage.links(alarms, locationId, urlReceiver(c, publicUrl));
-  const position = next && { timeMs: next.detectedAtMs, sequence: next.sequence, upToSequence };
-  return {
-    nextCursor: position === undefined ? null : cursors.encode(position, scope),
-    alarms: alarms.map((record, index) => ({ record, urls: urls[index] ?? NO_FOOTAGE })),
-  };
 }
 
-/** The line of an alarm, in the order of the columns; missing values are empty. */
-function csvLine(record: AlarmRecord, urls: FootageUrls): string {
-  const { id, kind, detectedAt, receivedAt, footage, ...view } = placedAlarmView(record, urls);
-  const { state, acknowledgedBy, acknowledgedAt, resolvedBy, resolvedAt, note } = view;
-  const { device, room, group, data, customData } = record;
-  return line([
-    ...[id, kind, detectedAt, receivedAt, device.id, device.name, room?.id, room?.name],
-    ...[group?.id, group?.name, data, customData, footage.video, footage.audio],
-    ...[state, acknowledgedBy?.id, acknowledgedBy?.name, acknowledgedAt],
-    ...[resolvedBy?.id, resolvedBy?.name, resolvedAt, note],
-  ]);
-}
-
-function line(fields: readonly (string | null | undefined)[]): string {
-  return fields.map((field) => quoted(field ?? '')).join(',') + LINE_END;
-}
-
-function quoted(field: string): string {
-  return NEEDS_QUOTES.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
+function pageText({ nextCursor, alarms }: AlarmPage, isOfAll: boolean): string {
+  const events = alarms.map(({ record, footage }) => placedAlarmText(record, footage, isOfAll));
+  return `{"nextCursor":${JSON.stringify(nextCursor)},"events":[${events.join(',')}]}`;
 }

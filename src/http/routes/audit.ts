@@ -1,9 +1,12 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { formatTime } from '../../domain/notation.js';
+import { ADMIN_TOKEN_ID } from '../../site/access/access-tokens.js';
 import { ACTOR_TYPES, AUDIT_ACTIONS, type AuditRecord } from '../../site/audit-trail.js';
+import { csvLine, csvResponse, wantsCsv, withCsv } from '../csv.js';
 import type { RouteServices } from '../dependencies.js';
-import { jsonResponse, problems } from '../documents/openapi.js';
+import { preparedJson, problems } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
+import { JSON_MEDIA_TYPE } from '../json-body.js';
 import { grantSchema } from '../schemas/access-token.js';
 import { EXAMPLE_ID, idSchema, timestampSchema, uuidSchema } from '../schemas/common.js';
 import {
@@ -51,6 +54,10 @@ const actorSchema = z
       example: EXAMPLE_ID,
     }),
     address: z.string().nullable().openapi({ example: '192.0.2.7' }),
+    name: z.string().nullable().openapi({
+      description: 'The name that it has now; null where there is none any more.',
+      example: 'Nurse call',
+    }),
     requestId: z.string().nullable().openapi({
       description: '`X-Request-Id` of the request.',
       example: EXAMPLE_ID,
@@ -63,6 +70,11 @@ const grantList = z.array(grantSchema);
 const keyList = z.array(z.string());
 const LISTS = [grantList, keyList] as const;
 
+const presentName = z.string().nullable().openapi({
+  description: 'The name that it has now; null where it is gone, or has none.',
+  example: 'Haus Birke',
+});
+
 const auditEventSchema = z
   .object({
     id: z.string().openapi({
@@ -73,7 +85,9 @@ const auditEventSchema = z
     action: z.enum(AUDIT_ACTIONS),
     actor: actorSchema,
     locationId: idSchema.nullable(),
+    locationName: presentName,
     resourceId: z.string().nullable().openapi({ example: EXAMPLE_ID }),
+    resourceName: presentName,
     details: z.record(z.string(), z.union([z.string().nullable(), ...LISTS])).openapi({
       description: 'Texts, except `grants` and `keys`, which are lists.',
       example: { name: 'Haus Birke' },
@@ -85,15 +99,53 @@ const auditPageSchema = z
   .object({ nextCursor: nextCursorSchema, events: z.array(auditEventSchema) })
   .openapi('AuditPage');
 
-function auditView(record: AuditRecord): z.infer<typeof auditEventSchema> {
+type AuditPage = z.infer<typeof auditPageSchema>;
+type AuditQuery = z.output<typeof auditQuerySchema>;
+
+type AuditEvent = z.infer<typeof auditEventSchema>;
+
+function auditView(record: AuditRecord, nameOf: NameOf): AuditEvent {
   const { sequence, atMs, action, actor, locationId, resourceId, details } = record;
   const { grants, keys, ...texts } = details;
   const lists = {
     ...(typeof grants === 'string' && { grants: grantList.parse(JSON.parse(grants)) }),
     ...(typeof keys === 'string' && { keys: keyList.parse(JSON.parse(keys)) }),
   };
-  const shown = { action, actor, locationId, resourceId, details: { ...texts, ...lists } };
-  return { id: String(sequence), at: formatTime(atMs), ...shown };
+  return {
+    id: String(sequence),
+    at: formatTime(atMs),
+    action,
+    actor: { ...actor, name: nameOf(actor.id) },
+    locationId,
+    locationName: nameOf(locationId),
+    resourceId,
+    resourceName: nameOf(resourceId),
+    details: { ...texts, ...lists },
+  };
+}
+
+const COLUMNS = ['id', 'at', 'action', 'actorType', 'actorId', 'actorName', 'address', 'requestId'];
+const CSV_HEADER = csvLine(
+  COLUMNS.concat(['locationId', 'locationName', 'resourceId', 'resourceName', 'details']),
+);
+
+function auditCsvLine(event: AuditEvent): string {
+  const { id, at, action, actor, locationId, locationName, resourceId, resourceName } = event;
+  const cells: (string | null)[] = [id, at, action, actor.type, actor.id, actor.name];
+  cells.push(actor.address, actor.requestId, locationId, locationName, resourceId, resourceName);
+  return csvLine([...cells, JSON.stringify(event.details)]);
+}
+
+/** The present name behind an id; null without one. */
+type NameOf = (id: string | null) => string | null;
+
+function namesOf({ model, accessTokens }: Pick<RouteServices, 'model' | 'accessTokens'>): NameOf {
+  return (id) => {
+    if (id === null) return null;
+    if (id === ADMIN_TOKEN_ID) return accessTokens.nameOf(id);
+    const record = model.location(id) ?? model.group(id) ?? model.room(id) ?? model.device(id);
+    return record?.name ?? model.accessToken(id)?.name ?? null;
+  };
 }
 
 const list = createRoute({
@@ -101,10 +153,12 @@ const list = createRoute({
   path: '/audit',
   operationId: 'listAuditRecords',
   summary: 'List who did what, when and from where',
+  description:
+    'As `text/csv` (RFC 4180, with a header line) all records come at once: `limit` has no effect.',
   tags: ['Audit trail'],
   request: { query: auditQuerySchema },
   responses: {
-    200: jsonResponse('A page of records.', auditPageSchema),
+    200: withCsv(preparedJson('A page of records.', auditPageSchema), CSV_HEADER),
     ...problems.granted,
     ...problems.invalid,
     ...problems.store,
@@ -113,11 +167,10 @@ const list = createRoute({
 
 /** The audit trail, for the administrator. */
 export function registerAudit(app: HttpApp, services: RouteServices): void {
-  const { audit, cursors, access } = services;
-
-  app.openapi({ ...list, middleware: [access.admin()] }, async (c) => {
-    const { cursor, limit, before, after, location, actor, resource, ...rest } =
-      c.req.valid('query');
+  const { audit, cursors, access, log } = services;
+  const nameOf = namesOf(services);
+  const readPage = async ({ cursor, limit, before, after, ...filters }: AuditQuery) => {
+    const { location, actor, resource, ...rest } = filters;
     const scope = {
       ...rest,
       beforeMs: before,
@@ -138,6 +191,17 @@ export function registerAudit(app: HttpApp, services: RouteServices): void {
       next === undefined
         ? null
         : cursors.encode({ timeMs: 0, sequence: next, upToSequence }, scope);
-    return c.json({ nextCursor, events: records.map(auditView) }, 200);
+    return { nextCursor, events: records.map((record) => auditView(record, nameOf)) };
+  };
+
+  app.openapi({ ...list, middleware: [access.admin()] }, async (c) => {
+    const query = c.req.valid('query');
+    const following = (cursor: string | undefined) => readPage({ ...query, cursor });
+    const first = await following(query.cursor);
+    if (!wantsCsv(c)) {
+      return c.body(JSON.stringify(first), 200, { 'Content-Type': JSON_MEDIA_TYPE });
+    }
+    const linesOf = ({ events }: AuditPage) => events.map(auditCsvLine).join('');
+    return csvResponse(c, log, { header: CSV_HEADER, linesOf, first, following });
   });
 }

@@ -38,25 +38,40 @@ const newGrantSchema = z
   })
   .openapi('NewGrant');
 
+const grantsSchema = z.array(newGrantSchema).min(1);
+
+const expirySchema = instantSchema
+  .refine(
+    (timeMs) => new Date(timeMs).getUTCFullYear() <= LAST_YEAR,
+    `must be in the year ${LAST_YEAR} (UTC) at the latest`,
+  )
+  .nullable()
+  .optional()
+  .openapi({
+    type: ['string', 'null'],
+    format: 'date-time',
+    description: 'In the future; null: never.',
+  });
+
 export const newAccessTokenSchema = z
-  .strictObject({
-    name: nameSchema,
-    grants: z.array(newGrantSchema).min(1),
-    expiresAt: instantSchema
-      .refine(
-        (timeMs) => new Date(timeMs).getUTCFullYear() <= LAST_YEAR,
-        `must be in the year ${LAST_YEAR} (UTC) at the latest`,
-      )
-      .nullable()
-      .optional()
-      .openapi({
-        type: ['string', 'null'],
-        format: 'date-time',
-        description: 'In the future; null or absent: never.',
-      }),
-  })
+  .strictObject({ name: nameSchema, grants: grantsSchema, expiresAt: expirySchema })
   .openapi('NewAccessToken', {
     example: { name: 'Nurse call', grants: [{ location: '*', role: 'viewer' }] },
+  });
+
+export const accessTokenChangeSchema = z
+  .strictObject({
+    name: nameSchema.optional(),
+    grants: grantsSchema.optional(),
+    expiresAt: expirySchema,
+  })
+  .refine(
+    (change) => Object.values(change).some((value) => value !== undefined),
+    'must have at least one of name, grants and expiresAt',
+  )
+  .openapi('AccessTokenChange', {
+    minProperties: 1,
+    example: { name: 'Nurse call, ground floor' },
   });
 
 export const grantSchema = z.object({
@@ -72,12 +87,15 @@ export const accessTokenSchema = z
     grants: z.array(grantSchema),
     createdAt: timestampSchema,
     expiresAt: timestampSchema.nullable(),
+    lastUsedAt: timestampSchema.nullable().openapi({
+      description: 'When it was last shown, over HTTP or to connect over MQTT; null: never.',
+    }),
   })
   .openapi('AccessToken');
 
 /** The admin token has no UUID, and was never created. */
 export const currentTokenSchema = accessTokenSchema
-  .omit({ createdAt: true })
+  .omit({ createdAt: true, lastUsedAt: true })
   .extend({ id: z.string().openapi({ description: 'A UUID, or `admin`.', example: EXAMPLE_ID }) })
   .openapi('CurrentAccessToken');
 
@@ -91,7 +109,10 @@ export const issuedTokenSchema = accessTokenSchema
   .openapi('IssuedAccessToken');
 
 /** An access token in a response: neither the token nor its hash. */
-export function accessTokenView(record: AccessToken): z.infer<typeof accessTokenSchema> {
+export function accessTokenView(
+  record: AccessToken,
+  lastUsedAtMs: number | null,
+): z.infer<typeof accessTokenSchema> {
   return {
     id: record.id,
     name: record.name,
@@ -102,5 +123,6 @@ export function accessTokenView(record: AccessToken): z.infer<typeof accessToken
     })),
     createdAt: formatTime(record.createdAtMs),
     expiresAt: record.expiresAtMs === null ? null : formatTime(record.expiresAtMs),
+    lastUsedAt: lastUsedAtMs === null ? null : formatTime(lastUsedAtMs),
   };
 }

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { ALARM_STATES } from '../../domain/alarm-states.js';
-import { ALARM_KINDS } from '../../domain/alarms.js';
+import { ALARM_KINDS, FOOTAGE_TYPES, type FootageType } from '../../domain/alarms.js';
 import { formatTime } from '../../domain/notation.js';
 import type { AlarmRecord } from '../../site/alarms/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
@@ -11,6 +11,7 @@ import {
   beforeParameter,
   choiceParameter,
   cursorParameter,
+  idsParameter,
   limitParameter,
   nextCursorSchema,
   orderParameter,
@@ -30,37 +31,68 @@ export const alarmQuerySchema = z.object({
   cursor: cursorParameter,
 });
 
-/** The query of the listing of a location. */
-export const locationAlarmQuerySchema = alarmQuerySchema.extend({
+const footageQuerySchema = z.object({
+  footage: parameter
+    .pipe(z.enum(['list']))
+    .optional()
+    .openapi({
+      type: 'string',
+      enum: ['list'],
+      description:
+        'With `list`, `footage` is the list of what exists. Nothing is signed, and nothing is written into the audit trail.',
+    }),
+});
+
+/** The query of one alarm. */
+export const oneAlarmQuerySchema = footageQuerySchema.extend({
   device: parameter.pipe(uuidSchema).optional().openapi({
     type: 'string',
     format: 'uuid',
-    description:
-      'Only alarms of this device, which may have been deleted or have moved away since.',
+    description: 'The device of the alarm, should several use the id.',
   }),
 });
+
+/** The query of a listing with places: of a location, or of all. */
+export const placedAlarmQuerySchema = alarmQuerySchema.extend({
+  device: idsParameter(
+    'Only alarms of these devices, which may have been deleted or have moved away since.',
+  ),
+  room: idsParameter('Only alarms that happened in one of these rooms.'),
+  group: idsParameter('Only alarms that happened in one of these groups.'),
+  ...footageQuerySchema.shape,
+});
+
+/** What selects alarms; a listing without places has only some of it. */
+export type AlarmQueryParameters = z.output<typeof alarmQuerySchema> &
+  Partial<z.output<typeof placedAlarmQuerySchema>>;
+
+/** Signed URLs, or what exists. */
+export type ShownFootage = FootageUrls | FootageType[];
 
 const urlSchema = z
   .url()
   .nullable()
   .openapi({ description: 'Signed, valid for 10 minutes.', example: EXAMPLE_FOOTAGE_URL });
 
-const alarmSchema = z
-  .object({
-    id: idSchema,
-    detectedAt: timestampSchema,
-    kind: kindSchema,
-    footage: z.object({ video: urlSchema, audio: urlSchema }),
-    state: stateSchema,
-  })
-  .openapi('Alarm');
+const footageSchema = z.object({ video: urlSchema, audio: urlSchema });
+
+const commonFields = {
+  id: idSchema,
+  detectedAt: timestampSchema,
+  kind: kindSchema,
+  state: stateSchema,
+};
+
+const alarmSchema = z.object({ ...commonFields, footage: footageSchema }).openapi('Alarm');
 
 const namedSchema = z.object({ id: idSchema, name: z.string().openapi({ example: 'Room 7' }) });
 const nullableNamedSchema = namedSchema.nullable();
 const anyObjectSchema = z.record(z.string(), z.unknown());
 
-const placedAlarmSchema = alarmSchema
-  .extend({
+export const placedAlarmSchema = z
+  .object({
+    ...commonFields,
+    footage: z.union([footageSchema, z.array(z.enum(FOOTAGE_TYPES))]),
     deviceId: idSchema,
     roomId: idSchema.nullable(),
     device: namedSchema,
@@ -96,13 +128,24 @@ export const locationAlarmPageSchema = z
   .object({ nextCursor: nextCursorSchema, events: z.array(placedAlarmSchema) })
   .openapi('LocationAlarmPage');
 
+export const alarmPageSchema = z
+  .object({
+    nextCursor: nextCursorSchema,
+    events: z.array(
+      placedAlarmSchema
+        .extend({ location: namedSchema })
+        .openapi('AlarmOfAnyLocation', { description: 'With the location of the alarm.' }),
+    ),
+  })
+  .openapi('AlarmsPage');
+
 /** An alarm in the listing of its device. */
-export function alarmView(record: AlarmRecord, urls: FootageUrls): z.infer<typeof alarmSchema> {
+export function alarmView<Shown extends ShownFootage>(record: AlarmRecord, footage: Shown) {
   return {
     id: record.id,
     detectedAt: formatTime(record.detectedAtMs),
     kind: record.kind,
-    footage: { video: urls.video, audio: urls.audio },
+    footage,
     state: record.states.state,
   };
 }
@@ -110,11 +153,11 @@ export function alarmView(record: AlarmRecord, urls: FootageUrls): z.infer<typeo
 /** An alarm in the listing of its location, without the members that stay JSON text. */
 export function placedAlarmView(
   record: AlarmRecord,
-  urls: FootageUrls,
+  footage: ShownFootage,
 ): Omit<z.infer<typeof placedAlarmSchema>, 'data' | 'customData'> {
   const { device, room, group, receivedAtMs, base64, isMalformed } = record;
   return {
-    ...alarmView(record, urls),
+    ...alarmView(record, footage),
     deviceId: device.id,
     roomId: room?.id ?? null,
     device: named(device),
@@ -128,8 +171,13 @@ export function placedAlarmView(
 }
 
 /** The whole alarm as JSON text: `data` and `customData` keep their spelling (docs/contract.md, 2). */
-export function placedAlarmText(record: AlarmRecord, urls: FootageUrls): string {
-  const view = JSON.stringify(placedAlarmView(record, urls));
+export function placedAlarmText(
+  record: AlarmRecord,
+  footage: ShownFootage,
+  isWithLocation = false,
+): string {
+  const location = isWithLocation ? named(record.location) : undefined;
+  const view = JSON.stringify({ ...placedAlarmView(record, footage), location });
   const { data = 'null', customData } = record;
   return `${view.slice(0, -1)},"data":${data},"customData":${customData}}`;
 }

@@ -1,10 +1,11 @@
 /** The parameters that the paged listings share (specification 4). */
 
 import { z } from '@hono/zod-openapi';
-import type { Rounding } from '../../domain/notation.js';
+import { isUuid, type Rounding } from '../../domain/notation.js';
 import { roundedInstantSchema } from './common.js';
 
 const MAX_PAGE = 100;
+const MAX_IDS = 100;
 const ORDERS = ['asc', 'desc'] as const;
 
 /** A single parameter; one given twice arrives as a list, and neither is surely meant. */
@@ -65,6 +66,26 @@ export function choiceParameter<const Values extends readonly [string, ...string
       param: { style: 'form', explode: false },
       description: 'Comma-separated. Without it, all of them.',
       example,
+    });
+}
+
+/** Some ids, separated by commas. */
+export function idsParameter(description: string) {
+  return parameter
+    .transform((text, context) => {
+      const ids = text.toLowerCase().split(',');
+      if (ids.every(isUuid) && ids.length <= MAX_IDS) return [...new Set(ids)];
+      const message = `must be at most ${MAX_IDS} UUIDs, separated by commas`;
+      context.addIssue({ code: 'custom', message });
+      return z.NEVER;
+    })
+    .optional()
+    .openapi({
+      type: 'array',
+      items: { type: 'string', format: 'uuid' },
+      maxItems: MAX_IDS,
+      param: { style: 'form', explode: false },
+      description: `${description} Comma-separated, ${MAX_IDS} at most.`,
     });
 }
 

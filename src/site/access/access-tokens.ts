@@ -6,6 +6,7 @@ import { GatewayError } from '../../errors.js';
 import { type Actor, type AuditEntry, GATEWAY_ACTOR } from '../audit-trail.js';
 import type { SiteChanges } from '../site-changes.js';
 import type { SiteModel } from '../site-model.js';
+import type { TokenUse } from './token-use.js';
 
 /** The user name that goes with the admin token over MQTT. */
 export const ADMIN_TOKEN_ID = 'admin';
@@ -22,16 +23,27 @@ export interface TokenRequest {
   readonly expiresAtMs: number | null;
 }
 
+/** What is changed of a token; what is undefined stays. */
+export type TokenChange = { readonly [Key in keyof TokenRequest]?: TokenRequest[Key] | undefined };
+
 /** The access tokens of the site, and the admin token, which lives in the configuration. */
 export class AccessTokens {
   readonly #changes: SiteChanges;
   readonly #model: SiteModel;
   readonly #admin: AccessToken;
+  readonly #use: Pick<TokenUse, 'note' | 'lastUsedAtMs'>;
   readonly #now: () => number;
 
-  constructor(changes: SiteChanges, model: SiteModel, adminToken: string, now: () => number) {
+  constructor(
+    changes: SiteChanges,
+    model: SiteModel,
+    adminToken: string,
+    use: Pick<TokenUse, 'note' | 'lastUsedAtMs'>,
+    now: () => number,
+  ) {
     this.#changes = changes;
     this.#model = model;
+    this.#use = use;
     this.#now = now;
     this.#admin = {
       id: ADMIN_TOKEN_ID,
@@ -63,14 +75,56 @@ export class AccessTokens {
         expiresAtMs,
         isExpiryNoted: false,
       };
-      const details = {
-        name,
-        grants: JSON.stringify(grants),
-        expiresAt: expiresAtMs === null ? null : formatTime(expiresAtMs),
-      };
+      const details = detailsOf(after);
       const records = [{ kind: 'access-token', before: undefined, after }] as const;
       return { action: 'access-token.created', details, records, result: { record: after, token } };
     });
+  }
+
+  /**
+   * Changes the name, the grants, the expiry, or several of them. Grants count at once, for open connections too.
+   *
+   * @throws GatewayError `access-token-not-found`
+   */
+  change(actor: Actor, id: string, change: TokenChange): Promise<AccessToken> {
+    return this.#changes.make(actor, () => {
+      const before = found(this.#model.accessToken(id));
+      const { name = before.name, grants = before.grants } = change;
+      const { expiresAtMs = before.expiresAtMs } = change;
+      const isExpiryNoted = before.isExpiryNoted && expiresAtMs === before.expiresAtMs;
+      const after = { ...before, name, grants, expiresAtMs, isExpiryNoted };
+      const details: Record<string, string | null> = {};
+      const [now, previous] = [detailsOf(after), detailsOf(before)];
+      for (const key of TOKEN_DETAILS) {
+        if (now[key] === previous[key]) continue;
+        details[key] = now[key];
+        details[`previous${key.charAt(0).toUpperCase()}${key.slice(1)}`] = previous[key];
+      }
+      const records = [{ kind: 'access-token', before, after }] as const;
+      return { action: 'access-token.changed', details, records, result: after };
+    });
+  }
+
+  /**
+   * Gives the token a new secret under its id: the old one stops working at once.
+   *
+   * @throws GatewayError `access-token-not-found`
+   */
+  replaceSecret(actor: Actor, id: string): Promise<IssuedToken> {
+    const token = newSecret();
+    return this.#changes.make(actor, () => {
+      const before = found(this.#model.accessToken(id));
+      const after = { ...before, tokenHash: hashSecret(token) };
+      const records = [{ kind: 'access-token', before, after }] as const;
+      const details = { name: before.name };
+      const result = { record: after, token };
+      return { action: 'access-token.secret-replaced', details, records, result };
+    });
+  }
+
+  /** When the token was last used, in milliseconds since 1970; null: never. */
+  lastUsedAtMs(id: string): number | null {
+    return this.#use.lastUsedAtMs(id);
   }
 
   /** @throws GatewayError `access-token-not-found` */
@@ -86,16 +140,16 @@ export class AccessTokens {
   /** The owner of a bearer token (HTTP); undefined when it is unknown or has expired. */
   authenticateBearer(token: string): Principal | undefined {
     // An admin token may be invented by hand, so the time taken must not show how much of a guess is right.
-    if (secretMatches(token, this.#admin.tokenHash)) return this.#valid(this.#admin);
+    if (secretMatches(token, this.#admin.tokenHash)) return this.#used(this.#admin);
     const hash = hashSecret(token);
-    return this.#valid(this.#model.accessTokens().find(({ tokenHash }) => tokenHash === hash));
+    return this.#used(this.#model.accessTokens().find(({ tokenHash }) => tokenHash === hash));
   }
 
   /** The owner of a user name and password (MQTT). */
   authenticatePair(id: string, token: Uint8Array): Principal | undefined {
     const record = this.#record(id);
     if (record === undefined || !secretMatches(token, record.tokenHash)) return undefined;
-    return this.#valid(record);
+    return this.#used(record);
   }
 
   /** The principal with this token id, while the token is valid. */
@@ -106,7 +160,7 @@ export class AccessTokens {
   /** The principal with this token id, even expired: a wrong clock must end nothing for good. */
   owner(id: string): Principal | undefined {
     const record = this.#record(id);
-    return record && principalOf(record);
+    return record && this.#principalOf(record);
   }
 
   /** The name of the token; of one that was just deleted, its id. */
@@ -157,17 +211,40 @@ export class AccessTokens {
   #valid(record: AccessToken | undefined): Principal | undefined {
     if (record === undefined) return undefined;
     if (record.expiresAtMs !== null && record.expiresAtMs <= this.#now()) return undefined;
-    return principalOf(record);
+    return this.#principalOf(record);
   }
+
+  /** As `#valid`, of a token that was shown. */
+  #used(record: AccessToken | undefined): Principal | undefined {
+    const principal = this.#valid(record);
+    if (principal !== undefined) this.#use.note(principal.id);
+    return principal;
+  }
+
+  /** The owner of the token, whose grants are always the present ones. */
+  #principalOf({ id, grants }: AccessToken): Principal {
+    const model = this.#model;
+    return {
+      type: 'token',
+      id,
+      get grants() {
+        return model.accessToken(id)?.grants ?? grants;
+      },
+    };
+  }
+}
+
+const TOKEN_DETAILS = ['name', 'grants', 'expiresAt'] as const;
+
+/** A token as the audit trail shows it. */
+function detailsOf({ name, grants, expiresAtMs }: AccessToken) {
+  const expiresAt = expiresAtMs === null ? null : formatTime(expiresAtMs);
+  return { name, grants: JSON.stringify(grants), expiresAt };
 }
 
 function found(record: AccessToken | undefined): AccessToken {
   if (record !== undefined) return record;
   throw new GatewayError('access-token-not-found', 'There is no such access token.');
-}
-
-function principalOf(record: AccessToken): Principal {
-  return { type: 'token', id: record.id, grants: record.grants };
 }
 
 /** The audit entry of the first administrator's token, which the gateway generates. */

@@ -43,15 +43,22 @@ export interface AlarmPosition {
   readonly sequence: number;
 }
 
-export interface AlarmQuery {
+/** A location, or some groups of it. */
+export interface AlarmScope {
   readonly locationId: string;
-  /** Only this device's alarms in the location; undefined: the whole location's. */
-  readonly deviceId: string | undefined;
+  /** Only alarms that happened in one of these groups; undefined: anywhere, outside of groups too. */
+  readonly groupIds: readonly string[] | undefined;
+}
+
+export interface AlarmQuery {
+  readonly scopes: readonly AlarmScope[];
+  /** Only alarms of these devices; undefined: of all. */
+  readonly deviceIds: readonly string[] | undefined;
+  /** Only alarms that happened in one of these rooms; undefined: anywhere. */
+  readonly roomIds: readonly string[] | undefined;
   readonly kinds: readonly AlarmKind[];
   /** Only alarms that are in one of these states when the page is read; undefined: in any. */
   readonly states?: readonly AlarmState[] | undefined;
-  /** Only alarms that happened in one of these groups; undefined: anywhere, outside of groups too. */
-  readonly groupIds: readonly string[] | undefined;
   /** Exclusive bounds. */
   readonly beforeMs: number | undefined;
   readonly afterMs: number | undefined;
@@ -71,6 +78,14 @@ export interface AlarmPage {
   readonly upToSequence: number;
 }
 
+/** What an alarm is found by. */
+export interface AlarmName {
+  readonly locationId: string;
+  readonly alarmId: string;
+  /** Undefined: of any device. */
+  readonly deviceId?: string | undefined;
+}
+
 /** Reads the history. */
 export interface AlarmHistory {
   /**
@@ -83,4 +98,22 @@ export interface AlarmHistory {
    * @throws GatewayError `store-unavailable`
    */
   page(query: AlarmQuery): Promise<AlarmPage>;
+
+  /**
+   * Finds an alarm by its id; the newest one if several devices use it.
+   *
+   * @throws GatewayError `store-unavailable`
+   */
+  find(alarm: AlarmName): Promise<AlarmRecord | undefined>;
+
+  /**
+   * Counts the alarms that were detected between two bounds, for each pair of neighbours, by kind.
+   *
+   * @param boundsMs in ascending order, two or more; each alarm counts from its lower bound on, to before the upper one
+   * @throws GatewayError `store-unavailable`
+   */
+  counts(scope: AlarmScope, boundsMs: readonly number[]): Promise<AlarmCounts[]>;
 }
+
+/** How many alarms there are of each kind that has any. */
+export type AlarmCounts = Partial<Record<AlarmKind, number>>;

@@ -1,25 +1,31 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { RAISED } from '../../domain/alarm-states.js';
+import { ALARM_KINDS, type AlarmKind } from '../../domain/alarms.js';
 import { uuidText } from '../../domain/notation.js';
 import type {
+  AlarmCounts,
   AlarmHistory,
+  AlarmName,
   AlarmPage,
   AlarmPosition,
   AlarmQuery,
   AlarmRecord,
+  AlarmScope,
 } from '../../site/alarms/alarm-history.js';
 import { StoreTurns } from '../../site/store-turns.js';
 import { answering } from '../failures.js';
 import type { Keys } from '../keys.js';
 import { Script } from '../scripts.js';
 import type { Store } from '../store.js';
+import { findAlarmIn } from './alarm-finder-redis.js';
 import { AlarmIndexes } from './alarm-indexes.js';
 import { kindNumber, readAlarm, readPlace, UUID_BYTES, withFootageOf } from './alarm-records.js';
 import { readStates } from './alarm-state-records.js';
 
 const bytes = z.instanceof(Buffer);
 const entrySchema = z.tuple([bytes.transform(Number), z.array(bytes), bytes]);
+const countAlarms = new Script('count-alarms', z.array(z.tuple([z.number(), z.number()])));
 const readAlarms = new Script('read-alarms', z.array(entrySchema), { hasBytes: true });
 type Entry = z.output<typeof entrySchema>;
 
@@ -41,6 +47,36 @@ export class AlarmHistoryRedis implements AlarmHistory {
 
   page(query: AlarmQuery): Promise<AlarmPage> {
     return answering(() => this.#page(query));
+  }
+
+  find(alarm: AlarmName): Promise<AlarmRecord | undefined> {
+    return answering(async () => {
+      const found = await findAlarmIn(this.#store, this.#keys, alarm);
+      const [entry] = found === undefined ? [] : await this.#entries([found.sequence]);
+      return entry && recordOf(entry);
+    });
+  }
+
+  counts(scope: AlarmScope, boundsMs: readonly number[]): Promise<AlarmCounts[]> {
+    return answering(async () => {
+      const prefix = this.#keys.alarmIndexesOf(scope.locationId);
+      const groups = await this.#groupsOf(scope);
+      const counts: AlarmCounts[] = boundsMs.slice(1).map(() => ({}));
+      // One index after another: Redis serves nobody else while it counts.
+      for (const kind of ALARM_KINDS) {
+        for (const group of groups) {
+          const index = indexOf(prefix, group, kind);
+          const found = await this.#turns.take(() =>
+            this.#turns.answered(this.#store.run(countAlarms, [index], boundsMs)),
+          );
+          for (const [at, count] of found) {
+            const bucket = counts[at];
+            if (bucket !== undefined) bucket[kind] = (bucket[kind] ?? 0) + count;
+          }
+        }
+      }
+      return counts;
+    });
   }
 
   async #page(query: AlarmQuery): Promise<AlarmPage> {
@@ -82,18 +118,22 @@ export class AlarmHistoryRedis implements AlarmHistory {
     const sequences = listed
       .map(({ sequence }) => sequence)
       .filter((sequence) => sequence <= upToSequence);
-    const args = [this.#keys.alarmStatesPrefix, ...sequences];
-    const entries =
-      sequences.length === 0 ? [] : await this.#store.run(readAlarms, [this.#keys.history], args);
+    const entries = await this.#entries(sequences);
     const alarms = entries.map((entry) => [entry[0], recordOf(entry)] as const);
     const damaged = alarms.filter(([, alarm]) => alarm === undefined).length;
-    const { locationId } = query;
+    const locationIds = query.scopes.map(({ locationId }) => locationId);
     // A lost alarm must not hide the others.
-    if (damaged > 0) this.#log?.error({ locationId, damaged }, 'failed to read alarms of a page');
+    if (damaged > 0) this.#log?.error({ locationIds, damaged }, 'failed to read alarms of a page');
     const found = new Map<number, AlarmRecord>();
     for (const [sequence, alarm] of alarms)
       if (alarm !== undefined && isWanted(alarm, query)) found.set(sequence, alarm);
     return { listed, found };
+  }
+
+  async #entries(sequences: readonly (number | string)[]): Promise<Entry[]> {
+    if (sequences.length === 0) return [];
+    const args = [this.#keys.alarmStatesPrefix, ...sequences];
+    return await this.#store.run(readAlarms, [this.#keys.history], args);
   }
 
   async #newestSequence(): Promise<number> {
@@ -105,20 +145,36 @@ export class AlarmHistoryRedis implements AlarmHistory {
   }
 
   /**
-   * The indexes of a device; or of the wanted groups and kinds.
+   * The indexes of the wanted devices; or of the wanted groups and kinds.
    *
    * Those of open alarms alone, where nothing else is asked for: a history has a thousand resolved ones for each.
    */
-  async #indexesFor({ locationId, deviceId, states, groupIds, kinds }: AlarmQuery) {
+  async #indexesFor({ scopes, deviceIds, states, kinds }: AlarmQuery): Promise<string[]> {
     const keys = this.#keys;
-    if (deviceId !== undefined) return [keys.deviceAlarms(locationId, deviceId)];
-    const stored = await this.#store.read((redis) => redis.smembers(keys.alarmGroups(locationId)));
-    const groups = stored.filter((group) => groupIds === undefined || groupIds.includes(group));
-    const prefix =
-      states?.includes('resolved') === false
-        ? keys.openAlarmIndexesOf(locationId)
-        : keys.alarmIndexesOf(locationId);
-    return groups.flatMap((group) => kinds.map((kind) => `${prefix}${group}:${kindNumber(kind)}`));
+    if (deviceIds !== undefined) {
+      return scopes.flatMap(({ locationId }) =>
+        deviceIds.map((deviceId) => keys.deviceAlarms(locationId, deviceId)),
+      );
+    }
+    const areOpen = states?.includes('resolved') === false;
+    const indexes = await Promise.all(
+      scopes.map(async (scope) => {
+        const { locationId } = scope;
+        const prefix = areOpen
+          ? keys.openAlarmIndexesOf(locationId)
+          : keys.alarmIndexesOf(locationId);
+        const groups = await this.#groupsOf(scope);
+        return groups.flatMap((group) => kinds.map((kind) => indexOf(prefix, group, kind)));
+      }),
+    );
+    return indexes.flat();
+  }
+
+  /** The groups of the scope that have alarms; '' for none. */
+  async #groupsOf({ locationId, groupIds }: AlarmScope): Promise<string[]> {
+    const key = this.#keys.alarmGroups(locationId);
+    const stored = await this.#store.read((redis) => redis.smembers(key));
+    return stored.filter((group) => groupIds === undefined || groupIds.includes(group));
   }
 }
 
@@ -138,8 +194,16 @@ function statesOf(alarmId: string, stored: Buffer) {
   return uuidText(stored.subarray(0, UUID_BYTES)) === alarmId ? readStates(stored) : RAISED;
 }
 
-function isWanted(alarm: AlarmRecord, { kinds, groupIds, states }: AlarmQuery): boolean {
-  const isInGroup = groupIds === undefined || groupIds.includes(alarm.group?.id ?? '');
+/** The index of the alarms of one kind in one group. */
+function indexOf(prefix: string, group: string, kind: AlarmKind): string {
+  return `${prefix}${group}:${kindNumber(kind)}`;
+}
+
+function isWanted(alarm: AlarmRecord, { scopes, roomIds, kinds, states }: AlarmQuery): boolean {
+  const scope = scopes.find(({ locationId }) => locationId === alarm.location.id);
+  const isAmong = (wanted: readonly string[] | undefined, place: AlarmRecord['room']) =>
+    wanted === undefined || wanted.includes(place?.id ?? '');
   const isInState = states === undefined || states.includes(alarm.states.state);
-  return kinds.includes(alarm.kind) && isInGroup && isInState;
+  const isInScope = scope !== undefined && isAmong(scope.groupIds, alarm.group);
+  return isInScope && isAmong(roomIds, alarm.room) && kinds.includes(alarm.kind) && isInState;
 }

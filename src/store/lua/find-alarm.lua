@@ -3,7 +3,7 @@
 -- KEYS[1] history   KEYS[2] the piece of alarm ids that has the id
 -- ARGV[1] field of the id (alarm-records.ts)   ARGV[2] location   ARGV[3] bytes of the id, as a number whose alarm was
 --         lost may be given to another one   ARGV[4] the device, '' for any
--- returns device, kind and group ('' for none) of the alarm, {} when there is none
+-- returns device, kind, group ('' for none) and sequence of the alarm, {} when there is none
 local found = {}
 for sequence in string.gmatch(redis.call('HGET', KEYS[2], ARGV[1]) or '', '%d+') do
   local row = redis.call('XRANGE', KEYS[1], sequence .. '-0', sequence .. '-0')[1]
@@ -13,7 +13,7 @@ for sequence in string.gmatch(redis.call('HGET', KEYS[2], ARGV[1]) or '', '%d+')
   if alarm.i == ARGV[3] and isReadable and place.location.id == ARGV[2] then
     local device, group = place.device.id, place.group
     if ARGV[4] == '' or ARGV[4] == device then
-      found = { device, alarm.k, group ~= cjson.null and group.id or '' }
+      found = { device, alarm.k, group ~= cjson.null and group.id or '', sequence }
     end
   end
 end

@@ -1,9 +1,8 @@
 import { useState } from 'preact/hooks';
-import { kindOf } from '../../alarms/kinds.js';
-import { listLocationAlarms } from '../../api/generated.js';
 import { useWords } from '../../console-parts.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { useLoaded } from '../../ui/use-request.js';
+import { recordingUrls } from '../history/alarm-pages.js';
 import { BOARD_WORDS } from './board-words.js';
 import type { OpenAlarm } from './open-alarm.js';
 
@@ -28,10 +27,14 @@ export function AlarmRecording({ alarm }: AlarmRecordingProps) {
 
 function Recording({ alarm }: AlarmRecordingProps) {
   const words = useWords(BOARD_WORDS);
-  const { data, failure, isPending, again } = useLoaded(() => footageOf(alarm), [alarm.key]);
+  const { location, key } = alarm;
+  const { data, failure, isPending, again } = useLoaded(
+    () => recordingUrls(location.id, alarm),
+    [key],
+  );
   if (failure !== undefined) return <FailureText failure={failure} onRetry={again} />;
   if (data === undefined) return isPending ? <p role="status">…</p> : null;
-  const { video, audio } = data;
+  const { video = null, audio = null } = data;
   if (video === null && audio === null) return <p>{words.noRecording}</p>;
   return (
     <>
@@ -62,19 +65,4 @@ function Player({ sort, url }: { readonly sort: 'video' | 'audio'; readonly url:
       </a>
     </div>
   );
-}
-
-/** Asks the history, which alone has the addresses. */
-async function footageOf({ id, kind, device, location, detectedAtMs }: OpenAlarm) {
-  const known = kindOf(kind);
-  const { events } = await listLocationAlarms({
-    locationId: location.id,
-    // A device chooses the ids of its alarms: another's may be the same.
-    device: device.id,
-    after: new Date(detectedAtMs - 1).toISOString(),
-    before: new Date(detectedAtMs + 1).toISOString(),
-    limit: 100,
-    ...(known === undefined ? {} : { kinds: [known] }),
-  });
-  return events.find((event) => event.id === id)?.footage ?? { video: null, audio: null };
 }

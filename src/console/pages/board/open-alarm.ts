@@ -132,7 +132,7 @@ export function alarmOfHistory(event: LocationAlarm, location: Named): OpenAlarm
     isTest: isTest(event.data),
     isLive: false,
     isRecorded: true,
-    recordings: [...(footage.video ? ['video'] : []), ...(footage.audio ? ['audio'] : [])],
+    recordings: textsOf(footage),
     customData: event.customData,
     state: event.state === 'acknowledged' ? 'acknowledged' : 'raised',
     acknowledged: by === undefined || at === undefined ? undefined : { by: by.name, at },

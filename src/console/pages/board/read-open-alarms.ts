@@ -64,6 +64,7 @@ async function readKinds(
     const { events, nextCursor } = await listLocationAlarms(
       {
         locationId: location.id,
+        footage: 'list',
         state: ['raised', 'acknowledged'],
         order: 'desc',
         limit: PAGE_SIZE,

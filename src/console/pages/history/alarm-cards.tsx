@@ -8,10 +8,10 @@ import { useOpened } from './use-opened.js';
 export function AlarmCards({ alarms, locationId, changes }: AlarmRowsProps) {
   return (
     <ol class="history-cards">
-      {alarms.map((read) => (
+      {alarms.map((alarm) => (
         <AlarmCard
-          key={`${read.alarm.deviceId}/${read.alarm.id}`}
-          read={read}
+          key={`${alarm.deviceId}/${alarm.id}`}
+          alarm={alarm}
           locationId={locationId}
           changes={changes}
         />
@@ -20,8 +20,7 @@ export function AlarmCards({ alarms, locationId, changes }: AlarmRowsProps) {
   );
 }
 
-function AlarmCard({ read, locationId, changes }: AlarmRowProps) {
-  const { alarm } = read;
+function AlarmCard({ alarm, locationId, changes }: AlarmRowProps) {
   const opened = useOpened();
   return (
     <li>
@@ -38,7 +37,7 @@ function AlarmCard({ read, locationId, changes }: AlarmRowProps) {
       <AlarmButtons alarm={alarm} opened={opened} />
       <OpenAlarmActions alarm={alarm} locationId={locationId} changes={changes} />
       {opened.shown !== undefined && (
-        <AlarmDetails read={read} locationId={locationId} shown={opened.shown} />
+        <AlarmDetails alarm={alarm} locationId={locationId} shown={opened.shown} />
       )}
     </li>
   );

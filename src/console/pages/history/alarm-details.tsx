@@ -1,25 +1,24 @@
 import type { ComponentChildren } from 'preact';
 import { exactJson } from '../../api/exact-json.js';
+import type { LocationAlarm } from '../../api/generated.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { dateTime } from '../../ui/time-ago.js';
-import type { ReadAlarm } from './alarm-pages.js';
 import { HISTORY_WORDS } from './history-words.js';
 import { RecordingPlayer } from './recording-player.js';
 import type { Part } from './use-opened.js';
 
 interface AlarmDetailsProps {
-  readonly read: ReadAlarm;
+  readonly alarm: LocationAlarm;
   readonly locationId: string;
   readonly shown: Part;
 }
 
 /** Everything about an alarm that has no place in its row, or one of its recordings. */
-export function AlarmDetails({ read, locationId, shown }: AlarmDetailsProps) {
+export function AlarmDetails({ alarm, locationId, shown }: AlarmDetailsProps) {
   const { language } = useConsole();
   const words = useWords(HISTORY_WORDS);
-  const { alarm } = read;
   if (shown !== 'details') {
-    return <RecordingPlayer key={shown} read={read} locationId={locationId} type={shown} />;
+    return <RecordingPlayer key={shown} alarm={alarm} locationId={locationId} type={shown} />;
   }
   const time = (at: string | undefined) =>
     at === undefined ? undefined : dateTime(at, language.current.value);

@@ -42,31 +42,28 @@ export function AlarmList({ search, onChange }: AlarmListProps) {
         <Rows alarms={alarms} locationId={search.locationId} changes={{ change, resolves }} />
       )}
       {isEmpty && nextCursor === null && <Empty search={search} onChange={onChange} />}
-      {isEmpty && nextCursor !== null && <p>{words.emptySoFar}</p>}
       <p role="status" class="hint">
-        {isPending && words.loading} <Account list={list} isOfRoom={search.roomId !== ''} />
+        {isPending && words.loading} <Account list={list} />
       </p>
       <FailureText failure={failure} onRetry={nextCursor === undefined ? list.again : list.more} />
       {!isPending && failure === undefined && typeof nextCursor === 'string' && (
         <button type="button" onClick={list.more}>
-          {alarms.length > 0 ? words.more : words.readOn}
+          {words.more}
         </button>
       )}
     </section>
   );
 }
 
-/** What is shown; for a room, which the browser looks for, of how many that were read. */
-function Account({ list, isOfRoom }: { readonly list: List; readonly isOfRoom: boolean }) {
+/** How many are shown. */
+function Account({ list }: { readonly list: List }) {
   const words = useWords(HISTORY_WORDS);
-  const { alarms, pagesRead, alarmsRead, nextCursor } = list;
+  const { alarms, nextCursor } = list;
   const text = useNumber();
-  if (pagesRead === 0) return null;
-  const parts = [words.shown(text(alarms.length))];
-  if (isOfRoom) parts.push(words.readFor(text(alarmsRead), text(pagesRead)));
+  if (nextCursor === undefined) return null;
   return (
     <>
-      {parts.join(', ')}. {nextCursor === null && alarms.length > 0 && words.isEnd}
+      {words.shown(text(alarms.length))}. {nextCursor === null && alarms.length > 0 && words.isEnd}
     </>
   );
 }

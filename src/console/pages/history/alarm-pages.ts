@@ -1,26 +1,20 @@
-import { type LocationAlarm, listLocationAlarms } from '../../api/generated.js';
+import { getAlarm, type LocationAlarm, listLocationAlarms } from '../../api/generated.js';
 import { type AlarmSearch, timeWithOffset } from './history-search.js';
 
-/** An alarm with when it was read: the URLs of its recordings end ten minutes later. */
-export interface ReadAlarm {
-  readonly alarm: LocationAlarm;
-  readonly readAtMs: number;
-}
-
-/** One answer of the gateway, of which a search for a room keeps some. */
+/** One answer of the gateway. */
 interface SearchedPage {
-  readonly found: readonly ReadAlarm[];
-  /** How many alarms the answer had. */
-  readonly readCount: number;
+  readonly alarms: readonly LocationAlarm[];
   /** Detection of the oldest of them. */
   readonly oldestMs: number | undefined;
   readonly nextCursor: string | null;
 }
 
-/** The parameters of the gateway for a search; it has none for a room. */
-export function searchParameters({ deviceId, kinds, states, fromMs, toMs }: AlarmSearch) {
+/** The parameters of the gateway for a search. */
+export function searchParameters({ roomId, deviceId, kinds, states, fromMs, toMs }: AlarmSearch) {
   return {
-    ...(deviceId !== '' && { device: deviceId }),
+    footage: 'list' as const,
+    ...(roomId !== '' && { room: [roomId] }),
+    ...(deviceId !== '' && { device: [deviceId] }),
     ...(kinds.length > 0 && { kinds: [...kinds] }),
     ...(states.length > 0 && { state: [...states] }),
     // The gateway's bounds do not count themselves.
@@ -32,50 +26,42 @@ export function searchParameters({ deviceId, kinds, states, fromMs, toMs }: Alar
 /** Reads page after page, the newest alarms first, for as long as there are any. */
 export async function* readPages(
   search: AlarmSearch,
-  cursor: string | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<SearchedPage> {
-  const { locationId, roomId } = search;
-  const parameters = searchParameters(search);
-  for (let next = cursor; ; ) {
-    const page = { ...parameters, locationId, ...(next !== undefined && { cursor: next }) };
-    const { events, nextCursor } = await listLocationAlarms(page, { signal });
-    // What is read of an answer that has arrived is not broken off.
-    signal.throwIfAborted();
-    const readAtMs = Date.now();
-    const found = events
-      .filter((alarm) => roomId === '' || alarm.roomId === roomId)
-      .map((alarm) => ({ alarm, readAtMs }));
-    const oldest = events.at(-1)?.detectedAt;
-    const oldestMs = oldest === undefined ? undefined : Date.parse(oldest);
-    yield { found, readCount: events.length, oldestMs, nextCursor };
-    if (nextCursor === null) return;
-    next = nextCursor;
+  for (let cursor: string | undefined; ; ) {
+    const page = await readPage(search, cursor, signal);
+    yield page;
+    if (page.nextCursor === null) return;
+    cursor = page.nextCursor;
   }
 }
 
-/** Reads one alarm again, for new URLs of its recordings; undefined when it is gone. */
-export async function readAgain(
+/** Reads one page. Addresses of recordings are made when somebody plays one. */
+export async function readPage(
+  search: AlarmSearch,
+  cursor: string | undefined,
+  signal: AbortSignal,
+): Promise<SearchedPage> {
+  const { locationId } = search;
+  const parameters = { ...searchParameters(search), locationId, cursor };
+  const { events, nextCursor } = await listLocationAlarms(parameters, { signal });
+  // What is read of an answer that has arrived is not broken off.
+  signal.throwIfAborted();
+  const oldest = events.at(-1)?.detectedAt;
+  const oldestMs = oldest === undefined ? undefined : Date.parse(oldest);
+  return { alarms: events, oldestMs, nextCursor };
+}
+
+/** Makes addresses for the recordings of an alarm, which end ten minutes later. */
+export async function recordingUrls(
   locationId: string,
-  { id, detectedAt, deviceId, kind }: LocationAlarm,
-): Promise<LocationAlarm | undefined> {
-  const atMs = Date.parse(detectedAt);
-  const pages = readPages(
-    {
-      locationId,
-      deviceId,
-      kinds: [kind],
-      states: [],
-      roomId: '',
-      fromMs: atMs,
-      toMs: atMs + 1,
-    },
-    undefined,
-    new AbortController().signal,
-  );
-  for await (const { found } of pages) {
-    const same = found.find(({ alarm }) => alarm.id === id);
-    if (same !== undefined) return same.alarm;
-  }
-  return undefined;
+  alarm: { readonly id: string; readonly device: { readonly id: string } },
+): Promise<Partial<Record<'video' | 'audio', string | null>>> {
+  const { footage } = await getAlarm({
+    locationId,
+    alarmId: alarm.id,
+    // A device chooses the ids of its alarms: another's may be the same.
+    device: alarm.device.id,
+  });
+  return Array.isArray(footage) ? {} : footage;
 }

@@ -69,6 +69,10 @@ export function AlarmState({ alarm }: OfAlarm) {
   );
 }
 
+function isListed({ footage }: LocationAlarm, type: 'video' | 'audio'): boolean {
+  return Array.isArray(footage) && footage.includes(type);
+}
+
 /** Opens its details and recordings. */
 export function AlarmButtons({ alarm, opened }: OfAlarm & { readonly opened: Opened }) {
   const { language } = useConsole();
@@ -76,8 +80,8 @@ export function AlarmButtons({ alarm, opened }: OfAlarm & { readonly opened: Ope
   const kinds = useWords(KIND_WORDS);
   const kind = kindOf(alarm.kind);
   const parts: [Part, string][] = [['details', words.details]];
-  if (alarm.footage.video !== null) parts.push(['video', words.playVideo]);
-  if (alarm.footage.audio !== null) parts.push(['audio', words.playAudio]);
+  if (isListed(alarm, 'video')) parts.push(['video', words.playVideo]);
+  if (isListed(alarm, 'audio')) parts.push(['audio', words.playAudio]);
   // The visible text begins the name: whoever speaks to the page says what is written.
   const of = `${kind === undefined ? alarm.kind : kinds[kind]}, ${dateTime(alarm.detectedAt, language.current.value)}`;
   return (

@@ -1,21 +1,21 @@
 import { Fragment } from 'preact';
+import type { LocationAlarm } from '../../api/generated.js';
 import { useWords } from '../../console-parts.js';
 import { AlarmDetails } from './alarm-details.js';
-import type { ReadAlarm } from './alarm-pages.js';
 import { AlarmButtons, AlarmKind, AlarmPlace, AlarmState, AlarmTimes } from './alarm-parts.js';
 import { HISTORY_WORDS } from './history-words.js';
 import { type ListChanges, OpenAlarmActions } from './open-alarm-actions.js';
 import { useOpened } from './use-opened.js';
 
 export interface AlarmRowsProps {
-  readonly alarms: readonly ReadAlarm[];
+  readonly alarms: readonly LocationAlarm[];
   readonly locationId: string;
   readonly changes: ListChanges;
 }
 
 /** One alarm of a list. */
 export interface AlarmRowProps extends Omit<AlarmRowsProps, 'alarms'> {
-  readonly read: ReadAlarm;
+  readonly alarm: LocationAlarm;
 }
 
 /** Alarms on a wide screen. */
@@ -34,10 +34,10 @@ export function AlarmTable({ alarms, locationId, changes }: AlarmRowsProps) {
         </tr>
       </thead>
       <tbody>
-        {alarms.map((read) => (
+        {alarms.map((alarm) => (
           <AlarmRow
-            key={`${read.alarm.deviceId}/${read.alarm.id}`}
-            read={read}
+            key={`${alarm.deviceId}/${alarm.id}`}
+            alarm={alarm}
             locationId={locationId}
             changes={changes}
           />
@@ -49,8 +49,7 @@ export function AlarmTable({ alarms, locationId, changes }: AlarmRowsProps) {
 
 const COLUMNS = 6;
 
-function AlarmRow({ read, locationId, changes }: AlarmRowProps) {
-  const { alarm } = read;
+function AlarmRow({ alarm, locationId, changes }: AlarmRowProps) {
   const opened = useOpened();
   return (
     <Fragment>
@@ -76,7 +75,7 @@ function AlarmRow({ read, locationId, changes }: AlarmRowProps) {
       {opened.shown !== undefined && (
         <tr>
           <td colSpan={COLUMNS}>
-            <AlarmDetails read={read} locationId={locationId} shown={opened.shown} />
+            <AlarmDetails alarm={alarm} locationId={locationId} shown={opened.shown} />
           </td>
         </tr>
       )}

@@ -8,7 +8,7 @@ import { SpreadsheetCsv } from './spreadsheet-csv.js';
 const PIECES_BYTES = 4 * 1024 * 1024;
 
 /**
- * Reads the alarms of a search as CSV for a spreadsheet, with those of other rooms left out.
+ * Reads the alarms of a search as CSV for a spreadsheet.
  *
  * @param separator between two cells
  * @param onBytes is told how many bytes were read so far
@@ -44,7 +44,7 @@ export async function readCsv(
   const file = response.body
     .pipeThrough(counter)
     .pipeThrough(new TextDecoderStream())
-    .pipeThrough(new SpreadsheetCsv(search.roomId, separator))
+    .pipeThrough(new SpreadsheetCsv(separator))
     .pipeThrough(new TextEncoderStream());
   return collected(file);
 }

@@ -1,26 +1,24 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureOf } from '../../api/failure.js';
+import type { LocationAlarm } from '../../api/generated.js';
 import { useWords } from '../../console-parts.js';
 import { FailureText } from '../../ui/failure-text.js';
-import { type ReadAlarm, readAgain } from './alarm-pages.js';
+import { recordingUrls } from './alarm-pages.js';
 import { HISTORY_WORDS } from './history-words.js';
 
 /** URLs end after ten minutes; one that is nearly over is not begun with. */
 const URL_VALID_MS = 9 * 60_000;
 
 interface RecordingPlayerProps {
-  readonly read: ReadAlarm;
+  readonly alarm: LocationAlarm;
   readonly locationId: string;
   readonly type: 'video' | 'audio';
 }
 
 /** Plays a recording in place. */
-export function RecordingPlayer({ read, locationId, type }: RecordingPlayerProps) {
+export function RecordingPlayer({ alarm, locationId, type }: RecordingPlayerProps) {
   const words = useWords(HISTORY_WORDS);
-  const { alarm, readAtMs } = read;
-  const [url, setUrl] = useState(
-    Date.now() - readAtMs < URL_VALID_MS ? alarm.footage[type] : undefined,
-  );
+  const [url, setUrl] = useState<string | null>();
   /** Counts the players: one that failed does not try again, and a new URL may equal the old one. */
   const [turn, setTurn] = useState(0);
   const [isUnreadable, setUnreadable] = useState(false);
@@ -35,11 +33,11 @@ export function RecordingPlayer({ read, locationId, type }: RecordingPlayerProps
     // Not the old URL meanwhile: it would fail once more.
     setUrl(undefined);
     setFailure(undefined);
-    readAgain(locationId, alarm).then(
-      (again) => {
-        setUrl(again?.footage[type]);
+    recordingUrls(locationId, alarm).then(
+      (urls) => {
+        setUrl(urls[type]);
         setTurn((before) => before + 1);
-        setUnreadable(again?.footage[type] == null);
+        setUnreadable(urls[type] == null);
       },
       (error: unknown) => {
         renewedAtMs.current = 0;
@@ -47,9 +45,7 @@ export function RecordingPlayer({ read, locationId, type }: RecordingPlayerProps
       },
     );
   };
-  useEffect(() => {
-    if (url === undefined) renew();
-  }, []);
+  useEffect(renew, []);
   if (isUnreadable) {
     return (
       <p class="failure" role="alert">

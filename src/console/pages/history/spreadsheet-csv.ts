@@ -1,27 +1,17 @@
 import { BYTE_ORDER_MARK, csvLine } from '../../ui/csv.js';
 
-const ROOM_COLUMN = 'roomId';
-
 /**
  * Makes the gateway's CSV (RFC 4180), in whatever pieces it comes, one for a spreadsheet.
- *
- * @param roomId leaves the alarms of other rooms out; empty: none
  */
 export class SpreadsheetCsv extends TransformStream<string, string> {
-  constructor(roomId: string, separator: string) {
-    let roomColumn: number | undefined;
+  constructor(separator: string) {
     let rest = '';
     super({
       start: (controller) => controller.enqueue(BYTE_ORDER_MARK),
       transform(piece, controller) {
         const { records, remainder } = splitRecords(rest + piece);
         rest = remainder;
-        for (const record of records) {
-          const fields = fieldsOf(record);
-          if (roomColumn === undefined) roomColumn = fields.indexOf(ROOM_COLUMN);
-          else if (roomId !== '' && fields[roomColumn] !== roomId) continue;
-          controller.enqueue(csvLine(fields, separator));
-        }
+        for (const record of records) controller.enqueue(csvLine(fieldsOf(record), separator));
       },
     });
   }

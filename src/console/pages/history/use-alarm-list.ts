@@ -2,24 +2,18 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureOf } from '../../api/failure.js';
 import type { LocationAlarm } from '../../api/generated.js';
 import { alarmKey, type StateChange } from '../board/open-alarm.js';
-import { type ReadAlarm, readPages } from './alarm-pages.js';
+import { readPage } from './alarm-pages.js';
 import type { AlarmSearch } from './history-search.js';
 
-/** How many alarms one click brings at least, while there are as many. */
-const WANTED_PER_CLICK = 100;
-/** How many answers one click reads at most: a room may have been calm for weeks. */
-const MAX_PAGES_PER_CLICK = 20;
 /** How many rows are shown: a browser with thousands is slow. */
 export const MAX_ROWS = 300;
 
 interface ListState {
-  readonly alarms: readonly ReadAlarm[];
+  readonly alarms: readonly LocationAlarm[];
   /** Where it goes on; null at the end, undefined before the first page. */
   readonly nextCursor: string | null | undefined;
   readonly isPending: boolean;
   readonly failure: Failure | undefined;
-  readonly pagesRead: number;
-  readonly alarmsRead: number;
   /** Whether newer rows made room for older ones. */
   readonly isCut: boolean;
 }
@@ -38,8 +32,6 @@ const NOTHING: ListState = {
   nextCursor: undefined,
   isPending: true,
   failure: undefined,
-  pagesRead: 0,
-  alarmsRead: 0,
   isCut: false,
 };
 
@@ -54,23 +46,17 @@ export function useAlarmList(search: AlarmSearch): AlarmList {
     const { signal } = controller;
     setState({ ...start, isPending: true, failure: undefined });
     try {
-      let wanted = WANTED_PER_CLICK;
-      let pages = 0;
-      for await (const page of readPages(search, start.nextCursor ?? undefined, signal)) {
-        wanted -= page.found.length;
-        pages += 1;
-        const isPending = wanted > 0 && pages < MAX_PAGES_PER_CLICK && page.nextCursor !== null;
-        setState((before) => ({
-          alarms: [...before.alarms, ...page.found].slice(-MAX_ROWS),
+      const page = await readPage(search, start.nextCursor ?? undefined, signal);
+      setState((before) => {
+        const alarms = before.alarms.concat(page.alarms);
+        return {
+          alarms: alarms.slice(-MAX_ROWS),
           nextCursor: page.nextCursor,
-          isPending,
+          isPending: false,
           failure: undefined,
-          pagesRead: before.pagesRead + 1,
-          alarmsRead: before.alarmsRead + page.readCount,
-          isCut: before.isCut || before.alarms.length + page.found.length > MAX_ROWS,
-        }));
-        if (!isPending) return;
-      }
+          isCut: before.isCut || alarms.length > MAX_ROWS,
+        };
+      });
     } catch (error) {
       if (signal.aborted) return;
       setState((before) => ({ ...before, isPending: false, failure: failureOf(error) }));
@@ -83,7 +69,7 @@ export function useAlarmList(search: AlarmSearch): AlarmList {
   const changed = (change: StateChange) =>
     setState((before) => ({
       ...before,
-      alarms: before.alarms.map((read) => ({ ...read, alarm: withChange(read.alarm, change) })),
+      alarms: before.alarms.map((alarm) => withChange(alarm, change)),
     }));
   return {
     ...state,

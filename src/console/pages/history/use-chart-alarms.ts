@@ -49,9 +49,9 @@ export function useChartAlarms(search: AlarmSearch): ChartAlarms {
       if (isNewest()) setState({ alarms, alarmsRead, oldestMs, end, failure });
     };
     try {
-      for await (const page of readPages(search, undefined, controller.signal)) {
-        alarms.push(...page.found.map(({ alarm }) => alarm));
-        alarmsRead += page.readCount;
+      for await (const page of readPages(search, controller.signal)) {
+        alarms.push(...page.alarms);
+        alarmsRead += page.alarms.length;
         oldestMs = page.oldestMs ?? oldestMs;
         if (page.nextCursor === null) return show('complete');
         if (alarmsRead >= MAX_CHART_ALARMS) return show('more');

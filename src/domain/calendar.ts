@@ -1,0 +1,83 @@
+/** Hours and days of a time zone, across changes of its clocks. */
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+export const CALENDAR_UNITS = ['hour', 'day'] as const;
+export type CalendarUnit = (typeof CALENDAR_UNITS)[number];
+
+/** The clocks of a time zone of IANA's database. */
+export class TimeZone {
+  readonly #format: Intl.DateTimeFormat;
+
+  /** @throws RangeError when there is no such time zone */
+  constructor(name: string) {
+    this.#format = new Intl.DateTimeFormat('en-US', {
+      timeZone: name,
+      calendar: 'iso8601',
+      numberingSystem: 'latn',
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    });
+  }
+
+  /** The beginning of the hour or day in which the time is. */
+  startOf(unit: CalendarUnit, timeMs: number): number {
+    if (unit === 'day') return this.#startOfDay(this.#localMs(timeMs));
+    return timeMs - modulo(this.#localMs(timeMs), HOUR_MS);
+  }
+
+  /** The beginning of the next hour or day. A change of the clocks makes days, and seldom hours, longer or shorter. */
+  startOfNext(unit: CalendarUnit, timeMs: number): number {
+    if (unit === 'day') return this.#startOfDay(this.#localMs(timeMs) + DAY_MS);
+    return timeMs + HOUR_MS - modulo(this.#localMs(timeMs), HOUR_MS);
+  }
+
+  /** When the day of a local time begins: at midnight, or where the clocks leave that out, when they do. */
+  #startOfDay(localMs: number): number {
+    const midnightMs = localMs - modulo(localMs, DAY_MS);
+    const before = midnightMs - this.#offsetMs(midnightMs - DAY_MS);
+    const after = midnightMs - this.#offsetMs(midnightMs + DAY_MS);
+    // Where midnight comes twice, the first.
+    const [first, second] = [Math.min(before, after), Math.max(before, after)];
+    return [first, second].find((timeMs) => this.#localMs(timeMs) === midnightMs) ?? before;
+  }
+
+  #offsetMs(timeMs: number): number {
+    return this.#localMs(timeMs) - timeMs;
+  }
+
+  /** What the clocks show, as if they showed UTC. */
+  #localMs(timeMs: number): number {
+    const shown: Partial<Record<Intl.DateTimeFormatPartTypes, number>> = {};
+    for (const { type, value } of this.#format.formatToParts(timeMs)) shown[type] = Number(value);
+    const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = shown;
+    return Date.UTC(year, month - 1, day, hour, minute, second) + modulo(timeMs, 1000);
+  }
+}
+
+/** Divides the time from one moment to another at each beginning of an hour or day; undefined for too many parts. */
+export function calendarBounds(
+  zone: TimeZone,
+  unit: CalendarUnit,
+  fromMs: number,
+  toMs: number,
+  maxParts: number,
+): number[] | undefined {
+  const bounds = [zone.startOf(unit, fromMs)];
+  for (let lastMs = bounds[0] ?? fromMs; lastMs < toMs; ) {
+    if (bounds.length > maxParts) return undefined;
+    lastMs = zone.startOfNext(unit, lastMs);
+    bounds.push(lastMs);
+  }
+  return bounds;
+}
+
+function modulo(value: number, divisor: number): number {
+  return ((value % divisor) + divisor) % divisor;
+}

@@ -1,0 +1,99 @@
+import type { Context } from 'hono';
+import { ALARM_STATES } from '../../domain/alarm-states.js';
+import { FOOTAGE_TYPES } from '../../domain/alarms.js';
+import { permittedGroups } from '../../domain/grants.js';
+import type { AlarmRecord, AlarmScope } from '../../site/alarms/alarm-history.js';
+import type { FootageUrls } from '../../site/footage.js';
+import type { RouteServices } from '../dependencies.js';
+import { callerOf, type HttpEnv } from '../http-env.js';
+import type { AlarmQueryParameters, ShownFootage } from '../schemas/alarm.js';
+import { urlReceiver } from '../server/public-url.js';
+
+/** An alarm with its recordings. */
+export interface ShownAlarm<Shown = ShownFootage> {
+  readonly record: AlarmRecord;
+  readonly footage: Shown;
+}
+
+export interface AlarmPage<Shown = ShownFootage> {
+  readonly nextCursor: string | null;
+  readonly alarms: readonly ShownAlarm<Shown>[];
+}
+
+/** Adds to alarms what is shown of their recordings. */
+export type ShowFootage<Shown> = (alarms: readonly AlarmRecord[]) => Promise<ShownAlarm<Shown>[]>;
+
+const NO_FOOTAGE: FootageUrls = { video: null, audio: null };
+/** Stands for all locations in the scope of a cursor. */
+const EVERY_LOCATION = '*';
+
+/**
+ * Reads a page of the alarms whose group, as of the alarm, the caller's grants cover.
+ *
+ * @param locationIds the locations of the listing; a single one is part of what its cursors are good for
+ */
+export async function readAlarmPage<Shown>(
+  { history, cursors }: Pick<RouteServices, 'history' | 'cursors'>,
+  c: Context<HttpEnv>,
+  locationIds: readonly string[],
+  parameters: AlarmQueryParameters,
+  show: ShowFootage<Shown>,
+  isOfAll = false,
+): Promise<AlarmPage<Shown>> {
+  const { cursor, limit, order, kinds, state, before: beforeMs, after: afterMs } = parameters;
+  const { device: deviceIds, room: roomIds, group: groupIds } = parameters;
+  const states = state.length === ALARM_STATES.length ? undefined : state;
+  const filters = { deviceIds, roomIds, kinds, states, beforeMs, afterMs, order };
+  const locationId = isOfAll ? EVERY_LOCATION : locationIds[0];
+  const cursorScope = { ...filters, locationId, groupIds };
+  const start = cursor === undefined ? undefined : cursors.decode(cursor, cursorScope);
+  const { alarms, next, upToSequence } = await history.page({
+    ...filters,
+    scopes: locationIds.map((id) => scopeOf(c, id, groupIds)),
+    limit,
+    upToSequence: start?.upToSequence,
+    position: start && { detectedAtMs: start.timeMs, sequence: start.sequence },
+    isAwaited: () => !c.env.outgoing.closed,
+  });
+  const position = next && { timeMs: next.detectedAtMs, sequence: next.sequence, upToSequence };
+  return {
+    nextCursor: position === undefined ? null : cursors.encode(position, cursorScope),
+    alarms: await show(alarms),
+  };
+}
+
+/** Shows signed URLs, which are in the audit trail before. */
+export function signedFootage(
+  { footage, publicUrl }: Pick<RouteServices, 'footage' | 'publicUrl'>,
+  c: Context<HttpEnv>,
+): ShowFootage<FootageUrls> {
+  return async (alarms) => {
+    const urls = await footage.links(alarms, urlReceiver(c, publicUrl));
+    return alarms.map((record, index) => ({ record, footage: urls[index] ?? NO_FOOTAGE }));
+  };
+}
+
+/** Shows what recordings exist, where `footage=list` asks for that; else signed URLs. */
+export function footageAsAsked(
+  services: Pick<RouteServices, 'footage' | 'publicUrl'>,
+  c: Context<HttpEnv>,
+  asked: 'list' | undefined,
+): ShowFootage<ShownFootage> {
+  if (asked === undefined) return signedFootage(services, c);
+  return async (alarms) =>
+    alarms.map((record) => ({
+      record,
+      footage: FOOTAGE_TYPES.filter((type) => record.footage[type] !== undefined),
+    }));
+}
+
+/** The part of the location that the caller may see, and asks for. */
+export function scopeOf(
+  c: Context<HttpEnv>,
+  locationId: string,
+  wanted: readonly string[] | undefined = undefined,
+): AlarmScope {
+  const permitted = permittedGroups(callerOf(c).grants, 'viewer', locationId);
+  if (permitted === undefined) return { locationId, groupIds: wanted };
+  return { locationId, groupIds: permitted.filter((id) => wanted?.includes(id) !== false) };
+}

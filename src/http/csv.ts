@@ -1,0 +1,77 @@
+/** Listings as CSV (RFC 4180, with a header line): every page, streamed. */
+
+import { z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { accepts } from 'hono/accepts';
+import type { Logger } from 'pino';
+import type { preparedJson } from './documents/openapi.js';
+import { checkAgain, type HttpEnv } from './http-env.js';
+import { JSON_MEDIA_TYPE } from './json-body.js';
+import { bodyStream } from './server/body-stream.js';
+import { connectionOf } from './server/http-connection.js';
+
+const CSV_MEDIA_TYPE = 'text/csv';
+const CSV_CONTENT_TYPE = `${CSV_MEDIA_TYPE}; charset=utf-8; header=present`;
+const LINE_END = '\r\n';
+const NEEDS_QUOTES = /[",\r\n]/;
+/** A spreadsheet runs a cell that begins so as a formula, also behind white space. */
+const FORMULA = /^\s*[=+\-@]|^[\t\r]/;
+
+interface Page {
+  /** Null on the last one. */
+  readonly nextCursor: string | null;
+}
+
+export interface CsvListing<One extends Page> {
+  readonly header: string;
+  readonly linesOf: (page: One) => string;
+  readonly first: One;
+  readonly following: (cursor: string) => Promise<One>;
+}
+
+/** Adds CSV to the media types of a described response. */
+export function withCsv({ description, content }: ReturnType<typeof preparedJson>, header: string) {
+  const schema = z.string().openapi({ example: header });
+  return { description, content: { ...content, [CSV_MEDIA_TYPE]: { schema } } };
+}
+
+/** Whether the client would rather have CSV than JSON. */
+export function wantsCsv(c: Context<HttpEnv>): boolean {
+  c.header('Vary', 'Accept');
+  const supports = [JSON_MEDIA_TYPE, CSV_MEDIA_TYPE];
+  return accepts(c, { header: 'Accept', supports, default: JSON_MEDIA_TYPE }) === CSV_MEDIA_TYPE;
+}
+
+/** Answers with all pages. */
+export function csvResponse<One extends Page>(
+  c: Context<HttpEnv>,
+  log: Logger,
+  listing: CsvListing<One>,
+): Response {
+  const takeTurn = () => connectionOf(c.env.incoming)?.turn();
+  const body = bodyStream(c, csvPages(c, listing), log, takeTurn);
+  return c.body(body, 200, { 'Content-Type': CSV_CONTENT_TYPE });
+}
+
+async function* csvPages<One extends Page>(
+  c: Context<HttpEnv>,
+  { header, linesOf, first, following }: CsvListing<One>,
+): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(header);
+  for (let page = first; ; page = await following(page.nextCursor)) {
+    yield Buffer.from(linesOf(page));
+    if (page.nextCursor === null) return;
+    // The client decides how long a download takes; its token may have ended meanwhile.
+    checkAgain(c);
+  }
+}
+
+/** A line; missing cells are empty. */
+export function csvLine(cells: readonly (string | null | undefined)[]): string {
+  return cells.map((cell) => csvCell(cell ?? '')).join(',') + LINE_END;
+}
+
+function csvCell(text: string): string {
+  const cell = FORMULA.test(text) ? `'${text}` : text;
+  return NEEDS_QUOTES.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}
