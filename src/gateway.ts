@@ -184,6 +184,7 @@ export class Gateway {
       footage: footage.footage,
       footageFiles: footage.footageFiles,
       publicUrl: config.http.publicUrl,
+      allowedOrigins: config.http.allowedOrigins,
       ports: {
         mqtt: config.mqtt.port,
         mqtts: config.mqtt.tlsPort,

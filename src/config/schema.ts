@@ -40,6 +40,15 @@ const publicUrl = z
   // Paths follow it.
   .transform((text) => text.replace(/\/+$/, ''));
 
+/** The origin of a web application: scheme, host and port (RFC 6454). */
+const origin = z
+  .string()
+  .refine(
+    (text) => isWebUrl(text) && new URL(text).pathname === '/',
+    'must be the origin of a web application, such as https://dashboard.example.org',
+  )
+  .transform((text) => new URL(text).origin);
+
 /** The URL of an S3 server, without a path: the bucket's name follows it. */
 const s3Endpoint = z
   .string()
@@ -74,6 +83,7 @@ const http = z.strictObject({
   maxConnectionsPerAddress: count.default(1_000),
   openMetrics: z.boolean().default(false),
   publicUrl: publicUrl.optional(),
+  allowedOrigins: z.array(origin).default([]),
 });
 
 const s3 = z.strictObject({

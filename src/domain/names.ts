@@ -1,6 +1,14 @@
 const MAX_NAME_CODE_POINTS = 120;
 const MAX_NOTE_CODE_POINTS = 500;
 const CONTROL_CHARACTER = /\p{Cc}/u;
+/** Turn the text behind them round on a display (UAX #9, 2): embeddings, overrides and isolates; for a character class. */
+export const DIRECTIONAL_CONTROLS = '\\u202a-\\u202e\\u2066-\\u2069';
+const DIRECTIONAL_CONTROL = new RegExp(`[${DIRECTIONAL_CONTROLS}]`);
+/** Show nothing (Unicode's default ignorables, and the blank of braille), for a character class; without plane 14. */
+export const INVISIBLES =
+  '\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f' +
+  '\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufff8';
+const VISIBLE_CHARACTER = new RegExp(`[^\\s${INVISIBLES}\\u{e0000}-\\u{e0fff}]`, 'u');
 /** Everything that Unicode or JavaScript calls white space; `trim` alone would leave U+0085 there. */
 const SPACE = /[\s\u0085]/;
 
@@ -13,8 +21,8 @@ export type NoteResult = { readonly note: string } | { readonly fault: string };
 /**
  * Parses the name of a location, room, group, device or access token.
  *
- * Trimmed, then 1 to 120 Unicode code points, without control characters or lone surrogates
- * (specification 8, docs/contract.md, 2).
+ * Trimmed, then 1 to 120 Unicode code points, at least one of them visible, without control characters,
+ * directional controls or lone surrogates (specification 8, docs/contract.md, 2).
  */
 export function parseName(text: string): NameResult {
   const name = trimmed(text);
@@ -43,5 +51,7 @@ function faultOf(text: string, maxCodePoints: number): string | undefined {
   if (length < 1 || length > maxCodePoints) {
     return `must have 1 to ${maxCodePoints} characters after trimming`;
   }
-  return CONTROL_CHARACTER.test(text) ? 'must not contain control characters' : undefined;
+  if (CONTROL_CHARACTER.test(text)) return 'must not contain control characters';
+  if (DIRECTIONAL_CONTROL.test(text)) return 'must not contain directional controls';
+  return VISIBLE_CHARACTER.test(text) ? undefined : 'must have a visible character';
 }

@@ -3,6 +3,7 @@ import { isLoopbackAddress } from '../domain/addresses.js';
 import { FailedLogins } from '../site/access/failed-logins.js';
 import { Access } from './access.js';
 import { authentication, deviceAuthentication, optionalAuthentication } from './authentication.js';
+import { crossOrigin, strictTransport } from './browsers.js';
 import type { HttpDependencies, RouteServices } from './dependencies.js';
 import type { HttpApp, HttpEnv } from './http-env.js';
 import { jsonBody } from './json-body.js';
@@ -49,6 +50,8 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   const app: HttpApp = new OpenAPIHono<HttpEnv>({ defaultHook: rejectInvalid });
   app.onError(errorResponder(log, denials));
   app.use(requestContext(dependencies));
+  app.use(strictTransport(dependencies.publicUrl));
+  app.use(crossOrigin(dependencies.allowedOrigins));
   app.use(wellFormedRequest());
   app.use(knownRoute(app));
 

@@ -78,6 +78,8 @@ export interface HttpDependencies {
   readonly footageFiles: FootageFiles | undefined;
   /** The URL at which clients reach the gateway, without a slash at its end; undefined for the Host of each request. */
   readonly publicUrl: string | undefined;
+  /** Origins of web applications that may call the interface. */
+  readonly allowedOrigins: readonly string[];
   readonly ports: ListenerPorts;
   readonly metrics: Metrics;
   readonly requestDurations: RequestDurations;

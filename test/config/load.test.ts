@@ -32,6 +32,7 @@ const DEFAULTS: Config = {
     maxConnections: 10_000,
     maxConnectionsPerAddress: 1_000,
     openMetrics: false,
+    allowedOrigins: [],
   },
   redis: { replicas: 0, withoutReplica: 'continue' },
   lease: { lengthSeconds: 5, renewSeconds: 1 },

@@ -13,6 +13,16 @@ describe('names', () => {
     expect(parseName('😀'.repeat(120))).toEqual({ name: '😀'.repeat(120) });
     expect(parseName('😀'.repeat(121))).toHaveProperty('fault');
     expect(parseName(' \t ')).toHaveProperty('fault');
+    for (const nothing of ['\u200b', '\u2060\u00ad', '\u3164', '\u{e0001}', '\u2800', 'ㅤ ㅤ']) {
+      expect(parseName(nothing), JSON.stringify(nothing)).toHaveProperty('fault');
+    }
+    for (const turned of ['\u202e', '\u2066', '\u202a', '\u2069']) {
+      expect(parseName(`Haus ${turned}Birke`), JSON.stringify(turned)).toHaveProperty('fault');
+    }
+    // Emoji, and scripts that need a joiner, a mark or a variation selector.
+    for (const name of ['👨‍👩‍👧', '❤️', 'می‌خواهم', 'בית\u200f', 'क्ष', '-', '1']) {
+      expect(parseName(name)).toEqual({ name });
+    }
   });
 
   it('are trimmed at once, however much white space is within', () => {

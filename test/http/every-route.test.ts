@@ -191,6 +191,7 @@ it('answers 503 with Retry-After to a change while the store is away', async () 
     const isOwn = DEVICE_PATHS.includes(path);
     const deleted = path === '/care-homes/:locationId' ? emptyLocation : deletable;
     const filled = fill(path, {
+      tokenId: deletable.tokenId,
       ...(method === 'DELETE' ? deleted : ids),
       ...(isOwn ? { deviceId: camera.id } : {}),
     });

@@ -61,7 +61,7 @@ export type Location = {
     devices: string[];
 };
 export type Name = {
-    /** 1 to 120 characters (code points) after trimming, no control characters. */
+    /** 1 to 120 characters (code points) after trimming, one of them visible; no control characters, and no directional controls. */
     name: string;
 };
 export type Group = {
@@ -78,12 +78,12 @@ export type Room = {
     devices: string[];
 };
 export type NewRoom = {
-    /** 1 to 120 characters (code points) after trimming, no control characters. */
+    /** 1 to 120 characters (code points) after trimming, one of them visible; no control characters, and no directional controls. */
     name: string;
     groupId?: string | null;
 };
 export type RoomChange = {
-    /** 1 to 120 characters (code points) after trimming, no control characters. */
+    /** 1 to 120 characters (code points) after trimming, one of them visible; no control characters, and no directional controls. */
     name?: string;
     /** Null takes the room out of its group. */
     groupId?: string | null;
@@ -115,7 +115,7 @@ export type Device = {
     limits?: DeviceLimits;
 };
 export type NewDevice = {
-    /** 1 to 120 characters (code points) after trimming, no control characters. */
+    /** 1 to 120 characters (code points) after trimming, one of them visible; no control characters, and no directional controls. */
     name: string;
     id?: string;
 };
@@ -124,7 +124,7 @@ export type CreatedDevice = Device & {
     secret: string;
 };
 export type DeviceChange = {
-    /** 1 to 120 characters (code points) after trimming, no control characters. */
+    /** 1 to 120 characters (code points) after trimming, one of them visible; no control characters, and no directional controls. */
     name?: string;
     /** Limits of its own; null takes one back. */
     limits?: {
@@ -241,7 +241,7 @@ export type AlarmCounts = {
     }[];
 };
 export type AlarmStateChange = {
-    /** 1 to 500 characters (code points) after trimming, no control characters. */
+    /** 1 to 500 characters (code points) after trimming, one of them visible; no control characters, and no directional controls. */
     note?: string | null;
 };
 export type AlarmStates = {
@@ -287,7 +287,7 @@ export type NewGrant = {
     role: "viewer" | "responder" | "manager" | "admin" | "publisher";
 };
 export type NewAccessToken = {
-    /** 1 to 120 characters (code points) after trimming, no control characters. */
+    /** 1 to 120 characters (code points) after trimming, one of them visible; no control characters, and no directional controls. */
     name: string;
     grants: NewGrant[];
     /** In the future; null: never. */

@@ -18,7 +18,8 @@ const noteSchema = z
   .nullish()
   .openapi({
     type: ['string', 'null'],
-    description: '1 to 500 characters (code points) after trimming, no control characters.',
+    description:
+      '1 to 500 characters (code points) after trimming, one of them visible; no control characters, and no directional controls.',
     example: 'Helped back into bed',
   });
 

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { parseName } from '../../domain/names.js';
+import { DIRECTIONAL_CONTROLS, INVISIBLES, parseName } from '../../domain/names.js';
 import { isUuid, parseRfc3339, type Rounding } from '../../domain/notation.js';
 
 /** A UUID in either case, converted to lower case (RFC 9562, 4). */
@@ -17,8 +17,10 @@ export const nullableUuidSchema = uuidSchema
 // Written for every regular expression engine: not all readers of the document know \p{…}.
 const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f';
 const SPACE = '[\\s\\u0085]';
-const VISIBLE = `[^\\s${CONTROL}]`;
-const NO_CONTROL = `[^${CONTROL}]`;
+const DENIED = CONTROL + DIRECTIONAL_CONTROLS;
+const NO_SPACE = `[^\\s${DENIED}]`;
+const ANY = `[^${DENIED}]`;
+const HAS_VISIBLE = `(?=[\\s\\S]*[^\\s\\u0085${INVISIBLES}])`;
 
 /** A name as stored, by the one rule for names (specification 8). */
 export const nameSchema = z
@@ -31,9 +33,10 @@ export const nameSchema = z
   })
   .openapi({
     type: 'string',
-    description: '1 to 120 characters (code points) after trimming, no control characters.',
+    description:
+      '1 to 120 characters (code points) after trimming, one of them visible; no control characters, and no directional controls.',
     // No `maxLength`: white space around the name does not count.
-    pattern: `^${SPACE}*${VISIBLE}(${NO_CONTROL}{0,118}${VISIBLE})?${SPACE}*$`,
+    pattern: `^${HAS_VISIBLE}${SPACE}*${NO_SPACE}(${ANY}{0,118}${NO_SPACE})?${SPACE}*$`,
     example: 'Haus Birke',
   });
 

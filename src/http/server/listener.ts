@@ -22,7 +22,6 @@ const TIMEOUT_CHECK_INTERVAL_MS = 2_000;
 /** Timeout for a client that neither sends nor takes anything; Node's 5 s between requests are too few in a flood. */
 const STALLED_AFTER_MS = 15_000;
 /** A year, in which a browser that used HTTPS once uses nothing else here (RFC 6797). */
-const HSTS_SECONDS = 365 * 24 * 3600;
 
 /** Handles connections that switch to another protocol. */
 export interface ProtocolSwitch {
@@ -204,9 +203,6 @@ function answerRequests(server: Server, options: HttpListenerOptions): void {
   server.on('request', (request, response) => {
     const connection = connectionOf(request);
     if (connection === undefined) return;
-    if (connection.encrypted) {
-      response.setHeader('Strict-Transport-Security', `max-age=${HSTS_SECONDS}`);
-    }
     // A stalled body is answered at its timeout; without a listener Node closes the connection.
     request.on('timeout', () => undefined);
     connection.queue(request, response, () => handle(request, response));
