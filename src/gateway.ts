@@ -179,6 +179,7 @@ export class Gateway {
       sessions: new SessionBacklogs(delivery.sessions),
       events,
       presence: ingest.presence,
+      supervision: ingest.supervision,
       invalidPublishes: storage.invalidPublishes,
       health,
       footage: footage.footage,

@@ -11,13 +11,8 @@ import { Deliveries, type DurableConsumer } from '../delivery/deliveries.js';
 import { Forwarder } from '../delivery/forwarder.js';
 import { heldBackFaults } from '../delivery/log/held-back-fault.js';
 import { LiveCopies } from '../delivery/log/live-copies.js';
-import {
-  type AlarmLogItem,
-  isAlarm,
-  isStateChange,
-  LOG_NAMES,
-  type NewMessage,
-} from '../delivery/log/log-entry.js';
+import { isAlarm, isEvent, isStateChange, LOG_NAMES } from '../delivery/log/log-entry.js';
+import type { AlarmLogItem, NewMessage } from '../delivery/log/log-item.js';
 import { LogWriter } from '../delivery/log/log-writer.js';
 import { isBalanced } from '../delivery/queues/account.js';
 import { AccountReader } from '../delivery/queues/account-reader.js';
@@ -80,9 +75,8 @@ export async function openDelivery(
       void restoreRetained();
       sessions.saveAll();
       for (const { source } of entries) {
-        if (source !== undefined && (isAlarm(source) || isStateChange(source))) {
-          alarms.restore(source);
-        }
+        if (source === undefined) continue;
+        if (isAlarm(source) || isStateChange(source) || isEvent(source)) alarms.restore(source);
       }
     },
   });

@@ -6,10 +6,13 @@ import { Presence } from '../ingest/presence.js';
 import { TestAlarmPublishes } from '../ingest/test-alarms.js';
 import { UNREADABLE_CHECK_MS, UnreadableDevices } from '../ingest/unreadable-devices.js';
 import type { TestAlarms } from '../site/alarms/test-alarms.js';
+import { SUPERVISION_CHECK_MS, Supervision } from '../watch/supervision.js';
 import type { DeliveryParts } from './delivering.js';
 import type { Foundation } from './foundation.js';
 import type { SiteParts } from './site-loading.js';
 import type { Storage } from './storage.js';
+
+const HEARD_SAVED_MS = 30_000;
 
 /** What becomes of publishes, and of devices that come and go. */
 export interface IngestParts {
@@ -20,6 +23,7 @@ export interface IngestParts {
   readonly presence: Presence;
   readonly invalid: InvalidPublishes;
   readonly unreadable: UnreadableDevices;
+  readonly supervision: Supervision;
 }
 
 /** Opens what takes publishes, and loads who was last heard when. */
@@ -31,7 +35,9 @@ export async function openIngest(
 ): Promise<IngestParts> {
   const steadyNow = steady.now;
   const store = storage.presence;
-  const presence = new Presence({ model, forwarder, retained, store, log, now, steadyNow });
+  const { addedAtStartMs } = steady;
+  const clocks = { now, steadyNow, addedAtStartMs };
+  const presence = new Presence({ model, forwarder, retained, store, log, ...clocks });
   await presence.load();
   releasers.add(() => presence.stop());
   const invalid = new InvalidPublishes({
@@ -43,6 +49,19 @@ export async function openIngest(
   });
   const unreadable = new UnreadableDevices(model, health);
   releasers.every(UNREADABLE_CHECK_MS, () => unreadable.check());
+  const supervision = new Supervision({
+    model,
+    hearing: presence,
+    alarms,
+    store: storage.supervision,
+    health,
+    silentAfterSeconds: config.supervision.silentAfterSeconds,
+    now,
+    steadyNow,
+  });
+  await supervision.load();
+  releasers.every(SUPERVISION_CHECK_MS, () => supervision.check());
+  releasers.every(HEARD_SAVED_MS, () => void presence.saveHeard());
   const { maxAlarmBytes } = config.mqtt;
   const publishes = new DevicePublishes({
     model,
@@ -58,6 +77,7 @@ export async function openIngest(
     presence,
     invalid,
     unreadable,
+    supervision,
     commands: new Commands(model, forwarder, steadyNow),
     alarmStates: new AlarmStates({
       model,

@@ -7,12 +7,13 @@ import type { SiteParts } from './site-loading.js';
 
 /** Ends or renews connections, sessions and retained messages after a change of the site. */
 export function followSite(
-  { events }: SiteParts,
+  { events, accessTokens }: SiteParts,
   { sessions, retained }: DeliveryParts,
-  { presence, unreadable }: IngestParts,
+  { presence, unreadable, supervision }: IngestParts,
   { broker, forget }: BrokerParts,
   log: Logger,
 ): void {
+  events.on('tokenChanged', (id) => accessTokens.changed(id));
   events.on('credentialEnded', (principal) => broker.disconnect(principal));
   events.on('principalRemoved', (principal) => {
     forget(principal);
@@ -25,6 +26,7 @@ export function followSite(
   events.on('deviceDeleted', (device) => {
     presence.removed(device);
     unreadable.succeeded(device.id);
+    supervision.removed(device.id);
     forgetRetainedOf(device);
   });
   events.on('deviceMoved', ({ before, after }) => {

@@ -36,6 +36,7 @@ import { SessionStoreRedis } from '../store/session-store-redis.js';
 import { SiteStoreRedis } from '../store/site-store-redis.js';
 import { Store } from '../store/store.js';
 import { StoreWitness } from '../store/store-witness.js';
+import { SupervisionStoreRedis } from '../store/supervision-store-redis.js';
 import { TokenUseStoreRedis } from '../store/token-use-store-redis.js';
 import { ValueBatches } from '../store/value-batches.js';
 import type { Foundation } from './foundation.js';
@@ -72,6 +73,7 @@ export interface Storage {
   readonly identity: () => string;
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
+  readonly supervision: SupervisionStoreRedis;
   readonly tokenUse: TokenUseStoreRedis;
   readonly invalidPublishes: InvalidPublishStoreRedis;
   readonly deadLetters: DeadLetterStoreRedis;
@@ -144,6 +146,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     identity: () => witness.identity,
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
+    supervision: new SupervisionStoreRedis(state, keys),
     tokenUse: new TokenUseStoreRedis(state, keys),
     invalidPublishes: new InvalidPublishStoreRedis({
       store: state,

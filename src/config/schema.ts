@@ -6,6 +6,7 @@ import {
   tokenLimitsSchema,
   totalLimitsSchema,
 } from '../domain/limits.js';
+import { silentAfterSchema } from '../domain/supervision.js';
 import { storeSchema } from './store-schema.js';
 
 /** Every key of the configuration with its default (docs/contract.md, 1 and 5). Units are in the names. */
@@ -153,6 +154,9 @@ export const configSchema = z.strictObject({
       maxQueuedHours: count.max(MAX_DAYS * 24).default(72),
       forgetAfterDays: count.max(MAX_DAYS).default(7),
     })
+    .prefault({}),
+  supervision: z
+    .strictObject({ silentAfterSeconds: silentAfterSchema.nullable().default(900) })
     .prefault({}),
   history: z.strictObject({ retentionDays: count.max(MAX_DAYS).default(365) }).prefault({}),
   audit: z

@@ -1,6 +1,6 @@
 import { type StoreHeadroom, storedBytesOf } from '../site/health/store-headroom.js';
 import type { Deliveries } from './deliveries.js';
-import type { NewMessage } from './log/log-entry.js';
+import type { NewMessage } from './log/log-item.js';
 import type { LogWriter } from './log/log-writer.js';
 import type { RetainedMessages } from './retained/retained-messages.js';
 import type { QoS } from './sessions/subscriptions.js';

@@ -12,6 +12,7 @@ export const FAULT_CODES = [
   'clock-jumped',
   'consumer-lagging',
   'data-directory-unusable',
+  'device-silent',
   'device-unreadable',
   'disk-full',
   'disk-nearly-full',

@@ -114,6 +114,16 @@ export const publishedStateSchema = z
   })
   .register(messageNames, { id: 'PublishedAlarmState' });
 
+export const supervisionSchema = z
+  .strictObject({
+    id: z.guid().describe('Of this event.'),
+    state: z.enum(['silent', 'heard']).register(messageNames, { id: 'SupervisionState' }),
+    since: time,
+    lastSeenAt: time.describe('When the last packet came from the device.'),
+    ...place,
+  })
+  .register(messageNames, { id: 'Supervision' });
+
 export const forwardedMessageSchema = z
   .union([
     z

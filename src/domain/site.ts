@@ -38,6 +38,8 @@ export interface Device {
   readonly customData: string;
   /** Limits of its own, instead of those of all devices. */
   readonly limits: OwnLimits;
+  /** After how many seconds without a packet it is silent; undefined: as the configuration says. */
+  readonly silentAfterSeconds?: number | undefined;
 }
 
 export interface AccessToken {

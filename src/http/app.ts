@@ -31,6 +31,7 @@ import { registerMetrics } from './routes/metrics.js';
 import { registerMoves } from './routes/moves.js';
 import { registerRejected } from './routes/rejected.js';
 import { registerRooms } from './routes/rooms.js';
+import { registerSupervision } from './routes/supervision.js';
 import { registerTestAlarms } from './routes/test-alarms.js';
 import { registerWebSocket } from './routes/web-socket.js';
 import { knownRoute, wellFormedRequest } from './routing.js';
@@ -104,6 +105,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerAlarms(app, services);
   registerAlarmCounts(app, services);
   registerAlarmStates(app, services);
+  registerSupervision(app, services);
   registerTestAlarms(app, services);
   registerRejected(app, services);
   registerAccessTokens(app, services);

@@ -34,6 +34,15 @@ export interface Health {
   ready(): boolean;
 }
 
+/** The devices from which nothing comes any more. */
+export interface SilentDevices {
+  list(): readonly {
+    readonly deviceId: string;
+    readonly sinceMs: number;
+    readonly lastSeenAtMs: number;
+  }[];
+}
+
 /** The metrics in the format of Prometheus, as a registry of prom-client has them. */
 export interface Metrics {
   /** Includes the version of the format, which scrapers need. */
@@ -71,6 +80,7 @@ export interface HttpDependencies {
   readonly sessions: SessionList;
   readonly events: EventStreams;
   readonly presence: PresenceView;
+  readonly supervision: SilentDevices;
   readonly invalidPublishes: InvalidPublishList;
   readonly health: Health;
   readonly footage: Footage;

@@ -1,5 +1,5 @@
-import type { AlarmLogItem, ReceivedIdentifier, StateOutcome } from '../delivery/log/log-entry.js';
 import { isAlarm } from '../delivery/log/log-entry.js';
+import type { AlarmLogItem, ReceivedIdentifier, StateOutcome } from '../delivery/log/log-item.js';
 import type { LogWriter } from '../delivery/log/log-writer.js';
 import { type AlarmStateRecord, parsePublishedState } from '../domain/alarm-states.js';
 import type { InvalidPublishReason } from '../domain/alarms.js';

@@ -1,5 +1,5 @@
 import type { Forwarder } from '../delivery/forwarder.js';
-import type { ReceivedIdentifier } from '../delivery/log/log-entry.js';
+import type { ReceivedIdentifier } from '../delivery/log/log-item.js';
 import { deviceTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
 import type { MessageProperties } from '../mqtt/message-properties.js';

@@ -5,7 +5,7 @@ import type {
   NewAlarm,
   Receipt,
   ReceivedIdentifier,
-} from '../delivery/log/log-entry.js';
+} from '../delivery/log/log-item.js';
 import type { LogWriter } from '../delivery/log/log-writer.js';
 import { alarmText, parseAlarm } from '../domain/alarm-payload.js';
 import type { Alarm, AlarmKind, InvalidPublishReason } from '../domain/alarms.js';

@@ -6,6 +6,7 @@ import { type DeviceContext, statusText } from '../domain/messages.js';
 import type { Device } from '../domain/site.js';
 import { forwardedTopic, parseForwardedTopic } from '../domain/topics.js';
 import type { SiteModel } from '../site/site-model.js';
+import { type DeviceConnection, leastSilentMs, newSeen, type Seen } from './seen-device.js';
 import { StatusRenewal } from './status-renewal.js';
 
 /** Stores presence across restarts. */
@@ -18,20 +19,8 @@ export interface PresenceRecord {
   readonly deviceId: string;
   readonly online: boolean;
   readonly lastSeenAtMs: number;
-}
-
-/** A device's connection. */
-export interface DeviceConnection {
-  /** Milliseconds since the device was last heard. */
-  readonly silentMs: number;
-}
-
-interface Seen {
-  readonly connections: Set<DeviceConnection>;
-  /** When the device was last heard before the present connections. */
-  lastSeenAtMs: number;
-  /** When the device was last announced online or offline; 0: never, a hub publishes for it. */
-  sinceMs: number;
+  /** `lastSeenAtMs` by the steady clock; undefined where an earlier version has saved it. */
+  readonly heardAtMs: number | undefined;
 }
 
 /** A part of the three seconds that the gateway has for all but the store (`gateway.ts`). */
@@ -48,6 +37,8 @@ export interface PresenceOptions {
   /** The wall clock. */
   readonly now: () => number;
   readonly steadyNow: () => number;
+  /** `SteadyClock.addedAtStartMs` */
+  readonly addedAtStartMs: number;
 }
 
 /** Tracks which devices are connected, and when each was last heard. */
@@ -59,6 +50,8 @@ export class Presence {
   /** Devices that were online when the gateway ended, and are not announced offline since. */
   readonly #leftOnline = new Set<string>();
   readonly #renewal: StatusRenewal;
+  /** Devices that were heard by way of hubs. */
+  readonly #unsavedHeard = new Set<string>();
 
   constructor(options: PresenceOptions) {
     this.#options = options;
@@ -69,8 +62,16 @@ export class Presence {
    * Loads presence; writes nothing, so that a full store does not hold up the start (docs/contract.md, 4.7).
    */
   async load(): Promise<void> {
-    for (const { deviceId, online, lastSeenAtMs } of await this.#options.store.load()) {
-      this.#seen.set(deviceId, { connections: new Set(), lastSeenAtMs, sinceMs: lastSeenAtMs });
+    const { steadyNow, addedAtStartMs } = this.#options;
+    const nowMs = steadyNow();
+    for (const record of await this.#options.store.load()) {
+      const { deviceId, online, lastSeenAtMs } = record;
+      // One that was connected may have been heard up to the end of the last run.
+      const savedMs = online ? nowMs : (record.heardAtMs ?? nowMs);
+      // Nothing could be heard while the gateway was off.
+      const heardAtMs = Math.min(savedMs + addedAtStartMs, nowMs);
+      const seen = { connections: new Set<DeviceConnection>(), lastSeenAtMs, heardAtMs };
+      this.#seen.set(deviceId, { ...seen, sinceMs: lastSeenAtMs });
       if (online) this.#leftOnline.add(deviceId);
     }
   }
@@ -82,6 +83,7 @@ export class Presence {
     do await delay(CLOSING_LOOK_EVERY_MS);
     while (!this.#isSettled && performance.now() < untilMs);
     this.#renewal.stop();
+    await this.saveHeard();
   }
 
   /** How many devices are connected. */
@@ -101,10 +103,35 @@ export class Presence {
 
   /** Notes that something came from a device by way of a hub; it is not connected itself. */
   heard(deviceId: string): void {
-    const nowMs = this.#options.now();
+    const seen = this.#seen.get(deviceId) ?? newSeen();
+    seen.lastSeenAtMs = this.#options.now();
+    seen.heardAtMs = this.#options.steadyNow();
+    this.#seen.set(deviceId, seen);
+    this.#unsavedHeard.add(deviceId);
+  }
+
+  /** Saves when devices were last heard by way of hubs; never throws, as the next time is soon enough. */
+  async saveHeard(): Promise<void> {
+    const deviceIds = [...this.#unsavedHeard];
+    this.#unsavedHeard.clear();
+    const records = deviceIds.flatMap((deviceId) => this.#recordOf(deviceId) ?? []);
+    await this.#options.store.save(records).catch((err: unknown) => {
+      for (const deviceId of deviceIds) this.#unsavedHeard.add(deviceId);
+      this.#options.log.warn({ part: 'presence', err }, 'failed to save when devices were heard');
+    });
+  }
+
+  /**
+   * For how long nothing has come from the device while the gateway ran, in milliseconds.
+   *
+   * @returns undefined for a device that was never heard
+   */
+  silentMs(deviceId: string): number | undefined {
     const seen = this.#seen.get(deviceId);
-    if (seen !== undefined) seen.lastSeenAtMs = nowMs;
-    else this.#seen.set(deviceId, { connections: new Set(), lastSeenAtMs: nowMs, sinceMs: 0 });
+    if (seen === undefined) return undefined;
+    const { connections, heardAtMs } = seen;
+    if (connections.size === 0) return this.#options.steadyNow() - heardAtMs;
+    return leastSilentMs(connections);
   }
 
   of(deviceId: string): { online: boolean; lastSeenAtMs: number | null } {
@@ -121,11 +148,7 @@ export class Presence {
    */
   connected(deviceId: string, connection: DeviceConnection): void {
     this.#leftOnline.delete(deviceId);
-    const seen = this.#seen.get(deviceId) ?? {
-      connections: new Set(),
-      lastSeenAtMs: 0,
-      sinceMs: 0,
-    };
+    const seen = this.#seen.get(deviceId) ?? newSeen();
     this.#seen.set(deviceId, seen);
     seen.connections.add(connection);
     if (seen.connections.size === 1) this.#announce(deviceId);
@@ -136,6 +159,7 @@ export class Presence {
     const seen = this.#seen.get(deviceId);
     if (seen === undefined) return;
     seen.lastSeenAtMs = this.#lastSeenAtMs(seen);
+    seen.heardAtMs = this.#options.steadyNow() - leastSilentMs(seen.connections);
     seen.connections.delete(connection);
     if (seen.connections.size === 0) this.#announce(deviceId);
   }
@@ -163,7 +187,8 @@ export class Presence {
       // Its presence was not saved: it connected for the first time just before the crash.
       if (deviceId === undefined || this.#seen.has(deviceId)) continue;
       const sinceMs = now();
-      this.#seen.set(deviceId, { connections: new Set(), lastSeenAtMs: sinceMs, sinceMs });
+      const heardAtMs = this.#options.steadyNow();
+      this.#seen.set(deviceId, { ...newSeen(), lastSeenAtMs: sinceMs, heardAtMs, sinceMs });
     }
     for (const deviceId of this.#seen.keys()) {
       const context = model.context(deviceId);
@@ -197,9 +222,7 @@ export class Presence {
   /** When the device was last heard; a keep-alive counts. */
   #lastSeenAtMs({ connections, lastSeenAtMs }: Seen): number {
     if (connections.size === 0) return lastSeenAtMs;
-    let silentMs = Number.POSITIVE_INFINITY;
-    for (const connection of connections) silentMs = Math.min(silentMs, connection.silentMs);
-    return Math.round(this.#options.now() - silentMs);
+    return Math.round(this.#options.now() - leastSilentMs(connections));
   }
 
   get #isSettled(): boolean {
@@ -222,12 +245,10 @@ export class Presence {
   async #publish(deviceIds: readonly string[]): Promise<void> {
     const { model, store, retained } = this.#options;
     const announcements = deviceIds.flatMap((deviceId) => {
-      const [seen, context] = [this.#seen.get(deviceId), model.context(deviceId)];
-      if (seen === undefined || context === undefined) return [];
-      const online = seen.connections.size > 0;
-      const lastSeenAtMs = this.#lastSeenAtMs(seen);
-      const status = this.#statusOf(context, online, seen.sinceMs);
-      return [{ deviceId, online, lastSeenAtMs, status }];
+      const [record, context] = [this.#recordOf(deviceId), model.context(deviceId)];
+      if (record === undefined || context === undefined) return [];
+      const { sinceMs = 0 } = this.#seen.get(deviceId) ?? {};
+      return [{ ...record, status: this.#statusOf(context, record.online, sinceMs) }];
     });
     const statuses = announcements.map(({ status }) => retained.set({ ...status, retain: true }));
     await store.save(announcements);
@@ -236,6 +257,14 @@ export class Presence {
       // One that has left meanwhile was announced offline there.
       if (model.device(deviceId)?.locationId === status.locationId) this.#forward(deviceId, status);
     }
+  }
+
+  #recordOf(deviceId: string): PresenceRecord | undefined {
+    const seen = this.#seen.get(deviceId);
+    if (seen === undefined) return undefined;
+    const lastSeenAtMs = this.#lastSeenAtMs(seen);
+    const heardAtMs = this.#options.steadyNow() - (this.silentMs(deviceId) ?? 0);
+    return { deviceId, online: seen.connections.size > 0, lastSeenAtMs, heardAtMs };
   }
 
   #statusOf(context: DeviceContext, online: boolean, sinceMs: number): MessageToForward {

@@ -74,22 +74,32 @@ export class Devices {
   }
 
   /**
-   * Changes the name, limits of its own, or both.
+   * Changes the name, limits of its own, after what time it is silent, or several of them.
    *
    * @throws GatewayError `device-not-found`
    */
-  change(actor: Actor, key: DeviceKey, { name, limits = {} }: DeviceChange): Promise<Device> {
-    return this.#change(actor, 'device.changed', key, (before) => ({
-      details: {
-        ...(name !== undefined && { name, previousName: before.name }),
-        ...limitDetails(before.limits, limits),
-      },
-      after: {
+  change(
+    actor: Actor,
+    key: DeviceKey,
+    { name, limits = {}, supervision }: DeviceChange,
+  ): Promise<Device> {
+    return this.#change(actor, 'device.changed', key, (before) => {
+      const after = {
         ...before,
         name: name ?? before.name,
         limits: changedLimits(before.limits, limits),
-      },
-    }));
+      };
+      const details = {
+        ...(name !== undefined && { name, previousName: before.name }),
+        ...limitDetails(before.limits, limits),
+      };
+      if (supervision === undefined) return { details, after };
+      const silentAfterSeconds = supervision.silentAfterSeconds ?? undefined;
+      return {
+        details: { ...details, ...silenceDetails(before.silentAfterSeconds, silentAfterSeconds) },
+        after: { ...after, silentAfterSeconds },
+      };
+    });
   }
 
   /**
@@ -211,6 +221,13 @@ function limitDetails(before: OwnLimits, change: LimitsChange): AuditEntry['deta
       before[name]?.toString() ?? null;
   }
   return details;
+}
+
+function silenceDetails(before: number | undefined, after: number | undefined) {
+  return {
+    silentAfterSeconds: after?.toString() ?? null,
+    previousSilentAfterSeconds: before?.toString() ?? null,
+  };
 }
 
 function assertSize(customData: string): void {

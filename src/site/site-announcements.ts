@@ -71,6 +71,7 @@ function announceDevice(
 function announceToken(before: AccessToken, model: SiteModel, events: SiteEvents): void {
   const after = model.accessToken(before.id);
   const principal = principalKey({ type: 'token', id: before.id, grants: before.grants });
+  if (after !== before) events.emit('tokenChanged', before.id);
   if (after?.tokenHash !== before.tokenHash) events.emit('credentialEnded', principal);
   if (after !== undefined || model.isUnreadable(principal)) return;
   events.emit('principalRemoved', principal);

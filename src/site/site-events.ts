@@ -7,6 +7,8 @@ export class SiteEvents extends EventEmitter<{
   credentialEnded: [principal: string];
   /** The principal (`principalKey`) is gone, or a token expired for good, and its sessions and messages go. */
   principalRemoved: [principal: string];
+  /** The access token with this id was changed or deleted. */
+  tokenChanged: [id: string];
   /** The device as it was before it was deleted. */
   deviceDeleted: [device: Device];
   /** A device is in another location now. */

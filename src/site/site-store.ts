@@ -61,4 +61,5 @@ export interface RoomChange {
 export interface DeviceChange {
   readonly name?: string | undefined;
   readonly limits?: LimitsChange | undefined;
+  readonly supervision?: { readonly silentAfterSeconds?: number | null | undefined } | undefined;
 }

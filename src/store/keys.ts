@@ -62,6 +62,21 @@ export class Keys {
     return this.#key('token-use');
   }
 
+  /** Hash: device → JSON of whether it is silent or was heard again, for devices that have ever been silent. */
+  get supervision(): string {
+    return this.#key('supervision');
+  }
+
+  /** Sorted set, by the steady clock: sequence of an alarm and name of an escalation that may become due. */
+  get escalationsDue(): string {
+    return this.#key('escalations', 'due');
+  }
+
+  /** Sorted set: the newest escalations that were made, by their sequence. */
+  get escalationsMade(): string {
+    return this.#key('escalations', 'made');
+  }
+
   /** Hash: the steady clock, and the state of the wall clock. */
   get clock(): string {
     return this.#key('clock');

@@ -6,7 +6,7 @@ import type { Store } from './store.js';
 
 const saveTimes = new Script('save-times', z.number());
 
-/** Presence in Redis: one hash, device id → `<milliseconds since 1970>` and `+` while online. */
+/** Presence in Redis: one hash, device id → `<milliseconds since 1970>`, `+` while online, and the steady time. */
 export class PresenceStoreRedis implements PresenceStore {
   readonly #store: Store;
   readonly #keys: Keys;
@@ -20,19 +20,25 @@ export class PresenceStoreRedis implements PresenceStore {
     const seen = await this.#store.read((redis) => redis.hgetall(this.#keys.lastSeen));
     return Object.entries(seen).map(([deviceId, text]) => ({
       deviceId,
-      online: text.endsWith('+'),
+      online: text.includes('+'),
       lastSeenAtMs: Number.parseInt(text, 10),
+      heardAtMs: steadyTimeIn(text),
     }));
   }
 
   /** Saves nothing for a device deleted meanwhile: it would stay for ever. */
   async save(records: readonly PresenceRecord[]): Promise<void> {
     if (records.length === 0) return;
-    const rows = records.map(({ deviceId, lastSeenAtMs, online }) => [
+    const rows = records.map(({ deviceId, lastSeenAtMs, online, heardAtMs }) => [
       deviceId,
-      `${lastSeenAtMs}${online ? '+' : ''}`,
+      `${lastSeenAtMs}${online ? '+' : ''}${heardAtMs === undefined ? '' : ` ${Math.round(heardAtMs)}`}`,
     ]);
     const keys = [this.#keys.lastSeen, this.#keys.siteRecords('device')];
     await this.#store.run(saveTimes, keys, [packRows(rows)]);
   }
+}
+
+function steadyTimeIn(text: string): number | undefined {
+  const steadyMs = Number(text.split(' ')[1]);
+  return Number.isFinite(steadyMs) ? steadyMs : undefined;
 }

@@ -5,6 +5,7 @@ import { ROLES } from '../domain/grants.js';
 import { ownLimitsSchema } from '../domain/limits.js';
 import { isJson, objectMembers, parseJson } from '../domain/notation.js';
 import type { RecordKind, RecordOfKind } from '../domain/site.js';
+import { silentAfterSchema } from '../domain/supervision.js';
 
 const objectText = z.string().refine((text) => isJson(text) && objectMembers(text) !== undefined);
 
@@ -18,6 +19,7 @@ const deviceSchema = groupSchema.extend({
   customData: objectText,
   /** When they are unusable, the device has the limits of all devices. */
   limits: ownLimitsSchema.catch({}),
+  silentAfterSeconds: silentAfterSchema.optional().catch(undefined),
 });
 const accessTokenSchema = z.object({
   id: z.string(),

@@ -80,7 +80,10 @@ export class SiteStoreRedis implements SiteStore {
     const removal: Write[] = [['HDEL', records, id]];
     if (kind === 'location') removal.push(['DEL', keys.rejected(id)]);
     if (kind === 'access-token') removal.push(['HDEL', keys.tokenUse, id]);
-    if (kind === 'device') removal.push(['HDEL', keys.lastSeen, id], ['DEL', keys.receipts(id)]);
+    if (kind === 'device') {
+      removal.push(['HDEL', keys.lastSeen, id], ['HDEL', keys.supervision, id]);
+      removal.push(['DEL', keys.receipts(id)]);
+    }
     return removal;
   }
 }

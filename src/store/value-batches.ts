@@ -7,7 +7,7 @@ import type {
   FrozenBatch,
   Written,
 } from '../delivery/log/batch.js';
-import type { NewMessage } from '../delivery/log/log-entry.js';
+import type { NewMessage } from '../delivery/log/log-item.js';
 import type { Backlog } from '../delivery/queues/queue-store.js';
 import { packProperties } from '../mqtt/message-properties.js';
 import type { StoreHeadroom } from '../site/health/store-headroom.js';

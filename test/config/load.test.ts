@@ -99,6 +99,7 @@ const DEFAULTS: Config = {
     maxQueuedHours: 72,
     forgetAfterDays: 7,
   },
+  supervision: { silentAfterSeconds: 900 },
   history: { retentionDays: 365 },
   audit: { retentionDays: 365, export: false },
   footage: { maxUploadBytes: 104_857_600, minFreeBytes: 268_435_456 },

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { DurableConsumer } from '../../src/delivery/deliveries.js';
 import type { Appended } from '../../src/delivery/log/batch.js';
 import { LiveCopies } from '../../src/delivery/log/live-copies.js';
-import type { AlarmLogItem, NewAlarm } from '../../src/delivery/log/log-entry.js';
+import type { AlarmLogItem, NewAlarm } from '../../src/delivery/log/log-item.js';
 import { LogWriter } from '../../src/delivery/log/log-writer.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { LogEntry, NewMessage } from '../../src/delivery/log/log-entry.js';
+import type { LogEntry } from '../../src/delivery/log/log-entry.js';
+import type { NewMessage } from '../../src/delivery/log/log-item.js';
 import { LogTail } from '../../src/delivery/log/log-tail.js';
 
 const TOPIC = 'care-homes/home/devices/bed/alarms/fall';

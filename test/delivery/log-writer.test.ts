@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Appended, Destination } from '../../src/delivery/log/batch.js';
-import type { NewMessage } from '../../src/delivery/log/log-entry.js';
+import type { NewMessage } from '../../src/delivery/log/log-item.js';
 import { type Announced, LogWriter } from '../../src/delivery/log/log-writer.js';
 import { batchesOf, numbered, numberIn, silent } from './running-delivery.js';
 

@@ -1,12 +1,8 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { Deliveries, type DurableConsumer } from '../../src/delivery/deliveries.js';
-import {
-  type AlarmLogItem,
-  isAlarm,
-  isStateChange,
-  type NewStateChange,
-} from '../../src/delivery/log/log-entry.js';
+import { isAlarm, isStateChange } from '../../src/delivery/log/log-entry.js';
+import type { AlarmLogItem, NewStateChange } from '../../src/delivery/log/log-item.js';
 import { LogWriter } from '../../src/delivery/log/log-writer.js';
 import type { GivenState } from '../../src/domain/alarm-states.js';
 import { newId } from '../../src/domain/notation.js';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AlarmLogItem, NewAlarm, NewStateChange } from '../../src/delivery/log/log-entry.js';
+import type { AlarmLogItem, NewAlarm, NewStateChange } from '../../src/delivery/log/log-item.js';
 import { WaitingItems } from '../../src/delivery/log/waiting-items.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';

@@ -1,4 +1,4 @@
-import type { NewAlarm } from '../../src/delivery/log/log-entry.js';
+import type { NewAlarm } from '../../src/delivery/log/log-item.js';
 import { alarmText } from '../../src/domain/alarm-payload.js';
 import type { Alarm } from '../../src/domain/alarms.js';
 import type { DeviceContext } from '../../src/domain/messages.js';

@@ -7,8 +7,9 @@ import type {
   BatchStore,
   Destination,
 } from '../../src/delivery/log/batch.js';
-import type { AlarmLogItem, LogEntry, NewMessage } from '../../src/delivery/log/log-entry.js';
+import type { LogEntry } from '../../src/delivery/log/log-entry.js';
 import { itemOf, randomTag } from '../../src/delivery/log/log-entry.js';
+import type { AlarmLogItem, NewMessage } from '../../src/delivery/log/log-item.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { AlarmLog } from '../../src/store/alarms/alarm-log.js';
 import type { Keys } from '../../src/store/keys.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { NewAlarm } from '../../src/delivery/log/log-entry.js';
+import type { NewAlarm } from '../../src/delivery/log/log-item.js';
 import { parseAlarm } from '../../src/domain/alarm-payload.js';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { deviceContext } from '../../src/domain/messages.js';

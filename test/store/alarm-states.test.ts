@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { NewStateChange, StateOutcome } from '../../src/delivery/log/log-entry.js';
+import type { NewStateChange, StateOutcome } from '../../src/delivery/log/log-item.js';
 import { GIVEN_STATES, type GivenState } from '../../src/domain/alarm-states.js';
 import { newId } from '../../src/domain/notation.js';
 import { AlarmFinderRedis } from '../../src/store/alarms/alarm-finder-redis.js';

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
 import type { Appended } from '../../src/delivery/log/batch.js';
-import type { NewAlarm } from '../../src/delivery/log/log-entry.js';
+import type { NewAlarm } from '../../src/delivery/log/log-item.js';
 import { parseAlarm } from '../../src/domain/alarm-payload.js';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { deviceContext } from '../../src/domain/messages.js';

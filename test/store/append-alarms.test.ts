@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { NewAlarm } from '../../src/delivery/log/log-entry.js';
+import type { NewAlarm } from '../../src/delivery/log/log-item.js';
 import { newId } from '../../src/domain/notation.js';
 import { kindNumber } from '../../src/store/alarms/alarm-records.js';
 import { useRedis } from '../harness/shared-redis.js';

@@ -1,11 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import {
-  bytesOfMessage,
-  itemOf,
-  type NewAlarm,
-  type NewStateChange,
-} from '../../src/delivery/log/log-entry.js';
+import { bytesOfMessage, itemOf } from '../../src/delivery/log/log-entry.js';
+import type { NewAlarm, NewStateChange } from '../../src/delivery/log/log-item.js';
 import { NO_ACCOUNTS } from '../../src/delivery/queues/account.js';
 import type { Outcome, QueuedItem } from '../../src/delivery/queues/queue-store.js';
 import { newId } from '../../src/domain/notation.js';

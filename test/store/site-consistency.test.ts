@@ -256,9 +256,9 @@ describe('what belongs to the deleted goes with them', () => {
     await invalidPublishes.add(location.id, [listed(2), listed(3)]);
     const kept = await invalidPublishes.list(location.id);
     expect(kept.map(({ receivedAtMs }) => receivedAtMs)).toEqual([3, 2]);
-    const offline = { deviceId: device.id, lastSeenAtMs: 5, online: false };
+    const offline = { deviceId: device.id, lastSeenAtMs: 5, online: false, heardAtMs: 7 };
     await presence.save([offline, { ...offline, online: true }]);
-    expect(await redis.hgetall(keys.lastSeen)).toEqual({ [device.id]: '5+' });
+    expect(await redis.hgetall(keys.lastSeen)).toEqual({ [device.id]: '5+ 7' });
     await world.change(
       { kind: 'device', before: device, after: undefined },
       { kind: 'device', before: placed, after: undefined },

@@ -33,7 +33,7 @@ export type Problem = {
     }[];
 };
 export type Fault = {
-    /** What is wrong. Stable; versions to come have more. Now: account-broken, audit-export-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-unreadable, disk-full, disk-nearly-full, disk-read-only, limit-exceeded, processor-busy, record-damaged, replica-missing, retained-full, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe. */
+    /** What is wrong. Stable; versions to come have more. Now: account-broken, audit-export-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-silent, device-unreadable, disk-full, disk-nearly-full, disk-read-only, limit-exceeded, processor-busy, record-damaged, replica-missing, retained-full, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe. */
     code: string;
     /** Whether the gateway is not ready because of it. */
     stops: boolean;
@@ -113,6 +113,10 @@ export type Device = {
     lastSeenAt: string | null;
     createdAt: string;
     limits?: DeviceLimits;
+    /** A time of its own after which it is silent; if it has one. */
+    supervision?: {
+        silentAfterSeconds: number;
+    };
 };
 export type NewDevice = {
     /** 1 to 120 characters (code points) after trimming, one of them visible; no control characters, and no directional controls. */
@@ -142,6 +146,10 @@ export type DeviceChange = {
         retainedTopics?: number | null;
         retainedBytes?: number | null;
         footageBytes?: number | null;
+    };
+    supervision?: {
+        /** After how many seconds without a packet it is silent; null: as the configuration says. */
+        silentAfterSeconds?: number | null;
     };
 };
 export type DeviceSecret = {
@@ -793,7 +801,7 @@ export function createDevice({ locationId, newDevice }: {
     })));
 }
 /**
- * Rename a device, or set limits of its own
+ * Rename a device, or set limits or a time of silence of its own
  */
 export function updateDevice({ locationId, deviceId, ifMatch, deviceChange }: {
     locationId: string;

@@ -1,6 +1,7 @@
 import type { Audience } from '../../domain/grants.js';
 import type { Backlog } from '../queues/queue-store.js';
-import type { LogEntry, NewMessage } from './log-entry.js';
+import type { LogEntry } from './log-entry.js';
+import type { NewMessage } from './log-item.js';
 
 /** Where the store keeps the items of a durable consumer. */
 export interface Destination {

@@ -1,6 +1,7 @@
 import { type FaultGroup, type FaultReport, firstOf, stopping } from '../../domain/faults.js';
 import { parseForwardedTopic } from '../../domain/topics.js';
-import { isAlarm, type NewMessage } from './log-entry.js';
+import { isAlarm } from './log-entry.js';
+import type { NewMessage } from './log-item.js';
 
 /** Devices named in the fault. */
 const MAX_NAMED = 3;

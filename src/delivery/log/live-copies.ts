@@ -1,5 +1,6 @@
 import type { Deliveries } from '../deliveries.js';
-import { type AlarmLogItem, isAlarm, type NewAlarm } from './log-entry.js';
+import { isAlarm } from './log-entry.js';
+import type { AlarmLogItem, NewAlarm } from './log-item.js';
 import type { LogWriter, Unstored } from './log-writer.js';
 
 /** An alarm that is not stored by then goes out as a live copy (docs/contract.md, 4.4). */

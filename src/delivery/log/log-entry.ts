@@ -1,12 +1,16 @@
 import { asLate } from '../../domain/alarm-payload.js';
-import type { AlarmStateRecord, GivenState, StateAuthor } from '../../domain/alarm-states.js';
-import type { Alarm } from '../../domain/alarms.js';
 import type { Audience } from '../../domain/grants.js';
-import type { DeviceContext } from '../../domain/messages.js';
 import { bytesOfProperties, type MessageProperties } from '../../mqtt/message-properties.js';
-import type { Actor } from '../../site/audit-trail.js';
 import type { OutgoingPublish } from '../receiver.js';
 import type { Forwarding, QoS } from '../sessions/subscriptions.js';
+import type {
+  AlarmLogItem,
+  NewAlarm,
+  NewEvent,
+  NewMessage,
+  NewStateChange,
+  Receipt,
+} from './log-item.js';
 
 /** The two logs: telemetry has its own, so that it can never push an alarm out. */
 export const LOG_NAMES = ['alarms', 'messages'] as const;
@@ -23,86 +27,16 @@ export function bytesOfMessage({ payload, properties }: Sized): number {
   return payload.length + (properties === undefined ? 0 : bytesOfProperties(properties));
 }
 
-/** A message on its way into a log. */
-export interface NewMessage extends Audience {
-  readonly topic: string;
-  /** The forwarded text; for an alarm with `"late":false`. Its copy takes its place where it is kept for long. */
-  payload: Buffer;
-  /** By the steady clock: expiry and `late` go by it. */
-  readonly receivedAtMs: number;
-  readonly properties?: MessageProperties | undefined;
-  /** `sessionKey` of who has published it, where a subscription of theirs is without it (MQTT 5, 3.8.3.1). */
-  readonly publisher?: string | undefined;
-  /** Of a QoS 2 publish: stored together with the message, so that a repetition is recognised. */
-  readonly received?: ReceivedIdentifier | undefined;
-}
-
-/** An alarm on its way into its log, with all that its record holds. */
-export interface NewAlarm extends NewMessage {
-  readonly alarm: Alarm;
-  readonly context: DeviceContext;
-  /** The machine's clock at receipt. */
-  readonly wallReceivedAtMs: number;
-  /** Identifies a retransmission where the alarm's id does not [MQTT-3.3.1-1]. */
-  readonly receipt: Receipt | undefined;
-  /** Whether it has been sent to anybody; a live copy counts. */
-  isSent: boolean;
-}
-
 export function isAlarm(item: NewMessage): item is NewAlarm {
   return 'alarm' in item;
-}
-
-/** A change of an alarm's state, as it was asked for. */
-export interface StateChange {
-  readonly locationId: string;
-  readonly deviceId: string;
-  readonly alarmId: string;
-  readonly state: GivenState;
-  readonly note: string | undefined;
-  readonly by: StateAuthor;
-  /** The machine's clock. */
-  readonly atMs: number;
-  /** Only an alarm that happened in one of these groups; undefined: anywhere in the location. */
-  readonly groupIds: readonly string[] | undefined;
-  readonly actor: Actor;
-}
-
-/** What became of a change: the states of the alarm, or why it was not made. */
-export type StateOutcome =
-  | { readonly record: AlarmStateRecord }
-  | { readonly refused: 'unknown-alarm' | 'alarm-resolved' };
-
-/**
- * A change of an alarm's state on its way into the log of alarms.
- *
- * Its topic and payload are not those of the entry: the log knows the alarm, and renders it.
- */
-export interface NewStateChange extends NewMessage {
-  readonly stateChange: StateChange;
-  /** Called when the store has answered, and again when it has lost the entry and taken it anew. */
-  readonly onOutcome: (outcome: StateOutcome) => void;
 }
 
 export function isStateChange(item: NewMessage): item is NewStateChange {
   return 'stateChange' in item;
 }
 
-/** What goes into the log of alarms. */
-export type AlarmLogItem = NewAlarm | NewStateChange;
-
-/** The packet identifier of a QoS 2 publish until PUBREL [MQTT-4.3.3-2]. */
-export interface ReceivedIdentifier {
-  /** `sessionKey` */
-  readonly session: string;
-  readonly packetIdentifier: number;
-}
-
-export interface Receipt {
-  readonly packetIdentifier: number;
-  readonly payloadDigest: string;
-  /** The DUP flag. */
-  readonly isSentAgain: boolean;
+export function isEvent(item: NewMessage): item is NewEvent {
+  return 'event' in item;
 }
 
 /** A stored message on its way to the consumers whose filters match. */
@@ -116,10 +50,16 @@ export interface LogEntry extends Audience {
   payload: Buffer;
   readonly receivedAtMs: number;
   readonly properties?: MessageProperties | undefined;
-  /** Whether it is a change of an alarm's state, which knows no `late`. */
-  readonly isStateChange?: boolean | undefined;
+  /** Whether it is no alarm, and so has no `late`. */
+  readonly isNeverLate?: boolean | undefined;
   /** The appended item, if this run of the gateway appended it. */
   readonly source?: NewMessage | AlarmLogItem | undefined;
+}
+
+/** What an entry has of its item. */
+export function sentOf(item: NewMessage) {
+  const { topic, payload, receivedAtMs, locationId, groupId, properties, isNeverLate } = item;
+  return { topic, payload, receivedAtMs, locationId, groupId, properties, isNeverLate };
 }
 
 /** An alarm forwarded later than this after its receipt is marked `late` (docs/contract.md, 3). */
@@ -135,7 +75,7 @@ export interface SendingServices {
 
 /** The payload of an entry that is sent now. */
 export function payloadOf(entry: LogEntry, services: SendingServices): Buffer {
-  if (entry.log !== 'alarms' || entry.isStateChange === true) return entry.payload;
+  if (entry.log !== 'alarms' || entry.isNeverLate === true) return entry.payload;
   const { source } = entry;
   if (source !== undefined && 'alarm' in source) services.alarmSent(source);
   const isLate = services.elapsedSinceMs(entry.receivedAtMs) > LATE_AFTER_MS;

@@ -4,7 +4,8 @@ import { type FaultReport, stopping } from '../../domain/faults.js';
 import { GatewayError } from '../../errors.js';
 import type { Backlog } from '../queues/queue-store.js';
 import type { Appended, BatchStore, Destination, DestinationsOf, FrozenBatch } from './batch.js';
-import { itemOf, type LogEntry, type LogName, type NewMessage, randomTag } from './log-entry.js';
+import { itemOf, type LogEntry, type LogName, randomTag, sentOf } from './log-entry.js';
+import type { NewMessage } from './log-item.js';
 import { isPassing, isUnanswered, refusedWrite, replyCode } from './reply-code.js';
 import { subjectOf, WaitingItems } from './waiting-items.js';
 
@@ -246,11 +247,9 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
     const { deliveries, log } = this.#options;
     deliveries.announce(
       items.map((source, index) => {
-        const { topic, payload, receivedAtMs, locationId, groupId, properties } = source;
         const { sequence = 0, isNew = false, entry: rendered } = appended[index] ?? {};
         const item = itemOf(sequence, tag);
-        const sent = { log, topic, payload, receivedAtMs, locationId, groupId, properties };
-        const entry = { ...sent, ...rendered, sequence, item, source };
+        const entry = { log, ...sentOf(source), ...rendered, sequence, item, source };
         return { entry, isNew, destinations: destinations[index] ?? [] };
       }),
     );

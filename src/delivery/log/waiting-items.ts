@@ -1,5 +1,5 @@
-import type { AlarmLogItem, NewMessage } from './log-entry.js';
 import { bytesOfMessage } from './log-entry.js';
+import type { AlarmLogItem, NewMessage } from './log-item.js';
 
 /** A larger batch would hold up the store, and everybody else, for too long. */
 const MAX_BATCH_ITEMS = 250;
@@ -34,7 +34,9 @@ export class WaitingItems<Waiting extends { readonly item: NewMessage }> {
     const batch = takeUpTo(this.#firsts, MAX_BATCH_ITEMS, MAX_BATCH_BYTES);
     if (this.#firsts.length === 0 && !batch.some(isAlone)) {
       const leftBytes = MAX_BATCH_BYTES - bytesOf(batch);
-      const hasRoom = batch.length === 0 || !this.#others.slice(0, 1).some(isAlone);
+      const isApart = ([next]: Waiting[]) =>
+        next !== undefined && (isAlone(next) || isOfEvents(next));
+      const hasRoom = batch.length === 0 || !isApart(this.#others);
       const maxItems = hasRoom ? MAX_BATCH_ITEMS - batch.length : 0;
       for (const one of takeUpTo(this.#others, maxItems, leftBytes)) batch.push(one);
     }
@@ -73,7 +75,8 @@ function takeUpTo<Waiting extends { readonly item: NewMessage }>(
   let isAfterAlone = false;
   const end = from.findIndex((waiting, index) => {
     bytes += bytesOfMessage(waiting.item);
-    const mustWait = index > 0 && (bytes > maxBytes || isAfterAlone || isAlone(waiting));
+    const isOther = index > 0 && isOfEvents(waiting) !== isOfEvents(from[0]);
+    const mustWait = index > 0 && (bytes > maxBytes || isAfterAlone || isAlone(waiting) || isOther);
     isAfterAlone = isAlone(waiting);
     return index >= maxItems || mustWait;
   });
@@ -85,6 +88,11 @@ function isAlone({ item }: { readonly item: NewMessage | AlarmLogItem }): boolea
   return 'stateChange' in item;
 }
 
+/** Events of the gateway itself share a write, with nothing else. */
+function isOfEvents(waiting: { readonly item: NewMessage | AlarmLogItem } | undefined): boolean {
+  return waiting !== undefined && 'event' in waiting.item;
+}
+
 function bytesOf(batch: readonly { readonly item: NewMessage }[]): number {
   return batch.reduce((bytes, { item }) => bytes + bytesOfMessage(item), 0);
 }
@@ -94,7 +102,7 @@ export function subjectOf(item: NewMessage | AlarmLogItem): string {
   return sourceOf(item) ?? item.topic;
 }
 
-/** The device of an alarm, or of a change of its state. */
+/** The device of an alarm, or of a change of its state; events of the gateway itself let these go first. */
 function sourceOf(item: NewMessage | AlarmLogItem): string | undefined {
   if ('alarm' in item) return item.context.device.id;
   return 'stateChange' in item ? item.stateChange.deviceId : undefined;

@@ -11,6 +11,7 @@ import {
   gatewayStatusSchema,
   publishedAlarmSchema,
   publishedStateSchema,
+  supervisionSchema,
 } from '../../domain/message-schemas.js';
 
 /** A topic of docs/contract.md, 3 with its messages and their direction. */
@@ -93,6 +94,14 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
     qos: 1,
     retain: false,
     payload: forwardedStateSchema,
+  },
+  supervision: {
+    address: `${FORWARDED}/supervision`,
+    action: 'send',
+    summary: 'Nothing comes from a device any more, or it was heard again.',
+    qos: 1,
+    retain: false,
+    payload: supervisionSchema,
   },
   message: {
     address: `${FORWARDED}/{rest}`,

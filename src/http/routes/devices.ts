@@ -3,6 +3,7 @@ import type { Context } from 'hono';
 import { limitsChangeSchema, ownLimitsSchema } from '../../domain/limits.js';
 import { formatTime } from '../../domain/notation.js';
 import type { Device } from '../../domain/site.js';
+import { silentAfterSchema } from '../../domain/supervision.js';
 import type { PresenceView } from '../../site/presence-view.js';
 import type { DeviceKey } from '../../site/site-store.js';
 import { actorOf } from '../actor.js';
@@ -45,6 +46,10 @@ const deviceSchema = z
     lastSeenAt: timestampSchema.nullable(),
     createdAt: timestampSchema,
     limits: ownLimits.optional().openapi({ example: { messagesPerSecond: 20 } }),
+    supervision: z
+      .object({ silentAfterSeconds: z.int() })
+      .optional()
+      .openapi({ description: 'A time of its own after which it is silent; if it has one.' }),
   })
   .openapi('Device');
 
@@ -66,16 +71,29 @@ const deviceChangeSchema = z
     limits: limitsChangeSchema
       .optional()
       .openapi({ description: 'Limits of its own; null takes one back.' }),
+    supervision: z
+      .strictObject({
+        silentAfterSeconds: silentAfterSchema
+          .nullable()
+          .optional()
+          .openapi({
+            type: ['integer', 'null'],
+            description:
+              'After how many seconds without a packet it is silent; null: as the configuration says.',
+          }),
+      })
+      .optional(),
   })
   .refine(
-    ({ name, limits }) => name !== undefined || limits !== undefined,
-    'must have at least one of name and limits',
+    (change) => Object.values(change).some((value) => value !== undefined),
+    'must have at least one of name, limits and supervision',
   )
   .openapi('DeviceChange', { minProperties: 1, example: { name: 'Fall sensor, bed 2' } });
 
 /** A device in a response: its record and its presence. */
 function deviceView(device: Device, presence: PresenceView): z.infer<typeof deviceSchema> {
   const { online, lastSeenAtMs } = presence.of(device.id);
+  const { silentAfterSeconds } = device;
   return {
     id: device.id,
     name: device.name,
@@ -85,6 +103,7 @@ function deviceView(device: Device, presence: PresenceView): z.infer<typeof devi
     lastSeenAt: lastSeenAtMs === null ? null : formatTime(lastSeenAtMs),
     createdAt: formatTime(device.createdAtMs),
     ...(Object.keys(device.limits).length > 0 && { limits: device.limits }),
+    ...(silentAfterSeconds !== undefined && { supervision: { silentAfterSeconds } }),
   };
 }
 
@@ -139,7 +158,7 @@ const change = createRoute({
   method: 'patch',
   path: item,
   operationId: 'updateDevice',
-  summary: 'Rename a device, or set limits of its own',
+  summary: 'Rename a device, or set limits or a time of silence of its own',
   tags,
   request: {
     params: devicePathSchema,

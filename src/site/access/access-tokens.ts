@@ -33,6 +33,10 @@ export class AccessTokens {
   readonly #admin: AccessToken;
   readonly #use: Pick<TokenUse, 'note' | 'lastUsedAtMs'>;
   readonly #now: () => number;
+  readonly #principals = new Map<
+    string,
+    { readonly type: 'token'; readonly id: string; grants: readonly Grant[] }
+  >();
 
   constructor(
     changes: SiteChanges,
@@ -163,6 +167,13 @@ export class AccessTokens {
     return record && this.#principalOf(record);
   }
 
+  /** Takes note of a token that was changed or deleted, by this gateway or another one. */
+  changed(id: string): void {
+    const record = this.#model.accessToken(id);
+    if (record === undefined) this.#principals.delete(id);
+    else this.#principalOf(record);
+  }
+
   /** The name of the token; of one that was just deleted, its id. */
   nameOf(id: string): string {
     return this.#record(id)?.name ?? id;
@@ -221,16 +232,12 @@ export class AccessTokens {
     return principal;
   }
 
-  /** The owner of the token, whose grants are always the present ones. */
+  /** One for each token: what is open has the new grants with it. */
   #principalOf({ id, grants }: AccessToken): Principal {
-    const model = this.#model;
-    return {
-      type: 'token',
-      id,
-      get grants() {
-        return model.accessToken(id)?.grants ?? grants;
-      },
-    };
+    const principal = this.#principals.get(id) ?? { type: 'token', id, grants };
+    principal.grants = grants;
+    this.#principals.set(id, principal);
+    return principal;
   }
 }
 

@@ -75,6 +75,11 @@ export class SteadyClock {
   readonly wallTimeOf = (stampMs: number): number =>
     this.#options.now() - this.elapsedSinceMs(stampMs);
 
+  /** What it was set forward at the start, as the last run may have gone on for so long after its last save. */
+  get addedAtStartMs(): number {
+    return this.#resumed === undefined ? 0 : this.#resumed.steadyMs - this.#resumed.last.steadyMs;
+  }
+
   start(): void {
     this.#timer = setInterval(() => this.check(), CHECK_INTERVAL_MS);
   }

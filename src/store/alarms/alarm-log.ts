@@ -8,14 +8,9 @@ import type {
   FrozenBatch,
   Written,
 } from '../../delivery/log/batch.js';
-import {
-  type AlarmLogItem,
-  type HistoryReader,
-  isAlarm,
-  isStateChange,
-  type LogEntry,
-  type NewAlarm,
-} from '../../delivery/log/log-entry.js';
+import type { HistoryReader, LogEntry } from '../../delivery/log/log-entry.js';
+import { isAlarm, isEvent, isStateChange } from '../../delivery/log/log-entry.js';
+import type { AlarmLogItem, NewAlarm } from '../../delivery/log/log-item.js';
 import { alarmText } from '../../domain/alarm-payload.js';
 import { BoundedMap } from '../../domain/bounded-map.js';
 import type { DeviceContext } from '../../domain/messages.js';
@@ -39,6 +34,7 @@ import {
 } from './alarm-records.js';
 import { AlarmStateLog, type EntryPlace, stateEntry } from './alarm-state-log.js';
 import { readStateChange } from './alarm-state-records.js';
+import { EventLog, eventEntry, readEvent } from './event-log.js';
 
 /** Two connections: no page read delays an alarm. */
 export interface LogConnections {
@@ -79,6 +75,7 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
   /** By their texts: many alarms share a place. */
   readonly #readPlaces = new BoundedMap<string, ReadPlace>(MAX_PLACES_IN_MEMORY);
   readonly #states: AlarmStateLog;
+  readonly #events: EventLog;
 
   /** The keys and prefixes of append-alarms.lua. */
   readonly #appendKeys: readonly string[];
@@ -95,9 +92,10 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
       ...[keys.sessionPrefix, keys.queuePrefix],
     ];
     this.#states = new AlarmStateLog(connections.writer, keys);
+    this.#events = new EventLog(connections.writer, keys);
   }
 
-  /** Freezes alarms, or one change of a state (`WaitingItems`). */
+  /** Freezes alarms, events, or one change of a state (`WaitingItems`). */
   async freeze<To extends Destination>(
     items: readonly AlarmLogItem[],
     destinationsOf: DestinationsOf<To>,
@@ -106,6 +104,9 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
     const [first] = items;
     if (first !== undefined && isStateChange(first)) {
       return this.#states.freeze(first, destinationsOf, tag);
+    }
+    if (first !== undefined && isEvent(first)) {
+      return this.#events.freeze(items.filter(isEvent), destinationsOf, tag);
     }
     return this.#freezeAlarms(items.filter(isAlarm), destinationsOf, tag);
   }
@@ -184,11 +185,12 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
     const entries: LogEntry[] = [];
     for (const { sequence, fields } of rows) {
       const at = { sequence, item: itemOf(sequence) };
-      const record = readAlarm(fields) ?? readStateChange(fields);
+      const record = readAlarm(fields) ?? readStateChange(fields) ?? readEvent(fields);
       const place = record && this.#placeOf(record.placeText);
       if (record === undefined || place === undefined) unreadable.push(sequence);
-      else
-        entries.push('by' in record ? stateEntry(at, record, place) : entryOf(at, record, place));
+      else if ('by' in record) entries.push(stateEntry(at, record, place));
+      else if ('level' in record) entries.push(eventEntry(at, record, place));
+      else entries.push(entryOf(at, record, place));
     }
     if (unreadable.length > 0) {
       const sequences = unreadable;

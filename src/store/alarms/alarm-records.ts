@@ -1,7 +1,7 @@
 /** Writes alarms into the history, and reads them from it again. */
 
 import { z } from 'zod';
-import type { NewAlarm } from '../../delivery/log/log-entry.js';
+import type { NewAlarm } from '../../delivery/log/log-item.js';
 import type { ForwardedAlarm } from '../../domain/alarm-payload.js';
 import { ALARM_KINDS, type AlarmKind, FOOTAGE_TYPES } from '../../domain/alarms.js';
 import type { DeviceContext } from '../../domain/messages.js';

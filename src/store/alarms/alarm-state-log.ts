@@ -5,7 +5,8 @@ import type {
   FrozenBatch,
   Written,
 } from '../../delivery/log/batch.js';
-import type { LogEntry, NewStateChange, StateChange } from '../../delivery/log/log-entry.js';
+import type { LogEntry } from '../../delivery/log/log-entry.js';
+import type { NewStateChange, StateChange } from '../../delivery/log/log-item.js';
 import { alarmStateText, type GivenState } from '../../domain/alarm-states.js';
 import { uuidBytes } from '../../domain/notation.js';
 import { ALARM_STATES_LEVEL, forwardedTopic } from '../../domain/topics.js';
@@ -145,7 +146,7 @@ export function stateEntry(at: EntryPlace, change: ReadStateChange, place: ReadP
   return {
     ...at,
     log: 'alarms',
-    isStateChange: true,
+    isNeverLate: true,
     receivedAtMs: steadyAtMs,
     topic: forwardedTopic(location.id, device.id, `${ALARM_STATES_LEVEL}/${kind}`),
     payload: Buffer.from(alarmStateText(change, contextText)),

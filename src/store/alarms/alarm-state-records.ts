@@ -1,7 +1,7 @@
 /** Reads states of alarms, and the entries of their changes in the history (change-alarm-state.lua). */
 
 import { z } from 'zod';
-import type { StateOutcome } from '../../delivery/log/log-entry.js';
+import type { StateOutcome } from '../../delivery/log/log-item.js';
 import {
   type AlarmStateRecord,
   type ForwardedState,

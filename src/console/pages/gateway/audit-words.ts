@@ -99,6 +99,8 @@ export const AUDIT_WORDS = dictionary({
     names: {
       name: 'Name',
       previousName: 'Name before',
+      silentAfterSeconds: 'Silent after (s)',
+      previousSilentAfterSeconds: 'Silent after (s) before',
       grants: 'Grants',
       keys: 'Recordings',
       key: 'Recording',
@@ -147,6 +149,8 @@ export const AUDIT_WORDS = dictionary({
     names: {
       name: 'Name',
       previousName: 'Name davor',
+      silentAfterSeconds: 'Verstummt nach (s)',
+      previousSilentAfterSeconds: 'Verstummt nach (s) davor',
       grants: 'Rechte',
       keys: 'Aufnahmen',
       key: 'Aufnahme',

@@ -337,6 +337,16 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
     fault: 'Eine Brücke ist unterbrochen: Die Gegenstelle nimmt die Client-ID nicht an',
     advice: 'Setzen Sie `clientId`.',
   },
+  'A device is silent: nothing comes from it any more.': {
+    fault: 'Ein Gerät ist verstummt: Von ihm kommt nichts mehr.',
+    advice:
+      'Sehen Sie nach Batterie, Netz und Standort: Auch ein Alarm von ihm käme vielleicht nicht. `GET /care-homes/<location>/supervision` hat alle. Die Störung endet, sobald das Gerät wieder zu hören ist.',
+  },
+  '… more devices are silent: nothing comes from them.': {
+    fault: '{0} weitere Geräte sind verstummt: Von ihnen kommt nichts.',
+    advice:
+      'Viele auf einmal sind ein Switch, ein Funkzugang oder ein Hub. Die ersten nennen drei Störungen.',
+  },
   'An alarm of the device cannot be read.': {
     fault: 'Ein Alarm des Geräts ist nicht lesbar.',
     advice:

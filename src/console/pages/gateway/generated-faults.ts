@@ -110,6 +110,10 @@ export const FAULTS_EN = {
     "look at `GET /care-homes/<location>/rejected` for what it sent, and set the device up to send an alarm. It goes with the next good alarm",
   "Alarms of … more devices cannot be read.":
     "three faults name the first ones",
+  "A device is silent: nothing comes from it any more.":
+    "look at its battery, its network and its place: an alarm of it might not come either. `GET /care-homes/<location>/supervision` has all of them. It goes when the device is heard",
+  "… more devices are silent: nothing comes from them.":
+    "many at once are a switch, an access point or a hub. Three faults name the first ones",
   "Audit records cannot be exported to the disk.":
     "room on the disk of `dataDir`, or rights of `<dataDir>/audit`; the records are in the store, and are exported later",
   "The store holds an unreadable record of …, left out.":

@@ -1,0 +1,27 @@
+/** A device's connection. */
+export interface DeviceConnection {
+  /** Milliseconds since the device was last heard. */
+  readonly silentMs: number;
+}
+
+/** What is known of a device that was heard. */
+export interface Seen {
+  readonly connections: Set<DeviceConnection>;
+  /** When the device was last heard before the present connections. */
+  lastSeenAtMs: number;
+  /** The same by the steady clock, or when this gateway began to listen. */
+  heardAtMs: number;
+  /** When the device was last announced online or offline; 0: never, a hub publishes for it. */
+  sinceMs: number;
+}
+
+export function newSeen(): Seen {
+  return { connections: new Set(), lastSeenAtMs: 0, heardAtMs: 0, sinceMs: 0 };
+}
+
+/** How long nothing has come over any of the connections. */
+export function leastSilentMs(connections: ReadonlySet<DeviceConnection>): number {
+  let leastMs = Number.POSITIVE_INFINITY;
+  for (const { silentMs } of connections) leastMs = Math.min(leastMs, silentMs);
+  return leastMs;
+}

@@ -1,0 +1,164 @@
+import type { AlarmLogItem, NewEvent } from '../delivery/log/log-item.js';
+import type { LogWriter } from '../delivery/log/log-writer.js';
+import { firstOf, warning } from '../domain/faults.js';
+import type { DeviceContext } from '../domain/messages.js';
+import { newId } from '../domain/notation.js';
+import type { Device } from '../domain/site.js';
+import {
+  SUPERVISION_LEVEL,
+  type SupervisionEvent,
+  supervisionMembers,
+} from '../domain/supervision.js';
+import { forwardedTopic } from '../domain/topics.js';
+import { recordSubject } from '../site/health/fault-subjects.js';
+import type { Health } from '../site/health/health.js';
+import type { SiteModel } from '../site/site-model.js';
+
+export const SUPERVISION_CHECK_MS = 1_000;
+const FAULT_SOURCE = 'device-silent';
+const MAX_NAMED = 3;
+
+/** A device from which nothing comes. */
+export interface SilentDevice {
+  readonly deviceId: string;
+  readonly sinceMs: number;
+  readonly lastSeenAtMs: number;
+}
+
+/** Knows which devices are silent, across restarts. The log writes it, with each event. */
+export interface SupervisionStore {
+  silent(): Promise<SilentDevice[]>;
+}
+
+/** Tells when devices were last heard. */
+export interface Hearing {
+  /** How long nothing has come while the gateway ran; undefined for a device that was never heard. */
+  silentMs(deviceId: string): number | undefined;
+  of(deviceId: string): { readonly lastSeenAtMs: number | null };
+}
+
+export interface SupervisionOptions {
+  readonly model: SiteModel;
+  readonly hearing: Hearing;
+  readonly alarms: Pick<LogWriter<AlarmLogItem>, 'append'>;
+  readonly store: SupervisionStore;
+  readonly health: Pick<Health, 'reportAll'>;
+  /** For devices without a time of their own; null: they are not supervised. */
+  readonly silentAfterSeconds: number | null;
+  readonly now: () => number;
+  readonly steadyNow: () => number;
+}
+
+/**
+ * Notices devices from which nothing comes any more, and those that are heard again: events in the log of alarms.
+ *
+ * A device that was never heard is not supervised. One that is silent stays so until it is heard or deleted, also
+ * when its time is changed.
+ */
+export class Supervision {
+  readonly #options: SupervisionOptions;
+  readonly #silent = new Map<string, SilentDevice>();
+  /** Devices whose event is on its way to the store. */
+  readonly #unstored = new Set<string>();
+  #isChanged = false;
+
+  constructor(options: SupervisionOptions) {
+    this.#options = options;
+  }
+
+  /** @throws GatewayError `store-unavailable` */
+  async load(): Promise<void> {
+    const { model, store } = this.#options;
+    for (const silent of await store.silent()) {
+      if (model.device(silent.deviceId) !== undefined) this.#silent.set(silent.deviceId, silent);
+    }
+    this.#isChanged = true;
+  }
+
+  /** The silent devices, those that have been so for longest first. */
+  list(): SilentDevice[] {
+    return [...this.#silent.values()].sort((one, other) => one.sinceMs - other.sinceMs);
+  }
+
+  /** Forgets a deleted device. */
+  removed(deviceId: string): void {
+    if (this.#silent.delete(deviceId)) this.#isChanged = true;
+  }
+
+  /** Looks at every device, to be called every `SUPERVISION_CHECK_MS`. */
+  check(): void {
+    for (const device of this.#options.model.devices()) this.#look(device);
+    if (this.#isChanged) this.#report();
+    this.#isChanged = false;
+  }
+
+  #look({ id, silentAfterSeconds: own }: Device): void {
+    const silentAfterSeconds = own ?? this.#options.silentAfterSeconds;
+    const silentMs = this.#options.hearing.silentMs(id);
+    if (silentMs === undefined || this.#unstored.has(id)) return;
+    const silent = this.#silent.get(id);
+    if (silent === undefined) {
+      if (silentAfterSeconds !== null && silentMs >= silentAfterSeconds * 1000) {
+        this.#tell(id, 'silent');
+      }
+      return;
+    }
+    const { lastSeenAtMs } = this.#options.hearing.of(id);
+    const limitMs = (silentAfterSeconds ?? Number.POSITIVE_INFINITY) * 1000;
+    const isHeard = lastSeenAtMs !== silent.lastSeenAtMs && silentMs < limitMs;
+    if (isHeard) this.#tell(id, 'heard');
+  }
+
+  #tell(deviceId: string, state: 'silent' | 'heard'): void {
+    const { model, hearing, alarms, now } = this.#options;
+    const context = model.context(deviceId);
+    const { lastSeenAtMs } = hearing.of(deviceId);
+    if (context === undefined || lastSeenAtMs === null) return;
+    const event = { id: newId(), state, sinceMs: now(), lastSeenAtMs };
+    this.#unstored.add(deviceId);
+    alarms.append(this.#itemOf(event, context), (isStored) => {
+      this.#unstored.delete(deviceId);
+      if (!isStored) return;
+      if (state === 'heard') this.#silent.delete(deviceId);
+      else this.#silent.set(deviceId, { deviceId, sinceMs: event.sinceMs, lastSeenAtMs });
+      this.#isChanged = true;
+    });
+  }
+
+  #itemOf(event: SupervisionEvent, { device, location, group, text }: DeviceContext): NewEvent {
+    const { id, state, sinceMs, lastSeenAtMs } = event;
+    const members = supervisionMembers(event);
+    return {
+      topic: forwardedTopic(location.id, device.id, SUPERVISION_LEVEL),
+      payload: Buffer.from(`{${members},${text}}`),
+      receivedAtMs: this.#options.steadyNow(),
+      locationId: location.id,
+      groupId: group?.id ?? null,
+      isNeverLate: true,
+      event: {
+        level: SUPERVISION_LEVEL,
+        members,
+        placeText: `{${text}}`,
+        atMs: sinceMs,
+        subject: { type: 'supervision', deviceId: device.id, state, id, lastSeenAtMs },
+      },
+    };
+  }
+
+  #report(): void {
+    const { model, health } = this.#options;
+    const faults = firstOf(
+      this.list(),
+      MAX_NAMED,
+      ({ deviceId }) =>
+        warning(
+          'device-silent',
+          'A device is silent: nothing comes from it any more.',
+          recordSubject(model, 'device', deviceId),
+        ),
+      (count) =>
+        warning('device-silent', `${count} more devices are silent: nothing comes from them.`),
+    );
+    health.reportAll(FAULT_SOURCE, faults);
+  }
+}
