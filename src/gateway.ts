@@ -22,6 +22,7 @@ import { Releasers } from './releasers.js';
 import { TokenExpiry } from './site/access/token-expiry.js';
 import { SteadyClock } from './site/clock/steady-clock.js';
 import { Health } from './site/health/health.js';
+import { ESCALATION_CHECK_MS } from './watch/escalations.js';
 
 /** Part of the ten seconds for a stop (docs/contract.md, 1, stop); the embedded store needs the rest. */
 const STOP_TIMEOUT_MS = 3_000;
@@ -110,6 +111,7 @@ export class Gateway {
     this.#bridgesStarted((configured) => bridges.apply(configured));
     ingest.presence.start();
     ingest.presence.renewOutdated();
+    releasers.every(ESCALATION_CHECK_MS, () => void ingest.escalations.check());
     health.started();
     status.start();
     return addresses;

@@ -6,6 +6,7 @@ import { Presence } from '../ingest/presence.js';
 import { TestAlarmPublishes } from '../ingest/test-alarms.js';
 import { UNREADABLE_CHECK_MS, UnreadableDevices } from '../ingest/unreadable-devices.js';
 import type { TestAlarms } from '../site/alarms/test-alarms.js';
+import { Escalations } from '../watch/escalations.js';
 import { SUPERVISION_CHECK_MS, Supervision } from '../watch/supervision.js';
 import type { DeliveryParts } from './delivering.js';
 import type { Foundation } from './foundation.js';
@@ -24,6 +25,7 @@ export interface IngestParts {
   readonly invalid: InvalidPublishes;
   readonly unreadable: UnreadableDevices;
   readonly supervision: Supervision;
+  readonly escalations: Escalations;
 }
 
 /** Opens what takes publishes, and loads who was last heard when. */
@@ -62,6 +64,15 @@ export async function openIngest(
   await supervision.load();
   releasers.every(SUPERVISION_CHECK_MS, () => supervision.check());
   releasers.every(HEARD_SAVED_MS, () => void presence.saveHeard());
+  const { escalations: configured } = config;
+  const escalations = new Escalations({
+    escalations: configured,
+    store: storage.escalations,
+    alarms,
+    log,
+    now,
+    steadyNow,
+  });
   const { maxAlarmBytes } = config.mqtt;
   const publishes = new DevicePublishes({
     model,
@@ -70,6 +81,7 @@ export async function openIngest(
     invalid,
     unreadable,
     maxAlarmBytes,
+    escalations: configured,
     now,
     steadyNow,
   });
@@ -78,6 +90,7 @@ export async function openIngest(
     invalid,
     unreadable,
     supervision,
+    escalations,
     commands: new Commands(model, forwarder, steadyNow),
     alarmStates: new AlarmStates({
       model,

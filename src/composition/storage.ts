@@ -17,6 +17,7 @@ import { DeadLetterStoreRedis } from '../store/dead-letter-store-redis.js';
 import { DiskMonitor } from '../store/embedded/disk-monitor.js';
 import { EmbeddedRedis } from '../store/embedded/embedded-redis.js';
 import { defaultMaxMemoryBytes } from '../store/embedded/memory.js';
+import { EscalationStoreRedis } from '../store/escalation-store-redis.js';
 import { InvalidPublishStoreRedis } from '../store/invalid-publish-store-redis.js';
 import { Keys } from '../store/keys.js';
 import { requireLayout } from '../store/layout.js';
@@ -74,6 +75,7 @@ export interface Storage {
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
   readonly supervision: SupervisionStoreRedis;
+  readonly escalations: EscalationStoreRedis;
   readonly tokenUse: TokenUseStoreRedis;
   readonly invalidPublishes: InvalidPublishStoreRedis;
   readonly deadLetters: DeadLetterStoreRedis;
@@ -147,6 +149,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
     supervision: new SupervisionStoreRedis(state, keys),
+    escalations: new EscalationStoreRedis(state, keys),
     tokenUse: new TokenUseStoreRedis(state, keys),
     invalidPublishes: new InvalidPublishStoreRedis({
       store: state,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { bridgesSchema } from '../domain/bridge-schema.js';
+import { escalationsSchema } from '../domain/escalations.js';
 import {
   deviceLimitsSchema,
   locationLimitsSchema,
@@ -158,6 +159,7 @@ export const configSchema = z.strictObject({
   supervision: z
     .strictObject({ silentAfterSeconds: silentAfterSchema.nullable().default(900) })
     .prefault({}),
+  escalations: escalationsSchema.default([]),
   history: z.strictObject({ retentionDays: count.max(MAX_DAYS).default(365) }).prefault({}),
   audit: z
     .strictObject({

@@ -112,6 +112,7 @@ function alarmOfObject(text: string, value: object, origin: AlarmOrigin): AlarmR
       reportedAt: isTimeReported ? members.get('detectedAt') : undefined,
       footage,
       data: hasRest || !isIdUsed ? dataOf(members, isIdUsed) : undefined,
+      isTest: own(value, 'test') === true ? true : undefined,
       idIsStable: isStable,
     },
     flaw: isUsable ? undefined : 'invalid-footage',
@@ -227,7 +228,15 @@ export function isOwnFootageKey(key: string, deviceId: string): boolean {
 /** The part of an alarm that its forwarded message shows. */
 export type ForwardedAlarm = Pick<
   Alarm,
-  'id' | 'kind' | 'detectedAtMs' | 'reportedAt' | 'footage' | 'data' | 'base64' | 'isMalformed'
+  | 'id'
+  | 'kind'
+  | 'detectedAtMs'
+  | 'reportedAt'
+  | 'footage'
+  | 'data'
+  | 'base64'
+  | 'isMalformed'
+  | 'isTest'
 >;
 
 const LATE = ',"late":true}';
@@ -244,18 +253,23 @@ export function alarmText(
   contextText: string,
   receivedAtMs: number,
 ): string {
-  const { id, kind, detectedAtMs, reportedAt, footage, data, base64, isMalformed } = alarm;
+  return `{${alarmMembers(alarm, receivedAtMs)},${contextText}${NOT_LATE}`;
+}
+
+/** The members of an alarm's JSON before the device's place, without `late`. */
+export function alarmMembers(alarm: ForwardedAlarm, receivedAtMs: number): string {
+  const { id, kind, detectedAtMs, reportedAt, footage, data, base64, isMalformed, isTest } = alarm;
   const detectedAt = formatTime(detectedAtMs);
   const receivedAt = detectedAtMs === receivedAtMs ? detectedAt : formatTime(receivedAtMs);
   const recordings = FOOTAGE_TYPES.filter((type) => footage[type] !== undefined);
   return (
-    `{"id":"${id}","kind":"${kind}","detectedAt":"${detectedAt}","receivedAt":"${receivedAt}"` +
+    `"id":"${id}","kind":"${kind}","detectedAt":"${detectedAt}","receivedAt":"${receivedAt}"` +
     (reportedAt === undefined ? '' : `,"reportedAt":${reportedAt}`) +
     `,"footage":${recordings.length === 0 ? '[]' : JSON.stringify(recordings)}` +
     (data === undefined ? '' : `,"data":${data}`) +
     (base64 === undefined ? '' : `,"base64":"${base64}"`) +
     (isMalformed === true ? ',"malformed":true' : '') +
-    `,${contextText}${NOT_LATE}`
+    (isTest === true ? ',"test":true' : '')
   );
 }
 

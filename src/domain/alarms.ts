@@ -29,6 +29,8 @@ export interface Alarm {
   readonly base64?: string | undefined;
   /** Whether the payload should have been JSON, and only its kind could be read. */
   readonly isMalformed?: boolean | undefined;
+  /** Whether its sender says that it is a test. */
+  readonly isTest?: boolean | undefined;
   /**
    * Whether the same publish sent again gives the same `id`.
    *

@@ -73,9 +73,22 @@ export const forwardedAlarmSchema = z
       .literal(true)
       .describe('The payload should have been JSON, and only its kind could be read.')
       .optional(),
+    test: z.literal(true).describe('It is a test: nobody needs help.').optional(),
     ...place,
   })
   .register(messageNames, { id: 'ForwardedAlarm' });
+
+export const escalatedAlarmSchema = forwardedAlarmSchema
+  .extend({
+    escalation: z
+      .strictObject({
+        name: z.string().meta({ examples: ['night-manager'] }),
+        afterSeconds: z.int().meta({ examples: [180] }),
+      })
+      .describe('Which escalation this is: nobody has acknowledged the alarm for so long.')
+      .register(messageNames, { id: 'Escalation' }),
+  })
+  .register(messageNames, { id: 'EscalatedAlarm' });
 
 const givenState = z
   .enum(GIVEN_STATES)

@@ -9,6 +9,7 @@ import type {
 import type { LogWriter } from '../delivery/log/log-writer.js';
 import { alarmText, parseAlarm } from '../domain/alarm-payload.js';
 import type { Alarm, AlarmKind, InvalidPublishReason } from '../domain/alarms.js';
+import { type Escalation, escalationsOf } from '../domain/escalations.js';
 import { type DeviceContext, messageText } from '../domain/messages.js';
 import { type DeviceTarget, forwardedTopic } from '../domain/topics.js';
 import type { MessageProperties } from '../mqtt/message-properties.js';
@@ -41,6 +42,7 @@ export interface DevicePublishesOptions {
   readonly invalid: Pick<InvalidPublishes, 'report'>;
   readonly unreadable: Pick<UnreadableDevices, 'deviceIds' | 'failed' | 'succeeded'>;
   readonly maxAlarmBytes: number;
+  readonly escalations: readonly Escalation[];
   readonly now: () => number;
   /** The steady clock. */
   readonly steadyNow: () => number;
@@ -125,11 +127,13 @@ export class DevicePublishes {
     wallReceivedAtMs: number,
     done: PublishDone,
   ): void {
-    const { alarms, steadyNow } = this.#options;
+    const { alarms, steadyNow, escalations } = this.#options;
+    const locationId = context.location.id;
+    const receivedAtMs = steadyNow();
     const entry: NewAlarm = {
       topic: this.#topics.of(context, alarm.kind),
       payload: Buffer.from(alarmText(alarm, context.text, wallReceivedAtMs)),
-      receivedAtMs: steadyNow(),
+      receivedAtMs,
       wallReceivedAtMs,
       alarm,
       context,
@@ -142,8 +146,12 @@ export class DevicePublishes {
         isRetained: false,
       },
       publisher: publish.publisher,
-      locationId: context.location.id,
+      locationId,
       groupId: context.group?.id ?? null,
+      escalations:
+        escalations.length === 0
+          ? undefined
+          : escalationsOf(escalations, alarm, locationId, receivedAtMs),
       isSent: false,
     };
     alarms.append(entry, done);

@@ -52,6 +52,10 @@ const OTHER_VALUES: Record<string, [text: string, value: unknown]> = {
   GATEWAY_HTTP_MAX_CONNECTIONS_PER_ADDRESS: ['9', 9],
   GATEWAY_HTTP_OPEN_METRICS: ['true', true],
   GATEWAY_HTTP_PUBLIC_URL: ['https://box.test/gateway', 'https://box.test/gateway'],
+  GATEWAY_ESCALATIONS: [
+    '[{"name":"nurse","afterSeconds":60}]',
+    [{ name: 'nurse', afterSeconds: 60 }],
+  ],
   GATEWAY_SUPERVISION_SILENT_AFTER_SECONDS: ['60', 60],
   GATEWAY_HTTP_ALLOWED_ORIGINS: ['["https://A.test/"]', ['https://a.test']],
   GATEWAY_REDIS_MAX_MEMORY_BYTES: ['1000000000', 1_000_000_000],

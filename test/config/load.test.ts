@@ -100,6 +100,7 @@ const DEFAULTS: Config = {
     forgetAfterDays: 7,
   },
   supervision: { silentAfterSeconds: 900 },
+  escalations: [],
   history: { retentionDays: 365 },
   audit: { retentionDays: 365, export: false },
   footage: { maxUploadBytes: 104_857_600, minFreeBytes: 268_435_456 },

@@ -1,5 +1,6 @@
 import type { AlarmStateRecord, GivenState, StateAuthor } from '../../domain/alarm-states.js';
 import type { Alarm } from '../../domain/alarms.js';
+import type { DueEscalation } from '../../domain/escalations.js';
 import type { Audience } from '../../domain/grants.js';
 import type { DeviceContext } from '../../domain/messages.js';
 import type { MessageProperties } from '../../mqtt/message-properties.js';
@@ -29,6 +30,8 @@ export interface NewAlarm extends NewMessage {
   readonly wallReceivedAtMs: number;
   /** Identifies a retransmission where the alarm's id does not [MQTT-3.3.1-1]. */
   readonly receipt: Receipt | undefined;
+  /** What becomes of it while nobody acknowledges it; undefined: nothing. */
+  readonly escalations?: readonly DueEscalation[] | undefined;
   /** Whether it has been sent to anybody; a live copy counts. */
   isSent: boolean;
 }

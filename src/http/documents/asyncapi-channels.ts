@@ -4,6 +4,7 @@ import {
   bridgeStatusSchema,
   deviceInvalidPublishSchema,
   deviceStatusSchema,
+  escalatedAlarmSchema,
   forwardedAlarmSchema,
   forwardedInvalidPublishSchema,
   forwardedMessageSchema,
@@ -95,6 +96,14 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
     retain: false,
     payload: forwardedStateSchema,
   },
+  escalation: {
+    address: `${FORWARDED}/escalations/{escalation}`,
+    action: 'send',
+    summary: 'Nobody has acknowledged an alarm in time.',
+    qos: 1,
+    retain: false,
+    payload: escalatedAlarmSchema,
+  },
   supervision: {
     address: `${FORWARDED}/supervision`,
     action: 'send',
@@ -151,5 +160,6 @@ export const PARAMETERS: Readonly<Record<string, object>> = {
   deviceId: { description: 'The id of a device.' },
   kind: { description: 'The kind of the alarm.', enum: [...ALARM_KINDS] },
   bridge: { description: 'The name of a bridge.' },
+  escalation: { description: 'The name of an escalation.' },
   rest: { description: 'One to six levels; the first is none of the reserved ones.' },
 };

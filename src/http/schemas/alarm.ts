@@ -110,6 +110,7 @@ export const placedAlarmSchema = z
     malformed: z.literal(true).optional().openapi({
       description: 'The payload should have been JSON, and only its kind could be read.',
     }),
+    test: z.literal(true).optional().openapi({ description: 'It is a test, or a drill.' }),
     customData: anyObjectSchema.openapi({
       description: "The device's custom data.",
       example: { bed: 2 },
@@ -155,7 +156,7 @@ export function placedAlarmView(
   record: AlarmRecord,
   footage: ShownFootage,
 ): Omit<z.infer<typeof placedAlarmSchema>, 'data' | 'customData'> {
-  const { device, room, group, receivedAtMs, base64, isMalformed } = record;
+  const { device, room, group, receivedAtMs, base64, isMalformed, isTest } = record;
   return {
     ...alarmView(record, footage),
     deviceId: device.id,
@@ -167,6 +168,7 @@ export function placedAlarmView(
     ...statesView(record.states),
     ...(base64 === undefined ? {} : { base64 }),
     ...(isMalformed === true ? { malformed: true as const } : {}),
+    ...(isTest === true ? { test: true as const } : {}),
   };
 }
 

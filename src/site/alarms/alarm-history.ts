@@ -30,6 +30,7 @@ export interface AlarmRecord extends AlarmPlace {
   readonly base64?: string | undefined;
   /** Whether the payload should have been JSON, and only its kind could be read. */
   readonly isMalformed?: boolean | undefined;
+  readonly isTest?: boolean | undefined;
   /** Who has given it which state. */
   readonly states: AlarmStateRecord;
 }

@@ -13,6 +13,7 @@ import { isAlarm, isEvent, isStateChange } from '../../delivery/log/log-entry.js
 import type { AlarmLogItem, NewAlarm } from '../../delivery/log/log-item.js';
 import { alarmText } from '../../domain/alarm-payload.js';
 import { BoundedMap } from '../../domain/bounded-map.js';
+import type { DueEscalation } from '../../domain/escalations.js';
 import type { DeviceContext } from '../../domain/messages.js';
 import { uuidBytes } from '../../domain/notation.js';
 import { forwardedTopic } from '../../domain/topics.js';
@@ -128,6 +129,7 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
       ...[packedNames, packedSets],
       packRows(contexts.map(placeRowOf)),
       packRows(rows),
+      this.#keys.escalationsDue,
     ];
     return { destinations, write: () => this.#write(args, names) };
   }
@@ -213,6 +215,11 @@ function placeRowOf(context: DeviceContext): Packable[] {
   return [placeTextOf(context), device.id, location.id, group?.id ?? ''];
 }
 
+/** Escalations as append-alarms.lua takes them. */
+function dueText(escalations: readonly DueEscalation[]): string {
+  return escalations.map(({ name, dueAtMs }) => `${Math.round(dueAtMs)} ${name}`).join(' ');
+}
+
 /** An alarm as append-alarms.lua takes it. */
 function rowOf(entry: NewAlarm, placeNumber: number, set: number): Packable[] {
   const { alarm, receipt, received } = entry;
@@ -227,6 +234,7 @@ function rowOf(entry: NewAlarm, placeNumber: number, set: number): Packable[] {
     received?.session ?? '',
     String(received?.packetIdentifier ?? ''),
     set,
+    entry.escalations === undefined ? '' : dueText(entry.escalations),
   );
   return row;
 }

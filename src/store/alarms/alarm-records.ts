@@ -22,6 +22,7 @@ const extrasSchema = z.object({
   reportedAt: z.string().optional(),
   base64: z.string().optional(),
   malformed: z.literal(true).optional(),
+  test: z.literal(true).optional(),
   /** Of MQTT 5 (`packProperties`), in base64. */
   properties: z.string().optional(),
 });
@@ -62,14 +63,15 @@ export function alarmRecordValues(entry: NewAlarm, id: Buffer): Packable[] {
   ];
 }
 
-function extrasText({ alarm, properties: given }: NewAlarm, deviceId: string): string {
-  const { reportedAt, base64, isMalformed } = alarm;
+function extrasText(entry: NewAlarm, deviceId: string): string {
+  const { alarm } = entry;
+  const { reportedAt, base64, isMalformed, isTest } = alarm;
   const keys = mapFootage(alarm.footage, (key) => withoutDevice(key, deviceId));
   const footage = Object.keys(keys).length > 0 ? keys : undefined;
-  const properties = given && packProperties(given).toString('base64');
-  const extras = { footage, reportedAt, base64, malformed: isMalformed, properties };
-  const isPresent = Object.values(extras).some((value) => value !== undefined);
-  return isPresent ? JSON.stringify(extras) : '';
+  const properties = entry.properties && packProperties(entry.properties).toString('base64');
+  const given = { footage, reportedAt, base64, malformed: isMalformed, test: isTest, properties };
+  const isPresent = Object.values(given).some((value) => value !== undefined);
+  return isPresent ? JSON.stringify(given) : '';
 }
 
 /**
@@ -87,7 +89,7 @@ export function readAlarm(fields: readonly Buffer[]): ReadAlarm | undefined {
   const isComplete =
     id?.length === UUID_BYTES && !Number.isNaN(receivedAtMs + delayMs + steadyAtMs);
   if (!isComplete || kind === undefined || extras === undefined) return undefined;
-  const { footage = NO_FOOTAGE, reportedAt, base64, malformed } = extras;
+  const { footage = NO_FOOTAGE, reportedAt, base64, malformed, test } = extras;
   const packed = extras.properties;
   return {
     id: uuidText(id),
@@ -101,6 +103,7 @@ export function readAlarm(fields: readonly Buffer[]): ReadAlarm | undefined {
     data: text('d') || undefined,
     base64,
     isMalformed: malformed,
+    isTest: test,
     properties: packed === undefined ? undefined : unpackProperties(Buffer.from(packed, 'base64')),
   };
 }

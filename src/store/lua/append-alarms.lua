@@ -17,6 +17,8 @@
 --         14 1 when the packet has DUP set
 --         15 session and 16 packet identifier of a QoS 2 publish, '' for none
 --         17 which of the sets gets it
+--         18 for each escalation when it is due, and its name, '' for none
+-- ARGV[15] sorted set: escalations by when they are due
 -- Numbers that are stored are texts, for Redis would have to print each of them.
 -- returns { for each alarm its sequence: negative when it had been recorded before; for each destination the length of
 --         its queue }, or { {}, {}, the destinations that cannot be pushed to }, and then nothing is written
@@ -113,6 +115,7 @@ for number, alarm in ipairs(alarms) do
     end
     for _, index in ipairs(indexesOf(place, alarm[2])) do check('ZCARD', index) end
     check('SCARD', groups .. place[3])
+    if alarm[18] ~= '' then check('ZCARD', ARGV[15]) end
     new[#new + 1] = alarm
   end
 end
@@ -148,6 +151,9 @@ local function add(alarm, sequence)
     'c', place[1], 'd', alarm[8], 'x', alarm[9], 't', alarm[10])
   redis.call('HSET', ids .. alarm[3], alarm[4], sequencesOf[alarm[3] .. alarm[4]])
   for _, index in ipairs(indexesOf(place, kind)) do addToIndex(index, alarm, member) end
+  for dueAtMs, name in string.gmatch(alarm[18], '(%d+) ([%w-]+)') do
+    redis.call('ZADD', ARGV[15], dueAtMs, number .. ':' .. name)
+  end
   if alarm[12] ~= '' then
     local receiptsOfDevice = receipts .. place[2]
     redis.call('HSET', receiptsOfDevice, alarm[12], receiptOf(alarm, sequence))

@@ -1,0 +1,48 @@
+/** Alarms that nobody acknowledges in time (docs/contract.md, 3, escalation). */
+
+import { z } from 'zod';
+import { ALARM_KINDS, type AlarmKind } from './alarms.js';
+
+const MAX_SECONDS = 604_800;
+
+const escalationSchema = z.strictObject({
+  name: z.string().regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of the characters a-z, 0-9 and -'),
+  afterSeconds: z.int().min(1).max(MAX_SECONDS),
+  kinds: z.array(z.enum(ALARM_KINDS)).min(1).optional(),
+  locations: z.array(z.guid('must be a UUID').toLowerCase()).min(1).optional(),
+});
+
+/** All escalations; each name is a topic level. */
+export const escalationsSchema = z
+  .array(escalationSchema)
+  .refine(
+    (all) => new Set(all.map(({ name }) => name)).size === all.length,
+    'must have different names',
+  );
+
+export type Escalation = Readonly<z.output<typeof escalationSchema>>;
+
+/** The level of their topics behind the device. */
+export const ESCALATIONS_LEVEL = 'escalations';
+
+/** When an escalation of an alarm is due, by the clock of its receipt. */
+export interface DueEscalation {
+  readonly name: string;
+  readonly dueAtMs: number;
+}
+
+/** The escalations of an alarm, unless it is a test. */
+export function escalationsOf(
+  escalations: readonly Escalation[],
+  alarm: { readonly kind: AlarmKind; readonly isTest?: boolean | undefined },
+  locationId: string,
+  receivedAtMs: number,
+): DueEscalation[] {
+  if (alarm.isTest === true) return [];
+  return escalations
+    .filter(({ kinds, locations }) => {
+      const isOfKind = kinds === undefined || kinds.includes(alarm.kind);
+      return isOfKind && (locations === undefined || locations.includes(locationId));
+    })
+    .map(({ name, afterSeconds }) => ({ name, dueAtMs: receivedAtMs + afterSeconds * 1000 }));
+}
