@@ -8,6 +8,8 @@ import { AlarmFinderRedis } from '../store/alarms/alarm-finder-redis.js';
 import { AlarmHistoryRedis } from '../store/alarms/alarm-history-redis.js';
 import { AlarmLog } from '../store/alarms/alarm-log.js';
 import { AlarmRetention } from '../store/alarms/alarm-retention.js';
+import { EscalationStoreRedis } from '../store/alarms/escalation-store-redis.js';
+import { SupervisionStoreRedis } from '../store/alarms/supervision-store-redis.js';
 import { AuditExport } from '../store/audit/export.js';
 import { AuditRecords } from '../store/audit/records.js';
 import { AuditRetention } from '../store/audit/retention.js';
@@ -17,11 +19,9 @@ import { DeadLetterStoreRedis } from '../store/dead-letter-store-redis.js';
 import { DiskMonitor } from '../store/embedded/disk-monitor.js';
 import { EmbeddedRedis } from '../store/embedded/embedded-redis.js';
 import { defaultMaxMemoryBytes } from '../store/embedded/memory.js';
-import { EscalationStoreRedis } from '../store/escalation-store-redis.js';
 import { InvalidPublishStoreRedis } from '../store/invalid-publish-store-redis.js';
 import { Keys } from '../store/keys.js';
 import { requireLayout } from '../store/layout.js';
-import { PresenceStoreRedis } from '../store/presence-store-redis.js';
 import { QueueStoreRedis } from '../store/queue-store-redis.js';
 import { retainedConnection } from '../store/retained-connection.js';
 import {
@@ -34,11 +34,11 @@ import { MemoryMonitor } from '../store/server/memory-monitor.js';
 import { checkServer, checkSettings } from '../store/server/server-check.js';
 import { StoreMonitor } from '../store/server/store-monitor.js';
 import { SessionStoreRedis } from '../store/session-store-redis.js';
-import { SiteStoreRedis } from '../store/site-store-redis.js';
+import { PresenceStoreRedis } from '../store/site/presence-store-redis.js';
+import { SiteStoreRedis } from '../store/site/site-store-redis.js';
+import { TokenUseStoreRedis } from '../store/site/token-use-store-redis.js';
 import { Store } from '../store/store.js';
 import { StoreWitness } from '../store/store-witness.js';
-import { SupervisionStoreRedis } from '../store/supervision-store-redis.js';
-import { TokenUseStoreRedis } from '../store/token-use-store-redis.js';
 import { ValueBatches } from '../store/value-batches.js';
 import type { Foundation } from './foundation.js';
 import { openReplicas } from './replicating.js';
@@ -90,7 +90,7 @@ export interface Storage {
 
 /** Connects to the configured store, or else starts the embedded one. */
 export async function openStorage(options: Foundation): Promise<Storage> {
-  const { config, log, health, releasers, elapsed, steady } = options;
+  const { config, log, health, releasers, elapsed, steady, now } = options;
   const headroom = new StoreHeadroom();
   const embedded = await startEmbedded(options);
   const keys = new Keys(config.site);
@@ -133,7 +133,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   const alarmLog = new AlarmLog({ writer, reader, headroom }, keys, log);
   const values = open(connectRedis({ ...place, name: 'values' }), false);
   const settling = open(connectRedis({ ...place, name: 'settling' }), false);
-  const queues = new QueueStoreRedis({ store: settling, reader }, keys, alarmLog);
+  const queues = new QueueStoreRedis({ store: settling, reader }, keys, alarmLog, now);
   return {
     headroom,
     memory,

@@ -67,6 +67,16 @@ export class Keys {
     return this.#key('supervision');
   }
 
+  /** Prefix of what became of alarms, a hundred in each piece (shared/proofs.lua). */
+  get proofPrefix(): string {
+    return this.#key('proofs', '');
+  }
+
+  /** Hash: name of a destination → its number in the proofs. */
+  get destinationNumbers(): string {
+    return this.#key('destination-numbers');
+  }
+
   /** Sorted set, by the steady clock: sequence of an alarm and name of an escalation that may become due. */
   get escalationsDue(): string {
     return this.#key('escalations', 'due');

@@ -50,12 +50,19 @@ export class QueueStoreRedis implements QueueStore {
   /** The prefixes of destinations, queues and streams, as scripts take them. */
   readonly #prefixes: readonly string[];
   readonly #names: string;
+  /** Where scripts note what became of alarms. */
+  readonly #proofs: readonly string[];
+  readonly #now: () => number;
 
-  /** @param reader waits for a store that is away */
+  /**
+   * @param reader waits for a store that is away
+   * @param now the machine's clock
+   */
   constructor(
     { store, reader }: { readonly store: Store; readonly reader: Store },
     keys: Keys,
     alarms: Pick<AlarmLog, 'entriesOf'>,
+    now: () => number,
   ) {
     this.#store = store;
     this.#keys = keys;
@@ -63,6 +70,8 @@ export class QueueStoreRedis implements QueueStore {
     this.#values = new ValuePages(reader, keys);
     this.#prefixes = [keys.sessionPrefix, keys.queuePrefix, keys.valuesPrefix];
     this.#names = keys.sessions;
+    this.#proofs = [keys.proofPrefix, keys.destinationNumbers];
+    this.#now = now;
   }
 
   page(
@@ -90,7 +99,7 @@ export class QueueStoreRedis implements QueueStore {
       }
       return row;
     });
-    const args = [...this.#prefixes, packRows(rows)];
+    const args = [...this.#prefixes, packRows(rows), ...this.#proofs, String(this.#now())];
     const lengths = await this.#store.run(settleItems, [this.#names], args);
     return settlements.map((_, index) => {
       const [length = -1, size = -1] = lengths.slice(2 * index, 2 * index + 2);
@@ -112,6 +121,8 @@ export class QueueStoreRedis implements QueueStore {
       Math.floor(maxMessageBytes),
       after === 0 ? '-' : `(${idOf(after)}`,
       upTo,
+      ...this.#proofs,
+      String(this.#now()),
     ];
     const reply = await this.#store.run(expireItems, [this.#keys.history], args);
     if (reply.length === 0) return undefined;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
-import { PresenceStoreRedis } from '../../src/store/presence-store-redis.js';
+import { PresenceStoreRedis } from '../../src/store/site/presence-store-redis.js';
 import type { TestDevice } from '../harness/api.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { Home } from '../harness/home.js';

@@ -28,7 +28,7 @@ export class StoredLogs {
     const headroom = new StoreHeadroom();
     this.alarms = new AlarmLog({ writer, reader, headroom }, keys, log);
     this.messages = new ValueBatches(writer, keys, headroom);
-    this.queues = new QueueStoreRedis({ store: writer, reader }, keys, this.alarms);
+    this.queues = new QueueStoreRedis({ store: writer, reader }, keys, this.alarms, Date.now);
   }
 
   /** Appends alarms and changes of states, each run of alarms as a batch. */

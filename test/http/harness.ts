@@ -7,7 +7,7 @@ import { FolderFootageStore } from '../../src/footage/folder-footage-store.js';
 import type { FootageStore } from '../../src/site/footage-store.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { Keys } from '../../src/store/keys.js';
-import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
+import { SiteStoreRedis } from '../../src/store/site/site-store-redis.js';
 import { Store } from '../../src/store/store.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { NO_LIMITS } from '../harness/no-limits.js';

@@ -62,6 +62,7 @@ const NEEDS: Readonly<Record<string, Need>> = {
   'GET /care-homes/:locationId/alarms': 'viewer of some',
   // To a grant on a group, an alarm that does not exist is as one elsewhere.
   'GET /care-homes/:locationId/alarms/:alarmId': 'viewer of the location',
+  'GET /care-homes/:locationId/alarms/:alarmId/deliveries': 'viewer of the location',
   'GET /care-homes/:locationId/alarm-counts': 'viewer of some',
   'GET /alarms': 'a token',
   'POST /care-homes/:locationId/alarms/:alarmId/acknowledge': 'responder of some',

@@ -13,7 +13,7 @@ import { SiteEvents } from '../../src/site/site-events.js';
 import { SiteModel } from '../../src/site/site-model.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { Keys } from '../../src/store/keys.js';
-import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
+import { SiteStoreRedis } from '../../src/store/site/site-store-redis.js';
 import { Store } from '../../src/store/store.js';
 import { useRedis } from '../harness/shared-redis.js';
 

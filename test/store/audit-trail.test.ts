@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AuditAction } from '../../src/site/audit-trail.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
-import { makeChange } from '../../src/store/change.js';
+import { makeChange } from '../../src/store/site/change.js';
 import { Store } from '../../src/store/store.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { AuditWorld, entries, entry, query, readAll, upTo } from './audit-world.js';

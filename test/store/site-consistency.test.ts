@@ -6,7 +6,7 @@ import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { Devices } from '../../src/site/devices.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
-import { PresenceStoreRedis } from '../../src/store/presence-store-redis.js';
+import { PresenceStoreRedis } from '../../src/store/site/presence-store-redis.js';
 import { Store } from '../../src/store/store.js';
 import { faultTexts } from '../harness/fault-texts.js';
 import { RedisServer } from '../harness/redis-server.js';

@@ -215,6 +215,8 @@ export type LocationAlarm = {
     base64?: string;
     /** The payload should have been JSON, and only its kind could be read. */
     malformed?: true;
+    /** It is a test, or a drill. */
+    test?: true;
     /** The device's custom data. */
     customData: {
         [key: string]: unknown;

@@ -43,14 +43,17 @@ const footageQuerySchema = z.object({
     }),
 });
 
-/** The query of one alarm. */
-export const oneAlarmQuerySchema = footageQuerySchema.extend({
+/** The query of what concerns one alarm. */
+export const deviceQuerySchema = z.object({
   device: parameter.pipe(uuidSchema).optional().openapi({
     type: 'string',
     format: 'uuid',
     description: 'The device of the alarm, should several use the id.',
   }),
 });
+
+/** The query of one alarm. */
+export const oneAlarmQuerySchema = footageQuerySchema.extend(deviceQuerySchema.shape);
 
 /** The query of a listing with places: of a location, or of all. */
 export const placedAlarmQuerySchema = alarmQuerySchema.extend({

@@ -108,12 +108,31 @@ export interface AlarmHistory {
   find(alarm: AlarmName): Promise<AlarmRecord | undefined>;
 
   /**
+   * Finds what became of an alarm for each destination that has, or had, it in its queue.
+   *
+   * @returns undefined when there is no such alarm
+   * @throws GatewayError `store-unavailable`
+   */
+  deliveries(alarm: AlarmName): Promise<AlarmDelivery[] | undefined>;
+
+  /**
    * Counts the alarms that were detected between two bounds, for each pair of neighbours, by kind.
    *
    * @param boundsMs in ascending order, two or more; each alarm counts from its lower bound on, to before the upper one
    * @throws GatewayError `store-unavailable`
    */
   counts(scope: AlarmScope, boundsMs: readonly number[]): Promise<AlarmCounts[]>;
+}
+
+export const DELIVERY_STATES = ['queued', 'delivered', 'expired', 'dropped'] as const;
+
+/** What became of an alarm for one destination. */
+export interface AlarmDelivery {
+  /** Its name in the store: the session's key. */
+  readonly destination: string;
+  readonly state: (typeof DELIVERY_STATES)[number];
+  /** When, by the machine's clock; of one that is queued, when the alarm was received. */
+  readonly atMs: number;
 }
 
 /** How many alarms there are of each kind that has any. */

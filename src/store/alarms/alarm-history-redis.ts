@@ -5,6 +5,7 @@ import { ALARM_KINDS, type AlarmKind } from '../../domain/alarms.js';
 import { uuidText } from '../../domain/notation.js';
 import type {
   AlarmCounts,
+  AlarmDelivery,
   AlarmHistory,
   AlarmName,
   AlarmPage,
@@ -22,6 +23,7 @@ import { findAlarmIn } from './alarm-finder-redis.js';
 import { AlarmIndexes } from './alarm-indexes.js';
 import { kindNumber, readAlarm, readPlace, UUID_BYTES, withFootageOf } from './alarm-records.js';
 import { readStates } from './alarm-state-records.js';
+import { deliveriesOf } from './delivery-proofs.js';
 
 const bytes = z.instanceof(Buffer);
 const entrySchema = z.tuple([bytes.transform(Number), z.array(bytes), bytes]);
@@ -54,6 +56,16 @@ export class AlarmHistoryRedis implements AlarmHistory {
       const found = await findAlarmIn(this.#store, this.#keys, alarm);
       const [entry] = found === undefined ? [] : await this.#entries([found.sequence]);
       return entry && recordOf(entry);
+    });
+  }
+
+  deliveries(alarm: AlarmName): Promise<AlarmDelivery[] | undefined> {
+    return answering(async () => {
+      const found = await findAlarmIn(this.#store, this.#keys, alarm);
+      const [entry] = found === undefined ? [] : await this.#entries([found.sequence]);
+      const record = entry && recordOf(entry);
+      if (entry === undefined || record === undefined) return undefined;
+      return await deliveriesOf(this.#store, this.#keys, entry[0], record.receivedAtMs);
     });
   }
 

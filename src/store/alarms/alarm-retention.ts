@@ -45,7 +45,7 @@ export class AlarmRetention implements Retention {
         [
           ...[last, ALARMS_PER_CALL],
           ...[keys.alarmIndexPrefix, keys.alarmIdsPrefix, keys.alarmGroupsPrefix],
-          ...[keys.alarmStatesPrefix, keys.openAlarmIndexPrefix, queuedFrom],
+          ...[keys.alarmStatesPrefix, keys.openAlarmIndexPrefix, queuedFrom, keys.proofPrefix],
         ],
       );
       total += removed;

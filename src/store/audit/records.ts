@@ -9,7 +9,7 @@ import {
   type AuditRecord,
   isDenial,
 } from '../../site/audit-trail.js';
-import type { ChangeRecord } from '../change.js';
+import type { ChangeRecord } from '../site/change.js';
 import type { Store } from '../store.js';
 
 /** Redis serves nobody else during a command: a megabyte or two with the longest records. */

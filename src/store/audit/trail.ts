@@ -8,9 +8,9 @@ import {
   type AuditTrail,
   isDenial,
 } from '../../site/audit-trail.js';
-import { makeChange } from '../change.js';
 import { answering } from '../failures.js';
 import type { Keys } from '../keys.js';
+import { makeChange } from '../site/change.js';
 import type { Store } from '../store.js';
 import { type AuditRecords, newestNumber, parseRecord, readRecords } from './records.js';
 

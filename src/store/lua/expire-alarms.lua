@@ -4,7 +4,7 @@
 -- ARGV[1] sequence of the last one to remove   ARGV[2] how many at most
 -- ARGV[3] prefixes (all in the same slot as the history) of alarm indexes, ARGV[4] of alarm ids,
 -- ARGV[5] of groups of alarms, ARGV[6] of states, ARGV[7] of open alarms
--- ARGV[8] the first entry that somebody may still need
+-- ARGV[8] the first entry that somebody may still need   ARGV[9] prefix of proofs (shared/proofs.lua)
 -- returns how many were removed
 local last, limit = ARGV[1], ARGV[2]
 local indexes, ids, groups, states, open = unpack(ARGV, 3, 7)
@@ -81,9 +81,19 @@ local function removeAlarm(row)
   redis.call('XDEL', KEYS[1], row[1])
 end
 
-local removed = 0
-for _, row in ipairs(redis.call('XRANGE', KEYS[1], '-', last, 'COUNT', limit)) do
+local rows = redis.call('XRANGE', KEYS[1], '-', last, 'COUNT', limit)
+for _, row in ipairs(rows) do
   if fieldsOf(row).s then redis.call('XDEL', KEYS[1], row[1]) else removeAlarm(row) end
-  removed = removed + 1
 end
-return removed
+
+-- Of the alarms of a piece of proofs the last one takes it along.
+local function pieceOf(row)
+  return math.floor(tonumber(string.match(row[1], '^%d+')) / 100)
+end
+if #rows > 0 then
+  local left = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
+  local lastPiece = pieceOf(rows[#rows])
+  if left and pieceOf(left) == lastPiece then lastPiece = lastPiece - 1 end
+  for piece = pieceOf(rows[1]), lastPiece do redis.call('DEL', ARGV[9] .. string.format('%.0f', piece)) end
+end
+return #rows

@@ -5,9 +5,11 @@
 -- ARGV[4] the destination   ARGV[5] the time before which an item is too old   ARGV[6] how many to take at most
 -- ARGV[7] how many messages may stay, ARGV[8] how many bytes of their payloads and properties
 -- ARGV[9], [10] the first and the last id of messages that may be taken, as XRANGE has them
+-- ARGV[11] prefix of proofs and ARGV[12] the hash of the destinations' numbers (shared/proofs.lua)   ARGV[13] the time
 -- returns { how many were taken, how many alarms of them were lost, how many alarms stay, how many messages, and how
 --         many bytes of these }; {} when the destination is gone
 --- include destinations
+--- include proofs
 local history, hashes, queues, streams, name = KEYS[1], unpack(ARGV, 1, 4)
 local beforeMs, limit, maxCount, maxBytes = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 local hash, queue, stream = hashes .. name, queues .. name, streams .. name
@@ -22,7 +24,7 @@ local function valueOf(row, name)
 end
 
 -- Alarms
-local taken, expired, lost = 0, 0, 0
+local taken, expired, lost = 0, {}, {}
 while taken < limit do
   local item = redis.call('LINDEX', queue, 0)
   if not item then break end
@@ -32,13 +34,15 @@ while taken < limit do
   if atMs and atMs >= beforeMs then break end
   redis.call('LPOP', queue)
   taken = taken + 1
-  if row then expired = expired + 1 else lost = lost + 1 end
+  if row then expired[#expired + 1] = item else lost[#lost + 1] = item end
 end
-if expired > 0 then redis.call('HINCRBY', hash, 'alarms.expired', expired) end
-if lost > 0 then
-  redis.call('HINCRBY', hash, 'alarms.dropped', lost)
-  redis.call('HINCRBY', hash, 'alarms.lost', lost)
+if #expired > 0 then redis.call('HINCRBY', hash, 'alarms.expired', #expired) end
+if #lost > 0 then
+  redis.call('HINCRBY', hash, 'alarms.dropped', #lost)
+  redis.call('HINCRBY', hash, 'alarms.lost', #lost)
 end
+-- Of a lost one there is nothing to ask for.
+noteOutcome(ARGV[11], ARGV[12], name, 'e', ARGV[13], expired)
 
 -- Messages
 local bytes, count = tonumber(redis.call('HGET', hash, 'messages.bytes') or 0), redis.call('XLEN', stream)
@@ -56,4 +60,4 @@ if outdated > 0 then redis.call('HINCRBY', hash, 'messages.expired', outdated) e
 if dropped > 0 then redis.call('HINCRBY', hash, 'messages.dropped', dropped) end
 -- What somebody else added or removed by hand must not stay in the sum.
 if outdated + dropped > 0 then redis.call('HSET', hash, 'messages.bytes', count == 0 and 0 or string.format('%.0f', bytes)) end
-return { taken, lost, redis.call('LLEN', queue), count, bytes }
+return { taken, #lost, redis.call('LLEN', queue), count, bytes }

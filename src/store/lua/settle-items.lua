@@ -5,28 +5,32 @@
 -- ARGV[4] MessagePack: rows of a destination, 'alarms' or 'messages', the outcome, and the items: of alarms as they are
 --         queued, of messages the id of each followed by the bytes of its payload and properties. The outcome is 'delivered',
 --         'expired', or the reason for which they are dropped
+-- ARGV[5] prefix of proofs and ARGV[6] the hash of the destinations' numbers (shared/proofs.lua)   ARGV[7] the time
 -- returns for each row how long the queue is, and the bytes in it; -1 for both when the destination is gone
 --- include destinations
+--- include proofs
 local hashes, queues, streams = unpack(ARGV, 1, 3)
+local proofs, numbers, atMs = unpack(ARGV, 5, 7)
 
 -- Items are acknowledged in their order, but for a few: what is at the head goes with one command.
 local function removeAlarms(queue, row)
   local isSettled, count = {}, #row - 3
   for at = 4, #row do isSettled[row[at]] = true end
-  local removed = 0
+  local removed = {}
   for _, item in ipairs(redis.call('LRANGE', queue, 0, count - 1)) do
     if not isSettled[item] then break end
     isSettled[item] = nil
-    removed = removed + 1
+    removed[#removed + 1] = item
   end
-  if removed > 0 then redis.call('LTRIM', queue, removed, -1) end
+  if #removed > 0 then redis.call('LTRIM', queue, #removed, -1) end
   -- What is not between head and tail is gone: looking for it would take the whole list. What went ahead of a paced
   -- backlog is near the tail.
   local first, last = tonumber(redis.call('LINDEX', queue, 0) or ''), tonumber(redis.call('LINDEX', queue, -1) or '')
   for item in pairs(isSettled) do
     local number = tonumber(item)
     local isThere = first and last and number >= first and number <= last
-    if isThere then removed = removed + redis.call('LREM', queue, number > (first + last) / 2 and -1 or 1, item) end
+    local from = isThere and number > (first + last) / 2 and -1 or 1
+    if isThere and redis.call('LREM', queue, from, item) == 1 then removed[#removed + 1] = item end
   end
   return removed
 end
@@ -58,7 +62,14 @@ for _, row in ipairs(cmsgpack.unpack(ARGV[4])) do
   local fields = { log .. '.dropped', log .. '.' .. outcome, 'messages.bytes' }
   if hasAccount(hash, unpack(fields)) and lengthOf(command, key) then
     local removed, bytes
-    if isAlarms then removed = removeAlarms(key, row) else removed, bytes = removeMessages(key, row) end
+    if isAlarms then
+      local items = removeAlarms(key, row)
+      removed = #items
+      local letter = (outcome == 'delivered' or outcome == 'expired') and string.sub(outcome, 1, 1) or 'x'
+      noteOutcome(proofs, numbers, name, letter, atMs, items)
+    else
+      removed, bytes = removeMessages(key, row)
+    end
     count(hash, log, outcome, removed)
     results[#results + 1] = redis.call(command, key)
     -- A full store takes what makes room, and what follows that in the same script.

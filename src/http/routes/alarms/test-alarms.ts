@@ -1,10 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { ALARM_KINDS } from '../../domain/alarms.js';
-import { actorOf } from '../actor.js';
-import type { RouteServices } from '../dependencies.js';
-import { jsonResponse, optionalJsonRequestBody, problems } from '../documents/openapi.js';
-import type { HttpApp } from '../http-env.js';
-import { devicePathSchema, idSchema } from '../schemas/common.js';
+import { ALARM_KINDS } from '../../../domain/alarms.js';
+import { actorOf } from '../../actor.js';
+import type { RouteServices } from '../../dependencies.js';
+import { jsonResponse, optionalJsonRequestBody, problems } from '../../documents/openapi.js';
+import type { HttpApp } from '../../http-env.js';
+import { devicePathSchema, idSchema } from '../../schemas/common.js';
 
 /** Unknown fields are rejected: they are typos. */
 const newTestAlarmSchema = z

@@ -1,21 +1,25 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import { touchesLocation } from '../../domain/grants.js';
-import { GatewayError } from '../../errors.js';
-import { noGrant } from '../access.js';
-import { ALARM_CSV_HEADER, alarmCsvLines, PLACED_ALARM_CSV_HEADER } from '../alarms/alarm-csv.js';
+import { touchesLocation } from '../../../domain/grants.js';
+import { GatewayError } from '../../../errors.js';
+import { noGrant } from '../../access.js';
+import {
+  ALARM_CSV_HEADER,
+  alarmCsvLines,
+  PLACED_ALARM_CSV_HEADER,
+} from '../../alarms/alarm-csv.js';
 import {
   type AlarmPage,
   footageAsAsked,
   readAlarmPage,
   scopeOf,
   signedFootage,
-} from '../alarms/alarm-page.js';
-import { csvResponse, wantsCsv, withCsv } from '../csv.js';
-import type { RouteServices } from '../dependencies.js';
-import { jsonResponse, preparedJson, problems } from '../documents/openapi.js';
-import { callerOf, type HttpApp, type HttpEnv } from '../http-env.js';
-import { JSON_MEDIA_TYPE } from '../json-body.js';
+} from '../../alarms/alarm-page.js';
+import { csvResponse, wantsCsv, withCsv } from '../../csv.js';
+import type { RouteServices } from '../../dependencies.js';
+import { jsonResponse, preparedJson, problems } from '../../documents/openapi.js';
+import { callerOf, type HttpApp, type HttpEnv } from '../../http-env.js';
+import { JSON_MEDIA_TYPE } from '../../json-body.js';
 import {
   type AlarmQueryParameters,
   alarmPageSchema,
@@ -27,9 +31,9 @@ import {
   placedAlarmQuerySchema,
   placedAlarmSchema,
   placedAlarmText,
-} from '../schemas/alarm.js';
-import { alarmPathSchema } from '../schemas/alarm-state.js';
-import { devicePathSchema, locationPathSchema } from '../schemas/common.js';
+} from '../../schemas/alarm.js';
+import { alarmPathSchema } from '../../schemas/alarm-state.js';
+import { devicePathSchema, locationPathSchema } from '../../schemas/common.js';
 
 const tags = ['Alarms'];
 

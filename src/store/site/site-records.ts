@@ -1,11 +1,11 @@
 /** Writes the site's records as JSON, and reads them again. */
 
 import { z } from 'zod';
-import { ROLES } from '../domain/grants.js';
-import { ownLimitsSchema } from '../domain/limits.js';
-import { isJson, objectMembers, parseJson } from '../domain/notation.js';
-import type { RecordKind, RecordOfKind } from '../domain/site.js';
-import { silentAfterSchema } from '../domain/supervision.js';
+import { ROLES } from '../../domain/grants.js';
+import { ownLimitsSchema } from '../../domain/limits.js';
+import { isJson, objectMembers, parseJson } from '../../domain/notation.js';
+import type { RecordKind, RecordOfKind } from '../../domain/site.js';
+import { silentAfterSchema } from '../../domain/supervision.js';
 
 const objectText = z.string().refine((text) => isJson(text) && objectMembers(text) !== undefined);
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { TokenUseStore } from '../site/access/token-use.js';
-import { unlessOfAnotherType } from './failures.js';
-import type { Keys } from './keys.js';
-import { packRows, Script } from './scripts.js';
-import type { Store } from './store.js';
+import type { TokenUseStore } from '../../site/access/token-use.js';
+import { unlessOfAnotherType } from '../failures.js';
+import type { Keys } from '../keys.js';
+import { packRows, Script } from '../scripts.js';
+import type { Store } from '../store.js';
 
 const saveTimes = new Script('save-times', z.number());
 

@@ -1,13 +1,17 @@
 import { createRoute } from '@hono/zod-openapi';
-import { calendarBounds } from '../../domain/calendar.js';
-import { formatTime } from '../../domain/notation.js';
-import { scopeOf } from '../alarms/alarm-page.js';
-import type { RouteServices } from '../dependencies.js';
-import { jsonResponse, problems } from '../documents/openapi.js';
-import type { HttpApp } from '../http-env.js';
-import { invalidRequest } from '../problem.js';
-import { alarmCountsQuerySchema, alarmCountsSchema, MAX_BUCKETS } from '../schemas/alarm-counts.js';
-import { locationPathSchema } from '../schemas/common.js';
+import { calendarBounds } from '../../../domain/calendar.js';
+import { formatTime } from '../../../domain/notation.js';
+import { scopeOf } from '../../alarms/alarm-page.js';
+import type { RouteServices } from '../../dependencies.js';
+import { jsonResponse, problems } from '../../documents/openapi.js';
+import type { HttpApp } from '../../http-env.js';
+import { invalidRequest } from '../../problem.js';
+import {
+  alarmCountsQuerySchema,
+  alarmCountsSchema,
+  MAX_BUCKETS,
+} from '../../schemas/alarm-counts.js';
+import { locationPathSchema } from '../../schemas/common.js';
 
 const HOUR_MS = 3_600_000;
 const DEFAULT_SPAN_MS = { hour: 24 * HOUR_MS, day: 30 * 24 * HOUR_MS };

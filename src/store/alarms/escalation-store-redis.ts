@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { alarmMembers } from '../domain/alarm-payload.js';
-import type { DueAlarm, EscalatedAlarm, EscalationStore } from '../watch/escalations.js';
-import { readAlarm, readPlace } from './alarms/alarm-records.js';
-import type { Keys } from './keys.js';
-import type { Store } from './store.js';
-import { readStream } from './streams.js';
+import { alarmMembers } from '../../domain/alarm-payload.js';
+import type { DueAlarm, EscalatedAlarm, EscalationStore } from '../../watch/escalations.js';
+import type { Keys } from '../keys.js';
+import type { Store } from '../store.js';
+import { readStream } from '../streams.js';
+import { readAlarm, readPlace } from './alarm-records.js';
 
 const memberSchema = z
   .string()

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { parseJson } from '../domain/notation.js';
-import type { SilentDevice, SupervisionStore } from '../watch/supervision.js';
-import { unlessOfAnotherType } from './failures.js';
-import type { Keys } from './keys.js';
-import type { Store } from './store.js';
+import { parseJson } from '../../domain/notation.js';
+import type { SilentDevice, SupervisionStore } from '../../watch/supervision.js';
+import { unlessOfAnotherType } from '../failures.js';
+import type { Keys } from '../keys.js';
+import type { Store } from '../store.js';
 
 const recordSchema = z.object({
   state: z.enum(['silent', 'heard']),

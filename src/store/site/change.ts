@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { answering } from './failures.js';
-import type { Keys } from './keys.js';
-import { Script } from './scripts.js';
-import type { Store } from './store.js';
+import { answering } from '../failures.js';
+import type { Keys } from '../keys.js';
+import { Script } from '../scripts.js';
+import type { Store } from '../store.js';
 
 const writeChange = new Script('write-change', z.number());
 

@@ -1,15 +1,15 @@
-import type { RecordChange, RecordKind, RecordOfKind } from '../domain/site.js';
-import { GatewayError } from '../errors.js';
-import type { AuditEntry } from '../site/audit-trail.js';
-import type { SiteFinding, SiteState } from '../site/site-findings.js';
-import { withSoundReferences } from '../site/site-references.js';
-import type { SiteStore } from '../site/site-store.js';
-import type { AuditRecords } from './audit/records.js';
+import type { RecordChange, RecordKind, RecordOfKind } from '../../domain/site.js';
+import { GatewayError } from '../../errors.js';
+import type { AuditEntry } from '../../site/audit-trail.js';
+import type { SiteFinding, SiteState } from '../../site/site-findings.js';
+import { withSoundReferences } from '../../site/site-references.js';
+import type { SiteStore } from '../../site/site-store.js';
+import type { AuditRecords } from '../audit/records.js';
+import { answering, unlessOfAnotherType } from '../failures.js';
+import type { Keys } from '../keys.js';
+import type { Store } from '../store.js';
 import { makeChange, type Write } from './change.js';
-import { answering, unlessOfAnotherType } from './failures.js';
-import type { Keys } from './keys.js';
 import { READ_RECORD, recordText } from './site-records.js';
-import type { Store } from './store.js';
 
 /** The site in Redis: a hash for each kind, id → record. */
 export class SiteStoreRedis implements SiteStore {

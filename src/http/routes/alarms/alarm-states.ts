@@ -1,19 +1,19 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import type { GivenState } from '../../domain/alarm-states.js';
-import { permittedGroups } from '../../domain/grants.js';
-import { GatewayError } from '../../errors.js';
-import { noGrant } from '../access.js';
-import { actorOf } from '../actor.js';
-import type { RouteServices } from '../dependencies.js';
-import { jsonResponse, optionalJsonRequestBody, problems } from '../documents/openapi.js';
-import { callerOf, type HttpApp, type HttpEnv } from '../http-env.js';
+import type { GivenState } from '../../../domain/alarm-states.js';
+import { permittedGroups } from '../../../domain/grants.js';
+import { GatewayError } from '../../../errors.js';
+import { noGrant } from '../../access.js';
+import { actorOf } from '../../actor.js';
+import type { RouteServices } from '../../dependencies.js';
+import { jsonResponse, optionalJsonRequestBody, problems } from '../../documents/openapi.js';
+import { callerOf, type HttpApp, type HttpEnv } from '../../http-env.js';
 import {
   alarmPathSchema,
   alarmStatesSchema,
   stateBodySchema,
   statesView,
-} from '../schemas/alarm-state.js';
+} from '../../schemas/alarm-state.js';
 
 const tags = ['Alarms'];
 const request = { params: alarmPathSchema, body: optionalJsonRequestBody(stateBodySchema) };

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { PresenceRecord, PresenceStore } from '../ingest/presence.js';
-import type { Keys } from './keys.js';
-import { packRows, Script } from './scripts.js';
-import type { Store } from './store.js';
+import type { PresenceRecord, PresenceStore } from '../../ingest/presence.js';
+import type { Keys } from '../keys.js';
+import { packRows, Script } from '../scripts.js';
+import type { Store } from '../store.js';
 
 const saveTimes = new Script('save-times', z.number());
 
