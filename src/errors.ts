@@ -18,6 +18,7 @@ export const ERRORS = {
   'method-not-allowed': { status: 405, title: 'Method not allowed' },
   'bridge-configured': { status: 409, title: 'Bridge configured' },
   'device-id-in-use': { status: 409, title: 'Device id in use' },
+  'location-without-devices': { status: 409, title: 'Location without devices' },
   'location-has-devices': { status: 409, title: 'Location has devices' },
   'room-has-devices': { status: 409, title: 'Room has devices' },
   'group-has-rooms': { status: 409, title: 'Group has rooms' },

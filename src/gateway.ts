@@ -22,6 +22,7 @@ import { Releasers } from './releasers.js';
 import { TokenExpiry } from './site/access/token-expiry.js';
 import { SteadyClock } from './site/clock/steady-clock.js';
 import { Health } from './site/health/health.js';
+import { DRILL_CHECK_MS } from './watch/drills.js';
 import { ESCALATION_CHECK_MS } from './watch/escalations.js';
 
 /** Part of the ten seconds for a stop (docs/contract.md, 1, stop); the embedded store needs the rest. */
@@ -111,6 +112,7 @@ export class Gateway {
     this.#bridgesStarted((configured) => bridges.apply(configured));
     ingest.presence.start();
     ingest.presence.renewOutdated();
+    releasers.every(DRILL_CHECK_MS, () => ingest.drills.check());
     releasers.every(ESCALATION_CHECK_MS, () => void ingest.escalations.check());
     health.started();
     status.start();
@@ -171,6 +173,7 @@ export class Gateway {
       history: storage.history,
       alarmStates: ingest.alarmStates,
       testAlarms: ingest.testAlarms,
+      drills: ingest.drills,
       audit: storage.audit,
       bridges,
       deadLetters: storage.deadLetters,

@@ -5,7 +5,9 @@ import { InvalidPublishes } from '../ingest/invalid-publishes.js';
 import { Presence } from '../ingest/presence.js';
 import { TestAlarmPublishes } from '../ingest/test-alarms.js';
 import { UNREADABLE_CHECK_MS, UnreadableDevices } from '../ingest/unreadable-devices.js';
+import { destinationOf } from '../site/alarms/destinations.js';
 import type { TestAlarms } from '../site/alarms/test-alarms.js';
+import { DrillRunner } from '../watch/drills.js';
 import { Escalations } from '../watch/escalations.js';
 import { SUPERVISION_CHECK_MS, Supervision } from '../watch/supervision.js';
 import type { DeliveryParts } from './delivering.js';
@@ -26,6 +28,7 @@ export interface IngestParts {
   readonly unreadable: UnreadableDevices;
   readonly supervision: Supervision;
   readonly escalations: Escalations;
+  readonly drills: DrillRunner;
 }
 
 /** Opens what takes publishes, and loads who was last heard when. */
@@ -85,6 +88,20 @@ export async function openIngest(
     now,
     steadyNow,
   });
+  const testAlarms = new TestAlarmPublishes({ publishes, audit: storage.audit, now });
+  const drills = new DrillRunner({
+    plans: config.drills,
+    model,
+    testAlarms,
+    history: storage.history,
+    store: storage.drills,
+    supervision,
+    destinationOf: (key) => destinationOf({ model, accessTokens }, key),
+    health,
+    log,
+    now,
+  });
+  await drills.load();
   return {
     presence,
     invalid,
@@ -102,7 +119,8 @@ export async function openIngest(
       finder: storage.alarmFinder,
       maxBytes: maxAlarmBytes,
     }),
-    testAlarms: new TestAlarmPublishes({ publishes, audit: storage.audit, now }),
+    testAlarms,
+    drills,
     publishes,
   };
 }

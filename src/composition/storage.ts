@@ -8,6 +8,7 @@ import { AlarmFinderRedis } from '../store/alarms/alarm-finder-redis.js';
 import { AlarmHistoryRedis } from '../store/alarms/alarm-history-redis.js';
 import { AlarmLog } from '../store/alarms/alarm-log.js';
 import { AlarmRetention } from '../store/alarms/alarm-retention.js';
+import { DrillStoreRedis } from '../store/alarms/drill-store-redis.js';
 import { EscalationStoreRedis } from '../store/alarms/escalation-store-redis.js';
 import { SupervisionStoreRedis } from '../store/alarms/supervision-store-redis.js';
 import { AuditExport } from '../store/audit/export.js';
@@ -76,6 +77,7 @@ export interface Storage {
   readonly presence: PresenceStoreRedis;
   readonly supervision: SupervisionStoreRedis;
   readonly escalations: EscalationStoreRedis;
+  readonly drills: DrillStoreRedis;
   readonly tokenUse: TokenUseStoreRedis;
   readonly invalidPublishes: InvalidPublishStoreRedis;
   readonly deadLetters: DeadLetterStoreRedis;
@@ -150,6 +152,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     presence: new PresenceStoreRedis(state, keys),
     supervision: new SupervisionStoreRedis(state, keys),
     escalations: new EscalationStoreRedis(state, keys),
+    drills: new DrillStoreRedis(management, keys),
     tokenUse: new TokenUseStoreRedis(state, keys),
     invalidPublishes: new InvalidPublishStoreRedis({
       store: state,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { bridgesSchema } from '../domain/bridge-schema.js';
+import { drillsSchema } from '../domain/drill-schedule.js';
 import { escalationsSchema } from '../domain/escalations.js';
 import {
   deviceLimitsSchema,
@@ -160,6 +161,7 @@ export const configSchema = z.strictObject({
     .strictObject({ silentAfterSeconds: silentAfterSchema.nullable().default(900) })
     .prefault({}),
   escalations: escalationsSchema.default([]),
+  drills: drillsSchema.default([]),
   history: z.strictObject({ retentionDays: count.max(MAX_DAYS).default(365) }).prefault({}),
   audit: z
     .strictObject({

@@ -38,14 +38,26 @@ export class TimeZone {
     return timeMs + HOUR_MS - modulo(this.#localMs(timeMs), HOUR_MS);
   }
 
-  /** When the day of a local time begins: at midnight, or where the clocks leave that out, when they do. */
+  /**
+   * When the clocks show a time of day, on the day in which the time is.
+   *
+   * @param sinceMidnightMs what they show
+   */
+  timeOfDay(timeMs: number, sinceMidnightMs: number): number {
+    const localMs = this.#localMs(timeMs);
+    return this.#whenShown(localMs - modulo(localMs, DAY_MS) + sinceMidnightMs);
+  }
+
   #startOfDay(localMs: number): number {
-    const midnightMs = localMs - modulo(localMs, DAY_MS);
-    const before = midnightMs - this.#offsetMs(midnightMs - DAY_MS);
-    const after = midnightMs - this.#offsetMs(midnightMs + DAY_MS);
-    // Where midnight comes twice, the first.
+    return this.#whenShown(localMs - modulo(localMs, DAY_MS));
+  }
+
+  /** When the clocks show a local time: the first time, or where they leave it out, so long after they do. */
+  #whenShown(localMs: number): number {
+    const before = localMs - this.#offsetMs(localMs - DAY_MS);
+    const after = localMs - this.#offsetMs(localMs + DAY_MS);
     const [first, second] = [Math.min(before, after), Math.max(before, after)];
-    return [first, second].find((timeMs) => this.#localMs(timeMs) === midnightMs) ?? before;
+    return [first, second].find((timeMs) => this.#localMs(timeMs) === localMs) ?? before;
   }
 
   #offsetMs(timeMs: number): number {

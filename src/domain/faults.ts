@@ -17,6 +17,7 @@ export const FAULT_CODES = [
   'disk-full',
   'disk-nearly-full',
   'disk-read-only',
+  'drill-failed',
   'limit-exceeded',
   'processor-busy',
   'record-damaged',
@@ -41,6 +42,7 @@ export const FAULT_SUBJECTS = [
   'access-token',
   'bridge',
   'session',
+  'webhook',
   'address',
 ] as const;
 

@@ -22,6 +22,7 @@ import { registerConsole } from './routes/console.js';
 import { registerCustomData } from './routes/custom-data.js';
 import { registerDevices } from './routes/devices.js';
 import { registerDocs, registerDocuments } from './routes/docs.js';
+import { registerDrills } from './routes/drills.js';
 import { registerEvents } from './routes/events.js';
 import { registerFaults } from './routes/faults.js';
 import { registerFootageFiles } from './routes/footage-files.js';
@@ -108,6 +109,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerAlarmStates(app, services);
   registerDeliveries(app, services);
   registerSupervision(app, services);
+  registerDrills(app, services);
   registerTestAlarms(app, services);
   registerRejected(app, services);
   registerAccessTokens(app, services);

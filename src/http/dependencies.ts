@@ -9,6 +9,7 @@ import type { QuotaWatch } from '../site/access/quota-watch.js';
 import type { SessionList } from '../site/access/session-list.js';
 import type { AlarmHistory } from '../site/alarms/alarm-history.js';
 import type { AlarmStateChanges } from '../site/alarms/alarm-states.js';
+import type { Drills } from '../site/alarms/drills.js';
 import type { EventStreams } from '../site/alarms/event-streams.js';
 import type { InvalidPublishList } from '../site/alarms/invalid-publish-list.js';
 import type { TestAlarms } from '../site/alarms/test-alarms.js';
@@ -69,6 +70,7 @@ export interface HttpDependencies {
   readonly history: AlarmHistory;
   readonly alarmStates: AlarmStateChanges;
   readonly testAlarms: TestAlarms;
+  readonly drills: Drills;
   readonly audit: AuditTrail & AuditReader;
   readonly bridges: BridgeList;
   readonly deadLetters: Pick<DeadLetterStore, 'list'>;

@@ -67,6 +67,11 @@ export class Keys {
     return this.#key('supervision');
   }
 
+  /** List: the newest drills of a location. */
+  drills(locationId: string): string {
+    return this.#key('drills', locationId);
+  }
+
   /** Prefix of what became of alarms, a hundred in each piece (shared/proofs.lua). */
   get proofPrefix(): string {
     return this.#key('proofs', '');

@@ -101,6 +101,7 @@ const DEFAULTS: Config = {
   },
   supervision: { silentAfterSeconds: 900 },
   escalations: [],
+  drills: [],
   history: { retentionDays: 365 },
   audit: { retentionDays: 365, export: false },
   footage: { maxUploadBytes: 104_857_600, minFreeBytes: 268_435_456 },

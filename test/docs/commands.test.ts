@@ -105,12 +105,13 @@ describe('the commands of', () => {
   });
 
   it('docs/http.md, which has every route', async () => {
-    const [listed, , merged, , page, counts, states, , , ready, metrics] =
+    const [listed, , merged, , page, counts, drills, states, , , ready, metrics] =
       await run('docs/http.md');
     expect(listed).toContain('"name":"Haus am See"');
     expect(merged).toContain('{"nurseCallId":"7a","bed":2}');
     expect(page).toContain('{"nextCursor":null,"events":[]}');
     expect(counts).toMatch(/^\{"buckets":\[\{"start":"[^}]*"counts":\{/);
+    expect(drills).toContain('"state":"running"');
     expect(states).toMatch(/"state":"acknowledged".*"note":"on my way"\}$/m);
     expect(states).toMatch(/"state":"resolved"/);
     expect(ready).toContain('"ready":true');

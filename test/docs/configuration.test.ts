@@ -3,6 +3,8 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { configKeys } from '../../src/config/environment.js';
 import { configSchema } from '../../src/config/schema.js';
+import { drillsSchema } from '../../src/domain/drill-schedule.js';
+import { escalationsSchema } from '../../src/domain/escalations.js';
 import { codeIn, PAGES, Page, rowsOf } from './page.js';
 
 /** What must be given, so that the defaults of all else can be read. */
@@ -52,6 +54,14 @@ function bridgeDefaults(): Map<string, string> {
   );
 }
 
+/** Lists of the configuration, but for the bridges, with a section of their own. */
+const LISTS = { escalations: escalationsSchema, drills: drillsSchema };
+
+/** The section of a list. */
+function sectionOf(name: string, text: string): string {
+  return new RegExp(`\n## ${name}\n(.*?)(?=\n## |$)`, 's').exec(text)?.[1] ?? '';
+}
+
 function documented(section: string): Map<string, string> {
   const rows = rowsOf(section);
   return new Map(rows.map(([key = '', value = '']) => [codeIn(key)[0] ?? key, value]));
@@ -62,9 +72,18 @@ describe('docs/configuration.md', () => {
   const [general = '', bridges = ''] = page.text.split(`\n## ${BRIDGES}\n`);
 
   it('has every key with its default, and no other', () => {
-    const keys = configKeys(configSchema).filter(({ path }) => path[0] !== BRIDGES);
+    const isList = (name = '') => name === BRIDGES || name in LISTS;
+    const keys = configKeys(configSchema).filter(({ path }) => !isList(path[0]));
     const expected = new Map(keys.map(({ path }) => [path.join('.'), defaultOf(path)]));
-    expect(documented(general)).toEqual(expected);
+    const others = Object.keys(LISTS).map((name) => sectionOf(name, general));
+    const text = others.reduce((left, section) => left.replace(section, ''), general);
+    expect(documented(text)).toEqual(expected);
+  });
+
+  it.each(Object.entries(LISTS))('has every key of %s', (name, schema) => {
+    const { element } = schema;
+    const keys = element instanceof z.ZodObject ? Object.keys(element.shape) : [];
+    expect([...documented(sectionOf(name, general)).keys()]).toEqual(keys);
   });
 
   it('has every key of a bridge with its default, and no other', () => {

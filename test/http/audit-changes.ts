@@ -255,6 +255,13 @@ export const CHANGES: Readonly<Record<string, readonly Change[]>> = {
       details: () => ({}),
     },
   ],
+  'POST /care-homes/:locationId/drills': [
+    {
+      action: 'alarm.tested',
+      resource: 'deviceId',
+      details: () => ({ kind: 'helpCall' }),
+    },
+  ],
   'PATCH /access-tokens/:tokenId': [
     {
       json: () => ({ name: 'board', expiresAt: LATER }),

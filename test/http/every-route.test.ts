@@ -154,6 +154,7 @@ it('answers pipelined requests in order', async () => {
 /** A valid body for each route with a JSON body. */
 function bodyFor(path: string, otherGroupId: string): object {
   if (path.endsWith('/test-alarm')) return { kind: 'fall' };
+  if (path.endsWith('/drills')) return {};
   if (bodyIsOptional({ method: 'POST', path })) return { note: 'x' };
   if (path.endsWith('/footage')) return { type: 'video', contentType: 'video/mp4' };
   if (path.endsWith('/rooms/:roomId/move')) return { targetGroupId: otherGroupId };

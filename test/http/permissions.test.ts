@@ -58,6 +58,8 @@ const NEEDS: Readonly<Record<string, Need>> = {
   'GET /care-homes/:locationId/devices/:deviceId/custom-data': 'viewer of the device',
   'PATCH /care-homes/:locationId/devices/:deviceId/custom-data': 'manager of the device',
   'GET /care-homes/:locationId/devices/:deviceId/alarms': 'viewer of the device',
+  'GET /care-homes/:locationId/drills': 'viewer of the location',
+  'POST /care-homes/:locationId/drills': 'manager of the location',
   'GET /care-homes/:locationId/supervision': 'viewer of some',
   'GET /care-homes/:locationId/alarms': 'viewer of some',
   // To a grant on a group, an alarm that does not exist is as one elsewhere.

@@ -68,7 +68,9 @@ export function takesJson({ method, path }: Route): boolean {
 
 /** Whether the body, which is JSON, may be left out. */
 export function bodyIsOptional({ path }: Route): boolean {
-  return path.includes('/alarms/:alarmId/') || path.endsWith('/test-alarm');
+  return (
+    path.includes('/alarms/:alarmId/') || path.endsWith('/test-alarm') || path.endsWith('/drills')
+  );
 }
 
 /** An existing file of the page. */

@@ -33,7 +33,7 @@ export type Problem = {
     }[];
 };
 export type Fault = {
-    /** What is wrong. Stable; versions to come have more. Now: account-broken, audit-export-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-silent, device-unreadable, disk-full, disk-nearly-full, disk-read-only, limit-exceeded, processor-busy, record-damaged, replica-missing, retained-full, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe. */
+    /** What is wrong. Stable; versions to come have more. Now: account-broken, audit-export-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-silent, device-unreadable, disk-full, disk-nearly-full, disk-read-only, drill-failed, limit-exceeded, processor-busy, record-damaged, replica-missing, retained-full, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe. */
     code: string;
     /** Whether the gateway is not ready because of it. */
     stops: boolean;
@@ -44,7 +44,7 @@ export type Fault = {
     acknowledgeable?: true;
     /** What it is about, for callers who may see that. */
     subject?: {
-        "type": "location" | "room" | "group" | "device" | "access-token" | "bridge" | "session" | "address";
+        "type": "location" | "room" | "group" | "device" | "access-token" | "bridge" | "session" | "webhook" | "address";
         id: string;
         name: string;
     };
@@ -920,7 +920,7 @@ export function listDeviceAlarms({ locationId, deviceId, before, after, order, l
 /**
  * List the alarms of a location
  */
-export function listLocationAlarms({ locationId, before, after, order, limit, kinds, state, cursor, device, room, group, footage }: {
+export function listLocationAlarms({ locationId, before, after, order, limit, kinds, state, cursor, device, room, group, test, footage }: {
     locationId: string;
     before?: string;
     after?: string;
@@ -932,6 +932,7 @@ export function listLocationAlarms({ locationId, before, after, order, limit, ki
     device?: string[];
     room?: string[];
     group?: string[];
+    test?: "true" | "false";
     footage?: "list";
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
@@ -946,6 +947,7 @@ export function listLocationAlarms({ locationId, before, after, order, limit, ki
         order,
         limit,
         cursor,
+        test,
         footage
     }), QS.form({
         kinds,

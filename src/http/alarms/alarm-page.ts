@@ -43,12 +43,14 @@ export async function readAlarmPage<Shown>(
   const { cursor, limit, order, kinds, state, before: beforeMs, after: afterMs } = parameters;
   const { device: deviceIds, room: roomIds, group: groupIds } = parameters;
   const states = state.length === ALARM_STATES.length ? undefined : state;
-  const filters = { deviceIds, roomIds, kinds, states, beforeMs, afterMs, order };
+  const { test } = parameters;
+  const filters = { deviceIds, roomIds, test, kinds, states, beforeMs, afterMs, order };
   const locationId = isOfAll ? EVERY_LOCATION : locationIds[0];
   const cursorScope = { ...filters, locationId, groupIds };
   const start = cursor === undefined ? undefined : cursors.decode(cursor, cursorScope);
   const { alarms, next, upToSequence } = await history.page({
     ...filters,
+    isTest: test === undefined ? undefined : test === 'true',
     scopes: locationIds.map((id) => scopeOf(c, id, groupIds)),
     limit,
     upToSequence: start?.upToSequence,

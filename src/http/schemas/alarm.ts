@@ -62,6 +62,14 @@ export const placedAlarmQuerySchema = alarmQuerySchema.extend({
   ),
   room: idsParameter('Only alarms that happened in one of these rooms.'),
   group: idsParameter('Only alarms that happened in one of these groups.'),
+  test: parameter
+    .pipe(z.enum(['true', 'false']))
+    .optional()
+    .openapi({
+      type: 'string',
+      enum: ['true', 'false'],
+      description: 'Only tests and drills, or none of them.',
+    }),
   ...footageQuerySchema.shape,
 });
 

@@ -58,6 +58,8 @@ export interface AlarmQuery {
   /** Only alarms that happened in one of these rooms; undefined: anywhere. */
   readonly roomIds: readonly string[] | undefined;
   readonly kinds: readonly AlarmKind[];
+  /** Only tests, or none of them; undefined: all. */
+  readonly isTest?: boolean | undefined;
   /** Only alarms that are in one of these states when the page is read; undefined: in any. */
   readonly states?: readonly AlarmState[] | undefined;
   /** Exclusive bounds. */

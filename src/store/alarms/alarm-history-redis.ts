@@ -135,7 +135,11 @@ export class AlarmHistoryRedis implements AlarmHistory {
     const damaged = alarms.filter(([, alarm]) => alarm === undefined).length;
     const locationIds = query.scopes.map(({ locationId }) => locationId);
     // A lost alarm must not hide the others.
-    if (damaged > 0) this.#log?.error({ locationIds, damaged }, 'failed to read alarms of a page');
+    if (damaged > 0)
+      this.#log?.error(
+        { part: 'history', locationIds, damaged },
+        'failed to read alarms of a page',
+      );
     const found = new Map<number, AlarmRecord>();
     for (const [sequence, alarm] of alarms)
       if (alarm !== undefined && isWanted(alarm, query)) found.set(sequence, alarm);
@@ -211,7 +215,9 @@ function indexOf(prefix: string, group: string, kind: AlarmKind): string {
   return `${prefix}${group}:${kindNumber(kind)}`;
 }
 
-function isWanted(alarm: AlarmRecord, { scopes, roomIds, kinds, states }: AlarmQuery): boolean {
+function isWanted(alarm: AlarmRecord, query: AlarmQuery): boolean {
+  const { scopes, roomIds, kinds, states, isTest } = query;
+  if (isTest !== undefined && isTest !== (alarm.isTest === true)) return false;
   const scope = scopes.find(({ locationId }) => locationId === alarm.location.id);
   const isAmong = (wanted: readonly string[] | undefined, place: AlarmRecord['room']) =>
     wanted === undefined || wanted.includes(place?.id ?? '');

@@ -78,7 +78,7 @@ export class SiteStoreRedis implements SiteStore {
     if (after !== undefined) return [['HSET', records, after.id, recordText(after)]];
     const id = before?.id ?? '';
     const removal: Write[] = [['HDEL', records, id]];
-    if (kind === 'location') removal.push(['DEL', keys.rejected(id)]);
+    if (kind === 'location') removal.push(['DEL', keys.rejected(id)], ['DEL', keys.drills(id)]);
     if (kind === 'access-token') removal.push(['HDEL', keys.tokenUse, id]);
     if (kind === 'device') {
       removal.push(['HDEL', keys.lastSeen, id], ['HDEL', keys.supervision, id]);

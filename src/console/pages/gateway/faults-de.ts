@@ -337,6 +337,15 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
     fault: 'Eine Brücke ist unterbrochen: Die Gegenstelle nimmt die Client-ID nicht an',
     advice: 'Setzen Sie `clientId`.',
   },
+  'A destination has not acknowledged the last drill within 60 s.': {
+    fault: 'Ein Ziel hat den letzten Probealarm nicht innerhalb von 60 s quittiert.',
+    advice:
+      'Dort kommen keine Alarme an: Sehen Sie nach, ob die Rufanlage verbunden und angemeldet ist (`GET /sessions`, `GET /bridges`), bringen Sie sie in Ordnung, und lösen Sie einen Probealarm aus. Eine Sitzung, die niemand mehr benutzt: Löschen Sie ihr Zugangstoken.',
+  },
+  '… more destinations have not acknowledged the last drill.': {
+    fault: '{0} weitere Ziele haben den letzten Probealarm nicht quittiert.',
+    advice: 'Die ersten nennen drei Störungen.',
+  },
   'A device is silent: nothing comes from it any more.': {
     fault: 'Ein Gerät ist verstummt: Von ihm kommt nichts mehr.',
     advice:

@@ -114,6 +114,10 @@ export const FAULTS_EN = {
     "look at its battery, its network and its place: an alarm of it might not come either. `GET /care-homes/<location>/supervision` has all of them. It goes when the device is heard",
   "… more devices are silent: nothing comes from them.":
     "many at once are a switch, an access point or a hub. Three faults name the first ones",
+  "A destination has not acknowledged the last drill within 60 s.":
+    "alarms do not arrive there: look whether the nurse call is connected and subscribed (`GET /sessions`, `GET /bridges`), mend it, and begin a drill. A session that nobody uses any more: delete its access token",
+  "… more destinations have not acknowledged the last drill.":
+    "three faults name the first ones",
   "Audit records cannot be exported to the disk.":
     "room on the disk of `dataDir`, or rights of `<dataDir>/audit`; the records are in the store, and are exported later",
   "The store holds an unreadable record of …, left out.":

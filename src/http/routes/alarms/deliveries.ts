@@ -2,7 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { formatTime } from '../../../domain/notation.js';
 import { GatewayError } from '../../../errors.js';
 import { DELIVERY_STATES } from '../../../site/alarms/alarm-history.js';
-import { DESTINATION_TYPES, destinationOf } from '../../../site/alarms/destinations.js';
+import { destinationOf } from '../../../site/alarms/destinations.js';
 import { noGrant } from '../../access.js';
 import { scopeOf } from '../../alarms/alarm-page.js';
 import type { RouteServices } from '../../dependencies.js';
@@ -11,20 +11,7 @@ import type { HttpApp } from '../../http-env.js';
 import { deviceQuerySchema } from '../../schemas/alarm.js';
 import { alarmPathSchema } from '../../schemas/alarm-state.js';
 import { timestampSchema } from '../../schemas/common.js';
-
-const destinationSchema = z
-  .object({
-    type: z.enum(DESTINATION_TYPES),
-    id: z.string().openapi({
-      description: 'Of a session its client id, of a bridge or webhook its name.',
-      example: 'station-1',
-    }),
-    name: z.string().openapi({
-      description: 'Of a session the name of its access token.',
-      example: 'Nurse call',
-    }),
-  })
-  .openapi('Destination');
+import { destinationSchema } from '../../schemas/destination.js';
 
 const deliveriesSchema = z
   .object({

@@ -1,0 +1,65 @@
+import type { Actor } from '../audit-trail.js';
+import type { NamedDestination } from './destinations.js';
+
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** How long a destination has to acknowledge a drill (docs/contract.md, 3, drill). */
+export const DRILL_TIMEOUT_MS = 60_000;
+export const MAX_DRILLS_SHOWN = 100;
+
+/** A drill as it is kept; what became of its alarm is in the proof of delivery. */
+export interface DrillRecord {
+  readonly id: string;
+  readonly atMs: number;
+  /** Who asked for it; null: the schedule. */
+  readonly by: Named | null;
+  readonly alarmId: string;
+  /** The device whose alarm it was. */
+  readonly device: Named;
+  /** The devices that were silent. */
+  readonly silent: readonly Named[];
+}
+
+export interface DrillResult {
+  readonly destination: NamedDestination;
+  /** Undefined: not within the time, or not yet. */
+  readonly acknowledgedAfterMs: number | undefined;
+}
+
+/** A drill with what is known of it by now. */
+export interface DrillReport extends DrillRecord {
+  /** Whether the time is over. */
+  readonly isOver: boolean;
+  readonly results: readonly DrillResult[];
+}
+
+/** Keeps the newest drills of each location. */
+export interface DrillStore {
+  add(locationId: string, record: DrillRecord): Promise<void>;
+  /** The newest first. */
+  newest(locationId: string, count: number): Promise<DrillRecord[]>;
+}
+
+export interface DrillRequest {
+  readonly locationId: string;
+  /** Undefined: the location's first device. */
+  readonly deviceId: string | undefined;
+  readonly actor: Actor;
+  readonly by: Named | null;
+}
+
+/** Tries whether alarms arrive, by test alarms on the way of every alarm. */
+export interface Drills {
+  /**
+   * Begins a drill.
+   *
+   * @throws GatewayError `location-without-devices`, `device-not-found`, `store-unavailable`
+   */
+  begin(request: DrillRequest): Promise<DrillReport>;
+
+  /** @throws GatewayError `store-unavailable` */
+  list(locationId: string): Promise<DrillReport[]>;
+}

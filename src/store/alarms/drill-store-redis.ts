@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { parseJson } from '../../domain/notation.js';
+import type { DrillRecord, DrillStore } from '../../site/alarms/drills.js';
+import { answering } from '../failures.js';
+import type { Keys } from '../keys.js';
+import { Script } from '../scripts.js';
+import type { Store } from '../store.js';
+
+const push = new Script('push-bounded', z.number());
+const MAX_KEPT = 100;
+const MAX_LIST_BYTES = 4 * 1024 * 1024;
+
+const namedSchema = z.object({ id: z.string(), name: z.string() });
+const recordSchema = z.object({
+  id: z.string(),
+  atMs: z.number(),
+  by: namedSchema.nullable(),
+  alarmId: z.string(),
+  device: namedSchema,
+  silent: z.array(namedSchema),
+});
+
+/** The newest drills of each location, in Redis: a list for each. */
+export class DrillStoreRedis implements DrillStore {
+  readonly #store: Store;
+  readonly #keys: Keys;
+
+  constructor(store: Store, keys: Keys) {
+    this.#store = store;
+    this.#keys = keys;
+  }
+
+  async add(locationId: string, record: DrillRecord): Promise<void> {
+    const keys = [this.#keys.drills(locationId), this.#keys.siteRecords('location')];
+    const args = [locationId, MAX_KEPT, MAX_LIST_BYTES, JSON.stringify(record)];
+    await answering(() => this.#store.run(push, keys, args));
+  }
+
+  async newest(locationId: string, count: number): Promise<DrillRecord[]> {
+    const key = this.#keys.drills(locationId);
+    const texts = await answering(() =>
+      this.#store.read((redis) => redis.lrange(key, 0, count - 1)),
+    );
+    return texts.flatMap((text) => recordSchema.safeParse(parseJson(text)).data ?? []);
+  }
+}
