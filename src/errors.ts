@@ -12,6 +12,7 @@ export const ERRORS = {
   'group-not-found': { status: 404, title: 'Group not found' },
   'access-token-not-found': { status: 404, title: 'Access token not found' },
   'bridge-not-found': { status: 404, title: 'Bridge not found' },
+  'output-not-found': { status: 404, title: 'Output not found' },
   'fault-not-found': { status: 404, title: 'Fault not found' },
   'footage-not-found': { status: 404, title: 'Footage not found' },
   'alarm-not-found': { status: 404, title: 'Alarm not found' },

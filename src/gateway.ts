@@ -8,6 +8,7 @@ import type { Foundation, GatewayOptions } from './composition/foundation.js';
 import { type IngestParts, openIngest } from './composition/ingesting.js';
 import { Installation } from './composition/installation.js';
 import { type GatewayAddresses, openCertificate, openListeners } from './composition/listening.js';
+import { openOutputs } from './composition/outputting.js';
 import { followSite } from './composition/site-following.js';
 import { loadSite, type SiteParts } from './composition/site-loading.js';
 import { openStorage, type Storage } from './composition/storage.js';
@@ -18,6 +19,7 @@ import { createHttpApp } from './http/app.js';
 import type { HttpApp } from './http/http-env.js';
 import { Metrics } from './metrics/metrics.js';
 import type { ServerCertificate } from './network/server-certificate.js';
+import type { Outputs } from './outputs/outputs.js';
 import { Releasers } from './releasers.js';
 import { TokenExpiry } from './site/access/token-expiry.js';
 import { SteadyClock } from './site/clock/steady-clock.js';
@@ -95,11 +97,22 @@ export class Gateway {
     this.#startTokenExpiry(site);
     const installation = await Installation.load(config.dataDir, log);
     const bridges = await openBridges(foundation, storage, delivery, ingest, installation);
+    const outputs = await openOutputs(foundation, storage, delivery, installation);
     const status = new GatewayStatus(delivery.forwarder, health, version, now);
     releasers.add(() => status.stop());
     const footage = await openFootage(foundation, storage, site);
     const events = new EventStreaming(foundation, storage, site, delivery, brokers);
-    const http = { storage, site, delivery, ingest, brokers, installation, bridges, footage };
+    const http = {
+      storage,
+      site,
+      delivery,
+      ingest,
+      brokers,
+      installation,
+      bridges,
+      footage,
+      outputs,
+    };
     const app = this.#openHttp({ ...http, events });
     storage.startConfirming();
     await foundation.beforeListening?.();
@@ -109,6 +122,7 @@ export class Gateway {
     steady.startSaving();
     // Only now: a gateway that cannot listen must not take another's place upstream.
     bridges.connect();
+    outputs.connect();
     this.#bridgesStarted((configured) => bridges.apply(configured));
     ingest.presence.start();
     ingest.presence.renewOutdated();
@@ -134,6 +148,7 @@ export class Gateway {
     readonly ingest: IngestParts;
     readonly brokers: BrokerParts;
     readonly bridges: Bridges;
+    readonly outputs: Outputs;
     readonly events: EventStreaming;
     readonly footage: FootageParts;
     readonly installation: Installation;
@@ -176,6 +191,7 @@ export class Gateway {
       drills: ingest.drills,
       audit: storage.audit,
       bridges,
+      outputs: parts.outputs,
       deadLetters: storage.deadLetters,
       denials: site.denials,
       watch: site.watch,

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Consumer } from '../delivery/consumer.js';
+import { retry } from '../delivery/retry.js';
 import { PERSISTENT, type SessionOwner } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { BRIDGE_CLIENT_ID_PREFIX, type BridgeOptions } from '../domain/bridge-schema.js';
 import { selectedFilters } from '../domain/bridge-topics.js';
-import { retry } from './retry.js';
 
 const MS_PER_HOUR = 3_600_000;
 const OWNER_PREFIX = 'bridge:';

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
+import { retry } from '../delivery/retry.js';
 import type { DeadLetter, DeadLetterStore } from '../site/bridge-list.js';
-import { retry } from './retry.js';
 
 export interface DeadLettersOptions {
   readonly bridge: string;

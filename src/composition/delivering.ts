@@ -23,6 +23,7 @@ import { Sessions } from '../delivery/sessions/sessions.js';
 import { missingBridge } from '../domain/bridge-schema.js';
 import { firstOf, warning } from '../domain/faults.js';
 import { mayReceive, type Principal } from '../domain/grants.js';
+import { webhookNameOf, webhookOwner } from '../outputs/webhook.js';
 import { Principals } from '../site/access/principals.js';
 import type { Health } from '../site/health/health.js';
 import type { Foundation } from './foundation.js';
@@ -184,7 +185,10 @@ async function openSessions(
   const { token, total } = config.limits;
   const bounds = new BacklogBounds({
     byOwner: () => backlogsByOwner(sessions),
-    maxBytesOf: (owner) => (bridgeNameOf(owner) === undefined ? token.backlogBytes : undefined),
+    maxBytesOf: (owner) => {
+      const isOurs = bridgeNameOf(owner) !== undefined || webhookNameOf(owner) !== undefined;
+      return isOurs ? undefined : token.backlogBytes;
+    },
     maxBytes: total.backlogBytes,
     leftInStore: () => storage.memory.leftForOthers,
   });
@@ -226,9 +230,18 @@ function ownersOf(
     const configured = config.bridges.find((bridge) => bridge.name === name);
     return name === undefined ? undefined : bridgeOwner(configured ?? missingBridge(name));
   };
+  // Of one that is missing from the configuration the queue stays, until it is forgotten as a session is.
+  const webhookOwnerOf = (key: string): SessionOwner | undefined => {
+    const name = webhookNameOf(key);
+    if (name === undefined) return undefined;
+    return webhookOwner(
+      name,
+      config.outputs.find((output) => output.name === name),
+    );
+  };
   const isHeld = (key: string) => witness.hasLostPrincipals || model.isUnreadable(key);
   return (key: string): SessionOwner | undefined => {
-    const owner = bridgeOwnerOf(key) ?? ownerOf(principals.byKey(key));
+    const owner = bridgeOwnerOf(key) ?? webhookOwnerOf(key) ?? ownerOf(principals.byKey(key));
     return owner ?? (isHeld(key) ? heldOwner(key, principals) : undefined);
   };
 }

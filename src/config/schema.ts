@@ -8,6 +8,7 @@ import {
   tokenLimitsSchema,
   totalLimitsSchema,
 } from '../domain/limits.js';
+import { outputsSchema } from '../domain/output-schema.js';
 import { silentAfterSchema } from '../domain/supervision.js';
 import { storeSchema } from './store-schema.js';
 
@@ -162,6 +163,7 @@ export const configSchema = z.strictObject({
     .prefault({}),
   escalations: escalationsSchema.default([]),
   drills: drillsSchema.default([]),
+  outputs: outputsSchema.default([]),
   history: z.strictObject({ retentionDays: count.max(MAX_DAYS).default(365) }).prefault({}),
   audit: z
     .strictObject({

@@ -19,6 +19,7 @@ export const FAULT_CODES = [
   'disk-read-only',
   'drill-failed',
   'limit-exceeded',
+  'output-failing',
   'processor-busy',
   'record-damaged',
   'replica-missing',

@@ -32,6 +32,7 @@ import { registerHealth } from './routes/health.js';
 import { registerLocations } from './routes/locations.js';
 import { registerMetrics } from './routes/metrics.js';
 import { registerMoves } from './routes/moves.js';
+import { registerOutputs } from './routes/outputs.js';
 import { registerRejected } from './routes/rejected.js';
 import { registerRooms } from './routes/rooms.js';
 import { registerSupervision } from './routes/supervision.js';
@@ -115,6 +116,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerAccessTokens(app, services);
   registerAudit(app, services);
   registerBridges(app, services);
+  registerOutputs(app, services);
   registerFaults(app, services);
   registerConnections(app, services);
   registerEvents(app, services);

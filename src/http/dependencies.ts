@@ -20,6 +20,7 @@ import type { Footage } from '../site/footage.js';
 import type { FootageFiles } from '../site/footage-store.js';
 import type { Groups } from '../site/groups.js';
 import type { Locations } from '../site/locations.js';
+import type { OutputList } from '../site/output-list.js';
 import type { PresenceView } from '../site/presence-view.js';
 import type { Rooms } from '../site/rooms.js';
 import type { SiteModel } from '../site/site-model.js';
@@ -73,6 +74,7 @@ export interface HttpDependencies {
   readonly drills: Drills;
   readonly audit: AuditTrail & AuditReader;
   readonly bridges: BridgeList;
+  readonly outputs: OutputList;
   readonly deadLetters: Pick<DeadLetterStore, 'list'>;
   readonly denials: Denials;
   readonly watch: QuotaWatch;

@@ -4,6 +4,7 @@ import type { AccountReader } from '../delivery/queues/account-reader.js';
 import type { ConsumingSession } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
+import { WEBHOOK_CLIENT_ID_PREFIX } from '../domain/output-schema.js';
 import { type Labels, oncePerScrape, type Sample, type Scraped } from './scraped.js';
 
 /** Consumers with series of their own; a scrape must not hold up alarms. */
@@ -103,8 +104,11 @@ function rankedConsumers(sessions: readonly ConsumingSession[]) {
   return { shown, others: byBacklog.slice(MAX_CONSUMERS) };
 }
 
-/** The backlog of a session; of a bridge, which is never left out, more than any. */
+/** The backlog of a session; of a bridge or webhook, which is never left out, more than any. */
 function weightOf({ clientId, consumer: { queued } }: ConsumingSession): number {
-  if (clientId.startsWith(BRIDGE_CLIENT_ID_PREFIX)) return Number.MAX_SAFE_INTEGER;
+  const isOurs = [BRIDGE_CLIENT_ID_PREFIX, WEBHOOK_CLIENT_ID_PREFIX].some((prefix) =>
+    clientId.startsWith(prefix),
+  );
+  if (isOurs) return Number.MAX_SAFE_INTEGER;
   return queued.alarms + queued.messages;
 }

@@ -25,6 +25,7 @@ export const AUDIT_ACTIONS = [
   'access-token.deleted',
   'access-token.expired',
   'bridge.deleted',
+  'output.sent-again',
   'fault.acknowledged',
   'footage.url-made',
   'footage.upload-url-made',

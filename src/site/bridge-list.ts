@@ -53,6 +53,10 @@ export interface DeadLetterStore {
   add(bridge: string, message: DeadLetter): Promise<void>;
   /** Lists them, the newest first. @throws GatewayError `store-unavailable` */
   list(bridge: string): Promise<DeadLetter[]>;
+  /** The oldest, undefined when there is none. @throws GatewayError `store-unavailable` */
+  oldest(bridge: string): Promise<DeadLetter | undefined>;
+  /** @throws GatewayError `store-unavailable` */
+  removeOldest(bridge: string): Promise<void>;
   /** Deletes the dead letters of a bridge that is given up. @throws GatewayError `store-unavailable` */
   clear(bridge: string): Promise<void>;
 }

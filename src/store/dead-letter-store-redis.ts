@@ -41,6 +41,16 @@ export class DeadLetterStoreRedis implements DeadLetterStore {
     return texts.flatMap((text) => letterSchema.safeParse(parseJson(text)).data ?? []);
   }
 
+  async oldest(bridge: string): Promise<DeadLetter | undefined> {
+    const key = this.#keys.deadLetters(bridge);
+    const [text] = await answering(() => this.#store.read((redis) => redis.lrange(key, -1, -1)));
+    return text === undefined ? undefined : letterSchema.safeParse(parseJson(text)).data;
+  }
+
+  async removeOldest(bridge: string): Promise<void> {
+    await answering(() => this.#store.write(['RPOP', this.#keys.deadLetters(bridge)]));
+  }
+
   async clear(bridge: string): Promise<void> {
     await answering(() => this.#store.write(['DEL', this.#keys.deadLetters(bridge)]));
   }

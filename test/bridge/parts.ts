@@ -81,6 +81,8 @@ export class Parts {
           return Promise.resolve();
         },
         list: () => Promise.resolve([]),
+        oldest: () => Promise.resolve(undefined),
+        removeOldest: () => Promise.resolve(),
         clear: () => Promise.resolve(),
         ...options.deadLetters,
       },

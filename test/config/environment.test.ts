@@ -60,6 +60,7 @@ const OTHER_VALUES: Record<string, [text: string, value: unknown]> = {
     '[{"at":"03:30","timeZone":"Europe/Berlin"}]',
     [{ at: '03:30', timeZone: 'Europe/Berlin' }],
   ],
+  GATEWAY_OUTPUTS: ['[]', []],
   GATEWAY_SUPERVISION_SILENT_AFTER_SECONDS: ['60', 60],
   GATEWAY_HTTP_ALLOWED_ORIGINS: ['["https://A.test/"]', ['https://a.test']],
   GATEWAY_REDIS_MAX_MEMORY_BYTES: ['1000000000', 1_000_000_000],

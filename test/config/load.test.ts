@@ -102,6 +102,7 @@ const DEFAULTS: Config = {
   supervision: { silentAfterSeconds: 900 },
   escalations: [],
   drills: [],
+  outputs: [],
   history: { retentionDays: 365 },
   audit: { retentionDays: 365, export: false },
   footage: { maxUploadBytes: 104_857_600, minFreeBytes: 268_435_456 },

@@ -9,7 +9,7 @@ import { GatewayProcess } from '../harness/gateway-process.js';
 import { NumberedHome } from '../harness/numbered-home.js';
 
 /** More often than anything runs at a start. */
-const ALARMS = 700;
+const ALARMS = 1_500;
 const MAX_FILES = 34;
 
 /** The file that `NODE_V8_COVERAGE` writes when the process ends. */

@@ -5,6 +5,7 @@ import { configKeys } from '../../src/config/environment.js';
 import { configSchema } from '../../src/config/schema.js';
 import { drillsSchema } from '../../src/domain/drill-schedule.js';
 import { escalationsSchema } from '../../src/domain/escalations.js';
+import { outputsSchema } from '../../src/domain/output-schema.js';
 import { codeIn, PAGES, Page, rowsOf } from './page.js';
 
 /** What must be given, so that the defaults of all else can be read. */
@@ -55,7 +56,7 @@ function bridgeDefaults(): Map<string, string> {
 }
 
 /** Lists of the configuration, but for the bridges, with a section of their own. */
-const LISTS = { escalations: escalationsSchema, drills: drillsSchema };
+const LISTS = { escalations: escalationsSchema, drills: drillsSchema, outputs: outputsSchema };
 
 /** The section of a list. */
 function sectionOf(name: string, text: string): string {

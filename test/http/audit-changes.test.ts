@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { useRedis } from '../harness/shared-redis.js';
+import { anOutput } from './an-output.js';
 import { CHANGES, type Change, type World, world } from './audit-changes.js';
 import { recordsOf } from './audit-pages.js';
 import type { Answer } from './client.js';
@@ -33,7 +34,10 @@ function expected(change: Change, ids: World, path: string, answer: Answer) {
 
 describe('every route that changes something', () => {
   it('leaves one record with action, actor, address and request id', async () => {
-    const gateway = await startGateway(redis, { hasLostData: true });
+    const gateway = await startGateway(redis, {
+      hasLostData: true,
+      environment: anOutput('region'),
+    });
     for (const { method, path } of protectedRoutesOf()) {
       if (method === 'GET') continue;
       const changes = CHANGES[`${method} ${path}`];

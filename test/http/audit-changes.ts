@@ -262,6 +262,14 @@ export const CHANGES: Readonly<Record<string, readonly Change[]>> = {
       details: () => ({ kind: 'helpCall' }),
     },
   ],
+  'POST /outputs/:name/dead-letters/send-again': [
+    {
+      action: 'output.sent-again',
+      resource: 'name',
+      location: 'none',
+      details: () => ({}),
+    },
+  ],
   'PATCH /access-tokens/:tokenId': [
     {
       json: () => ({ name: 'board', expiresAt: LATER }),

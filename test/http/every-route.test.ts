@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { useRedis } from '../harness/shared-redis.js';
+import { anOutput } from './an-output.js';
 import { basic } from './cameras.js';
 import { failure, problemOf, rawExchange, rawText } from './client.js';
 import { startGateway, type TestGateway, useGateway } from './harness.js';
@@ -164,7 +165,11 @@ function bodyFor(path: string, otherGroupId: string): object {
 }
 
 it('answers 503 with Retry-After to a change while the store is away', async () => {
-  const gateway = await startGateway(redis, { hasLostData: true, losesStore: true });
+  const gateway = await startGateway(redis, {
+    hasLostData: true,
+    losesStore: true,
+    environment: anOutput('region'),
+  });
   const ids = await knownIds(gateway);
   const { locationId = '', deviceId = '' } = ids;
   const camera = await gateway.createCamera(locationId);
@@ -193,6 +198,7 @@ it('answers 503 with Retry-After to a change while the store is away', async () 
     const deleted = path === '/care-homes/:locationId' ? emptyLocation : deletable;
     const filled = fill(path, {
       tokenId: deletable.tokenId,
+      name: deletable.name,
       ...(method === 'DELETE' ? deleted : ids),
       ...(isOwn ? { deviceId: camera.id } : {}),
     });

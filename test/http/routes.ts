@@ -61,6 +61,7 @@ export function takesJson({ method, path }: Route): boolean {
   return (
     (method === 'POST' || method === 'PATCH') &&
     !path.endsWith('/secret') &&
+    !path.endsWith('/send-again') &&
     path !== '/faults/:code/acknowledge' &&
     !path.endsWith('/custom-data')
   );

@@ -6,6 +6,7 @@ import { networkOf } from '../../domain/addresses.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../../domain/bridge-schema.js';
 import { type Principal, principalKey, receiverRule } from '../../domain/grants.js';
 import type { ConnectionQuotas } from '../../domain/limits.js';
+import { WEBHOOK_CLIENT_ID_PREFIX } from '../../domain/output-schema.js';
 import { SHARE_PREFIX } from '../../domain/shared-filters.js';
 import type { AccessTokens } from '../../site/access/access-tokens.js';
 import type { FailedLogins } from '../../site/access/failed-logins.js';
@@ -23,7 +24,7 @@ import type { ConnectionDenials } from './connection-denials.js';
 import type { Claimant, ConnectionQuota, Held } from './connection-quota.js';
 
 /** Prefixes of the client ids of the gateway's own sessions. */
-const RESERVED_PREFIXES = [BRIDGE_CLIENT_ID_PREFIX, SHARE_PREFIX];
+const RESERVED_PREFIXES = [BRIDGE_CLIENT_ID_PREFIX, WEBHOOK_CLIENT_ID_PREFIX, SHARE_PREFIX];
 
 export interface AuthenticationOptions {
   readonly devices: Devices;

@@ -1,5 +1,6 @@
 import { BRIDGE_CLIENT_ID_PREFIX } from '../../domain/bridge-schema.js';
 import { type FaultGroup, type FaultSubject, firstOf, warning } from '../../domain/faults.js';
+import { WEBHOOK_CLIENT_ID_PREFIX } from '../../domain/output-schema.js';
 import type { Consumer } from '../consumer.js';
 
 export const BACKLOG_CHECK_MS = 10_000;
@@ -23,9 +24,15 @@ export function backlogFaults(consumers: Iterable<Consumer>): FaultGroup {
 
 /** A consumer as the subject of a fault. */
 export function consumerSubject(clientId: string): FaultSubject {
-  if (!clientId.startsWith(BRIDGE_CLIENT_ID_PREFIX)) {
-    return { type: 'session', id: clientId, name: clientId };
+  for (const [type, prefix] of OURS) {
+    const name = clientId.slice(prefix.length);
+    if (clientId.startsWith(prefix)) return { type, id: name, name };
   }
-  const name = clientId.slice(BRIDGE_CLIENT_ID_PREFIX.length);
-  return { type: 'bridge', id: name, name };
+  return { type: 'session', id: clientId, name: clientId };
 }
+
+/** Consumers that are no clients, by the prefix of their client ids. */
+const OURS = [
+  ['bridge', BRIDGE_CLIENT_ID_PREFIX],
+  ['webhook', WEBHOOK_CLIENT_ID_PREFIX],
+] as const;

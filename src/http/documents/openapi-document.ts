@@ -41,11 +41,13 @@ const TAGS = [
   { name: 'Devices', description: 'A device is in one location, and in at most one of its rooms.' },
   { name: 'Custom data', description: 'Added to every message forwarded for a device.' },
   { name: 'Alarms', description: 'The history: an alarm belongs to where it happened.' },
+  { name: 'Drills', description: 'Test alarms, to see whether alarms arrive everywhere.' },
   { name: 'Events', description: 'Forwarded messages as they come, for clients without MQTT.' },
   { name: 'Footage', description: 'Recordings of alarms: cameras upload them, by signed URLs.' },
   { name: 'Access tokens', description: 'Who may do what. For administrators.' },
   { name: 'Audit trail', description: 'Who did what, when and from where. For administrators.' },
   { name: 'Bridges', description: 'Connections to other brokers. For administrators.' },
+  { name: 'Outputs', description: 'Webhooks. For administrators.' },
   { name: 'Connections', description: 'Who is connected over MQTT. For administrators.' },
   { name: 'Operation', description: 'For whoever runs the gateway. Mostly open to everybody.' },
 ];

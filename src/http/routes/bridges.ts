@@ -1,12 +1,12 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { formatTime } from '../../domain/notation.js';
 import { GatewayError } from '../../errors.js';
-import { type DeadLetter, describeBridge } from '../../site/bridge-list.js';
+import { describeBridge } from '../../site/bridge-list.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
 import { jsonResponse, noContent, problems } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
 import { timestampSchema } from '../schemas/common.js';
+import { deadLetterSchema, deadLetterView } from '../schemas/dead-letter.js';
 
 const countSchema = z.int().min(0);
 
@@ -46,21 +46,6 @@ const bridgeSchema = z
   .openapi('Bridge');
 
 const bridgePathSchema = z.object({ name: z.string().min(1).max(40) });
-
-const deadLetterSchema = z
-  .object({
-    at: timestampSchema,
-    topic: z.string().openapi({ example: 'home/alarms/fall' }),
-    reason: z.string().openapi({ example: 'not authorized' }),
-    base64: z.base64().openapi({ example: 'eyJraW5kIjoiZmFsbCJ9' }),
-  })
-  .openapi('DeadLetter');
-
-/** A dead letter in a response. */
-function deadLetterView(letter: DeadLetter): z.infer<typeof deadLetterSchema> {
-  const { atMs, topic, reason, payload } = letter;
-  return { at: formatTime(atMs), topic, reason, base64: payload.toString('base64') };
-}
 
 const tags = ['Bridges'];
 

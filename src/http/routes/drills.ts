@@ -5,7 +5,13 @@ import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
 import { jsonResponse, optionalJsonRequestBody, problems } from '../documents/openapi.js';
 import { callerOf, type HttpApp } from '../http-env.js';
-import { idSchema, locationPathSchema, timestampSchema, uuidSchema } from '../schemas/common.js';
+import {
+  EXAMPLE_ID,
+  idSchema,
+  locationPathSchema,
+  timestampSchema,
+  uuidSchema,
+} from '../schemas/common.js';
 import { destinationSchema } from '../schemas/destination.js';
 
 /** Unknown fields are rejected: they are typos. */
@@ -19,7 +25,10 @@ const newDrillSchema = z
   })
   .openapi('NewDrill', { example: {} });
 
-const namedSchema = z.object({ id: z.string(), name: z.string().openapi({ example: 'Bed 2' }) });
+const namedSchema = z.object({
+  id: z.string().openapi({ example: EXAMPLE_ID }),
+  name: z.string().openapi({ example: 'Bed 2' }),
+});
 
 const drillSchema = z
   .object({

@@ -81,6 +81,7 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
   /** The keys and prefixes of append-alarms.lua. */
   readonly #appendKeys: readonly string[];
   readonly #appendPrefixes: readonly string[];
+  readonly #dueKey: string;
 
   constructor(connections: LogConnections, keys: Keys, log?: Logger) {
     this.#connections = connections;
@@ -92,6 +93,7 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
       ...[keys.alarmGroupsPrefix, keys.receivedPrefix, keys.openAlarmIndexPrefix],
       ...[keys.sessionPrefix, keys.queuePrefix],
     ];
+    this.#dueKey = keys.escalationsDue;
     this.#states = new AlarmStateLog(connections.writer, keys);
     this.#events = new EventLog(connections.writer, keys);
   }
@@ -129,7 +131,7 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
       ...[packedNames, packedSets],
       packRows(contexts.map(placeRowOf)),
       packRows(rows),
-      this.#keys.escalationsDue,
+      this.#dueKey,
     ];
     return { destinations, write: () => this.#write(args, names) };
   }

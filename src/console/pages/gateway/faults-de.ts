@@ -337,6 +337,11 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
     fault: 'Eine Brücke ist unterbrochen: Die Gegenstelle nimmt die Client-ID nicht an',
     advice: 'Setzen Sie `clientId`.',
   },
+  'A webhook is failing: ….': {
+    fault: 'Ein Webhook kann nicht zustellen: {0}.',
+    advice:
+      'Alles für diesen Empfänger wartet und wird wieder versucht. `the receiver answers …`: Sehen Sie in dessen Protokoll nach. `no answer within 10 s`, `the receiver cannot be reached (…)`: Prüfen Sie Adresse, Namensserver, Zertifikat und Firewall. `the address is private, and allowPrivate is false`: Erlauben Sie es in der Konfiguration, wenn es so gemeint ist.',
+  },
   'A destination has not acknowledged the last drill within 60 s.': {
     fault: 'Ein Ziel hat den letzten Probealarm nicht innerhalb von 60 s quittiert.',
     advice:

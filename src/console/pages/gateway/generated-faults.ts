@@ -114,6 +114,8 @@ export const FAULTS_EN = {
     "look at its battery, its network and its place: an alarm of it might not come either. `GET /care-homes/<location>/supervision` has all of them. It goes when the device is heard",
   "… more devices are silent: nothing comes from them.":
     "many at once are a switch, an access point or a hub. Three faults name the first ones",
+  "A webhook is failing: ….":
+    "everything for this receiver waits, and is tried again. `the receiver answers …`: look at its log. `no answer within 10 s`, `the receiver cannot be reached (…)`: look at the address, the name server, the certificate and the firewall. `the address is private, and allowPrivate is false`: say so in the configuration if that is meant",
   "A destination has not acknowledged the last drill within 60 s.":
     "alarms do not arrive there: look whether the nurse call is connected and subscribed (`GET /sessions`, `GET /bridges`), mend it, and begin a drill. A session that nobody uses any more: delete its access token",
   "… more destinations have not acknowledged the last drill.":

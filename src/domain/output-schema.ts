@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { isFilter } from './topics.js';
+
+/** Prefix of the client ids of webhooks' queues; no MQTT client may have one. */
+export const WEBHOOK_CLIENT_ID_PREFIX = 'webhook/';
+
+const MAX_HOURS = 24 * 365;
+const MAX_SENT_AT_ONCE = 100;
+const STANDARD_PREFIX = 'whsec_';
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+const count = z.int().min(1);
+
+/** One output of the configuration. */
+const outputSchema = z.strictObject({
+  name: z.string().regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of the characters a-z, 0-9 and -'),
+  type: z.literal('webhook'),
+  url: z
+    .string()
+    .refine(isWebhookUrl, 'must be an http:// or https:// URL without user and password'),
+  secret: z.string().min(1, 'must not be empty').transform(keyOf),
+  topics: z.array(z.string().refine(isFilter, 'must be an MQTT topic filter')).min(1),
+  locations: z.array(z.guid('must be a UUID').toLowerCase()).min(1).optional(),
+  allowPrivate: z.boolean().default(false),
+  maxSentAtOnce: count.max(MAX_SENT_AT_ONCE).default(8),
+  maxQueuedMessages: count.default(200_000),
+  maxQueuedBytes: count.default(268_435_456),
+  maxQueuedHours: count.max(MAX_HOURS).default(168),
+});
+
+/** All outputs; each name is the key of a queue in the store. */
+export const outputsSchema = z
+  .array(outputSchema)
+  .refine(
+    (all) => new Set(all.map(({ name }) => name)).size === all.length,
+    'must have different names',
+  );
+
+/** A webhook as it is configured; `secret` is the key that signs. */
+export type WebhookOptions = Readonly<z.output<typeof outputSchema>>;
+
+function isWebhookUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password } = new URL(text);
+  return ['http:', 'https:'].includes(protocol) && username === '' && password === '';
+}
+
+/** The key in a secret as Standard Webhooks writes it (`whsec_` and base64); any other text is the key itself. */
+function keyOf(secret: string): Buffer {
+  const text = secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret;
+  return BASE64.test(text) ? Buffer.from(text, 'base64') : Buffer.from(secret);
+}

@@ -1,0 +1,153 @@
+import type { Logger } from 'pino';
+import { OldestQueued } from '../delivery/backlog/oldest-queued.js';
+import { NO_ACCOUNTS, sumOf, tooMany } from '../delivery/queues/account.js';
+import type { AccountReader } from '../delivery/queues/account-reader.js';
+import type { Sessions } from '../delivery/sessions/sessions.js';
+import { warning } from '../domain/faults.js';
+import { newId } from '../domain/notation.js';
+import type { WebhookOptions } from '../domain/output-schema.js';
+import { GatewayError } from '../errors.js';
+import type { Actor, AuditTrail } from '../site/audit-trail.js';
+import type { DeadLetter, DeadLetterStore } from '../site/bridge-list.js';
+import type { Health } from '../site/health/health.js';
+import type { OutputList, OutputStatus, SentAgain } from '../site/output-list.js';
+import { deadLetterKey, Webhook } from './webhook.js';
+
+export interface OutputsOptions {
+  readonly outputs: readonly WebhookOptions[];
+  readonly installation: string;
+  readonly sessions: Sessions;
+  readonly accounts: Pick<AccountReader, 'refresh'>;
+  readonly deadLetters: DeadLetterStore;
+  readonly audit: AuditTrail;
+  readonly health: Pick<Health, 'report'>;
+  readonly log: Logger;
+  readonly now: () => number;
+  /** The wall time of a steady one, as people are shown it. */
+  readonly wallTimeOf: (steadyMs: number) => number;
+}
+
+interface Running {
+  readonly webhook: Webhook;
+  readonly oldest: OldestQueued;
+  lastError: { readonly atMs: number; readonly reason: string } | undefined;
+}
+
+const BUSY = 'they are being sent already';
+
+/** Runs the webhooks of the configuration. */
+export class Outputs implements OutputList {
+  readonly #options: OutputsOptions;
+  readonly #running = new Map<string, Running>();
+  /** Webhooks whose dead letters are being sent again. */
+  readonly #resending = new Set<string>();
+
+  constructor(options: OutputsOptions) {
+    this.#options = options;
+  }
+
+  /** Opens the queues: messages forwarded after this resolves wait for the receivers. */
+  async start(): Promise<void> {
+    const { outputs, installation, sessions, deadLetters, log, now } = this.#options;
+    for (const options of outputs) {
+      const { name } = options;
+      const onFailing = (reason: string | undefined) => this.#failing(name, reason);
+      const services = { installation, sessions, deadLetters, onFailing, log, now };
+      const webhook = new Webhook(options, services);
+      await webhook.start();
+      if (webhook.queue === undefined) continue;
+      const oldest = new OldestQueued(webhook.queue);
+      this.#running.set(name, { webhook, oldest, lastError: undefined });
+    }
+  }
+
+  /** Lets the webhooks deliver; until then they only queue. */
+  connect(): void {
+    for (const { webhook } of this.#running.values()) webhook.connect();
+  }
+
+  stop(): void {
+    for (const { webhook } of this.#running.values()) webhook.stop();
+  }
+
+  async statuses(): Promise<OutputStatus[]> {
+    await this.#options.accounts.refresh();
+    return await Promise.all([...this.#running.values()].map((one) => this.#statusOf(one)));
+  }
+
+  async deadLetters(name: string): Promise<DeadLetter[]> {
+    this.#require(name);
+    return await this.#options.deadLetters.list(deadLetterKey(name));
+  }
+
+  async sendAgain(actor: Actor, name: string): Promise<SentAgain> {
+    const { audit, now } = this.#options;
+    const { webhook } = this.#require(name);
+    const sent = { action: 'output.sent-again', actor, atMs: now(), details: {} } as const;
+    await audit.record([{ ...sent, locationId: null, resourceId: name }]);
+    if (this.#resending.has(name)) return { sent: 0, reason: BUSY };
+    this.#resending.add(name);
+    try {
+      return await this.#sendAll(webhook, deadLetterKey(name));
+    } finally {
+      this.#resending.delete(name);
+    }
+  }
+
+  /** Sends the oldest first, until one is not taken. */
+  async #sendAll(webhook: Webhook, key: string): Promise<SentAgain> {
+    const { deadLetters } = this.#options;
+    for (let sent = 0; ; sent++) {
+      const letter = await deadLetters.oldest(key);
+      if (letter === undefined) return { sent, reason: undefined };
+      const reason = await webhook.trySend(letter.topic, letter.payload, `msg_${newId()}`);
+      if (reason !== undefined) return { sent, reason };
+      await deadLetters.removeOldest(key);
+    }
+  }
+
+  #require(name: string): Running {
+    const found = this.#running.get(name);
+    if (found === undefined) throw new GatewayError('output-not-found', 'There is no such output.');
+    return found;
+  }
+
+  async #statusOf({ webhook, oldest, lastError }: Running): Promise<OutputStatus> {
+    const { options, queue, failing } = webhook;
+    const { alarms = 0, messages = 0 } = queue?.queued ?? {};
+    const accounts = queue?.accounts ?? NO_ACCOUNTS;
+    const oldestMs = (await oldest.receivedAtMs()) ?? null;
+    return {
+      name: options.name,
+      // Its path and query may be secret.
+      host: new URL(options.url).host,
+      isFailing: failing !== undefined,
+      lastError,
+      queued: alarms + messages,
+      oldestQueuedAtMs: oldestMs === null ? null : this.#options.wallTimeOf(oldestMs),
+      delivered: sumOf(accounts, ({ delivered }) => delivered),
+      dropped: {
+        tooOld: sumOf(accounts, ({ expired }) => expired),
+        tooMany: sumOf(accounts, tooMany),
+        refused: sumOf(accounts, ({ reasons }) => reasons.refused),
+        lost: sumOf(accounts, ({ reasons }) => reasons.lost),
+      },
+    };
+  }
+
+  #failing(name: string, reason: string | undefined): void {
+    const { health, log, now } = this.#options;
+    const running = this.#running.get(name);
+    if (reason === undefined) log.info({ output: name }, 'webhook delivers again');
+    else log.warn({ output: name, reason }, 'failed to deliver to a webhook, retrying');
+    if (running !== undefined && reason !== undefined) {
+      running.lastError = { atMs: now(), reason };
+    }
+    const subject = { type: 'webhook', id: name, name } as const;
+    const fault =
+      reason === undefined
+        ? undefined
+        : warning('output-failing', `A webhook is failing: ${reason}.`, subject);
+    health.report(`outputs/${name}`, fault);
+  }
+}

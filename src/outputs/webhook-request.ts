@@ -1,0 +1,159 @@
+import { createHmac } from 'node:crypto';
+import { lookup } from 'node:dns';
+import { Agent as HttpAgent, type RequestOptions, request as requestHttp } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import type { LookupFunction } from 'node:net';
+import { isPrivateAddress } from './private-addresses.js';
+
+const TIMEOUT_MS = 10_000;
+const MAX_RETRY_AFTER_MS = 3_600_000;
+/** An answer's body is of no interest; a longer one ends the connection. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+/** Answers after which the same request may succeed later. */
+const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 425, 429]);
+
+/** What a receiver made of a request. */
+export type WebhookOutcome =
+  | { readonly type: 'delivered' }
+  /** It never takes the message. */
+  | { readonly type: 'refused'; readonly reason: string }
+  /** Later, perhaps; `afterMs` as the receiver asks for it. */
+  | { readonly type: 'failed'; readonly reason: string; readonly afterMs?: number | undefined };
+
+/** A message as a webhook sends it. */
+export interface WebhookMessage {
+  /** The same for each attempt. */
+  readonly id: string;
+  readonly body: Buffer;
+}
+
+export interface WebhookEndpoint {
+  readonly url: string;
+  /** Signs. */
+  readonly secret: Buffer;
+  readonly allowPrivate: boolean;
+  readonly maxSentAtOnce: number;
+}
+
+/** Sends POSTs to one URL by the Standard Webhooks convention, over connections that it keeps. */
+export class WebhookSender {
+  readonly #endpoint: WebhookEndpoint;
+  readonly #url: URL;
+  readonly #agent: HttpAgent;
+  readonly #now: () => number;
+
+  /** @param now the machine's clock: receivers refuse old timestamps */
+  constructor(endpoint: WebhookEndpoint, now: () => number) {
+    this.#endpoint = endpoint;
+    this.#url = new URL(endpoint.url);
+    const options = { keepAlive: true, maxSockets: endpoint.maxSentAtOnce };
+    this.#agent = this.#isSecure ? new HttpsAgent(options) : new HttpAgent(options);
+    this.#now = now;
+  }
+
+  /** Never rejects. */
+  async send({ id, body }: WebhookMessage, signal: AbortSignal): Promise<WebhookOutcome> {
+    const host = this.#url.hostname.replace(/^\[(.*)\]$/, '$1');
+    if (!this.#endpoint.allowPrivate && isPrivateAddress(host)) return failed(PRIVATE);
+    const timestamp = String(Math.floor(this.#now() / 1000));
+    const signature = createHmac('sha256', this.#endpoint.secret)
+      .update(`${id}.${timestamp}.`)
+      .update(body)
+      .digest('base64');
+    const options = {
+      method: 'POST',
+      agent: this.#agent,
+      signal,
+      timeout: TIMEOUT_MS,
+      lookup: this.#endpoint.allowPrivate ? lookup : lookupPublic,
+      headers: {
+        'Content-Type': 'application/json',
+        'Content-Length': body.length,
+        'User-Agent': 'care-home-gateway',
+        'webhook-id': id,
+        'webhook-timestamp': timestamp,
+        'webhook-signature': `v1,${signature}`,
+      },
+    };
+    try {
+      return await this.#post(options, body);
+    } catch (error) {
+      return failed(reasonOf(error));
+    }
+  }
+
+  /** Ends the connections. */
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  get #isSecure(): boolean {
+    return this.#url.protocol === 'https:';
+  }
+
+  #post(options: RequestOptions, body: Buffer): Promise<WebhookOutcome> {
+    return new Promise((resolve, reject) => {
+      const send = this.#isSecure ? requestHttps : requestHttp;
+      const request = send(this.#url, options, (response) => {
+        let bytes = 0;
+        const { statusCode = 0, headers } = response;
+        const outcome = outcomeOf(statusCode, headers['retry-after'], this.#now());
+        response.on('data', (chunk: Buffer) => {
+          bytes += chunk.length;
+          if (bytes > MAX_ANSWER_BYTES) request.destroy();
+        });
+        // The status is what counts, also where the body breaks off.
+        response.on('close', () => resolve(outcome));
+        response.on('error', () => undefined);
+      });
+      const timer = setTimeout(() => request.destroy(new Error(TIMED_OUT)), TIMEOUT_MS);
+      request.on('close', () => clearTimeout(timer));
+      request.on('error', reject);
+      request.end(body);
+    });
+  }
+}
+
+const TIMED_OUT = 'no answer within 10 s';
+const PRIVATE = 'the address is private, and allowPrivate is false';
+
+/** Resolves to public addresses only: what is checked is what is connected to. */
+const lookupPublic: LookupFunction = (hostname, options, callback) => {
+  lookup(hostname, { ...options, all: true }, (error, addresses) => {
+    if (error !== null) return callback(error, []);
+    const found = addresses.filter(({ address }) => !isPrivateAddress(address));
+    const [first] = found;
+    if (first === undefined) return callback(new Error(PRIVATE), []);
+    if (options.all === true) return callback(null, found);
+    return callback(null, first.address, first.family);
+  });
+};
+
+function outcomeOf(status: number, retryAfter: string | undefined, nowMs: number): WebhookOutcome {
+  if (status >= 200 && status < 300) return { type: 'delivered' };
+  const reason = `the receiver answers ${status}`;
+  const isRefused = status >= 400 && status < 500 && !TRANSIENT_STATUSES.has(status);
+  if (isRefused) return { type: 'refused', reason };
+  return failed(reason, retryAfterMs(retryAfter, nowMs));
+}
+
+/** Seconds or a date (RFC 9110, 10.2.3). */
+function retryAfterMs(text: string | undefined, nowMs: number): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, ms), MAX_RETRY_AFTER_MS);
+}
+
+function failed(reason: string, afterMs?: number): WebhookOutcome {
+  return { type: 'failed', reason, afterMs };
+}
+
+/** The failure in words; never the URL, which may hold a token. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'the receiver cannot be reached';
+  if (error.message === TIMED_OUT || error.message === PRIVATE) return error.message;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+  return code === undefined
+    ? 'the receiver cannot be reached'
+    : `the receiver cannot be reached (${code})`;
+}

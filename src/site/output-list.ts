@@ -1,0 +1,40 @@
+import type { Actor } from './audit-trail.js';
+import type { DeadLetter } from './bridge-list.js';
+
+/** Status of a webhook. */
+export interface OutputStatus {
+  readonly name: string;
+  /** Of its URL. */
+  readonly host: string;
+  /** Whether nothing can be delivered now. */
+  readonly isFailing: boolean;
+  /** The last failure of this run, even if it is over. */
+  readonly lastError: { readonly atMs: number; readonly reason: string } | undefined;
+  /** Messages that wait for the receiver, those in flight included. */
+  readonly queued: number;
+  /** When the oldest queued message was received; null for none, or while the store is away. */
+  readonly oldestQueuedAtMs: number | null;
+  readonly delivered: number;
+  readonly dropped: {
+    readonly tooOld: number;
+    readonly tooMany: number;
+    /** Dead letters. */
+    readonly refused: number;
+    readonly lost: number;
+  };
+}
+
+/** How many dead letters were sent again, and why no more; undefined: none is left. */
+export interface SentAgain {
+  readonly sent: number;
+  readonly reason: string | undefined;
+}
+
+/** The outputs of the configuration. */
+export interface OutputList {
+  statuses(): Promise<OutputStatus[]>;
+  /** The newest first. @throws GatewayError `output-not-found`, `store-unavailable` */
+  deadLetters(name: string): Promise<DeadLetter[]>;
+  /** Sends them again, the oldest first. @throws GatewayError `output-not-found`, `store-unavailable` */
+  sendAgain(actor: Actor, name: string): Promise<SentAgain>;
+}

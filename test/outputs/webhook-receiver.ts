@@ -1,0 +1,83 @@
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { Webhook } from 'standardwebhooks';
+import { z } from 'zod';
+
+export const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+
+const messageBody = z.strictObject({
+  topic: z.string(),
+  payload: z.looseObject({ id: z.string().optional() }).nullable(),
+});
+
+/** A request that came, with a signature that was right. */
+export interface Received {
+  readonly topic: string;
+  /** Of the payload. */
+  readonly id: string | undefined;
+  readonly text: string;
+  readonly headers: IncomingHttpHeaders;
+  /** What it was answered with; undefined for none. */
+  readonly status: number | undefined;
+}
+
+type Answer =
+  | { readonly status: number; readonly headers?: Readonly<Record<string, string>> }
+  /** Closes the connection. */
+  | 'hang up'
+  /** Says nothing. */
+  | 'silence';
+
+/** A receiver of webhooks, which checks each signature as its users do. */
+export class WebhookReceiver {
+  readonly received: Received[] = [];
+  /** What the next requests are answered with. */
+  answer: (request: Omit<Received, 'status'>) => Answer = () => ({ status: 200 });
+  readonly #server: Server;
+  readonly #webhook = new Webhook(SECRET);
+
+  private constructor() {
+    this.#server = createServer(async (request, response) => {
+      const text = (await buffer(request)).toString();
+      const { headers, method } = request;
+      const signed = Object.fromEntries(
+        Object.entries(headers).map(([name, value]) => [name, String(value)]),
+      );
+      this.#webhook.verify(text, signed);
+      if (method !== 'POST' || headers['content-type'] !== 'application/json') {
+        throw new Error(`${method} ${headers['content-type']}`);
+      }
+      const { topic, payload } = messageBody.parse(JSON.parse(text));
+      const one = { topic, id: payload?.id, text, headers };
+      const answer = this.answer(one);
+      const status = typeof answer === 'object' ? answer.status : undefined;
+      this.received.push({ ...one, status });
+      if (answer === 'hang up') request.socket.destroy();
+      else if (answer !== 'silence') response.writeHead(answer.status, answer.headers).end('ok');
+    });
+  }
+
+  static async start(port = 0): Promise<WebhookReceiver> {
+    const receiver = new WebhookReceiver();
+    await new Promise<void>((resolve) => receiver.#server.listen(port, '127.0.0.1', resolve));
+    return receiver;
+  }
+
+  get port(): number {
+    const address = this.#server.address();
+    return z.custom<AddressInfo>().parse(address).port;
+  }
+
+  /** The ids of the messages that were taken, in order. */
+  get taken(): string[] {
+    return this.received.flatMap(({ id, status = 0 }) =>
+      id !== undefined && status >= 200 && status < 300 ? [id] : [],
+    );
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+}

@@ -1,0 +1,217 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { eventually } from '../harness/eventually.js';
+import { useRedis } from '../harness/shared-redis.js';
+import { failure } from '../http/client.js';
+import { startGateway, type TestGateway } from '../http/harness.js';
+import { SECRET, WebhookReceiver } from './webhook-receiver.js';
+
+const redis = useRedis();
+const ALARMS = 'care-homes/+/devices/+/alarms/#';
+
+const statusBody = z.looseObject({
+  name: z.string(),
+  state: z.string(),
+  queued: z.number(),
+  delivered: z.number(),
+  dropped: z.looseObject({ refused: z.number(), tooOld: z.number() }),
+  lastError: z.looseObject({ detail: z.string() }).nullable(),
+});
+
+interface Given {
+  readonly outputs?: (port: number) => readonly object[];
+  readonly environment?: Record<string, string>;
+}
+
+function hook(port: number, more: object = {}) {
+  const url = `http://127.0.0.1:${port}/hook?token=very-secret`;
+  const output = { name: 'app', type: 'webhook', url, secret: SECRET, topics: [ALARMS] };
+  return { ...output, allowPrivate: true, ...more };
+}
+
+async function start({ outputs = (port) => [hook(port)], environment = {} }: Given = {}) {
+  const receiver = await WebhookReceiver.start();
+  onTestFinished(() => receiver.stop());
+  const gateway = await startGateway(redis, {
+    environment: { ...environment, GATEWAY_OUTPUTS: JSON.stringify(outputs(receiver.port)) },
+  });
+  const locationId = await gateway.createLocation();
+  const deviceId = await gateway.createDevice(locationId, 'Bett 1');
+  return { receiver, gateway, locationId, deviceId };
+}
+
+async function statusOf(gateway: TestGateway) {
+  const { json } = await gateway.admin('GET', '/outputs');
+  return z.array(statusBody).min(1).parse(json)[0];
+}
+
+async function faultsOf(gateway: TestGateway): Promise<string[]> {
+  return (await gateway.faults()).filter((text) => text.includes('webhook'));
+}
+
+describe('a webhook', () => {
+  it('delivers what a subscriber with its filters would get, signed, and nothing else', async () => {
+    const { receiver, gateway, locationId, deviceId } = await start();
+    const id = await gateway.recordAlarm(deviceId, { kind: 'fall', level: 1.1 });
+    await gateway.publish(deviceId, 'temperature', ['21.5']);
+    const second = await gateway.recordAlarm(deviceId, { kind: 'noise' });
+    await eventually(() => expect(receiver.taken).toEqual([id, second]));
+    const [first] = receiver.received;
+    expect(first?.topic).toBe(`care-homes/${locationId}/devices/${deviceId}/alarms/fall`);
+    expect(JSON.parse(first?.text ?? '')).toMatchObject({
+      payload: { kind: 'fall', data: { level: 1.1 }, device: { id: deviceId, name: 'Bett 1' } },
+    });
+    expect(first?.headers['webhook-id']).toMatch(/^msg_/);
+    expect(first?.headers['webhook-id']).not.toBe(receiver.received[1]?.headers['webhook-id']);
+    const status = await statusOf(gateway);
+    expect(status).toMatchObject({ name: 'app', state: 'delivering', queued: 0, lastError: null });
+    const proof = await gateway.admin('GET', `/care-homes/${locationId}/alarms/${id}/deliveries`);
+    expect(proof.json).toMatchObject({
+      deliveries: [
+        { destination: { type: 'webhook', id: 'app', name: 'app' }, state: 'delivered' },
+      ],
+    });
+  });
+
+  it('is for its locations', async () => {
+    const gateway = await startGateway(redis);
+    const [here, elsewhere] = [await gateway.createLocation(), await gateway.createLocation()];
+    const devices = [await gateway.createDevice(here), await gateway.createDevice(elsewhere)];
+    const receiver = await WebhookReceiver.start();
+    onTestFinished(() => receiver.stop());
+    await gateway.running.stop();
+    const output = hook(receiver.port, { locations: [here.toUpperCase()], topics: ['#'] });
+    await gateway.running.configure({ outputs: [output] });
+    await gateway.running.start();
+    await gateway.recordAlarm(devices[1] ?? '', { kind: 'fall' });
+    const id = await gateway.recordAlarm(devices[0] ?? '', { kind: 'fall' });
+    await eventually(() => expect(receiver.taken).toContain(id));
+    for (const { topic } of receiver.received) expect(topic).toContain(here);
+  });
+
+  it.each([
+    ['500', { status: 500 }, 'the receiver answers 500'],
+    ['408', { status: 408 }, 'the receiver answers 408'],
+    ['429', { status: 429, headers: { 'Retry-After': '1' } }, 'the receiver answers 429'],
+    ['a redirect', { status: 307, headers: { Location: '/x' } }, 'the receiver answers 307'],
+    ['the end of the connection', 'hang up', 'the receiver cannot be reached (ECONNRESET)'],
+  ] as const)('sends again after %s, in order, and says so', async (_, answer, reason) => {
+    const { receiver, gateway, deviceId } = await start();
+    let left = 2;
+    receiver.answer = () => (left-- > 0 ? answer : { status: 204 });
+    const ids = await gateway.recordAlarms(
+      deviceId,
+      Array.from({ length: 20 }, () => ({ kind: 'fall' })),
+    );
+    await eventually(async () => {
+      expect(await faultsOf(gateway)).toEqual([`A webhook is failing: ${reason}: webhook app`]);
+      expect((await statusOf(gateway))?.state).toBe('failing');
+    });
+    await eventually(() => expect(receiver.taken).toEqual(ids));
+    const attempts = receiver.received.filter(({ id }) => id === ids[0]);
+    expect(attempts).toHaveLength(3);
+    expect(new Set(attempts.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+    await eventually(async () => expect(await faultsOf(gateway)).toEqual([]));
+    expect(await statusOf(gateway)).toMatchObject({
+      state: 'delivering',
+      lastError: { detail: reason },
+    });
+    expect(gateway.logged.join()).not.toContain('very-secret');
+  });
+
+  it('delays nobody else, and keeps everything across a restart', async () => {
+    const other = await WebhookReceiver.start();
+    onTestFinished(() => other.stop());
+    const { receiver, gateway, deviceId } = await start({
+      outputs: (port) => [hook(port), hook(other.port, { name: 'other' })],
+    });
+    receiver.answer = () => 'silence';
+    const ids = await gateway.recordAlarms(
+      deviceId,
+      Array.from({ length: 30 }, () => ({ kind: 'fall' })),
+    );
+    await eventually(() => expect(other.taken).toEqual(ids));
+    await gateway.running.stop();
+    receiver.answer = () => ({ status: 200 });
+    await gateway.running.start();
+    await eventually(() => expect(receiver.taken).toEqual(ids));
+    expect(other.taken).toEqual(ids);
+    const attempts = receiver.received.filter(({ id }) => id === ids[0]);
+    expect(new Set(attempts.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+  });
+
+  it('keeps the order of each device, and sends those of several at once', async () => {
+    const { receiver, gateway, locationId, deviceId } = await start();
+    const devices = [deviceId];
+    for (let index = 0; index < 4; index++) devices.push(await gateway.createDevice(locationId));
+    let failures = 3;
+    receiver.answer = () => (failures-- > 0 ? { status: 503 } : { status: 200 });
+    const sent = await Promise.all(
+      devices.map((device) =>
+        gateway.recordAlarms(
+          device,
+          Array.from({ length: 10 }, () => ({ kind: 'fall' })),
+        ),
+      ),
+    );
+    await eventually(() => expect(receiver.taken.length).toBe(50));
+    for (const ids of sent) {
+      expect(receiver.taken.filter((id) => ids.includes(id))).toEqual(ids);
+    }
+  });
+
+  it('makes a dead letter of what is refused, to look at and to send again', async () => {
+    const { receiver, gateway, deviceId, locationId } = await start();
+    receiver.answer = ({ topic }) => ({ status: topic.endsWith('/fall') ? 410 : 200 });
+    const falls = await gateway.recordAlarms(deviceId, [{ kind: 'fall' }, { kind: 'fall' }]);
+    const noise = await gateway.recordAlarm(deviceId, { kind: 'noise' });
+    await eventually(() => expect(receiver.taken).toEqual([noise]));
+    await eventually(async () => expect((await statusOf(gateway))?.dropped.refused).toBe(2));
+    const path = '/outputs/app/dead-letters';
+    const { json } = await gateway.admin('GET', path);
+    const topic = `care-homes/${locationId}/devices/${deviceId}/alarms/fall`;
+    const letter = { topic, reason: 'the receiver answers 410' };
+    expect(json).toMatchObject([letter, letter]);
+    const again = () => gateway.admin('POST', `${path}/send-again`);
+    expect((await again()).json).toEqual({ sent: 0, reason: 'the receiver answers 410' });
+    receiver.answer = () => ({ status: 200 });
+    expect((await again()).json).toEqual({ sent: 2, reason: null });
+    expect(receiver.taken).toEqual([noise, ...falls]);
+    expect((await gateway.admin('GET', path)).json).toEqual([]);
+    expect(failure(await gateway.admin('GET', '/outputs/none/dead-letters'))).toBe(
+      '404 output-not-found',
+    );
+    expect(await faultsOf(gateway)).toEqual([]);
+  });
+
+  it('goes to no private address unasked, by number or by name', async () => {
+    for (const host of ['127.0.0.1', 'localhost', '[::1]', '10.0.0.1', '[::ffff:192.168.0.1]']) {
+      const { receiver, gateway, deviceId } = await start({
+        outputs: (port) => [hook(port, { url: `http://${host}:${port}/`, allowPrivate: false })],
+      });
+      await gateway.recordAlarm(deviceId, { kind: 'fall' });
+      const text =
+        'A webhook is failing: the address is private, and allowPrivate is false: webhook app';
+      await eventually(async () => expect(await faultsOf(gateway), host).toEqual([text]));
+      expect(receiver.received).toEqual([]);
+      expect(await statusOf(gateway)).toMatchObject({ queued: 1, delivered: 0 });
+    }
+  });
+
+  it('has its events, escalations and states too, by its filters', async () => {
+    const { receiver, gateway, locationId, deviceId } = await start({
+      outputs: (port) => [hook(port, { topics: ['care-homes/+/devices/+/+/#'] })],
+      environment: { GATEWAY_SUPERVISION_SILENT_AFTER_SECONDS: '60' },
+    });
+    const id = await gateway.recordAlarm(deviceId, { kind: 'fall' });
+    await gateway.admin('POST', `/care-homes/${locationId}/alarms/${id}/acknowledge`);
+    gateway.aheadMs += 61_000;
+    const levels = () =>
+      new Set(receiver.received.map(({ topic }) => topic.split('/').slice(4).join('/')));
+    await eventually(() => {
+      for (const level of ['alarms/fall', 'alarm-states/fall', 'supervision', 'status']) {
+        expect(levels()).toContain(level);
+      }
+    });
+  });
+});
