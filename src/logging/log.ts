@@ -45,7 +45,7 @@ const MAX_CAUSES = 5;
  */
 export const SUBJECT_FIELDS = [
   ...['principal', 'deviceId', 'bridge', 'address', 'session', 'clientId'],
-  ...['locationId', 'log', 'part', 'output'],
+  ...['locationId', 'log', 'part', 'webhook'],
 ];
 
 /** The options of the log. */

@@ -138,8 +138,8 @@ export class Outputs implements OutputList {
   #failing(name: string, reason: string | undefined): void {
     const { health, log, now } = this.#options;
     const running = this.#running.get(name);
-    if (reason === undefined) log.info({ output: name }, 'webhook delivers again');
-    else log.warn({ output: name, reason }, 'failed to deliver to a webhook, retrying');
+    if (reason === undefined) log.info({ webhook: name }, 'webhook delivers again');
+    else log.warn({ webhook: name, reason }, 'failed to deliver to a webhook, retrying');
     if (running !== undefined && reason !== undefined) {
       running.lastError = { atMs: now(), reason };
     }

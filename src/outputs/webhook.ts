@@ -115,7 +115,7 @@ export class Webhook implements Receiver {
       Promise.all([sessions.subscribe(key, requested), sessions.unsubscribe(key, removed)]);
     await new Promise<void>((resolve) => {
       const onFailure = (err: unknown) => {
-        log.warn({ output: name, err }, "failed to store the webhook's queue");
+        log.warn({ webhook: name, err }, "failed to store the webhook's queue");
         resolve();
       };
       void retry(store, { signal: this.#stopping.signal, onFailure }).then(() => resolve());
@@ -213,12 +213,12 @@ export class Webhook implements Receiver {
     const add = () => deadLetters.add(deadLetterKey(name), letter);
     let isWarned = false;
     const onFailure = (err: unknown) => {
-      if (!isWarned) log.warn({ output: name, err }, 'failed to store a dead letter');
+      if (!isWarned) log.warn({ webhook: name, err }, 'failed to store a dead letter');
       isWarned = true;
     };
     const drop = this.#queue?.deadLetter(messageId);
     if (!(await retry(add, { signal: this.#signal, onFailure }))) return;
-    log.warn({ output: name, topic, reason }, 'message became a dead letter');
+    log.warn({ webhook: name, topic, reason }, 'message became a dead letter');
     drop?.();
   }
 
