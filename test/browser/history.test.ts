@@ -142,6 +142,7 @@ describe('the list of the history', () => {
     const text = await details.innerText();
     expect(text).toContain('"confidence": 0.97');
     expect(text).toContain('"phone": 9007199254740993');
+    await details.getByText('Nobody with a queue').waitFor();
     expect(await page.locator('.history-late').innerText()).toContain('Received: ');
   });
 

@@ -264,6 +264,21 @@ export type AlarmStates = {
     /** The newest note. */
     note?: string;
 };
+export type Destination = {
+    "type": "session" | "bridge" | "webhook";
+    /** Of a session its client id, of a bridge or webhook its name. */
+    id: string;
+    /** Of a session the name of its access token. */
+    name: string;
+};
+export type AlarmDeliveries = {
+    deliveries: {
+        destination: Destination;
+        state: "queued" | "delivered" | "expired" | "dropped";
+        /** When it was acknowledged, expired or dropped; of a queued one, received. */
+        at: string;
+    }[];
+};
 export type NewTestAlarm = {
     kind?: "outOfBed" | "outOfRoom" | "outOfSeat" | "helpCall" | "fall" | "noise" | "wandering" | "inactivity";
 };
@@ -1045,6 +1060,26 @@ export function resolveAlarm({ locationId, alarmId, alarmStateChange }: {
         method: "POST",
         body: alarmStateChange
     })));
+}
+/**
+ * Prove which destination had an alarm when
+ */
+export function listAlarmDeliveries({ locationId, alarmId, device }: {
+    locationId: string;
+    alarmId: string;
+    device?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: AlarmDeliveries;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/alarms/${encodeURIComponent(alarmId)}/deliveries${QS.query(QS.explode({
+        device
+    }))}`, {
+        ...opts
+    }));
 }
 /**
  * Raise an alarm as the device would, marked as a test

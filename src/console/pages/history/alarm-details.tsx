@@ -3,6 +3,7 @@ import { exactJson } from '../../api/exact-json.js';
 import type { LocationAlarm } from '../../api/generated.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { dateTime } from '../../ui/time-ago.js';
+import { AlarmDeliveries } from './alarm-deliveries.js';
 import { HISTORY_WORDS } from './history-words.js';
 import { RecordingPlayer } from './recording-player.js';
 import type { Part } from './use-opened.js';
@@ -32,6 +33,9 @@ export function AlarmDetails({ alarm, locationId, shown }: AlarmDetailsProps) {
       </Detail>
       <Detail name={resolvedBy && words.resolvedBy(resolvedBy.name)}>{time(resolvedAt)}</Detail>
       <Detail name={words.note}>{note}</Detail>
+      <Detail name={words.deliveries}>
+        <AlarmDeliveries alarm={alarm} locationId={locationId} />
+      </Detail>
       <Detail name={words.customData}>
         <Json value={alarm.customData} />
       </Detail>

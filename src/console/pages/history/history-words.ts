@@ -46,6 +46,15 @@ export const HISTORY_WORDS = dictionary({
     acknowledgedBy: (name: string) => `Acknowledged by ${name}`,
     resolvedBy: (name: string) => `Resolved by ${name}`,
     note: 'Note',
+    deliveries: 'Delivered to',
+    deliveryStates: {
+      queued: 'still waits, received',
+      delivered: 'acknowledged',
+      expired: 'not in time, given up',
+      dropped: 'not delivered, left out',
+    },
+    noDestinations:
+      'Nobody with a queue: no nurse-call system with a session, no bridge, no webhook.',
     group: 'Group',
     payload: 'Payload (base64)',
     alarmId: 'Alarm',
@@ -128,6 +137,15 @@ export const HISTORY_WORDS = dictionary({
     acknowledgedBy: (name: string) => `Quittiert von ${name}`,
     resolvedBy: (name: string) => `Erledigt von ${name}`,
     note: 'Notiz',
+    deliveries: 'Zugestellt an',
+    deliveryStates: {
+      queued: 'wartet noch, empfangen',
+      delivered: 'quittiert',
+      expired: 'nicht rechtzeitig, aufgegeben',
+      dropped: 'nicht zugestellt, ausgelassen',
+    },
+    noDestinations:
+      'Niemand mit einer Warteschlange: keine Rufanlage mit Sitzung, keine Brücke, kein Webhook.',
     group: 'Gruppe',
     payload: 'Inhalt (base64)',
     alarmId: 'Alarm',
