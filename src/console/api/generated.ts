@@ -279,6 +279,22 @@ export type AlarmDeliveries = {
         at: string;
     }[];
 };
+export type SilentDevice = {
+    device: {
+        id: string;
+        name: string;
+    };
+    room: {
+        id: string;
+        name: string;
+    } | null;
+    group: {
+        id: string;
+        name: string;
+    } | null;
+    since: string;
+    lastSeenAt: string;
+};
 export type NewTestAlarm = {
     kind?: "outOfBed" | "outOfRoom" | "outOfSeat" | "helpCall" | "fall" | "noise" | "wandering" | "inactivity";
 };
@@ -1078,6 +1094,22 @@ export function listAlarmDeliveries({ locationId, alarmId, device }: {
     }>(`/care-homes/${encodeURIComponent(locationId)}/alarms/${encodeURIComponent(alarmId)}/deliveries${QS.query(QS.explode({
         device
     }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List the devices from which nothing comes any more
+ */
+export function listSilentDevices({ locationId }: {
+    locationId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: SilentDevice[];
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/supervision`, {
         ...opts
     }));
 }

@@ -10,6 +10,7 @@ import { BOARD_WORDS } from './board-words.js';
 import { useDelayedResolves } from './delayed-resolves.js';
 import { OfflineSensors } from './offline-sensors.js';
 import { ResolveTests } from './resolve-tests.js';
+import { SilentSensors } from './silent-sensors.js';
 import { useBoard } from './use-board.js';
 import { WallHead } from './wall-head.js';
 
@@ -67,6 +68,9 @@ export function BoardPage() {
       <Announcer announcements={board.announcements} />
       {homesWithSensors.map(({ id }) => (
         <OfflineSensors key={id} locationId={id} hasHome={locations.length > 1} isKiosk={isKiosk} />
+      ))}
+      {homesWithSensors.map(({ id }) => (
+        <SilentSensors key={id} locationId={id} />
       ))}
       <AlarmList
         board={board}

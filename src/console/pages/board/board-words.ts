@@ -54,6 +54,10 @@ export const BOARD_WORDS = dictionary({
       count === 1 ? '1 sensor is offline' : `${count} sensors are offline`,
     allOffline: (home: string) =>
       `All sensors of ${home} are offline. No alarm can come from them.`,
+    silent: (count: number) =>
+      count === 1
+        ? 'Nothing comes from 1 sensor any more:'
+        : `Nothing comes from ${count} sensors any more:`,
     presenceUnknown: 'Which sensors are offline is not known at the moment.',
     showHome: 'Show the home',
     newAlarm: 'New alarm',
@@ -116,6 +120,8 @@ export const BOARD_WORDS = dictionary({
       count === 1 ? '1 Sensor ist offline' : `${count} Sensoren sind offline`,
     allOffline: (home: string) =>
       `Alle Sensoren von ${home} sind offline. Von ihnen kann kein Alarm kommen.`,
+    silent: (count: number) =>
+      count === 1 ? 'Von 1 Sensor kommt nichts mehr:' : `Von ${count} Sensoren kommt nichts mehr:`,
     presenceUnknown: 'Welche Sensoren offline sind, ist zurzeit nicht bekannt.',
     showHome: 'Heim anzeigen',
     newAlarm: 'Neuer Alarm',

@@ -1,0 +1,36 @@
+import { useEffect } from 'preact/hooks';
+import { listSilentDevices } from '../../api/generated.js';
+import { useWords } from '../../console-parts.js';
+import { useLoaded } from '../../ui/use-request.js';
+import { BOARD_WORDS } from './board-words.js';
+
+const READ_AGAIN_MS = 30_000;
+const MAX_NAMED = 6;
+
+interface SilentSensorsProps {
+  readonly locationId: string;
+}
+
+/** The sensors of a home from which nothing has come for too long: an alarm of them might not come either. */
+export function SilentSensors({ locationId }: SilentSensorsProps) {
+  const words = useWords(BOARD_WORDS);
+  const { data: silent = [], again } = useLoaded(
+    () => listSilentDevices({ locationId }),
+    [locationId],
+  );
+  useEffect(() => {
+    const timer = setInterval(again, READ_AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [again]);
+  if (silent.length === 0) return null;
+  const names = silent
+    .slice(0, MAX_NAMED)
+    .map(({ device, room }) => (room === null ? device.name : `${device.name} (${room.name})`));
+  const left = silent.length - names.length;
+  return (
+    <p class="board-offline all" role="status">
+      <strong>{words.silent(silent.length)}</strong> {names.join(', ')}
+      {left > 0 && ` ${words.andMore(left)}`}
+    </p>
+  );
+}
