@@ -266,3 +266,22 @@ it('refers to nothing it does not define, and to no other host', async () => {
   for (const [, name = ''] of references) expect(document.components.schemas).toHaveProperty(name);
   expect(answer.text).not.toMatch(/https?:\/\/(?!localhost:8080\/)/);
 });
+
+it('is as narrow as the routes: what is always refused matches no pattern', async () => {
+  const { document } = await read();
+  const patterned = z.looseObject({ pattern: z.string() });
+  const refused = [
+    ['AlarmStateChange', 'note', ''],
+    ['AlarmStateChange', 'note', '  '],
+    ['NewFootage', 'contentType', ''],
+    ['NewDevice', 'name', '\u200b'],
+    ['NewDevice', 'name', 'a\u202eb'],
+  ] as const;
+  for (const [schema, property, value] of refused) {
+    const { properties } = z
+      .looseObject({ properties: z.record(z.string(), z.unknown()) })
+      .parse(document.components.schemas[schema]);
+    const { pattern } = patterned.parse(properties[property]);
+    expect(new RegExp(pattern, 'u').test(value), `${property} ${value}`).toBe(false);
+  }
+});

@@ -18,6 +18,7 @@ const noteSchema = z
   .nullish()
   .openapi({
     type: ['string', 'null'],
+    pattern: '\\S',
     description:
       '1 to 500 characters (code points) after trimming, one of them visible; no control characters, and no directional controls.',
     example: 'Helped back into bed',

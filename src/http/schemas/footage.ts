@@ -14,6 +14,7 @@ export const newFootageSchema = z
       .transform((text) => text.toLowerCase())
       .openapi({
         type: 'string',
+        pattern: '^([vV][iI][dD][eE][oO]|[aA][uU][dD][iI][oO])/\\S+$',
         example: 'video/mp4',
         description: 'A media type of `type`, without parameters.',
       }),

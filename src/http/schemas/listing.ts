@@ -27,7 +27,7 @@ export const limitParameter = parameter
 
 export const cursorParameter = parameter
   .optional()
-  .openapi({ description: '`nextCursor` of the page before.' });
+  .openapi({ description: '`nextCursor` of the page before.', minLength: 1 });
 
 /**
  * The exclusive end of a listing. Entries have whole milliseconds, so a finer end is rounded up.
