@@ -78,6 +78,28 @@ describe('the proof of delivery', () => {
     expect(Date.parse(late?.at ?? '')).toBeGreaterThanOrEqual(before + HOUR_MS);
   });
 
+  it('tells the alarms of a queue from those between them', async () => {
+    const { gateway, locationId, deviceId, states } = await start();
+    const { id, token } = await gateway.issueToken([{ location: locationId, role: 'viewer' }], 'W');
+    const session = { clientId: 'falls', clean: false };
+    const client = await connect(gateway.running, { username: id, password: token, ...session });
+    await client.subscribeAsync('care-homes/+/devices/+/alarms/fall', { qos: 1 });
+    const isFall = (index: number) => index % 7 < 3 || index % 100 === 0;
+    const ids = await gateway.recordAlarms(
+      deviceId,
+      Array.from({ length: 230 }, (_, index) => ({ kind: isFall(index) ? 'fall' : 'noise' })),
+    );
+    const last = ids.findLastIndex((_, index) => isFall(index));
+    await eventually(async () =>
+      expect(await states(ids[last] ?? '')).toEqual(['W/falls delivered']),
+    );
+    for (const [index, alarmId] of ids.entries()) {
+      expect(await states(alarmId), String(index)).toEqual(
+        isFall(index) ? ['W/falls delivered'] : [],
+      );
+    }
+  });
+
   it('outlives the session, a restart and hundreds of later alarms', async () => {
     const { gateway, locationId, deviceId, states } = await start();
     const ward = await subscriber(gateway, locationId, 'Ward 1');

@@ -7,8 +7,8 @@ import type { Store } from '../store.js';
 /** As in shared/proofs.lua. */
 const ALARMS_PER_PROOF = 100;
 const STATES = { d: 'delivered', e: 'expired', x: 'dropped' } as const;
-/** A destination's number, the outcome, the time, and the last digits of the alarms' sequences. */
-const PROOF = /(\d+)([dex])(\d+):([\d,]+);/g;
+/** A destination's number, the outcome, the time, and the last digits of the alarms' sequences, of runs their ends. */
+const PROOF = /(\d+)([dex])(\d+):([\d,-]+);/g;
 
 const findDeliveries = new Script(
   'find-deliveries',
@@ -30,12 +30,20 @@ export async function deliveriesOf(
   const found: AlarmDelivery[] = queued.map((destination) => {
     return { destination, state: 'queued', atMs: receivedAtMs };
   });
-  const last = String(sequence % ALARMS_PER_PROOF);
+  const last = sequence % ALARMS_PER_PROOF;
   for (const [, number = '', letter, at, sequences = ''] of proofs.matchAll(PROOF)) {
     const state = letter === 'd' || letter === 'e' || letter === 'x' ? STATES[letter] : undefined;
     const destination = nameOf.get(number);
     if (state === undefined || destination === undefined) continue;
-    if (sequences.split(',').includes(last)) found.push({ destination, state, atMs: Number(at) });
+    if (isAmong(last, sequences)) found.push({ destination, state, atMs: Number(at) });
   }
   return found.sort((one, other) => one.atMs - other.atMs);
+}
+
+/** Whether a number is in a list of numbers and runs. */
+function isAmong(number: number, list: string): boolean {
+  return list.split(',').some((run) => {
+    const [from = Number.NaN, to = from] = run.split('-').map(Number);
+    return number >= from && number <= to;
+  });
 }

@@ -1,8 +1,9 @@
 -- Notes what became of alarms for a destination, for as long as the alarms are in the history (find-deliveries.lua).
 -- Each piece has those of a hundred alarms: records of the destination's number, the first letter of the outcome, the time
--- in milliseconds, and the last two digits of each alarm's sequence, as 7d1764212345678:4,5,17;
+-- in milliseconds, and the last two digits of each alarm's sequence, those of a run as its ends, as 7d1764212345678:4-9,17;
 local ALARMS_PER_PROOF = 100
 
+-- Items rise, but for a few. Nothing is done for each but arithmetic: an alarm is settled for each destination.
 -- proofs: prefix of the pieces   numbers: the hash of the destinations' numbers
 local function noteOutcome(proofs, numbers, name, letter, atMs, items)
   if #items == 0 then return end
@@ -11,13 +12,28 @@ local function noteOutcome(proofs, numbers, name, letter, atMs, items)
     number = redis.call('HLEN', numbers) + 1
     redis.call('HSET', numbers, name, number)
   end
-  local digits = {}
+  local head = number .. letter .. atMs .. ':'
+  local floor, runs, piece, from, last = math.floor, {}, nil, nil, nil
+  local function endRun()
+    if not from then return end
+    local first = from % ALARMS_PER_PROOF
+    runs[#runs + 1] = from == last and first or first .. '-' .. last % ALARMS_PER_PROOF
+  end
+  local function endPiece()
+    endRun()
+    if piece then
+      redis.call('APPEND', proofs .. string.format('%.0f', piece), head .. table.concat(runs, ',') .. ';')
+    end
+    runs, from = {}, nil
+  end
   for _, item in ipairs(items) do
-    local sequence = math.floor(tonumber(item) / 65536)
-    local piece = math.floor(sequence / ALARMS_PER_PROOF)
-    digits[piece] = (digits[piece] and digits[piece] .. ',' or '') .. string.format('%.0f', sequence % ALARMS_PER_PROOF)
+    local sequence = floor(item / 65536)
+    if sequence ~= (last or -2) + 1 or sequence % ALARMS_PER_PROOF == 0 then
+      local its = floor(sequence / ALARMS_PER_PROOF)
+      if its ~= piece then endPiece() else endRun() end
+      piece, from = its, sequence
+    end
+    last = sequence
   end
-  for piece, all in pairs(digits) do
-    redis.call('APPEND', proofs .. string.format('%.0f', piece), number .. letter .. atMs .. ':' .. all .. ';')
-  end
+  endPiece()
 end
