@@ -1,7 +1,5 @@
 import { z } from 'zod';
 import { bridgesSchema } from '../domain/bridge-schema.js';
-import { drillsSchema } from '../domain/drill-schedule.js';
-import { escalationsSchema } from '../domain/escalations.js';
 import {
   deviceLimitsSchema,
   locationLimitsSchema,
@@ -9,7 +7,9 @@ import {
   totalLimitsSchema,
 } from '../domain/limits.js';
 import { outputsSchema } from '../domain/output-schema.js';
-import { silentAfterSchema } from '../domain/supervision.js';
+import { drillsSchema } from '../domain/time/drill-schedule.js';
+import { escalationsSchema } from '../domain/time/escalations.js';
+import { silentAfterSchema } from '../domain/time/supervision.js';
 import { storeSchema } from './store-schema.js';
 
 /** Every key of the configuration with its default (docs/contract.md, 1 and 5). Units are in the names. */

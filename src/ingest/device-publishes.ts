@@ -9,8 +9,8 @@ import type {
 import type { LogWriter } from '../delivery/log/log-writer.js';
 import { alarmText, parseAlarm } from '../domain/alarm-payload.js';
 import type { Alarm, AlarmKind, InvalidPublishReason } from '../domain/alarms.js';
-import { type Escalation, escalationsOf } from '../domain/escalations.js';
 import { type DeviceContext, messageText } from '../domain/messages.js';
+import { type Escalation, escalationsOf } from '../domain/time/escalations.js';
 import { type DeviceTarget, forwardedTopic } from '../domain/topics.js';
 import type { MessageProperties } from '../mqtt/message-properties.js';
 import type { SiteModel } from '../site/site-model.js';

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { AlarmLogItem, NewEvent } from '../delivery/log/log-item.js';
 import type { LogWriter } from '../delivery/log/log-writer.js';
-import { ESCALATIONS_LEVEL, type Escalation } from '../domain/escalations.js';
+import { ESCALATIONS_LEVEL, type Escalation } from '../domain/time/escalations.js';
 import { forwardedTopic } from '../domain/topics.js';
 
 export const ESCALATION_CHECK_MS = 500;

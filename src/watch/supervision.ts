@@ -8,7 +8,7 @@ import {
   SUPERVISION_LEVEL,
   type SupervisionEvent,
   supervisionMembers,
-} from '../domain/supervision.js';
+} from '../domain/time/supervision.js';
 import { forwardedTopic } from '../domain/topics.js';
 import { recordSubject } from '../site/health/fault-subjects.js';
 import type { Health } from '../site/health/health.js';

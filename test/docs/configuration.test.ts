@@ -3,9 +3,9 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { configKeys } from '../../src/config/environment.js';
 import { configSchema } from '../../src/config/schema.js';
-import { drillsSchema } from '../../src/domain/drill-schedule.js';
-import { escalationsSchema } from '../../src/domain/escalations.js';
 import { outputsSchema } from '../../src/domain/output-schema.js';
+import { drillsSchema } from '../../src/domain/time/drill-schedule.js';
+import { escalationsSchema } from '../../src/domain/time/escalations.js';
 import { codeIn, PAGES, Page, rowsOf } from './page.js';
 
 /** What must be given, so that the defaults of all else can be read. */

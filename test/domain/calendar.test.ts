@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { calendarBounds, TimeZone } from '../../src/domain/calendar.js';
+import { calendarBounds, TimeZone } from '../../src/domain/time/calendar.js';
 
 const at = (text: string) => Date.parse(text);
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { DrillSchedule, drillsSchema } from '../../src/domain/drill-schedule.js';
+import { DrillSchedule, drillsSchema } from '../../src/domain/time/drill-schedule.js';
 
 /** The moments of a daily drill within a time, looked for every ten minutes. */
 function moments(at: string, from: string, to: string): string[] {

@@ -1,8 +1,8 @@
 import type { AlarmStateRecord, GivenState, StateAuthor } from '../../domain/alarm-states.js';
 import type { Alarm } from '../../domain/alarms.js';
-import type { DueEscalation } from '../../domain/escalations.js';
 import type { Audience } from '../../domain/grants.js';
 import type { DeviceContext } from '../../domain/messages.js';
+import type { DueEscalation } from '../../domain/time/escalations.js';
 import type { MessageProperties } from '../../mqtt/message-properties.js';
 import type { Actor } from '../../site/audit-trail.js';
 

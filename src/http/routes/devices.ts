@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import { limitsChangeSchema, ownLimitsSchema } from '../../domain/limits.js';
 import { formatTime } from '../../domain/notation.js';
 import type { Device } from '../../domain/site.js';
-import { silentAfterSchema } from '../../domain/supervision.js';
+import { silentAfterSchema } from '../../domain/time/supervision.js';
 import type { PresenceView } from '../../site/presence-view.js';
 import type { DeviceKey } from '../../site/site-store.js';
 import { actorOf } from '../actor.js';

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { ALARM_KINDS } from '../../domain/alarms.js';
-import { CALENDAR_UNITS, TimeZone } from '../../domain/calendar.js';
+import { CALENDAR_UNITS, TimeZone } from '../../domain/time/calendar.js';
 import { timestampSchema } from './common.js';
 import { afterParameter, beforeParameter, parameter } from './listing.js';
 

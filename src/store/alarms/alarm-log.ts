@@ -13,9 +13,9 @@ import { isAlarm, isEvent, isStateChange } from '../../delivery/log/log-entry.js
 import type { AlarmLogItem, NewAlarm } from '../../delivery/log/log-item.js';
 import { alarmText } from '../../domain/alarm-payload.js';
 import { BoundedMap } from '../../domain/bounded-map.js';
-import type { DueEscalation } from '../../domain/escalations.js';
 import type { DeviceContext } from '../../domain/messages.js';
 import { uuidBytes } from '../../domain/notation.js';
+import type { DueEscalation } from '../../domain/time/escalations.js';
 import { forwardedTopic } from '../../domain/topics.js';
 import { GatewayError } from '../../errors.js';
 import type { StoreHeadroom } from '../../site/health/store-headroom.js';

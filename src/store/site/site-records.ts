@@ -5,7 +5,7 @@ import { ROLES } from '../../domain/grants.js';
 import { ownLimitsSchema } from '../../domain/limits.js';
 import { isJson, objectMembers, parseJson } from '../../domain/notation.js';
 import type { RecordKind, RecordOfKind } from '../../domain/site.js';
-import { silentAfterSchema } from '../../domain/supervision.js';
+import { silentAfterSchema } from '../../domain/time/supervision.js';
 
 const objectText = z.string().refine((text) => isJson(text) && objectMembers(text) !== undefined);
 

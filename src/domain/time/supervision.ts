@@ -1,7 +1,7 @@
 /** Silence of devices as an event (docs/contract.md, 3, supervision). */
 
 import { z } from 'zod';
-import { formatTime } from './notation.js';
+import { formatTime } from '../notation.js';
 
 const MIN_SECONDS = 60;
 const MAX_SECONDS = 604_800;

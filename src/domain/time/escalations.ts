@@ -1,7 +1,7 @@
 /** Alarms that nobody acknowledges in time (docs/contract.md, 3, escalation). */
 
 import { z } from 'zod';
-import { ALARM_KINDS, type AlarmKind } from './alarms.js';
+import { ALARM_KINDS, type AlarmKind } from '../alarms.js';
 
 const MAX_SECONDS = 604_800;
 
