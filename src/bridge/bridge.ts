@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { OldestQueued } from '../delivery/backlog/oldest-queued.js';
+import { queueFigures } from '../delivery/backlog/queue-figures.js';
 import type { Consumer } from '../delivery/consumer.js';
 import type { Forwarder } from '../delivery/forwarder.js';
-import { NO_ACCOUNTS, sumOf, tooMany } from '../delivery/queues/account.js';
 import type { AccountReader } from '../delivery/queues/account-reader.js';
 import type { OutgoingPublish } from '../delivery/receiver.js';
 import type { RetainedMessages } from '../delivery/retained/retained-messages.js';
@@ -152,7 +152,6 @@ export class Bridge {
   async status(): Promise<BridgeStatus> {
     const { name, url, isMissing } = this.options;
     await this.#services.accounts.refresh();
-    const accounts = this.#queue?.accounts ?? NO_ACCOUNTS;
     const oldestMs = (await this.#oldest?.receivedAtMs()) ?? null;
     return {
       name,
@@ -160,13 +159,7 @@ export class Bridge {
       ...this.#report.status,
       queued: this.queued,
       oldestQueuedAtMs: oldestMs === null ? null : this.#services.wallTimeOf(oldestMs),
-      delivered: sumOf(accounts, ({ delivered }) => delivered),
-      dropped: {
-        tooOld: sumOf(accounts, ({ expired }) => expired),
-        tooMany: sumOf(accounts, tooMany),
-        refused: sumOf(accounts, ({ reasons }) => reasons.refused),
-        lost: sumOf(accounts, ({ reasons }) => reasons.lost),
-      },
+      ...queueFigures(this.#queue?.accounts),
     };
   }
 

@@ -44,8 +44,16 @@ const MAX_CAUSES = 5;
  * comes after those that are not.
  */
 export const SUBJECT_FIELDS = [
-  ...['principal', 'deviceId', 'bridge', 'address', 'session', 'clientId'],
-  ...['locationId', 'log', 'part', 'webhook'],
+  'principal',
+  'deviceId',
+  'bridge',
+  'webhook',
+  'address',
+  'session',
+  'clientId',
+  'locationId',
+  'log',
+  'part',
 ];
 
 /** The options of the log. */

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { OldestQueued } from '../delivery/backlog/oldest-queued.js';
-import { NO_ACCOUNTS, sumOf, tooMany } from '../delivery/queues/account.js';
+import { queueFigures } from '../delivery/backlog/queue-figures.js';
 import type { AccountReader } from '../delivery/queues/account-reader.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { warning } from '../domain/faults.js';
@@ -115,7 +115,6 @@ export class Outputs implements OutputList {
   async #statusOf({ webhook, oldest, lastError }: Running): Promise<OutputStatus> {
     const { options, queue, failing } = webhook;
     const { alarms = 0, messages = 0 } = queue?.queued ?? {};
-    const accounts = queue?.accounts ?? NO_ACCOUNTS;
     const oldestMs = (await oldest.receivedAtMs()) ?? null;
     return {
       name: options.name,
@@ -125,13 +124,7 @@ export class Outputs implements OutputList {
       lastError,
       queued: alarms + messages,
       oldestQueuedAtMs: oldestMs === null ? null : this.#options.wallTimeOf(oldestMs),
-      delivered: sumOf(accounts, ({ delivered }) => delivered),
-      dropped: {
-        tooOld: sumOf(accounts, ({ expired }) => expired),
-        tooMany: sumOf(accounts, tooMany),
-        refused: sumOf(accounts, ({ reasons }) => reasons.refused),
-        lost: sumOf(accounts, ({ reasons }) => reasons.lost),
-      },
+      ...queueFigures(queue?.accounts),
     };
   }
 

@@ -56,7 +56,7 @@ export interface LogEntry extends Audience {
   readonly source?: NewMessage | AlarmLogItem | undefined;
 }
 
-/** What an entry has of its item. */
+/** The part of an item that its entry takes over. */
 export function sentOf(item: NewMessage) {
   const { topic, payload, receivedAtMs, locationId, groupId, properties, isNeverLate } = item;
   return { topic, payload, receivedAtMs, locationId, groupId, properties, isNeverLate };

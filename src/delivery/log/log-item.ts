@@ -30,7 +30,7 @@ export interface NewAlarm extends NewMessage {
   readonly wallReceivedAtMs: number;
   /** Identifies a retransmission where the alarm's id does not [MQTT-3.3.1-1]. */
   readonly receipt: Receipt | undefined;
-  /** What becomes of it while nobody acknowledges it; undefined: nothing. */
+  /** When it is forwarded once more if nobody has acknowledged it; undefined: never. */
   readonly escalations?: readonly DueEscalation[] | undefined;
   /** Whether it has been sent to anybody; a live copy counts. */
   isSent: boolean;
