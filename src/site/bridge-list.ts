@@ -1,8 +1,9 @@
 import { formatTime } from '../domain/notation.js';
 import type { Actor } from './audit-trail.js';
+import type { QueueFigures } from './queue-figures.js';
 
 /** Status of a bridge, for HTTP and MQTT. */
-export interface BridgeStatus {
+export interface BridgeStatus extends QueueFigures {
   readonly name: string;
   /** Null while the bridge is missing from the configuration. */
   readonly url: string | null;
@@ -14,17 +15,6 @@ export interface BridgeStatus {
   readonly queued: number;
   /** When the oldest queued message was received; null for none, or while the store is away. */
   readonly oldestQueuedAtMs: number | null;
-  readonly delivered: number;
-  readonly dropped: {
-    /** Messages older than the bridge keeps them. */
-    readonly tooOld: number;
-    /** Messages beyond the number or size that the bridge keeps. */
-    readonly tooMany: number;
-    /** Dead letters. */
-    readonly refused: number;
-    /** Messages that the store has lost. */
-    readonly lost: number;
-  };
   /** The last failure, even if it is over. */
   readonly lastError: BridgeError | null;
 }

@@ -1,8 +1,9 @@
 import type { Actor } from './audit-trail.js';
 import type { DeadLetter } from './bridge-list.js';
+import type { QueueFigures } from './queue-figures.js';
 
 /** Status of a webhook. */
-export interface OutputStatus {
+export interface OutputStatus extends QueueFigures {
   readonly name: string;
   /** Of its URL. */
   readonly host: string;
@@ -14,14 +15,6 @@ export interface OutputStatus {
   readonly queued: number;
   /** When the oldest queued message was received; null for none, or while the store is away. */
   readonly oldestQueuedAtMs: number | null;
-  readonly delivered: number;
-  readonly dropped: {
-    readonly tooOld: number;
-    readonly tooMany: number;
-    /** Dead letters. */
-    readonly refused: number;
-    readonly lost: number;
-  };
 }
 
 /** How many dead letters were sent again, and why no more; undefined: none is left. */

@@ -64,7 +64,7 @@ export class TimeZone {
     return this.#localMs(timeMs) - timeMs;
   }
 
-  /** What the clocks show, as if they showed UTC. */
+  /** The local time of the zone, counted as if it were UTC. */
   #localMs(timeMs: number): number {
     const shown: Partial<Record<Intl.DateTimeFormatPartTypes, number>> = {};
     for (const { type, value } of this.#format.formatToParts(timeMs)) shown[type] = Number(value);
