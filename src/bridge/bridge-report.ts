@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { OutgoingPublish } from '../delivery/receiver.js';
-import { warning } from '../domain/faults.js';
+import type { BRIDGE_FAULTS } from '../domain/faults/bridge-faults.js';
+import { fault } from '../domain/faults/faults.js';
 import { isJson } from '../domain/notation.js';
 import type { BridgeError, BridgeStatus, DeadLetter } from '../site/bridge-list.js';
 import type { Health } from '../site/health/health.js';
@@ -10,21 +11,9 @@ import { type ConnectionFailure, FAILURES } from './connection-failure.js';
 /** Messages about an alarm carry its id; others keep what the device sent under `data`. */
 const alarmSchema = z.object({ id: z.string() });
 
-const CODES = {
-  missing: 'bridge-missing',
-  down: 'bridge-down',
-  'hang-up': 'bridge-stuck',
-  lag: 'consumer-lagging',
-  commands: 'bridge-commands-denied',
-  pace: 'limit-exceeded',
-} as const;
-type BridgeFault = keyof typeof CODES;
-const FAULTS: readonly BridgeFault[] = ['missing', 'down', 'hang-up', 'lag', 'commands', 'pace'];
-const STUCK = 'cannot deliver a message: the upstream closes the connection at it';
-const MISSING = 'is missing from the configuration: its queue is kept until it is back, or deleted';
-const LAGGING = 'lags: its oldest message has waited for more than a minute';
-const WITHOUT_COMMANDS = 'gets no commands: the upstream denies the subscription';
-const SLOWED = 'is slowed: its upstream sends more than it may';
+/** What can be wrong with a bridge at one time, each independent of the others. */
+const ASPECTS = ['missing', 'down', 'hang-up', 'lag', 'commands', 'pace'] as const;
+type Aspect = (typeof ASPECTS)[number];
 
 export interface BridgeReportOptions {
   readonly bridge: string;
@@ -63,7 +52,7 @@ export class BridgeReport {
     const { log, now } = this.#options;
     this.#lastError = { atMs: now(), kind: 'missing', detail: 'It is not in the configuration.' };
     log.warn('bridge missing from the configuration, queue kept');
-    this.#setFault('missing', MISSING);
+    this.#setFault('missing', 'bridgeMissing');
   }
 
   connected(): void {
@@ -88,9 +77,8 @@ export class BridgeReport {
     const failure = `${kind}: ${detail}`;
     const level = this.#logged === failure ? 'debug' : 'warn';
     this.#logged = failure;
-    const words = FAILURES[kind].words;
-    log[level]({ failure: kind, detail }, `bridge down: ${words}`);
-    this.#setFault('down', `is down: ${words}`);
+    log[level]({ failure: kind, detail }, 'bridge down');
+    this.#setFault('down', FAILURES[kind].fault);
   }
 
   deadLettered({ topic, reason }: DeadLetter): void {
@@ -108,32 +96,31 @@ export class BridgeReport {
     const { topic } = publish;
     const alarm = alarmIn(publish);
     this.#options.log.warn({ topic, alarm }, 'upstream closes the connection at a message');
-    this.#setFault('hang-up', STUCK);
+    this.#setFault('hang-up', 'bridgeStuck');
   }
 
   commandsAnswered(areDenied: boolean): void {
     if (areDenied) this.#options.log.warn('upstream denied the subscription to commands');
-    this.#setFault('commands', areDenied ? WITHOUT_COMMANDS : undefined);
+    this.#setFault('commands', areDenied ? 'bridgeWithoutCommands' : undefined);
   }
 
   lagging(isLagging: boolean): void {
-    this.#setFault('lag', isLagging ? LAGGING : undefined);
+    this.#setFault('lag', isLagging ? 'bridgeLagging' : undefined);
   }
 
   slowed(isSlowed: boolean): void {
-    this.#setFault('pace', isSlowed ? SLOWED : undefined);
+    this.#setFault('pace', isSlowed ? 'bridgeSlowed' : undefined);
   }
 
   /** Clears all faults of a bridge that has stopped. */
   clear(): void {
-    for (const fault of FAULTS) this.#setFault(fault, undefined);
+    for (const aspect of ASPECTS) this.#setFault(aspect, undefined);
   }
 
-  #setFault(fault: BridgeFault, words: string | undefined): void {
+  #setFault(aspect: Aspect, name: keyof typeof BRIDGE_FAULTS | undefined): void {
     const { bridge, health } = this.#options;
     const subject = { type: 'bridge', id: bridge, name: bridge } as const;
-    const report = warning(CODES[fault], `A bridge ${words}`, subject);
-    health.report(`bridge/${bridge}/${fault}`, words === undefined ? undefined : report);
+    health.report(`bridge/${bridge}/${aspect}`, name && { ...fault(name), subject });
   }
 }
 

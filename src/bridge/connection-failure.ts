@@ -1,4 +1,5 @@
 import { ErrorWithReasonCode, ReasonCodes } from 'mqtt';
+import type { BRIDGE_FAULTS } from '../domain/faults/bridge-faults.js';
 
 /** Why the connection to the upstream failed or was given up. */
 export interface ConnectionFailure {
@@ -8,8 +9,7 @@ export interface ConnectionFailure {
 }
 
 interface Treatment {
-  /** For readers of `gateway/status`. */
-  readonly words: string;
+  readonly fault: keyof typeof BRIDGE_FAULTS;
   readonly firstRetryMs: number;
   readonly maxRetryMs: number;
 }
@@ -18,19 +18,19 @@ interface Treatment {
 const PASSING = { firstRetryMs: 500, maxRetryMs: 10_000 };
 const NEEDS_FIXING = { firstRetryMs: 5_000, maxRetryMs: 60_000 };
 
-/** Retry policy and words for each kind of failure. */
+/** Retry policy and fault for each kind of failure. */
 export const FAILURES = {
-  unreachable: { words: 'the upstream cannot be reached', ...PASSING },
-  closed: { words: 'the upstream has closed the connection', ...PASSING },
-  silent: { words: 'the upstream does not answer', ...PASSING },
-  unavailable: { words: 'the upstream takes no connections now', ...PASSING },
-  store: { words: 'the store cannot take what comes from the upstream', ...PASSING },
-  tls: { words: 'no trusted TLS connection to the upstream', ...NEEDS_FIXING },
-  credentials: { words: 'the upstream does not accept the credentials', ...NEEDS_FIXING },
-  'client-id': { words: 'the upstream does not accept the client id', ...NEEDS_FIXING },
-  'taken-over': { words: 'another client uses the client id of the bridge', ...NEEDS_FIXING },
-  'packet-too-large': { words: 'the upstream sends packets far over the limit', ...NEEDS_FIXING },
-  protocol: { words: 'the upstream does not speak this version of MQTT', ...NEEDS_FIXING },
+  unreachable: { fault: 'bridgeUnreachable', ...PASSING },
+  closed: { fault: 'bridgeClosed', ...PASSING },
+  silent: { fault: 'bridgeSilent', ...PASSING },
+  unavailable: { fault: 'bridgeTurnedAway', ...PASSING },
+  store: { fault: 'bridgeStoreRefuses', ...PASSING },
+  tls: { fault: 'bridgeUntrusted', ...NEEDS_FIXING },
+  credentials: { fault: 'bridgeCredentialsRefused', ...NEEDS_FIXING },
+  'client-id': { fault: 'bridgeClientIdRefused', ...NEEDS_FIXING },
+  'taken-over': { fault: 'bridgeClientIdTaken', ...NEEDS_FIXING },
+  'packet-too-large': { fault: 'bridgePacketTooLarge', ...NEEDS_FIXING },
+  protocol: { fault: 'bridgeVersionRefused', ...NEEDS_FIXING },
 } as const satisfies Record<string, Treatment>;
 
 export type FailureKind = keyof typeof FAILURES;

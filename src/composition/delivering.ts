@@ -21,7 +21,7 @@ import { RetainedWriter } from '../delivery/retained/retained-writer.js';
 import type { SessionOwner } from '../delivery/sessions/session.js';
 import { Sessions } from '../delivery/sessions/sessions.js';
 import { missingBridge } from '../domain/bridge-schema.js';
-import { firstOf, warning } from '../domain/faults.js';
+import { fault, firstOf } from '../domain/faults/faults.js';
 import { mayReceive, type Principal } from '../domain/grants.js';
 import { webhookNameOf, webhookOwner } from '../outputs/webhook.js';
 import { Principals } from '../site/access/principals.js';
@@ -269,12 +269,8 @@ function heldOwner(key: string, principals: Principals): SessionOwner {
 function reportUnreadable(clientIds: readonly string[], health: Health, log: Logger): void {
   if (clientIds.length === 0) return;
   log.error({ clientIds }, 'failed to read stored sessions');
-  const lost = 'a stored session cannot be read, its backlog is lost';
-  const faults = firstOf(
-    clientIds,
-    MAX_NAMED_SESSIONS,
-    (id) => warning('record-damaged', lost, { type: 'session', id, name: id }),
-    (count) => warning('record-damaged', `${lost} (${count} more)`),
-  );
+  const faults = firstOf(clientIds, MAX_NAMED_SESSIONS, (id) => {
+    return { ...fault('sessionUnreadable'), subject: { type: 'session', id, name: id } };
+  });
   health.reportAll('sessions', faults);
 }

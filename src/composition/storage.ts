@@ -54,11 +54,6 @@ const EXPORT_INTERVAL_MS = 1_000;
 const DISK_INTERVAL_MS = 250;
 const WITNESS_INTERVAL_MS = 1_000;
 
-/** What to do about a store whose memory is nearly full. */
-const ADVICE_OF_EMBEDDED =
-  'give the machine more memory, or raise redis.maxMemoryBytes, or shorten history.retentionDays';
-const ADVICE_OF_SERVER = 'raise maxmemory of the server, or shorten history.retentionDays';
-
 /** Everything stored, over as many connections as must not wait for each other. */
 export interface Storage {
   readonly site: SiteStoreRedis;
@@ -178,12 +173,10 @@ export async function openStorage(options: Foundation): Promise<Storage> {
 async function startServerWatches(
   store: Store,
   headroom: StoreHeadroom,
-  { config, log, health, releasers }: Foundation,
+  { log, health, releasers }: Foundation,
 ): Promise<MemoryMonitor> {
   await checkSettings(store, health);
-  const isOurs = isEmbeddedStore(config.redis);
-  const advice = isOurs ? ADVICE_OF_EMBEDDED : ADVICE_OF_SERVER;
-  const memory = new MemoryMonitor({ store, health, headroom, log, advice });
+  const memory = new MemoryMonitor({ store, health, headroom, log });
   // A store that has gone away again does not keep the gateway from starting.
   await memory.check().catch(() => undefined);
   releasers.add(

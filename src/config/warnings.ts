@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { certificateEndMs, endingWords } from '../domain/certificates.js';
+import { certificateEndMs, endingFault } from '../domain/certificates.js';
+import { faultWords } from '../domain/faults/faults.js';
 import type { FieldFault } from '../errors.js';
 import type { Config } from './schema.js';
 
@@ -23,11 +24,11 @@ function endOf({ certFile }: NonNullable<Config['tls']>): number {
 /** What the configuration may say and should not, for `check-config` and the log of a start. */
 export function configWarnings({ adminToken, tls }: Config, nowMs: number): string[] {
   const isShort = adminToken !== undefined && adminToken.length < ADVISABLE_LENGTH;
-  const ending = tls && endingWords(endOf(tls), nowMs);
+  const ending = tls && endingFault(endOf(tls), nowMs);
   return [
     ...(isShort
       ? [`adminToken has less than ${ADVISABLE_LENGTH} characters: it could be guessed`]
       : []),
-    ...(ending === undefined ? [] : [`tls.certFile: the certificate ${ending}`]),
+    ...(ending === undefined ? [] : [`tls.certFile: ${faultWords(ending, 'en').message}`]),
   ];
 }

@@ -30,7 +30,7 @@ function start(element: HTMLElement): void {
     live: new LiveFeed(LIVE_FILTERS, (token) => session.refused(token)),
     tabNote: signal(undefined),
   };
-  authorize(session);
+  authorize(session, () => parts.language.current.peek());
   render(
     <ConsoleContext.Provider value={parts}>
       <App />

@@ -1,4 +1,4 @@
-import { type Fault, withoutRepeats } from '../domain/faults.js';
+import { type Fault, faultWords, withoutRepeats } from '../domain/faults/faults.js';
 import { formatTime } from '../domain/notation.js';
 import { GATEWAY_STATUS_TOPIC } from '../domain/topics.js';
 import { within } from '../site/clock/pause.js';
@@ -56,6 +56,7 @@ export class GatewayStatus {
 }
 
 /** All readers get the same payload, and not all of them may see every subject. */
-function withoutSubject({ code, stops, message, since }: Fault): Omit<Fault, 'subject'> {
-  return { code, stops, message, since };
+function withoutSubject(fault: Fault) {
+  const { code, stops, since } = fault;
+  return { code, stops, message: faultWords(fault, 'en').message, since };
 }

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { type FaultReport, fault } from './faults/faults.js';
 
 const DAY_MS = 24 * 3_600_000;
 const WARNED_DAYS = 30;
@@ -8,10 +9,13 @@ export function certificateEndMs(pem: string): number {
   return Date.parse(new X509Certificate(pem).validTo);
 }
 
-/** Words for a certificate that has ended, or ends within 30 days; undefined for any other. */
-export function endingWords(endMs: number, nowMs: number): string | undefined {
-  if (endMs <= nowMs) return 'has ended';
+/** The fault of a certificate that has ended, or ends within 30 days; undefined for any other. */
+export function endingFault(endMs: number, nowMs: number): FaultReport | undefined {
+  if (endMs <= nowMs) return fault('certificateEnded');
   const days = Math.ceil((endMs - nowMs) / DAY_MS);
   if (days > WARNED_DAYS) return undefined;
-  return `ends in ${days} ${days === 1 ? 'day' : 'days'}`;
+  const isOne = days === 1;
+  return fault('certificateEnding', {
+    days: { en: isOne ? '1 day' : `${days} days`, de: isOne ? '1 Tag' : `${days} Tagen` },
+  });
 }

@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import { type FaultReport, warning } from '../domain/faults.js';
+import { type FaultReport, fault } from '../domain/faults/faults.js';
 import { holderSubject } from '../site/health/fault-subjects.js';
 import type { Health } from '../site/health/health.js';
 import type { SiteModel } from '../site/site-model.js';
@@ -43,11 +43,9 @@ export class FootageWatch {
   #faultOf(bytes: number): FaultReport | undefined {
     const { quota, model, maxUploadBytes } = this.#options;
     if (bytes >= MIN_UPLOADS * maxUploadBytes) return undefined;
-    const left = Math.max(0, Math.floor(bytes / MIB));
-    const advice = 'free some of the disk, or delete devices that are gone';
-    const message = `the folder of recordings is nearly full, ${left} MiB left: ${advice}`;
+    const mebibytes = Math.max(0, Math.floor(bytes / MIB));
     const holder = quota.largestHolder();
     const subject = holder === undefined ? undefined : holderSubject(model, holder);
-    return warning('disk-nearly-full', message, subject);
+    return { ...fault('recordingsFilling', { mebibytes }), subject };
   }
 }

@@ -1,4 +1,4 @@
-import { firstOf, warning } from '../domain/faults.js';
+import { fault, firstOf } from '../domain/faults/faults.js';
 import { recordSubject } from '../site/health/fault-subjects.js';
 import type { Health } from '../site/health/health.js';
 import type { SiteModel } from '../site/site-model.js';
@@ -36,17 +36,9 @@ export class UnreadableDevices {
   check(): void {
     if (!this.#isChanged) return;
     this.#isChanged = false;
-    const faults = firstOf(
-      [...this.deviceIds],
-      MAX_NAMED,
-      (id) =>
-        warning(
-          'device-unreadable',
-          'An alarm of the device cannot be read.',
-          recordSubject(this.#model, 'device', id),
-        ),
-      (count) => warning('device-unreadable', `Alarms of ${count} more devices cannot be read.`),
-    );
+    const faults = firstOf([...this.deviceIds], MAX_NAMED, (id) => {
+      return { ...fault('deviceUnreadable'), subject: recordSubject(this.#model, 'device', id) };
+    });
     this.#health.reportAll(SOURCE, faults);
   }
 }

@@ -1,4 +1,4 @@
-import { type FaultReport, warning } from '../domain/faults.js';
+import { type FaultReport, fault } from '../domain/faults/faults.js';
 import { holderSubject } from '../site/health/fault-subjects.js';
 import type { SiteModel } from '../site/site-model.js';
 
@@ -23,7 +23,6 @@ const MAX_PAUSE_MS = 50;
 export const SHARE_CHECK_MS = 5_000;
 /** Limits of one client, and of a pause of the work: under constant load it pauses half of the time. */
 const BUSY_MS = SHARE_CHECK_MS / 4;
-const BUSY = 'HTTP and TLS clients take much of the processor.';
 
 /**
  * Gives HTTP and TLS handshakes, which anybody can ask for, a bounded share of the processor.
@@ -167,5 +166,5 @@ export function shareFault(
   const { pausedMs, usedMs } = turns.takeUsage();
   const [busiest] = [...usedMs].sort(([, one], [, other]) => other - one);
   if (busiest === undefined || Math.max(busiest[1], pausedMs) < BUSY_MS) return undefined;
-  return warning('processor-busy', BUSY, holderSubject(model, busiest[0]));
+  return { ...fault('processorBusy'), subject: holderSubject(model, busiest[0]) };
 }

@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { Logger } from 'pino';
-import { certificateEndMs, endingWords } from '../domain/certificates.js';
-import { warning } from '../domain/faults.js';
+import { certificateEndMs, endingFault } from '../domain/certificates.js';
+import { fault } from '../domain/faults/faults.js';
 import { formatTime } from '../domain/notation.js';
 import { GatewayError, systemErrorCode } from '../errors.js';
 import type { Health } from '../site/health/health.js';
@@ -88,17 +88,14 @@ export class ServerCertificate {
     } catch (error) {
       log.error({ err: error }, 'the new TLS certificate cannot be used, the old one stays');
       const reason = systemErrorCode(error) ?? 'no PEM, or no pair';
-      const message = `The new TLS certificate or its key cannot be used (${reason}): the old one stays.`;
-      health.report('certificate-files', warning('certificate-unusable', message));
+      health.report('certificate-files', fault('certificateUnusable', { reason }));
     }
     this.#reportEnd();
   }
 
   #reportEnd(): void {
     const { health, now } = this.#options;
-    const words = endingWords(this.endMs, now());
-    const fault = warning('certificate-expiring', `The TLS certificate ${words}: renew it.`);
-    health.report('certificate-end', words === undefined ? undefined : fault);
+    health.report('certificate-end', endingFault(this.endMs, now()));
   }
 }
 

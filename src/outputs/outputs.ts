@@ -3,7 +3,7 @@ import { OldestQueued } from '../delivery/backlog/oldest-queued.js';
 import { queueFigures } from '../delivery/backlog/queue-figures.js';
 import type { AccountReader } from '../delivery/queues/account-reader.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
-import { warning } from '../domain/faults.js';
+import { fault } from '../domain/faults/faults.js';
 import { newId } from '../domain/notation.js';
 import type { WebhookOptions } from '../domain/output-schema.js';
 import { GatewayError } from '../errors.js';
@@ -137,10 +137,7 @@ export class Outputs implements OutputList {
       running.lastError = { atMs: now(), reason };
     }
     const subject = { type: 'webhook', id: name, name } as const;
-    const fault =
-      reason === undefined
-        ? undefined
-        : warning('output-failing', `A webhook is failing: ${reason}.`, subject);
-    health.report(`outputs/${name}`, fault);
+    const failing = reason && { ...fault('webhookFailing', { reason }), subject };
+    health.report(`outputs/${name}`, failing || undefined);
   }
 }

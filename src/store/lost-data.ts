@@ -1,7 +1,8 @@
 /** What a store has lost since it was last seen, and the words for it. */
 
 import { z } from 'zod';
-import { formatTime } from '../domain/notation.js';
+import type { Language } from '../domain/faults/fault-kind.js';
+import type { Phrase } from '../domain/faults/faults.js';
 import { RECORD_KINDS } from '../domain/site.js';
 
 const count = z.int().min(0);
@@ -98,30 +99,53 @@ export function merged(one: LostData, other: LostData): LostData {
   };
 }
 
-const WORDS: Readonly<Record<Exclude<Thing, 'store'>, readonly [one: string, more: string]>> = {
-  location: ['location', 'locations'],
-  group: ['group', 'groups'],
-  room: ['room', 'rooms'],
-  device: ['device', 'devices'],
-  'access-token': ['access token', 'access tokens'],
-  change: ['change of the site', 'changes of the site'],
-  backlog: ['alarm of a backlog', 'alarms of backlogs'],
-  index: ['index of the history', 'indexes of the history'],
-  key: ['key that the server evicted', 'keys that the server evicted'],
+type Words = readonly [one: string, more: string];
+
+const WORDS: Readonly<Record<Exclude<Thing, 'store'>, Readonly<Record<Language, Words>>>> = {
+  location: { en: ['location', 'locations'], de: ['Heim', 'Heime'] },
+  group: { en: ['group', 'groups'], de: ['Gruppe', 'Gruppen'] },
+  room: { en: ['room', 'rooms'], de: ['Zimmer', 'Zimmer'] },
+  device: { en: ['device', 'devices'], de: ['Gerät', 'Geräte'] },
+  'access-token': { en: ['access token', 'access tokens'], de: ['Zugangstoken', 'Zugangstokens'] },
+  change: {
+    en: ['change of the site', 'changes of the site'],
+    de: ['Änderung der Stammdaten', 'Änderungen der Stammdaten'],
+  },
+  backlog: {
+    en: ['alarm of a backlog', 'alarms of backlogs'],
+    de: ['Alarm aus einer Warteschlange', 'Alarme aus Warteschlangen'],
+  },
+  index: {
+    en: ['index of the history', 'indexes of the history'],
+    de: ['Verzeichnis des Verlaufs', 'Verzeichnisse des Verlaufs'],
+  },
+  key: {
+    en: ['key that the server evicted', 'keys that the server evicted'],
+    de: ['vom Server verdrängter Schlüssel', 'vom Server verdrängte Schlüssel'],
+  },
 };
 
-/** The loss as a sentence for the administrator. */
-export function sentenceOf({ counts, alarms }: LostData, sinceMs: number): string {
+/** The loss in words. */
+export function phraseOf(lost: LostData): Phrase {
+  return { en: wordsIn('en', lost), de: wordsIn('de', lost) };
+}
+
+function wordsIn(language: Language, { counts, alarms }: LostData): string {
+  const isGerman = language === 'de';
   const parts = THINGS.flatMap((thing) => {
     const lost = counts[thing] ?? 0;
     if (lost === 0) return [];
-    return thing === 'store'
-      ? ['everything stored']
-      : [`${lost} ${WORDS[thing][lost > 1 ? 1 : 0]}`];
+    if (thing === 'store') return [isGerman ? 'alles Gespeicherte' : 'everything stored'];
+    return [`${lost} ${WORDS[thing][language][lost > 1 ? 1 : 0]}`];
   });
   if (alarms !== null) {
     const { from, to } = alarms;
-    parts.push(`up to ${to - from + 1} alarms (numbers ${from} to ${to})`);
+    const count = to - from + 1;
+    parts.push(
+      isGerman
+        ? `bis zu ${count} Alarme (Nummern ${from} bis ${to})`
+        : `up to ${count} alarms (numbers ${from} to ${to})`,
+    );
   }
-  return `The store has lost ${parts.join(', ')}, noticed at ${formatTime(sinceMs)}: acknowledge with POST /faults/store-lost-data/acknowledge.`;
+  return parts.join(', ');
 }

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { warning } from '../domain/faults.js';
+import { fault } from '../domain/faults/faults.js';
+import { formatTime } from '../domain/notation.js';
 import { RECORD_KINDS } from '../domain/site.js';
 import type { Health } from '../site/health/health.js';
 import { unlessMissing, writeDurably } from './durable-file.js';
@@ -14,10 +15,10 @@ import {
   merged,
   NEVER_SEEN,
   NOTHING_LOST,
+  phraseOf,
   type SeenStore,
   type SiteCounts,
   seenStoreSchema,
-  sentenceOf,
 } from './lost-data.js';
 import { Script } from './scripts.js';
 import type { Store } from './store.js';
@@ -150,11 +151,14 @@ export class StoreWitness {
 
   #setFinding(finding: Finding | null): void {
     this.#finding = finding;
-    const fault = finding && {
-      ...warning('store-lost-data', sentenceOf(finding.lost, finding.sinceMs)),
+    const lost = finding && {
+      ...fault('storeLostData', {
+        lost: phraseOf(finding.lost),
+        at: formatTime(finding.sinceMs),
+      }),
       acknowledge: this.#acknowledge,
     };
-    this.#options.health.report(FAULT, fault ?? undefined);
+    this.#options.health.report(FAULT, lost ?? undefined);
   }
 
   async #read(): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type FaultSubject, firstOf, warning } from '../domain/faults.js';
+import { type FaultSubject, fault, firstOf } from '../domain/faults/faults.js';
 import { newId } from '../domain/notation.js';
 import { type DrillPlan, DrillSchedule } from '../domain/time/drill-schedule.js';
 import { GatewayError } from '../errors.js';
@@ -134,17 +134,7 @@ export class DrillRunner implements Drills {
       const faults = firstOf(
         failed.map(({ destination }) => destination),
         MAX_NAMED,
-        (destination) =>
-          warning(
-            'drill-failed',
-            'A destination has not acknowledged the last drill within 60 s.',
-            subjectOf(destination),
-          ),
-        (count) =>
-          warning(
-            'drill-failed',
-            `${count} more destinations have not acknowledged the last drill.`,
-          ),
+        (destination) => ({ ...fault('drillUnacknowledged'), subject: subjectOf(destination) }),
       );
       health.reportAll(`drills/${locationId}`, faults);
       if (this.#unjudged.get(locationId) === record) this.#unjudged.delete(locationId);

@@ -1,6 +1,6 @@
 import type { AlarmLogItem, NewEvent } from '../delivery/log/log-item.js';
 import type { LogWriter } from '../delivery/log/log-writer.js';
-import { firstOf, warning } from '../domain/faults.js';
+import { fault, firstOf } from '../domain/faults/faults.js';
 import type { DeviceContext } from '../domain/messages.js';
 import { newId } from '../domain/notation.js';
 import type { Device } from '../domain/site.js';
@@ -147,18 +147,9 @@ export class Supervision {
 
   #report(): void {
     const { model, health } = this.#options;
-    const faults = firstOf(
-      this.list(),
-      MAX_NAMED,
-      ({ deviceId }) =>
-        warning(
-          'device-silent',
-          'A device is silent: nothing comes from it any more.',
-          recordSubject(model, 'device', deviceId),
-        ),
-      (count) =>
-        warning('device-silent', `${count} more devices are silent: nothing comes from them.`),
-    );
+    const faults = firstOf(this.list(), MAX_NAMED, ({ deviceId }) => {
+      return { ...fault('deviceSilent'), subject: recordSubject(model, 'device', deviceId) };
+    });
     health.reportAll(FAULT_SOURCE, faults);
   }
 }

@@ -41,7 +41,7 @@ it('shows a bridge’s status on its retained topic, over HTTP, in the metrics a
 
   await mosquitto.stop();
   await admin.until(() => statuses().at(-1)?.connected === false);
-  await expect.poll(faults).toEqual(['A bridge is down: the upstream cannot be reached']);
+  await expect.poll(faults).toEqual(['A bridge is down: the upstream cannot be reached.']);
   expect(await faultsOf(home.gateway)).toEqual([
     'A bridge is down: the upstream cannot be reached: bridge region',
   ]);
@@ -104,7 +104,7 @@ it('says that a message cannot be delivered, and shows a token of another locati
   const outsider = await Subscriber.connect(home.gateway, elsewhere);
   await outsider.subscribe('gateway/status');
   const id = sensor.alarm('noise', { loudness: 'screaming' });
-  const fault = 'A bridge cannot deliver a message: the upstream closes the connection at it';
+  const fault = 'A bridge cannot deliver a message: the upstream closes the connection at it.';
   await outsider.until(() =>
     outsider.messages('gateway/status').some((status) => faultTextsIn(status).includes(fault)),
   );

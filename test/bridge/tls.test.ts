@@ -43,7 +43,7 @@ it('sends nothing to an upstream with a certificate of a foreign authority', asy
   await proxy.untilAttempts(2);
   const [first = 0, second = 0] = proxy.attemptsMs;
   expect(second - first).toBeGreaterThan(2_000);
-  const said = home.gateway.lines.filter((line) => line.includes('TLS'));
+  const said = home.gateway.lines.filter((line) => line.includes('"failure":"tls"'));
   expect(said, said.join('\n')).toHaveLength(1);
   expect(mosquitto.lines.join('\n')).not.toContain('New client connected');
 

@@ -253,7 +253,7 @@ describe('when the gateway has few connections left', () => {
     const known = await RawClient.connect(small.gateway, small.viewer);
     const sensor = await RawClient.connect(small.gateway, await small.device());
     expect(await faultsOf(small.gateway)).toContainEqual(
-      expect.stringContaining('nearly all of the gateway are in use'),
+      expect.stringContaining('Nearly all connections of the gateway are in use'),
     );
     for (const client of [...held, known, sensor]) client.vanish();
   });

@@ -60,7 +60,7 @@ it('more topics of a device are forwarded, acknowledged and not retained', async
   await nurse.until((all) => new Set(all.map(({ topic }) => topic)).size >= 5);
   expect(await retainedOf(place, hostile)).toEqual(['a', 'b', 'c']);
   expect(await faultsOf(home.gateway)).toContainEqual(
-    expect.stringMatching(`too many retained messages.*${hostile.id}`),
+    expect.stringMatching(`Too many retained messages.*${hostile.id}`),
   );
   await retain(place, honest, 'a', '1');
   expect(await retainedOf(place, honest)).toEqual(['a']);

@@ -20,7 +20,7 @@ const CONNECT = generate({ cmd: 'connect', clientId: 'sensor', protocolVersion: 
 /** Of a packet of 200,000 bytes more. */
 const HEAD_OF_LONG_CONNECT = Buffer.from([0x10, 0xc0, 0x9a, 0x0c]);
 const NAMED =
-  'too many connections without a login, the oldest of them are closed: address 10.0.0.1';
+  'Too many connections without a login: the oldest of them are closed: address 10.0.0.1';
 
 let server: Server;
 let unidentified: UnidentifiedConnections;

@@ -11,7 +11,7 @@ import { Home } from '../harness/home.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
 
 const NAMED =
-  'too many WebSocket frames without an MQTT packet, the connections are closed: address 127.0.0.1';
+  'Too many WebSocket frames without an MQTT packet: the connections are closed: address 127.0.0.1';
 
 /** Frames that bring nothing, in one go: the connection may send 1,000, and ten a second. */
 const FLOOD = 3_000;

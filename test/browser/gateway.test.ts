@@ -38,7 +38,7 @@ describe('the gateway page', () => {
     await home.mosquitto.stop();
     await page.getByText('A bridge is down: the upstream cannot be reached').waitFor();
     await page.getByText(`Bridge ${BRIDGE}`).waitFor();
-    await page.getByText('Name, address, port, network.').waitFor();
+    await page.getByText('Check its name, address and port').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     await home.mosquitto.start();
     await page.getByText('Nothing is wrong.').waitFor();

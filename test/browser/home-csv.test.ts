@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { decodeCsv, parseDeviceCsv } from '../../src/console/pages/home/device-csv.js';
+import { decodeCsv, parseDeviceCsv } from '../../src/console/pages/home/import/device-csv.js';
 import { csvText } from '../../src/console/ui/csv.js';
 
 function devices(text: string) {

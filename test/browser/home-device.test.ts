@@ -2,7 +2,7 @@ import type { Page, Request } from 'playwright-core';
 import { encode } from 'uqr';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { setupText } from '../../src/console/pages/home/setup-text.js';
+import { setupText } from '../../src/console/pages/home/issued/setup-text.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { connect, connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { parseDeviceCsv } from '../../src/console/pages/home/device-csv.js';
+import { parseDeviceCsv } from '../../src/console/pages/home/import/device-csv.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { connect } from '../harness/mqtt-clients.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';

@@ -80,7 +80,7 @@ const recordsOf = (kind: RecordKind) => new Keys('site').siteRecords(kind);
 it('leaves out a device when its record cannot be read', async () => {
   const record = await store.redis.hget(recordsOf('device'), other.id);
   await damage(() => rewriteRecord(store.redis, 'device', other.id, { secretHash: undefined }));
-  await namesFault(/unreadable record of 1 device, left out/, other.id);
+  await namesFault(/unreadable record of a device: it is left out/, other.id);
   await serves();
   await expect(connectDevice(home.gateway, other)).rejects.toThrow();
   await damage(() => store.redis.hset(recordsOf('device'), other.id, record ?? ''));
@@ -90,7 +90,7 @@ it('leaves out a device when its record cannot be read', async () => {
 it('serves a location under its id when its record is gone', async () => {
   const record = await store.redis.hget(recordsOf('location'), home.locationId);
   await damage(() => store.redis.hdel(recordsOf('location'), home.locationId));
-  await namesFault(/no readable record of 1 location, served with the id as name/);
+  await namesFault(/no readable record of a location: its id serves as its name/);
   await serves();
   await damage(() => store.redis.hset(recordsOf('location'), home.locationId, record ?? ''));
 });
@@ -100,7 +100,7 @@ it('keeps the backlog of a token with an unknown role until its record is restor
   const give = (grants: unknown) => () =>
     rewriteRecord(store.redis, 'access-token', home.viewer.id, { grants });
   await damage(give([{ ...grant, role: 'emperor' }]));
-  await namesFault(/unreadable record of 1 access token, left out/, home.viewer.id);
+  await namesFault(/unreadable record of an access token: it is left out/, home.viewer.id);
   await expect(Subscriber.connect(home.gateway, home.viewer)).rejects.toThrow();
   const sensor = await Sensor.connect(home, device);
   const id = sensor.alarm();

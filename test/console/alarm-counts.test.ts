@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { countAlarms, fits, MAX_BUCKETS } from '../../src/console/pages/history/alarm-counts.js';
+import {
+  countAlarms,
+  fits,
+  MAX_BUCKETS,
+} from '../../src/console/pages/history/chart/alarm-counts.js';
 
 // A zone whose clocks change, with an offset of whole hours.
 process.env['TZ'] = 'Europe/Berlin';

@@ -1,17 +1,17 @@
 import { expect, it } from 'vitest';
 import { BOARD_WORDS } from '../../src/console/pages/board/board-words.js';
-import { WALL_LINK_WORDS } from '../../src/console/pages/board/wall-link-words.js';
-import { AUDIT_WORDS } from '../../src/console/pages/gateway/audit-words.js';
-import { BRIDGES_WORDS } from '../../src/console/pages/gateway/bridges-words.js';
-import { CONNECTIONS_WORDS } from '../../src/console/pages/gateway/connections-words.js';
+import { WALL_LINK_WORDS } from '../../src/console/pages/board/wall/wall-link-words.js';
+import { AUDIT_WORDS } from '../../src/console/pages/gateway/audit/audit-words.js';
+import { CONNECTIONS_WORDS } from '../../src/console/pages/gateway/connections/connections-words.js';
+import { BRIDGES_WORDS } from '../../src/console/pages/gateway/destinations/bridges-words.js';
 import { GATEWAY_WORDS } from '../../src/console/pages/gateway/gateway-words.js';
-import { OVERVIEW_WORDS } from '../../src/console/pages/gateway/overview-words.js';
-import { TOKENS_WORDS } from '../../src/console/pages/gateway/tokens-words.js';
+import { OVERVIEW_WORDS } from '../../src/console/pages/gateway/overview/overview-words.js';
+import { TOKENS_WORDS } from '../../src/console/pages/gateway/tokens/tokens-words.js';
 import { HISTORY_WORDS } from '../../src/console/pages/history/history-words.js';
-import { DEVICE_WORDS } from '../../src/console/pages/home/device-words.js';
+import { DEVICE_WORDS } from '../../src/console/pages/home/device/device-words.js';
 import { HOME_WORDS } from '../../src/console/pages/home/home-words.js';
-import { IMPORT_WORDS } from '../../src/console/pages/home/import-words.js';
-import { ISSUED_WORDS } from '../../src/console/pages/home/issued-words.js';
+import { IMPORT_WORDS } from '../../src/console/pages/home/import/import-words.js';
+import { ISSUED_WORDS } from '../../src/console/pages/home/issued/issued-words.js';
 import { SIGN_IN_WORDS } from '../../src/console/pages/sign-in/sign-in-words.js';
 import { SHELL_WORDS } from '../../src/console/shell-words.js';
 

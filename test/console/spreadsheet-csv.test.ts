@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { SpreadsheetCsv } from '../../src/console/pages/history/spreadsheet-csv.js';
+import { SpreadsheetCsv } from '../../src/console/pages/history/csv/spreadsheet-csv.js';
 
 const HEADER = 'id,deviceName,roomId,data\r\n';
 const RECORDS = [

@@ -7,7 +7,7 @@ import { Subscriber } from '../harness/mqtt-clients.js';
 import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 
-const TOO_MANY = 'too many connections, further ones are refused';
+const TOO_MANY = 'Too many connections: further ones are refused.';
 
 const readinessSchema = z.object({
   ready: z.literal(true),

@@ -73,7 +73,7 @@ describe('the recordings of one device', () => {
       expect(await upload(hostile, 200 * KIB, isAnnounced)).toBe(INSUFFICIENT_STORAGE);
       expect(await upload(hostile, 90 * KIB, isAnnounced)).toBe(STORED);
       expect(await faultsOf(gateway)).toContainEqual(
-        expect.stringMatching(`too many recordings.*${hostile.id}`),
+        expect.stringMatching(`Too many recordings.*${hostile.id}`),
       );
       expect(await upload(honest, 200 * KIB, isAnnounced)).toBe(STORED);
     },
@@ -145,7 +145,7 @@ it('a folder that is nearly full is a fault, which names who has most of it', as
   await full.start();
   await expect
     .poll(() => faultsOf(full))
-    .toContainEqual(expect.stringContaining('the folder of recordings is nearly full'));
+    .toContainEqual(expect.stringContaining('The folder of recordings is nearly full'));
   expect((await fetch(`${full.httpUrl}/readyz`)).status).toBe(200);
 
   const client = new Api(full);

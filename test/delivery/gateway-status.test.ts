@@ -3,7 +3,7 @@ import type { DirectMessage } from '../../src/delivery/direct-queue.js';
 import { Forwarder } from '../../src/delivery/forwarder.js';
 import { GatewayStatus } from '../../src/delivery/gateway-status.js';
 import { LogWriter } from '../../src/delivery/log/log-writer.js';
-import type { FaultReport } from '../../src/domain/faults.js';
+import { fault } from '../../src/domain/faults/faults.js';
 import { Health } from '../../src/site/health/health.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { batchesOf, RunningDelivery, silent } from './running-delivery.js';
@@ -12,11 +12,7 @@ const INTERVAL_MS = 30_000;
 const START_MS = Date.UTC(2026, 10, 21);
 
 const health = new Health(() => nowMs);
-const unreachable: FaultReport = {
-  code: 'store-unreachable',
-  stops: true,
-  message: 'The store is unreachable.',
-};
+const unreachable = fault('storeUnreachable');
 let told: DirectMessage[];
 let status: GatewayStatus;
 let nowMs = START_MS;
@@ -74,7 +70,8 @@ it('gateway/status is published every 30 s with the present faults, and a last t
   await status.stop();
   await pass(INTERVAL_MS);
   const at = (ms: number) => new Date(START_MS + ms).toISOString();
-  const faults = [{ ...unreachable, since: at(INTERVAL_MS) }];
+  const message = 'The store is unreachable.';
+  const faults = [{ code: 'store-unreachable', stops: true, message, since: at(INTERVAL_MS) }];
   const common = { online: true, version: '1.2.3' };
   expect(statuses()).toEqual([
     { ...common, at: at(0), faults: [] },

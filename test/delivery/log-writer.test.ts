@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Appended, Destination } from '../../src/delivery/log/batch.js';
 import type { NewMessage } from '../../src/delivery/log/log-item.js';
 import { type Announced, LogWriter } from '../../src/delivery/log/log-writer.js';
+import { faultWords } from '../../src/domain/faults/faults.js';
 import { batchesOf, numbered, numberIn, silent } from './running-delivery.js';
 
 const RETRY_MS = 250;
@@ -38,7 +39,7 @@ class Store {
         noteBacklogs: () => undefined,
         mend: () => Promise.resolve(),
       },
-      onOutage: (fault) => this.outages.push(fault?.message),
+      onOutage: (fault) => this.outages.push(fault && faultWords(fault, 'en').message),
       onHeldBack: (items) => this.heldBack.push(items.map(numberIn)),
     });
   }
@@ -147,7 +148,7 @@ describe('a log writer', () => {
     expect(store.answers).toEqual(range(0, 5).map((n) => `${n} true`));
     expect(store.outages.at(-1)).toBeUndefined();
     expect(new Set(store.outages.slice(0, -1))).toEqual(
-      new Set(['The store refuses to write (OOM).']),
+      new Set(['The store refuses to write (OOM): its memory is full.']),
     );
   });
 

@@ -24,14 +24,40 @@ it('an acknowledged fault is over, and the audit trail says what was acknowledge
   ]);
 });
 
-it('says which faults stay until they are acknowledged', async () => {
+it('lists the faults with what to do, and which of them stay until they are acknowledged', async () => {
   const gateway = await startGateway(redis, { hasLostData: true });
-  const faults = async (token?: string) => (await gateway.call('GET', '/readyz', { token })).json;
   const token = await gateway.createToken([{ location: '*', role: 'viewer' }]);
-  const fault = { code: 'store-lost-data', stops: false };
-  expect(await faults(token)).toMatchObject({ faults: [{ ...fault, acknowledgeable: true }] });
-  expect(await faults()).toMatchObject({ faults: [fault] });
-  expect(JSON.stringify(await faults())).not.toContain('acknowledgeable');
+  expect((await gateway.call('GET', '/faults', { token })).json).toEqual([
+    {
+      code: 'store-lost-data',
+      stops: false,
+      since: expect.stringMatching(/Z$/),
+      message: expect.stringContaining('The store has lost up to 200 alarms'),
+      advice: expect.stringContaining('acknowledge the fault'),
+      acknowledgeable: true,
+    },
+  ]);
+  expect(failure(await gateway.call('GET', '/faults'))).toBe('401 unauthenticated');
+});
+
+it.each([
+  ['de', 'de', 'Der Speicher hat verloren: bis zu 200 Alarme (Nummern 801 bis 1000)'],
+  ['fr, de-AT;q=0.8, en;q=0.5', 'de', 'Der Speicher hat verloren:'],
+  ['de;q=0, *', 'en', 'The store has lost'],
+  ['fr', 'en', 'The store has lost'],
+  ['de;q=x,,;', 'de', 'Der Speicher hat verloren:'],
+  ['', 'en', 'The store has lost'],
+  [undefined, 'en', 'The store has lost'],
+])('says what is wrong in the language asked for: %s', async (wanted, language, message) => {
+  const gateway = await startGateway(redis, { hasLostData: true });
+  const token = await gateway.createToken([{ location: '*', role: 'viewer' }]);
+  const headers = wanted === undefined ? {} : { 'Accept-Language': wanted };
+  for (const path of ['/readyz', '/faults']) {
+    const answer = await gateway.call('GET', path, { token, headers });
+    expect(JSON.stringify(answer.json)).toContain(message);
+    expect(answer.headers['content-language']).toBe(language);
+    expect(answer.headers['vary']).toContain('Accept-Language');
+  }
 });
 
 it('refuses a code without such a fault', async () => {

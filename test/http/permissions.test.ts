@@ -81,6 +81,7 @@ const NEEDS: Readonly<Record<string, Need>> = {
   'POST /access-tokens/:tokenId/secret': 'admin',
   'DELETE /access-tokens/:tokenId': 'admin',
   'GET /audit': 'admin',
+  'GET /faults': 'a token',
   'POST /faults/:code/acknowledge': 'admin',
 };
 

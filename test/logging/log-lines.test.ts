@@ -68,7 +68,7 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'failed to export audit records, retrying',
   // By an administrator who reads the trail.
   'failed to read audit records',
-  'doubt',
+  'message',
   'the clock of this machine has jumped',
   'failed to save the clock',
   // By a timer, or once a minute of their own accord, which name everybody concerned.

@@ -46,13 +46,13 @@ it('names who exceeds a quota by name and id, as they are at the moment', () => 
   ]);
   model.apply([{ kind: 'device', before: device, after: { ...device, name: 'Bett 2' } }]);
   for (const id of ['d-2', 'd-3', 'd-4']) watch.exceeded('connections', `device:${id}`);
-  const tooMany = 'too many connections, further ones are refused';
+  const tooMany = 'Too many connections: further ones are refused';
   expect(
     faultTexts(health.faults())
       .filter((text) => text.startsWith(tooMany))
       .sort(),
   ).toEqual([
-    `${tooMany} (1 more)`,
+    `${tooMany} (1 more).`,
     ...['Bett 2 (d-1)', 'd-2', 'd-3'].map((name) => `${tooMany}: device ${name}`),
   ]);
 });
@@ -67,7 +67,7 @@ it('reports a thousand holders at once only a few times', () => {
   expect(changes).toBe(4);
   expect(faultTexts(health.faults())).toEqual([
     ...['h0', 'h1', 'h2'].map((host) => expect.stringMatching(`: address ${host}$`)),
-    expect.stringMatching(/\(1 more\)$/),
+    expect.stringMatching(/\(1 more\)\.$/),
   ]);
 });
 
@@ -103,6 +103,6 @@ it('remembers 10,000 of those who exceed a quota', () => {
   const { watch, health, pass } = start();
   for (let device = 1; device <= 10_100; device++) watch.exceeded('retained', `device:${device}`);
   pass(5_000);
-  expect(faultTexts(health.faults()).at(-1)).toMatch(/ \(9997 more\)$/);
+  expect(faultTexts(health.faults()).at(-1)).toMatch(/ \(9997 more\)\.$/);
   expect(watch.counts()).toEqual([['retained', 10_100]]);
 });

@@ -220,6 +220,21 @@ describe('the message path', () => {
     expect(await pending).toBe('1');
   });
 
+  test('leaves nothing behind when it is closed while it waits to reconnect', async () => {
+    const port = await freePort();
+    const server = await new Server(port).start();
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { redis, store } = connected(connectRedis, { url: `redis://127.0.0.1:${port}` });
+    await untilReady(redis);
+    expect(vi.getTimerCount()).toBe(1);
+    const reconnecting = once(redis, 'reconnecting');
+    await server.kill();
+    await reconnecting;
+    store.close();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   test('waits for a busy store on this machine', async () => {
     const server = await new Server().start();
     const where = { socketPath: server.socketPath, timeoutMs: 20 };

@@ -25,7 +25,6 @@ function monitored() {
     health,
     headroom,
     log,
-    advice: 'act',
   });
   /** Looks at the store when so much of its limit is used. */
   const at = async (part: number) => {
@@ -52,7 +51,7 @@ it('says how full the store is from 80 % on, and stays ready', async () => {
   const { faults, ready } = await at(0.83);
   expect(faults).toEqual([
     expect.stringMatching(
-      /^The store's memory is 8[234] % full; from 90 % on only alarms are stored: act\.$/,
+      /^The store's memory is 8[234] % full; from 90 % on only alarms are stored\.$/,
     ),
   ]);
   expect(ready).toBe(true);
@@ -67,14 +66,14 @@ it('keeps the last tenth for alarms, and says when nothing is stored any more', 
   expect(monitor.leftForOthers).toBeGreaterThan(0);
 
   const short = await at(0.93);
-  expect(short.faults[0]).toMatch(/9[234] % full, and only alarms are stored: act\./);
+  expect(short.faults[0]).toMatch(/9[234] % full, and only alarms are stored\./);
   expect(headroom.takes('telemetry')).toBe(false);
   expect(headroom.takes('denial')).toBe(false);
   expect(headroom.isFull).toBe(false);
   expect(monitor.leftForOthers).toBeLessThan(0);
 
   const full = await at(1.2);
-  expect(full.faults[0]).toMatch(/100 % full, and nothing is stored: act\./);
+  expect(full.faults[0]).toMatch(/100 % full, and nothing is stored\./);
   expect(headroom.isFull).toBe(true);
   expect(headroom.takes('telemetry')).toBe(false);
 

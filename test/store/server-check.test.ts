@@ -50,9 +50,9 @@ test('gives no warning about suitable settings', async () => {
 describe('a server that is not durable', () => {
   test.each([
     ['maxmemory-policy', 'allkeys-lru', /allkeys-lru.* deletes alarms/],
-    ['appendonly', 'no', /appendonly is off.* are lost/],
-    ['appendfsync', 'everysec', /appendfsync is everysec.*in the second before it/],
-    ['appendfsync', 'no', /appendfsync is no:.*last wrote to disk/],
+    ['appendonly', 'no', /appendonly off.* are lost/],
+    ['appendfsync', 'everysec', /appendfsync everysec.*in the second before it/],
+    ['appendfsync', 'no', /appendfsync no:.*last wrote to disk/],
   ])('gives a warning about %s %s', async (name, value, sentence) => {
     const { redis } = await serverConnection();
     await redis.config('SET', name, value);
@@ -83,7 +83,8 @@ describe('an unsafe setting', () => {
     await redis.config('SET', 'maxmemory-policy', 'allkeys-lru', 'appendfsync', 'everysec');
     await checkSettings(new Store(redis), health);
     expect(faultTexts(health.faults())).toEqual([
-      expect.stringMatching(/maxmemory-policy is allkeys-lru.*appendfsync is everysec/),
+      expect.stringMatching(/maxmemory-policy allkeys-lru/),
+      expect.stringMatching(/appendfsync everysec/),
     ]);
     expect(health.ready()).toBe(true);
   });

@@ -169,7 +169,7 @@ describe('faults', () => {
     await world.changes.start();
     health.started();
     const unreadable = [device, placed].map(({ id }) => {
-      return `The store holds an unreadable record of 1 device, left out: device ${id}`;
+      return `The store holds an unreadable record of a device: it is left out: device ${id}`;
     });
     expect(faultTexts(health.faults()).toSorted()).toEqual(unreadable.toSorted());
     expect(health.ready()).toBe(true);
@@ -188,10 +188,10 @@ describe('faults', () => {
     expect(faultTexts(world.health.faults())).toEqual([
       ...ids.slice(0, 3).map(() => {
         return expect.stringMatching(
-          /^The store holds an unreadable record of 1 device,.*: device \S{36}$/,
+          /^The store holds an unreadable record of a device: .*: device \S{36}$/,
         );
       }),
-      'The store holds an unreadable record of 2 more devices, left out.',
+      'The store holds an unreadable record of a device: it is left out (2 more).',
     ]);
   });
 });

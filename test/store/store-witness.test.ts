@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { faultWords } from '../../src/domain/faults/faults.js';
 import type { RecordKind } from '../../src/domain/site.js';
 import { Health } from '../../src/site/health/health.js';
 import { AlarmRetention } from '../../src/store/alarms/alarm-retention.js';
@@ -67,7 +68,7 @@ class World {
 
   /** What is said to be lost; undefined without a fault. */
   get lost(): string | undefined {
-    const [message] = this.health.faults().map((fault) => fault.message);
+    const [message] = this.health.faults().map((fault) => faultWords(fault, 'en').message);
     return message && /^The store has lost (.*), noticed at /.exec(message)?.[1];
   }
 

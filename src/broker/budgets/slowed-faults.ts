@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
-import { type FaultReport, firstOf, warning } from '../../domain/faults.js';
+import { type FaultReport, fault, firstOf } from '../../domain/faults/faults.js';
+import { limitPhrase } from '../../domain/faults/phrases.js';
 import { principalKey } from '../../domain/grants.js';
 import { holderSubject } from '../../site/health/fault-subjects.js';
 import type { Health } from '../../site/health/health.js';
 import type { SiteModel } from '../../site/site-model.js';
-import { limitKey, type ReachedLimit } from './budgets.js';
+import { limitKey } from './budgets.js';
 import type { Slowed, Slowing } from './slowing.js';
 
 export const SLOWED_CHECK_MS = 1_000;
@@ -12,15 +13,12 @@ const LOG_INTERVAL_MS = 60_000;
 /** Faults at a time, so that many slowed devices do not hide everything else. */
 const MAX_NAMED = 5;
 
-const WORDS: Readonly<Record<ReachedLimit['name'], string>> = {
-  messagesPerSecond: 'messages a second',
-  bytesPerSecond: 'bytes a second',
-  alarmsPerDay: 'alarms a day',
-  alarmBytesPerDay: 'bytes of alarms a day',
-  connectsPerSecond: 'connects a second',
-};
-
-const SLOWED = { device: 'A device', token: 'An access token', location: 'A location' } as const;
+const SLOWED = {
+  device: 'deviceSlowed',
+  token: 'tokenSlowed',
+  location: 'locationSlowed',
+  total: 'gatewaySlowed',
+} as const;
 
 export interface SlowedFaultsOptions {
   readonly model: SiteModel;
@@ -46,14 +44,9 @@ export class SlowedFaults {
     const { health, log } = this.#options;
     // A limit that many share is one fault.
     const faults = new Map(
-      slowed.map((one) => this.#faultOf(one)).map((fault) => [JSON.stringify(fault), fault]),
+      slowed.map((one) => this.#faultOf(one)).map((one) => [JSON.stringify(one), one]),
     );
-    const group = firstOf(
-      [...faults.values()],
-      MAX_NAMED,
-      (fault) => fault,
-      (count) => warning('limit-exceeded', `${count} more devices and access tokens are slowed`),
-    );
+    const group = firstOf([...faults.values()], MAX_NAMED, (one) => one, fault('othersSlowed'));
     health.reportAll('slowed', group);
     const nowMs = performance.now();
     if (slowed.length === 0 || nowMs - this.#loggedAtMs < LOG_INTERVAL_MS) return;
@@ -66,14 +59,13 @@ export class SlowedFaults {
     log.warn({ slowed: named, principals: slowed.length, times }, 'slowed clients over a limit');
   }
 
-  #faultOf({ budget: { principal, locationId }, limit }: Slowed): FaultReport {
-    const reached = `its limit of ${limit.value.toLocaleString('en')} ${WORDS[limit.name]}`;
-    if (limit.of === 'total')
-      return warning('limit-exceeded', `The gateway is slowed to ${reached}`);
-    const isLocation = limit.of === 'location' && locationId !== undefined;
+  #faultOf({ budget: { principal, locationId }, limit: reached }: Slowed): FaultReport {
+    const limit = limitPhrase(reached.name, reached.value);
+    if (reached.of === 'total') return fault(SLOWED.total, { limit });
+    const isLocation = reached.of === 'location' && locationId !== undefined;
     const holder = isLocation ? `location:${locationId}` : principalKey(principal);
     const subject = holderSubject(this.#options.model, holder);
-    const who = SLOWED[isLocation ? 'location' : principal.type];
-    return warning('limit-exceeded', `${who} is slowed to ${reached}`, subject);
+    const name = SLOWED[isLocation ? 'location' : principal.type];
+    return { ...fault(name, { limit }), subject };
   }
 }

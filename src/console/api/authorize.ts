@@ -1,18 +1,24 @@
 import type { Session } from '../session/session.js';
+import type { Language } from '../words/language.js';
 import { withExactNumbers } from './exact-json.js';
 import { defaults } from './generated.js';
 
 /** A connection may be dead without saying so, and a button that waits for its answer would stay disabled. */
 const TIMEOUT_MS = 15_000;
 
-/** Sends every request with the token that is signed in; a token that is refused is signed out. */
-export function authorize(session: Session): void {
+/**
+ * Sends every request with the token that is signed in; a token that is refused is signed out.
+ *
+ * @param language the language of the console, in which the gateway is to answer
+ */
+export function authorize(session: Session, language: () => Language): void {
   // Relative to the page: the gateway may be below a path of a proxy.
   defaults.baseUrl = '.';
   defaults.fetch = async (input, init) => {
     const headers = new Headers(init?.headers);
     const token = session.token.peek();
     if (token !== null) headers.set('Authorization', `Bearer ${token}`);
+    headers.set('Accept-Language', language());
     const accepted = headers.get('Accept');
     const signals = init?.signal ? [init.signal] : [];
     // A download takes as long as it takes.

@@ -33,15 +33,15 @@ export type Problem = {
     }[];
 };
 export type Fault = {
-    /** What is wrong. Stable; versions to come have more. Now: account-broken, audit-export-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-silent, device-unreadable, disk-full, disk-nearly-full, disk-read-only, drill-failed, limit-exceeded, output-failing, processor-busy, record-damaged, replica-missing, retained-full, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe. */
+    /** What is wrong. Stable; later versions may add to these: account-broken, audit-export-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-silent, device-unreadable, disk-full, disk-nearly-full, disk-read-only, drill-failed, limit-exceeded, output-failing, processor-busy, record-damaged, replica-missing, retained-full, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe. */
     code: string;
     /** Whether the gateway is not ready because of it. */
     stops: boolean;
     since: string;
     /** With a valid access token only. */
     message?: string;
-    /** Present if it stays until an administrator acknowledges it. */
-    acknowledgeable?: true;
+    /** What to do about it; text in backquotes is code. With a valid access token only. */
+    advice?: string;
     /** What it is about, for callers who may see that. */
     subject?: {
         "type": "location" | "room" | "group" | "device" | "access-token" | "bridge" | "session" | "webhook" | "address";
@@ -295,6 +295,36 @@ export type SilentDevice = {
     since: string;
     lastSeenAt: string;
 };
+export type NewDrill = {
+    /** The device whose alarm it is; left out: the first of the location. */
+    deviceId?: string;
+};
+export type Drill = {
+    id: string;
+    at: string;
+    /** The access token that asked for it; null: the schedule. */
+    by: {
+        id: string;
+        name: string;
+    } | null;
+    /** Destinations have 60 s. `failed` if one of them has not acknowledged by then. */
+    state: "running" | "passed" | "failed";
+    alarmId: string;
+    device: {
+        id: string;
+        name: string;
+    };
+    destinations: {
+        destination: Destination;
+        /** Null: not within 60 s, or not yet. */
+        acknowledgedAfterMs: number | null;
+    }[];
+    /** The devices that were silent. */
+    silent: {
+        id: string;
+        name: string;
+    }[];
+};
 export type NewTestAlarm = {
     kind?: "outOfBed" | "outOfRoom" | "outOfSeat" | "helpCall" | "fall" | "noise" | "wandering" | "inactivity";
 };
@@ -418,6 +448,53 @@ export type DeadLetter = {
     topic: string;
     reason: string;
     base64: string;
+};
+export type Output = {
+    name: string;
+    "type": "webhook";
+    /** Of its URL, whose path may be secret. */
+    host: string;
+    state: "delivering" | "failing";
+    queued: number;
+    oldestQueuedAt: string | null;
+    delivered: number;
+    dropped: {
+        tooOld: number;
+        tooMany: number;
+        /** Dead letters. */
+        refused: number;
+        /** Messages that the store has lost. */
+        lost: number;
+    };
+    /** The last failure since the start, even if it is over. */
+    lastError: {
+        at: string;
+        detail: string;
+    } | null;
+};
+export type DeadLettersSentAgain = {
+    sent: number;
+    /** Why the next one was not taken; null: none is left. */
+    reason: string | null;
+};
+export type AdvisedFault = {
+    /** What is wrong. Stable; later versions may add to these: account-broken, audit-export-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-silent, device-unreadable, disk-full, disk-nearly-full, disk-read-only, drill-failed, limit-exceeded, output-failing, processor-busy, record-damaged, replica-missing, retained-full, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe. */
+    code: string;
+    /** Whether the gateway is not ready because of it. */
+    stops: boolean;
+    since: string;
+    /** With a valid access token only. */
+    message: string;
+    /** What to do about it; text in backquotes is code. */
+    advice: string;
+    /** What it is about, for callers who may see that. */
+    subject?: {
+        "type": "location" | "room" | "group" | "device" | "access-token" | "bridge" | "session" | "webhook" | "address";
+        id: string;
+        name: string;
+    };
+    /** Whether it stays until an administrator acknowledges it. */
+    acknowledgeable: boolean;
 };
 export type Connection = {
     clientId: string;
@@ -1114,6 +1191,41 @@ export function listSilentDevices({ locationId }: {
     }));
 }
 /**
+ * Try whether alarms arrive at every destination
+ */
+export function beginDrill({ locationId, newDrill }: {
+    locationId: string;
+    newDrill?: NewDrill;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 202;
+        data: Drill;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/drills`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: newDrill
+    })));
+}
+/**
+ * List the newest 100 drills of a location, the newest first
+ */
+export function listDrills({ locationId }: {
+    locationId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Drill[];
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/drills`, {
+        ...opts
+    }));
+}
+/**
  * Raise an alarm as the device would, marked as a test
  */
 export function raiseTestAlarm({ locationId, deviceId, newTestAlarm }: {
@@ -1289,6 +1401,67 @@ export function listDeadLetters({ name }: {
         status: 400;
         data: Problem;
     }>(`/bridges/${encodeURIComponent(name)}/dead-letters`, {
+        ...opts
+    }));
+}
+/**
+ * List the webhooks with their status
+ */
+export function listOutputs(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Output[];
+    } | {
+        status: 400;
+        data: Problem;
+    }>("/outputs", {
+        ...opts
+    }));
+}
+/**
+ * List the dead letters: messages that the receiver never takes, newest first
+ */
+export function listOutputDeadLetters({ name }: {
+    name: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: DeadLetter[];
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/outputs/${encodeURIComponent(name)}/dead-letters`, {
+        ...opts
+    }));
+}
+/**
+ * Send the dead letters again, the oldest first, until one is not taken
+ */
+export function sendOutputDeadLettersAgain({ name }: {
+    name: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: DeadLettersSentAgain;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/outputs/${encodeURIComponent(name)}/dead-letters/send-again`, {
+        ...opts,
+        method: "POST"
+    }));
+}
+/**
+ * List what is wrong now, with what to do about it
+ */
+export function listFaults(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: AdvisedFault[];
+    } | {
+        status: 400;
+        data: Problem;
+    }>("/faults", {
         ...opts
     }));
 }

@@ -1,4 +1,4 @@
-import { type FaultGroup, firstOf, warning } from '../../domain/faults.js';
+import { type FaultGroup, fault, firstOf } from '../../domain/faults/faults.js';
 import type { Consumer } from '../consumer.js';
 import { LOG_NAMES } from '../log/log-entry.js';
 import { isBalanced } from '../queues/account.js';
@@ -6,8 +6,6 @@ import { consumerSubject } from './backlog-fault.js';
 
 /** Consumers named in the fault. */
 const MAX_NAMED = 3;
-const BROKEN =
-  'The account of a subscriber or bridge does not hold: acknowledge with POST /faults/account-broken/acknowledge.';
 
 /**
  * The faults of accounts that do not hold.
@@ -18,10 +16,7 @@ export function accountFaults(consumers: Iterable<Consumer>, acknowledge: () => 
   const broken = [...consumers].filter(({ accounts }) =>
     LOG_NAMES.some((log) => !isBalanced(accounts[log])),
   );
-  return firstOf(
-    broken,
-    MAX_NAMED,
-    ({ name }) => ({ ...warning('account-broken', BROKEN, consumerSubject(name)), acknowledge }),
-    (count) => ({ ...warning('account-broken', `${BROKEN} (${count} more)`), acknowledge }),
-  );
+  return firstOf(broken, MAX_NAMED, ({ name }) => {
+    return { ...fault('accountBroken'), subject: consumerSubject(name), acknowledge };
+  });
 }

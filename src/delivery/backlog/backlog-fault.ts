@@ -1,5 +1,5 @@
 import { BRIDGE_CLIENT_ID_PREFIX } from '../../domain/bridge-schema.js';
-import { type FaultGroup, type FaultSubject, firstOf, warning } from '../../domain/faults.js';
+import { type FaultGroup, type FaultSubject, fault, firstOf } from '../../domain/faults/faults.js';
 import { WEBHOOK_CLIENT_ID_PREFIX } from '../../domain/output-schema.js';
 import type { Consumer } from '../consumer.js';
 
@@ -7,19 +7,14 @@ export const BACKLOG_CHECK_MS = 10_000;
 /** Consumers named in the fault; a subscriber long gone must not hide the others. */
 const MAX_NAMED = 3;
 
-const GROWING = 'queue growing, more than half full';
-
 /** The faults of backlogs that are more than half full. */
 export function backlogFaults(consumers: Iterable<Consumer>): FaultGroup {
   const growing = [...consumers].filter(({ queued: { alarms, messages }, limits }) => {
     return alarms + messages > limits.maxQueued / 2;
   });
-  return firstOf(
-    growing,
-    MAX_NAMED,
-    ({ name }) => warning('consumer-lagging', GROWING, consumerSubject(name)),
-    (count) => warning('consumer-lagging', `${GROWING} (${count} more)`),
-  );
+  return firstOf(growing, MAX_NAMED, ({ name }) => {
+    return { ...fault('queueGrowing'), subject: consumerSubject(name) };
+  });
 }
 
 /** A consumer as the subject of a fault. */

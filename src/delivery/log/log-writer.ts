@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { type FaultReport, stopping } from '../../domain/faults.js';
-import { GatewayError } from '../../errors.js';
+import { type FaultReport, fault } from '../../domain/faults/faults.js';
 import type { Backlog } from '../queues/queue-store.js';
 import type { Appended, BatchStore, Destination, DestinationsOf, FrozenBatch } from './batch.js';
 import { itemOf, type LogEntry, type LogName, randomTag, sentOf } from './log-entry.js';
@@ -291,9 +290,6 @@ function isDataError(error: unknown): boolean {
 }
 
 function faultOf(error: unknown): FaultReport {
-  if (error instanceof GatewayError) return stopping('store-unreachable', error.detail);
   const code = replyCode(error);
-  return code === undefined
-    ? stopping('store-unreachable', 'The store cannot be written to.')
-    : refusedWrite(code);
+  return code === undefined ? fault('storeCannotBeWritten') : refusedWrite(code);
 }

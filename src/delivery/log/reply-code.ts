@@ -1,4 +1,4 @@
-import { type FaultReport, stopping } from '../../domain/faults.js';
+import { type FaultReport, fault } from '../../domain/faults/faults.js';
 import { GatewayError } from '../../errors.js';
 
 /** In Redis 6.2 a command that fails within a script is quoted: `ERR Error running script … @user_script: 1: -OOM …`. */
@@ -44,9 +44,5 @@ export function isPassing(error: unknown): boolean {
 
 /** The fault of a store that refuses writes with this code. */
 export function refusedWrite(code: string): FaultReport {
-  const isFull = code === 'OOM';
-  return stopping(
-    isFull ? 'store-full' : 'store-refusing',
-    `The store refuses to write (${code}).`,
-  );
+  return code === 'OOM' ? fault('storeHasNoRoom') : fault('storeRefusesWrites', { code });
 }

@@ -1,4 +1,4 @@
-import { warning } from '../../domain/faults.js';
+import { fault } from '../../domain/faults/faults.js';
 import { FilterTree } from '../../domain/filter-tree.js';
 import type { RetainedQuotas } from '../../domain/limits.js';
 import { forwardedTopic, parseCommandTopic, parseForwardedTopic } from '../../domain/topics.js';
@@ -241,8 +241,8 @@ export class RetainedMessages {
     if (isFull === this.#isFull) return;
     this.#isFull = isFull;
     const { health, maxBytes } = this.#options;
-    const message = `Retained messages take ${Math.floor(maxBytes / MIB)} MiB, as much as they may: new ones are not retained.`;
-    health.report(FAULT, isFull ? warning('retained-full', message) : undefined);
+    const full = fault('retainedFull', { mebibytes: Math.floor(maxBytes / MIB) });
+    health.report(FAULT, isFull ? full : undefined);
   }
 
   /** The location in which a device's message was retained, or its command given. */

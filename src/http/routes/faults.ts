@@ -1,9 +1,12 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { faultWords, withoutRepeats } from '../../domain/faults/faults.js';
 import { GatewayError } from '../../errors.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
-import { noContent, problems } from '../documents/openapi.js';
-import type { HttpApp } from '../http-env.js';
+import { jsonResponse, noContent, problems } from '../documents/openapi.js';
+import { callerOf, type HttpApp } from '../http-env.js';
+import { answerLanguage } from '../language.js';
+import { advisedFaultSchema, faultView } from '../schemas/fault.js';
 
 const acknowledge = createRoute({
   method: 'post',
@@ -15,8 +18,32 @@ const acknowledge = createRoute({
   responses: { 204: noContent, ...problems.resource, ...problems.store },
 });
 
-/** Faults that an administrator acknowledges. */
+const list = createRoute({
+  method: 'get',
+  path: '/faults',
+  operationId: 'listFaults',
+  summary: 'List what is wrong now, with what to do about it',
+  description: 'In English or German, as `Accept-Language` asks.',
+  tags: ['Operation'],
+  responses: {
+    200: jsonResponse('The present faults.', z.array(advisedFaultSchema)),
+    ...problems.caller,
+  },
+});
+
+/** The present faults, and those that an administrator acknowledges. */
 export function registerFaults(app: HttpApp, { access, health, audit, now }: RouteServices): void {
+  app.openapi(list, (c) => {
+    const language = answerLanguage(c);
+    const { grants } = callerOf(c);
+    const faults = health.faults().map((fault) => ({
+      ...faultView(fault, grants, access, language),
+      advice: faultWords(fault, language).advice,
+      acknowledgeable: fault.acknowledge !== undefined,
+    }));
+    return c.json(withoutRepeats(faults), 200);
+  });
+
   app.openapi({ ...acknowledge, middleware: [access.admin()] }, async (c) => {
     const { code } = c.req.valid('param');
     const faults = health
@@ -26,13 +53,13 @@ export function registerFaults(app: HttpApp, { access, health, audit, now }: Rou
       throw new GatewayError('fault-not-found', 'There is no such fault to acknowledge.');
     }
     await audit.record(
-      faults.map(({ message }) => ({
+      faults.map((fault) => ({
         action: 'fault.acknowledged',
         actor: actorOf(c),
         atMs: now(),
         locationId: null,
         resourceId: code,
-        details: { message },
+        details: { message: faultWords(fault, 'en').message },
       })),
     );
     for (const fault of faults) fault.acknowledge?.();

@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Context, MiddlewareHandler } from 'hono';
-import { type Fault, withoutRepeats } from '../../domain/faults.js';
+import type { MiddlewareHandler } from 'hono';
+import { withoutRepeats } from '../../domain/faults/faults.js';
 import { GatewayError } from '../../errors.js';
 import type { Access } from '../access.js';
 import type { Health } from '../dependencies.js';
@@ -11,8 +11,9 @@ import {
   preparedJson,
 } from '../documents/openapi.js';
 import { type HttpApp, type HttpEnv, pathOf } from '../http-env.js';
+import { answerLanguage } from '../language.js';
 import { exampleProblem, PROBLEM_MEDIA_TYPE, problemReply } from '../problem.js';
-import { faultSchema } from '../schemas/fault.js';
+import { faultSchema, faultView } from '../schemas/fault.js';
 import { problemSchema } from '../schemas/problem.js';
 
 const liveSchema = z.object({ status: z.literal('ok') }).openapi('Live');
@@ -51,7 +52,7 @@ const ready = createRoute({
   summary: 'Whether the gateway is ready',
   tags: ['Operation'],
   description:
-    'Open to everybody. With a valid access token, faults also have their message, and their subject where the token may see it.',
+    'Open to everybody. With a valid access token, faults also have their message, in English or German (`Accept-Language`), and their subject where the token may see it.',
   security: OPTIONAL_SECURITY,
   responses: {
     200: jsonResponse('The gateway is ready; `faults` has those for others to mend.', readySchema),
@@ -76,7 +77,14 @@ export function registerHealth(app: HttpApp, services: HealthServices): void {
   app.openapi(live, (c) => c.json({ status: 'ok' as const }, 200));
 
   app.openapi({ ...ready, middleware: authenticateIfPossible }, (c) => {
-    const faults = withoutRepeats(health.faults().map((fault) => shownTo(c, access, fault)));
+    const language = answerLanguage(c);
+    const caller = c.get('caller');
+    const faults = withoutRepeats(
+      health.faults().map((fault): z.infer<typeof faultSchema> => {
+        const { code, stops, since } = fault;
+        return caller ? faultView(fault, caller.grants, access, language) : { code, stops, since };
+      }),
+    );
     if (health.ready()) return c.json({ ready: true as const, version, faults }, 200);
     // A thrown problem would log an error with every request.
     const failure = new GatewayError('not-ready', NOT_READY);
@@ -84,17 +92,4 @@ export function registerHealth(app: HttpApp, services: HealthServices): void {
     const { headers, body } = problemReply(failure, pathOf(c), c.get('requestId'), options);
     return c.body(body, 503, headers);
   });
-}
-
-/** The fault as far as the caller may see it: its code to everybody, its message to every access token. */
-function shownTo(
-  c: Context<HttpEnv>,
-  access: Access,
-  { code, stops, since, message, subject, acknowledge }: Fault,
-): z.infer<typeof faultSchema> {
-  const caller = c.get('caller');
-  if (caller === undefined) return { code, stops, since };
-  const isShown = subject !== undefined && access.covers(caller.grants, subject);
-  const stays = acknowledge !== undefined && { acknowledgeable: true as const };
-  return { code, stops, since, message, ...(isShown && { subject }), ...stays };
 }

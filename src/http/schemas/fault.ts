@@ -1,7 +1,11 @@
 import { z } from '@hono/zod-openapi';
-import { FAULT_CODES, FAULT_SUBJECTS } from '../../domain/faults.js';
+import type { Language } from '../../domain/faults/fault-kind.js';
+import { FAULT_CODES } from '../../domain/faults/fault-table.js';
+import { FAULT_SUBJECTS, type Fault, faultWords } from '../../domain/faults/faults.js';
+import type { Grant } from '../../domain/grants.js';
+import type { Access } from '../access.js';
 
-const CODE = `What is wrong. Stable; versions to come have more. Now: ${FAULT_CODES.join(', ')}.`;
+const CODE = `What is wrong. Stable; later versions may add to these: ${FAULT_CODES.join(', ')}.`;
 
 /** A present fault, as far as the caller may see it. */
 export const faultSchema = z
@@ -11,10 +15,12 @@ export const faultSchema = z
     since: z.iso.datetime().openapi({ example: '2026-11-21T08:00:00.000Z' }),
     message: z.string().optional().openapi({
       description: 'With a valid access token only.',
-      example: 'A bridge is down: the upstream cannot be reached',
+      example: 'A bridge is down: the upstream cannot be reached.',
     }),
-    acknowledgeable: z.literal(true).optional().openapi({
-      description: 'Present if it stays until an administrator acknowledges it.',
+    advice: z.string().optional().openapi({
+      description:
+        'What to do about it; text in backquotes is code. With a valid access token only.',
+      example: 'Check its name, address and port, and the network.',
     }),
     subject: z
       .object({ type: z.enum(FAULT_SUBJECTS), id: z.string(), name: z.string() })
@@ -25,3 +31,30 @@ export const faultSchema = z
       }),
   })
   .openapi('Fault');
+
+/** A fault as a caller sees it who is to do something about it. */
+export const advisedFaultSchema = faultSchema
+  .required({ message: true })
+  .extend({
+    advice: z.string().openapi({
+      description: 'What to do about it; text in backquotes is code.',
+      example: 'Check its name, address and port, and the network.',
+    }),
+    acknowledgeable: z.boolean().openapi({
+      description: 'Whether it stays until an administrator acknowledges it.',
+    }),
+  })
+  .openapi('AdvisedFault');
+
+/** A fault, with its subject where a caller with these grants may see it. */
+export function faultView(
+  fault: Fault,
+  grants: readonly Grant[],
+  access: Pick<Access, 'covers'>,
+  language: Language,
+) {
+  const { code, stops, since, subject } = fault;
+  const { message } = faultWords(fault, language);
+  const isShown = subject !== undefined && access.covers(grants, subject);
+  return { code, stops, since, message, ...(isShown && { subject }) };
+}

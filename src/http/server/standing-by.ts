@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import { fault } from '../../domain/faults/faults.js';
 import { formatTime } from '../../domain/notation.js';
 import { GatewayError } from '../../errors.js';
 import { ProcessorShare } from '../../network/processor-share.js';
@@ -25,8 +26,9 @@ export interface StandingByOptions {
 /** Answers HTTP for a gateway that stands by: that it lives, that it is not ready, and nothing else. */
 export function createStandingByListener(options: StandingByOptions): HttpListener {
   const { reason, version, ...place } = options;
-  const fault = { code: 'standing-by', stops: true, since: formatTime(Date.now()) } as const;
-  const readiness = { ready: false, version, faults: [fault] };
+  const { code, stops } = fault('standingBy');
+  const faults = [{ code, stops, since: formatTime(Date.now()) }];
+  const readiness = { ready: false, version, faults };
   return createHttpListener({
     ...place,
     app: { fetch: (request) => answer(request, reason(), readiness) },

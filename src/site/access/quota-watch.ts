@@ -1,26 +1,23 @@
 import type { Logger } from 'pino';
-import { firstOf, warning } from '../../domain/faults.js';
+import { fault, firstOf } from '../../domain/faults/faults.js';
 import { holderSubject } from '../health/fault-subjects.js';
 import type { Health } from '../health/health.js';
 import type { SiteModel } from '../site-model.js';
 
-/** What a quota bounds, with what becomes of more. */
+/** What quotas bound, with the fault of asking for more. */
 const QUOTAS = {
-  newcomers: 'connections without a login, the oldest of them are closed',
-  connections: 'connections, further ones are refused',
-  'all-connections':
-    'connections, as nearly all of the gateway are in use: further ones are refused',
-  'persistent-sessions':
-    'persistent sessions, further ones are refused or take the place of old ones',
-  subscriptions: 'subscriptions, further ones are refused',
-  'unread-bytes': 'unread bytes, a connection that takes none for five seconds is closed',
-  retained: 'retained messages, further ones are forwarded and not retained',
-  footage: 'recordings, further ones are refused',
-  'http-connections': 'HTTP connections, further ones are closed',
-  'all-http-connections':
-    'HTTP connections, as all of the gateway are in use: idle ones are closed',
-  'websocket-frames': 'WebSocket frames without an MQTT packet, the connections are closed',
-  'failed-logins': 'failed logins, further ones are not looked at for some seconds',
+  newcomers: 'tooManyNewcomers',
+  connections: 'tooManyConnections',
+  'all-connections': 'gatewayFull',
+  'persistent-sessions': 'tooManySessions',
+  subscriptions: 'tooManySubscriptions',
+  'unread-bytes': 'tooManyUnreadBytes',
+  retained: 'tooManyRetained',
+  footage: 'tooManyRecordings',
+  'http-connections': 'tooManyHttpConnections',
+  'all-http-connections': 'httpFull',
+  'websocket-frames': 'tooManyWebSocketFrames',
+  'failed-logins': 'tooManyFailedLogins',
 } as const;
 
 export type Quota = keyof typeof QUOTAS;
@@ -96,13 +93,9 @@ export class QuotaWatch {
 
   #report(quota: Quota, { holders }: Excess): void {
     const { health, model } = this.#options;
-    const message = `too many ${QUOTAS[quota]}`;
-    const faults = firstOf(
-      [...holders.keys()],
-      MAX_NAMED,
-      (holder) => warning('limit-exceeded', message, holderSubject(model, holder)),
-      (count) => warning('limit-exceeded', `${message} (${count} more)`),
-    );
+    const faults = firstOf([...holders.keys()], MAX_NAMED, (holder) => {
+      return { ...fault(QUOTAS[quota]), subject: holderSubject(model, holder) };
+    });
     health.reportAll(`quota/${quota}`, faults);
   }
 

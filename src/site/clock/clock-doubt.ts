@@ -1,11 +1,10 @@
+import { type FaultReport, fault } from '../../domain/faults/faults.js';
 import { formatTime, PLAUSIBLE_FROM_MS } from '../../domain/notation.js';
 import type { ClockReading, ClockTrust } from './clock-store.js';
 
 const DAY_MS = 24 * 3_600_000;
 /** A smaller jump is a clock being slewed, or a busy machine. */
 export const MIN_JUMP_MS = 5_000;
-
-const NOT_SET = 'The clock of this machine is not set: it shows a time before 2020.';
 
 /**
  * Judges whether the wall clock can be trusted.
@@ -49,16 +48,18 @@ export class ClockDoubt {
   }
 
   /** A sentence that names the doubt; undefined when there is none. */
-  judge(reading: ClockReading): string | undefined {
-    if (reading.wallMs < PLAUSIBLE_FROM_MS) return NOT_SET;
+  judge(reading: ClockReading): FaultReport | undefined {
+    if (reading.wallMs < PLAUSIBLE_FROM_MS) return fault('clockUnset');
     const { seen, isConfirmed, unchangedSinceMs } = this.#trust;
     const isSteadyForADay = reading.steadyMs - unchangedSinceMs >= DAY_MS;
     if (seen !== undefined) {
       const isBehind = reading.wallMs < seen.wallMs - MIN_JUMP_MS;
       const expectedMs = seen.wallMs + reading.steadyMs - seen.steadyMs;
       const isAhead = reading.wallMs > expectedMs + DAY_MS;
-      if (isBehind && (isConfirmed || !isSteadyForADay)) return behind(seen);
-      if (isAhead && !isSteadyForADay) return ahead(seen);
+      if (isBehind && (isConfirmed || !isSteadyForADay))
+        return fault('clockBehind', { shown: formatTime(seen.wallMs) });
+      if (isAhead && !isSteadyForADay)
+        return fault('clockAhead', { seen: formatTime(seen.wallMs) });
     }
     this.#trust = {
       ...this.#trust,
@@ -67,13 +68,4 @@ export class ClockDoubt {
     };
     return undefined;
   }
-}
-
-function behind({ wallMs }: ClockReading): string {
-  return `The clock of this machine is behind: it has shown ${formatTime(wallMs)} before.`;
-}
-
-function ahead({ wallMs }: ClockReading): string {
-  const last = formatTime(wallMs);
-  return `The clock of this machine may be wrong: it is over a day ahead of when it was last seen (${last}).`;
 }

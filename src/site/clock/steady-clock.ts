@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type FaultReport, stopping, warning } from '../../domain/faults.js';
+import { type FaultReport, fault, faultWords } from '../../domain/faults/faults.js';
 import { PLAUSIBLE_FROM_MS } from '../../domain/notation.js';
 import type { Health } from '../health/health.js';
 import { ClockDoubt, MIN_JUMP_MS } from './clock-doubt.js';
@@ -104,7 +104,10 @@ export class SteadyClock {
       this.#doubt = ClockDoubt.resumed(last.trust, last, { wallMs, steadyMs });
     }
     const doubt = this.#doubt.judge({ wallMs, steadyMs });
-    if (doubt !== undefined) this.#options.log.error(doubt);
+    if (doubt !== undefined) {
+      const { message } = faultWords(doubt, 'en');
+      this.#options.log.error(message);
+    }
     this.check();
     this.#store = store;
   }
@@ -139,8 +142,7 @@ export class SteadyClock {
     this.#driftMs = driftMs;
     if (Math.abs(jumpMs) >= MIN_JUMP_MS) {
       log.error({ jumpMs }, 'the clock of this machine has jumped');
-      const message = `The clock of this machine has jumped by ${Math.round(jumpMs / 1000)} s.`;
-      this.#jumpFault = stopping('clock-jumped', message);
+      this.#jumpFault = fault('clockJumped', { seconds: Math.round(jumpMs / 1000) });
       this.#jumpReportedUntilMs = elapsed() + JUMP_REPORTED_FOR_MS;
       this.#doubt.jumped(reading.steadyMs);
     } else if (elapsed() >= this.#jumpReportedUntilMs) {
@@ -150,7 +152,7 @@ export class SteadyClock {
     // Doubt waits until the jump's own fault is over: a jump undone by then leaves none.
     const doubt = this.#jumpFault === undefined ? this.#doubt.judge(reading) : undefined;
     // Doubt may last, and leaves the gateway ready.
-    health.report(DOUBT_FAULT, doubt === undefined ? doubt : warning('clock-doubtful', doubt));
+    health.report(DOUBT_FAULT, doubt);
     this.#isDoubted = doubt !== undefined;
   }
 

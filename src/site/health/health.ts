@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
-import type { Fault, FaultGroup, FaultReport } from '../../domain/faults.js';
+import type { Fault, FaultGroup, FaultReport } from '../../domain/faults/faults.js';
 import { formatTime } from '../../domain/notation.js';
 
 /** The gateway's present faults. */
@@ -25,7 +25,7 @@ export class Health extends EventEmitter<{ changed: [] }> {
     const wanted = new Map<string, FaultReport>();
     for (const fault of faults) {
       const { type, id } = fault.subject ?? {};
-      wanted.set(`${source}/${type}/${id}/${fault.message}`, fault);
+      wanted.set(`${source}/${type}/${id}/${fault.name}`, fault);
     }
     if (others !== undefined) wanted.set(`${source}/more`, others);
     const present = [...this.#faults.keys()].filter((key) => key.startsWith(`${source}/`));

@@ -1,7 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import { type FaultGroup, firstOf, warning } from '../../domain/faults.js';
-import type { SiteFinding, SiteProblem } from '../site-findings.js';
+import {
+  type FaultGroup,
+  type FaultReport,
+  fault,
+  faultWords,
+  firstOf,
+  type Phrase,
+} from '../../domain/faults/faults.js';
+import type { SiteFinding } from '../site-findings.js';
 import type { Health } from './health.js';
 
 const MAX_NAMED = 3;
@@ -29,8 +36,9 @@ export class SiteFaults {
       if (isDeepStrictEqual(this.#reported.get(source), finding)) continue;
       this.#health.reportAll(source, faultsOf(finding));
       const ids = finding.ids.slice(0, MAX_LOGGED_IDS);
-      const fault = sentence(finding, finding.ids.length);
-      this.#log.error({ fault, ids }, 'stored site is inconsistent');
+      const { message } = faultWords(faultOf(finding), 'en');
+      const count = finding.ids.length;
+      this.#log.error({ fault: message, ids, count }, 'stored site is inconsistent');
     }
     this.#reported = all;
   }
@@ -40,26 +48,30 @@ function sourceOf({ problem, kind }: SiteFinding): string {
   return `site/${problem}/${kind}`;
 }
 
-const WORDINGS: Readonly<Record<SiteProblem, (records: string) => string>> = {
-  'record-unreadable': (records) => `The store holds an unreadable record of ${records}, left out`,
-  'location-lost': (records) =>
-    `The store has no readable record of ${records}, served with the id as name`,
-  'room-lost': (records) => `The store has no room for ${records} that should be in one`,
-  'group-lost': (records) => `The store has no group for ${records} that should be in one`,
-};
-
 /** The ids are the names: a damaged record has none, and a whole one is found by its id. */
 function faultsOf(finding: SiteFinding): FaultGroup {
-  return firstOf(
-    finding.ids,
-    MAX_NAMED,
-    (id) => warning('record-damaged', sentence(finding, 1), { type: finding.kind, id, name: id }),
-    (count) => warning('record-damaged', sentence(finding, count, 'more ')),
-  );
+  return firstOf(finding.ids, MAX_NAMED, (id) => {
+    return { ...faultOf(finding), subject: { type: finding.kind, id, name: id } };
+  });
 }
 
-function sentence({ problem, kind }: SiteFinding, count: number, more = ''): string {
-  const one = kind.replace('-', ' ');
-  const records = `${count} ${more}${one}${count === 1 ? '' : 's'}`;
-  return `${WORDINGS[problem](records)}.`;
+function faultOf({ problem, kind }: SiteFinding): FaultReport {
+  switch (problem) {
+    case 'record-unreadable':
+      return fault('recordUnreadable', { record: RECORDS[kind] });
+    case 'location-lost':
+      return fault('locationLost');
+    case 'room-lost':
+      return fault('roomLost');
+    case 'group-lost':
+      return fault('groupLost');
+  }
 }
+
+const RECORDS: Readonly<Record<SiteFinding['kind'], Phrase>> = {
+  location: { en: 'a location', de: 'Heim' },
+  group: { en: 'a group', de: 'Gruppe' },
+  room: { en: 'a room', de: 'Zimmer' },
+  device: { en: 'a device', de: 'Gerät' },
+  'access-token': { en: 'an access token', de: 'Zugangstoken' },
+};

@@ -17,7 +17,6 @@ import type { DeviceContext } from '../../domain/messages.js';
 import { uuidBytes } from '../../domain/notation.js';
 import type { DueEscalation } from '../../domain/time/escalations.js';
 import { forwardedTopic } from '../../domain/topics.js';
-import { GatewayError } from '../../errors.js';
 import type { StoreHeadroom } from '../../site/health/store-headroom.js';
 import type { Keys } from '../keys.js';
 import { type Packable, packDestinations, packRows, Script } from '../scripts.js';
@@ -44,12 +43,12 @@ export interface LogConnections {
   readonly headroom: Pick<StoreHeadroom, 'isFull'>;
 }
 
-/** The reason that Redis itself gives, a little later. */
-const FULL = 'The store refuses to write (OOM).';
+/** As Redis itself says a little later. */
+const FULL = 'OOM the last of the memory is for what makes room';
 
-/** @throws GatewayError `store-unavailable` when the store is full but for what makes room */
+/** @throws Error with the reply code `OOM` when the store is full but for what makes room */
 export function requireHeadroom({ isFull }: Pick<StoreHeadroom, 'isFull'>): void {
-  if (isFull) throw new GatewayError('store-unavailable', FULL);
+  if (isFull) throw new Error(FULL);
 }
 
 const numbers = z.array(z.number());
@@ -136,7 +135,7 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
     return { destinations, write: () => this.#write(args, names) };
   }
 
-  /** @throws GatewayError `store-unavailable` when the store is full */
+  /** @throws Error with the reply code `OOM` when the store is full */
   async #write(args: readonly ScriptArgument[], names: readonly string[]): Promise<Written> {
     const { writer, headroom } = this.#connections;
     requireHeadroom(headroom);

@@ -1,7 +1,7 @@
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { warning } from '../../domain/faults.js';
+import { fault } from '../../domain/faults/faults.js';
 import { formatTime } from '../../domain/notation.js';
 import type { Health } from '../../site/health/health.js';
 import { unlessMissing, writeDurably } from '../durable-file.js';
@@ -13,7 +13,7 @@ const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o600;
 const NEWLINE = 0x0a;
 const DATE_LENGTH = 'YYYY-MM-DD'.length;
-const FAULT = warning('audit-export-failing', 'Audit records cannot be exported to the disk.');
+const FAULT = fault('auditExportFailing');
 
 export interface AuditExportOptions {
   readonly store: Store;

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, open, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type FaultReport, stopping, warning } from '../../domain/faults.js';
+import { type FaultReport, fault } from '../../domain/faults/faults.js';
 import { systemErrorCode } from '../../errors.js';
 import type { Health } from '../../site/health/health.js';
 import type { StoreHeadroom } from '../../site/health/store-headroom.js';
@@ -17,10 +17,10 @@ const SHORT = { bytes: 64 * MIB, part: 0.05 };
 const FAULT = 'disk';
 const LOW_FAULT = 'disk-room';
 
-const FULL = stopping('disk-full', 'The disk with the data directory is full.');
-const READ_ONLY = stopping('disk-read-only', 'The disk with the data directory is read-only.');
-const UNWRITABLE = stopping('data-directory-unusable', 'The data directory cannot be written.');
-const UNREADABLE = stopping('data-directory-unusable', 'The data directory is unreadable.');
+const FULL = fault('diskFull');
+const READ_ONLY = fault('diskReadOnly');
+const UNWRITABLE = fault('dataDirectoryUnwritable');
+const UNREADABLE = fault('dataDirectoryUnreadable');
 
 /** Watches whether the disk takes the embedded store's writes. */
 export class DiskMonitor {
@@ -66,7 +66,5 @@ export class DiskMonitor {
 
 /** Names a power of two, or the fault would change with every write. */
 function lowFault(freeBytes: number): FaultReport {
-  const belowMib = 2 ** Math.ceil(Math.log2(freeBytes / MIB));
-  const message = `The disk with the data directory has less than ${belowMib} MiB left: make room, or alarms can be stored no more.`;
-  return warning('disk-nearly-full', message);
+  return fault('diskFilling', { mebibytes: 2 ** Math.ceil(Math.log2(freeBytes / MIB)) });
 }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { UnconfirmedWrite } from '../../delivery/log/reply-code.js';
-import { stopping, warning } from '../../domain/faults.js';
+import { fault, faultWords } from '../../domain/faults/faults.js';
 import { repeat } from '../../repeat.js';
 import type { Health } from '../../site/health/health.js';
 import { GroupCommit } from '../group-commit.js';
@@ -23,10 +23,9 @@ const MAX_UNHEARD_MS = 2_000;
 
 const FAULT = 'replicas';
 const REFUSAL_FAULT = 'replicas-refusal';
-const ALONE = 'No replica confirms what is stored: new alarms are on one machine only.';
-const REFUSAL = 'No replica confirms what is stored: nothing is acknowledged.';
-const CUT_OFF =
-  'The store has no replica, and most Sentinels cannot be reached or do not take it for the primary: nothing is acknowledged.';
+
+/** Why nothing is acknowledged without a replica. */
+type Refusal = 'replicaAwayRefusing' | 'replicaCutOff';
 
 /** Whether most of those who choose the primary can be reached, and take a server for it. */
 export interface Majority {
@@ -110,7 +109,7 @@ export class Replicas {
 
   async #confirm(link: ReplicaLink, calls: readonly ScriptCall[]): Promise<MadeWrites['replies']> {
     const refusal = this.#refusal;
-    if (refusal !== undefined) throw new UnconfirmedWrite(refusal);
+    if (refusal !== undefined) throw unconfirmed(refusal);
     const made =
       this.#lostAtMs === undefined
         ? await link.write(calls, this.#options.count, SLICE_MS)
@@ -132,10 +131,10 @@ export class Replicas {
   }
 
   /** Why nothing is acknowledged at present; undefined when it is. */
-  get #refusal(): string | undefined {
+  get #refusal(): Refusal | undefined {
     if (this.#lostAtMs === undefined) return undefined;
-    if (this.#options.withoutReplica === 'refuse') return REFUSAL;
-    return this.#isCutOff ? CUT_OFF : undefined;
+    if (this.#options.withoutReplica === 'refuse') return 'replicaAwayRefusing';
+    return this.#isCutOff ? 'replicaCutOff' : undefined;
   }
 
   /**
@@ -165,8 +164,8 @@ export class Replicas {
 
   /** Without a replica, a write is acknowledged only if most Sentinels take the server that made it for the primary. */
   async #requirePrimary(link: ReplicaLink, socket: WriteSocket): Promise<void> {
-    if (this.#options.withoutReplica === 'refuse') throw new UnconfirmedWrite(REFUSAL);
-    if (!(await this.#isPrimary(link, socket))) throw new UnconfirmedWrite(CUT_OFF);
+    if (this.#options.withoutReplica === 'refuse') throw unconfirmed('replicaAwayRefusing');
+    if (!(await this.#isPrimary(link, socket))) throw unconfirmed('replicaCutOff');
     link.requireOpen(socket);
   }
 
@@ -228,8 +227,11 @@ export class Replicas {
     const { health } = this.#options;
     const refusal = this.#refusal;
     const isAlone = this.#lostAtMs !== undefined && refusal === undefined;
-    health.report(FAULT, isAlone ? warning('replica-missing', ALONE) : undefined);
-    const refused = refusal === undefined ? undefined : stopping('replica-missing', refusal);
-    health.report(REFUSAL_FAULT, refused);
+    health.report(FAULT, isAlone ? fault('replicaAway') : undefined);
+    health.report(REFUSAL_FAULT, refusal && fault(refusal));
   }
+}
+
+function unconfirmed(refusal: Refusal): UnconfirmedWrite {
+  return new UnconfirmedWrite(faultWords(fault(refusal), 'en').message);
 }

@@ -160,9 +160,13 @@ function breakSilent(redis: Redis, { log, name }: ConnectionOptions, maxSilenceM
       stream.destroy();
     }
   };
-  const timer = setInterval(probe, maxSilenceMs / 2);
-  timer.unref();
-  redis.once('end', () => clearInterval(timer));
+  let timer: NodeJS.Timeout | undefined;
+  redis.on('ready', () => {
+    timer = setInterval(probe, maxSilenceMs / 2);
+    timer.unref();
+  });
+  // One that is closed while it waits to reconnect never says that it has ended.
+  redis.on('close', () => clearInterval(timer));
 }
 
 function open(options: ConnectionOptions, common: RedisOptions): Redis {

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
-import { warning } from '../../domain/faults.js';
+import type { FaultName } from '../../domain/faults/fault-table.js';
+import { fault } from '../../domain/faults/faults.js';
 import type { Health } from '../../site/health/health.js';
 import type { Headroom, StoreHeadroom } from '../../site/health/store-headroom.js';
 import type { Store } from '../store.js';
@@ -16,6 +17,12 @@ const ALARMS_UP_TO = 0.98;
 const HYSTERESIS = 0.005;
 const PERCENT_STEP = 2;
 
+const FAULT_AT = {
+  ample: 'storeFilling',
+  short: 'storeTakesAlarmsOnly',
+  full: 'storeTakesNothing',
+} as const satisfies Readonly<Record<Headroom, FaultName>>;
+
 /** Nearer to the limit a reading must be recent: reservations since then count for more than they take. */
 const READ_OFTEN_FROM = 0.5;
 const OFTEN_MS = 100;
@@ -28,8 +35,6 @@ export interface MemoryMonitorOptions {
   readonly health: Pick<Health, 'report'>;
   readonly headroom: Pick<StoreHeadroom, 'set' | 'beginReading'>;
   readonly log: Logger;
-  /** What to do about a store that is nearly full. */
-  readonly advice: string;
 }
 
 /** The store's memory as it counts it against its `maxmemory`. */
@@ -105,7 +110,7 @@ export class MemoryMonitor {
   }
 
   #report(used: number): void {
-    const { health, advice } = this.#options;
+    const { health } = this.#options;
     const percent = Math.min(100, Math.floor(used * 100));
     const isOver = used < FAULT_FROM - (this.#reported === undefined ? 0 : HYSTERESIS);
     if (isOver) {
@@ -116,14 +121,7 @@ export class MemoryMonitor {
     const hasMoved = Math.abs(percent - (this.#reported ?? 0)) >= PERCENT_STEP;
     if (!hasMoved) return;
     this.#reported = percent;
-    const consequence = {
-      ample: `; from ${OTHERS_UP_TO * 100} % on only alarms are stored`,
-      short: ', and only alarms are stored',
-      full: ', and nothing is stored',
-    }[this.#level];
-    const message = `The store's memory is ${percent} % full${consequence}: ${advice}.`;
-    const code = this.#level === 'full' ? 'store-full' : 'store-nearly-full';
-    health.report(FAULT, warning(code, message));
+    health.report(FAULT, fault(FAULT_AT[this.#level], { percent }));
   }
 }
 

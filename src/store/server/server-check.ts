@@ -1,4 +1,5 @@
-import { warning } from '../../domain/faults.js';
+import { type FaultReport, fault, faultWords } from '../../domain/faults/faults.js';
+import { lostAtPowerCut } from '../../domain/faults/phrases.js';
 import { GatewayError } from '../../errors.js';
 import type { Health } from '../../site/health/health.js';
 import type { Store } from '../store.js';
@@ -6,42 +7,32 @@ import { CANNOT_BE_ASKED } from './connection.js';
 import { infoField } from './server-info.js';
 
 const MIN_VERSION = [6, 2] as const;
-const FAULT = 'store-settings';
 
-/** A setting of the server, and the warning for a value. */
+/** A setting of the server, the value that gives the guarantees, and the fault of another. */
 interface Setting {
   readonly name: string;
-  readonly warning: (value: string) => string | undefined;
+  readonly safe: string;
+  readonly faultOf: (value: string) => FaultReport;
 }
 
 const SETTINGS: readonly Setting[] = [
   {
     name: 'maxmemory-policy',
-    warning: (value) =>
-      value === 'noeviction'
-        ? undefined
-        : `maxmemory-policy is ${value}: a store that runs out of memory deletes alarms that were acknowledged. Set it to noeviction.`,
+    safe: 'noeviction',
+    faultOf: (value) => fault('maxmemoryPolicyUnsafe', { value }),
   },
-  {
-    name: 'appendonly',
-    warning: (value) =>
-      value === 'yes'
-        ? undefined
-        : 'appendonly is off: when the store ends unexpectedly, all alarms since its last snapshot are lost. Set it to yes.',
-  },
+  { name: 'appendonly', safe: 'yes', faultOf: () => fault('appendonlyOff') },
   {
     name: 'appendfsync',
-    warning: (value) =>
-      value === 'always'
-        ? undefined
-        : `appendfsync is ${value}: a power cut at the store loses alarms that were acknowledged ${value === 'everysec' ? 'in the second before it' : 'since its system last wrote to disk'}. Set it to always.`,
+    safe: 'always',
+    faultOf: (value) => fault('appendfsyncUnsafe', { value, lost: lostAtPowerCut(value) }),
   },
 ];
 
 /**
  * Checks that the server is suitable (docs/contract.md, 1, store).
  *
- * @returns a warning for each guarantee that its settings do not give
+ * @returns a sentence for each guarantee that its settings do not give, or that cannot be checked
  * @throws GatewayError `start-failed` when it is unsuitable
  */
 export async function checkServer(store: Store, isCluster = false): Promise<string[]> {
@@ -63,7 +54,13 @@ export async function checkServer(store: Store, isCluster = false): Promise<stri
   }
   if (infoField(info, 'role') === 'slave')
     throw unsuitable('it is a replica, which takes no writes');
-  return warningsOf(store, unreadable);
+  const faults = await Promise.all(SETTINGS.map((setting) => unsafe(store, setting)));
+  return faults.flatMap((found, index) => {
+    if (found === 'unreadable') return [unreadable(SETTINGS[index]?.name ?? '')];
+    if (found === undefined) return [];
+    const { message, advice } = faultWords(found, 'en');
+    return [`${message} ${advice}`];
+  });
 }
 
 async function readInfo(store: Store): Promise<string> {
@@ -84,26 +81,23 @@ function unsuitable(reason: string): GatewayError {
  * The gateway works as before, but what it acknowledges may be evicted or lost.
  */
 export async function checkSettings(store: Store, health: Pick<Health, 'report'>): Promise<void> {
-  const sentences = await warningsOf(store, () => undefined);
-  const fault = warning('store-unsafe', sentences.join(' '));
-  health.report(FAULT, sentences.length > 0 ? fault : undefined);
+  for (const setting of SETTINGS) {
+    const found = await unsafe(store, setting);
+    const isUnsafe = found !== undefined && found !== 'unreadable';
+    health.report(`store-settings/${setting.name}`, isUnsafe ? found : undefined);
+  }
 }
 
-/** A warning for each guarantee that the settings do not give. */
-async function warningsOf(
+/** The fault of a setting; undefined if it gives its guarantee. Managed servers often forbid CONFIG. */
+async function unsafe(
   store: Store,
-  whenUnreadable: (name: string) => string | undefined,
-): Promise<string[]> {
-  const warnings = await Promise.all(
-    SETTINGS.map(async ({ name, warning }) => {
-      const value = await readSetting(store, name);
-      return value === undefined ? whenUnreadable(name) : warning(value);
-    }),
-  );
-  return warnings.filter((warning) => warning !== undefined);
+  { name, safe, faultOf }: Setting,
+): Promise<FaultReport | 'unreadable' | undefined> {
+  const value = await readSetting(store, name);
+  if (value === undefined) return 'unreadable';
+  return value === safe ? undefined : faultOf(value);
 }
 
-/** The warning for a setting that cannot be read: managed servers often forbid CONFIG. */
 function unreadable(name: string): string {
   return `${name} cannot be checked, because the server does not answer CONFIG GET: see to it that it is as docs/install.md says.`;
 }

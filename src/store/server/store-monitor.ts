@@ -1,5 +1,5 @@
 import { isUnanswered } from '../../delivery/log/reply-code.js';
-import { type FaultReport, stopping, warning } from '../../domain/faults.js';
+import { type FaultReport, fault } from '../../domain/faults/faults.js';
 import type { Health } from '../../site/health/health.js';
 import type { Store } from '../store.js';
 
@@ -12,9 +12,9 @@ const SLOW_ANSWER_MS = 200;
 const ANSWERS_IN_A_ROW = 3;
 const SLOW_FAULT = 'store-pace';
 
-const UNREACHABLE = stopping('store-unreachable', 'The store is unreachable.');
-const SILENT = stopping('store-unreachable', 'The store does not answer.');
-const SLOW = warning('store-slow', 'The store is slow.');
+const UNREACHABLE = fault('storeUnreachable');
+const SILENT = fault('storeSilent');
+const SLOW = fault('storeSlow');
 
 /** Watches whether and how fast the store answers, on the alarms' own connection. */
 export class StoreMonitor {
@@ -76,5 +76,5 @@ export class StoreMonitor {
 function refusal(error: unknown): FaultReport {
   if (isUnanswered(error)) return UNREACHABLE;
   const [code = 'ERR'] = error instanceof Error ? error.message.split(' ') : [];
-  return stopping('store-unreachable', `The store refuses to answer (${code}).`);
+  return fault('storeRefusesAnswers', { code });
 }

@@ -1,5 +1,5 @@
 import { useWords } from '../../console-parts.js';
-import { useAnnouncement } from './alarm-title.js';
+import { useAnnouncement } from './alarms/alarm-title.js';
 import type { Announcements } from './announcements.js';
 import { BOARD_WORDS } from './board-words.js';
 

@@ -2,8 +2,8 @@ import './board.css';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useConsole, useWords } from '../../console-parts.js';
 import { alarmChanges, isGone } from './alarm-changes.js';
-import { AlarmList } from './alarm-list.js';
-import { useAlarmTitle } from './alarm-title.js';
+import { AlarmList } from './alarms/alarm-list.js';
+import { useAlarmTitle } from './alarms/alarm-title.js';
 import { Announcer } from './announcer.js';
 import { BoardTools } from './board-tools.js';
 import { BOARD_WORDS } from './board-words.js';
@@ -12,7 +12,7 @@ import { OfflineSensors } from './offline-sensors.js';
 import { ResolveTests } from './resolve-tests.js';
 import { SilentSensors } from './silent-sensors.js';
 import { useBoard } from './use-board.js';
-import { WallHead } from './wall-head.js';
+import { WallHead } from './wall/wall-head.js';
 
 /** Of more homes the sensors that are offline are named only when a home is chosen. */
 const MAX_HOMES_WITH_SENSORS = 10;

@@ -3,11 +3,13 @@ import { useState } from 'preact/hooks';
 import { useConsole, useWords } from '../../console-parts.js';
 import { lazyPage } from '../lazy-page.js';
 import { BOARD_WORDS } from './board-words.js';
-import { SoundControl } from './sound-control.js';
+import { SoundControl } from './sound/sound-control.js';
 import type { useBoard } from './use-board.js';
 
 // With the drawing of QR codes, which only administrators need.
-const WallLinkDialog = lazyPage(async () => (await import('./wall-link-dialog.js')).WallLinkDialog);
+const WallLinkDialog = lazyPage(
+  async () => (await import('./wall/wall-link-dialog.js')).WallLinkDialog,
+);
 
 interface BoardToolsProps {
   readonly board: ReturnType<typeof useBoard>;

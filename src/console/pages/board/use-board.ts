@@ -2,12 +2,12 @@ import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { useConsole } from '../../console-parts.js';
 import { urgencyOf } from './alarm-order.js';
-import { AlarmSound } from './alarm-sound.js';
 import { Announcements } from './announcements.js';
-import { Bell } from './bell.js';
 import { BoardFeed } from './board-feed.js';
 import type { DelayedResolves } from './delayed-resolves.js';
 import type { OpenAlarm } from './open-alarm.js';
+import { AlarmSound } from './sound/alarm-sound.js';
+import { Bell } from './sound/bell.js';
 
 /** How long an alarm sounds after it was shown. After that it is known, or nobody is there to acknowledge it. */
 const SOUNDS_FOR_MS = 60 * 60 * 1000;

@@ -1,21 +1,23 @@
 import { useEffect, useMemo } from 'preact/hooks';
 import { useConsole, useWords } from '../../console-parts.js';
 import { hrefTo } from '../../routing.js';
-import { AuditPart } from './audit-part.js';
-import { BridgesPart } from './bridges-part.js';
-import { DeniedList } from './denied-list.js';
+import { AuditPart } from './audit/audit-part.js';
+import { DeniedList } from './connections/denied-list.js';
+import { BridgesPart } from './destinations/bridges-part.js';
+import { WebhooksPart } from './destinations/webhooks-part.js';
 import './gateway.css';
+import { OpenConnectionList } from './connections/open-connection-list.js';
+import { SessionList } from './connections/session-list.js';
 import { GATEWAY_WORDS } from './gateway-words.js';
 import { Names, NamesContext } from './names.js';
-import { OpenConnectionList } from './open-connection-list.js';
-import { OverviewPart } from './overview-part.js';
-import { SessionList } from './session-list.js';
-import { TokensPart } from './tokens-part.js';
+import { OverviewPart } from './overview/overview-part.js';
+import { TokensPart } from './tokens/tokens-part.js';
 
 const PARTS = [
   { name: 'overview', path: '/gateway', Part: OverviewPart },
   { name: 'connections', path: '/gateway/connections', Part: ConnectionsPart },
   { name: 'bridges', path: '/gateway/bridges', Part: BridgesPart },
+  { name: 'webhooks', path: '/gateway/webhooks', Part: WebhooksPart },
   { name: 'tokens', path: '/gateway/tokens', Part: TokensPart },
   { name: 'audit', path: '/gateway/audit', Part: AuditPart },
 ] as const;

@@ -2,10 +2,12 @@ import type { ComponentChildren } from 'preact';
 import { exactJson } from '../../api/exact-json.js';
 import type { LocationAlarm } from '../../api/generated.js';
 import { useConsole, useWords } from '../../console-parts.js';
+import { hrefTo } from '../../routing.js';
 import { dateTime } from '../../ui/time-ago.js';
 import { AlarmDeliveries } from './alarm-deliveries.js';
 import { HISTORY_WORDS } from './history-words.js';
 import { RecordingPlayer } from './recording-player.js';
+import { REPORT_PATH } from './report-path.js';
 import type { Part } from './use-opened.js';
 
 interface AlarmDetailsProps {
@@ -46,9 +48,19 @@ export function AlarmDetails({ alarm, locationId, shown }: AlarmDetailsProps) {
         <code>{alarm.base64}</code>
       </Detail>
       <Detail name={words.alarmId}>
-        <code>{alarm.id}</code>
+        <code>{alarm.id}</code> <ReportLink alarm={alarm} locationId={locationId} />
       </Detail>
     </dl>
+  );
+}
+
+function ReportLink({ alarm, locationId }: Omit<AlarmDetailsProps, 'shown'>) {
+  const words = useWords(HISTORY_WORDS);
+  const query = { location: locationId, alarm: alarm.id, device: alarm.deviceId };
+  return (
+    <a class="history-noprint" href={hrefTo(REPORT_PATH, query)}>
+      {words.report}
+    </a>
   );
 }
 

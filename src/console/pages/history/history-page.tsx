@@ -3,19 +3,26 @@ import { type Location, listLocations } from '../../api/generated.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { useLoaded } from '../../ui/use-request.js';
-import { AlarmChart } from './alarm-chart.js';
 import { AlarmList } from './alarm-list.js';
-import { CsvDownload } from './csv-download.js';
-import { HistoryFilters } from './history-filters.js';
+import { AlarmReport } from './alarm-report.js';
+import { AlarmChart } from './chart/alarm-chart.js';
+import { CsvDownload } from './csv/csv-download.js';
+import { HistoryFilters } from './filters/history-filters.js';
 import { type AlarmSearch, parseSearch, searchQuery } from './history-search.js';
 import { HISTORY_WORDS } from './history-words.js';
+import { REPORT_PATH } from './report-path.js';
 import './history.css';
 
 const VIEWS = ['list', 'chart'] as const;
 type View = (typeof VIEWS)[number];
 
-/** What happened: the alarms of a home as a list, a chart, or a file. */
+/** What happened: the alarms of a home as a list, a chart, or a file; or the report of one alarm. */
 export function HistoryPage() {
+  const { routing } = useConsole();
+  return routing.place.value.path === REPORT_PATH ? <AlarmReport /> : <FoundAlarms />;
+}
+
+function FoundAlarms() {
   const words = useWords(HISTORY_WORDS);
   const homes = useLoaded(listLocations, []);
   return (

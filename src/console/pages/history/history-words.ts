@@ -46,6 +46,9 @@ export const HISTORY_WORDS = dictionary({
     acknowledgedBy: (name: string) => `Acknowledged by ${name}`,
     resolvedBy: (name: string) => `Resolved by ${name}`,
     note: 'Note',
+    report: 'Alarm report',
+    print: 'Print',
+    reportedAt: (at: string) => `As of ${at}.`,
     deliveries: 'Delivered to',
     deliveryStates: {
       queued: 'still waits, received',
@@ -137,6 +140,9 @@ export const HISTORY_WORDS = dictionary({
     acknowledgedBy: (name: string) => `Quittiert von ${name}`,
     resolvedBy: (name: string) => `Erledigt von ${name}`,
     note: 'Notiz',
+    report: 'Alarmbericht',
+    print: 'Drucken',
+    reportedAt: (at: string) => `Stand: ${at}.`,
     deliveries: 'Zugestellt an',
     deliveryStates: {
       queued: 'wartet noch, empfangen',

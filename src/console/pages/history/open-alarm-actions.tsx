@@ -1,7 +1,7 @@
 import type { LocationAlarm } from '../../api/generated.js';
-import { AlarmActions } from '../board/alarm-actions.js';
 import type { ChangeAlarm } from '../board/alarm-changes.js';
-import { useAlarmTitle } from '../board/alarm-title.js';
+import { AlarmActions } from '../board/alarms/alarm-actions.js';
+import { useAlarmTitle } from '../board/alarms/alarm-title.js';
 import type { DelayedResolves } from '../board/delayed-resolves.js';
 import { alarmOfHistory } from '../board/open-alarm.js';
 

@@ -6,7 +6,7 @@ import { GroupField, NameField, RoomField } from './fields.js';
 import type { Home } from './home-data.js';
 import type { HomeRights } from './home-rights.js';
 import { HOME_WORDS } from './home-words.js';
-import { type IssuedDevice, issueDevice, newDeviceId } from './issue-device.js';
+import { type IssuedDevice, issueDevice, newDeviceId } from './issued/issue-device.js';
 
 interface CreateHomeProps {
   readonly onDone: (location: Location) => void;

@@ -3,7 +3,7 @@ import { CreateDeviceDialog, CreateGroupDialog, CreateRoomDialog } from './creat
 import type { HomeAction } from './home-action.js';
 import type { Home } from './home-data.js';
 import type { HomeRights } from './home-rights.js';
-import type { IssuedDevice } from './issue-device.js';
+import type { IssuedDevice } from './issued/issue-device.js';
 
 interface HomeDialogProps {
   readonly action: HomeAction;

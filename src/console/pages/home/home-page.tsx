@@ -1,12 +1,13 @@
 import './home.css';
 import { useConsole, useWords } from '../../console-parts.js';
 import { SHELL_WORDS } from '../../shell-words.js';
-import { DevicePage } from './device-page.js';
+import { DevicePage } from './device/device-page.js';
+import { DrillsPage } from './drills/drills-page.js';
 import { HomesList } from './homes-list.js';
-import { ImportPage } from './import-page.js';
+import { ImportPage } from './import/import-page.js';
 import { OneHome } from './one-home.js';
 
-/** The homes, one home, one of its devices, or the making of many devices at once. */
+/** The homes, one home, its drills, one of its devices, or the making of many devices at once. */
 export function HomePage() {
   const { routing } = useConsole();
   const words = useWords(SHELL_WORDS);
@@ -15,6 +16,7 @@ export function HomePage() {
   if (part === undefined || part === '')
     return <OneHome key={locationId} locationId={locationId} />;
   if (part === 'import') return <ImportPage key={locationId} locationId={locationId} />;
+  if (part === 'drills') return <DrillsPage key={locationId} locationId={locationId} />;
   if (part === 'devices' && deviceId !== '') {
     return <DevicePage key={deviceId} locationId={locationId} deviceId={deviceId} />;
   }

@@ -12,8 +12,8 @@ import { type Home, useHome } from './home-data.js';
 import { HomeDialog } from './home-dialogs.js';
 import { HomeRights } from './home-rights.js';
 import { HOME_WORDS } from './home-words.js';
-import type { IssuedDevice } from './issue-device.js';
-import { IssuedDevices } from './issued-devices.js';
+import type { IssuedDevice } from './issued/issue-device.js';
+import { IssuedDevices } from './issued/issued-devices.js';
 import { type Presence, usePresence } from './presence.js';
 import { SearchedTree } from './searched-tree.js';
 
@@ -167,6 +167,7 @@ function HomeHead({ home, rights, onAction }: HomeHeadProps) {
             <a href={hrefTo(`/home/${id}/import`)}>{words.importDevices}</a>
           </>
         )}
+        <a href={hrefTo(`/home/${id}/drills`)}>{words.drills}</a>
       </div>
     </div>
   );

@@ -1,0 +1,107 @@
+import { useId, useRef, useState } from 'preact/hooks';
+import type { Failure } from '../../../api/failure.js';
+import { useConsole, useWords } from '../../../console-parts.js';
+import { FailureText } from '../../../ui/failure-text.js';
+import type { ChangeAlarm } from '../alarm-changes.js';
+import { BOARD_WORDS } from '../board-words.js';
+import type { DelayedResolves } from '../delayed-resolves.js';
+import type { OpenAlarm, StateChange } from '../open-alarm.js';
+import { focusNeighbour } from './focus-neighbour.js';
+
+const MAX_NOTE_LENGTH = 500;
+
+interface AlarmActionsProps {
+  readonly alarm: OpenAlarm;
+  /** The subject of the buttons. */
+  readonly title: string;
+  readonly change: ChangeAlarm;
+  readonly resolves: DelayedResolves;
+}
+
+/** The buttons by which a responder acknowledges or resolves an alarm. */
+export function AlarmActions({ alarm, title, change, resolves }: AlarmActionsProps) {
+  const { session } = useConsole();
+  const words = useWords(BOARD_WORDS);
+  const element = useRef<HTMLFieldSetElement>(null);
+  const [isPending, setPending] = useState(false);
+  const [failure, setFailure] = useState<Failure>();
+  const [note, setNote] = useState<string>();
+  if (!session.may('responder', alarm.location.id, alarm.group?.id ?? null)) return null;
+  const give = async (state: StateChange['state']) => {
+    if (isPending) return;
+    setPending(true);
+    setFailure(undefined);
+    const leave = focusNeighbour(element.current);
+    const answer = change({ alarm, state, note: note?.trim() ?? '' });
+    // A resolve shows its Undo at once.
+    leave();
+    const refusal = await answer;
+    setPending(false);
+    setFailure(refusal);
+    if (refusal !== undefined) return;
+    setNote(undefined);
+    leave();
+  };
+  const resolving = resolves.states.value.get(alarm.key);
+  if (resolving !== undefined) {
+    return (
+      <fieldset class="board-actions" ref={element}>
+        <legend class="visually-hidden">{words.actionsFor(title)}</legend>
+        <strong role="status">{words.isResolved}</strong>
+        {resolving === 'waiting' && (
+          <button type="button" onClick={() => resolves.undo(alarm.key)}>
+            {words.undo}
+          </button>
+        )}
+      </fieldset>
+    );
+  }
+  return (
+    <fieldset class="board-actions" ref={element}>
+      <legend class="visually-hidden">{words.actionsFor(title)}</legend>
+      {note !== undefined && <Note note={note} setNote={setNote} />}
+      {alarm.state === 'raised' && (
+        <button
+          type="button"
+          class="primary"
+          aria-disabled={isPending}
+          onClick={() => give('acknowledged')}
+        >
+          {words.acknowledge}
+        </button>
+      )}
+      <button type="button" aria-disabled={isPending} onClick={() => give('resolved')}>
+        {words.resolve}
+      </button>
+      {note === undefined && (
+        <button type="button" onClick={() => setNote('')}>
+          {words.addNote}
+        </button>
+      )}
+      <FailureText failure={failure} />
+    </fieldset>
+  );
+}
+
+interface NoteProps {
+  readonly note: string;
+  readonly setNote: (note: string) => void;
+}
+
+function Note({ note, setNote }: NoteProps) {
+  const words = useWords(BOARD_WORDS);
+  const id = useId();
+  const takeFocus = useRef((input: HTMLInputElement | null) => input?.focus());
+  return (
+    <label htmlFor={id}>
+      {words.note}
+      <input
+        id={id}
+        ref={takeFocus.current}
+        value={note}
+        maxLength={MAX_NOTE_LENGTH}
+        onInput={({ currentTarget }) => setNote(currentTarget.value)}
+      />
+    </label>
+  );
+}

@@ -1,0 +1,106 @@
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import { useConsole, useWords } from '../../../console-parts.js';
+import { hrefTo } from '../../../routing.js';
+import { FailureText } from '../../../ui/failure-text.js';
+import type { ChangeAlarm } from '../alarm-changes.js';
+import { BelowLine } from '../below-line.js';
+import { BOARD_WORDS } from '../board-words.js';
+import type { DelayedResolves } from '../delayed-resolves.js';
+import type { OpenAlarm } from '../open-alarm.js';
+import type { useBoard } from '../use-board.js';
+import { AlarmRow } from './alarm-row.js';
+
+/** From so many on the rows are low: as many as can be read are to be in sight. */
+const DENSE_FROM = 6;
+const NEW_FOR_MS = 60_000;
+/** Longer than it takes to see that a row has moved, and between the two taps of one who taps twice. */
+const SETTLES_IN_MS = 400;
+
+interface AlarmListProps {
+  readonly board: ReturnType<typeof useBoard>;
+  /** The most urgent first. */
+  readonly shown: readonly OpenAlarm[];
+  /** How many more are known to be open. */
+  readonly rest: number;
+  /** Whether there are more than these. */
+  readonly isCut: boolean;
+  readonly change: ChangeAlarm;
+  readonly resolves: DelayedResolves;
+  readonly isKiosk: boolean;
+}
+
+/** The first of the open alarms; or that there are none, where that is known. */
+export function AlarmList(props: AlarmListProps) {
+  const { board, shown, rest, isCut, change, resolves, isKiosk } = props;
+  const { live } = useConsole();
+  const words = useWords(BOARD_WORDS);
+  const { feed, isKnown, nowMs } = board;
+  const { locations, maxRows, isBurst, failure } = feed.state.value;
+  const isConnected = live.state.value === 'connected';
+  const hasHome = locations.length > 1;
+  const drawn = shown.slice(0, maxRows);
+  const classes = ['board-list', isBurst ? 'burst' : '', shown.length >= DENSE_FROM ? 'dense' : ''];
+  const list = useRef<HTMLOListElement>(null);
+  // A finger that is on its way would press the button of another alarm.
+  useLayoutEffect(() => {
+    list.current?.animate({ pointerEvents: ['none', 'none'] }, SETTLES_IN_MS);
+  }, [drawn.map(({ key, state }) => key + state).join()]);
+  return (
+    <>
+      {isConnected && failure !== undefined && (
+        <div class="board-not-read">
+          <p>{words.notRead}</p>
+          <FailureText failure={failure} />
+        </div>
+      )}
+      {shown.length === 0 && <Nothing isKnown={isKnown.value} />}
+      <ol ref={list} class={classes.join(' ')}>
+        {drawn.map((alarm) => (
+          <AlarmRow
+            key={alarm.key}
+            alarm={alarm}
+            hasHome={hasHome}
+            isNew={alarm.isLive && nowMs.value - alarm.receivedAtMs < NEW_FOR_MS}
+            change={change}
+            resolves={resolves}
+          />
+        ))}
+      </ol>
+      {isKiosk ? (
+        <BelowLine list={list} shown={shown} rest={rest} isCut={isCut} />
+      ) : (
+        <More board={board} count={Math.max(0, shown.length - maxRows) + rest} isCut={isCut} />
+      )}
+    </>
+  );
+}
+
+/** An empty list says nothing by itself: there may be no alarms, or no news of them. */
+function Nothing({ isKnown }: { readonly isKnown: boolean }) {
+  const { live } = useConsole();
+  const words = useWords(BOARD_WORDS);
+  if (isKnown) return <p class="board-none">{words.none}</p>;
+  const isReading = live.state.value !== 'lost';
+  return (
+    <p class="board-unknown" role="status">
+      {isReading ? words.reading : words.unknown}
+    </p>
+  );
+}
+
+interface MoreProps extends Pick<AlarmListProps, 'board' | 'isCut'> {
+  readonly count: number;
+}
+
+function More({ board, count, isCut }: MoreProps) {
+  const words = useWords(BOARD_WORDS);
+  if (count === 0 && !isCut) return null;
+  const home = board.homeId.value;
+  const query = { state: 'raised,acknowledged', ...(home === undefined ? {} : { location: home }) };
+  return (
+    <p class="board-more">
+      {isCut ? words.moreThan(count) : words.more(count)}{' '}
+      <a href={hrefTo('/history', query)}>{words.inHistory}</a>
+    </p>
+  );
+}

@@ -1,0 +1,68 @@
+import { useState } from 'preact/hooks';
+import { useWords } from '../../../console-parts.js';
+import { FailureText } from '../../../ui/failure-text.js';
+import { useLoaded } from '../../../ui/use-request.js';
+import { recordingUrls } from '../../history/alarm-pages.js';
+import { BOARD_WORDS } from '../board-words.js';
+import type { OpenAlarm } from '../open-alarm.js';
+
+interface AlarmRecordingProps {
+  readonly alarm: OpenAlarm;
+}
+
+/** Plays what a camera recorded of an alarm, when somebody asks for it: its address is valid for minutes only. */
+export function AlarmRecording({ alarm }: AlarmRecordingProps) {
+  const words = useWords(BOARD_WORDS);
+  const [isShown, setShown] = useState(false);
+  if (alarm.recordings.length === 0) return null;
+  return (
+    <div class="board-recording">
+      <button type="button" aria-expanded={isShown} onClick={() => setShown(!isShown)}>
+        {isShown ? words.hideRecording : words.showRecording}
+      </button>
+      {isShown && <Recording alarm={alarm} />}
+    </div>
+  );
+}
+
+function Recording({ alarm }: AlarmRecordingProps) {
+  const words = useWords(BOARD_WORDS);
+  const { location, key } = alarm;
+  const { data, failure, isPending, again } = useLoaded(
+    () => recordingUrls(location.id, alarm),
+    [key],
+  );
+  if (failure !== undefined) return <FailureText failure={failure} onRetry={again} />;
+  if (data === undefined) return isPending ? <p role="status">…</p> : null;
+  const { video = null, audio = null } = data;
+  if (video === null && audio === null) return <p>{words.noRecording}</p>;
+  return (
+    <>
+      {video !== null && <Player sort="video" url={video} />}
+      {audio !== null && <Player sort="audio" url={audio} />}
+    </>
+  );
+}
+
+function Player({ sort, url }: { readonly sort: 'video' | 'audio'; readonly url: string }) {
+  const words = useWords(BOARD_WORDS);
+  const [isBroken, setBroken] = useState(false);
+  const Media = sort;
+  return (
+    <div>
+      {!isBroken && (
+        <Media
+          src={url}
+          controls
+          preload="metadata"
+          aria-label={words[sort]}
+          onError={() => setBroken(true)}
+        />
+      )}
+      {isBroken && <p role="status">{words.notPlayable}</p>}
+      <a href={url} target="_blank" rel="noreferrer">
+        {`${words.openRecording} (${words[sort]})`}
+      </a>
+    </div>
+  );
+}

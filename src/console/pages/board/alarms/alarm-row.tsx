@@ -1,0 +1,83 @@
+import { memo } from 'preact/compat';
+import { useId } from 'preact/hooks';
+import { KindIcon, kindOf } from '../../../alarms/kinds.js';
+import { useWords } from '../../../console-parts.js';
+import { TimeAgo } from '../../../ui/time-ago.js';
+import type { ChangeAlarm } from '../alarm-changes.js';
+import { urgencyOf } from '../alarm-order.js';
+import { BOARD_WORDS } from '../board-words.js';
+import type { DelayedResolves } from '../delayed-resolves.js';
+import type { OpenAlarm } from '../open-alarm.js';
+import { AlarmActions } from './alarm-actions.js';
+import { AlarmRecording } from './alarm-recording.js';
+import { useAlarmTitle } from './alarm-title.js';
+import { CustomData } from './custom-data.js';
+
+interface AlarmRowProps {
+  readonly alarm: OpenAlarm;
+  /** Whether alarms of several homes are shown. */
+  readonly hasHome: boolean;
+  /** Whether it has just come. */
+  readonly isNew: boolean;
+  readonly change: ChangeAlarm;
+  readonly resolves: DelayedResolves;
+}
+
+/** One open alarm; not drawn again while others come and go. */
+export const AlarmRow = memo(function AlarmRow(props: AlarmRowProps) {
+  const { alarm, hasHome, isNew, change, resolves } = props;
+  const title = useAlarmTitle()(alarm);
+  const titleId = useId();
+  const kind = kindOf(alarm.kind);
+  const { room, group, device, location } = alarm;
+  const place = [hasHome ? location.name : undefined, group?.name, device.name];
+  const classes = ['board-alarm', urgencyOf(alarm), isNew ? 'new' : ''].join(' ');
+  return (
+    <li>
+      <article class={classes} tabIndex={-1} aria-labelledby={titleId}>
+        <span class="board-kind">{kind !== undefined && <KindIcon kind={kind} />}</span>
+        <div class="board-what">
+          <h2 id={titleId} class={room === null ? 'no-room' : undefined}>
+            {title}
+          </h2>
+          <p class="board-place">{place.filter((name) => name !== undefined).join(' · ')}</p>
+          <CustomData values={alarm.customData} />
+        </div>
+        <AlarmSigns alarm={alarm} isNew={isNew} />
+        <div class="board-doing">
+          <AlarmActions alarm={alarm} title={title} change={change} resolves={resolves} />
+          <AlarmRecording alarm={alarm} />
+        </div>
+      </article>
+    </li>
+  );
+});
+
+/** When it was, in which state it is, and what is special about it. */
+function AlarmSigns({ alarm, isNew }: Pick<AlarmRowProps, 'alarm' | 'isNew'>) {
+  const words = useWords(BOARD_WORDS);
+  const { state, acknowledged, note } = alarm;
+  return (
+    <div class="board-signs">
+      <p class="board-time">
+        <TimeAgo at={alarm.detectedAt} />
+      </p>
+      <p class="board-badges">
+        <span class={`badge ${state}`}>{words.states[state]}</span>
+        {isNew && <span class="badge">{words.isNew}</span>}
+        {alarm.isLate && (
+          <span class="badge" title={words.lateHint}>
+            {words.late}
+          </span>
+        )}
+        {alarm.isTest && <span class="badge">{words.test}</span>}
+      </p>
+      {acknowledged !== undefined && (
+        <p>
+          {words.acknowledgedBy(acknowledged.by)}, <TimeAgo at={acknowledged.at} />
+        </p>
+      )}
+      {note !== undefined && <p class="board-note">{`${words.note}: ${note}`}</p>}
+    </div>
+  );
+}

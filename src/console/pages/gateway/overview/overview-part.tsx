@@ -1,0 +1,89 @@
+import { type AdvisedFault, acknowledgeFault } from '../../../api/generated.js';
+import { useWords } from '../../../console-parts.js';
+import { FailureText } from '../../../ui/failure-text.js';
+import { useChange } from '../../../ui/use-request.js';
+import { GATEWAY_WORDS } from '../gateway-words.js';
+import { CodeText } from './code-text.js';
+import { OVERVIEW_WORDS } from './overview-words.js';
+import { type Readiness, useReadiness, useVersion } from './readiness.js';
+import { RejectedList } from './rejected-list.js';
+
+/** Whether the gateway is ready, and what to do about what is wrong. */
+export function OverviewPart() {
+  const words = useWords(OVERVIEW_WORDS);
+  const { data, failure, again } = useReadiness();
+  const version = useVersion();
+  return (
+    <>
+      <FailureText failure={failure} onRetry={again} />
+      {data === undefined && failure === undefined && <Loading />}
+      {data !== undefined && failure === undefined && (
+        <>
+          <p class={data.isReady ? 'gateway-ready' : 'gateway-unready'} role="status">
+            {data.isReady ? words.ready : words.notReady}
+          </p>
+          <p>
+            {words.version} {version ?? '…'}
+          </p>
+          <h2>{words.faults}</h2>
+          <Faults faults={data.faults} />
+        </>
+      )}
+      <RejectedList />
+    </>
+  );
+}
+
+function Loading() {
+  return <p role="status">{useWords(GATEWAY_WORDS).loading}</p>;
+}
+
+function Faults({ faults }: Pick<Readiness, 'faults'>) {
+  const words = useWords(OVERVIEW_WORDS);
+  if (faults.length === 0) return <p class="gateway-good">{words.noFaults}</p>;
+  return (
+    <ul class="gateway-faults">
+      {faults.map(({ code, message, advice, acknowledgeable, subject }) => (
+        <li key={`${message} ${subject?.id}`}>
+          <strong>{message}</strong>
+          {subject && (
+            <p>
+              {words.subjects[subject.type]} {nameOf(subject)}
+            </p>
+          )}
+          <p>
+            <span class="hint">{words.whatToDo}</span> <CodeText text={advice} />
+          </p>
+          {acknowledgeable && <AcknowledgeButton code={code} />}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function nameOf({ id, name }: NonNullable<AdvisedFault['subject']>): string {
+  return name === id ? name : `${name} (${id})`;
+}
+
+/** The list goes by `gateway/status`, which tells that the fault is over. */
+function AcknowledgeButton({ code }: { readonly code: string }) {
+  const words = useWords(OVERVIEW_WORDS);
+  const change = useChange();
+  return (
+    <>
+      <FailureText failure={change.failure} />
+      <button
+        type="button"
+        aria-disabled={change.isPending}
+        onClick={() =>
+          change.send(
+            () => acknowledgeFault({ code }),
+            () => undefined,
+          )
+        }
+      >
+        {words.acknowledge}
+      </button>
+    </>
+  );
+}

@@ -1,0 +1,30 @@
+import { KINDS, type Kind, KindName } from '../../../alarms/kinds.js';
+import { useNumber } from '../../../ui/numbers.js';
+import type { Bucket } from './alarm-counts.js';
+import { KindPatterns, patternOf } from './chart-patterns.js';
+
+/** The kinds that there are, in the order of the stacks from below, with how many. */
+export function totalsOf(buckets: readonly Bucket<Kind>[]): { kind: Kind; total: number }[] {
+  return KINDS.map((kind) => ({
+    kind,
+    total: buckets.reduce((sum, { byKind }) => sum + (byKind[kind] ?? 0), 0),
+  })).filter(({ total }) => total > 0);
+}
+
+/** What the colours and patterns mean. */
+export function ChartLegend({ buckets }: { readonly buckets: readonly Bucket<Kind>[] }) {
+  const number = useNumber();
+  return (
+    <ul class="history-legend">
+      {totalsOf(buckets).map(({ kind, total }) => (
+        <li key={kind}>
+          <svg viewBox="0 0 24 24" aria-hidden="true">
+            <KindPatterns prefix="legend" kinds={[kind]} />
+            <rect width="24" height="24" fill={patternOf('legend', kind)} />
+          </svg>
+          <KindName kind={kind} /> <span class="hint">{number(total)}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,23 @@
+import { type Language, LOCALES } from '../../../words/language.js';
+import type { Unit } from './alarm-counts.js';
+
+/** An hour or a day in words: `Mon, 23 Nov, 14:00`. */
+export function bucketName(startMs: number, unit: Unit, language: Language): string {
+  const format = new Intl.DateTimeFormat(LOCALES[language], {
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
+    ...(unit === 'hour' ? { hour: '2-digit', minute: '2-digit' } : { year: 'numeric' }),
+  });
+  return format.format(startMs);
+}
+
+/** The same below the axis, where there is little room: the hour, or the date where a day begins. */
+export function axisLabel(startMs: number, unit: Unit, language: Language): string {
+  const isHour = unit === 'hour' && new Date(startMs).getHours() !== 0;
+  const format = new Intl.DateTimeFormat(
+    LOCALES[language],
+    isHour ? { hour: '2-digit', minute: '2-digit' } : { day: 'numeric', month: 'short' },
+  );
+  return format.format(startMs);
+}

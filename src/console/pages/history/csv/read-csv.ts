@@ -1,0 +1,67 @@
+import { HttpError } from '@oazapfts/runtime';
+import { defaults } from '../../../api/generated.js';
+import { searchParameters } from '../alarm-pages.js';
+import type { AlarmSearch } from '../history-search.js';
+import { SpreadsheetCsv } from './spreadsheet-csv.js';
+
+/** Pieces are put together to a Blob, which a browser may keep on disk, whenever they are this many bytes. */
+const PIECES_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Reads the alarms of a search as CSV for a spreadsheet.
+ *
+ * @param separator between two cells
+ * @param onBytes is told how many bytes were read so far
+ * @throws HttpError what the gateway answered instead
+ */
+export async function readCsv(
+  search: AlarmSearch,
+  separator: string,
+  signal: AbortSignal,
+  onBytes: (bytes: number) => void,
+): Promise<Blob> {
+  const { fetch: send = fetch, baseUrl } = defaults;
+  const query = new URLSearchParams(
+    Object.entries(searchParameters(search)).map(([name, value]) => [name, String(value)]),
+  );
+  const path = `care-homes/${encodeURIComponent(search.locationId)}/alarms`;
+  const response = await send(`${baseUrl}/${path}?${query}`, {
+    headers: { Accept: 'text/csv' },
+    signal,
+  });
+  if (!response.ok || response.body === null) {
+    const problem: unknown = await response.json();
+    throw new HttpError(response.status, problem, response.headers);
+  }
+  let bytes = 0;
+  const counter = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+    transform(piece, controller) {
+      bytes += piece.byteLength;
+      onBytes(bytes);
+      controller.enqueue(piece);
+    },
+  });
+  const file = response.body
+    .pipeThrough(counter)
+    .pipeThrough(new TextDecoderStream())
+    .pipeThrough(new SpreadsheetCsv(separator))
+    .pipeThrough(new TextEncoderStream());
+  return collected(file);
+}
+
+async function collected(body: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<Blob> {
+  const reader = body.getReader();
+  const type = 'text/csv';
+  let file = new Blob([], { type });
+  let pieces: Uint8Array<ArrayBuffer>[] = [];
+  let bytes = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return new Blob([file, ...pieces], { type });
+    pieces.push(value);
+    bytes += value.byteLength;
+    if (bytes < PIECES_BYTES) continue;
+    file = new Blob([file, ...pieces], { type });
+    [pieces, bytes] = [[], 0];
+  }
+}

@@ -1,0 +1,117 @@
+import { useId, useState } from 'preact/hooks';
+import { useWords } from '../../../console-parts.js';
+import { FailureText } from '../../../ui/failure-text.js';
+import { useChange, useLoaded } from '../../../ui/use-request.js';
+import { useOnReturn } from '../home-data.js';
+import {
+  byteCount,
+  type CustomDataFault,
+  customDataFault,
+  MAX_CUSTOM_DATA_BYTES,
+  readCustomData,
+  writeCustomData,
+} from './custom-data.js';
+import { DEVICE_WORDS } from './device-words.js';
+
+interface CustomDataEditorProps {
+  readonly locationId: string;
+  readonly deviceId: string;
+  readonly mayChange: boolean;
+}
+
+/** A device's custom data, shown and sent as text. */
+export function CustomDataEditor({ locationId, deviceId, mayChange }: CustomDataEditorProps) {
+  const words = useWords(DEVICE_WORDS);
+  const key = { locationId, deviceId };
+  const stored = useLoaded(() => readCustomData(key), [locationId, deviceId]);
+  useOnReturn(stored.again);
+  return (
+    <section aria-label={words.customData}>
+      <h2>{words.customData}</h2>
+      <FailureText failure={stored.failure} onRetry={stored.again} />
+      {stored.data !== undefined && !mayChange && <pre class="home-json">{stored.data}</pre>}
+      {stored.data !== undefined && mayChange && (
+        <Editor stored={stored.data} keyOfDevice={key} onSaved={stored.take} />
+      )}
+    </section>
+  );
+}
+
+interface EditorProps {
+  readonly stored: string;
+  readonly keyOfDevice: { readonly locationId: string; readonly deviceId: string };
+  readonly onSaved: (text: string) => void;
+}
+
+function Editor({ stored, keyOfDevice, onSaved }: EditorProps) {
+  const words = useWords(DEVICE_WORDS);
+  const hintId = useId();
+  // Undefined: not changed, and so what is stored is shown, also when somebody else changes it.
+  const [typed, setTyped] = useState<string>();
+  const [isSaved, setSaved] = useState(false);
+  const change = useChange();
+  const text = typed ?? stored;
+  const fault = customDataFault(text);
+  const maySave = typed !== undefined && fault === undefined;
+  const save = (event: Event) => {
+    event.preventDefault();
+    if (!maySave) return;
+    change.send(
+      () => writeCustomData(keyOfDevice, text),
+      (saved) => {
+        setTyped(undefined);
+        setSaved(true);
+        onSaved(saved);
+      },
+    );
+  };
+  return (
+    <form class="form" onSubmit={save}>
+      <textarea
+        class="home-json"
+        aria-label={words.customData}
+        aria-describedby={hintId}
+        aria-invalid={fault !== undefined}
+        rows={Math.min(12, Math.max(3, text.split('\n').length))}
+        spellcheck={false}
+        value={text}
+        onInput={({ currentTarget }) => {
+          setTyped(currentTarget.value);
+          setSaved(false);
+        }}
+      />
+      <p id={hintId} class="hint">
+        {words.customDataHint} {words.bytes(byteCount(text), MAX_CUSTOM_DATA_BYTES)}
+      </p>
+      <p role="status" class={fault === undefined ? 'hint' : 'home-fault'}>
+        {fault !== undefined && <FaultText fault={fault} />}
+        {isSaved && words.saved}
+      </p>
+      <FailureText failure={change.failure} />
+      <div class="buttons">
+        <button type="submit" class="primary" aria-disabled={!maySave || change.isPending}>
+          {words.save}
+        </button>
+        {typed !== undefined && (
+          <button type="button" onClick={() => setTyped(undefined)}>
+            {words.discard}
+          </button>
+        )}
+      </div>
+    </form>
+  );
+}
+
+function FaultText({ fault }: { readonly fault: CustomDataFault }) {
+  const words = useWords(DEVICE_WORDS);
+  switch (fault.type) {
+    case 'too-large':
+      return <>{words.tooLarge}</>;
+    case 'not-object':
+      return <>{words.notObject}</>;
+    case 'not-json':
+      return <>{words.notJson}</>;
+    case 'not-json-at':
+      return <>{words.notJsonAt(fault.line, fault.column)}</>;
+  }
+}

@@ -1,0 +1,66 @@
+import { useEffect } from 'preact/hooks';
+import { KindIcon, KindName } from '../../../alarms/kinds.js';
+import { listDeviceAlarms } from '../../../api/generated.js';
+import { useConsole, useWords } from '../../../console-parts.js';
+import type { LiveFeed } from '../../../live/live-feed.js';
+import { hrefTo } from '../../../routing.js';
+import { FailureText } from '../../../ui/failure-text.js';
+import { dateTime, TimeAgo } from '../../../ui/time-ago.js';
+import { useLoaded } from '../../../ui/use-request.js';
+import { useOnReturn } from '../home-data.js';
+import { DEVICE_WORDS } from './device-words.js';
+
+const SHOWN_ALARMS = 10;
+
+interface DeviceAlarmsProps {
+  readonly locationId: string;
+  readonly deviceId: string;
+  /** The feed of the device's messages. */
+  readonly feed: LiveFeed;
+}
+
+/** A device's newest alarms, and where all of them are. */
+export function DeviceAlarms({ locationId, deviceId, feed }: DeviceAlarmsProps) {
+  const { language } = useConsole();
+  const words = useWords(DEVICE_WORDS);
+  const alarms = useLoaded(
+    () => listDeviceAlarms({ locationId, deviceId, limit: SHOWN_ALARMS }),
+    [locationId, deviceId],
+  );
+  const { again } = alarms;
+  useOnReturn(again);
+  useEffect(
+    () =>
+      feed.listen({
+        message: ({ topic }) => {
+          if (topic.split('/')[4] === 'alarms') again();
+        },
+        missed: again,
+      }),
+    [feed, again],
+  );
+  const events = alarms.data?.events ?? [];
+  return (
+    <section aria-label={words.alarms}>
+      <h2>{words.alarms}</h2>
+      <FailureText failure={alarms.failure} onRetry={again} />
+      {alarms.data !== undefined && events.length === 0 && <p>{words.noAlarms}</p>}
+      <ul class="home-alarms">
+        {events.map(({ id, kind, detectedAt }) => (
+          <li key={id}>
+            <KindIcon kind={kind} />
+            <KindName kind={kind} />
+            <span class="hint">
+              {dateTime(detectedAt, language.current.value)} · <TimeAgo at={detectedAt} />
+            </span>
+          </li>
+        ))}
+      </ul>
+      <p>
+        <a href={hrefTo('/history', { location: locationId, device: deviceId })}>
+          {words.wholeHistory}
+        </a>
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,105 @@
+import { useState } from 'preact/hooks';
+import { type Device, replaceDeviceSecret } from '../../../api/generated.js';
+import { useConsole, useWords } from '../../../console-parts.js';
+import { ChangeDialog } from '../../../ui/change-dialog.js';
+import type { HomeAction } from '../home-action.js';
+import type { Home } from '../home-data.js';
+import { HomeDialog } from '../home-dialogs.js';
+import type { HomeRights } from '../home-rights.js';
+import { HOME_WORDS } from '../home-words.js';
+import type { IssuedDevice } from '../issued/issue-device.js';
+import { DEVICE_WORDS } from './device-words.js';
+import { TestAlarmDialog } from './test-alarm-dialog.js';
+
+interface DeviceButtonsProps {
+  readonly home: Home;
+  readonly rights: HomeRights;
+  readonly device: Device;
+  readonly again: () => void;
+  readonly onIssued: (device: IssuedDevice) => void;
+}
+
+type Asked = HomeAction | { readonly type: 'new-secret' } | { readonly type: 'test-alarm' };
+
+/** What a manager can do with a device. */
+export function DeviceButtons({ home, rights, device, again, onIssued }: DeviceButtonsProps) {
+  const { routing } = useConsole();
+  const words = useWords(HOME_WORDS);
+  const deviceWords = useWords(DEVICE_WORDS);
+  const [asked, setAsked] = useState<Asked>();
+  const [said, setSaid] = useState('');
+  const named = { kind: 'device', id: device.id, name: device.name } as const;
+  const close = () => setAsked(undefined);
+  const done = (text: string) => {
+    close();
+    setSaid(text);
+    if (asked?.type === 'remove') routing.go(`/home/${device.locationId}`);
+    else again();
+  };
+  const button = (text: string, action: Asked, isDangerous = false) => (
+    <button
+      type="button"
+      class={isDangerous ? 'danger' : undefined}
+      onClick={() => setAsked(action)}
+    >
+      {text}
+    </button>
+  );
+  return (
+    <>
+      <div class="buttons">
+        {button(deviceWords.testAlarm, { type: 'test-alarm' })}
+        {button(words.rename, { type: 'rename', named })}
+        {button(words.move, { type: 'move-device', device })}
+        {button(deviceWords.newSecret, { type: 'new-secret' })}
+        {button(words.remove, { type: 'remove', named }, true)}
+      </div>
+      <p role="status" class="home-said">
+        {said}
+      </p>
+      {asked?.type === 'new-secret' && (
+        <NewSecretDialog home={home} device={device} onDone={onIssued} onClose={close} />
+      )}
+      {asked?.type === 'test-alarm' && (
+        <TestAlarmDialog device={device} onDone={done} onClose={close} />
+      )}
+      {asked !== undefined && asked.type !== 'new-secret' && asked.type !== 'test-alarm' && (
+        <HomeDialog
+          action={asked}
+          home={home}
+          rights={rights}
+          onDone={done}
+          onIssued={onIssued}
+          onClose={close}
+        />
+      )}
+    </>
+  );
+}
+
+interface NewSecretDialogProps {
+  readonly home: Home;
+  readonly device: Device;
+  readonly onDone: (device: IssuedDevice) => void;
+  readonly onClose: () => void;
+}
+
+function NewSecretDialog({ home, device, onDone, onClose }: NewSecretDialogProps) {
+  const words = useWords(DEVICE_WORDS);
+  const { id, name, locationId } = device;
+  return (
+    <ChangeDialog
+      title={words.newSecretTitle(name)}
+      submit={words.newSecretConfirm}
+      isDangerous
+      request={() => replaceDeviceSecret({ locationId, deviceId: id })}
+      onDone={({ secret }) => {
+        const roomName = home.rooms.find((room) => room.id === device.roomId)?.name;
+        onDone({ id, name, secret, roomName, moveFailure: undefined });
+      }}
+      onClose={onClose}
+    >
+      <p>{words.newSecretHint}</p>
+    </ChangeDialog>
+  );
+}

@@ -1,0 +1,131 @@
+import { type ReadonlySignal, signal } from '@preact/signals';
+import { type Failure, failureOf } from '../../../api/failure.js';
+import {
+  createGroup,
+  createRoom,
+  listGroups,
+  listRooms,
+  type Room,
+  updateRoom,
+} from '../../../api/generated.js';
+import { writeCustomData } from '../device/custom-data.js';
+import { type IssuedDevice, issueDevice, newDeviceId } from '../issued/issue-device.js';
+
+interface ImportedLine {
+  readonly name: string;
+  /** Empty: in no room. */
+  readonly room: string;
+  /** The group of the room; empty: none is named. */
+  readonly group: string;
+  /** A JSON object; empty: none. */
+  readonly customData: string;
+}
+
+interface PendingLine extends ImportedLine {
+  readonly id: string;
+}
+
+export interface ImportState {
+  readonly isRunning: boolean;
+  readonly issued: readonly IssuedDevice[];
+  /** What is not made yet. */
+  readonly rest: readonly ImportedLine[];
+  readonly roomsMade: readonly string[];
+  /** Why it stopped, where the gateway refused something. */
+  readonly failure: Failure | undefined;
+}
+
+/** The rooms and the ids of the groups of the home, by name. */
+interface Places {
+  readonly rooms: Map<string, Room>;
+  readonly groups: Map<string, string>;
+}
+
+/**
+ * Makes devices one after another, and the groups and rooms that they need.
+ *
+ * It stops at the first failure and can go on from there: a device whose answer was lost is not made twice.
+ */
+export class ImportRun {
+  readonly #locationId: string;
+  readonly #groupId: string | null;
+  readonly #state = signal<ImportState>({
+    isRunning: false,
+    issued: [],
+    rest: [],
+    roomsMade: [],
+    failure: undefined,
+  });
+  readonly state: ReadonlySignal<ImportState> = this.#state;
+  #pending: readonly PendingLine[];
+  #isStopping = false;
+
+  /** @param groupId of rooms that are made and whose line names no group; null: in none */
+  constructor(locationId: string, groupId: string | null, lines: readonly ImportedLine[]) {
+    this.#locationId = locationId;
+    this.#groupId = groupId;
+    this.#pending = lines.map((line) => ({ ...line, id: newDeviceId() }));
+    this.#show({ rest: this.#pending });
+  }
+
+  /** Makes what is not made yet. */
+  async run(): Promise<void> {
+    if (this.#state.peek().isRunning) return;
+    this.#isStopping = false;
+    this.#show({ isRunning: true, failure: undefined });
+    try {
+      await this.#makeAll();
+    } catch (error) {
+      this.#show({ failure: failureOf(error) });
+    }
+    this.#show({ isRunning: false });
+  }
+
+  /** Stops before the next device. */
+  stop(): void {
+    this.#isStopping = true;
+  }
+
+  async #makeAll(): Promise<void> {
+    const locationId = this.#locationId;
+    // Read anew each time: an earlier run, or somebody else, may have made some.
+    const places = {
+      rooms: new Map((await listRooms({ locationId })).map((room) => [room.name, room])),
+      groups: new Map((await listGroups({ locationId })).map(({ name, id }) => [name, id])),
+    };
+    while (!this.#isStopping) {
+      const [next] = this.#pending;
+      if (next === undefined) return;
+      const { id, name, customData } = next;
+      const room = await this.#roomOf(next, places);
+      const device = await issueDevice(locationId, { id, name, room });
+      if (customData !== '') await writeCustomData({ locationId, deviceId: id }, customData);
+      this.#pending = this.#pending.slice(1);
+      this.#show({ issued: [...this.#state.peek().issued, device], rest: this.#pending });
+    }
+  }
+
+  /** Finds the line's room in its group, and makes what is missing. */
+  async #roomOf({ room: name, group }: ImportedLine, places: Places): Promise<Room | undefined> {
+    if (name === '') return undefined;
+    const locationId = this.#locationId;
+    let groupId = group === '' ? this.#groupId : places.groups.get(group);
+    if (groupId === undefined) {
+      groupId = (await createGroup({ locationId, name: { name: group } })).id;
+      places.groups.set(group, groupId);
+    }
+    const known = places.rooms.get(name);
+    if (known !== undefined && (group === '' || known.groupId === groupId)) return known;
+    const room =
+      known === undefined
+        ? await createRoom({ locationId, newRoom: { name, groupId } })
+        : await updateRoom({ locationId, roomId: known.id, roomChange: { groupId } });
+    places.rooms.set(name, room);
+    if (known === undefined) this.#show({ roomsMade: [...this.#state.peek().roomsMade, name] });
+    return room;
+  }
+
+  #show(change: Partial<ImportState>): void {
+    this.#state.value = { ...this.#state.peek(), ...change };
+  }
+}

@@ -1,0 +1,212 @@
+import type { FaultKind } from './fault-kind.js';
+
+/** What can be wrong with a bridge. */
+export const BRIDGE_FAULTS = {
+  bridgeMissing: {
+    code: 'bridge-missing',
+    stops: false,
+    en: {
+      message:
+        'A bridge is missing from the configuration: its queue is kept until it is back, or deleted.',
+      advice:
+        'Add it again under the same name: it then gets everything that has waited. If it is not to come back, delete its queue in the console under Bridges, or with `DELETE /bridges/<name>`.',
+    },
+    de: {
+      message:
+        'Eine Brücke fehlt in der Konfiguration: Ihre Warteschlange bleibt, bis sie wieder da ist oder gelöscht wird.',
+      advice:
+        'Tragen Sie die Brücke unter demselben Namen wieder ein: Dann erhält sie alles, was gewartet hat. Soll sie nicht wiederkommen, löschen Sie ihre Warteschlange unter „Brücken“ oder mit `DELETE /bridges/<name>`.',
+    },
+  },
+  bridgeUnreachable: {
+    code: 'bridge-down',
+    stops: false,
+    en: {
+      message: 'A bridge is down: the upstream cannot be reached.',
+      advice: 'Check its name, address and port, and the network.',
+    },
+    de: {
+      message: 'Eine Brücke ist unterbrochen: Die Gegenstelle ist nicht erreichbar.',
+      advice: 'Prüfen Sie Name, Adresse, Port und Netz.',
+    },
+  },
+  bridgeClosed: {
+    code: 'bridge-down',
+    stops: false,
+    en: {
+      message: 'A bridge is down: the upstream has closed the connection.',
+      advice: "Look at the upstream's log: it is full, restarts, or rejects a message.",
+    },
+    de: {
+      message: 'Eine Brücke ist unterbrochen: Die Gegenstelle hat die Verbindung geschlossen.',
+      advice:
+        'Sehen Sie in das Log der Gegenstelle: Sie ist voll, startet neu, oder stört sich an einer Nachricht.',
+    },
+  },
+  bridgeSilent: {
+    code: 'bridge-down',
+    stops: false,
+    en: {
+      message: 'A bridge is down: the upstream does not answer.',
+      advice: 'The upstream hangs, or the network between.',
+    },
+    de: {
+      message: 'Eine Brücke ist unterbrochen: Die Gegenstelle antwortet nicht.',
+      advice: 'Die Gegenstelle hängt, oder das Netz dazwischen.',
+    },
+  },
+  bridgeTurnedAway: {
+    code: 'bridge-down',
+    stops: false,
+    en: {
+      message: 'A bridge is down: the upstream takes no connections now.',
+      advice: 'The upstream is full or shutting down.',
+    },
+    de: {
+      message: 'Eine Brücke ist unterbrochen: Die Gegenstelle nimmt zurzeit keine Verbindungen an.',
+      advice: 'Die Gegenstelle ist voll oder wird gerade beendet.',
+    },
+  },
+  bridgeStoreRefuses: {
+    code: 'bridge-down',
+    stops: false,
+    en: {
+      message: 'A bridge is down: the store cannot take what comes from the upstream.',
+      advice: 'See the faults of the store.',
+    },
+    de: {
+      message:
+        'Eine Brücke ist unterbrochen: Der Speicher kann nicht aufnehmen, was von der Gegenstelle kommt.',
+      advice: 'Siehe die Störungen des Speichers.',
+    },
+  },
+  bridgeUntrusted: {
+    code: 'bridge-down',
+    stops: false,
+    en: {
+      message: 'A bridge is down: no trusted TLS connection to the upstream.',
+      advice:
+        'The certificate has expired, comes from another authority (`caFile`) or is for another name (`serverName`), or a file is not a certificate.',
+    },
+    de: {
+      message:
+        'Eine Brücke ist unterbrochen: keine vertrauenswürdige TLS-Verbindung zur Gegenstelle.',
+      advice:
+        'Das Zertifikat ist abgelaufen, stammt von einer anderen Stelle (`caFile`) oder gilt für einen anderen Namen (`serverName`), oder eine Datei ist keines.',
+    },
+  },
+  bridgeCredentialsRefused: {
+    code: 'bridge-down',
+    stops: false,
+    en: {
+      message: 'A bridge is down: the upstream does not accept the credentials.',
+      advice: "Check `username`, `password` and the upstream's ACL.",
+    },
+    de: {
+      message: 'Eine Brücke ist unterbrochen: Die Gegenstelle nimmt die Zugangsdaten nicht an.',
+      advice: 'Prüfen Sie `username`, `password` und die ACL der Gegenstelle.',
+    },
+  },
+  bridgeClientIdRefused: {
+    code: 'bridge-down',
+    stops: false,
+    en: {
+      message: 'A bridge is down: the upstream does not accept the client id.',
+      advice: 'Set `clientId`.',
+    },
+    de: {
+      message: 'Eine Brücke ist unterbrochen: Die Gegenstelle nimmt die Client-ID nicht an.',
+      advice: 'Setzen Sie `clientId`.',
+    },
+  },
+  bridgeClientIdTaken: {
+    code: 'bridge-down',
+    stops: false,
+    en: {
+      message: 'A bridge is down: another client uses the client id of the bridge.',
+      advice: 'Two gateways have the same `clientId`, or a data directory was copied.',
+    },
+    de: {
+      message: 'Eine Brücke ist unterbrochen: Ein anderer Client benutzt die Client-ID der Brücke.',
+      advice: 'Zwei Gateways haben dieselbe `clientId`, oder ein Datenverzeichnis wurde kopiert.',
+    },
+  },
+  bridgePacketTooLarge: {
+    code: 'bridge-down',
+    stops: false,
+    en: {
+      message: 'A bridge is down: the upstream sends packets far over the limit.',
+      advice:
+        'A packet has more than four times `mqtt.maxPacketBytes`: the upstream is faulty, or not to be trusted.',
+    },
+    de: {
+      message: 'Eine Brücke ist unterbrochen: Die Gegenstelle sendet Pakete weit über der Grenze.',
+      advice:
+        'Mehr als das Vierfache von `mqtt.maxPacketBytes`: Sie ist fehlerhaft oder nicht vertrauenswürdig.',
+    },
+  },
+  bridgeSlowed: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message: 'A bridge is slowed: its upstream sends more than it may.',
+      advice: 'Commands come faster than `limits.token` allows. They are read later.',
+    },
+    de: {
+      message: 'Eine Brücke wird gebremst: Ihre Gegenstelle sendet mehr, als sie darf.',
+      advice: 'Befehle kommen schneller, als `limits.token` erlaubt; sie werden später gelesen.',
+    },
+  },
+  bridgeVersionRefused: {
+    code: 'bridge-down',
+    stops: false,
+    en: {
+      message: 'A bridge is down: the upstream does not speak this version of MQTT.',
+      advice: 'Leave `protocol` out.',
+    },
+    de: {
+      message:
+        'Eine Brücke ist unterbrochen: Die Gegenstelle spricht diese Version von MQTT nicht.',
+      advice: 'Lassen Sie `protocol` weg.',
+    },
+  },
+  bridgeStuck: {
+    code: 'bridge-stuck',
+    stops: false,
+    en: {
+      message: 'A bridge cannot deliver a message: the upstream closes the connection at it.',
+      advice:
+        'See the dead letters of the bridge. The log line `upstream closes the connection at a message` has its topic and alarm.',
+    },
+    de: {
+      message:
+        'Eine Brücke kann eine Nachricht nicht zustellen: Die Gegenstelle schließt dabei die Verbindung.',
+      advice:
+        'Sehen Sie unter „Brücken“ bei den unzustellbaren Nachrichten nach; Topic und Alarm stehen in der Logzeile `upstream closes the connection at a message`.',
+    },
+  },
+  bridgeLagging: {
+    code: 'consumer-lagging',
+    stops: false,
+    en: {
+      message: 'A bridge lags: its oldest message has waited for more than a minute.',
+      advice: 'The upstream is down, or cannot keep up.',
+    },
+    de: {
+      message: 'Eine Brücke hängt nach: Ihre älteste Nachricht wartet seit mehr als einer Minute.',
+      advice: 'Die Gegenstelle ist unterbrochen, oder langsamer als das, was gesendet wird.',
+    },
+  },
+  bridgeWithoutCommands: {
+    code: 'bridge-commands-denied',
+    stops: false,
+    en: {
+      message: 'A bridge gets no commands: the upstream denies the subscription.',
+      advice: "Check `commands` and the upstream's ACL.",
+    },
+    de: {
+      message: 'Eine Brücke erhält keine Befehle: Die Gegenstelle verweigert das Abonnement.',
+      advice: 'Prüfen Sie `commands` und die ACL der Gegenstelle.',
+    },
+  },
+} as const satisfies Readonly<Record<string, FaultKind>>;

@@ -1,0 +1,236 @@
+import type { FaultKind } from './fault-kind.js';
+
+/** Clients that ask for more than their limits allow. */
+export const CLIENT_FAULTS = {
+  tooManyConnections: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message: 'Too many connections: further ones are refused.',
+      advice:
+        'A client opens connections and does not close them, or several clients share a credential (`too-many-connections`).',
+    },
+    de: {
+      message: 'Zu viele Verbindungen, weitere werden abgewiesen.',
+      advice:
+        'Ein Client öffnet Verbindungen und schließt sie nicht, oder mehrere teilen sich Zugangsdaten (`too-many-connections`).',
+    },
+  },
+  gatewayFull: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message: 'Nearly all connections of the gateway are in use: further ones are refused.',
+      advice: 'Raise `LimitNOFILE` or `limits.total.connections` (`gateway-full`).',
+    },
+    de: {
+      message: 'Fast alle Verbindungen des Gateways sind belegt, weitere werden abgewiesen.',
+      advice: 'Erhöhen Sie `LimitNOFILE` oder `limits.total.connections` (`gateway-full`).',
+    },
+  },
+  tooManyNewcomers: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message: 'Too many connections without a login: the oldest of them are closed.',
+      advice: 'These addresses open connections on which no complete CONNECT follows: look there.',
+    },
+    de: {
+      message: 'Zu viele Verbindungen ohne Anmeldung, die ältesten werden geschlossen.',
+      advice:
+        'Von diesen Adressen werden Verbindungen geöffnet, auf denen kein ganzes CONNECT folgt: Sehen Sie dort nach.',
+    },
+  },
+  tooManyHttpConnections: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message: 'Too many HTTP connections: further ones are closed.',
+      advice: 'An address opens more than `http.maxConnectionsPerAddress`: look there.',
+    },
+    de: {
+      message: 'Zu viele HTTP-Verbindungen, weitere werden geschlossen.',
+      advice: 'Eine Adresse öffnet mehr als `http.maxConnectionsPerAddress`: Sehen Sie dort nach.',
+    },
+  },
+  httpFull: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message: 'All HTTP connections of the gateway are in use: idle ones are closed.',
+      advice:
+        'Look at the addresses named: they hold more than their share. Or raise `http.maxConnections`.',
+    },
+    de: {
+      message: 'Alle HTTP-Verbindungen des Gateways sind belegt, ruhende werden geschlossen.',
+      advice:
+        'Sehen Sie bei den genannten Adressen nach: Sie haben mehr als ihren Anteil. Oder erhöhen Sie `http.maxConnections`.',
+    },
+  },
+  tooManyWebSocketFrames: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message: 'Too many WebSocket frames without an MQTT packet: the connections are closed.',
+      advice:
+        'These addresses send text frames, frames over `mqtt.maxPacketBytes`, messages in more than 4,096 fragments, frames that break the protocol, or empty frames and pings without a pause: look there.',
+    },
+    de: {
+      message: 'Zu viele WebSocket-Frames ohne MQTT-Paket, die Verbindungen werden geschlossen.',
+      advice:
+        'Von diesen Adressen kommen leere, zu große oder fehlerhafte Frames, oder Pings ohne Pause: Sehen Sie dort nach.',
+    },
+  },
+  tooManyFailedLogins: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message: 'Too many failed logins: further ones are refused unread for some seconds.',
+      advice:
+        'Somebody guesses, or a device has an old secret. `GET /connections/denied` has the user names.',
+    },
+    de: {
+      message:
+        'Zu viele fehlgeschlagene Anmeldungen, weitere werden einige Sekunden lang nicht geprüft.',
+      advice:
+        'Jemand rät, oder ein Gerät hat ein veraltetes Passwort. Die Benutzernamen stehen unter „Verbindungen“ bei den abgewiesenen.',
+    },
+  },
+  tooManySessions: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message:
+        'Too many persistent sessions: further ones are refused or take the place of old ones.',
+      advice:
+        'A client comes with a new client id at each start: give it a fixed one (`too-many-sessions`).',
+    },
+    de: {
+      message: 'Zu viele dauerhafte Sitzungen, weitere werden abgewiesen oder verdrängen alte.',
+      advice:
+        'Ein Client meldet sich bei jedem Start mit einer neuen Client-ID: Geben Sie ihm eine feste (`too-many-sessions`).',
+    },
+  },
+  tooManySubscriptions: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message: 'Too many subscriptions: further ones are refused.',
+      advice: 'Use fewer, wider filters (`too-many-subscriptions`).',
+    },
+    de: {
+      message: 'Zu viele Abonnements, weitere werden abgewiesen.',
+      advice: 'Abonnieren Sie weniger, dafür weitere Filter (`too-many-subscriptions`).',
+    },
+  },
+  tooManyUnreadBytes: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message: 'Too many unread bytes: a connection that takes none for five seconds is closed.',
+      advice:
+        'A subscriber hangs, or its network is too slow. Alarms for a persistent session wait; messages at QoS 0 are missed.',
+    },
+    de: {
+      message:
+        'Zu viele ungelesene Bytes; eine Verbindung, die fünf Sekunden lang nichts abnimmt, wird geschlossen.',
+      advice:
+        'Ein Empfänger hängt, oder das Netz ist zu langsam für ihn. Alarme einer dauerhaften Sitzung warten; Nachrichten mit QoS 0 verpasst er.',
+    },
+  },
+  tooManyRetained: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message: 'Too many retained messages: further ones are forwarded and not retained.',
+      advice:
+        'Use fewer topics or smaller values, or raise `limits.device.retainedTopics`, `limits.device.retainedBytes` and those of the location.',
+    },
+    de: {
+      message: 'Zu viele aufbewahrte Nachrichten (retained), weitere werden nur weitergeleitet.',
+      advice:
+        'Verwenden Sie weniger Topics oder kleinere Werte, oder erhöhen Sie `limits.device.retainedTopics`, `limits.device.retainedBytes` und die des Heims.',
+    },
+  },
+  tooManyRecordings: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message: 'Too many recordings: further ones are refused.',
+      advice: 'Raise `limits.device.footageBytes`, or shorten `history.retentionDays`.',
+    },
+    de: {
+      message: 'Zu viele Aufnahmen, weitere werden abgewiesen.',
+      advice:
+        'Erhöhen Sie `limits.device.footageBytes`, oder verkürzen Sie `history.retentionDays`.',
+    },
+  },
+  deviceSlowed: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message: 'A device is slowed to its limit of {limit}.',
+      advice:
+        'It sends more than such a device should: look at what it sends. If it is about connects a second, it connects again and again: check its network, and whether two clients use its client id. If it stands for many sensors, give it limits of its own.',
+    },
+    de: {
+      message: 'Ein Gerät wird auf seine Grenze von {limit} gebremst.',
+      advice:
+        'Es sendet mehr, als ein Gerät wie dieses sollte: Sehen Sie nach, was. Bei Verbindungen je Sekunde: Es verbindet sich immer wieder; prüfen Sie sein Netz, und ob zwei Clients seine Client-ID haben. Steht es für viele Sensoren, geben Sie ihm eigene Grenzen.',
+    },
+  },
+  tokenSlowed: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message: 'An access token is slowed to its limit of {limit}.',
+      advice:
+        'Its client sends more commands than it should, or subscribes or connects again and again.',
+    },
+    de: {
+      message: 'Ein Zugangstoken wird auf seine Grenze von {limit} gebremst.',
+      advice:
+        'Sein Client sendet mehr Befehle, als er sollte, oder abonniert oder verbindet sich immer wieder.',
+    },
+  },
+  locationSlowed: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message: 'A location is slowed to its limit of {limit}.',
+      advice:
+        'Its devices together send more than they may. Each keeps a twentieth of its own limits.',
+    },
+    de: {
+      message: 'Ein Heim wird auf seine Grenze von {limit} gebremst.',
+      advice:
+        'Alle seine Geräte zusammen senden mehr, als sie dürfen; jedes behält ein Zwanzigstel seiner eigenen Grenzen.',
+    },
+  },
+  gatewaySlowed: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message: 'The gateway is slowed to its limit of {limit}.',
+      advice:
+        'All locations together send more than they may. Each device keeps a twentieth of its own limits.',
+    },
+    de: {
+      message: 'Das Gateway wird auf seine Grenze von {limit} gebremst.',
+      advice:
+        'Alle Heime zusammen senden mehr, als sie dürfen; jedes Gerät behält ein Zwanzigstel seiner eigenen Grenzen.',
+    },
+  },
+  othersSlowed: {
+    code: 'limit-exceeded',
+    stops: false,
+    en: {
+      message: 'Further clients are slowed.',
+      advice: 'The first five have a fault each.',
+    },
+    de: {
+      message: 'Weitere Clients werden gebremst.',
+      advice: 'Für die ersten fünf gibt es je eine Störung.',
+    },
+  },
+} as const satisfies Readonly<Record<string, FaultKind>>;

@@ -1,0 +1,117 @@
+import type { Language } from './fault-kind.js';
+import { FAULTS, type FaultCode, type FaultName } from './fault-table.js';
+
+export const FAULT_SUBJECTS = [
+  'location',
+  'room',
+  'group',
+  'device',
+  'access-token',
+  'bridge',
+  'session',
+  'webhook',
+  'address',
+] as const;
+
+/** What a fault is about. Only those who may see it are shown it. */
+export interface FaultSubject {
+  readonly type: (typeof FAULT_SUBJECTS)[number];
+  readonly id: string;
+  /** The id again where there is no name. */
+  readonly name: string;
+}
+
+/** Words in each language. */
+export type Phrase = Readonly<Record<Language, string>>;
+
+/**
+ * What stands in a message.
+ *
+ * It is for everybody: never the name or id of a device, location, token or client.
+ */
+export type FaultValue = string | number | Phrase;
+
+/** A fault as the part of the gateway that finds it reports it. */
+export interface FaultReport {
+  readonly name: FaultName;
+  readonly code: FaultCode;
+  /** Whether the gateway is not ready meanwhile. */
+  readonly stops: boolean;
+  readonly values: Readonly<Record<string, FaultValue>>;
+  readonly subject?: FaultSubject | undefined;
+  /** How many others like it this one stands for. */
+  readonly more?: number | undefined;
+  /** Ends a fault that stays until an administrator has seen it. */
+  readonly acknowledge?: (() => void) | undefined;
+}
+
+/** The names between braces in a message. */
+type Slots<Message extends string> = Message extends `${string}{${infer Slot}}${infer Rest}`
+  ? Slot | Slots<Rest>
+  : never;
+type SlotsOf<Name extends FaultName> = Slots<(typeof FAULTS)[Name]['en']['message']>;
+
+/** @param values what stands in its message, if anything does */
+export function fault<Name extends FaultName>(
+  name: Name,
+  ...[values]: [SlotsOf<Name>] extends [never]
+    ? []
+    : [values: Readonly<Record<SlotsOf<Name>, FaultValue>>]
+): FaultReport {
+  const { code, stops } = FAULTS[name];
+  return { name, code, stops, values: values ?? {} };
+}
+
+/** What is wrong and what to do about it, in a language. */
+export function faultWords(
+  { name, values, more }: Pick<FaultReport, 'name' | 'values' | 'more'>,
+  language: Language,
+): { readonly message: string; readonly advice: string } {
+  const { message, advice } = FAULTS[name][language];
+  const filled = message.replaceAll(/\{(\w+)\}/g, (_, slot: string) => {
+    const value = values[slot] ?? '';
+    return typeof value === 'object' ? value[language] : String(value);
+  });
+  if (more === undefined) return { message: filled, advice };
+  const others = ` (${more} ${language === 'de' ? 'weitere' : 'more'}).`;
+  return { message: filled.replace(/\.$/, others), advice };
+}
+
+/** Faults of one kind about different subjects: the first ones, and one that says how many more there are. */
+export interface FaultGroup {
+  readonly faults: readonly FaultReport[];
+  readonly others: FaultReport | undefined;
+}
+
+/** @param others stands for those beyond; by default the fault of the first of them */
+export function firstOf<About>(
+  all: readonly About[],
+  max: number,
+  faultOf: (about: About) => FaultReport,
+  others?: FaultReport,
+): FaultGroup {
+  const [beyond] = all.slice(max, max + 1).map(faultOf);
+  return {
+    faults: all.slice(0, max).map(faultOf),
+    others: beyond && { ...(others ?? beyond), subject: undefined, more: all.length - max },
+  };
+}
+
+/** A present fault. */
+export interface Fault extends FaultReport {
+  /** RFC 3339 */
+  readonly since: string;
+}
+
+/** Leaves of faults that look the same the one that began first. */
+export function withoutRepeats<Shown extends Pick<Fault, 'since'>>(
+  faults: readonly Shown[],
+): Shown[] {
+  const shown = new Map<string, Shown>();
+  for (const one of faults) {
+    const look = JSON.stringify({ ...one, since: undefined });
+    const same = shown.get(look);
+    if (same === undefined || one.since < same.since) shown.set(look, one);
+  }
+  return [...shown.values()];
+}

@@ -1,0 +1,26 @@
+import type { Phrase } from './faults.js';
+
+/** The limits that slow a client down, in the units of their names. */
+const UNITS = {
+  messagesPerSecond: { en: 'messages a second', de: 'Nachrichten je Sekunde' },
+  bytesPerSecond: { en: 'bytes a second', de: 'Bytes je Sekunde' },
+  alarmsPerDay: { en: 'alarms a day', de: 'Alarmen am Tag' },
+  alarmBytesPerDay: { en: 'bytes of alarms a day', de: 'Bytes an Alarmen am Tag' },
+  connectsPerSecond: { en: 'connects a second', de: 'Verbindungen je Sekunde' },
+} as const;
+
+/** A limit as it stands in a message: `5,000 messages a second`. */
+export function limitPhrase(name: keyof typeof UNITS, value: number): Phrase {
+  const { en, de } = UNITS[name];
+  return { en: `${value.toLocaleString('en')} ${en}`, de: `${value.toLocaleString('de')} ${de}` };
+}
+
+/** Since when alarms are lost if the power fails, by the store's `appendfsync`. */
+export function lostAtPowerCut(appendfsync: string): Phrase {
+  return appendfsync === 'everysec'
+    ? { en: 'in the second before it', de: 'in der Sekunde davor' }
+    : {
+        en: 'since its system last wrote to disk',
+        de: 'seit dem letzten Schreiben auf die Platte',
+      };
+}

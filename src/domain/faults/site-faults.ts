@@ -1,0 +1,181 @@
+import type { FaultKind } from './fault-kind.js';
+
+/** What can be wrong with devices, destinations, and the records of the site. */
+export const SITE_FAULTS = {
+  standingBy: {
+    code: 'standing-by',
+    stops: true,
+    en: {
+      message: 'This gateway stands by: another one serves the site.',
+      advice:
+        'Nothing, while the other one serves. It takes over when that one ends or is cut off.',
+    },
+    de: {
+      message: 'Dieses Gateway steht bereit: Ein anderes bedient die Häuser.',
+      advice:
+        'Nichts, solange das andere läuft. Es übernimmt, wenn jenes endet oder abgeschnitten ist.',
+    },
+  },
+  accountBroken: {
+    code: 'account-broken',
+    stops: false,
+    en: {
+      message: 'The account of a destination does not hold.',
+      advice:
+        'What it accepted is not the sum of what was delivered, is queued, has expired and was dropped: somebody has changed the store by hand, or it is damaged. Compare `gateway_consumer_…` in `/metrics`, check who has access to the store, and acknowledge the fault (`POST /faults/account-broken/acknowledge`): it is then counted anew.',
+    },
+    de: {
+      message: 'Die Buchführung eines Ziels geht nicht auf.',
+      advice:
+        'Was angenommen wurde, ist nicht die Summe dessen, was zugestellt wurde, wartet, verfallen ist und verworfen wurde: Jemand hat den Speicher von Hand geändert, oder er ist beschädigt. Prüfen Sie, wer Zugang zum Speicher hat, und quittieren Sie die Störung: Danach wird neu gezählt.',
+    },
+  },
+  queueGrowing: {
+    code: 'consumer-lagging',
+    stops: false,
+    en: {
+      message: 'A queue is growing and more than half full.',
+      advice:
+        'More than half of `maxQueuedMessages` waits for this destination, alarms included: bring it back, or delete its access token.',
+    },
+    de: {
+      message: 'Eine Warteschlange wächst und ist mehr als halb voll.',
+      advice:
+        'Für diesen Empfänger oder diese Brücke wartet mehr als die Hälfte von `maxQueuedMessages`: Bringen Sie sie wieder in Gang, oder löschen Sie den Token.',
+    },
+  },
+  sessionUnreadable: {
+    code: 'record-damaged',
+    stops: false,
+    en: {
+      message: 'A stored session cannot be read: its backlog is lost.',
+      advice:
+        'A record of the store is damaged: this client must subscribe again. The fault stays until the next start. The log line `failed to read stored sessions` has all of them.',
+    },
+    de: {
+      message: 'Eine gespeicherte Sitzung ist nicht lesbar, ihr Rückstand ist verloren.',
+      advice:
+        'Ein Datensatz des Speichers ist beschädigt; dieser Client muss neu abonnieren. Bis zum nächsten Start. Alle stehen in der Logzeile `failed to read stored sessions`.',
+    },
+  },
+  deviceUnreadable: {
+    code: 'device-unreadable',
+    stops: false,
+    en: {
+      message: 'An alarm of a device cannot be read.',
+      advice:
+        'See what it sent (`GET /care-homes/<location>/rejected`), and set the device up correctly. The fault ends with the next good alarm.',
+    },
+    de: {
+      message: 'Ein Alarm eines Geräts ist nicht lesbar.',
+      advice:
+        'Sehen Sie unter „Unbrauchbare Sendungen“ nach, was es gesendet hat, und richten Sie das Gerät richtig ein. Die Störung endet mit dem nächsten guten Alarm.',
+    },
+  },
+  deviceSilent: {
+    code: 'device-silent',
+    stops: false,
+    en: {
+      message: 'A device is silent: nothing comes from it any more.',
+      advice:
+        'Check its battery, its network and its place: an alarm from it might not arrive either. If many fall silent at once, check the switch, the access point or the hub. `GET /care-homes/<location>/supervision` lists all of them. The fault ends when the device is heard.',
+    },
+    de: {
+      message: 'Ein Gerät ist verstummt: Von ihm kommt nichts mehr.',
+      advice:
+        'Sehen Sie nach Batterie, Netz und Standort: Auch ein Alarm von ihm käme vielleicht nicht. Sind es viele auf einmal: nach dem Switch, dem Funkzugang oder dem Hub. `GET /care-homes/<location>/supervision` hat alle. Die Störung endet, sobald das Gerät wieder zu hören ist.',
+    },
+  },
+  webhookFailing: {
+    code: 'output-failing',
+    stops: false,
+    en: {
+      message: 'A webhook is failing: {reason}.',
+      advice:
+        'Everything for this receiver waits and is tried again. If it answers with an error, look at its log. If it does not answer, check the address, the name server, the certificate and the firewall. If its address is private and that is intended, set `allowPrivate`.',
+    },
+    de: {
+      message: 'Ein Webhook kann nicht zustellen: {reason}.',
+      advice:
+        'Alles für diesen Empfänger wartet und wird wieder versucht. Antwortet er mit einem Fehler, sehen Sie in dessen Protokoll nach. Antwortet er nicht, prüfen Sie Adresse, Namensserver, Zertifikat und Firewall. Ist seine Adresse privat und das so gewollt, setzen Sie `allowPrivate`.',
+    },
+  },
+  drillUnacknowledged: {
+    code: 'drill-failed',
+    stops: false,
+    en: {
+      message: 'A destination has not acknowledged the last drill within 60 s.',
+      advice:
+        'Alarms do not arrive there. Check that the nurse call is connected and subscribed (`GET /sessions`, `GET /bridges`), repair it, and start another drill. If nobody uses the session any more, delete its access token.',
+    },
+    de: {
+      message: 'Ein Ziel hat den letzten Probealarm nicht innerhalb von 60 s quittiert.',
+      advice:
+        'Dort kommen keine Alarme an: Sehen Sie nach, ob die Rufanlage verbunden und angemeldet ist (`GET /sessions`, `GET /bridges`), bringen Sie sie in Ordnung, und lösen Sie einen Probealarm aus. Eine Sitzung, die niemand mehr benutzt: Löschen Sie ihr Zugangstoken.',
+    },
+  },
+  auditExportFailing: {
+    code: 'audit-export-failing',
+    stops: false,
+    en: {
+      message: 'Audit records cannot be exported to the disk.',
+      advice:
+        'Make room on the disk of `dataDir`, or check the rights of `<dataDir>/audit`. The records are in the store, and are exported later.',
+    },
+    de: {
+      message: 'Einträge des Protokolls können nicht auf die Platte exportiert werden.',
+      advice:
+        'Schaffen Sie Platz auf der Platte von `dataDir`, oder prüfen Sie die Rechte von `<dataDir>/audit`. Die Einträge sind im Speicher und werden später exportiert.',
+    },
+  },
+  recordUnreadable: {
+    code: 'record-damaged',
+    stops: false,
+    en: {
+      message: 'The store holds an unreadable record of {record}: it is left out.',
+      advice:
+        'Restore the record from a backup, or create again what is missing. The sessions of a device or token are kept until then.',
+    },
+    de: {
+      message: 'Der Speicher hat einen unlesbaren Datensatz ({record}), der daher fehlt.',
+      advice:
+        'Stellen Sie den Datensatz aus einer Sicherung wieder her, oder legen Sie das Fehlende neu an. Die Sitzungen eines Geräts oder Tokens bleiben solange erhalten.',
+    },
+  },
+  locationLost: {
+    code: 'record-damaged',
+    stops: false,
+    en: {
+      message: 'The store has no readable record of a location: its id serves as its name.',
+      advice: 'Rename the location.',
+    },
+    de: {
+      message: 'Der Speicher hat keinen lesbaren Datensatz eines Heims: Die ID dient als Name.',
+      advice: 'Benennen Sie das Heim um.',
+    },
+  },
+  roomLost: {
+    code: 'record-damaged',
+    stops: false,
+    en: {
+      message: 'A room is missing in which a device should be.',
+      advice: 'Move the device into a room.',
+    },
+    de: {
+      message: 'Es fehlt ein Zimmer, in dem ein Gerät sein sollte.',
+      advice: 'Verschieben Sie das Gerät in ein Zimmer.',
+    },
+  },
+  groupLost: {
+    code: 'record-damaged',
+    stops: false,
+    en: {
+      message: 'A group is missing in which a room should be.',
+      advice: 'Put the room into a group.',
+    },
+    de: {
+      message: 'Es fehlt eine Gruppe, in der ein Zimmer sein sollte.',
+      advice: 'Ordnen Sie das Zimmer einer Gruppe zu.',
+    },
+  },
+} as const satisfies Readonly<Record<string, FaultKind>>;
