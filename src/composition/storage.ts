@@ -127,6 +127,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   const records = new AuditRecords(steady.now);
   const audit = new AuditTrailRedis({ store: management, keys, records, log });
   const witness = await openWitness(management, keys, options);
+  const escalationNames = config.escalations.map(({ name }) => name);
   const alarmLog = new AlarmLog({ writer, reader, headroom }, keys, log);
   const values = open(connectRedis({ ...place, name: 'values' }), false);
   const settling = open(connectRedis({ ...place, name: 'settling' }), false);
@@ -138,7 +139,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     queues,
     site: new SiteStoreRedis(management, keys, records),
     values: new ValueBatches(values, keys, headroom),
-    history: new AlarmHistoryRedis(management, keys, log),
+    history: new AlarmHistoryRedis(management, keys, log, escalationNames),
     alarmFinder: new AlarmFinderRedis(management, keys),
     audit,
     witness,

@@ -13,6 +13,7 @@ import { languageChoice } from './words/language.js';
 const LIVE_FILTERS = [
   'care-homes/+/devices/+/alarms/+',
   'care-homes/+/devices/+/alarm-states/+',
+  'care-homes/+/devices/+/escalations/+',
   'care-homes/+/devices/+/status',
   'gateway/status',
 ];

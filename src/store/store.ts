@@ -27,6 +27,7 @@ export type StoreReader = Pick<
   | 'xrange'
   | 'xrangeBuffer'
   | 'xrevrange'
+  | 'zmscore'
   | 'zrangebyscore'
   | 'zrevrangebyscore'
 >;

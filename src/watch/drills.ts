@@ -158,7 +158,10 @@ export class DrillRunner implements Drills {
         acknowledgedAfterMs: isInTime ? afterMs : undefined,
       };
     });
-    return { ...record, isOver: now() - atMs >= DRILL_TIMEOUT_MS, results };
+    const isAwaited = ({ acknowledgedAfterMs }: DrillReport['results'][number]) =>
+      acknowledgedAfterMs === undefined;
+    const areAllIn = results.length > 0 && !results.some(isAwaited);
+    return { ...record, isOver: areAllIn || now() - atMs >= DRILL_TIMEOUT_MS, results };
   }
 
   #silentIn(locationId: string): DrillRecord['silent'] {

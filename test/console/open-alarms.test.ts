@@ -25,6 +25,7 @@ function alarm(): OpenAlarm {
     knownAtMs: AT_MS,
     isLate: false,
     isTest: false,
+    escalations: [],
     isLive: false,
     isRecorded: true,
     recordings: [],
@@ -91,6 +92,19 @@ it('says that older ones were not read, until a reading reaches the end', () => 
   expect(alarms.isHistoryCut).toBe(true);
   alarms.endReading(alarms.keys(), [{ ...reading, isCut: false }]);
   expect(alarms.isHistoryCut).toBe(false);
+});
+
+it('has the names of the escalations that were made, from the history and as they come', () => {
+  const alarms = new OpenAlarms();
+  const escalations = () => alarms.inOrder().map((one) => one.escalations);
+  alarms.add({ ...alarm(), escalations: ['nurse'] });
+  const { key } = alarm();
+  expect(alarms.escalated({ key, name: 'nurse' })).toBe(false);
+  expect(alarms.escalated({ key, name: 'manager' })).toBe(true);
+  expect(alarms.escalated({ key: 'of/another', name: 'nurse' })).toBe(false);
+  expect(escalations()).toEqual([['nurse', 'manager']]);
+  alarms.add(alarm());
+  expect(escalations()).toEqual([['nurse', 'manager']]);
 });
 
 it('has raised falls and help calls first, then other raised ones, tests, and acknowledged ones, each the newest first', () => {

@@ -217,6 +217,8 @@ export type LocationAlarm = {
     malformed?: true;
     /** It is a test, or a drill. */
     test?: true;
+    /** The escalations that were made of it, as nobody acknowledged it in time. */
+    escalations?: string[];
     /** The device's custom data. */
     customData: {
         [key: string]: unknown;
@@ -307,7 +309,7 @@ export type Drill = {
         id: string;
         name: string;
     } | null;
-    /** Destinations have 60 s. `failed` if one of them has not acknowledged by then. */
+    /** Destinations have 60 s. `passed` once all have acknowledged, `failed` if one of them has not by then. */
     state: "running" | "passed" | "failed";
     alarmId: string;
     device: {

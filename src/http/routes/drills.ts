@@ -39,7 +39,8 @@ const drillSchema = z
       example: { id: 'admin', name: 'admin' },
     }),
     state: z.enum(['running', 'passed', 'failed']).openapi({
-      description: 'Destinations have 60 s. `failed` if one of them has not acknowledged by then.',
+      description:
+        'Destinations have 60 s. `passed` once all have acknowledged, `failed` if one of them has not by then.',
     }),
     alarmId: idSchema,
     device: namedSchema,

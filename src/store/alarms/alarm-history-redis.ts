@@ -24,6 +24,7 @@ import { AlarmIndexes } from './alarm-indexes.js';
 import { kindNumber, readAlarm, readPlace, UUID_BYTES, withFootageOf } from './alarm-records.js';
 import { readStates } from './alarm-state-records.js';
 import { deliveriesOf } from './delivery-proofs.js';
+import { escalationsMade } from './escalation-store-redis.js';
 
 const bytes = z.instanceof(Buffer);
 const entrySchema = z.tuple([bytes.transform(Number), z.array(bytes), bytes]);
@@ -39,12 +40,15 @@ export class AlarmHistoryRedis implements AlarmHistory {
   readonly #store: Store;
   readonly #keys: Keys;
   readonly #log: Logger | undefined;
+  readonly #escalations: readonly string[];
   readonly #turns = new StoreTurns();
 
-  constructor(store: Store, keys: Keys, log?: Logger) {
+  /** @param escalations the names of those that are configured */
+  constructor(store: Store, keys: Keys, log?: Logger, escalations: readonly string[] = []) {
     this.#store = store;
     this.#keys = keys;
     this.#log = log;
+    this.#escalations = escalations;
   }
 
   page(query: AlarmQuery): Promise<AlarmPage> {
@@ -55,7 +59,9 @@ export class AlarmHistoryRedis implements AlarmHistory {
     return answering(async () => {
       const found = await findAlarmIn(this.#store, this.#keys, alarm);
       const [entry] = found === undefined ? [] : await this.#entries([found.sequence]);
-      return entry && recordOf(entry);
+      const record = entry && recordOf(entry);
+      if (entry === undefined || record === undefined) return undefined;
+      return { ...record, escalations: (await this.#escalationsOf([entry[0]])).get(entry[0]) };
     });
   }
 
@@ -130,7 +136,10 @@ export class AlarmHistoryRedis implements AlarmHistory {
     const sequences = listed
       .map(({ sequence }) => sequence)
       .filter((sequence) => sequence <= upToSequence);
-    const entries = await this.#entries(sequences);
+    const [entries, escalations] = await Promise.all([
+      this.#entries(sequences),
+      this.#escalationsOf(sequences),
+    ]);
     const alarms = entries.map((entry) => [entry[0], recordOf(entry)] as const);
     const damaged = alarms.filter(([, alarm]) => alarm === undefined).length;
     const locationIds = query.scopes.map(({ locationId }) => locationId);
@@ -142,7 +151,8 @@ export class AlarmHistoryRedis implements AlarmHistory {
       );
     const found = new Map<number, AlarmRecord>();
     for (const [sequence, alarm] of alarms)
-      if (alarm !== undefined && isWanted(alarm, query)) found.set(sequence, alarm);
+      if (alarm !== undefined && isWanted(alarm, query))
+        found.set(sequence, { ...alarm, escalations: escalations.get(sequence) });
     return { listed, found };
   }
 
@@ -150,6 +160,10 @@ export class AlarmHistoryRedis implements AlarmHistory {
     if (sequences.length === 0) return [];
     const args = [this.#keys.alarmStatesPrefix, ...sequences];
     return await this.#store.run(readAlarms, [this.#keys.history], args);
+  }
+
+  #escalationsOf(sequences: readonly number[]) {
+    return escalationsMade(this.#store, this.#keys, this.#escalations, sequences);
   }
 
   async #newestSequence(): Promise<number> {

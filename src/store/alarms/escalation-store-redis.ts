@@ -53,6 +53,25 @@ export class EscalationStoreRedis implements EscalationStore {
   }
 }
 
+/** Which of these escalations were made of these alarms, by the sequence of the alarm. */
+export async function escalationsMade(
+  store: Store,
+  { escalationsMade: key }: Keys,
+  names: readonly string[],
+  sequences: readonly number[],
+): Promise<ReadonlyMap<number, readonly string[]>> {
+  const members = sequences.flatMap((sequence) => names.map((name) => ({ sequence, name })));
+  if (members.length === 0) return new Map();
+  const scores = await store.read((redis) =>
+    redis.zmscore(key, ...members.map(({ sequence, name }) => `${sequence}:${name}`)),
+  );
+  const made = new Map<number, string[]>();
+  for (const [index, { sequence, name }] of members.entries()) {
+    if (scores[index] !== null) made.set(sequence, [...(made.get(sequence) ?? []), name]);
+  }
+  return made;
+}
+
 /** Of nothing that there is: it is forgotten when it is due. */
 function unreadable(member: string): DueAlarm {
   return { member, sequence: 0, name: '' };

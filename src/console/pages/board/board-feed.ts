@@ -3,7 +3,13 @@ import { type Failure, failureOf } from '../../api/failure.js';
 import { type Location, listLocations } from '../../api/generated.js';
 import type { LiveFeed } from '../../live/live-feed.js';
 import type { LiveMessage } from '../../live/messages.js';
-import { alarmOfMessage, changeOfMessage, type OpenAlarm, type StateChange } from './open-alarm.js';
+import {
+  alarmOfMessage,
+  changeOfMessage,
+  escalationOfMessage,
+  type OpenAlarm,
+  type StateChange,
+} from './open-alarm.js';
 import { OpenAlarms } from './open-alarms.js';
 import { readOpenAlarms } from './read-open-alarms.js';
 
@@ -130,6 +136,8 @@ export class BoardFeed {
     }
     const change = changeOfMessage(message);
     if (change !== undefined) this.changed(change);
+    const escalation = escalationOfMessage(message);
+    if (escalation !== undefined && this.#alarms.escalated(escalation)) this.#draw();
   }
 
   /** Reads anew for a home that was created since the last time; once, as it may not be among those read. */

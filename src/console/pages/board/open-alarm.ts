@@ -30,6 +30,8 @@ export interface OpenAlarm {
   /** Whether it is in the history: its live copy comes ahead of its record. */
   readonly isRecorded: boolean;
   readonly recordings: readonly string[];
+  /** The names of the escalations that were made of it: nobody acknowledged it in time. */
+  readonly escalations: readonly string[];
   readonly device: Named;
   readonly location: Named;
   readonly room: Named | null;
@@ -85,6 +87,7 @@ export function alarmOfMessage(
     isLive: true,
     isRecorded,
     recordings: textsOf(payload['footage']),
+    escalations: [],
     room: namedOf(payload['room']),
     group: namedOf(payload['group']),
     customData: recordOf(payload['customData']),
@@ -110,6 +113,22 @@ export function changeOfMessage({ topic, payload }: LiveMessage): StateChange | 
   };
 }
 
+/** An alarm that was escalated. */
+export interface MadeEscalation {
+  readonly key: string;
+  readonly name: string;
+}
+
+/** An escalation as it is forwarded; undefined when the message is something else. */
+export function escalationOfMessage({ topic, payload }: LiveMessage): MadeEscalation | undefined {
+  if (!isOfTopic(topic, 'escalations')) return undefined;
+  const device = namedOf(payload['device']);
+  const { name } = recordOf(payload['escalation']);
+  const { id } = payload;
+  if (device === null || typeof id !== 'string' || typeof name !== 'string') return undefined;
+  return { key: alarmKey(device.id, id), name };
+}
+
 /** An alarm of the history that is not resolved. */
 export function alarmOfHistory(event: LocationAlarm, location: Named): OpenAlarm {
   const { id, kind, detectedAt, device, room, group, footage, note } = event;
@@ -133,6 +152,7 @@ export function alarmOfHistory(event: LocationAlarm, location: Named): OpenAlarm
     isLive: false,
     isRecorded: true,
     recordings: textsOf(footage),
+    escalations: event.escalations ?? [],
     customData: event.customData,
     state: event.state === 'acknowledged' ? 'acknowledged' : 'raised',
     acknowledged: by === undefined || at === undefined ? undefined : { by: by.name, at },

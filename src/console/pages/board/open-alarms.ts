@@ -1,5 +1,5 @@
 import { compareAlarms } from './alarm-order.js';
-import type { OpenAlarm, StateChange } from './open-alarm.js';
+import type { MadeEscalation, OpenAlarm, StateChange } from './open-alarm.js';
 
 /** A board that is left open for months must not grow: beyond this the last in order are only counted. */
 const MAX_HELD = 1_000;
@@ -80,6 +80,14 @@ export class OpenAlarms {
     return true;
   }
 
+  /** @returns whether that changes what is shown */
+  escalated({ key, name }: MadeEscalation): boolean {
+    const held = this.#alarms.get(key);
+    if (held === undefined || held.escalations.includes(name)) return false;
+    this.#alarms.set(key, { ...held, escalations: [...held.escalations, name] });
+    return true;
+  }
+
   keys(): ReadonlySet<string> {
     return new Set(this.#alarms.keys());
   }
@@ -134,5 +142,7 @@ function merged(held: OpenAlarm, again: OpenAlarm): OpenAlarm {
   const isRecorded = held.isRecorded || again.isRecorded;
   const { state, acknowledged, note } = held.state === 'acknowledged' ? held : again;
   const { knownAtMs } = held;
-  return { ...again, isLive, isLate, isRecorded, knownAtMs, state, acknowledged, note };
+  const escalations = [...new Set([...held.escalations, ...again.escalations])];
+  const kept = { isLive, isLate, isRecorded, knownAtMs, escalations };
+  return { ...again, ...kept, state, acknowledged, note };
 }

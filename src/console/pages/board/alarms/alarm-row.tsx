@@ -71,6 +71,11 @@ function AlarmSigns({ alarm, isNew }: Pick<AlarmRowProps, 'alarm' | 'isNew'>) {
           </span>
         )}
         {alarm.isTest && <span class="badge">{words.test}</span>}
+        {alarm.escalations.map((name) => (
+          <span key={name} class="badge escalated" title={words.escalatedHint}>
+            {words.escalated(name)}
+          </span>
+        ))}
       </p>
       {acknowledged !== undefined && (
         <p>
