@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { IClientOptions } from 'mqtt';
 import type { Api } from '../harness/api.js';
 import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Deliveries } from './deliveries.js';
 import { ChaosDevice } from './device.js';
 import type { Random } from './random.js';
 import { type ChaosReceiver, undelivered } from './reconcile.js';
@@ -29,6 +30,8 @@ export interface CrowdPlace {
   /** Called with the time of publishing when an alarm is acknowledged. */
   onAcknowledged(publishedMs: number): void;
   readonly client?: IClientOptions;
+  /** The name of an escalation of every alarm, which one more durable subscriber waits for. */
+  readonly escalation?: string;
 }
 
 export interface CrowdSums {
@@ -63,8 +66,8 @@ export class Crowd {
     this.#random = random;
   }
 
-  /** Creates the location and connects everybody. */
-  async gather(api: Api, place: CrowdPlace): Promise<void> {
+  /** Creates the location and connects everybody. Resolves to the location. */
+  async gather(api: Api, place: CrowdPlace): Promise<string> {
     const { id: locationId } = await api.createLocation();
     const viewer = await api.viewer(locationId);
     const filter = `care-homes/${locationId}/devices/+/alarms/#`;
@@ -84,6 +87,21 @@ export class Crowd {
       return new ChaosSubscriber(name, true, place.subscribersTo, viewer, options, deliveries);
     });
     await this.#group.subscribe();
+    if (place.escalation !== undefined) {
+      const { subscribersTo, client } = place;
+      const deliveries = new Deliveries();
+      const one = new ChaosSubscriber(
+        'in-charge',
+        true,
+        subscribersTo,
+        viewer,
+        client,
+        deliveries,
+        false,
+      );
+      this.#subscribers.push(one);
+      await one.subscribe(`care-homes/${locationId}/devices/+/escalations/${place.escalation}`);
+    }
     this.#flapping = Promise.all(
       [flapping, ...this.#group.members].map((one) => flap(one, this.#random, this.#calm.signal)),
     );
@@ -101,6 +119,7 @@ export class Crowd {
         new ChaosDevice(to, device, isPersistent, this.#random, onAcknowledged, client),
       );
     }
+    return locationId;
   }
 
   get receivers(): readonly ChaosReceiver[] {

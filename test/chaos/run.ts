@@ -2,13 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Api } from '../harness/api.js';
 import { Crowd, type CrowdSums, type ReceiverSummary } from './crowd.js';
 import type { ChaosOptions } from './options.js';
+import { QuietDevices } from './quiet-devices.js';
 import { Random } from './random.js';
 import { type Reconciliation, reconcile } from './reconcile.js';
 import { type KillTarget, planKills, planOutages } from './schedule.js';
 import { ChaosUpstream } from './upstream.js';
-import { Victim } from './victim.js';
+import { ESCALATION, Victim } from './victim.js';
 
 const PROGRESS_EVERY_MS = 10_000;
+/** In shorter runs nothing is silent for long enough. */
+const SUPERVISED_FROM_MS = 120_000;
 
 /** The result of a run. */
 export interface ChaosReport extends Reconciliation, CrowdSums {
@@ -59,6 +62,7 @@ class Run {
   readonly #upstream: ChaosUpstream;
   readonly #tell: (line: string) => void;
   readonly #crowd: Crowd;
+  #quiet: QuietDevices | undefined;
 
   constructor(
     options: ChaosOptions,
@@ -76,11 +80,15 @@ class Run {
 
   async run(): Promise<ChaosReport> {
     const { gateway } = this.#victim;
-    await this.#crowd.gather(new Api(gateway), {
+    const api = new Api(gateway);
+    const locationId = await this.#crowd.gather(api, {
       subscribersTo: gateway,
       deviceTo: () => gateway,
       onAcknowledged: (publishedMs) => this.#victim.acknowledged(publishedMs),
+      escalation: ESCALATION.name,
     });
+    const isSupervised = this.#options.durationMs >= SUPERVISED_FROM_MS;
+    this.#quiet = isSupervised ? await QuietDevices.start(api, gateway, locationId) : undefined;
     const startedMs = performance.now();
     const progress = setInterval(() => this.#tell(this.#progress(startedMs)), PROGRESS_EVERY_MS);
     try {
@@ -95,11 +103,14 @@ class Run {
     } finally {
       clearInterval(progress);
     }
-    return this.#report(await reconcile(gateway, this.#crowd.devices, this.#crowd.receivers));
+    const supervision = (await this.#quiet?.violations()) ?? [];
+    const found = await reconcile(gateway, this.#crowd.devices, this.#crowd.receivers);
+    return this.#report({ ...found, violations: [...found.violations, ...supervision] });
   }
 
-  end(): Promise<void> {
-    return this.#crowd.end();
+  async end(): Promise<void> {
+    await this.#quiet?.end();
+    await this.#crowd.end();
   }
 
   async #kill(startedMs: number): Promise<void> {

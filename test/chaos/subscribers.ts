@@ -14,6 +14,7 @@ const MAX_SLOW_MS = 150;
 export class ChaosSubscriber implements ChaosReceiver {
   readonly name: string;
   readonly isDurable: boolean;
+  readonly isOrdered: boolean;
   readonly deliveries: Deliveries;
   readonly client: MqttClient;
   readonly consumer: string;
@@ -27,10 +28,12 @@ export class ChaosSubscriber implements ChaosReceiver {
     token: TestToken,
     options: IClientOptions = {},
     deliveries = new Deliveries(),
+    isOrdered = true,
   ) {
     this.name = name;
     this.deliveries = deliveries;
     this.isDurable = isDurable;
+    this.isOrdered = isOrdered;
     this.consumer = `chaos-${name}`;
     this.client = mqtt.connect(gateway.mqttUrl, {
       clientId: this.consumer,
@@ -66,6 +69,7 @@ export class ChaosSubscriber implements ChaosReceiver {
 export class ChaosGroup implements ChaosReceiver {
   readonly name = 'group';
   readonly isDurable = true;
+  readonly isOrdered = true;
   readonly deliveries: Deliveries;
   readonly members: readonly ChaosSubscriber[];
   readonly consumer: string;

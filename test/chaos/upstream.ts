@@ -11,6 +11,7 @@ const BRIDGE = 'upstream';
 export class ChaosUpstream implements ChaosReceiver {
   readonly name = BRIDGE;
   readonly isDurable = true;
+  readonly isOrdered = true;
   readonly consumer = `bridge/${BRIDGE}`;
   readonly deliveries = new Deliveries();
   /** The upstream has no session at the gateway. */

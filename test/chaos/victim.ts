@@ -7,6 +7,8 @@ import type { KillTarget } from './schedule.js';
 
 /** Sessions without bounds: dropped entries would look like a loss. */
 const ENVIRONMENT = { GATEWAY_SESSIONS_MAX_QUEUED_MESSAGES: '100000000' };
+/** Of every alarm, as nobody acknowledges any. */
+export const ESCALATION = { name: 'in-charge', afterSeconds: 5 };
 const MAX_FAILED_STARTS = 20;
 
 /** The gateway under test, killed, and restarted at once as systemd does. */
@@ -30,7 +32,7 @@ export class Victim {
 
   static async start(bridges: readonly object[]): Promise<Victim> {
     const gateway = await GatewayProcess.create(ENVIRONMENT);
-    await gateway.configure({ bridges });
+    await gateway.configure({ bridges, escalations: [ESCALATION] });
     await gateway.start();
     return new Victim(gateway);
   }

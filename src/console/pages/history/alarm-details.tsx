@@ -56,7 +56,9 @@ export function AlarmDetails({ alarm, locationId, shown }: AlarmDetailsProps) {
 }
 
 function ReportLink({ alarm, locationId }: Omit<AlarmDetailsProps, 'shown'>) {
+  const { routing } = useConsole();
   const words = useWords(HISTORY_WORDS);
+  if (routing.place.value.path === REPORT_PATH) return null;
   const query = { location: locationId, alarm: alarm.id, device: alarm.deviceId };
   return (
     <a class="history-noprint" href={hrefTo(REPORT_PATH, query)}>

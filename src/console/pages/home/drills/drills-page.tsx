@@ -12,6 +12,8 @@ import { DRILLS_WORDS } from './drills-words.js';
 
 /** While a drill runs, each acknowledgement is to be seen soon. */
 const READ_AGAIN_MS = 1_000;
+/** As alarms have them: red for what is to be looked after, green for what is well. */
+const BADGES = { running: '', passed: 'acknowledged', failed: 'raised' } as const;
 
 /** The drills of a home, and the button that starts one. */
 export function DrillsPage({ locationId }: { readonly locationId: string }) {
@@ -88,7 +90,7 @@ function DrillTable({ drills }: { readonly drills: readonly Drill[] }) {
           <tr key={drill.id}>
             <td>{dateTime(drill.at, language.current.value)}</td>
             <td>
-              <span class={`badge drill-${drill.state}`}>{words.states[drill.state]}</span>
+              <span class={`badge ${BADGES[drill.state]}`}>{words.states[drill.state]}</span>
             </td>
             <td>
               <Destinations drill={drill} />
