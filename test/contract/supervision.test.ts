@@ -226,21 +226,21 @@ describe('supervision', () => {
     expect(events).toHaveLength(1);
   });
 
-  it('is a hundred events and a handful of faults when a switch dies', async () => {
+  it('is a thousand events and a handful of faults when a switch dies', async () => {
     const { gateway, locationId, events } = await start();
     const deviceIds: string[] = [];
-    for (let index = 0; index < 100; index++) {
+    for (let index = 0; index < 1_000; index++) {
       const deviceId = await gateway.createDevice(locationId);
       await hear(gateway, deviceId);
       deviceIds.push(deviceId);
     }
     gateway.aheadMs += MINUTE_MS;
-    await eventually(() => expect(events).toHaveLength(100));
+    await eventually(() => expect(events).toHaveLength(1_000));
     expect(new Set(events.map(({ device }) => device.id))).toEqual(new Set(deviceIds));
     await eventually(async () => {
       const faults = await silentFaults(gateway);
       expect(faults).toHaveLength(4);
-      expect(faults.at(-1)).toMatch(/^A device is silent: .* \(97 more\)\.$/);
+      expect(faults.at(-1)).toMatch(/^A device is silent: .* \(997 more\)\.$/);
     });
   });
 });
