@@ -1,6 +1,7 @@
 // Bundles src/ and the packages that it uses into dist/: one file loads in a quarter of the time of four
 // hundred, so a gateway that was killed is back sooner, and whoever installs it gets what was tested. The Lua
 // scripts, which are read as files, and what browsers load are put beside it, as are the packages' licences.
+import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -63,6 +64,17 @@ for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js']) {
   cpSync(join(swagger, name), join(dist, 'console/docs', name));
 }
 writeFileSync(join(dist, 'third-party-licenses.txt'), licenses());
+writeFileSync(join(dist, 'sbom.cdx.json'), billOfMaterials());
+
+/** What runs, as CycloneDX. */
+function billOfMaterials() {
+  const options = ['--omit=dev', '--sbom-format=cyclonedx', '--sbom-type=application'];
+  const bill = JSON.parse(execFileSync('npm', ['sbom', ...options], { cwd: root }));
+  // npm gives the name of the directory.
+  const { name } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  bill.metadata.component.name = name;
+  return `${JSON.stringify(bill, null, 2)}\n`;
+}
 
 /** The licence of each package of which something is in `dist`. */
 function licenses() {

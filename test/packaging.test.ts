@@ -29,6 +29,12 @@ const readyLine = z.object({
   docs: z.string(),
 });
 
+const billSchema = z.object({
+  bomFormat: z.literal('CycloneDX'),
+  metadata: z.object({ component: z.object({ name: z.string(), version: z.string() }) }),
+  components: z.array(z.object({ name: z.string(), version: z.string(), purl: z.string() })),
+});
+
 let directory: string;
 
 beforeAll(() => {
@@ -55,9 +61,8 @@ describe('the npm package', () => {
   let saidByNpm = '';
 
   beforeAll(() => {
-    const to = ['--pack-destination', directory];
     // Packed as it was built for the tests.
-    const packed = execFileSync('npm', ['pack', '--ignore-scripts', '--silent', ...to]).toString();
+    const packed = execFileSync(process.execPath, ['scripts/package.mjs', directory]).toString();
     const install = ['install', '--global', '--offline', '--prefix', prefix()];
     const run = spawnSync('npm', [...install, join(directory, packed.trim())], {
       // What a user has set up for npm is none of the package's.
@@ -78,6 +83,15 @@ describe('the npm package', () => {
     expect(packages).toEqual(expect.arrayContaining([expect.stringMatching(/^# aedes /)]));
     expect(packages).toEqual(expect.arrayContaining([expect.stringMatching(/^# preact /)]));
     expect(text.match(/^Copyright /gim)?.length).toBeGreaterThan(packages.length / 2);
+  });
+
+  it('lists what runs, as CycloneDX', () => {
+    const text = readFileSync(join(installed(), 'dist/sbom.cdx.json'), 'utf8');
+    const bill = billSchema.parse(JSON.parse(text));
+    expect(bill.metadata.component).toEqual({ name: 'care-home-gateway', version });
+    const names = bill.components.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['aedes', 'ioredis', 'mqtt', 'preact', 'zod']));
+    expect(names).not.toContain('vitest');
   });
 
   it('has a command of its own', () => {

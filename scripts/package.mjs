@@ -1,0 +1,30 @@
+// Makes the npm package of the program as built: `npm run package [-- DIRECTORY]`. What runs is in the bundle, so the
+// package depends on nothing; package.json names it under `dependencies` for tools that audit the checkout.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const [destination = '.'] = process.argv.slice(2);
+const directory = mkdtempSync(join(tmpdir(), 'gateway-package-'));
+try {
+  const whole = join(directory, pack(root, directory));
+  execFileSync('tar', ['-xzf', whole, '-C', directory]);
+  const unpacked = join(directory, 'package');
+  const file = join(unpacked, 'package.json');
+  const { dependencies, devDependencies, overrides, scripts, ...rest } = JSON.parse(
+    readFileSync(file, 'utf8'),
+  );
+  writeFileSync(file, `${JSON.stringify(rest, null, 2)}\n`);
+  process.stdout.write(`${pack(unpacked, resolve(destination))}\n`);
+} finally {
+  rmSync(directory, { recursive: true });
+}
+
+/** Packs a directory. Returns the name of the file. */
+function pack(from, to) {
+  const options = ['--ignore-scripts', '--silent', '--pack-destination', to];
+  return execFileSync('npm', ['pack', ...options], { cwd: from, encoding: 'utf8' }).trim();
+}
