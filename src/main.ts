@@ -18,6 +18,7 @@ import { type FieldFault, GatewayError, systemErrorCode } from './errors.js';
 import { createLog, lostLines } from './logging/log.js';
 import { LogSink } from './logging/log-sink.js';
 import { RepeatedLines } from './logging/repeated-lines.js';
+import { runtimeWarning } from './runtime-support.js';
 import type { Service } from './service.js';
 import { notifySystemd, watchdogTimeoutMs } from './systemd-notify.js';
 
@@ -225,7 +226,10 @@ function browserUrl({ address, port }: GatewayAddresses['http'], publicUrl?: str
 async function run(config: Config): Promise<void> {
   const log = createLog({ level: config.log.level, destination: sink, repeated });
   repeated.start();
-  for (const warning of configWarnings(config, Date.now())) log.warn(warning);
+  const nowMs = Date.now();
+  const runtime = runtimeWarning(process.version, nowMs);
+  if (runtime !== undefined) log.warn(runtime);
+  for (const warning of configWarnings(config, nowMs)) log.warn(warning);
   // A library's unhandled rejection must not end the process (DEPENDENCY-FAULTS 7).
   process.on('unhandledRejection', (error) =>
     log.error({ part: 'process', err: error }, 'unhandled rejection'),

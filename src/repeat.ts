@@ -1,7 +1,7 @@
 /**
  * Repeats a check, at once and then so long after each of its ends, until the returned function is called.
  *
- * A check that fails is repeated like any other: whoever must know of that is told by the check, and StoreMonitor
+ * A check that fails is repeated like any other: the check itself tells those who must know, and StoreMonitor
  * reports a store that does not answer.
  *
  * @param pauseMs asked after each check when it is a function

@@ -49,7 +49,7 @@ export interface BridgeServices {
   readonly hangUpLimits?: HangUpLimits;
   /** Clock for ages. */
   readonly steadyNow: () => number;
-  /** The wall time of a steady one, as people are shown it. */
+  /** Converts a steady time to the wall time that people see. */
   readonly wallTimeOf: (steadyMs: number) => number;
 }
 

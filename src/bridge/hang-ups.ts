@@ -6,7 +6,7 @@ export interface HangUpLimits {
   readonly minDurationMs: number;
   /** A hang-up later than this after the PUBLISH is no answer to the message. */
   readonly maxAnswerMs: number;
-  /** How long a connection holds messages back for want of another one to try. */
+  /** How long a connection holds messages back while there is no other one to try. */
   readonly maxHoldMs: number;
 }
 

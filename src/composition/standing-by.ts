@@ -52,7 +52,7 @@ export class StandingBy {
 
   /** Frees the addresses for the gateway. */
   async close(): Promise<void> {
-    // A failed opening has freed them, and whoever opened knows why.
+    // A failed opening has released them, and has told its caller why.
     await this.#opening?.catch(() => undefined);
     await this.#free();
   }

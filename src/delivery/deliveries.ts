@@ -167,7 +167,7 @@ export class Deliveries implements Fed<DurableConsumer> {
   /**
    * Sends a message at QoS 0 to the connected subscribers that do not have it.
    *
-   * @param sentTo those who have it; whoever gets it is added
+   * @param sentTo the receivers that have it; those that get it are added
    * @returns whether all have it: a connection may be full for a moment
    */
   publishCopy(message: DirectMessage, sentTo: Set<unknown>): boolean {

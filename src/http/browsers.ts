@@ -1,4 +1,4 @@
-/** What browsers are told about the gateway. */
+/** Response headers for browsers: who may call the interface, and that the name is for HTTPS. */
 
 import type { MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';

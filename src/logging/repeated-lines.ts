@@ -1,6 +1,6 @@
 const INTERVAL_MS = 60_000;
 const SWEEP_INTERVAL_MS = 1_000;
-/** Of one message: whoever has ever more addresses must fill neither the memory nor the log. */
+/** Of one message: a client with ever more addresses must fill neither the memory nor the log. */
 const MAX_SUBJECTS = 1_000;
 /** The subject of all lines beyond that. */
 const OTHERS = '';

@@ -131,7 +131,7 @@ class WaitingHandshake implements ShareUser {
 
   /** @param begin begins the handshake if that is allowed now; returns whether it was */
   constructor(socket: Socket, network: string, turns: ProcessorShare, begin: () => boolean) {
-    // Whoever asks for handshakes does not hold up the requests of others in the network.
+    // Handshakes of one client do not delay the requests of others.
     this.line = `TLS of ${network}`;
     this.#socket = socket;
     this.#turns = turns;

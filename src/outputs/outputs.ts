@@ -23,7 +23,7 @@ export interface OutputsOptions {
   readonly health: Pick<Health, 'report'>;
   readonly log: Logger;
   readonly now: () => number;
-  /** The wall time of a steady one, as people are shown it. */
+  /** Converts a steady time to the wall time that people see. */
   readonly wallTimeOf: (steadyMs: number) => number;
 }
 

@@ -100,6 +100,23 @@ it('keeps custom data as it was typed, numbers beyond 2^53 included, and counts 
   await expect.poll(() => field.inputValue()).toBe(text);
 });
 
+it('lets of two technicians only the first change custom data, and the second look again', async () => {
+  const { site, page } = await openDevice('Haus Doppelt');
+  const field = page.getByRole('textbox', { name: 'Custom data' });
+  const save = page.getByRole('button', { name: 'Save' });
+  await field.fill('{"bed":1}');
+  await save.click();
+  await page.getByText('Saved.').waitFor();
+  await field.fill('{"bed":2}');
+  await site.api.setCustomData(site.bed, '{"by":"another"}');
+  await save.click();
+  await page.getByText('Somebody else has changed this meanwhile.').waitFor();
+  const stored = await site.api.request('GET', `${site.path}/devices/${site.bed.id}/custom-data`);
+  expect(await stored.text()).toBe('{"by":"another"}');
+  await page.reload();
+  await expect.poll(() => field.inputValue()).toBe('{"by":"another"}');
+});
+
 it('shows the custom data that the gateway has stored as soon as it says so', async () => {
   const { page } = await openDevice('Haus Sofort');
   const field = page.getByRole('textbox', { name: 'Custom data' });

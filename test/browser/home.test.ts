@@ -120,6 +120,19 @@ describe('changing a home', () => {
     await dialog.getByRole('alert').getByText('1 to 120 characters').waitFor();
   });
 
+  it('renames nothing that somebody else has renamed since the dialog was opened', async () => {
+    const { site, page } = await openHome('Haus Doppelt');
+    const reading = page.waitForResponse(/\/rooms\/[^/]+$/);
+    await choose(page, 'Room 7', 'Rename');
+    const { pathname } = new URL((await reading).url());
+    await site.api.json('PATCH', pathname, { name: 'Room 7b' });
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('Room 7a');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByRole('alert').getByText('Somebody else has changed this').waitFor();
+    expect(await site.api.json('GET', pathname)).toMatchObject({ name: 'Room 7b' });
+  });
+
   it('moves a device to a room and a room to a group by dragging', async () => {
     const { site, page } = await openHome('Haus Ziehen');
     await page.getByRole('link', { name: 'Spare sensor' }).dragTo(room(page, 'Room 8'));

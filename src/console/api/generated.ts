@@ -753,6 +753,29 @@ export function createGroup({ locationId, name }: {
     })));
 }
 /**
+ * Get a group
+ */
+export function getGroup({ locationId, groupId, ifNoneMatch }: {
+    locationId: string;
+    groupId: string;
+    ifNoneMatch?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Group;
+    } | {
+        status: 304;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/groups/${encodeURIComponent(groupId)}`, {
+        ...opts,
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "if-none-match": ifNoneMatch
+        })
+    }));
+}
+/**
  * Rename a group
  */
 export function updateGroup({ locationId, groupId, ifMatch, name }: {
@@ -833,6 +856,29 @@ export function createRoom({ locationId, newRoom }: {
     })));
 }
 /**
+ * Get a room
+ */
+export function getRoom({ locationId, roomId, ifNoneMatch }: {
+    locationId: string;
+    roomId: string;
+    ifNoneMatch?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Room;
+    } | {
+        status: 304;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/rooms/${encodeURIComponent(roomId)}`, {
+        ...opts,
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "if-none-match": ifNoneMatch
+        })
+    }));
+}
+/**
  * Rename a room, or change its group
  */
 export function updateRoom({ locationId, roomId, ifMatch, roomChange }: {
@@ -911,6 +957,29 @@ export function createDevice({ locationId, newDevice }: {
         method: "POST",
         body: newDevice
     })));
+}
+/**
+ * Get a device
+ */
+export function getDevice({ locationId, deviceId, ifNoneMatch }: {
+    locationId: string;
+    deviceId: string;
+    ifNoneMatch?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Device;
+    } | {
+        status: 304;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}`, {
+        ...opts,
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "if-none-match": ifNoneMatch
+        })
+    }));
 }
 /**
  * Rename a device, or set limits or a time of silence of its own

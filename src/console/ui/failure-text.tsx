@@ -13,6 +13,7 @@ const WORDS = dictionary({
       'location-has-devices': 'There are devices still in this home. Move or delete them first.',
       'group-has-rooms': 'There are rooms still in this group. Move or delete them first.',
       'room-has-devices': 'There are devices still in this room. Move or delete them first.',
+      'precondition-failed': 'Somebody else has changed this meanwhile. Look at it again first.',
     },
     retry: 'Try again',
   },
@@ -30,6 +31,8 @@ const WORDS = dictionary({
         'In dieser Gruppe sind noch Zimmer. Verschieben oder löschen Sie sie zuerst.',
       'room-has-devices':
         'In diesem Zimmer sind noch Geräte. Verschieben oder löschen Sie sie zuerst.',
+      'precondition-failed':
+        'Das hat inzwischen jemand anderes geändert. Sehen Sie es sich zuerst noch einmal an.',
     },
     retry: 'Noch einmal versuchen',
   },

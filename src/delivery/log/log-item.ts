@@ -67,7 +67,7 @@ export interface NewStateChange extends NewMessage {
   readonly onOutcome: (outcome: StateOutcome) => void;
 }
 
-/** What an event is about, by which the store appends it once. */
+/** What an event is about. The store appends one event for each. */
 export type EventSubject =
   | {
       readonly type: 'supervision';

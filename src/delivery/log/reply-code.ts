@@ -13,7 +13,7 @@ const ELSEWHERE: readonly string[] = ['READONLY', 'MOVED'];
 /** Answers of a server that does nothing at present: it starts, its slot is moving, or its cluster has no majority. */
 const LATER: readonly string[] = ['LOADING', 'ASK', 'TRYAGAIN', 'CLUSTERDOWN'];
 
-/** A write that may not be acknowledged at present: whoever decided that reports why. */
+/** A write that may not be acknowledged at present. The part that decided so reports why. */
 export class UnconfirmedWrite extends GatewayError {
   constructor(reason: string) {
     super('store-unavailable', reason);

@@ -71,7 +71,7 @@ export class RetainedWriter {
     return stored;
   }
 
-  /** Stores what it can; what is left was not acknowledged, or was in memory for want of room. */
+  /** Stores what it can; the rest was not acknowledged, or stayed in memory because the store had no room. */
   async stop(): Promise<void> {
     if (this.#writing !== undefined) await within(this.#writing, STOP_TIMEOUT_MS);
     this.#isStopped = true;

@@ -14,7 +14,7 @@ export const SUPERVISION_LEVEL = 'supervision';
 
 export type SupervisionState = 'silent' | 'heard';
 
-/** What supervision has said last of a device. */
+/** The last event of a device's supervision. */
 export interface SupervisionEvent {
   readonly id: string;
   readonly state: SupervisionState;

@@ -49,7 +49,7 @@ const TAGS = [
   { name: 'Bridges', description: 'Connections to other brokers. For administrators.' },
   { name: 'Outputs', description: 'Webhooks. For administrators.' },
   { name: 'Connections', description: 'Who is connected over MQTT. For administrators.' },
-  { name: 'Operation', description: 'For whoever runs the gateway. Mostly open to everybody.' },
+  { name: 'Operation', description: 'For the operator. Mostly open to everybody.' },
 ];
 
 /** Headers that the responses refer to, by their names in `components.headers`. */

@@ -107,7 +107,7 @@ function deviceView(device: Device, presence: PresenceView): z.infer<typeof devi
   };
 }
 
-/** A device that connects or sends something meanwhile is no other device to whoever changes it. */
+/** For a change, a device is the same although it has connected or sent something meanwhile. */
 function deviceTag({ online, lastSeenAt, ...made }: z.infer<typeof deviceSchema>): string {
   return entityTag(made, { online, lastSeenAt });
 }

@@ -76,7 +76,7 @@ export class Replicas {
    * Returns what writes over a connection, and resolves to the reply once it may be acknowledged.
    *
    * What is written while others wait for a replica is one write: a replica is asked once for all of it.
-   * What fails may have been written all the same, and lost with a former primary: whoever wrote it writes it again.
+   * What fails may have been written all the same, and lost with a former primary: its writer writes it again.
    * It throws GatewayError `store-unavailable` when nothing is acknowledged at present.
    */
   writer(redis: Redis): (call: ScriptCall) => Promise<unknown> {

@@ -30,7 +30,7 @@ const CLOSED = 'the connection to the store was closed before it was ready';
  */
 export type StoreConnection = Redis;
 
-/** Where the store is: its only server, or whoever is the primary. */
+/** Where the store is: its only server, or the present primary. */
 export interface StorePlace {
   /** The gateway's own server. */
   readonly socketPath?: string | undefined;

@@ -16,7 +16,7 @@ import { readOpenAlarms } from './read-open-alarms.js';
 /**
  * A burst is drawn a few times a second.
  *
- * By a timer, not by frames: in a tab that is not looked at there are none, and its title counts on.
+ * By a timer, not by frames: a hidden tab has none, and its title still counts.
  */
 const DRAW_EVERY_MS = 200;
 /** How much longer than the last drawing took the next one waits: a slow tablet stays usable. */

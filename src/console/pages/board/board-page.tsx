@@ -85,7 +85,7 @@ export function BoardPage() {
   );
 }
 
-/** Shows the number of alarms where the tab is not looked at. */
+/** Shows the number of alarms in the title of the tab. */
 function useTabNote(note: string | undefined): void {
   const { tabNote } = useConsole();
   useEffect(() => {

@@ -11,7 +11,7 @@ interface SilentSensorsProps {
   readonly locationId: string;
 }
 
-/** The sensors of a home from which nothing has come for too long: an alarm of them might not come either. */
+/** The silent sensors of a home: an alarm from them might not arrive either. */
 export function SilentSensors({ locationId }: SilentSensorsProps) {
   const words = useWords(BOARD_WORDS);
   const { data: silent = [], again } = useLoaded(

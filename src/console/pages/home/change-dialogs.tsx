@@ -1,10 +1,10 @@
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { type Device, listLocations, moveDevice, type Room } from '../../api/generated.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { ChangeDialog } from '../../ui/change-dialog.js';
 import { useLoaded } from '../../ui/use-request.js';
 import { GroupField, NameField, RoomField } from './fields.js';
-import { type Named, putDevice, putRoom, remove, rename } from './home-changes.js';
+import { type Named, putDevice, putRoom, readTagOf, remove, rename } from './home-changes.js';
 import type { Home } from './home-data.js';
 import type { HomeRights } from './home-rights.js';
 import { sorted } from './home-tree.js';
@@ -17,14 +17,25 @@ interface ChangeProps {
   readonly onClose: () => void;
 }
 
+/** The entity tag of something as it was when the dialog was opened. */
+function useTag({ location }: Home, named: Named): Promise<string> {
+  return useMemo(() => {
+    const tag = readTagOf(location.id, named);
+    // Shown once it is needed.
+    tag.catch(() => undefined);
+    return tag;
+  }, [location.id, named]);
+}
+
 export function RenameDialog({ home, named, onDone, onClose }: ChangeProps & { named: Named }) {
   const words = useWords(HOME_WORDS);
   const [name, setName] = useState(named.name);
+  const tag = useTag(home, named);
   return (
     <ChangeDialog
       title={words.renameTitle(named.name)}
       submit={words.save}
-      request={() => rename(home.location.id, named, name)}
+      request={async () => rename(home.location.id, named, name, await tag)}
       onDone={() => onDone(words.renamed(name.trim()))}
       onClose={onClose}
     >
@@ -35,12 +46,13 @@ export function RenameDialog({ home, named, onDone, onClose }: ChangeProps & { n
 
 export function RemoveDialog({ home, named, onDone, onClose }: ChangeProps & { named: Named }) {
   const words = useWords(HOME_WORDS);
+  const tag = useTag(home, named);
   return (
     <ChangeDialog
       title={words.removeTitle(named.name)}
       submit={words.remove}
       isDangerous
-      request={() => remove(home.location.id, named)}
+      request={async () => remove(home.location.id, named, await tag)}
       onDone={() => onDone(words.removed(named.name))}
       onClose={onClose}
     >

@@ -1,9 +1,14 @@
+import { readTag } from '../../api/entity-tag.js';
 import {
   type Device,
   deleteDevice,
   deleteGroup,
   deleteLocation,
   deleteRoom,
+  getDevice,
+  getGroup,
+  getLocation,
+  getRoom,
   moveDevice,
   type Room,
   updateDevice,
@@ -19,21 +24,47 @@ export interface Named {
   readonly name: string;
 }
 
-/** Gives something another name. */
-export async function rename(locationId: string, named: Named, name: string): Promise<void> {
-  const { kind, id } = named;
-  if (kind === 'location') await updateLocation({ locationId, name: { name } });
-  if (kind === 'group') await updateGroup({ locationId, groupId: id, name: { name } });
-  if (kind === 'room') await updateRoom({ locationId, roomId: id, roomChange: { name } });
-  if (kind === 'device') await updateDevice({ locationId, deviceId: id, deviceChange: { name } });
+/** Reads the entity tag of something, for a change that is refused if somebody else makes one before it. */
+export function readTagOf(locationId: string, { kind, id }: Named): Promise<string> {
+  return readTag((options) => {
+    switch (kind) {
+      case 'location':
+        return getLocation({ locationId }, options);
+      case 'group':
+        return getGroup({ locationId, groupId: id }, options);
+      case 'room':
+        return getRoom({ locationId, roomId: id }, options);
+      case 'device':
+        return getDevice({ locationId, deviceId: id }, options);
+    }
+  });
 }
 
-/** Deletes something. */
-export async function remove(locationId: string, { kind, id }: Named): Promise<void> {
-  if (kind === 'location') await deleteLocation({ locationId });
-  if (kind === 'group') await deleteGroup({ locationId, groupId: id });
-  if (kind === 'room') await deleteRoom({ locationId, roomId: id });
-  if (kind === 'device') await deleteDevice({ locationId, deviceId: id });
+/** Gives something another name, unless it is not any more as the entity tag says. */
+export async function rename(
+  locationId: string,
+  { kind, id }: Named,
+  name: string,
+  ifMatch: string,
+): Promise<void> {
+  const at = { locationId, ifMatch };
+  if (kind === 'location') await updateLocation({ ...at, name: { name } });
+  if (kind === 'group') await updateGroup({ ...at, groupId: id, name: { name } });
+  if (kind === 'room') await updateRoom({ ...at, roomId: id, roomChange: { name } });
+  if (kind === 'device') await updateDevice({ ...at, deviceId: id, deviceChange: { name } });
+}
+
+/** Deletes something, unless it is not any more as the entity tag says. */
+export async function remove(
+  locationId: string,
+  { kind, id }: Named,
+  ifMatch: string,
+): Promise<void> {
+  const at = { locationId, ifMatch };
+  if (kind === 'location') await deleteLocation(at);
+  if (kind === 'group') await deleteGroup({ ...at, groupId: id });
+  if (kind === 'room') await deleteRoom({ ...at, roomId: id });
+  if (kind === 'device') await deleteDevice({ ...at, deviceId: id });
 }
 
 /** Puts a device into a room of its home, or with null out of its room. */

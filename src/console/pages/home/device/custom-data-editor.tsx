@@ -9,6 +9,7 @@ import {
   customDataFault,
   MAX_CUSTOM_DATA_BYTES,
   readCustomData,
+  type StoredCustomData,
   writeCustomData,
 } from './custom-data.js';
 import { DEVICE_WORDS } from './device-words.js';
@@ -29,7 +30,7 @@ export function CustomDataEditor({ locationId, deviceId, mayChange }: CustomData
     <section aria-label={words.customData}>
       <h2>{words.customData}</h2>
       <FailureText failure={stored.failure} onRetry={stored.again} />
-      {stored.data !== undefined && !mayChange && <pre class="home-json">{stored.data}</pre>}
+      {stored.data !== undefined && !mayChange && <pre class="home-json">{stored.data.text}</pre>}
       {stored.data !== undefined && mayChange && (
         <Editor stored={stored.data} keyOfDevice={key} onSaved={stored.take} />
       )}
@@ -38,26 +39,26 @@ export function CustomDataEditor({ locationId, deviceId, mayChange }: CustomData
 }
 
 interface EditorProps {
-  readonly stored: string;
+  readonly stored: StoredCustomData;
   readonly keyOfDevice: { readonly locationId: string; readonly deviceId: string };
-  readonly onSaved: (text: string) => void;
+  readonly onSaved: (stored: StoredCustomData) => void;
 }
 
 function Editor({ stored, keyOfDevice, onSaved }: EditorProps) {
   const words = useWords(DEVICE_WORDS);
   const hintId = useId();
   // Undefined: not changed, and so what is stored is shown, also when somebody else changes it.
-  const [typed, setTyped] = useState<string>();
+  const [typed, setTyped] = useState<StoredCustomData>();
   const [isSaved, setSaved] = useState(false);
   const change = useChange();
-  const text = typed ?? stored;
+  const { text, tag } = typed ?? stored;
   const fault = customDataFault(text);
   const maySave = typed !== undefined && fault === undefined;
   const save = (event: Event) => {
     event.preventDefault();
     if (!maySave) return;
     change.send(
-      () => writeCustomData(keyOfDevice, text),
+      () => writeCustomData(keyOfDevice, text, tag),
       (saved) => {
         setTyped(undefined);
         setSaved(true);
@@ -76,7 +77,7 @@ function Editor({ stored, keyOfDevice, onSaved }: EditorProps) {
         spellcheck={false}
         value={text}
         onInput={({ currentTarget }) => {
-          setTyped(currentTarget.value);
+          setTyped({ text: currentTarget.value, tag });
           setSaved(false);
         }}
       />

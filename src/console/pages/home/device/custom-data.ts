@@ -1,4 +1,5 @@
 import { HttpError } from '@oazapfts/runtime';
+import { tagOf } from '../../../api/entity-tag.js';
 import { defaults } from '../../../api/generated.js';
 
 /** Specification 8. */
@@ -13,21 +14,36 @@ interface DeviceKey {
   readonly deviceId: string;
 }
 
+/** Custom data as it is stored. */
+export interface StoredCustomData {
+  readonly text: string;
+  /** Another one after each change (RFC 9110, 8.8.3). */
+  readonly tag: string;
+}
+
 /** Reads a device's custom data as text: what JavaScript makes of JSON loses digits of large numbers. */
-export function readCustomData(key: DeviceKey): Promise<string> {
+export function readCustomData(key: DeviceKey): Promise<StoredCustomData> {
   return requestText(key, {});
 }
 
-/** Replaces a device's custom data with the text as it was typed. */
-export function writeCustomData(key: DeviceKey, text: string): Promise<string> {
-  const headers = { 'Content-Type': 'application/json' };
+/**
+ * Replaces a device's custom data with the text as it was typed.
+ *
+ * @param tag of what it replaces: the gateway refuses (412) to replace what somebody else has stored meanwhile
+ */
+export function writeCustomData(
+  key: DeviceKey,
+  text: string,
+  tag: string,
+): Promise<StoredCustomData> {
+  const headers = { 'Content-Type': 'application/json', 'If-Match': tag };
   return requestText(key, { method: 'PATCH', headers, body: text });
 }
 
-async function requestText(key: DeviceKey, init: RequestInit): Promise<string> {
+async function requestText(key: DeviceKey, init: RequestInit): Promise<StoredCustomData> {
   const path = `care-homes/${key.locationId}/devices/${key.deviceId}/custom-data`;
   const response = await (defaults.fetch ?? fetch)(`./${path}`, init);
-  if (response.ok) return response.text();
+  if (response.ok) return { text: await response.text(), tag: tagOf(response) };
   const problem: unknown = await response.json().catch(() => undefined);
   throw new HttpError(response.status, problem, response.headers);
 }

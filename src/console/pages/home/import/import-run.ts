@@ -1,4 +1,5 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
+import { ANY_TAG } from '../../../api/entity-tag.js';
 import { type Failure, failureOf } from '../../../api/failure.js';
 import {
   createGroup,
@@ -99,7 +100,9 @@ export class ImportRun {
       const { id, name, customData } = next;
       const room = await this.#roomOf(next, places);
       const device = await issueDevice(locationId, { id, name, room });
-      if (customData !== '') await writeCustomData({ locationId, deviceId: id }, customData);
+      if (customData !== '') {
+        await writeCustomData({ locationId, deviceId: id }, customData, ANY_TAG);
+      }
       this.#pending = this.#pending.slice(1);
       this.#show({ issued: [...this.#state.peek().issued, device], rest: this.#pending });
     }
