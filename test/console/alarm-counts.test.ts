@@ -1,73 +1,70 @@
-import { describe, expect, it } from 'vitest';
-import {
-  countAlarms,
-  fits,
-  MAX_BUCKETS,
-} from '../../src/console/pages/history/chart/alarm-counts.js';
-
-// A zone whose clocks change, with an offset of whole hours.
-process.env['TZ'] = 'Europe/Berlin';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { defaults } from '../../src/console/api/generated.js';
+import { readCounts } from '../../src/console/pages/history/chart/alarm-counts.js';
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const NOW_MS = Date.parse('2026-11-27T12:00:00Z');
 
-function alarm(kind: string, detectedAt: string) {
-  return { kind, detectedAt };
+const search = {
+  locationId: 'l',
+  roomId: '',
+  deviceId: '',
+  kinds: [],
+  states: [],
+  fromMs: undefined,
+  toMs: undefined,
+};
+let asked: URLSearchParams[] = [];
+/** What the gateway counts by day and by hour. */
+let counted: Record<string, { start: string; counts: Record<string, number> }[]> = {};
+
+beforeEach(() => {
+  const before = { ...defaults };
+  onTestFinished(() => {
+    Object.assign(defaults, before);
+  });
+  asked = [];
+  defaults.fetch = async (input) => {
+    const query = new URL(String(input), 'http://gateway').searchParams;
+    asked.push(query);
+    return Response.json({ buckets: counted[query.get('by') ?? ''] });
+  };
+});
+
+function bucket(startMs: number, counts: Record<string, number> = {}) {
+  return { start: new Date(startMs).toISOString(), counts };
 }
 
-function countsOf(buckets: readonly { readonly startMs: number; readonly total: number }[]) {
-  return buckets.map(({ startMs, total }) => [new Date(startMs).toISOString(), total]);
-}
+it('begins with the first day that has an alarm when the search has no beginning, in one request', async () => {
+  const first = NOW_MS - 100 * DAY_MS;
+  counted = { day: [bucket(first - DAY_MS), bucket(first, { fall: 2 }), bucket(first + DAY_MS)] };
+  const { unit, buckets, hoursFit, isCut } = await readCounts(search, undefined, NOW_MS);
+  expect([unit, hoursFit, isCut]).toEqual(['day', false, false]);
+  expect(buckets).toEqual([
+    { startMs: first, total: 2, byKind: { fall: 2 } },
+    { startMs: first + DAY_MS, total: 0, byKind: {} },
+  ]);
+  expect(asked.map((query) => query.get('by'))).toEqual(['day']);
+});
 
-describe('counting alarms', () => {
-  it('counts by hour and kind, with the hours in which nothing was', () => {
-    const alarms = [
-      alarm('fall', '2026-11-22T23:59:59.999Z'),
-      alarm('noise', '2026-11-22T21:00:00Z'),
-      alarm('fall', '2026-11-22T21:30:00Z'),
-      alarm('fall', '2026-11-22T21:31:00Z'),
-    ];
-    const fromMs = Date.parse('2026-11-22T20:15:00Z');
-    const buckets = countAlarms(alarms, 'hour', fromMs, Date.parse('2026-11-23T00:00:00Z'));
-    expect(countsOf(buckets)).toEqual([
-      ['2026-11-22T20:00:00.000Z', 0],
-      ['2026-11-22T21:00:00.000Z', 3],
-      ['2026-11-22T22:00:00.000Z', 0],
-      ['2026-11-22T23:00:00.000Z', 1],
-    ]);
-    expect(buckets[1]?.byKind).toEqual({ fall: 2, noise: 1 });
-  });
+it('counts by hour what happened in the last days, unless days are asked for', async () => {
+  const first = NOW_MS - DAY_MS;
+  counted = { day: [bucket(first, { fall: 1 })], hour: [bucket(first, { fall: 1 })] };
+  expect((await readCounts(search, undefined, NOW_MS)).unit).toBe('hour');
+  expect((await readCounts(search, 'day', NOW_MS)).unit).toBe('day');
+});
 
-  it('counts by the days of the reader, of 25 hours when the clocks go back', () => {
-    const alarms = [
-      alarm('fall', '2026-10-24T21:59:59Z'),
-      alarm('fall', '2026-10-24T22:00:00Z'),
-      alarm('fall', '2026-10-25T22:59:59Z'),
-      alarm('fall', '2026-10-25T23:00:00Z'),
-    ];
-    const fromMs = Date.parse('2026-10-24T10:00:00Z');
-    const buckets = countAlarms(alarms, 'day', fromMs, Date.parse('2026-10-26T10:00:00Z'));
-    expect(countsOf(buckets)).toEqual([
-      ['2026-10-23T22:00:00.000Z', 1],
-      ['2026-10-24T22:00:00.000Z', 2],
-      ['2026-10-25T23:00:00.000Z', 1],
-    ]);
-  });
+it('is of the newest part of a time that is too long', async () => {
+  counted = { day: [bucket(NOW_MS - DAY_MS, { noise: 1 })] };
+  const long = { ...search, fromMs: NOW_MS - 500 * DAY_MS, toMs: NOW_MS };
+  expect(await readCounts(long, 'hour', NOW_MS)).toMatchObject({ isCut: true, unit: 'day' });
+  const after = Date.parse(asked[0]?.get('after') ?? '');
+  expect(after).toBe(NOW_MS - 399 * DAY_MS - 1);
+});
 
-  it('keeps apart the two hours with one name when the clocks go back', () => {
-    const alarms = [alarm('fall', '2026-10-25T00:30:00Z'), alarm('noise', '2026-10-25T01:30:00Z')];
-    const fromMs = Date.parse('2026-10-25T00:00:00Z');
-    const buckets = countAlarms(alarms, 'hour', fromMs, fromMs + 2 * HOUR_MS);
-    expect(buckets.map(({ byKind }) => byKind)).toEqual([{ fall: 1 }, { noise: 1 }]);
-  });
-
-  it('leaves out the oldest when there are too many hours', () => {
-    const toMs = Date.parse('2026-11-23T00:00:00Z');
-    const fromMs = toMs - 1_000 * HOUR_MS;
-    const alarms = [alarm('fall', '2026-11-22T23:30:00Z'), alarm('fall', '2026-10-15T00:00:00Z')];
-    const buckets = countAlarms(alarms, 'hour', fromMs, toMs);
-    expect(buckets).toHaveLength(MAX_BUCKETS.hour);
-    expect(buckets.at(-1)?.total).toBe(1);
-    expect(buckets.reduce((sum, { total }) => sum + total, 0)).toBe(1);
-    expect([fits('hour', fromMs, toMs), fits('day', fromMs, toMs)]).toEqual([false, true]);
-  });
+it('has what a newer gateway counts in the total, though its kind is not known here', async () => {
+  counted = { day: [bucket(NOW_MS - 30 * DAY_MS, { fall: 1, flood: 2 })] };
+  const { buckets } = await readCounts(search, undefined, NOW_MS);
+  expect(buckets).toMatchObject([{ total: 3, byKind: { fall: 1 } }]);
 });

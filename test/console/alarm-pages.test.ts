@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { defaults } from '../../src/console/api/generated.js';
-import { readPages } from '../../src/console/pages/history/alarm-pages.js';
+import { readPage } from '../../src/console/pages/history/alarm-pages.js';
 
 it('brings no page of a search that was given up while the answer was read', async () => {
   const before = { ...defaults };
@@ -21,6 +21,5 @@ it('brings no page of a search that was given up while the answer was read', asy
     fromMs: undefined,
     toMs: undefined,
   };
-  const pages = readPages(search, stopping.signal);
-  await expect(pages.next()).rejects.toThrow(/abort/i);
+  await expect(readPage(search, undefined, stopping.signal)).rejects.toThrow(/abort/i);
 });

@@ -263,9 +263,54 @@ describe('the counts of alarms', () => {
     expect((await bucketsOf('')).length).toBe(31);
     expect(await bucketsOf('by=hour')).toHaveLength(25);
     expect(await bucketsOf('after=2026-01-02T00:00:00Z&before=2026-01-01T00:00:00Z')).toEqual([]);
-    for (const query of ['by=week', 'by=', 'timeZone=Mars/Base', 'timeZone=', 'kinds=fall']) {
+    for (const query of ['by=week', 'by=', 'timeZone=Mars/Base', 'timeZone=', 'kinds=fell']) {
       const answer = await gateway.admin('GET', `${path}?${query}`);
       expect(failure(answer), query).toBe('400 invalid-request');
+    }
+  });
+
+  it('are those of kinds, places, states and tests', async () => {
+    const { gateway, home, path } = await counted();
+    const named = z.array(z.looseObject({ id: z.string() }));
+    const idOf = async (what: string) => {
+      const [first] = named.parse((await gateway.admin('GET', `/care-homes/${home}/${what}`)).json);
+      return first?.id ?? '';
+    };
+    const [group, room, device] = [
+      await idOf('groups'),
+      await idOf('rooms'),
+      await idOf('devices'),
+    ];
+    const id = await gateway.recordAlarm(device, {
+      kind: 'fall',
+      test: true,
+      detectedAt: '2026-03-29T12:00:00Z',
+    });
+    await gateway.admin('POST', `/care-homes/${home}/alarms/${id}/resolve`);
+    const range = 'after=2026-03-27T22:59:59.999Z&before=2026-03-30T22:00:00Z';
+    const all = await countsOf('');
+    expect(all).toEqual({ fall: 7, helpCall: 2 });
+    expect(await countsOf('kinds=helpCall')).toEqual({ helpCall: 2 });
+    expect(await countsOf(`device=${device}`)).toEqual(all);
+    expect(await countsOf(`device=${device}&kinds=fall`)).toEqual({ fall: 7 });
+    expect(await countsOf(`room=${room}`)).toEqual({ fall: 3, helpCall: 2 });
+    expect(await countsOf(`group=${group}`)).toEqual({ fall: 3, helpCall: 2 });
+    expect(await countsOf('state=resolved')).toEqual({ fall: 1 });
+    expect(await countsOf('state=raised')).toEqual({ fall: 6, helpCall: 2 });
+    const many = { kind: 'noise', detectedAt: '2026-03-30T10:00:00Z' };
+    await gateway.recordAlarms(device, Array(2_500).fill(many));
+    expect(await countsOf(`device=${device}&kinds=noise`)).toEqual({ noise: 2_500 });
+
+    async function countsOf(query: string) {
+      const answer = await gateway.admin('GET', `${path}?by=day&${range}&${query}`);
+      const body = z.object({
+        buckets: z.array(z.object({ counts: z.record(z.string(), z.number()) })),
+      });
+      const sums: Record<string, number> = {};
+      for (const { counts } of body.parse(answer.json).buckets) {
+        for (const [kind, count] of Object.entries(counts)) sums[kind] = (sums[kind] ?? 0) + count;
+      }
+      return sums;
     }
   });
 

@@ -1163,12 +1163,18 @@ export function getAlarm({ locationId, alarmId, footage, device }: {
 /**
  * Count the alarms of a location by hour or day
  */
-export function countAlarms({ locationId, by, timeZone, before, after }: {
+export function countAlarms({ locationId, by, timeZone, before, after, device, room, group, test, kinds, state }: {
     locationId: string;
     by?: "hour" | "day";
     timeZone?: string;
     before?: string;
     after?: string;
+    device?: string[];
+    room?: string[];
+    group?: string[];
+    test?: "true" | "false";
+    kinds?: ("outOfBed" | "outOfRoom" | "outOfSeat" | "helpCall" | "fall" | "noise" | "wandering" | "inactivity")[];
+    state?: ("raised" | "acknowledged" | "resolved")[];
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
@@ -1180,7 +1186,14 @@ export function countAlarms({ locationId, by, timeZone, before, after }: {
         by,
         timeZone,
         before,
-        after
+        after,
+        test
+    }), QS.form({
+        device,
+        room,
+        group,
+        kinds,
+        state
     }))}`, {
         ...opts
     }));

@@ -2,11 +2,15 @@ import type { Context } from 'hono';
 import { ALARM_STATES } from '../../domain/alarm-states.js';
 import { FOOTAGE_TYPES } from '../../domain/alarms.js';
 import { permittedGroups } from '../../domain/grants.js';
-import type { AlarmRecord, AlarmScope } from '../../site/alarms/alarm-history.js';
+import type { AlarmFilter, AlarmRecord, AlarmScope } from '../../site/alarms/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
 import type { RouteServices } from '../dependencies.js';
 import { callerOf, type HttpEnv } from '../http-env.js';
-import type { AlarmQueryParameters, ShownFootage } from '../schemas/alarm.js';
+import type {
+  AlarmFilterParameters,
+  AlarmQueryParameters,
+  ShownFootage,
+} from '../schemas/alarm.js';
 import { urlReceiver } from '../server/public-url.js';
 
 /** An alarm with its recordings. */
@@ -40,27 +44,44 @@ export async function readAlarmPage<Shown>(
   show: ShowFootage<Shown>,
   isOfAll = false,
 ): Promise<AlarmPage<Shown>> {
-  const { cursor, limit, order, kinds, state, before: beforeMs, after: afterMs } = parameters;
-  const { device: deviceIds, room: roomIds, group: groupIds } = parameters;
-  const states = state.length === ALARM_STATES.length ? undefined : state;
-  const { test } = parameters;
-  const filters = { deviceIds, roomIds, test, kinds, states, beforeMs, afterMs, order };
+  const { cursor, limit, order, before: beforeMs, after: afterMs, group: groupIds } = parameters;
+  const filter = alarmFilter(c, locationIds, parameters);
+  const { deviceIds, roomIds, kinds, states } = filter;
+  const bounds = { beforeMs, afterMs, order };
   const locationId = isOfAll ? EVERY_LOCATION : locationIds[0];
-  const cursorScope = { ...filters, locationId, groupIds };
-  const start = cursor === undefined ? undefined : cursors.decode(cursor, cursorScope);
+  const { test } = parameters;
+  const filters = { deviceIds, roomIds, test, kinds, states, ...bounds };
+  const scope = { ...filters, locationId, groupIds };
+  const start = cursor === undefined ? undefined : cursors.decode(cursor, scope);
   const { alarms, next, upToSequence } = await history.page({
-    ...filters,
-    isTest: test === undefined ? undefined : test === 'true',
-    scopes: locationIds.map((id) => scopeOf(c, id, groupIds)),
+    ...filter,
+    ...bounds,
     limit,
     upToSequence: start?.upToSequence,
     position: start && { detectedAtMs: start.timeMs, sequence: start.sequence },
-    isAwaited: () => !c.env.outgoing.closed,
   });
   const position = next && { timeMs: next.detectedAtMs, sequence: next.sequence, upToSequence };
   return {
-    nextCursor: position === undefined ? null : cursors.encode(position, cursorScope),
+    nextCursor: position === undefined ? null : cursors.encode(position, scope),
     alarms: await show(alarms),
+  };
+}
+
+/** The alarms of locations that the parameters of a request select, of those that its caller may see. */
+export function alarmFilter(
+  c: Context<HttpEnv>,
+  locationIds: readonly string[],
+  parameters: AlarmFilterParameters,
+): AlarmFilter {
+  const { kinds, state, device: deviceIds, room: roomIds, group: groupIds, test } = parameters;
+  return {
+    scopes: locationIds.map((id) => scopeOf(c, id, groupIds)),
+    kinds,
+    deviceIds,
+    roomIds,
+    states: state.length === ALARM_STATES.length ? undefined : state,
+    isTest: test === undefined ? undefined : test === 'true',
+    isAwaited: () => !c.env.outgoing.closed,
   };
 }
 

@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { ALARM_KINDS } from '../../domain/alarms.js';
 import { CALENDAR_UNITS, TimeZone } from '../../domain/time/calendar.js';
+import { alarmFilterQuerySchema } from './alarm.js';
 import { timestampSchema } from './common.js';
 import { afterParameter, beforeParameter, parameter } from './listing.js';
 
@@ -27,6 +28,7 @@ export const alarmCountsQuerySchema = z.object({
   after: afterParameter(
     'Only alarms detected after this time. Without it, 30 days or 24 hours before the end.',
   ),
+  ...alarmFilterQuerySchema.shape,
 });
 
 const countsSchema = z.partialRecord(z.enum(ALARM_KINDS), z.int().min(1)).openapi({

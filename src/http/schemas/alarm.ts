@@ -20,14 +20,19 @@ import {
 
 const kindSchema = z.enum(ALARM_KINDS);
 
+/** What selects alarms in every listing. */
+const selectionQuery = {
+  kinds: choiceParameter(ALARM_KINDS, ['fall', 'helpCall']),
+  state: choiceParameter(ALARM_STATES, ['raised', 'acknowledged']),
+};
+
 /** The query of an alarm listing (specification 4, "Alarm events of a device"). */
 export const alarmQuerySchema = z.object({
   before: beforeParameter('Only alarms detected before this time.'),
   after: afterParameter('Only alarms detected after this time.'),
   order: orderParameter,
   limit: limitParameter,
-  kinds: choiceParameter(ALARM_KINDS, ['fall', 'helpCall']),
-  state: choiceParameter(ALARM_STATES, ['raised', 'acknowledged']),
+  ...selectionQuery,
   cursor: cursorParameter,
 });
 
@@ -55,8 +60,8 @@ export const deviceQuerySchema = z.object({
 /** The query of one alarm. */
 export const oneAlarmQuerySchema = footageQuerySchema.extend(deviceQuerySchema.shape);
 
-/** The query of a listing with places: of a location, or of all. */
-export const placedAlarmQuerySchema = alarmQuerySchema.extend({
+/** Where an alarm happened, and whether it is a test. */
+const placesQuerySchema = z.object({
   device: idsParameter(
     'Only alarms of these devices, which may have been deleted or have moved away since.',
   ),
@@ -70,8 +75,20 @@ export const placedAlarmQuerySchema = alarmQuerySchema.extend({
       enum: ['true', 'false'],
       description: 'Only tests and drills, or none of them.',
     }),
+});
+
+/** What selects alarms of a location, but for the time. */
+export const alarmFilterQuerySchema = placesQuerySchema.extend(selectionQuery);
+
+/** The query of a listing with places: of a location, or of all. */
+export const placedAlarmQuerySchema = alarmQuerySchema.extend({
+  ...placesQuerySchema.shape,
   ...footageQuerySchema.shape,
 });
+
+/** What selects alarms, but for the time. */
+export type AlarmFilterParameters = Pick<z.output<typeof alarmQuerySchema>, 'kinds' | 'state'> &
+  Partial<z.output<typeof placesQuerySchema>>;
 
 /** What selects alarms; a listing without places has only some of it. */
 export type AlarmQueryParameters = z.output<typeof alarmQuerySchema> &

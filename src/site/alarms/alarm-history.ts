@@ -53,7 +53,8 @@ export interface AlarmScope {
   readonly groupIds: readonly string[] | undefined;
 }
 
-export interface AlarmQuery {
+/** Which alarms are meant, whenever they were detected. */
+export interface AlarmFilter {
   readonly scopes: readonly AlarmScope[];
   /** Only alarms of these devices; undefined: of all. */
   readonly deviceIds: readonly string[] | undefined;
@@ -64,6 +65,11 @@ export interface AlarmQuery {
   readonly isTest?: boolean | undefined;
   /** Only alarms that are in one of these states when the page is read; undefined: in any. */
   readonly states?: readonly AlarmState[] | undefined;
+  /** Whether anybody still waits for the answer; asked before each further round trip. */
+  readonly isAwaited?: (() => boolean) | undefined;
+}
+
+export interface AlarmQuery extends AlarmFilter {
   /** Exclusive bounds. */
   readonly beforeMs: number | undefined;
   readonly afterMs: number | undefined;
@@ -72,8 +78,6 @@ export interface AlarmQuery {
   /** Alarms recorded after this one, and so after the first page was read, are left out. */
   readonly upToSequence: number | undefined;
   readonly position: AlarmPosition | undefined;
-  /** Whether anybody still waits for the page; asked before each further round trip. */
-  readonly isAwaited?: (() => boolean) | undefined;
 }
 
 export interface AlarmPage {
@@ -122,10 +126,12 @@ export interface AlarmHistory {
   /**
    * Counts the alarms that were detected between two bounds, for each pair of neighbours, by kind.
    *
+   * Those of devices, rooms or states, and tests, are counted by reading them, a thousand at a time.
+   *
    * @param boundsMs in ascending order, two or more; each alarm counts from its lower bound on, to before the upper one
    * @throws GatewayError `store-unavailable`
    */
-  counts(scope: AlarmScope, boundsMs: readonly number[]): Promise<AlarmCounts[]>;
+  counts(filter: AlarmFilter, boundsMs: readonly number[]): Promise<AlarmCounts[]>;
 }
 
 export const DELIVERY_STATES = ['queued', 'delivered', 'expired', 'dropped'] as const;

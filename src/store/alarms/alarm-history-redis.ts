@@ -1,11 +1,12 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { RAISED } from '../../domain/alarm-states.js';
-import { ALARM_KINDS, type AlarmKind } from '../../domain/alarms.js';
+import type { AlarmKind } from '../../domain/alarms.js';
 import { uuidText } from '../../domain/notation.js';
 import type {
   AlarmCounts,
   AlarmDelivery,
+  AlarmFilter,
   AlarmHistory,
   AlarmName,
   AlarmPage,
@@ -31,6 +32,7 @@ const entrySchema = z.tuple([bytes.transform(Number), z.array(bytes), bytes]);
 const countAlarms = new Script('count-alarms', z.array(z.tuple([z.number(), z.number()])));
 const readAlarms = new Script('read-alarms', z.array(entrySchema), { hasBytes: true });
 type Entry = z.output<typeof entrySchema>;
+type AddCount = (at: number, kind: AlarmKind, count: number) => void;
 
 /** How many alarms one call reads at most. Redis serves nobody else while a script runs: some milliseconds for this many. */
 const READ_AT_ONCE = 1_001;
@@ -75,26 +77,68 @@ export class AlarmHistoryRedis implements AlarmHistory {
     });
   }
 
-  counts(scope: AlarmScope, boundsMs: readonly number[]): Promise<AlarmCounts[]> {
+  counts(filter: AlarmFilter, boundsMs: readonly number[]): Promise<AlarmCounts[]> {
+    const { deviceIds, roomIds, states, isTest } = filter;
+    const isListed = [deviceIds, roomIds, states, isTest].every((wanted) => wanted === undefined);
     return answering(async () => {
+      const counts: AlarmCounts[] = boundsMs.slice(1).map(() => ({}));
+      const add = (at: number, kind: AlarmKind, count: number) => {
+        const bucket = counts[at];
+        if (bucket !== undefined) bucket[kind] = (bucket[kind] ?? 0) + count;
+      };
+      if (isListed) await this.#countIndexes(filter, boundsMs, add);
+      else await this.#countRecords(filter, boundsMs, add);
+      return counts;
+    });
+  }
+
+  /** Counts alarms of which nothing is asked that their records alone have. */
+  async #countIndexes(
+    { scopes, kinds }: AlarmFilter,
+    boundsMs: readonly number[],
+    add: AddCount,
+  ): Promise<void> {
+    for (const scope of scopes) {
       const prefix = this.#keys.alarmIndexesOf(scope.locationId);
       const groups = await this.#groupsOf(scope);
-      const counts: AlarmCounts[] = boundsMs.slice(1).map(() => ({}));
       // One index after another: Redis serves nobody else while it counts.
-      for (const kind of ALARM_KINDS) {
+      for (const kind of kinds) {
         for (const group of groups) {
           const index = indexOf(prefix, group, kind);
           const found = await this.#turns.take(() =>
             this.#turns.answered(this.#store.run(countAlarms, [index], boundsMs)),
           );
-          for (const [at, count] of found) {
-            const bucket = counts[at];
-            if (bucket !== undefined) bucket[kind] = (bucket[kind] ?? 0) + count;
-          }
+          for (const [at, count] of found) add(at, kind, count);
         }
       }
-      return counts;
-    });
+    }
+  }
+
+  /** Counts alarms page after page, the oldest first. */
+  async #countRecords(
+    filter: AlarmFilter,
+    boundsMs: readonly number[],
+    add: AddCount,
+  ): Promise<void> {
+    const afterMs = (boundsMs[0] ?? 0) - 1;
+    const range = {
+      afterMs,
+      beforeMs: boundsMs.at(-1),
+      order: 'asc',
+      limit: READ_AT_ONCE,
+    } as const;
+    let at = 0;
+    let upToSequence: number | undefined;
+    let position: AlarmPosition | undefined;
+    do {
+      const query: AlarmQuery = { ...filter, ...range, upToSequence, position };
+      const page = await this.#page(query);
+      for (const { detectedAtMs, kind } of page.alarms) {
+        while (detectedAtMs >= (boundsMs[at + 1] ?? Number.POSITIVE_INFINITY)) at++;
+        add(at, kind, 1);
+      }
+      ({ upToSequence, next: position } = page);
+    } while (position !== undefined && filter.isAwaited?.() !== false);
   }
 
   async #page(query: AlarmQuery): Promise<AlarmPage> {

@@ -4,8 +4,6 @@ import { type AlarmSearch, timeWithOffset } from './history-search.js';
 /** One answer of the gateway. */
 interface SearchedPage {
   readonly alarms: readonly LocationAlarm[];
-  /** Detection of the oldest of them. */
-  readonly oldestMs: number | undefined;
   readonly nextCursor: string | null;
 }
 
@@ -23,19 +21,6 @@ export function searchParameters({ roomId, deviceId, kinds, states, fromMs, toMs
   };
 }
 
-/** Reads page after page, the newest alarms first, for as long as there are any. */
-export async function* readPages(
-  search: AlarmSearch,
-  signal: AbortSignal,
-): AsyncGenerator<SearchedPage> {
-  for (let cursor: string | undefined; ; ) {
-    const page = await readPage(search, cursor, signal);
-    yield page;
-    if (page.nextCursor === null) return;
-    cursor = page.nextCursor;
-  }
-}
-
 /** Reads one page. Addresses of recordings are made when somebody plays one. */
 export async function readPage(
   search: AlarmSearch,
@@ -47,9 +32,7 @@ export async function readPage(
   const { events, nextCursor } = await listLocationAlarms(parameters, { signal });
   // What is read of an answer that has arrived is not broken off.
   signal.throwIfAborted();
-  const oldest = events.at(-1)?.detectedAt;
-  const oldestMs = oldest === undefined ? undefined : Date.parse(oldest);
-  return { alarms: events, oldestMs, nextCursor };
+  return { alarms: events, nextCursor };
 }
 
 /** Makes addresses for the recordings of an alarm, which end ten minutes later. */

@@ -79,10 +79,6 @@ export const HISTORY_WORDS = dictionary({
     cancel: 'Cancel',
     csvProgress: (size: string) => `${size} read`,
     csvDone: (size: string) => `Downloaded, ${size}`,
-    chartProgress: (count: string, most: string) => `${count} of at most ${most} alarms read …`,
-    chartCancelled: 'Reading was cancelled: what was read is shown.',
-    chartMore: (most: string) =>
-      `There are more: the newest ${most} alarms were read. Choose a shorter time to see all of it.`,
     chartCut: 'The time is too long for one picture: its newest part is shown.',
     unit: 'Count by',
     units: { hour: 'Hour', day: 'Day' },
@@ -174,11 +170,6 @@ export const HISTORY_WORDS = dictionary({
     cancel: 'Abbrechen',
     csvProgress: (size: string) => `${size} gelesen`,
     csvDone: (size: string) => `Heruntergeladen, ${size}`,
-    chartProgress: (count: string, most: string) =>
-      `${count} von höchstens ${most} Alarmen gelesen …`,
-    chartCancelled: 'Das Lesen wurde abgebrochen: Gezeigt wird, was gelesen ist.',
-    chartMore: (most: string) =>
-      `Es gibt mehr: Gelesen sind die neuesten ${most} Alarme. Wählen Sie einen kürzeren Zeitraum, um alle zu sehen.`,
     chartCut: 'Der Zeitraum ist zu lang für ein Bild: Gezeigt wird der neueste Teil.',
     unit: 'Zählen je',
     units: { hour: 'Stunde', day: 'Tag' },

@@ -1,7 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import { formatTime } from '../../../domain/notation.js';
 import { calendarBounds } from '../../../domain/time/calendar.js';
-import { scopeOf } from '../../alarms/alarm-page.js';
+import { alarmFilter } from '../../alarms/alarm-page.js';
 import type { RouteServices } from '../../dependencies.js';
 import { jsonResponse, problems } from '../../documents/openapi.js';
 import type { HttpApp } from '../../http-env.js';
@@ -37,7 +37,8 @@ export function registerAlarmCounts(app: HttpApp, services: RouteServices): void
   const { access, history, now } = services;
 
   app.openapi({ ...counts, middleware: [access.partOfLocation('viewer')] }, async (c) => {
-    const { by, timeZone, before, after } = c.req.valid('query');
+    const query = c.req.valid('query');
+    const { by, timeZone, before, after } = query;
     const toMs = before ?? now();
     // `after` is exclusive, and times have whole milliseconds.
     const fromMs = after === undefined ? toMs - DEFAULT_SPAN_MS[by] : after + 1;
@@ -48,7 +49,8 @@ export function registerAlarmCounts(app: HttpApp, services: RouteServices): void
     }
     if (starts.length < 2) return c.json({ buckets: [] }, 200);
     const bounds = [fromMs, ...starts.slice(1, -1), toMs];
-    const counted = await history.counts(scopeOf(c, c.req.valid('param').locationId), bounds);
+    const filter = alarmFilter(c, [c.req.valid('param').locationId], query);
+    const counted = await history.counts(filter, bounds);
     const buckets = counted.map((counts, at) => ({ start: formatTime(starts[at] ?? 0), counts }));
     return c.json({ buckets }, 200);
   });

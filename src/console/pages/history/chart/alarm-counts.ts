@@ -1,74 +1,87 @@
+import { type Kind, kindOf } from '../../../alarms/kinds.js';
+import { countAlarms } from '../../../api/generated.js';
+import { searchParameters } from '../alarm-pages.js';
+import type { AlarmSearch } from '../history-search.js';
+
 /** How many alarms there were in an hour or on a day. */
-export interface Bucket<Kind extends string> {
+export interface Bucket {
   readonly startMs: number;
   readonly total: number;
   readonly byKind: Readonly<Partial<Record<Kind, number>>>;
 }
 
-export type Unit = 'hour' | 'day';
+export const UNITS = ['hour', 'day'] as const;
+export type Unit = (typeof UNITS)[number];
 
-/** The most hours or days that are drawn: two weeks of hours, and more than a year of days. */
-export const MAX_BUCKETS = { hour: 14 * 24 + 1, day: 400 } as const;
+const DAY_MS = 24 * 3_600_000;
+/** The longest time that is drawn: two weeks of hours, and more than a year of days. */
+const MAX_MS = { hour: 14 * DAY_MS, day: 399 * DAY_MS } as const;
+/** Up to this long, hours say more than days. */
+const HOURS_FIRST_MS = 3 * DAY_MS;
 
-const HOUR_MS = 3_600_000;
-
-interface Counted<Kind extends string> {
-  readonly kind: Kind;
-  readonly detectedAt: string;
+/** The numbers of a chart. */
+export interface AlarmCounts {
+  readonly unit: Unit;
+  /** The oldest first. Those without an alarm are there, too: a quiet night is to be seen. */
+  readonly buckets: readonly Bucket[];
+  readonly hoursFit: boolean;
+  /** Whether the wanted time is too long, and its newest part is counted. */
+  readonly isCut: boolean;
 }
 
 /**
- * Counts alarms by kind, in hours or days of the browser's time zone, the oldest first.
+ * Has the gateway count the alarms of a search by hours or days of the browser's time zone.
  *
- * Hours and days without an alarm are there, too: a quiet night is to be seen. Of more than `MAX_BUCKETS` the
- * newest are counted.
+ * A search without a beginning is counted from the first day with an alarm on.
  *
- * @param toMs the end, which does not count
+ * @param wanted undefined: what suits the time best
  */
-export function countAlarms<Kind extends string>(
-  alarms: readonly Counted<Kind>[],
-  unit: Unit,
+export async function readCounts(
+  search: AlarmSearch,
+  wanted: Unit | undefined,
+  nowMs: number,
+): Promise<AlarmCounts> {
+  const toMs = search.toMs ?? nowMs + 1;
+  const earliestMs = toMs - MAX_MS.day;
+  const isCut = search.fromMs !== undefined && search.fromMs < earliestMs;
+  const days =
+    search.fromMs === undefined ? await count(search, 'day', earliestMs, toMs) : undefined;
+  const shownDays = days && fromFirstAlarm(days);
+  const fromMs = Math.max(earliestMs, search.fromMs ?? shownDays?.[0]?.startMs ?? toMs - 1);
+  const lengthMs = toMs - fromMs;
+  const hoursFit = lengthMs <= MAX_MS.hour;
+  const preferred = wanted ?? (lengthMs <= HOURS_FIRST_MS ? 'hour' : 'day');
+  const unit = hoursFit ? preferred : 'day';
+  const isCounted = unit === 'day' && shownDays !== undefined;
+  const buckets = isCounted ? shownDays : await count(search, unit, fromMs, toMs);
+  return { unit, buckets, hoursFit, isCut };
+}
+
+async function count(
+  search: AlarmSearch,
+  by: Unit,
   fromMs: number,
   toMs: number,
-): Bucket<Kind>[] {
-  const starts: number[] = [];
-  for (let start = startOf(unit, toMs - 1); ; start = startOf(unit, start - 1)) {
-    starts.push(start);
-    if (start <= fromMs || starts.length === MAX_BUCKETS[unit]) break;
+): Promise<Bucket[]> {
+  const { footage: _, ...parameters } = searchParameters({ ...search, fromMs, toMs });
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  const { locationId } = search;
+  const { buckets } = await countAlarms({ locationId, by, timeZone, ...parameters });
+  return buckets.map(({ start, counts }) => bucketOf(Date.parse(start), counts));
+}
+
+function bucketOf(startMs: number, counts: Readonly<Record<string, number>>): Bucket {
+  const byKind: Partial<Record<Kind, number>> = {};
+  let total = 0;
+  for (const [name, number] of Object.entries(counts)) {
+    const kind = kindOf(name);
+    if (kind !== undefined) byKind[kind] = number;
+    total += number;
   }
-  const counts = new Map(starts.reverse().map((start) => [start, new Map<Kind, number>()]));
-  for (const { kind, detectedAt } of alarms) {
-    const count = counts.get(startOf(unit, Date.parse(detectedAt)));
-    count?.set(kind, (count.get(kind) ?? 0) + 1);
-  }
-  return [...counts].map(([startMs, byKind]) => ({
-    startMs,
-    total: sum([...byKind.values()]),
-    byKind: recordOf(byKind),
-  }));
+  return { startMs, total, byKind };
 }
 
-/** Whether all hours or days between these times fit. */
-export function fits(unit: Unit, fromMs: number, toMs: number): boolean {
-  const unitMs = unit === 'hour' ? HOUR_MS : 24 * HOUR_MS;
-  return (toMs - fromMs) / unitMs < MAX_BUCKETS[unit];
-}
-
-/** Days have 23 or 25 hours when the clocks change; hours always have 60 minutes. */
-function startOf(unit: Unit, timeMs: number): number {
-  const start = new Date(timeMs);
-  if (unit === 'day') return start.setHours(0, 0, 0, 0);
-  // By the minutes past the hour: twice a year the local hour is not unique.
-  const passedMs = start.getMinutes() * 60_000 + start.getSeconds() * 1_000;
-  return timeMs - passedMs - start.getMilliseconds();
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
-}
-
-function recordOf<Kind extends string>(byKind: Map<Kind, number>): Partial<Record<Kind, number>> {
-  const record: Partial<Record<Kind, number>> = {};
-  for (const [kind, count] of byKind) record[kind] = count;
-  return record;
+function fromFirstAlarm(buckets: readonly Bucket[]): readonly Bucket[] {
+  const first = buckets.findIndex(({ total }) => total > 0);
+  return first === -1 ? [] : buckets.slice(first);
 }

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { KIND_WORDS, KINDS, type Kind } from '../../../alarms/kinds.js';
+import { KIND_WORDS, KINDS } from '../../../alarms/kinds.js';
 import { useConsole, useWords } from '../../../console-parts.js';
 import { useNumber } from '../../../ui/numbers.js';
 import { HISTORY_WORDS } from '../history-words.js';
@@ -18,7 +18,7 @@ const LABEL_PX = 72;
 const TICKS = 4;
 
 interface ChartBarsProps {
-  readonly buckets: readonly Bucket<Kind>[];
+  readonly buckets: readonly Bucket[];
   readonly unit: Unit;
 }
 
@@ -81,7 +81,7 @@ export function ChartBars({ buckets, unit }: ChartBarsProps) {
 }
 
 interface StackProps {
-  readonly bucket: Bucket<Kind>;
+  readonly bucket: Bucket;
   readonly unit: Unit;
   readonly widthPx: number;
   readonly yOf: (count: number) => number;

@@ -4,7 +4,7 @@ import type { Bucket } from './alarm-counts.js';
 import { KindPatterns, patternOf } from './chart-patterns.js';
 
 /** The kinds that there are, in the order of the stacks from below, with how many. */
-export function totalsOf(buckets: readonly Bucket<Kind>[]): { kind: Kind; total: number }[] {
+export function totalsOf(buckets: readonly Bucket[]): { kind: Kind; total: number }[] {
   return KINDS.map((kind) => ({
     kind,
     total: buckets.reduce((sum, { byKind }) => sum + (byKind[kind] ?? 0), 0),
@@ -12,7 +12,7 @@ export function totalsOf(buckets: readonly Bucket<Kind>[]): { kind: Kind; total:
 }
 
 /** What the colours and patterns mean. */
-export function ChartLegend({ buckets }: { readonly buckets: readonly Bucket<Kind>[] }) {
+export function ChartLegend({ buckets }: { readonly buckets: readonly Bucket[] }) {
   const number = useNumber();
   return (
     <ul class="history-legend">

@@ -1,4 +1,4 @@
-import { type Kind, KindName } from '../../../alarms/kinds.js';
+import { KindName } from '../../../alarms/kinds.js';
 import { useConsole, useWords } from '../../../console-parts.js';
 import { useNumber } from '../../../ui/numbers.js';
 import { HISTORY_WORDS } from '../history-words.js';
@@ -7,7 +7,7 @@ import { totalsOf } from './chart-legend.js';
 import { bucketName } from './chart-times.js';
 
 interface ChartTableProps {
-  readonly buckets: readonly Bucket<Kind>[];
+  readonly buckets: readonly Bucket[];
   readonly unit: Unit;
 }
 
