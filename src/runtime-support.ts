@@ -14,5 +14,5 @@ export function runtimeWarning(version: string, nowMs: number): string | undefin
   const [, major = ''] = /^v(\d+)\./.exec(version) ?? [];
   const until = SUPPORTED_UNTIL[major];
   if (until === undefined || nowMs < Date.parse(`${until}T24:00Z`)) return undefined;
-  return `Node.js ${version} has had no security fixes since ${until}: install Node.js 24`;
+  return `Node.js ${version} has had no security fixes since ${until}: install a supported release`;
 }

@@ -3,6 +3,7 @@ import { createSecureContext } from 'node:tls';
 import type { Logger } from 'pino';
 import { certificateEndMs, endingFault } from '../domain/certificates.js';
 import { fault } from '../domain/faults/faults.js';
+import { NO_PAIR } from '../domain/faults/phrases.js';
 import { formatTime } from '../domain/notation.js';
 import { GatewayError, systemErrorCode } from '../errors.js';
 import type { Health } from '../site/health/health.js';
@@ -87,7 +88,7 @@ export class ServerCertificate {
       health.report('certificate-files', undefined);
     } catch (error) {
       log.error({ err: error }, 'the new TLS certificate cannot be used, the old one stays');
-      const reason = systemErrorCode(error) ?? 'no PEM, or no pair';
+      const reason = systemErrorCode(error) ?? NO_PAIR;
       health.report('certificate-files', fault('certificateUnusable', { reason }));
     }
     this.#reportEnd();

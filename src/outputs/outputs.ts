@@ -3,7 +3,7 @@ import { OldestQueued } from '../delivery/backlog/oldest-queued.js';
 import { queueFigures } from '../delivery/backlog/queue-figures.js';
 import type { AccountReader } from '../delivery/queues/account-reader.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
-import { fault } from '../domain/faults/faults.js';
+import { fault, type Phrase } from '../domain/faults/faults.js';
 import { newId } from '../domain/notation.js';
 import type { WebhookOptions } from '../domain/output-schema.js';
 import { GatewayError } from '../errors.js';
@@ -51,7 +51,7 @@ export class Outputs implements OutputList {
     const { outputs, installation, sessions, deadLetters, log, now } = this.#options;
     for (const options of outputs) {
       const { name } = options;
-      const onFailing = (reason: string | undefined) => this.#failing(name, reason);
+      const onFailing = (reason: Phrase | undefined) => this.#failing(name, reason);
       const services = { installation, sessions, deadLetters, onFailing, log, now };
       const webhook = new Webhook(options, services);
       await webhook.start();
@@ -113,14 +113,14 @@ export class Outputs implements OutputList {
   }
 
   async #statusOf({ webhook, oldest, lastError }: Running): Promise<OutputStatus> {
-    const { options, queue, failing } = webhook;
+    const { options, queue, isFailing } = webhook;
     const { alarms = 0, messages = 0 } = queue?.queued ?? {};
     const oldestMs = (await oldest.receivedAtMs()) ?? null;
     return {
       name: options.name,
       // Its path and query may be secret.
       host: new URL(options.url).host,
-      isFailing: failing !== undefined,
+      isFailing,
       lastError,
       queued: alarms + messages,
       oldestQueuedAtMs: oldestMs === null ? null : this.#options.wallTimeOf(oldestMs),
@@ -128,13 +128,13 @@ export class Outputs implements OutputList {
     };
   }
 
-  #failing(name: string, reason: string | undefined): void {
+  #failing(name: string, reason: Phrase | undefined): void {
     const { health, log, now } = this.#options;
     const running = this.#running.get(name);
     if (reason === undefined) log.info({ webhook: name }, 'webhook delivers again');
-    else log.warn({ webhook: name, reason }, 'failed to deliver to a webhook, retrying');
+    else log.warn({ webhook: name, reason: reason.en }, 'failed to deliver to a webhook, retrying');
     if (running !== undefined && reason !== undefined) {
-      running.lastError = { atMs: now(), reason };
+      running.lastError = { atMs: now(), reason: reason.en };
     }
     const subject = { type: 'webhook', id: name, name } as const;
     const failing = reason && { ...fault('webhookFailing', { reason }), subject };

@@ -3,6 +3,7 @@ import { lookup } from 'node:dns';
 import { Agent as HttpAgent, type RequestOptions, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
+import type { Phrase } from '../domain/faults/faults.js';
 import { isPrivateAddress } from './private-addresses.js';
 
 const TIMEOUT_MS = 10_000;
@@ -18,7 +19,7 @@ export type WebhookOutcome =
   /** It never takes the message. */
   | { readonly type: 'refused'; readonly reason: string }
   /** Later, perhaps; `afterMs` as the receiver asks for it. */
-  | { readonly type: 'failed'; readonly reason: string; readonly afterMs?: number | undefined };
+  | { readonly type: 'failed'; readonly reason: Phrase; readonly afterMs?: number | undefined };
 
 /** A message as a webhook sends it. */
 export interface WebhookMessage {
@@ -54,7 +55,7 @@ export class WebhookSender {
   /** Never rejects. */
   async send({ id, body }: WebhookMessage, signal: AbortSignal): Promise<WebhookOutcome> {
     const host = this.#url.hostname.replace(/^\[(.*)\]$/, '$1');
-    if (!this.#endpoint.allowPrivate && isPrivateAddress(host)) return failed(PRIVATE);
+    if (!this.#endpoint.allowPrivate && isPrivateAddress(host)) return failed(PRIVATE_ADDRESS);
     const timestamp = String(Math.floor(this.#now() / 1000));
     const signature = createHmac('sha256', this.#endpoint.secret)
       .update(`${id}.${timestamp}.`)
@@ -131,9 +132,9 @@ const lookupPublic: LookupFunction = (hostname, options, callback) => {
 
 function outcomeOf(status: number, retryAfter: string | undefined, nowMs: number): WebhookOutcome {
   if (status >= 200 && status < 300) return { type: 'delivered' };
-  const reason = `the receiver answers ${status}`;
+  const reason = answered(status);
   const isRefused = status >= 400 && status < 500 && !TRANSIENT_STATUSES.has(status);
-  if (isRefused) return { type: 'refused', reason };
+  if (isRefused) return { type: 'refused', reason: reason.en };
   return failed(reason, retryAfterMs(retryAfter, nowMs));
 }
 
@@ -144,16 +145,31 @@ function retryAfterMs(text: string | undefined, nowMs: number): number | undefin
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, ms), MAX_RETRY_AFTER_MS);
 }
 
-function failed(reason: string, afterMs?: number): WebhookOutcome {
+function failed(reason: Phrase, afterMs?: number): WebhookOutcome {
   return { type: 'failed', reason, afterMs };
 }
 
+const PRIVATE_ADDRESS = {
+  en: PRIVATE,
+  de: 'die Adresse ist privat, und allowPrivate ist false',
+};
+
 /** The failure in words; never the URL, which may hold a token. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'the receiver cannot be reached';
-  if (error.message === TIMED_OUT || error.message === PRIVATE) return error.message;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-  return code === undefined
-    ? 'the receiver cannot be reached'
-    : `the receiver cannot be reached (${code})`;
+function reasonOf(error: unknown): Phrase {
+  if (!(error instanceof Error)) return unreached(undefined);
+  if (error.message === TIMED_OUT) return { en: TIMED_OUT, de: 'keine Antwort innerhalb von 10 s' };
+  if (error.message === PRIVATE) return PRIVATE_ADDRESS;
+  return unreached('code' in error && typeof error.code === 'string' ? error.code : undefined);
+}
+
+function unreached(code: string | undefined): Phrase {
+  const detail = code === undefined ? '' : ` (${code})`;
+  return {
+    en: `the receiver cannot be reached${detail}`,
+    de: `der Empfänger ist nicht erreichbar${detail}`,
+  };
+}
+
+function answered(status: number): Phrase {
+  return { en: `the receiver answers ${status}`, de: `der Empfänger antwortet mit ${status}` };
 }

@@ -5,6 +5,7 @@ import type { OutgoingPublish, Receiver } from '../delivery/receiver.js';
 import { retry } from '../delivery/retry.js';
 import { PERSISTENT, type SessionOwner } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
+import type { Phrase } from '../domain/faults/faults.js';
 import { decodeUtf8, isJson, newId } from '../domain/notation.js';
 import { WEBHOOK_CLIENT_ID_PREFIX, type WebhookOptions } from '../domain/output-schema.js';
 import { parseForwardedTopic } from '../domain/topics.js';
@@ -55,7 +56,7 @@ export interface WebhookServices {
   readonly sessions: Sessions;
   readonly deadLetters: Pick<DeadLetterStore, 'add'>;
   /** Called with why nothing can be delivered now, and with undefined when it can again. */
-  readonly onFailing: (reason: string | undefined) => void;
+  readonly onFailing: (reason: Phrase | undefined) => void;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -78,7 +79,7 @@ export class Webhook implements Receiver {
   readonly #chains = new Map<string, Promise<void>>();
   #queue: Consumer | undefined;
   #backoffMs = 0;
-  #failing: string | undefined;
+  #failing: Phrase | undefined;
   /** Resolves when the receiver may be tried again, one at a time. */
   #gate: Promise<void> = Promise.resolve();
 
@@ -93,9 +94,8 @@ export class Webhook implements Receiver {
     return this.#queue;
   }
 
-  /** Why nothing can be delivered now; undefined while it can. */
-  get failing(): string | undefined {
-    return this.#failing;
+  get isFailing(): boolean {
+    return this.#failing !== undefined;
   }
 
   /** Opens the queue, where it stopped or anew; a change of its filters is stored when this resolves, or retried. */
@@ -147,7 +147,8 @@ export class Webhook implements Receiver {
   /** Tries a message once, beside the queue. */
   async trySend(topic: string, payload: Buffer, id: string): Promise<string | undefined> {
     const outcome = await this.#sender.send({ id, body: bodyOf(topic, payload) }, this.#signal);
-    return outcome.type === 'delivered' ? undefined : outcome.reason;
+    if (outcome.type === 'delivered') return undefined;
+    return outcome.type === 'refused' ? outcome.reason : outcome.reason.en;
   }
 
   get #signal(): AbortSignal {
@@ -199,8 +200,8 @@ export class Webhook implements Receiver {
     return outcome.type === 'refused' ? outcome.reason : undefined;
   }
 
-  #setFailing(reason: string | undefined): void {
-    if (this.#failing === reason) return;
+  #setFailing(reason: Phrase | undefined): void {
+    if (this.#failing?.en === reason?.en) return;
     this.#failing = reason;
     this.#services.onFailing(reason);
   }

@@ -117,7 +117,7 @@ const WORDS: Readonly<Record<Exclude<Thing, 'store'>, Readonly<Record<Language, 
   },
   index: {
     en: ['index of the history', 'indexes of the history'],
-    de: ['Verzeichnis des Verlaufs', 'Verzeichnisse des Verlaufs'],
+    de: ['Index des Verlaufs', 'Indizes des Verlaufs'],
   },
   key: {
     en: ['key that the server evicted', 'keys that the server evicted'],

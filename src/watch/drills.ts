@@ -108,8 +108,7 @@ export class DrillRunner implements Drills {
       this.#beginAll(one.schedule.locations);
     }
     for (const [locationId, record] of this.#unjudged) {
-      const isOver = nowMs - record.atMs >= DRILL_TIMEOUT_MS;
-      if (isOver && !this.#judging.has(locationId)) void this.#judge(locationId, record);
+      if (!this.#judging.has(locationId)) void this.#judge(locationId, record);
     }
   }
 
@@ -129,7 +128,8 @@ export class DrillRunner implements Drills {
     const { log, health } = this.#options;
     this.#judging.add(locationId);
     try {
-      const { results } = await this.#reportOf(locationId, record);
+      const { results, isOver } = await this.#reportOf(locationId, record);
+      if (!isOver) return;
       const failed = results.filter(({ acknowledgedAfterMs }) => acknowledgedAfterMs === undefined);
       const faults = firstOf(
         failed.map(({ destination }) => destination),

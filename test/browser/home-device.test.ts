@@ -113,8 +113,11 @@ it('lets of two technicians only the first change custom data, and the second lo
   await page.getByText('Somebody else has changed this meanwhile.').waitFor();
   const stored = await site.api.request('GET', `${site.path}/devices/${site.bed.id}/custom-data`);
   expect(await stored.text()).toBe('{"by":"another"}');
-  await page.reload();
+  await page.getByRole('button', { name: 'Discard the changes' }).click();
   await expect.poll(() => field.inputValue()).toBe('{"by":"another"}');
+  await field.fill('{"bed":3}');
+  await save.click();
+  await page.getByText('Saved.').waitFor();
 });
 
 it('shows the custom data that the gateway has stored as soon as it says so', async () => {

@@ -53,6 +53,7 @@ describe('the webhooks', () => {
     receiver.answer = () => ({ status: 204 });
     await dialog.getByRole('button', { name: 'Send again' }).click();
     await dialog.getByText('There are none.').waitFor();
+    await dialog.getByText('1 delivered.').waitFor();
     expect(receiver.received.map(({ status }) => status)).toEqual([400, 400, 204]);
   });
 

@@ -138,14 +138,14 @@ it('says from 30 days before the end on that the certificate ends, and serves on
     (await faultsOf(home.gateway)).filter((fault) => fault.includes('certificate'));
   expect(await ofCertificate()).toEqual([]);
   aheadMs = 48 * DAY_MS;
-  await expect.poll(ofCertificate, READ).toEqual(['The TLS certificate ends in 12 days.']);
+  await expect.poll(ofCertificate, READ).toEqual(['The TLS certificate expires in 12 days.']);
   aheadMs = 61 * DAY_MS;
-  await expect.poll(ofCertificate, READ).toEqual(['The TLS certificate has ended.']);
+  await expect.poll(ofCertificate, READ).toEqual(['The TLS certificate has expired.']);
   expect(await shown('mqtts')).toMatch(/./);
 });
 
 it('starts with a certificate that has ended, and says so', async () => {
   await start(-1);
-  expect(await faultsOf(home.gateway)).toEqual(['The TLS certificate has ended.']);
+  expect(await faultsOf(home.gateway)).toEqual(['The TLS certificate has expired.']);
   expect((await fetch(`${home.gateway.httpUrl}/readyz`)).status).toBe(200);
 });

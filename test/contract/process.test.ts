@@ -83,7 +83,7 @@ describe('check-config', () => {
       return run(['check-config'], files);
     };
     const valid = 'the configuration is valid\n';
-    const warning = 'warning: tls.certFile: The TLS certificate ends in 30 days.\n';
+    const warning = 'warning: tls.certFile: The TLS certificate expires in 30 days.\n';
     expect(await check(32)).toEqual({ status: 0, output: valid });
     expect(await check(30)).toEqual({ status: 0, output: valid + warning });
     expect(await check(-1)).toEqual({

@@ -73,9 +73,9 @@ it('says that an account does not hold when somebody changes a counter, until th
   await (await nurse()).end();
   await publish('alarms', 2);
   await store.redis.hincrby(keyOf('session'), 'alarms.delivered', 1);
-  await expect.poll(faults, { timeout: 30_000 }).toContain('does not hold');
+  await expect.poll(faults, { timeout: 30_000 }).toContain('does not add up');
   await home.api.request('POST', '/faults/account-broken/acknowledge');
-  await expect.poll(faults, { timeout: 30_000 }).not.toContain('does not hold');
+  await expect.poll(faults, { timeout: 30_000 }).not.toContain('does not add up');
   const account = { accepted: 3, delivered: 1, queued: 2, expired: 0, dropped: 0 };
   expect(await accountOf(home.gateway, 'nurse', 'alarms')).toEqual(account);
 });

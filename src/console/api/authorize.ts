@@ -21,8 +21,9 @@ export function authorize(session: Session, language: () => Language): void {
     headers.set('Accept-Language', language());
     const accepted = headers.get('Accept');
     const signals = init?.signal ? [init.signal] : [];
-    // A download takes as long as it takes.
-    if (accepted !== 'text/csv') signals.push(AbortSignal.timeout(TIMEOUT_MS));
+    // A download takes as long as it takes, and so does sending dead letters again.
+    if (accepted !== 'text/csv' && !String(input).endsWith('/send-again'))
+      signals.push(AbortSignal.timeout(TIMEOUT_MS));
     const response = await fetch(input, { ...init, headers, signal: AbortSignal.any(signals) });
     if (response.status === 401 && token !== null) session.refused(token);
     return accepted === 'application/json' ? withExactBody(response) : response;

@@ -6,18 +6,21 @@ export const ANY_TAG = '*';
 
 /** The entity tag of an answer, to be sent with the change of what was read. */
 export function tagOf(response: Response): string {
-  return response.headers.get('ETag') ?? ANY_TAG;
+  // A proxy that compresses makes it weak, with which nothing could be changed (RFC 9110, 8.8.3.3).
+  return response.headers.get('ETag')?.replace(/^W\//, '') ?? ANY_TAG;
 }
 
-/** Reads something for its entity tag alone. */
-export async function readTag(read: (options: RequestOpts) => Promise<unknown>): Promise<string> {
+/** Reads something together with its entity tag. */
+export async function readTagged<Data>(
+  read: (options: RequestOpts) => Promise<Data>,
+): Promise<{ readonly data: Data; readonly tag: string }> {
   let tag = ANY_TAG;
-  await read({
+  const data = await read({
     fetch: async (input, init) => {
       const response = await (defaults.fetch ?? fetch)(input, init);
       tag = tagOf(response);
       return response;
     },
   });
-  return tag;
+  return { data, tag };
 }

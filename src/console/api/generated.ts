@@ -40,8 +40,6 @@ export type Fault = {
     since: string;
     /** With a valid access token only. */
     message?: string;
-    /** What to do about it; text in backquotes is code. With a valid access token only. */
-    advice?: string;
     /** What it is about, for callers who may see that. */
     subject?: {
         "type": "location" | "room" | "group" | "device" | "access-token" | "bridge" | "session" | "webhook" | "address";
@@ -309,7 +307,7 @@ export type Drill = {
         id: string;
         name: string;
     } | null;
-    /** Destinations have 60 s. `passed` once all have acknowledged, `failed` if one of them has not by then. */
+    /** Destinations have 60 s. `passed` once all have acknowledged, `failed` if one of them has not by then, or there is none. */
     state: "running" | "passed" | "failed";
     alarmId: string;
     device: {
@@ -487,14 +485,14 @@ export type AdvisedFault = {
     since: string;
     /** With a valid access token only. */
     message: string;
-    /** What to do about it; text in backquotes is code. */
-    advice: string;
     /** What it is about, for callers who may see that. */
     subject?: {
         "type": "location" | "room" | "group" | "device" | "access-token" | "bridge" | "session" | "webhook" | "address";
         id: string;
         name: string;
     };
+    /** What to do about it; text in backquotes is code. */
+    advice: string;
     /** Whether it stays until an administrator acknowledges it. */
     acknowledgeable: boolean;
 };

@@ -13,7 +13,7 @@ export const BRIDGE_FAULTS = {
     },
     de: {
       message:
-        'Eine Brücke fehlt in der Konfiguration: Ihre Warteschlange bleibt, bis sie wieder da ist oder gelöscht wird.',
+        'Eine Brücke fehlt in der Konfiguration: Die Warteschlange bleibt, bis die Brücke wieder da ist oder die Warteschlange gelöscht wird.',
       advice:
         'Tragen Sie die Brücke unter demselben Namen wieder ein: Dann erhält sie alles, was gewartet hat. Soll sie nicht wiederkommen, löschen Sie ihre Warteschlange unter „Brücken“ oder mit `DELETE /bridges/<name>`.',
     },
@@ -35,7 +35,7 @@ export const BRIDGE_FAULTS = {
     stops: false,
     en: {
       message: 'A bridge is down: the upstream has closed the connection.',
-      advice: "Look at the upstream's log: it is full, restarts, or rejects a message.",
+      advice: "Look at the upstream's log: it may be full, restarting, or rejecting a message.",
     },
     de: {
       message: 'Eine Brücke ist unterbrochen: Die Gegenstelle hat die Verbindung geschlossen.',
@@ -48,7 +48,7 @@ export const BRIDGE_FAULTS = {
     stops: false,
     en: {
       message: 'A bridge is down: the upstream does not answer.',
-      advice: 'The upstream hangs, or the network between.',
+      advice: 'The upstream hangs, or the network in between does.',
     },
     de: {
       message: 'Eine Brücke ist unterbrochen: Die Gegenstelle antwortet nicht.',
@@ -92,7 +92,7 @@ export const BRIDGE_FAULTS = {
       message:
         'Eine Brücke ist unterbrochen: keine vertrauenswürdige TLS-Verbindung zur Gegenstelle.',
       advice:
-        'Das Zertifikat ist abgelaufen, stammt von einer anderen Stelle (`caFile`) oder gilt für einen anderen Namen (`serverName`), oder eine Datei ist keines.',
+        'Das Zertifikat ist abgelaufen, stammt von einer anderen Stelle (`caFile`) oder gilt für einen anderen Namen (`serverName`), oder eine der Dateien ist kein Zertifikat.',
     },
   },
   bridgeCredentialsRefused: {
@@ -142,7 +142,7 @@ export const BRIDGE_FAULTS = {
     de: {
       message: 'Eine Brücke ist unterbrochen: Die Gegenstelle sendet Pakete weit über der Grenze.',
       advice:
-        'Mehr als das Vierfache von `mqtt.maxPacketBytes`: Sie ist fehlerhaft oder nicht vertrauenswürdig.',
+        'Ein Paket hat mehr als das Vierfache von `mqtt.maxPacketBytes`: Die Gegenstelle ist fehlerhaft oder nicht vertrauenswürdig.',
     },
   },
   bridgeSlowed: {
@@ -153,7 +153,7 @@ export const BRIDGE_FAULTS = {
       advice: 'Commands come faster than `limits.token` allows. They are read later.',
     },
     de: {
-      message: 'Eine Brücke wird gebremst: Ihre Gegenstelle sendet mehr, als sie darf.',
+      message: 'Eine Brücke wird gebremst: Die Gegenstelle sendet mehr, als sie darf.',
       advice: 'Befehle kommen schneller, als `limits.token` erlaubt; sie werden später gelesen.',
     },
   },
@@ -176,13 +176,13 @@ export const BRIDGE_FAULTS = {
     en: {
       message: 'A bridge cannot deliver a message: the upstream closes the connection at it.',
       advice:
-        'See the dead letters of the bridge. The log line `upstream closes the connection at a message` has its topic and alarm.',
+        'The log line `upstream closes the connection at a message` has its topic and alarm: find out why the upstream rejects it. If it takes other messages, the gateway makes a dead letter of this one.',
     },
     de: {
       message:
         'Eine Brücke kann eine Nachricht nicht zustellen: Die Gegenstelle schließt dabei die Verbindung.',
       advice:
-        'Sehen Sie unter „Brücken“ bei den unzustellbaren Nachrichten nach; Topic und Alarm stehen in der Logzeile `upstream closes the connection at a message`.',
+        'Topic und Alarm stehen in der Logzeile `upstream closes the connection at a message`: Klären Sie, warum die Gegenstelle die Nachricht ablehnt. Nimmt sie andere an, gilt diese schließlich als unzustellbar.',
     },
   },
   bridgeLagging: {
@@ -193,7 +193,7 @@ export const BRIDGE_FAULTS = {
       advice: 'The upstream is down, or cannot keep up.',
     },
     de: {
-      message: 'Eine Brücke hängt nach: Ihre älteste Nachricht wartet seit mehr als einer Minute.',
+      message: 'Eine Brücke hängt nach: Die älteste Nachricht wartet seit mehr als einer Minute.',
       advice: 'Die Gegenstelle ist unterbrochen, oder langsamer als das, was gesendet wird.',
     },
   },

@@ -33,7 +33,8 @@ export const CLIENT_FAULTS = {
     stops: false,
     en: {
       message: 'Too many connections without a login: the oldest of them are closed.',
-      advice: 'These addresses open connections on which no complete CONNECT follows: look there.',
+      advice:
+        'These addresses open connections on which no complete CONNECT follows: find out why.',
     },
     de: {
       message: 'Zu viele Verbindungen ohne Anmeldung, die ältesten werden geschlossen.',
@@ -46,7 +47,7 @@ export const CLIENT_FAULTS = {
     stops: false,
     en: {
       message: 'Too many HTTP connections: further ones are closed.',
-      advice: 'An address opens more than `http.maxConnectionsPerAddress`: look there.',
+      advice: 'An address opens more than `http.maxConnectionsPerAddress`: find out why.',
     },
     de: {
       message: 'Zu viele HTTP-Verbindungen, weitere werden geschlossen.',
@@ -73,7 +74,7 @@ export const CLIENT_FAULTS = {
     en: {
       message: 'Too many WebSocket frames without an MQTT packet: the connections are closed.',
       advice:
-        'These addresses send text frames, frames over `mqtt.maxPacketBytes`, messages in more than 4,096 fragments, frames that break the protocol, or empty frames and pings without a pause: look there.',
+        'These addresses send text frames, frames over `mqtt.maxPacketBytes`, messages in more than 4,096 fragments, frames that break the protocol, or empty frames and pings without a pause: find out why.',
     },
     de: {
       message: 'Zu viele WebSocket-Frames ohne MQTT-Paket, die Verbindungen werden geschlossen.',
@@ -85,9 +86,9 @@ export const CLIENT_FAULTS = {
     code: 'limit-exceeded',
     stops: false,
     en: {
-      message: 'Too many failed logins: further ones are refused unread for some seconds.',
+      message: 'Too many failed logins: further ones are refused unchecked for some seconds.',
       advice:
-        'Somebody guesses, or a device has an old secret. `GET /connections/denied` has the user names.',
+        'Somebody is guessing, or a device has an old secret. `GET /connections/denied` has the user names.',
     },
     de: {
       message:
@@ -120,7 +121,7 @@ export const CLIENT_FAULTS = {
     },
     de: {
       message: 'Zu viele Abonnements, weitere werden abgewiesen.',
-      advice: 'Abonnieren Sie weniger, dafür weitere Filter (`too-many-subscriptions`).',
+      advice: 'Abonnieren Sie weniger, dafür weiter gefasste Filter (`too-many-subscriptions`).',
     },
   },
   tooManyUnreadBytes: {
@@ -171,7 +172,7 @@ export const CLIENT_FAULTS = {
     en: {
       message: 'A device is slowed to its limit of {limit}.',
       advice:
-        'It sends more than such a device should: look at what it sends. If it is about connects a second, it connects again and again: check its network, and whether two clients use its client id. If it stands for many sensors, give it limits of its own.',
+        'It sends more than such a device should: look at what it sends. If the limit is connects a second, it keeps reconnecting: check its network, and whether two clients use its client id. If it stands for many sensors, give it limits of its own.',
     },
     de: {
       message: 'Ein Gerät wird auf seine Grenze von {limit} gebremst.',

@@ -13,7 +13,7 @@ export const MACHINE_FAULTS = {
     de: {
       message: 'Der Ordner der Aufnahmen ist fast voll, {mebibytes} MiB sind frei.',
       advice:
-        'Schaffen Sie Platz auf der Platte, oder löschen Sie Geräte, die es nicht mehr gibt. `limits.device.footageBytes` begrenzt ein Gerät.',
+        'Schaffen Sie Platz auf der Platte, oder löschen Sie Geräte, die es nicht mehr gibt. `limits.device.footageBytes` begrenzt die Aufnahmen eines Geräts.',
     },
   },
   diskFilling: {
@@ -51,7 +51,7 @@ export const MACHINE_FAULTS = {
     },
     de: {
       message: 'Die Platte mit dem Datenverzeichnis ist schreibgeschützt.',
-      advice: 'Das tut der Kernel mit einer Platte, die ausfällt: Ersetzen Sie sie.',
+      advice: 'Der Kernel schaltet eine ausfallende Platte auf schreibgeschützt: Ersetzen Sie sie.',
     },
   },
   dataDirectoryUnwritable: {
@@ -135,7 +135,7 @@ export const MACHINE_FAULTS = {
     code: 'certificate-expiring',
     stops: false,
     en: {
-      message: 'The TLS certificate ends in {days}.',
+      message: 'The TLS certificate expires in {days}.',
       advice: 'Renew it. The gateway reads the new files by itself.',
     },
     de: {
@@ -147,13 +147,13 @@ export const MACHINE_FAULTS = {
     code: 'certificate-expiring',
     stops: false,
     en: {
-      message: 'The TLS certificate has ended.',
+      message: 'The TLS certificate has expired.',
       advice: 'Renew it. Clients that check it can no longer connect; existing connections stay.',
     },
     de: {
       message: 'Das TLS-Zertifikat ist abgelaufen.',
       advice:
-        'Erneuern Sie es. Clients, die es prüfen, verbinden sich nicht mehr; bestehende Verbindungen bleiben.',
+        'Erneuern Sie es. Clients, die es prüfen, können sich nicht mehr verbinden; bestehende Verbindungen bleiben.',
     },
   },
   certificateUnusable: {
@@ -182,7 +182,7 @@ export const MACHINE_FAULTS = {
     de: {
       message: 'HTTP- und TLS-Clients beanspruchen den Prozessor stark.',
       advice:
-        'Der Client oder die Adresse hat fünf Sekunden lang ein Viertel davon gebraucht, oder mehr verlangt als ihren Anteil: Finden Sie heraus, warum. Alarme warten nicht darauf.',
+        'Der Client oder die Adresse hat fünf Sekunden lang ein Viertel davon gebraucht, oder mehr als seinen Anteil verlangt: Finden Sie heraus, warum. Alarme warten nicht darauf.',
     },
   },
 } as const satisfies Readonly<Record<string, FaultKind>>;

@@ -24,3 +24,9 @@ export function lostAtPowerCut(appendfsync: string): Phrase {
         de: 'seit dem letzten Schreiben auf die Platte',
       };
 }
+
+/** Why a certificate and its key cannot be used: what OpenSSL says in many ways. */
+export const NO_PAIR: Phrase = {
+  en: 'not PEM, or not a matching pair',
+  de: 'kein PEM, oder Schlüssel und Zertifikat passen nicht zusammen',
+};

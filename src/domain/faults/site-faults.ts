@@ -11,7 +11,7 @@ export const SITE_FAULTS = {
         'Nothing, while the other one serves. It takes over when that one ends or is cut off.',
     },
     de: {
-      message: 'Dieses Gateway steht bereit: Ein anderes bedient die Häuser.',
+      message: 'Dieses Gateway steht bereit: Ein anderes bedient die Heime.',
       advice:
         'Nichts, solange das andere läuft. Es übernimmt, wenn jenes endet oder abgeschnitten ist.',
     },
@@ -20,7 +20,7 @@ export const SITE_FAULTS = {
     code: 'account-broken',
     stops: false,
     en: {
-      message: 'The account of a destination does not hold.',
+      message: 'The account of a destination does not add up.',
       advice:
         'What it accepted is not the sum of what was delivered, is queued, has expired and was dropped: somebody has changed the store by hand, or it is damaged. Compare `gateway_consumer_…` in `/metrics`, check who has access to the store, and acknowledge the fault (`POST /faults/account-broken/acknowledge`): it is then counted anew.',
     },
@@ -34,12 +34,12 @@ export const SITE_FAULTS = {
     code: 'consumer-lagging',
     stops: false,
     en: {
-      message: 'A queue is growing and more than half full.',
+      message: 'A queue is more than half full.',
       advice:
         'More than half of `maxQueuedMessages` waits for this destination, alarms included: bring it back, or delete its access token.',
     },
     de: {
-      message: 'Eine Warteschlange wächst und ist mehr als halb voll.',
+      message: 'Eine Warteschlange ist mehr als halb voll.',
       advice:
         'Für diesen Empfänger oder diese Brücke wartet mehr als die Hälfte von `maxQueuedMessages`: Bringen Sie sie wieder in Gang, oder löschen Sie den Token.',
     },
@@ -55,7 +55,7 @@ export const SITE_FAULTS = {
     de: {
       message: 'Eine gespeicherte Sitzung ist nicht lesbar, ihr Rückstand ist verloren.',
       advice:
-        'Ein Datensatz des Speichers ist beschädigt; dieser Client muss neu abonnieren. Bis zum nächsten Start. Alle stehen in der Logzeile `failed to read stored sessions`.',
+        'Ein Datensatz des Speichers ist beschädigt; dieser Client muss neu abonnieren. Die Störung bleibt bis zum nächsten Start. Alle stehen in der Logzeile `failed to read stored sessions`.',
     },
   },
   deviceUnreadable: {
@@ -83,7 +83,7 @@ export const SITE_FAULTS = {
     de: {
       message: 'Ein Gerät ist verstummt: Von ihm kommt nichts mehr.',
       advice:
-        'Sehen Sie nach Batterie, Netz und Standort: Auch ein Alarm von ihm käme vielleicht nicht. Sind es viele auf einmal: nach dem Switch, dem Funkzugang oder dem Hub. `GET /care-homes/<location>/supervision` hat alle. Die Störung endet, sobald das Gerät wieder zu hören ist.',
+        'Prüfen Sie Batterie, Netz und Standort: Auch ein Alarm von ihm käme vielleicht nicht an. Verstummen viele auf einmal, prüfen Sie Switch, Access Point oder Hub. `GET /care-homes/<location>/supervision` nennt alle. Die Störung endet, sobald das Gerät wieder zu hören ist.',
     },
   },
   webhookFailing: {
@@ -97,7 +97,7 @@ export const SITE_FAULTS = {
     de: {
       message: 'Ein Webhook kann nicht zustellen: {reason}.',
       advice:
-        'Alles für diesen Empfänger wartet und wird wieder versucht. Antwortet er mit einem Fehler, sehen Sie in dessen Protokoll nach. Antwortet er nicht, prüfen Sie Adresse, Namensserver, Zertifikat und Firewall. Ist seine Adresse privat und das so gewollt, setzen Sie `allowPrivate`.',
+        'Alles für diesen Empfänger wartet und wird erneut versucht. Antwortet er mit einem Fehler, sehen Sie in seinem Log nach. Antwortet er nicht, prüfen Sie Adresse, Namensserver, Zertifikat und Firewall. Ist seine Adresse privat und das so gewollt, setzen Sie `allowPrivate`.',
     },
   },
   drillUnacknowledged: {
@@ -106,12 +106,12 @@ export const SITE_FAULTS = {
     en: {
       message: 'A destination has not acknowledged the last drill within 60 s.',
       advice:
-        'Alarms do not arrive there. Check that the nurse call is connected and subscribed (`GET /sessions`, `GET /bridges`), repair it, and start another drill. If nobody uses the session any more, delete its access token.',
+        'Alarms reach it late or not at all. Check that it is connected and subscribed (`GET /sessions`, `GET /bridges`, `GET /outputs`), repair it, and start another drill. If nobody uses the session any more, delete its access token.',
     },
     de: {
       message: 'Ein Ziel hat den letzten Probealarm nicht innerhalb von 60 s quittiert.',
       advice:
-        'Dort kommen keine Alarme an: Sehen Sie nach, ob die Rufanlage verbunden und angemeldet ist (`GET /sessions`, `GET /bridges`), bringen Sie sie in Ordnung, und lösen Sie einen Probealarm aus. Eine Sitzung, die niemand mehr benutzt: Löschen Sie ihr Zugangstoken.',
+        'Alarme kommen dort zu spät oder gar nicht an: Prüfen Sie, ob das Ziel verbunden ist und abonniert hat (`GET /sessions`, `GET /bridges`, `GET /outputs`), bringen Sie es in Ordnung, und lösen Sie einen weiteren Probealarm aus. Benutzt niemand mehr die Sitzung, löschen Sie ihren Zugangstoken.',
     },
   },
   auditExportFailing: {
@@ -134,12 +134,12 @@ export const SITE_FAULTS = {
     en: {
       message: 'The store holds an unreadable record of {record}: it is left out.',
       advice:
-        'Restore the record from a backup, or create again what is missing. The sessions of a device or token are kept until then.',
+        'Restore the record from a backup and restart the gateway, or create again what is missing. The sessions of a device or token are kept until then.',
     },
     de: {
       message: 'Der Speicher hat einen unlesbaren Datensatz ({record}), der daher fehlt.',
       advice:
-        'Stellen Sie den Datensatz aus einer Sicherung wieder her, oder legen Sie das Fehlende neu an. Die Sitzungen eines Geräts oder Tokens bleiben solange erhalten.',
+        'Stellen Sie den Datensatz aus einer Sicherung wieder her und starten Sie das Gateway neu, oder legen Sie das Fehlende neu an. Die Sitzungen eines Geräts oder Tokens bleiben solange erhalten.',
     },
   },
   locationLost: {
@@ -158,11 +158,11 @@ export const SITE_FAULTS = {
     code: 'record-damaged',
     stops: false,
     en: {
-      message: 'A room is missing in which a device should be.',
+      message: 'The room of a device is missing.',
       advice: 'Move the device into a room.',
     },
     de: {
-      message: 'Es fehlt ein Zimmer, in dem ein Gerät sein sollte.',
+      message: 'Das Zimmer eines Geräts fehlt.',
       advice: 'Verschieben Sie das Gerät in ein Zimmer.',
     },
   },
@@ -170,11 +170,11 @@ export const SITE_FAULTS = {
     code: 'record-damaged',
     stops: false,
     en: {
-      message: 'A group is missing in which a room should be.',
+      message: 'The group of a room is missing.',
       advice: 'Put the room into a group.',
     },
     de: {
-      message: 'Es fehlt eine Gruppe, in der ein Zimmer sein sollte.',
+      message: 'Die Gruppe eines Zimmers fehlt.',
       advice: 'Ordnen Sie das Zimmer einer Gruppe zu.',
     },
   },

@@ -8,7 +8,7 @@ export const STORE_FAULTS = {
     en: {
       message: 'The store is unreachable.',
       advice:
-        'There is no connection. The gateway restarts its own store; bring back a server of yours. Until then alarms are forwarded live and not acknowledged.',
+        'There is no connection. The gateway restarts its own store; a server that you run yourself you must bring back. Until then alarms are forwarded live and not acknowledged.',
     },
     de: {
       message: 'Der Speicher ist nicht erreichbar.',
@@ -50,12 +50,12 @@ export const STORE_FAULTS = {
     en: {
       message: 'The store refuses to write ({code}).',
       advice:
-        "`MISCONF`: its disk. `READONLY`: it has become a replica. `TRYAGAIN`, `ASK`: a cluster is moving the site's slot. `CLUSTERDOWN`: most of its primaries are away. `NOPERM`: its ACL. Nothing is acknowledged until then.",
+        "`MISCONF`: its disk. `READONLY`: it has become a replica. `TRYAGAIN`, `ASK`: a cluster is moving the site's slot. `CLUSTERDOWN`: most of its primaries are away. `NOPERM`: its ACL. Until it takes writes again, nothing is acknowledged.",
     },
     de: {
       message: 'Der Speicher verweigert das Schreiben ({code}).',
       advice:
-        '`MISCONF`: seine Platte. `READONLY`: Er ist jetzt eine Replik. `TRYAGAIN`, `ASK`: Ein Cluster verschiebt den Slot. `CLUSTERDOWN`: Die meisten Primärserver sind weg. `NOPERM`: seine ACL. Solange wird nichts bestätigt.',
+        '`MISCONF`: seine Platte. `READONLY`: Er ist jetzt ein Replikat. `TRYAGAIN`, `ASK`: Ein Cluster verschiebt den Slot. `CLUSTERDOWN`: Die meisten Primärserver sind weg. `NOPERM`: seine ACL. Solange wird nichts bestätigt.',
     },
   },
   storeHasNoRoom: {
@@ -64,12 +64,12 @@ export const STORE_FAULTS = {
     en: {
       message: 'The store refuses to write (OOM): its memory is full.',
       advice:
-        'Give the machine more memory, raise `redis.maxMemoryBytes` (of a server of yours its `maxmemory`), or shorten `history.retentionDays`.',
+        'Give the machine more memory, raise `redis.maxMemoryBytes` (or `maxmemory`, if you run the server yourself), or shorten `history.retentionDays`.',
     },
     de: {
       message: 'Der Speicher verweigert das Schreiben (OOM): Sein Arbeitsspeicher ist voll.',
       advice:
-        'Geben Sie dem Rechner mehr Arbeitsspeicher, erhöhen Sie `redis.maxMemoryBytes` (bei einem eigenen Server dessen `maxmemory`), oder verkürzen Sie `history.retentionDays`.',
+        'Geben Sie dem Rechner mehr Arbeitsspeicher, erhöhen Sie `redis.maxMemoryBytes` (bei einem Server, den Sie selbst betreiben, dessen `maxmemory`), oder verkürzen Sie `history.retentionDays`.',
     },
   },
   storeRefusesDevice: {
@@ -85,7 +85,7 @@ export const STORE_FAULTS = {
       message:
         'Der Speicher nimmt die Meldungen eines Geräts nicht an: Ein Schlüssel wurde überschrieben, oder seine Daten sind beschädigt.',
       advice:
-        'Die Logzeile `failed to append to the log, retrying` nennt Gerät oder Thema (`subject`) und den Fehler von Redis. Die Alarme dieses Geräts warten der Reihe nach, werden live weitergeleitet und nicht bestätigt; alle anderen Geräte sind nicht betroffen. Entfernen Sie, was unter dem Schlüssel liegt.',
+        'Die Logzeile `failed to append to the log, retrying` nennt Gerät oder Topic (`subject`) und den Fehler von Redis. Die Alarme dieses Geräts warten der Reihe nach, werden live weitergeleitet und nicht bestätigt; alle anderen Geräte sind nicht betroffen. Entfernen Sie, was unter dem Schlüssel liegt.',
     },
   },
   storeCannotBeWritten: {
@@ -106,12 +106,13 @@ export const STORE_FAULTS = {
     en: {
       message: "The store's memory is {percent} % full; from 90 % on only alarms are stored.",
       advice:
-        'Give the machine more memory, raise `redis.maxMemoryBytes` (of a server of yours its `maxmemory`), or shorten `history.retentionDays`.',
+        'Give the machine more memory, raise `redis.maxMemoryBytes` (or `maxmemory`, if you run the server yourself), or shorten `history.retentionDays`.',
     },
     de: {
-      message: 'Der Speicher ist zu {percent} % voll; ab 90 % werden nur noch Alarme gespeichert.',
+      message:
+        'Der Speicher belegt {percent} % seines Arbeitsspeichers; ab 90 % werden nur noch Alarme gespeichert.',
       advice:
-        'Geben Sie dem Rechner mehr Arbeitsspeicher, erhöhen Sie `redis.maxMemoryBytes` (bei einem eigenen Server dessen `maxmemory`), oder verkürzen Sie `history.retentionDays`.',
+        'Geben Sie dem Rechner mehr Arbeitsspeicher, erhöhen Sie `redis.maxMemoryBytes` (bei einem Server, den Sie selbst betreiben, dessen `maxmemory`), oder verkürzen Sie `history.retentionDays`.',
     },
   },
   storeTakesAlarmsOnly: {
@@ -120,12 +121,13 @@ export const STORE_FAULTS = {
     en: {
       message: "The store's memory is {percent} % full, and only alarms are stored.",
       advice:
-        'Give the machine more memory, raise `redis.maxMemoryBytes` (of a server of yours its `maxmemory`), or shorten `history.retentionDays`. Until then telemetry reaches connected subscribers only, new retained messages stay in memory, invalid publishes and denials are not listed, and nothing can be created over HTTP (503). `gateway_not_stored_total` counts what was not stored.',
+        'Give the machine more memory, raise `redis.maxMemoryBytes` (or `maxmemory`, if you run the server yourself), or shorten `history.retentionDays`. Until then telemetry reaches connected subscribers only, new retained messages stay in memory, invalid publishes and denials are not listed, and nothing can be created over HTTP (503). `gateway_not_stored_total` counts what was not stored.',
     },
     de: {
-      message: 'Der Speicher ist zu {percent} % voll, und es werden nur noch Alarme gespeichert.',
+      message:
+        'Der Speicher belegt {percent} % seines Arbeitsspeichers: Es werden nur noch Alarme gespeichert.',
       advice:
-        'Geben Sie dem Rechner mehr Arbeitsspeicher, erhöhen Sie `redis.maxMemoryBytes` (bei einem eigenen Server dessen `maxmemory`), oder verkürzen Sie `history.retentionDays`. Solange erreichen Messwerte nur verbundene Empfänger, und über HTTP wird nichts angelegt (503).',
+        'Geben Sie dem Rechner mehr Arbeitsspeicher, erhöhen Sie `redis.maxMemoryBytes` (bei einem Server, den Sie selbst betreiben, dessen `maxmemory`), oder verkürzen Sie `history.retentionDays`. Solange erreichen Messwerte nur verbundene Empfänger, und über HTTP wird nichts angelegt (503).',
     },
   },
   storeTakesNothing: {
@@ -134,12 +136,13 @@ export const STORE_FAULTS = {
     en: {
       message: "The store's memory is {percent} % full, and nothing is stored.",
       advice:
-        'Give the machine more memory, raise `redis.maxMemoryBytes` (of a server of yours its `maxmemory`), or shorten `history.retentionDays`. Alarms are forwarded live and not acknowledged. Once there is room, it goes on by itself.',
+        'Give the machine more memory, raise `redis.maxMemoryBytes` (or `maxmemory`, if you run the server yourself), or shorten `history.retentionDays`. Alarms are forwarded live and not acknowledged. Once there is room, it goes on by itself.',
     },
     de: {
-      message: 'Der Speicher ist zu {percent} % voll, und es wird nichts mehr gespeichert.',
+      message:
+        'Der Speicher belegt {percent} % seines Arbeitsspeichers: Es wird nichts mehr gespeichert.',
       advice:
-        'Geben Sie dem Rechner mehr Arbeitsspeicher, erhöhen Sie `redis.maxMemoryBytes` (bei einem eigenen Server dessen `maxmemory`), oder verkürzen Sie `history.retentionDays`. Alarme werden live weitergeleitet und nicht bestätigt. Sobald Platz ist, geht es von selbst weiter.',
+        'Geben Sie dem Rechner mehr Arbeitsspeicher, erhöhen Sie `redis.maxMemoryBytes` (bei einem Server, den Sie selbst betreiben, dessen `maxmemory`), oder verkürzen Sie `history.retentionDays`. Alarme werden live weitergeleitet und nicht bestätigt. Sobald Platz ist, geht es von selbst weiter.',
     },
   },
   retainedFull: {
@@ -155,7 +158,7 @@ export const STORE_FAULTS = {
       message:
         'Aufbewahrte Nachrichten (retained) belegen {mebibytes} MiB, so viel wie erlaubt: Neue werden nicht aufbewahrt.',
       advice:
-        'Entfernen Sie, was niemand braucht (mit einer leeren Nachricht mit retained), oder erhöhen Sie `limits.total.retainedBytes`. Weitere Nachrichten werden weitergeleitet, aber nicht aufbewahrt.',
+        'Entfernen Sie, was niemand braucht (veröffentlichen Sie eine leere Nachricht mit gesetztem Retain-Flag), oder erhöhen Sie `limits.total.retainedBytes`. Weitere Nachrichten werden weitergeleitet, aber nicht aufbewahrt.',
     },
   },
   storeSlow: {
@@ -182,9 +185,9 @@ export const STORE_FAULTS = {
     },
     de: {
       message:
-        'Keine Replik bestätigt, was gespeichert ist: Neue Alarme liegen nur auf einer Maschine.',
+        'Kein Replikat bestätigt, was gespeichert ist: Neue Alarme liegen nur auf einer Maschine.',
       advice:
-        'Weniger Repliken als `redis.replicas` bestätigen innerhalb von 2 s: Eine ist aus, abgeschnitten, kopiert noch, oder ihre Platte hängt. Bringen Sie sie wieder in Gang, bevor der Primärserver Schaden nimmt: Was solange bestätigt wird, geht verloren, wenn eine Replik ohne es übernimmt. Die Störung geht vorbei, sobald eine Replik wieder alles hat. Bleibt sie, obwohl die Replik verbunden ist: Ab Redis 7.2 braucht diese `appendonly yes` und mindestens die Version des Primärservers, und der Benutzer des Gateways die Rechte `+wait +waitaof`.',
+        'Weniger Replikate als `redis.replicas` bestätigen innerhalb von 2 s: Eines ist aus, abgeschnitten, kopiert noch, oder seine Platte hängt. Bringen Sie es wieder in Gang, bevor der Primärserver ausfällt: Was bis dahin bestätigt wird, geht verloren, wenn ein Replikat übernimmt, das es nicht hat. Die Störung endet, sobald ein Replikat wieder alles hat. Bleibt sie, obwohl das Replikat verbunden ist: Ab Redis 7.2 braucht dieses `appendonly yes` und mindestens die Version des Primärservers, und der Benutzer des Gateways die Rechte `+wait +waitaof`.',
     },
   },
   replicaAwayRefusing: {
@@ -196,9 +199,9 @@ export const STORE_FAULTS = {
         '`redis.withoutReplica` is `refuse`. Bring a replica back. Until then alarms are forwarded live, and changes over HTTP are answered with 503.',
     },
     de: {
-      message: 'Keine Replik bestätigt, was gespeichert ist: Nichts wird bestätigt.',
+      message: 'Kein Replikat bestätigt, was gespeichert ist: Nichts wird bestätigt.',
       advice:
-        '`redis.withoutReplica` ist `refuse`. Bringen Sie eine Replik wieder in Gang. Solange werden Alarme live weitergeleitet und Änderungen über HTTP mit 503 beantwortet.',
+        '`redis.withoutReplica` ist `refuse`. Bringen Sie ein Replikat wieder in Gang. Solange werden Alarme live weitergeleitet und Änderungen über HTTP mit 503 beantwortet.',
     },
   },
   replicaCutOff: {
@@ -212,7 +215,7 @@ export const STORE_FAULTS = {
     },
     de: {
       message:
-        'Der Speicher hat keine Replik, und die meisten Sentinels sind nicht erreichbar oder halten ihn nicht für den Primärserver: Nichts wird bestätigt.',
+        'Der Speicher hat kein Replikat, und die meisten Sentinels sind nicht erreichbar oder halten ihn nicht für den Primärserver: Nichts wird bestätigt.',
       advice:
         'Diese Maschine ist von den anderen abgeschnitten, die einen anderen Primärserver wählen können. Prüfen Sie das Netz zwischen den Maschinen und auf jeder `redis-cli -p 26379 sentinel master <name>`. Nennen Sie in `redis.sentinels` alle Sentinels: Mehr als die Hälfte aller muss antworten.',
     },
@@ -227,7 +230,7 @@ export const STORE_FAULTS = {
     },
     de: {
       message:
-        'Der Speicher hat maxmemory-policy {value}: Ist er voll, löscht er Alarme, die bestätigt waren.',
+        'Der Speicher hat maxmemory-policy {value}: Ist er voll, löscht er bereits bestätigte Alarme.',
       advice: 'Setzen Sie `maxmemory-policy` auf `noeviction`.',
     },
   },
@@ -241,7 +244,7 @@ export const STORE_FAULTS = {
     },
     de: {
       message:
-        'Der Speicher hat appendonly ausgeschaltet: Endet er unerwartet, sind alle Alarme seit seinem letzten Abbild verloren.',
+        'Im Speicher ist appendonly ausgeschaltet: Endet er unerwartet, sind alle Alarme seit seinem letzten Abbild verloren.',
       advice: 'Setzen Sie `appendonly` auf `yes`.',
     },
   },
@@ -250,7 +253,7 @@ export const STORE_FAULTS = {
     stops: false,
     en: {
       message:
-        'The store has appendfsync {value}: a power cut at it loses alarms that were acknowledged {lost}.',
+        'The store has appendfsync {value}: a power cut there loses alarms that were acknowledged {lost}.',
       advice: 'Set `appendfsync` to `always`.',
     },
     de: {
@@ -270,7 +273,7 @@ export const STORE_FAULTS = {
     de: {
       message: 'Der Speicher hat verloren: {lost} (bemerkt um {at}).',
       advice:
-        'Bestätigtes ist weg: gelöscht, verdrängt, eine zurückgespielte Sicherung, ein Wechsel des Servers, ein geleerter Speicher. Sehen Sie nach den Bewohnern, deren Alarme fehlen können, legen Sie Fehlendes neu an, und quittieren Sie die Störung.',
+        'Bestätigte Daten sind weg: Sie wurden gelöscht oder verdrängt, eine Sicherung wurde zurückgespielt, ein Replikat hat übernommen, oder der Speicher wurde geleert. Sehen Sie nach den Bewohnern, deren Alarme fehlen können, legen Sie Fehlendes neu an, und quittieren Sie die Störung.',
     },
   },
 } as const satisfies Readonly<Record<string, FaultKind>>;

@@ -40,7 +40,7 @@ const drillSchema = z
     }),
     state: z.enum(['running', 'passed', 'failed']).openapi({
       description:
-        'Destinations have 60 s. `passed` once all have acknowledged, `failed` if one of them has not by then.',
+        'Destinations have 60 s. `passed` once all have acknowledged, `failed` if one of them has not by then, or there is none.',
     }),
     alarmId: idSchema,
     device: namedSchema,
@@ -113,7 +113,9 @@ export function registerDrills(app: HttpApp, services: RouteServices): void {
 
 function drillView(report: DrillReport): z.infer<typeof drillSchema> {
   const { id, atMs, by, alarmId, device, isOver, results, silent } = report;
-  const isPassed = results.every(({ acknowledgedAfterMs }) => acknowledgedAfterMs !== undefined);
+  const isPassed =
+    results.length > 0 &&
+    results.every(({ acknowledgedAfterMs }) => acknowledgedAfterMs !== undefined);
   const outcome = isPassed ? 'passed' : 'failed';
   return {
     id,

@@ -17,11 +17,6 @@ export const faultSchema = z
       description: 'With a valid access token only.',
       example: 'A bridge is down: the upstream cannot be reached.',
     }),
-    advice: z.string().optional().openapi({
-      description:
-        'What to do about it; text in backquotes is code. With a valid access token only.',
-      example: 'Check its name, address and port, and the network.',
-    }),
     subject: z
       .object({ type: z.enum(FAULT_SUBJECTS), id: z.string(), name: z.string() })
       .optional()

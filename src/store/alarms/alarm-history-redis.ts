@@ -125,7 +125,8 @@ export class AlarmHistoryRedis implements AlarmHistory {
       afterMs,
       beforeMs: boundsMs.at(-1),
       order: 'asc',
-      limit: READ_AT_ONCE,
+      // With the one more that shows whether anything follows, one call of the store.
+      limit: READ_AT_ONCE - 1,
     } as const;
     let at = 0;
     let upToSequence: number | undefined;

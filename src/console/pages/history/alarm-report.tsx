@@ -52,6 +52,8 @@ function Report({ alarm, home }: ReportProps) {
       <table class="history-facts">
         <tbody>
           <Fact name={words.kind} text={kind === undefined ? alarm.kind : kinds[kind]} />
+          <Fact name={words.state} text={words.stateNames[alarm.state]} />
+          {alarm.test === true && <Fact name={words.testAlarm} text={words.isTest} />}
           <Fact name={words.detected} text={time(alarm.detectedAt)} />
           <Fact name={words.home} text={home.name} />
           <Fact name={words.place} text={alarm.room?.name ?? '–'} />

@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Device, listLocations, moveDevice, type Room } from '../../api/generated.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { ChangeDialog } from '../../ui/change-dialog.js';
@@ -17,25 +17,30 @@ interface ChangeProps {
   readonly onClose: () => void;
 }
 
-/** The entity tag of something as it was when the dialog was opened. */
-function useTag({ location }: Home, named: Named): Promise<string> {
-  return useMemo(() => {
-    const tag = readTagOf(location.id, named);
-    // Shown once it is needed.
-    tag.catch(() => undefined);
+/** Reads the entity tag of something as it is when the dialog opens; again when that has failed. */
+function useTag({ location }: Home, named: Named): () => Promise<string> {
+  const reading = useRef<Promise<string> | undefined>(undefined);
+  const read = () => {
+    const tag = reading.current ?? readTagOf(location.id, named);
+    reading.current = tag;
+    tag.catch(() => {
+      reading.current = undefined;
+    });
     return tag;
-  }, [location.id, named]);
+  };
+  useEffect(() => void read(), []);
+  return read;
 }
 
 export function RenameDialog({ home, named, onDone, onClose }: ChangeProps & { named: Named }) {
   const words = useWords(HOME_WORDS);
   const [name, setName] = useState(named.name);
-  const tag = useTag(home, named);
+  const readTag = useTag(home, named);
   return (
     <ChangeDialog
       title={words.renameTitle(named.name)}
       submit={words.save}
-      request={async () => rename(home.location.id, named, name, await tag)}
+      request={async () => rename(home.location.id, named, name, await readTag())}
       onDone={() => onDone(words.renamed(name.trim()))}
       onClose={onClose}
     >
@@ -46,13 +51,13 @@ export function RenameDialog({ home, named, onDone, onClose }: ChangeProps & { n
 
 export function RemoveDialog({ home, named, onDone, onClose }: ChangeProps & { named: Named }) {
   const words = useWords(HOME_WORDS);
-  const tag = useTag(home, named);
+  const readTag = useTag(home, named);
   return (
     <ChangeDialog
       title={words.removeTitle(named.name)}
       submit={words.remove}
       isDangerous
-      request={async () => remove(home.location.id, named, await tag)}
+      request={async () => remove(home.location.id, named, await readTag())}
       onDone={() => onDone(words.removed(named.name))}
       onClose={onClose}
     >

@@ -1,4 +1,5 @@
-import { readTag } from '../../api/entity-tag.js';
+import { HttpError } from '@oazapfts/runtime';
+import { readTagged } from '../../api/entity-tag.js';
 import {
   type Device,
   deleteDevice,
@@ -24,9 +25,13 @@ export interface Named {
   readonly name: string;
 }
 
-/** Reads the entity tag of something, for a change that is refused if somebody else makes one before it. */
-export function readTagOf(locationId: string, { kind, id }: Named): Promise<string> {
-  return readTag((options) => {
+/**
+ * Reads the entity tag of something, for a change that is refused if somebody else makes one before it.
+ *
+ * @throws HttpError 412 if somebody else has renamed it already
+ */
+export async function readTagOf(locationId: string, { kind, id, name }: Named): Promise<string> {
+  const { data, tag } = await readTagged<{ readonly name: string }>((options) => {
     switch (kind) {
       case 'location':
         return getLocation({ locationId }, options);
@@ -38,6 +43,8 @@ export function readTagOf(locationId: string, { kind, id }: Named): Promise<stri
         return getDevice({ locationId, deviceId: id }, options);
     }
   });
+  if (data.name !== name) throw new HttpError(412, { code: 'precondition-failed' }, new Headers());
+  return tag;
 }
 
 /** Gives something another name, unless it is not any more as the entity tag says. */

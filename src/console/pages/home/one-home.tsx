@@ -110,7 +110,11 @@ function HomeContent({ home, presence, again, onIssued }: HomeContentProps) {
             done(words.created(device.name));
             onIssued(device);
           }}
-          onClose={() => setAction(undefined)}
+          onClose={() => {
+            setAction(undefined);
+            // After a refusal the page may show what is not any more.
+            again();
+          }}
         />
       )}
     </>
@@ -124,6 +128,7 @@ interface HomeHeadProps {
 }
 
 function HomeHead({ home, rights, onAction }: HomeHeadProps) {
+  const { session } = useConsole();
   const words = useWords(HOME_WORDS);
   const { id, name } = home.location;
   const named = { kind: 'location', id, name } as const;
@@ -167,7 +172,9 @@ function HomeHead({ home, rights, onAction }: HomeHeadProps) {
             <a href={hrefTo(`/home/${id}/import`)}>{words.importDevices}</a>
           </>
         )}
-        <a href={hrefTo(`/home/${id}/drills`)}>{words.drills}</a>
+        {session.may('viewer', id, null) && (
+          <a href={hrefTo(`/home/${id}/drills`)}>{words.drills}</a>
+        )}
       </div>
     </div>
   );

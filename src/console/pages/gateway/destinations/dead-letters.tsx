@@ -34,7 +34,6 @@ export function DeadLetters({ name, read, sendAgain, onClose }: DeadLettersProps
       cell: ({ base64 }) => <code class="gateway-payload">{textOfBase64(base64)}</code>,
     },
   ];
-  const hasSome = letters.data !== undefined && letters.data.length > 0;
   return (
     <Dialog title={words.deadLettersOf(name)} onClose={onClose}>
       <List
@@ -46,8 +45,13 @@ export function DeadLetters({ name, read, sendAgain, onClose }: DeadLettersProps
         columns={columns}
         empty={words.noDeadLetters}
         tools={
-          sendAgain !== undefined &&
-          hasSome && <SendAgain sendAgain={sendAgain} onSent={letters.again} />
+          sendAgain !== undefined && (
+            <SendAgain
+              sendAgain={sendAgain}
+              hasSome={letters.data !== undefined && letters.data.length > 0}
+              onSent={letters.again}
+            />
+          )
         }
       />
     </Dialog>
@@ -55,10 +59,11 @@ export function DeadLetters({ name, read, sendAgain, onClose }: DeadLettersProps
 }
 
 interface SendAgainProps extends Required<Pick<DeadLettersProps, 'sendAgain'>> {
+  readonly hasSome: boolean;
   readonly onSent: () => void;
 }
 
-function SendAgain({ sendAgain, onSent }: SendAgainProps) {
+function SendAgain({ sendAgain, hasSome, onSent }: SendAgainProps) {
   const words = useWords(DESTINATIONS_WORDS);
   const number = useNumber();
   const change = useChange();
@@ -67,7 +72,7 @@ function SendAgain({ sendAgain, onSent }: SendAgainProps) {
     <>
       <button
         type="button"
-        aria-disabled={change.isPending}
+        aria-disabled={change.isPending || !hasSome}
         onClick={() =>
           change.send(sendAgain, ({ sent, reason }) => {
             setSaid(

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { useConsole, useWords } from '../../../console-parts.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { useLoaded } from '../../../ui/use-request.js';
@@ -14,10 +14,13 @@ export function AlarmChart({ search }: { readonly search: AlarmSearch }) {
   const { live } = useConsole();
   const words = useWords(HISTORY_WORDS);
   const [wanted, setWanted] = useState<Unit>();
-  const { data, isPending, failure, again } = useLoaded(
-    () => readCounts(search, wanted, live.clock.now()),
-    [JSON.stringify(search), wanted],
-  );
+  const key = JSON.stringify(search);
+  const read = useLoaded(() => readCounts(search, wanted, live.clock.now()), [key, wanted]);
+  const { isPending, failure, again } = read;
+  // While hours are counted in place of days, the buttons stay, and the focus with them.
+  const shown = useRef<{ readonly key: string; readonly counts: AlarmCounts }>(undefined);
+  if (read.data !== undefined) shown.current = { key, counts: read.data };
+  const data = shown.current?.key === key ? shown.current.counts : undefined;
   const isEmpty = data?.buckets.every(({ total }) => total === 0) === true;
   return (
     <section aria-label={words.chart} aria-busy={isPending} class="history-chart">

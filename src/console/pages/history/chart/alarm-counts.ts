@@ -16,6 +16,8 @@ export type Unit = (typeof UNITS)[number];
 const DAY_MS = 24 * 3_600_000;
 /** The longest time that is drawn: two weeks of hours, and more than a year of days. */
 const MAX_MS = { hour: 14 * DAY_MS, day: 399 * DAY_MS } as const;
+/** How far back a search without a beginning is counted: as far as one request may. */
+const MAX_COUNTED_MS = 998 * DAY_MS;
 /** Up to this long, hours say more than days. */
 const HOURS_FIRST_MS = 3 * DAY_MS;
 
@@ -43,17 +45,21 @@ export async function readCounts(
 ): Promise<AlarmCounts> {
   const toMs = search.toMs ?? nowMs + 1;
   const earliestMs = toMs - MAX_MS.day;
-  const isCut = search.fromMs !== undefined && search.fromMs < earliestMs;
   const days =
-    search.fromMs === undefined ? await count(search, 'day', earliestMs, toMs) : undefined;
-  const shownDays = days && fromFirstAlarm(days);
-  const fromMs = Math.max(earliestMs, search.fromMs ?? shownDays?.[0]?.startMs ?? toMs - 1);
+    search.fromMs === undefined
+      ? fromFirstAlarm(await count(search, 'day', toMs - MAX_COUNTED_MS, toMs))
+      : undefined;
+  const wantedFromMs = search.fromMs ?? days?.[0]?.startMs ?? toMs - 1;
+  const isCut = wantedFromMs < earliestMs;
+  const fromMs = Math.max(earliestMs, wantedFromMs);
   const lengthMs = toMs - fromMs;
   const hoursFit = lengthMs <= MAX_MS.hour;
   const preferred = wanted ?? (lengthMs <= HOURS_FIRST_MS ? 'hour' : 'day');
   const unit = hoursFit ? preferred : 'day';
-  const isCounted = unit === 'day' && shownDays !== undefined;
-  const buckets = isCounted ? shownDays : await count(search, unit, fromMs, toMs);
+  const isCounted = unit === 'day' && days !== undefined;
+  const buckets = isCounted
+    ? days.filter(({ startMs }) => startMs >= fromMs)
+    : await count(search, unit, fromMs, toMs);
   return { unit, buckets, hoursFit, isCut };
 }
 

@@ -1,4 +1,4 @@
-import { useId, useState } from 'preact/hooks';
+import { useEffect, useId, useState } from 'preact/hooks';
 import { useWords } from '../../../console-parts.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { useChange, useLoaded } from '../../../ui/use-request.js';
@@ -32,7 +32,12 @@ export function CustomDataEditor({ locationId, deviceId, mayChange }: CustomData
       <FailureText failure={stored.failure} onRetry={stored.again} />
       {stored.data !== undefined && !mayChange && <pre class="home-json">{stored.data.text}</pre>}
       {stored.data !== undefined && mayChange && (
-        <Editor stored={stored.data} keyOfDevice={key} onSaved={stored.take} />
+        <Editor
+          stored={stored.data}
+          keyOfDevice={key}
+          onSaved={stored.take}
+          onStale={stored.again}
+        />
       )}
     </section>
   );
@@ -42,9 +47,11 @@ interface EditorProps {
   readonly stored: StoredCustomData;
   readonly keyOfDevice: { readonly locationId: string; readonly deviceId: string };
   readonly onSaved: (stored: StoredCustomData) => void;
+  /** Somebody else has stored something meanwhile. */
+  readonly onStale: () => void;
 }
 
-function Editor({ stored, keyOfDevice, onSaved }: EditorProps) {
+function Editor({ stored, keyOfDevice, onSaved, onStale }: EditorProps) {
   const words = useWords(DEVICE_WORDS);
   const hintId = useId();
   // Undefined: not changed, and so what is stored is shown, also when somebody else changes it.
@@ -54,13 +61,18 @@ function Editor({ stored, keyOfDevice, onSaved }: EditorProps) {
   const { text, tag } = typed ?? stored;
   const fault = customDataFault(text);
   const maySave = typed !== undefined && fault === undefined;
+  const isStale = change.failure?.code === 'precondition-failed';
+  useEffect(() => {
+    if (isStale) onStale();
+  }, [isStale, onStale]);
   const save = (event: Event) => {
     event.preventDefault();
     if (!maySave) return;
     change.send(
       () => writeCustomData(keyOfDevice, text, tag),
       (saved) => {
-        setTyped(undefined);
+        // What was typed since then is not saved yet.
+        setTyped((now) => (now?.text === text ? undefined : now && { ...now, tag: saved.tag }));
         setSaved(true);
         onSaved(saved);
       },
@@ -88,7 +100,7 @@ function Editor({ stored, keyOfDevice, onSaved }: EditorProps) {
         {fault !== undefined && <FaultText fault={fault} />}
         {isSaved && words.saved}
       </p>
-      <FailureText failure={change.failure} />
+      {typed !== undefined && <FailureText failure={change.failure} />}
       <div class="buttons">
         <button type="submit" class="primary" aria-disabled={!maySave || change.isPending}>
           {words.save}
