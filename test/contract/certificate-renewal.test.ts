@@ -119,12 +119,12 @@ it('keeps the old certificate while the new files cannot be used, and says so', 
   const whole = readFileSync(second.certFile);
   writeFileSync(second.certFile, whole.subarray(0, whole.length / 2));
   link(second);
-  await stays('no PEM, or no pair');
+  await stays('not PEM, or not a matching pair');
   rmSync(second.certFile);
   await stays('ENOENT');
   const third = await authority.server('DNS:localhost', 60, 'third');
   link({ ...second, certFile: third.certFile });
-  await stays('no PEM, or no pair');
+  await stays('not PEM, or not a matching pair');
   link(third);
   await expect.poll(() => faultsOf(home.gateway), READ).toEqual([]);
   expect(await shown('https')).not.toBe(before);
