@@ -14,7 +14,7 @@ const LINK = /\]\(([^)\s]+)\)/g;
 
 /** Every document of the repository, by its path. */
 export const PAGES: readonly string[] = [
-  ...['README.md', 'CHANGELOG.md', 'SECURITY.md'],
+  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
   ...readdirSync('docs')
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),

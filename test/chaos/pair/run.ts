@@ -5,6 +5,7 @@ import { Crowd, type CrowdOptions, type CrowdSums, type ReceiverSummary } from '
 import { Random } from '../random.js';
 import { type Reconciliation, reconcile, type Violation } from '../reconcile.js';
 import { ChaosUpstream } from '../upstream.js';
+import { ESCALATION } from '../victim.js';
 import type { Takeover } from './acknowledgements.js';
 import { type BegunFault, PairRoles } from './faults.js';
 import { nameOf, type PlannedFault, planFaults } from './schedule.js';
@@ -100,6 +101,7 @@ class PairRun {
       deviceTo: (index) => (index % 4 < 2 ? following : alternating),
       onAcknowledged: () => undefined,
       client: CLIENT,
+      escalation: ESCALATION.name,
     });
     const startedMs = performance.now();
     const progress = setInterval(() => this.#progress(startedMs), PROGRESS_EVERY_MS);

@@ -1,5 +1,6 @@
 import { RedisPair } from '../../harness/redis-pair.js';
 import { until } from '../../harness/until.js';
+import { ESCALATION } from '../victim.js';
 import { Epochs, Interruptions } from './acknowledgements.js';
 import { AlternatingAddress, FollowingAddress } from './address.js';
 import { PairGateway } from './gateway.js';
@@ -58,7 +59,8 @@ export class PairWorld {
     const network = new PairNetwork();
     const { replicas, withoutReplica, bridges, isHurried } = options;
     const store = await RedisPair.start({ isHurried, links: network });
-    const config = { bridges, redis: { ...store.settings, replicas, withoutReplica } };
+    const escalations = [ESCALATION];
+    const config = { bridges, escalations, redis: { ...store.settings, replicas, withoutReplica } };
     const gateway = (name: string) =>
       PairGateway.create(name, network.sourceOf(name), config, ENVIRONMENT);
     const world = new PairWorld(network, store, [
