@@ -44,6 +44,7 @@ export const ACCOUNT_FIELDS: readonly string[] = ['alarms', 'messages'].flatMap(
 /** The queues of durable consumers in Redis: a list of alarms and a stream of messages for each. */
 export class QueueStoreRedis implements QueueStore {
   readonly #store: Store;
+  readonly #reader: Store;
   readonly #keys: Keys;
   readonly #alarms: AlarmPages;
   readonly #values: ValuePages;
@@ -65,6 +66,7 @@ export class QueueStoreRedis implements QueueStore {
     now: () => number,
   ) {
     this.#store = store;
+    this.#reader = reader;
     this.#keys = keys;
     this.#alarms = new AlarmPages(reader, keys, alarms);
     this.#values = new ValuePages(reader, keys);
@@ -133,7 +135,8 @@ export class QueueStoreRedis implements QueueStore {
 
   async accounts(destinations: readonly string[]): Promise<(Accounts | undefined)[]> {
     const args = [...this.#prefixes, ACCOUNT_FIELDS.length, ...ACCOUNT_FIELDS, ...destinations];
-    const accounts = await this.#store.run(readAccounts, [this.#names], args);
+    // A start reads them, and a failover may not be over on every connection by then.
+    const accounts = await this.#reader.run(readAccounts, [this.#names], args);
     return accounts.map(accountsOf);
   }
 

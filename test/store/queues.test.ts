@@ -1,10 +1,12 @@
 import * as fc from 'fast-check';
+import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
 import { bytesOfMessage, itemOf } from '../../src/delivery/log/log-entry.js';
 import type { NewAlarm, NewStateChange } from '../../src/delivery/log/log-item.js';
 import { NO_ACCOUNTS } from '../../src/delivery/queues/account.js';
 import type { Outcome, QueuedItem } from '../../src/delivery/queues/queue-store.js';
 import { newId } from '../../src/domain/notation.js';
+import { QueueStoreRedis } from '../../src/store/queue-store-redis.js';
 import { SessionStoreRedis } from '../../src/store/session-store-redis.js';
 import { Store } from '../../src/store/store.js';
 import { numbered } from '../delivery/running-delivery.js';
@@ -375,4 +377,19 @@ it('knows when the oldest item was received, and the oldest alarm of all queues'
   await world.pushMessages(1, 10, NURSE);
   expect(await queues.oldestReceivedAtMs(NURSE)).toBe(START_MS);
   expect(await queues.oldestQueued()).toBe(2);
+});
+
+it('tells its accounts while the connection that settles is not there, as after a failover at a start', async () => {
+  const world = await QueueWorld.open();
+  await world.push(2, NURSE);
+  const away = new Redis({
+    path: '/nonexistent.sock',
+    lazyConnect: true,
+    enableOfflineQueue: false,
+  });
+  const stores = { store: new Store(away), reader: new Store(world.redis, { isPatient: true }) };
+  const queues = new QueueStoreRedis(stores, world.keys, world.logs.alarms, Date.now);
+  const [accounts] = await queues.accounts([NURSE]);
+  expect(accounts?.alarms.accepted).toBe(2);
+  away.disconnect();
 });
