@@ -88,6 +88,10 @@ describe('the drills of a home', () => {
 describe('the report of an alarm', () => {
   it('is a page of its own, with who had the alarm when, to print', async () => {
     const page = await open('/history');
+    const drill = page.locator('.history-table tbody tr').filter({ hasText: 'Help call' });
+    await drill.getByText('Test', { exact: true }).waitFor();
+    await page.getByLabel('Without tests and drills').check();
+    await drill.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: /^Details: Fall/ }).click();
     await page.getByRole('link', { name: 'Alarm report' }).click();
     await page.getByRole('heading', { name: 'Alarm report' }).waitFor();

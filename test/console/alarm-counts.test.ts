@@ -12,6 +12,7 @@ const search = {
   deviceId: '',
   kinds: [],
   states: [],
+  isWithoutTests: false,
   fromMs: undefined,
   toMs: undefined,
 };

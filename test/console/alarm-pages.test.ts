@@ -18,6 +18,7 @@ it('brings no page of a search that was given up while the answer was read', asy
     deviceId: '',
     kinds: [],
     states: [],
+    isWithoutTests: false,
     fromMs: undefined,
     toMs: undefined,
   };

@@ -72,7 +72,13 @@ function Empty({ search, onChange }: AlarmListProps) {
   const words = useWords(HISTORY_WORDS);
   const hasTime = search.fromMs !== undefined || search.toMs !== undefined;
   const isFiltered = isNarrowed(search);
-  const withoutFilters = { roomId: '', deviceId: '', kinds: [], states: [] };
+  const withoutFilters = {
+    roomId: '',
+    deviceId: '',
+    kinds: [],
+    states: [],
+    isWithoutTests: false,
+  };
   return (
     <div class="history-empty">
       <p>{hasTime || isFiltered ? words.empty : words.emptyEver}</p>

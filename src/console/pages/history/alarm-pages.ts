@@ -8,13 +8,15 @@ interface SearchedPage {
 }
 
 /** The parameters of the gateway for a search. */
-export function searchParameters({ roomId, deviceId, kinds, states, fromMs, toMs }: AlarmSearch) {
+export function searchParameters(search: AlarmSearch) {
+  const { roomId, deviceId, kinds, states, isWithoutTests, fromMs, toMs } = search;
   return {
     footage: 'list' as const,
     ...(roomId !== '' && { room: [roomId] }),
     ...(deviceId !== '' && { device: [deviceId] }),
     ...(kinds.length > 0 && { kinds: [...kinds] }),
     ...(states.length > 0 && { state: [...states] }),
+    ...(isWithoutTests && { test: 'false' as const }),
     // The gateway's bounds do not count themselves.
     ...(fromMs !== undefined && { after: timeWithOffset(fromMs - 1) }),
     ...(toMs !== undefined && { before: timeWithOffset(toMs) }),

@@ -59,11 +59,17 @@ export function AlarmPlace({ alarm: { room, group } }: OfAlarm) {
 /** The state, and who gave it. */
 export function AlarmState({ alarm }: OfAlarm) {
   const words = useWords(HISTORY_WORDS);
-  const { state, acknowledgedBy, resolvedBy } = alarm;
+  const { state, acknowledgedBy, resolvedBy, test, escalations = [] } = alarm;
   const author = resolvedBy ?? acknowledgedBy;
   return (
     <span class="history-state">
       <span class={`badge ${state}`}>{words.stateNames[state]}</span>
+      {test === true && <span class="badge">{words.testAlarm}</span>}
+      {escalations.map((name) => (
+        <span key={name} class="badge escalated">
+          {words.escalated}: {name}
+        </span>
+      ))}
       {author !== undefined && <span class="hint">{author.name}</span>}
     </span>
   );

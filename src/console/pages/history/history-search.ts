@@ -13,6 +13,8 @@ export interface AlarmSearch {
   readonly kinds: readonly Kind[];
   /** Empty: all. */
   readonly states: readonly AlarmState[];
+  /** Whether tests and drills are left out. */
+  readonly isWithoutTests: boolean;
   /** The beginning, which counts; undefined: from the first alarm on. */
   readonly fromMs: number | undefined;
   /** The end, which does not count; undefined: up to now. */
@@ -27,6 +29,7 @@ export function parseSearch(query: URLSearchParams): AlarmSearch {
     deviceId: query.get('device') ?? '',
     kinds: chosen(KINDS, query.get('kinds')),
     states: chosen(ALARM_STATES, query.get('state')),
+    isWithoutTests: query.get('test') === 'false',
     fromMs: parseTime(query.get('from')),
     toMs: parseTime(query.get('to')),
   };
@@ -34,13 +37,14 @@ export function parseSearch(query: URLSearchParams): AlarmSearch {
 
 /** The search as the query of an address, which leads to the same alarms in every time zone. */
 export function searchQuery(search: AlarmSearch): Record<string, string> {
-  const { locationId, roomId, deviceId, kinds, states, fromMs, toMs } = search;
+  const { locationId, roomId, deviceId, kinds, states, isWithoutTests, fromMs, toMs } = search;
   const entries = {
     location: locationId,
     room: roomId,
     device: deviceId,
     kinds: kinds.join(','),
     state: states.join(','),
+    test: isWithoutTests ? 'false' : '',
     from: fromMs === undefined ? '' : timeWithOffset(fromMs),
     to: toMs === undefined ? '' : timeWithOffset(toMs),
   };
@@ -48,8 +52,9 @@ export function searchQuery(search: AlarmSearch): Record<string, string> {
 }
 
 /** Whether anything but the home narrows the search. */
-export function isNarrowed({ roomId, deviceId, kinds, states }: AlarmSearch): boolean {
-  return roomId !== '' || deviceId !== '' || kinds.length > 0 || states.length > 0;
+export function isNarrowed(search: AlarmSearch): boolean {
+  const { roomId, deviceId, kinds, states, isWithoutTests } = search;
+  return [roomId, deviceId, ...kinds, ...states].some((one) => one !== '') || isWithoutTests;
 }
 
 /** RFC 3339 in the time zone of the browser: `2026-11-22T20:00:00.000+01:00`. */

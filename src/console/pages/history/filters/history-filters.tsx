@@ -26,6 +26,7 @@ export function HistoryFilters({ homes, search, onChange }: HistoryFiltersProps)
       deviceId: '',
       kinds: [],
       states: [],
+      isWithoutTests: false,
       fromMs: undefined,
       toMs: undefined,
     });
@@ -69,6 +70,14 @@ export function HistoryFilters({ homes, search, onChange }: HistoryFiltersProps)
             ))}
           </div>
         </fieldset>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={search.isWithoutTests}
+            onChange={() => onChange({ ...search, isWithoutTests: !search.isWithoutTests })}
+          />
+          {words.withoutTests}
+        </label>
         {isAny && (
           <button type="button" onClick={removeAll}>
             {words.removeFilters}
