@@ -4,6 +4,7 @@ import { GatewayHere } from '../harness/gateway-here.js';
 import { Home } from '../harness/home.js';
 import { hurryIntervals } from '../harness/hurried-intervals.js';
 import { accountOf } from '../harness/metrics.js';
+import { Subscriber } from '../harness/mqtt-clients.js';
 import { RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
 import { Columns, saysReady, Watcher } from './faults.js';
@@ -58,6 +59,31 @@ async function withBacklog(home: Home): Promise<Columns> {
 }
 
 describe('guarantee 7: a clock that jumps', () => {
+  it('escalates nothing and makes no device silent before its time, ahead or back', async () => {
+    const clocks = new Clocks();
+    const environment = { GATEWAY_SUPERVISION_SILENT_AFTER_SECONDS: '60' };
+    const gateway = await GatewayHere.create(environment, clocks);
+    await gateway.configure({ escalations: [{ name: 'nurse', afterSeconds: 60 }] });
+    await gateway.start();
+    cleanups.push(() => gateway.remove());
+    const home = await Home.at(gateway);
+    const nurse = await Subscriber.connect(gateway, home.viewer);
+    const events = () => nurse.received.map(({ topic }) => topic.split('/')[4]);
+    for (const sort of ['escalations/+', 'supervision']) {
+      await nurse.subscribe(`care-homes/+/devices/+/${sort}`);
+    }
+    await home.publishLast(await home.device(), 'alarms', '{"kind":"fall"}');
+    for (const hours of [24, -48]) {
+      clocks.jump(hours * HOUR_MS);
+      const jumped = new RegExp(`jumped by ${hours * 3600} s`);
+      await eventually(async () => expect(await saysReady(home)).toMatch(jumped));
+      expect(events()).toEqual([]);
+    }
+    clocks.pass(LATE_MS);
+    await eventually(() => expect(events().sort()).toEqual(['escalations', 'supervision']));
+    await nurse.end();
+  });
+
   it('is reported, drops nothing queued and delays no live alarm, at each QoS', async () => {
     const { clocks, gateway, home } = await start();
     const columns = await withBacklog(home);
