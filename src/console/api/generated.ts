@@ -32,26 +32,6 @@ export type Problem = {
         message: string;
     }[];
 };
-export type Fault = {
-    /** What is wrong. Stable; later versions may add to these: account-broken, audit-export-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-silent, device-unreadable, disk-full, disk-nearly-full, disk-read-only, drill-failed, limit-exceeded, output-failing, processor-busy, record-damaged, replica-missing, retained-full, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe. */
-    code: string;
-    /** Whether the gateway is not ready because of it. */
-    stops: boolean;
-    since: string;
-    /** With a valid access token only. */
-    message?: string;
-    /** What it is about, for callers who may see that. */
-    subject?: {
-        "type": "location" | "room" | "group" | "device" | "access-token" | "bridge" | "session" | "webhook" | "address";
-        id: string;
-        name: string;
-    };
-};
-export type Readiness = {
-    ready: true;
-    version: string;
-    faults: Fault[];
-};
 export type Location = {
     id: string;
     name: string;
@@ -601,20 +581,6 @@ export function getAsyncApiDocument(opts?: Oazapfts.RequestOpts) {
         status: 400;
         data: Problem;
     }>("/asyncapi.json", {
-        ...opts
-    }));
-}
-/**
- * Whether the gateway is ready
- */
-export function getReadiness(opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: Readiness;
-    } | {
-        status: 400;
-        data: Problem;
-    }>("/readyz", {
         ...opts
     }));
 }

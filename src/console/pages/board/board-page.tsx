@@ -8,6 +8,7 @@ import { Announcer } from './announcer.js';
 import { BoardTools } from './board-tools.js';
 import { BOARD_WORDS } from './board-words.js';
 import { useDelayedResolves } from './delayed-resolves.js';
+import { GatewayFaults } from './gateway-faults.js';
 import { OfflineSensors } from './offline-sensors.js';
 import { ResolveTests } from './resolve-tests.js';
 import { SilentSensors } from './silent-sensors.js';
@@ -66,6 +67,7 @@ export function BoardPage() {
         </p>
       )}
       <Announcer announcements={board.announcements} />
+      <GatewayFaults isKiosk={isKiosk} />
       {homesWithSensors.map(({ id }) => (
         <OfflineSensors key={id} locationId={id} hasHome={locations.length > 1} isKiosk={isKiosk} />
       ))}

@@ -60,6 +60,10 @@ export const BOARD_WORDS = dictionary({
       count === 1
         ? 'Nothing comes from 1 sensor any more:'
         : `Nothing comes from ${count} sensors any more:`,
+    fault: 'Fault of the gateway:',
+    notReady: 'The gateway is not ready:',
+    tellAboutFault: 'Please tell whoever looks after the gateway.',
+    showGateway: 'What to do',
     presenceUnknown: 'Which sensors are offline is not known at the moment.',
     showHome: 'Show the home',
     newAlarm: 'New alarm',
@@ -126,6 +130,10 @@ export const BOARD_WORDS = dictionary({
       `Alle Sensoren von ${home} sind offline. Von ihnen kann kein Alarm kommen.`,
     silent: (count: number) =>
       count === 1 ? 'Von 1 Sensor kommt nichts mehr:' : `Von ${count} Sensoren kommt nichts mehr:`,
+    fault: 'Störung des Gateways:',
+    notReady: 'Das Gateway ist nicht bereit:',
+    tellAboutFault: 'Bitte geben Sie der Technik Bescheid.',
+    showGateway: 'Was zu tun ist',
     presenceUnknown: 'Welche Sensoren offline sind, ist zurzeit nicht bekannt.',
     showHome: 'Heim anzeigen',
     newAlarm: 'Neuer Alarm',

@@ -1,32 +1,34 @@
-import { type AdvisedFault, acknowledgeFault } from '../../../api/generated.js';
+import { type AdvisedFault, acknowledgeFault, getOpenApiDocument } from '../../../api/generated.js';
+import { recordOf } from '../../../api/record.js';
 import { useWords } from '../../../console-parts.js';
+import { useFaults } from '../../../live/use-faults.js';
 import { FailureText } from '../../../ui/failure-text.js';
-import { useChange } from '../../../ui/use-request.js';
+import { useChange, useLoaded } from '../../../ui/use-request.js';
 import { GATEWAY_WORDS } from '../gateway-words.js';
 import { CodeText } from './code-text.js';
 import { OVERVIEW_WORDS } from './overview-words.js';
-import { type Readiness, useReadiness, useVersion } from './readiness.js';
 import { RejectedList } from './rejected-list.js';
 
 /** Whether the gateway is ready, and what to do about what is wrong. */
 export function OverviewPart() {
   const words = useWords(OVERVIEW_WORDS);
-  const { data, failure, again } = useReadiness();
+  const { data: faults, failure, again } = useFaults();
+  const isReady = faults?.every(({ stops }) => !stops);
   const version = useVersion();
   return (
     <>
       <FailureText failure={failure} onRetry={again} />
-      {data === undefined && failure === undefined && <Loading />}
-      {data !== undefined && failure === undefined && (
+      {faults === undefined && failure === undefined && <Loading />}
+      {faults !== undefined && failure === undefined && (
         <>
-          <p class={data.isReady ? 'gateway-ready' : 'gateway-unready'} role="status">
-            {data.isReady ? words.ready : words.notReady}
+          <p class={isReady ? 'gateway-ready' : 'gateway-unready'} role="status">
+            {isReady ? words.ready : words.notReady}
           </p>
           <p>
             {words.version} {version ?? '…'}
           </p>
           <h2>{words.faults}</h2>
-          <Faults faults={data.faults} />
+          <Faults faults={faults} />
         </>
       )}
       <RejectedList />
@@ -34,11 +36,18 @@ export function OverviewPart() {
   );
 }
 
+/** The version of the gateway; undefined until it is read. */
+function useVersion(): string | undefined {
+  const { data } = useLoaded(getOpenApiDocument, []);
+  const { version } = recordOf(data?.['info']);
+  return typeof version === 'string' ? version : undefined;
+}
+
 function Loading() {
   return <p role="status">{useWords(GATEWAY_WORDS).loading}</p>;
 }
 
-function Faults({ faults }: Pick<Readiness, 'faults'>) {
+function Faults({ faults }: { readonly faults: readonly AdvisedFault[] }) {
   const words = useWords(OVERVIEW_WORDS);
   if (faults.length === 0) return <p class="gateway-good">{words.noFaults}</p>;
   return (

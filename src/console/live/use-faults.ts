@@ -1,0 +1,27 @@
+import { useEffect } from 'preact/hooks';
+import { type AdvisedFault, listFaults } from '../api/generated.js';
+import { useConsole } from '../console-parts.js';
+import { type Loaded, useLoaded } from '../ui/use-request.js';
+
+const STATUS_TOPIC = 'gateway/status';
+
+/** The gateway's faults, read at once, and again whenever `gateway/status` tells of a change. */
+export function useFaults(): Loaded<AdvisedFault[]> {
+  const { live, language } = useConsole();
+  const faults = useLoaded(() => listFaults(), [language.current.value]);
+  const { again } = faults;
+  useEffect(
+    () =>
+      live.listen({
+        message: ({ topic }) => {
+          if (topic === STATUS_TOPIC) again();
+        },
+        missed: again,
+      }),
+    [live, again],
+  );
+  // While the stream is away the gateway may be stopping, or just be back.
+  const state = live.state.value;
+  useEffect(again, [state, again]);
+  return faults;
+}

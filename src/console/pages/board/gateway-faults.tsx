@@ -1,0 +1,37 @@
+import type { AdvisedFault } from '../../api/generated.js';
+import { useConsole, useWords } from '../../console-parts.js';
+import { useFaults } from '../../live/use-faults.js';
+import { hrefTo } from '../../routing.js';
+import { BOARD_WORDS } from './board-words.js';
+
+const MAX_NAMED = 3;
+
+/** What is wrong with the gateway, those faults first that stop it. */
+export function GatewayFaults({ isKiosk }: { readonly isKiosk: boolean }) {
+  const { session } = useConsole();
+  const words = useWords(BOARD_WORDS);
+  const { data = [] } = useFaults();
+  // The board names the silent sensors, home by home.
+  const faults = data.filter(({ code }) => code !== 'device-silent');
+  if (faults.length === 0) return null;
+  const stopping = faults.filter(({ stops }) => stops);
+  const named = [...stopping, ...faults.filter(({ stops }) => !stops)].slice(0, MAX_NAMED);
+  const left = faults.length - named.length;
+  const isReady = stopping.length === 0;
+  return (
+    <p class={isReady ? 'board-offline' : 'board-offline all'} role="status">
+      <strong>{isReady ? words.fault : words.notReady}</strong> {named.map(messageOf).join(' ')}
+      {left > 0 && ` ${words.andMore(left)}.`}{' '}
+      {session.isAdmin.value && !isKiosk ? (
+        <a href={hrefTo('/gateway')}>{words.showGateway}</a>
+      ) : (
+        words.tellAboutFault
+      )}
+    </p>
+  );
+}
+
+/** The message, with its subject before the full stop. */
+function messageOf({ message, subject }: AdvisedFault): string {
+  return subject === undefined ? message : message.replace(/\.?$/, ` (${subject.name}).`);
+}
