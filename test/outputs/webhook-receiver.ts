@@ -1,5 +1,12 @@
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type RequestListener,
+  type Server,
+} from 'node:http';
+import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { z } from 'zod';
@@ -27,7 +34,9 @@ type Answer =
   /** Closes the connection. */
   | 'hang up'
   /** Says nothing. */
-  | 'silence';
+  | 'silence'
+  /** Takes it, and goes on answering for ever. */
+  | 'endless';
 
 /** A receiver of webhooks, which checks each signature as its users do. */
 export class WebhookReceiver {
@@ -37,8 +46,8 @@ export class WebhookReceiver {
   readonly #server: Server;
   readonly #webhook = new Webhook(SECRET);
 
-  private constructor() {
-    this.#server = createServer(async (request, response) => {
+  private constructor(tls: ServerOptions | undefined) {
+    const receive: RequestListener = async (request, response) => {
       const text = (await buffer(request)).toString();
       const { headers, method } = request;
       const signed = Object.fromEntries(
@@ -52,14 +61,17 @@ export class WebhookReceiver {
       const one = { topic, id: payload?.id, text, headers };
       const answer = this.answer(one);
       const status = typeof answer === 'object' ? answer.status : undefined;
-      this.received.push({ ...one, status });
+      this.received.push({ ...one, status: answer === 'endless' ? 200 : status });
       if (answer === 'hang up') request.socket.destroy();
+      else if (answer === 'endless') new Endless().pipe(response);
       else if (answer !== 'silence') response.writeHead(answer.status, answer.headers).end('ok');
-    });
+    };
+    this.#server = tls === undefined ? createServer(receive) : createSecureServer(tls, receive);
   }
 
-  static async start(port = 0): Promise<WebhookReceiver> {
-    const receiver = new WebhookReceiver();
+  /** @param tls undefined: without TLS */
+  static async start(port = 0, tls?: ServerOptions): Promise<WebhookReceiver> {
+    const receiver = new WebhookReceiver(tls);
     await new Promise<void>((resolve) => receiver.#server.listen(port, '127.0.0.1', resolve));
     return receiver;
   }
@@ -79,5 +91,11 @@ export class WebhookReceiver {
   async stop(): Promise<void> {
     this.#server.closeAllConnections();
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+}
+
+class Endless extends Readable {
+  override _read(bytes: number): void {
+    this.push('.'.repeat(bytes));
   }
 }

@@ -1,7 +1,12 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
+import { Authority } from '../harness/certificates.js';
 import { eventually } from '../harness/eventually.js';
 import { useRedis } from '../harness/shared-redis.js';
+import { unusedPort } from '../harness/unused-port.js';
 import { failure } from '../http/client.js';
 import { startGateway, type TestGateway } from '../http/harness.js';
 import { SECRET, WebhookReceiver } from './webhook-receiver.js';
@@ -92,6 +97,8 @@ describe('a webhook', () => {
   it.each([
     ['500', { status: 500 }, 'the receiver answers 500'],
     ['408', { status: 408 }, 'the receiver answers 408'],
+    ['425', { status: 425 }, 'the receiver answers 425'],
+    ['503', { status: 503 }, 'the receiver answers 503'],
     ['429', { status: 429, headers: { 'Retry-After': '1' } }, 'the receiver answers 429'],
     ['a redirect', { status: 307, headers: { Location: '/x' } }, 'the receiver answers 307'],
     ['the end of the connection', 'hang up', 'the receiver cannot be reached (ECONNRESET)'],
@@ -117,6 +124,53 @@ describe('a webhook', () => {
       lastError: { detail: reason },
     });
     expect(gateway.logged.join()).not.toContain('very-secret');
+  });
+
+  it('takes ten seconds of silence for a failure, and an endless answer for a delivery', async () => {
+    const { receiver, gateway, deviceId } = await start();
+    const answers = ['silence', 'endless'] as const;
+    receiver.answer = () => answers[receiver.received.length] ?? { status: 200 };
+    const ids = await gateway.recordAlarms(deviceId, [{ kind: 'fall' }, { kind: 'fall' }]);
+    await eventually(async () =>
+      expect(await faultsOf(gateway)).toEqual([
+        'A webhook is failing: no answer within 10 s: webhook app',
+      ]),
+    );
+    await eventually(() => expect(receiver.taken).toEqual(ids));
+    expect(receiver.received.map(({ id }) => id)).toEqual([ids[0], ...ids]);
+    await eventually(async () =>
+      expect(await statusOf(gateway)).toMatchObject({ queued: 0, delivered: 2 }),
+    );
+  });
+
+  it('waits for a receiver that is not there', async () => {
+    const port = await unusedPort();
+    const { gateway, deviceId } = await start({ outputs: () => [hook(port)] });
+    const id = await gateway.recordAlarm(deviceId, { kind: 'fall' });
+    const reason = 'the receiver cannot be reached (ECONNREFUSED)';
+    const text = `A webhook is failing: ${reason}: webhook app`;
+    await eventually(async () => expect(await faultsOf(gateway)).toEqual([text]));
+    const receiver = await WebhookReceiver.start(port);
+    onTestFinished(() => receiver.stop());
+    await eventually(() => expect(receiver.taken).toEqual([id]));
+  });
+
+  it('sends nothing to a receiver whose certificate nobody vouches for', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'gateway-test-'));
+    onTestFinished(() => rm(directory, { recursive: true }));
+    const authority = await Authority.create(directory);
+    const { certFile, keyFile } = await authority.server('IP:127.0.0.1');
+    const tls = { cert: await readFile(certFile), key: await readFile(keyFile) };
+    const receiver = await WebhookReceiver.start(0, tls);
+    onTestFinished(() => receiver.stop());
+    const url = `https://127.0.0.1:${receiver.port}/`;
+    const { gateway, deviceId } = await start({ outputs: (port) => [hook(port, { url })] });
+    await gateway.recordAlarm(deviceId, { kind: 'fall' });
+    const reason = 'the receiver cannot be reached (UNABLE_TO_VERIFY_LEAF_SIGNATURE)';
+    const text = `A webhook is failing: ${reason}: webhook app`;
+    await eventually(async () => expect(await faultsOf(gateway)).toEqual([text]));
+    expect(receiver.received).toEqual([]);
+    expect(await statusOf(gateway)).toMatchObject({ queued: 1, delivered: 0 });
   });
 
   it('delays nobody else, and keeps everything across a restart', async () => {
