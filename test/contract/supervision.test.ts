@@ -122,6 +122,19 @@ describe('supervision', () => {
     expect(await silentIn(gateway, locationId)).not.toContain(neverHeard);
   });
 
+  it('counts the last message of a battery sensor that sleeps again at once', async () => {
+    const { gateway, locationId, events } = await start();
+    const deviceId = await gateway.createDevice(locationId, 'Türkontakt');
+    await hear(gateway, deviceId);
+    gateway.aheadMs += MINUTE_MS - 10_000;
+    const sentAtMs = Date.now() + gateway.aheadMs;
+    await gateway.publish(deviceId, 'contact', ['{"open":false}']);
+    gateway.aheadMs += MINUTE_MS;
+    await told(events, [['silent', deviceId]]);
+    expect(Date.parse(events[0]?.lastSeenAt ?? '')).toBeGreaterThanOrEqual(sentAtMs);
+    expect(Date.parse(events[0]?.since ?? '')).toBeGreaterThanOrEqual(sentAtMs + MINUTE_MS);
+  });
+
   it('counts no time in which the gateway was off, and says nothing twice after a restart', async () => {
     const { gateway, locationId, events, open, client } = await start();
     const [deviceId, other] = [
