@@ -1,5 +1,5 @@
 # Build:  docker build -t care-home-gateway .
-# Run:    docker compose up -d    (compose.yaml; docs/install.md, As a container)
+# Run:    docker compose up -d    (compose.yaml; docs/operate/install.md, As a container)
 FROM node:24-bookworm-slim AS build
 WORKDIR /opt/care-home-gateway
 COPY package.json package-lock.json ./

@@ -1,4 +1,4 @@
-// npm run screenshots: takes the pictures of the console in docs/, from the demo's home on the real gateway.
+// npm run screenshots: takes the pictures of the console in docs/images/, from the demo's home on the real gateway.
 // With --all it takes every page at three widths in both colours, into a directory to look at.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import { spawnGateway } from './demo/gateway.mjs';
 import { newAlarm, openHome, requester } from './demo/home.mjs';
 
 const PROGRAM = '/usr/bin/chromium-headless-shell';
-const DOCS = join(dirname(dirname(fileURLToPath(import.meta.url))), 'docs');
+const DOCS = join(dirname(dirname(fileURLToPath(import.meta.url))), 'docs/images');
 const PAGES = [
   { name: 'board', path: '/' },
   { name: 'history', path: '/history?view=chart' },

@@ -27,7 +27,7 @@ import { Health } from './site/health/health.js';
 import { DRILL_CHECK_MS } from './watch/drills.js';
 import { ESCALATION_CHECK_MS } from './watch/escalations.js';
 
-/** Part of the ten seconds for a stop (docs/contract.md, 1, stop); the embedded store needs the rest. */
+/** Part of the ten seconds for a stop (docs/reference/contract.md, 1, stop); the embedded store needs the rest. */
 const STOP_TIMEOUT_MS = 3_000;
 const GIVEN_UP =
   'the store does not answer, giving up unstored messages; none of them was acknowledged';

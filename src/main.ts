@@ -25,7 +25,7 @@ import { notifySystemd, watchdogTimeoutMs } from './systemd-notify.js';
 const programDir = dirname(dirname(fileURLToPath(import.meta.url)));
 const EXIT_FAILED = 1;
 const EXIT_FAULTY_CONFIG = 2;
-/** How long a stop may take (docs/contract.md, 1, stop). */
+/** How long a stop may take (docs/reference/contract.md, 1, stop). */
 const STOP_DEADLINE_MS = 10_000;
 const LAST_LINES_TIMEOUT_MS = 500;
 /** So many signs of life in the time after which systemd misses them. */
@@ -111,7 +111,7 @@ function tellSystemd(state: string, log: Logger): void {
 /**
  * Tells systemd again and again that the event loop turns, in which all of the gateway runs.
  *
- * Not that the store answers: while it does not, alarms go on being forwarded live (docs/contract.md, 4.4), and a gateway that
+ * Not that the store answers: while it does not, alarms go on being forwarded live (docs/reference/contract.md, 4.4), and a gateway that
  * is started anew waits for it.
  */
 function feedWatchdog(log: Logger): void {

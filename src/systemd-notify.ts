@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 const TIMEOUT_MS = 5000;
 
 /**
- * Notifies systemd of a state of the service, such as `READY=1` (sd_notify(3); docs/contract.md, 1, ready).
+ * Notifies systemd of a state of the service, such as `READY=1` (sd_notify(3); docs/reference/contract.md, 1, ready).
  *
  * Does nothing where `notifySocket`, the variable `NOTIFY_SOCKET`, is unset. Node has no Unix datagram
  * sockets, so the program `systemd-notify` is run, for which the unit needs `NotifyAccess=all`. Rejects when

@@ -131,7 +131,7 @@ describe('the npm package', () => {
   });
 
   it('holds the documents and the service, and neither tests nor sources', () => {
-    for (const name of ['README.md', 'LICENSE', 'CHANGELOG.md', 'docs/install.md']) {
+    for (const name of ['README.md', 'LICENSE', 'CHANGELOG.md', 'docs/operate/install.md']) {
       expect(existsSync(join(installed(), name)), name).toBe(true);
     }
     expect(statSync(join(installed(), 'systemd/install.sh')).mode & 0o111).toBe(0o111);
@@ -258,7 +258,7 @@ describe('the systemd service', () => {
     // Each has a configuration and data of its own, and counts among all homes of the server.
     expect(each.filter((line) => !one.includes(line))).toEqual([
       'Description=Care-home gateway of %i',
-      'Documentation=file:///opt/care-home-gateway/docs/many-homes.md',
+      'Documentation=file:///opt/care-home-gateway/docs/operate/many-homes.md',
       'Slice=care-home-gateway.slice',
       'StateDirectory=care-home-gateway/%i',
       'Environment=GATEWAY_DATA_DIR=/var/lib/care-home-gateway/%i',

@@ -56,7 +56,7 @@ export interface BridgeServices {
 /**
  * Sends one queue of forwarded messages to one upstream broker.
  * The queue is a session like any subscriber's: a message leaves it only when the upstream has acknowledged it
- * (docs/contract.md, 4.2).
+ * (docs/reference/contract.md, 4.2).
  */
 export class Bridge {
   readonly options: BridgeOptions;

@@ -73,7 +73,7 @@ export function createAedes(): Aedes {
   // It writes CONNACK only: not worth a buffer for each of 65,536 numbers, 7 MB in all.
   writeToStream.cacheNumbers = false;
   const aedes = new Aedes({
-    // No `id`: a fixed one corrupts what is stored after a restart (docs/dependency-faults.md, 4).
+    // No `id`: a fixed one corrupts what is stored after a restart (docs/internals/dependency-faults.md, 4).
     persistence: new BrokerPersistence(),
     // The error keeps Aedes from publishing it, too.
     authorizePublish: (client, _will, done) => {

@@ -6,7 +6,7 @@ const ENDLESS: AsyncIterable<never> = {
  * The persistence of Aedes, which holds nothing.
  *
  * Sessions, queues, retained messages and packet identifiers are ours, and a will is with its connection. So a
- * device can connect, and its alarms reach the nurses, while the store is away (docs/contract.md, 4.4).
+ * device can connect, and its alarms reach the nurses, while the store is away (docs/reference/contract.md, 4.4).
  */
 export class BrokerPersistence {
   async setup(): Promise<void> {

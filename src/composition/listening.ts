@@ -15,7 +15,7 @@ import { CERTIFICATE_CHECK_MS, ServerCertificate } from '../network/server-certi
 import type { Foundation } from './foundation.js';
 import type { SiteParts } from './site-loading.js';
 
-/** Part of the ten seconds for a stop (docs/contract.md, 1, stop). */
+/** Part of the ten seconds for a stop (docs/reference/contract.md, 1, stop). */
 const HTTP_CLOSE_DEADLINE_MS = 2_000;
 
 /** A router may hand out another network at any time. */

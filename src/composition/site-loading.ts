@@ -79,7 +79,7 @@ export async function loadSite(foundation: Foundation, storage: Storage): Promis
 }
 
 /**
- * The first administrator's token, configured or generated at the first start (docs/contract.md, 1, first admin).
+ * The first administrator's token, configured or generated at the first start (docs/reference/contract.md, 1, first admin).
  *
  * The log names its file, and never shows the token.
  */

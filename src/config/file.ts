@@ -25,7 +25,7 @@ export interface FilePlace {
 /** Beside the program; the first is for a checkout, whose sample a local change would dirty. */
 const OWN_NAMES = ['gateway.local.yaml', 'gateway.yaml'];
 
-/** Finds the file to read; undefined for the defaults (docs/contract.md, 1, config). */
+/** Finds the file to read; undefined for the defaults (docs/reference/contract.md, 1, config). */
 export function findConfigFile(place: FilePlace): string | undefined {
   const named = place.file ?? place.env[FILE_VARIABLE];
   if (named !== undefined) return resolve(place.cwd, named);

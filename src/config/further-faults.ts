@@ -99,7 +99,7 @@ function leaseFaults({ lengthSeconds, renewSeconds }: Looked['lease']): FieldFau
   return [{ path: 'renewSeconds', message: 'must be at most half of lengthSeconds' }];
 }
 
-/** Plaintext beyond this machine must be allowed explicitly (docs/contract.md, 1, listeners). */
+/** Plaintext beyond this machine must be allowed explicitly (docs/reference/contract.md, 1, listeners). */
 function plaintextFaults({ allowPlaintext, mqtt, http }: Looked): FieldFault[] {
   if (allowPlaintext) return [];
   const hosts = [

@@ -10,7 +10,7 @@ import { type Config, configSchema } from './schema.js';
 /**
  * Loads the configuration from file and environment, which wins; paths become absolute.
  *
- * @throws GatewayError `invalid-config` with every fault at once (docs/contract.md, 1, config)
+ * @throws GatewayError `invalid-config` with every fault at once (docs/reference/contract.md, 1, config)
  */
 export function loadConfig(place: FilePlace): Config {
   const file = findConfigFile(place);

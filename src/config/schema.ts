@@ -12,7 +12,7 @@ import { escalationsSchema } from '../domain/time/escalations.js';
 import { silentAfterSchema } from '../domain/time/supervision.js';
 import { storeSchema } from './store-schema.js';
 
-/** Every key of the configuration with its default (docs/contract.md, 1 and 5). Units are in the names. */
+/** Every key of the configuration with its default (docs/reference/contract.md, 1 and 5). Units are in the names. */
 
 const LOOPBACK = '127.0.0.1';
 /** IPv6 and IPv4; IPv4 where the machine has no IPv6 (`listen`). */
@@ -113,7 +113,7 @@ const footage = z.strictObject({
   s3: s3.optional(),
 });
 
-/** The whole configuration. Strict throughout: an unknown key is a fault (docs/contract.md, 1). */
+/** The whole configuration. Strict throughout: an unknown key is a fault (docs/reference/contract.md, 1). */
 export const configSchema = z.strictObject({
   /** The prefix of all keys in the store, so that many sites can share one. */
   site: z

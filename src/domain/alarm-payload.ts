@@ -20,7 +20,7 @@ import {
   parseJson,
 } from './notation.js';
 
-/** A detection time further ahead than this is plainly wrong (docs/contract.md, 3). */
+/** A detection time further ahead than this is plainly wrong (docs/reference/contract.md, 3). */
 const MAX_AHEAD_MS = 5 * 60_000;
 const MAX_FOOTAGE_KEY_LENGTH = 512;
 
@@ -178,7 +178,7 @@ function identify(
 }
 
 /**
- * The part of the time that goes into the id (docs/contract.md, 3).
+ * The part of the time that goes into the id (docs/reference/contract.md, 3).
  *
  * All digits that were sent count, because two falls within one millisecond are two. Without finer
  * digits the part is the milliseconds alone: histories hold such ids, and devices repeat their

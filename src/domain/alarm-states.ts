@@ -1,4 +1,4 @@
-/** What becomes of an alarm: raised, then acknowledged, then resolved (docs/contract.md, 2, alarm state). */
+/** What becomes of an alarm: raised, then acknowledged, then resolved (docs/reference/contract.md, 2, alarm state). */
 
 import type { AlarmKind, InvalidPublishReason } from './alarms.js';
 import { parseNote } from './names.js';

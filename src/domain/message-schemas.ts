@@ -1,5 +1,5 @@
 /**
- * Schemas of the messages of docs/contract.md, 3, for their receivers.
+ * Schemas of the messages of docs/reference/contract.md, 3, for their receivers.
  *
  * Messages are composed as text (`messages.ts`), so nothing here makes or parses one:
  * `/asyncapi.json` is generated from these schemas, and the tests hold every message that they

@@ -8,7 +8,7 @@ import { hash, randomUUID } from 'node:crypto';
  *
  * Values from a device or a customer are spliced into messages exactly as they were written, so
  * that integers beyond 2^53, `1.10`, the order of keys and a key such as `__proto__` survive
- * (docs/contract.md, 2, custom data). `JSON.parse` decides what is valid; the scanner below relies on that.
+ * (docs/reference/contract.md, 2, custom data). `JSON.parse` decides what is valid; the scanner below relies on that.
  */
 
 /** The bytes as text, or undefined when they are not well-formed UTF-8. */

@@ -1,4 +1,4 @@
-/** Composes and parses every topic of docs/contract.md, 3. */
+/** Composes and parses every topic of docs/reference/contract.md, 3. */
 
 import { ALARM_KINDS, type AlarmKind } from './alarms.js';
 import { isUuid } from './notation.js';

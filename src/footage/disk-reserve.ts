@@ -4,7 +4,7 @@ import { diskFull } from './file-failures.js';
 /**
  * Keeps uploads from filling the disk.
  *
- * The reserve belongs to the store, which must go on taking alarms (docs/contract.md, 4.7).
+ * The reserve belongs to the store, which must go on taking alarms (docs/reference/contract.md, 4.7).
  */
 export class DiskReserve {
   readonly #directory: string;

@@ -17,7 +17,7 @@ export interface FootageRetentionOptions {
   readonly log: Logger;
 }
 
-/** Removes recordings once they are as old as expired alarms (docs/contract.md, 5). */
+/** Removes recordings once they are as old as expired alarms (docs/reference/contract.md, 5). */
 export class FootageRetention implements Retention {
   readonly #options: FootageRetentionOptions;
 

@@ -22,7 +22,7 @@ type Guard = MiddlewareHandler<HttpEnv>;
  * What a request may do, and see: the guards before a route's handler, and the part of a location to show.
  *
  * Each guard checks permission, then whether the ids in the path are well formed, then whether they exist,
- * location first. So a caller without a grant always gets 403, and learns nothing (docs/contract.md, 2). The body is
+ * location first. So a caller without a grant always gets 403, and learns nothing (docs/reference/contract.md, 2). The body is
  * read after that, and then all checks are repeated. If the body names more that needs a permission, the guard
  * stops at the ids, and the handler checks that permission, then existence.
  *

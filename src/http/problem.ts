@@ -57,7 +57,7 @@ export function problemReply(
   return { status, headers, body: JSON.stringify(problem) };
 }
 
-/** The faults of the input (docs/contract.md, 2); without particular ones, of the request as a whole. */
+/** The faults of the input (docs/reference/contract.md, 2); without particular ones, of the request as a whole. */
 function faultsOf({ faults, detail }: GatewayError): readonly FieldFault[] {
   return faults.length > 0 ? faults : [{ path: '', message: detail }];
 }

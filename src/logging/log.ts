@@ -10,7 +10,7 @@ import { shortened } from '../site/access/denials.js';
 import { isFenced } from '../store/pair/fence.js';
 import type { RepeatedLines } from './repeated-lines.js';
 
-/** Names whose values are never logged (docs/contract.md, 1, logs). */
+/** Names whose values are never logged (docs/reference/contract.md, 1, logs). */
 const SECRET_NAMES = [
   'accessKeyId',
   'adminToken',

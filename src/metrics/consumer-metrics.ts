@@ -12,7 +12,7 @@ const MAX_CONSUMERS = 250;
 /** What became of an accepted message: each is in one of these states. */
 const STATES = ['delivered', 'queued', 'expired', 'dropped'] as const;
 
-/** Adds the account of every consumer: in each log `accepted = delivered + queued + expired + dropped` (docs/contract.md, 4.6). */
+/** Adds the account of every consumer: in each log `accepted = delivered + queued + expired + dropped` (docs/reference/contract.md, 4.6). */
 export function addConsumerMetrics(
   metrics: Scraped,
   sessions: Pick<Sessions, 'withConsumers'>,

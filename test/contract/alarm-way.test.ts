@@ -73,9 +73,9 @@ async function filesCalled(directory: string, times: number): Promise<string[]> 
   return [...files].sort();
 }
 
-/** The files that docs/architecture.md names in the steps of an alarm. */
+/** The files that docs/internals/architecture.md names in the steps of an alarm. */
 async function filesDescribed(): Promise<string[]> {
-  const text = await readFile('docs/architecture.md', 'utf8');
+  const text = await readFile('docs/internals/architecture.md', 'utf8');
   const [, section = ''] = text.split('\n## The way of an alarm\n');
   const [table = ''] = section.split('\n## ');
   const steps = table.matchAll(/^\| \d+ \| `([^`]+)\.ts`/gm);

@@ -6,7 +6,7 @@ const REFERENCE = /\[([a-z-]+)\]/g;
 
 /** The rows of the section's tables, without their headers. */
 function tables(): string[][][] {
-  const page = readFileSync('docs/guarantees.md', 'utf8');
+  const page = readFileSync('docs/reference/guarantees.md', 'utf8');
   const from = page.indexOf(HEADING);
   const section = page.slice(from, page.indexOf('\n## ', from));
   const blocks = section.match(/(?:^\|.*\n)+/gm) ?? [];
@@ -36,7 +36,7 @@ const named = new Map(
   ]),
 );
 
-describe('the matrix of faults in docs/guarantees.md', () => {
+describe('the matrix of faults in docs/reference/guarantees.md', () => {
   it('has its rows and columns, and its tests', () => {
     expect(promises).toHaveLength(17);
     for (const row of promises) expect(row).toHaveLength(5);

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
-const text = readFileSync('docs/specification.md', 'utf8');
+const text = readFileSync('docs/reports/specification.md', 'utf8');
 
 /** A file, and after it the titles of its tests: `http/rooms` "show …", "are …". */
 const REFERENCE = /`([a-z]+\/[a-z-]+)`((?:,?\s+"[^"]+")+)/g;
@@ -21,7 +21,7 @@ function hasTest(source: string, title: string): boolean {
   return ["'", '"', '`'].some((quote) => flat.includes(`(${quote}${title}${quote}`));
 }
 
-it('finds every test that docs/specification.md names', () => {
+it('finds every test that docs/reports/specification.md names', () => {
   const tests = titledTests(text);
   expect(tests.length).toBeGreaterThan(100);
   const missing = tests.filter(
@@ -30,7 +30,7 @@ it('finds every test that docs/specification.md names', () => {
   expect(missing).toEqual([]);
 });
 
-it('finds a test in every line of docs/specification.md', () => {
+it('finds a test in every line of docs/reports/specification.md', () => {
   const rows = text
     .split('\n')
     .filter((line) => line.startsWith('| '))

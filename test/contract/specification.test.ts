@@ -6,7 +6,7 @@ import { Api, type TestDevice } from '../harness/api.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { connectDevice } from '../harness/mqtt-clients.js';
 
-/** The interface specification's tables row by row; docs/specification.md says which test is for which. */
+/** The interface specification's tables row by row; docs/reports/specification.md says which test is for which. */
 
 const UUID = expect.stringMatching(
   /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,

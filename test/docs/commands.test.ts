@@ -77,8 +77,8 @@ async function run(path: string, asTested = (block: string) => block): Promise<s
 }
 
 describe('the commands of', () => {
-  it('docs/mqtt.md', async () => {
-    const [published, received, command] = await run('docs/mqtt.md');
+  it('docs/reference/mqtt.md', async () => {
+    const [published, received, command] = await run('docs/reference/mqtt.md');
     expect(published).not.toContain('rror');
     expect(received).toMatch(/\/battery \{"receivedAt":.*"data":\{"percent":81\}/);
     expect(received).toMatch(/^gateway\/status \{"online":true,.*"faults":\[/m);
@@ -89,9 +89,9 @@ describe('the commands of', () => {
     expect(await shell.run(acknowledged)).toContain('"note":"on my way"');
   });
 
-  it('docs/clients.md', async () => {
+  it('docs/guide/clients.md', async () => {
     const { GATEWAY_MQTT_PORT: mqttPort, GATEWAY_HTTP_PORT: httpPort } = checkout.environment;
-    const [, python, nurse] = await run('docs/clients.md', (block) =>
+    const [, python, nurse] = await run('docs/guide/clients.md', (block) =>
       block
         // The one of the machine, which has paho.
         .replace(/^python3/, '/usr/bin/python3')
@@ -104,9 +104,9 @@ describe('the commands of', () => {
     for (const kind of ['fall', 'noise']) expect(alarms).toContain(`"kind":"${kind}"`);
   });
 
-  it('docs/http.md, which has every route', async () => {
+  it('docs/reference/http.md, which has every route', async () => {
     const [listed, , merged, , page, counts, drills, states, , , ready, metrics] =
-      await run('docs/http.md');
+      await run('docs/reference/http.md');
     expect(listed).toContain('"name":"Haus am See"');
     expect(merged).toContain('{"nurseCallId":"7a","bed":2}');
     expect(page).toContain('{"nextCursor":null,"events":[]}');
@@ -118,73 +118,75 @@ describe('the commands of', () => {
     expect(metrics).toMatch(/^gateway_consumer_accepted_total\{consumer=".+",log="alarms"\}/m);
     const csv = readFileSync(join(checkout.directory, 'alarms.csv'), 'utf8');
     const columns = codeIn(
-      new Page('docs/http.md').text.split('The columns are')[1]?.split('\n\n')[0] ?? '',
+      new Page('docs/reference/http.md').text.split('The columns are')[1]?.split('\n\n')[0] ?? '',
     );
     expect(csv.split('\r\n')[0]).toBe(columns.join(','));
     const document = readFileSync(join(checkout.directory, 'openapi.json'), 'utf8');
     expect(documentedRoutes()).toEqual(routesIn(JSON.parse(document)));
   });
 
-  it('docs/http.md, which show events', async () => {
+  it('docs/reference/http.md, which show events', async () => {
     shell = new Shell(checkout);
     await shell.run(helpers);
-    const stream = commandsOf('docs/http.md').find((block) => block.includes('/events'));
+    const stream = commandsOf('docs/reference/http.md').find((block) => block.includes('/events'));
     await shell.run(stream ?? '');
     await expect.poll(() => shell.lines.all).toContain('event: open');
     await shell.run('kill %1');
   });
 
-  it('docs/roles.md', async () => {
-    const [listed] = await run('docs/roles.md');
+  it('docs/operate/roles.md', async () => {
+    const [listed] = await run('docs/operate/roles.md');
     expect(listed).toContain('"name":"temporary staff"');
     expect(await shell.run('api localhost:8080/access-tokens')).not.toContain('temporary staff');
   });
 
-  it('docs/footage.md', async () => {
-    const [walk] = await run('docs/footage.md');
+  it('docs/operate/footage.md', async () => {
+    const [walk] = await run('docs/operate/footage.md');
     expect(walk).toMatch(/^100$/m);
   });
 
-  it('docs/audit.md', async () => {
-    const [records] = await run('docs/audit.md');
+  it('docs/operate/audit.md', async () => {
+    const [records] = await run('docs/operate/audit.md');
     expect(records).toMatch(
       /"action":"device.created","actor":\{"type":"access-token","id":"admin"/,
     );
   });
 
-  it('docs/bridges.md', async () => {
-    expect(await run('docs/bridges.md')).toEqual([expect.stringMatching(/^\[\]/)]);
+  it('docs/operate/bridges.md', async () => {
+    expect(await run('docs/operate/bridges.md')).toEqual([expect.stringMatching(/^\[\]/)]);
   });
 
-  it('docs/guarantees.md', async () => {
-    expect(await run('docs/guarantees.md')).toEqual([expect.stringContaining('fault-not-found')]);
+  it('docs/reference/guarantees.md', async () => {
+    expect(await run('docs/reference/guarantees.md')).toEqual([
+      expect.stringContaining('fault-not-found'),
+    ]);
   });
 
-  it('docs/install.md', async () => {
-    await run('docs/install.md');
+  it('docs/operate/install.md', async () => {
+    await run('docs/operate/install.md');
     const file = readFileSync(join(checkout.directory, 'tls.crt'));
     const { publicKey } = new X509Certificate(file);
     expect(publicKey.asymmetricKeyDetails).toEqual({ namedCurve: 'prime256v1' });
   });
 
-  it('docs/configuration.md', async () => {
+  it('docs/operate/configuration.md', async () => {
     const valid = expect.stringContaining('the configuration is valid');
-    expect(await run('docs/configuration.md')).toEqual([valid, valid]);
+    expect(await run('docs/operate/configuration.md')).toEqual([valid, valid]);
   });
 });
 
-it('Ctrl-C ends the gateway in order; docs/install.md starts it with a file', async () => {
+it('Ctrl-C ends the gateway in order; docs/operate/install.md starts it with a file', async () => {
   shell = new Shell(checkout);
   expect(await checkout.interrupt()).toBe(true);
-  expect(new Page('docs/install.md').blocks('sh')).toContain(STARTS.withFile);
+  expect(new Page('docs/operate/install.md').blocks('sh')).toContain(STARTS.withFile);
   await checkout.start(STARTS.withFile);
   expect(await shell.run('curl -sS localhost:8080/readyz')).toContain('"ready":true');
   expect(await checkout.interrupt()).toBe(true);
 });
 
-/** `get /care-homes/<location>` and so on, as the tables of docs/http.md have them. */
+/** `get /care-homes/<location>` and so on, as the tables of docs/reference/http.md have them. */
 function documentedRoutes(): string[] {
-  const rows = rowsOf(new Page('docs/http.md').section('Resources'));
+  const rows = rowsOf(new Page('docs/reference/http.md').section('Resources'));
   const routes = rows.flatMap(([methods = '', paths = '']) =>
     codeIn(methods).flatMap((method) =>
       codeIn(paths).map((path) => `${method.toLowerCase()} ${path}`),

@@ -68,8 +68,8 @@ function documented(section: string): Map<string, string> {
   return new Map(rows.map(([key = '', value = '']) => [codeIn(key)[0] ?? key, value]));
 }
 
-describe('docs/configuration.md', () => {
-  const page = new Page('docs/configuration.md');
+describe('docs/operate/configuration.md', () => {
+  const page = new Page('docs/operate/configuration.md');
   const [general = '', bridges = ''] = page.text.split(`\n## ${BRIDGES}\n`);
 
   it('has every key with its default, and no other', () => {

@@ -15,10 +15,17 @@ describe('of the commands that no test runs', () => {
     }
     const runs = PAGES.filter((path) => commandsOf(path).length > 0);
     expect(runs.toSorted()).toEqual([
-      ...['README.md', 'docs/audit.md', 'docs/bridges.md', 'docs/clients.md'],
-      'docs/configuration.md',
-      ...['docs/footage.md', 'docs/guarantees.md', 'docs/http.md', 'docs/install.md'],
-      ...['docs/mqtt.md', 'docs/roles.md'],
+      'README.md',
+      'docs/guide/clients.md',
+      'docs/operate/audit.md',
+      'docs/operate/bridges.md',
+      'docs/operate/configuration.md',
+      'docs/operate/footage.md',
+      'docs/operate/install.md',
+      'docs/operate/roles.md',
+      'docs/reference/guarantees.md',
+      'docs/reference/http.md',
+      'docs/reference/mqtt.md',
     ]);
   });
 

@@ -15,8 +15,9 @@ const LINK = /\]\(([^)\s]+)\)/g;
 /** Every document of the repository, by its path. */
 export const PAGES: readonly string[] = [
   ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
-  ...readdirSync('docs')
+  ...readdirSync('docs', { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
+    .sort()
     .map((name) => `docs/${name}`),
 ];
 

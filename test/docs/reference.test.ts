@@ -4,17 +4,17 @@ import { readOptions } from '../chaos/options.js';
 import { codeIn, PAGES, Page, rowsOf } from './page.js';
 import { codeOf, sourcesIn, textsIn } from './program-texts.js';
 
-it('docs/http.md has every metric of the gateway, and no other', () => {
+it('docs/reference/http.md has every metric of the gateway, and no other', () => {
   const metrics = sourcesIn('src/metrics')
     .flatMap((path) => textsIn(codeOf(path)))
     .filter((text) => /^gateway_[a-z_]+$/.test(text));
-  const rows = rowsOf(new Page('docs/http.md').section('Metrics'));
+  const rows = rowsOf(new Page('docs/reference/http.md').section('Metrics'));
   const documented = rows.flatMap(([name = '']) => codeIn(name));
   expect(documented.toSorted()).toEqual([...new Set(metrics)].toSorted());
 });
 
-it('every page calls a metric by its name in docs/http.md', () => {
-  const rows = rowsOf(new Page('docs/http.md').section('Metrics'));
+it('every page calls a metric by its name in docs/reference/http.md', () => {
+  const rows = rowsOf(new Page('docs/reference/http.md').section('Metrics'));
   const documented = rows.flatMap(([name = '']) => codeIn(name));
   // The changelog has names of before.
   const pages = PAGES.filter((path) => path !== 'CHANGELOG.md').map((path) => new Page(path).text);
@@ -23,22 +23,22 @@ it('every page calls a metric by its name in docs/http.md', () => {
   expect(named.filter((name) => !documented.includes(name))).toEqual([]);
 });
 
-it('docs/audit.md has every action, and no other', () => {
-  const rows = rowsOf(new Page('docs/audit.md').section('Actions'));
+it('docs/operate/audit.md has every action, and no other', () => {
+  const rows = rowsOf(new Page('docs/operate/audit.md').section('Actions'));
   const documented = rows.flatMap(([name = '']) => codeIn(name));
   expect(documented.toSorted()).toEqual([...AUDIT_ACTIONS].toSorted());
 });
 
-it('docs/performance.md has every part of the benchmarks, and no other', () => {
+it('docs/reference/performance.md has every part of the benchmarks, and no other', () => {
   const { 0: parts = '' } =
     /new Map<string, Part>\(\[[\s\S]*?\]\);/.exec(codeOf('test/bench/main.ts')) ?? [];
-  const rows = rowsOf(new Page('docs/performance.md').section('Measure it yourself'));
+  const rows = rowsOf(new Page('docs/reference/performance.md').section('Measure it yourself'));
   const documented = rows.flatMap(([name = '']) => codeIn(name));
   expect(documented.toSorted()).toEqual(textsIn(parts).toSorted());
 });
 
-it('docs/guarantees.md runs the chaos harness with options that it has', () => {
-  const [command = ''] = new Page('docs/guarantees.md')
+it('docs/reference/guarantees.md runs the chaos harness with options that it has', () => {
+  const [command = ''] = new Page('docs/reference/guarantees.md')
     .blocks('sh')
     .filter((block) => block.startsWith('npm run chaos'));
   const options = readOptions(command.trim().split(' ').slice(3));

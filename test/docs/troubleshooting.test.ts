@@ -53,7 +53,7 @@ const NOT_SHOWN: ReadonlySet<string> = new Set([
   'The bridge is in the configuration.',
 ]);
 
-const page = new Page('docs/troubleshooting.md');
+const page = new Page('docs/operate/troubleshooting.md');
 const shown = codeIn(page.text.replaceAll(/\s+/g, ' '));
 
 /** Whether the page has the text, with anything where the program fills something in. */
@@ -67,7 +67,7 @@ function missing(texts: readonly string[]): string[] {
   return [...new Set(texts)].filter((text) => !isShown(text));
 }
 
-describe('docs/troubleshooting.md', () => {
+describe('docs/operate/troubleshooting.md', () => {
   it('has every log line but those for debugging', () => {
     const messages = sourcesIn('src').flatMap((path) =>
       callsOf(codeOf(path), LOG_CALL).flatMap(messagesOf),
@@ -95,7 +95,9 @@ describe('docs/troubleshooting.md', () => {
     onTestFinished(() => rm(directory, { recursive: true }));
     const file = join(directory, 'troubleshooting.md');
     await promisify(execFile)(process.execPath, ['scripts/faults.mjs', file]);
-    expect(await readFile(file, 'utf8')).toBe(await readFile('docs/troubleshooting.md', 'utf8'));
+    expect(await readFile(file, 'utf8')).toBe(
+      await readFile('docs/operate/troubleshooting.md', 'utf8'),
+    );
     for (const { en } of Object.values(FAULTS)) expect(page.text).toContain(en.advice);
   });
 
@@ -117,8 +119,8 @@ describe('docs/troubleshooting.md', () => {
     expect(INVALID_PUBLISH_REASONS.filter((reason) => !reasons.includes(reason))).toEqual([]);
   });
 
-  it('docs/bridges.md has every kind of failure of a bridge', () => {
-    const kinds = codeIn(new Page('docs/bridges.md').section('When the upstream fails'));
+  it('docs/operate/bridges.md has every kind of failure of a bridge', () => {
+    const kinds = codeIn(new Page('docs/operate/bridges.md').section('When the upstream fails'));
     expect(Object.keys(FAILURES).filter((kind) => !kinds.includes(kind))).toEqual([]);
   });
 });

@@ -60,7 +60,7 @@ interface Place {
 /**
  * The store of a pair: two Redis servers and three Sentinels, started from the very files of config/pair.
  *
- * Only addresses, ports, directories and passwords are filled in, as docs/pair.md says.
+ * Only addresses, ports, directories and passwords are filled in, as docs/operate/pair.md says.
  */
 export class RedisPair {
   /** What the gateways have as `redis.name`. */

@@ -45,7 +45,7 @@ export interface AuthenticationOptions {
   readonly maxKeepAliveSeconds: number;
 }
 
-/** Decides who may connect (docs/contract.md, 3, Who may connect). */
+/** Decides who may connect (docs/reference/contract.md, 3, Who may connect). */
 export class Authentication {
   readonly #options: AuthenticationOptions;
 

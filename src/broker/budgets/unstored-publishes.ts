@@ -13,7 +13,7 @@ const HOLD_TOTAL_BYTES = 2 * MIB;
 /** Each principal's reserve, a few publishes, which the total does not touch. */
 const RESERVED_BYTES = 16 * 1024;
 
-/** A store that has not answered for longer is slow; clients are then read on, for live alarms (docs/contract.md, 4.4). */
+/** A store that has not answered for longer is slow; clients are then read on, for live alarms (docs/reference/contract.md, 4.4). */
 const SLOW_AFTER_MS = 250;
 /** Bounds for one principal, and for all together, while the store is slow. */
 const MAX_OWN_BYTES = 12 * MIB;

@@ -20,7 +20,7 @@ export interface BacklogBoundsOptions {
  * Bounds backlogs in bytes: those of one principal together, and all of them in the store.
  *
  * The largest backlogs are cut first, so that the excess of one costs the others nothing. Only telemetry
- * goes: alarms leave a backlog by age (docs/contract.md, 4.6).
+ * goes: alarms leave a backlog by age (docs/reference/contract.md, 4.6).
  */
 export class BacklogBounds {
   readonly #options: BacklogBoundsOptions;

@@ -3,7 +3,7 @@ import { isAlarm } from './log-entry.js';
 import type { AlarmLogItem, NewAlarm } from './log-item.js';
 import type { LogWriter, Unstored } from './log-writer.js';
 
-/** An alarm that is not stored by then goes out as a live copy (docs/contract.md, 4.4). */
+/** An alarm that is not stored by then goes out as a live copy (docs/reference/contract.md, 4.4). */
 const LIVE_AFTER_MS = 400;
 const LOOK_EVERY_MS = 50;
 /** Bytes sent in one turn of the event loop: connections take a bounded amount in each. */

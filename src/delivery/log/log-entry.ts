@@ -62,7 +62,7 @@ export function sentOf(item: NewMessage) {
   return { topic, payload, receivedAtMs, locationId, groupId, properties, isNeverLate };
 }
 
-/** An alarm forwarded later than this after its receipt is marked `late` (docs/contract.md, 3). */
+/** An alarm forwarded later than this after its receipt is marked `late` (docs/reference/contract.md, 3). */
 const LATE_AFTER_MS = 60_000;
 
 /** Services for sending entries. */

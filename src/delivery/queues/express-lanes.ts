@@ -20,7 +20,7 @@ export interface ExpressLanesOptions {
  * Lets new alarms pass other devices' backlog during a replay.
  *
  * The queued alarms of the same device go ahead of the new one, so that one device's alarms stay in
- * order (docs/contract.md, 4.3).
+ * order (docs/reference/contract.md, 4.3).
  */
 export class ExpressLanes {
   readonly #options: ExpressLanesOptions;

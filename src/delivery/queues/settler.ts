@@ -3,7 +3,7 @@ import type { LogName } from '../log/log-entry.js';
 import { isUnanswered } from '../log/reply-code.js';
 import type { Backlog, Outcome, QueuedItem, QueueStore } from './queue-store.js';
 
-/** An acknowledged item is settled within 50 ms (docs/contract.md, 4.2): those of so long are one write. */
+/** An acknowledged item is settled within 50 ms (docs/reference/contract.md, 4.2): those of so long are one write. */
 const SETTLE_AFTER_MS = 20;
 const RETRY_AFTER_MS = 250;
 /** Redis serves nobody else while a script runs: some milliseconds for this many. */

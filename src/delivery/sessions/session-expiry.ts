@@ -14,7 +14,7 @@ export interface SessionExpiryOptions {
   readonly now: () => number;
 }
 
-/** Forgets sessions that were away for too long, with their backlogs (docs/contract.md, 5). */
+/** Forgets sessions that were away for too long, with their backlogs (docs/reference/contract.md, 5). */
 export class SessionExpiry {
   readonly #options: SessionExpiryOptions;
   #timer: NodeJS.Timeout | undefined;

@@ -69,7 +69,7 @@ export class Sessions {
       const owner = ownerOf(record.owner);
       // A session that was connected when the gateway ended has been away since now.
       const seenAtMs = record.seenAtMs === CONNECTED ? now() : record.seenAtMs;
-      // A store that takes no writes must not keep the gateway from starting (docs/contract.md, 4.7).
+      // A store that takes no writes must not keep the gateway from starting (docs/reference/contract.md, 4.7).
       if (owner === undefined) this.#saving.inBackground(record.key, store.delete(record.key));
       else {
         const kept = isGroup(record) ? { ...owner, isKept: true } : owner;
@@ -144,7 +144,7 @@ export class Sessions {
    * Opens a client's session: its persistent one, or a new one.
    *
    * A clean session ends with its connection (`closed`). Opening does not wait for the store, so that a device can
-   * connect while that is away (docs/contract.md, 4.4). A SUBSCRIBE does wait, and is written after the session.
+   * connect while that is away (docs/reference/contract.md, 4.4). A SUBSCRIBE does wait, and is written after the session.
    */
   open(clientId: string, owner: SessionOwner, start: typeof PERSISTENT): ConsumingSession;
   open(clientId: string, owner: SessionOwner, start: SessionStart): Session;

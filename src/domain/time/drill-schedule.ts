@@ -1,4 +1,4 @@
-/** When drills are (docs/contract.md, 3, drill). */
+/** When drills are (docs/reference/contract.md, 3, drill). */
 
 import { z } from 'zod';
 import { TimeZone } from './calendar.js';

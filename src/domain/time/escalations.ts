@@ -1,4 +1,4 @@
-/** Alarms that nobody acknowledges in time (docs/contract.md, 3, escalation). */
+/** Alarms that nobody acknowledges in time (docs/reference/contract.md, 3, escalation). */
 
 import { z } from 'zod';
 import { ALARM_KINDS, type AlarmKind } from '../alarms.js';

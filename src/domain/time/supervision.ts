@@ -1,4 +1,4 @@
-/** Silence of devices as an event (docs/contract.md, 3, supervision). */
+/** Silence of devices as an event (docs/reference/contract.md, 3, supervision). */
 
 import { z } from 'zod';
 import { formatTime } from '../notation.js';

@@ -105,7 +105,7 @@ const remove = createRoute({
   responses: { 204: noContent, ...problems.resource, ...problems.store },
 });
 
-/** Access tokens, for the administrator (docs/contract.md, 2); everybody sees their own. */
+/** Access tokens, for the administrator (docs/reference/contract.md, 2); everybody sees their own. */
 export function registerAccessTokens(app: HttpApp, services: RouteServices): void {
   const { accessTokens, access, readsJson, now, publicUrl } = services;
   const viewOf = (record: AccessToken) =>

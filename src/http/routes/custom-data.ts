@@ -22,7 +22,7 @@ const path = '/care-homes/{locationId}/devices/{deviceId}/custom-data';
 
 /**
  * Documented by hand, so that no validator parses it: custom data passes through as text, which keeps
- * its JSON values (docs/contract.md, 2).
+ * its JSON values (docs/reference/contract.md, 2).
  */
 const anyObject = {
   schema: { type: 'object', description: 'Any JSON object.', example: { bed: 2 } },

@@ -188,7 +188,7 @@ const remove = createRoute({
   },
 });
 
-/** Replaces broken hardware, too: same id, room, name and history (docs/contract.md, 2). */
+/** Replaces broken hardware, too: same id, room, name and history (docs/reference/contract.md, 2). */
 const replaceSecret = createRoute({
   method: 'post',
   path: `${item}/secret`,
@@ -205,7 +205,7 @@ const replaceSecret = createRoute({
   },
 });
 
-/** The devices of a location (specification 4, docs/contract.md, 2). */
+/** The devices of a location (specification 4, docs/reference/contract.md, 2). */
 export function registerDevices(app: HttpApp, services: RouteServices): void {
   const { devices, model, presence, access, readsJson, publicUrl } = services;
 

@@ -77,7 +77,7 @@ const getFile = createRoute({
 });
 
 /**
- * `/docs`, open to everybody (docs/contract.md, 2): for HTTP Swagger UI, whose files are beside the console's.
+ * `/docs`, open to everybody (docs/reference/contract.md, 2): for HTTP Swagger UI, whose files are beside the console's.
  *
  * @throws GatewayError `start-failed` when a file is not there
  */

@@ -90,7 +90,7 @@ const list = createRoute({
   },
 });
 
-/** Drills (docs/contract.md, 3). */
+/** Drills (docs/reference/contract.md, 3). */
 export function registerDrills(app: HttpApp, services: RouteServices): void {
   const { access, accessTokens, drills, readsOptionalJson } = services;
 

@@ -12,7 +12,7 @@ export interface MetricsRouteOptions {
   readonly metrics: Metrics;
   /** Whether every address may read the metrics without a token. */
   readonly isOpen: boolean;
-  /** Whether the address never needs a token: loopback (docs/contract.md, 2), unless behind a proxy. */
+  /** Whether the address never needs a token: loopback (docs/reference/contract.md, 2), unless behind a proxy. */
   readonly isTrusted: (address: string) => boolean;
   /** Guards for all other requests: the administrator's token. */
   readonly guards: readonly [MiddlewareHandler<HttpEnv>, MiddlewareHandler<HttpEnv>];

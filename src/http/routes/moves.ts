@@ -56,7 +56,7 @@ const moveRoom = createRoute({
 });
 
 /**
- * Moves of devices and rooms (specification 4, docs/contract.md, 2).
+ * Moves of devices and rooms (specification 4, docs/reference/contract.md, 2).
  *
  * Permission over both sides is checked before the existence of either.
  */
@@ -69,7 +69,7 @@ export function registerMoves(app: HttpApp, services: RouteServices): void {
     const { targetLocationId, targetRoomId = null } = c.req.valid('json');
     const { locationId } = key;
     if (targetLocationId !== undefined) {
-      // Both whole locations are needed: a grant on the device's group is not enough (docs/contract.md, 2).
+      // Both whole locations are needed: a grant on the device's group is not enough (docs/reference/contract.md, 2).
       access.requireOver(c, 'manager', { locationId });
       access.requireOver(c, 'manager', { locationId: targetLocationId });
       model.requireDevice(key);

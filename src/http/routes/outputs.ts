@@ -92,7 +92,7 @@ const sendAgain = createRoute({
   },
 });
 
-/** Webhooks, which are configured in the file and not here (docs/contract.md, 3). */
+/** Webhooks, which are configured in the file and not here (docs/reference/contract.md, 3). */
 export function registerOutputs(app: HttpApp, services: RouteServices): void {
   const { access, outputs } = services;
 

@@ -37,7 +37,7 @@ const list = createRoute({
   },
 });
 
-/** Invalid publishes of a location's devices (docs/contract.md, 3). */
+/** Invalid publishes of a location's devices (docs/reference/contract.md, 3). */
 export function registerRejected(app: HttpApp, services: RouteServices): void {
   const { invalidPublishes, access } = services;
 

@@ -140,7 +140,7 @@ export function registerRooms(app: HttpApp, services: RouteServices): void {
     return c.json(views, 200);
   });
 
-  // A grant on a group covers the group's rooms, new ones included (docs/contract.md, 2).
+  // A grant on a group covers the group's rooms, new ones included (docs/reference/contract.md, 2).
   const creates = [access.partOfLocation('manager'), readsJson];
   app.openapi({ ...create, middleware: creates }, async (c) => {
     const { locationId } = c.req.valid('param');

@@ -32,7 +32,7 @@ const list = createRoute({
   },
 });
 
-/** Silent devices (docs/contract.md, 3, supervision). */
+/** Silent devices (docs/reference/contract.md, 3, supervision). */
 export function registerSupervision(app: HttpApp, services: RouteServices): void {
   const { access, model, supervision } = services;
 

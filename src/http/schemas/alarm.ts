@@ -208,7 +208,7 @@ export function placedAlarmView(
   };
 }
 
-/** The whole alarm as JSON text: `data` and `customData` keep their spelling (docs/contract.md, 2). */
+/** The whole alarm as JSON text: `data` and `customData` keep their spelling (docs/reference/contract.md, 2). */
 export function placedAlarmText(
   record: AlarmRecord,
   footage: ShownFootage,

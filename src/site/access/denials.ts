@@ -43,7 +43,7 @@ export interface DenialsOptions {
 
 /**
  * Records denied permissions and failed logins in the audit trail, in the background: neither the
- * answer nor anything else waits for it (docs/contract.md, 2, Audit and denials).
+ * answer nor anything else waits for it (docs/reference/contract.md, 2, Audit and denials).
  *
  * Denials are recorded one by one up to ten a second of a principal, or of an address where the
  * principal is unknown; beyond that as one record a minute with their number. A record whose write got

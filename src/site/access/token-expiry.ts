@@ -19,7 +19,7 @@ export interface TokenExpiryOptions {
  *
  * HTTP checks the time of each request itself. Sessions and their backlogs end only when the clock has told the
  * time since the token was created without a jump, or for a day: it may be years ahead for a while, and the
- * token is valid again once the clock is set right (docs/contract.md, 4.7).
+ * token is valid again once the clock is set right (docs/reference/contract.md, 4.7).
  */
 export class TokenExpiry {
   readonly #options: TokenExpiryOptions;

@@ -6,7 +6,7 @@ interface Named {
   readonly name: string;
 }
 
-/** How long a destination has to acknowledge a drill (docs/contract.md, 3, drill). */
+/** How long a destination has to acknowledge a drill (docs/reference/contract.md, 3, drill). */
 export const DRILL_TIMEOUT_MS = 60_000;
 export const MAX_DRILLS_SHOWN = 100;
 

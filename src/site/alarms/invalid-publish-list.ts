@@ -1,4 +1,4 @@
-/** A publish that cannot be used, as it is listed (docs/contract.md, 3). */
+/** A publish that cannot be used, as it is listed (docs/reference/contract.md, 3). */
 export interface InvalidPublishRecord {
   readonly deviceId: string;
   /** The group that the device was in. */
@@ -10,7 +10,7 @@ export interface InvalidPublishRecord {
   readonly receivedAtMs: number;
 }
 
-/** The bounded list of invalid publishes of each location (docs/contract.md, 5). */
+/** The bounded list of invalid publishes of each location (docs/reference/contract.md, 5). */
 export interface InvalidPublishList {
   /**
    * Lists a location's invalid publishes, newest first.

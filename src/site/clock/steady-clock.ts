@@ -27,7 +27,7 @@ export interface SteadyClockOptions {
  * The time that the gateway was seen to run, over all its runs.
  *
  * All ages are measured by this clock, so setting the wall clock, while the gateway runs or while it is
- * down, makes nothing older (docs/contract.md, 4.7). The time between two runs does not count, except
+ * down, makes nothing older (docs/reference/contract.md, 4.7). The time between two runs does not count, except
  * for the seconds since the last save: a downtime looks like a clock that has jumped. Timestamps for people
  * come from the machine's clock.
  */
@@ -159,7 +159,7 @@ export class SteadyClock {
   /**
    * Whether the time that has passed since this moment of the wall clock is beyond doubt.
    *
-   * Only then may something be given up because of a time in the wall clock's terms (docs/contract.md, 4.7).
+   * Only then may something be given up because of a time in the wall clock's terms (docs/reference/contract.md, 4.7).
    */
   readonly isSureSince = (wallMs: number): boolean => {
     this.check();

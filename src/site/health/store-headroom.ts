@@ -23,7 +23,7 @@ export function storedBytesOf(message: {
 /**
  * How much room the store has, and for what.
  *
- * Alarms are taken to the last: everything else stops being stored before (docs/contract.md, 4.7). The
+ * Alarms are taken to the last: everything else stops being stored before (docs/reference/contract.md, 4.7). The
  * fastest flood fills the alarms' part between two readings of the memory. So bytes are reserved before they
  * are stored, and count until a reading includes them.
  */

@@ -135,7 +135,7 @@ function mapFootage(footage: Footage, change: (key: string) => string): Footage 
   return Object.fromEntries(Object.entries(footage).map(([type, key]) => [type, change(key)]));
 }
 
-/** Every footage key begins with its device, or with `devices/` and that (docs/contract.md, 3). */
+/** Every footage key begins with its device, or with `devices/` and that (docs/reference/contract.md, 3). */
 const DEVICES = 'devices/';
 
 function withoutDevice(key: string, deviceId: string): string {

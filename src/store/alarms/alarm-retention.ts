@@ -25,7 +25,7 @@ export interface AlarmRetentionOptions {
   readonly queuedFrom: () => Promise<number>;
 }
 
-/** Removes alarms from the history by age (docs/contract.md, 5). */
+/** Removes alarms from the history by age (docs/reference/contract.md, 5). */
 export class AlarmRetention implements Retention {
   readonly #options: AlarmRetentionOptions;
 

@@ -91,7 +91,7 @@ function matches(query: AuditQuery, record: AuditRecord): boolean {
     (actorId === undefined || record.actor.id === actorId) &&
     (resourceId === undefined ||
       record.resourceId === resourceId ||
-      // With or without `devices/` before it (docs/contract.md, 3).
+      // With or without `devices/` before it (docs/reference/contract.md, 3).
       ['"', '"devices/'].some((begin) => details['keys']?.includes(`${begin}${resourceId}/`)))
   );
 }

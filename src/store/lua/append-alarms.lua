@@ -1,5 +1,5 @@
 -- Appends a batch of alarms to the history, each once: record, indexes, id, received packet identifier, and its
--- number on the queue of every destination, in one atomic write (docs/contract.md, 4.1 and 4.2).
+-- number on the queue of every destination, in one atomic write (docs/reference/contract.md, 4.1 and 4.2).
 -- KEYS[1] sequence counter   KEYS[2] history
 -- ARGV[1] to ARGV[8] prefixes, all in the slot of the history: of alarm ids, of receipts, of alarm indexes, of alarm
 --                    groups, of received packet identifiers, of open alarms, of destinations, of queues

@@ -1,5 +1,5 @@
 -- Appends events of the gateway itself to the history, each once: the event, what it says of its subject, and its
--- number on the queue of every destination, in one atomic write (docs/contract.md, 4.1 and 4.2).
+-- number on the queue of every destination, in one atomic write (docs/reference/contract.md, 4.1 and 4.2).
 -- KEYS[1] sequence counter   KEYS[2] history   KEYS[3] hash: device → what supervision says of it
 -- KEYS[4] sorted set: escalations by when they are due   KEYS[5] sorted set: escalations made, by their sequence
 -- ARGV[1] to ARGV[3] prefixes, all in the slot of the history: of states of alarms, of destinations, of queues

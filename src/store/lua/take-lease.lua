@@ -15,7 +15,7 @@ local hasEnded = holder == '' or renewal == ARGV[5] or ARGV[6] == '1' and tonumb
 if not hasEnded and (ARGV[2] == '' or ARGV[2] ~= place) then return {0, epoch, holder, renewal} end
 epoch = math.max(epoch, tonumber(ARGV[4])) + 1
 -- PERSIST changes nothing here, and needs no memory: a store whose memory is full takes a script's later writes once
--- it has taken the first, and so the gateways on it are served (docs/contract.md, 4.4).
+-- it has taken the first, and so the gateways on it are served (docs/reference/contract.md, 4.4).
 redis.call('PERSIST', KEYS[1])
 redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'place', ARGV[2], 'epoch', epoch,
   'untilMs', string.format('%.0f', nowMs + ARGV[3]), 'token', epoch .. ' ' .. ARGV[1])

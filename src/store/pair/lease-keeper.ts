@@ -32,7 +32,7 @@ export interface HeldLease extends Tenure {
  * Asks for the lease again and again, and renews it while it is ours.
  *
  * A store that does not answer makes nobody lose the lease: without it nothing is acknowledged, and the
- * gateway goes on forwarding alarms live (docs/contract.md, 4.4). It is lost when the store says that it is another's.
+ * gateway goes on forwarding alarms live (docs/reference/contract.md, 4.4). It is lost when the store says that it is another's.
  */
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions;

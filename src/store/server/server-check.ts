@@ -30,7 +30,7 @@ const SETTINGS: readonly Setting[] = [
 ];
 
 /**
- * Checks that the server is suitable (docs/contract.md, 1, store).
+ * Checks that the server is suitable (docs/reference/contract.md, 1, store).
  *
  * @returns a sentence for each guarantee that its settings do not give, or that cannot be checked
  * @throws GatewayError `start-failed` when it is unsuitable
@@ -99,7 +99,7 @@ async function unsafe(
 }
 
 function unreadable(name: string): string {
-  return `${name} cannot be checked, because the server does not answer CONFIG GET: see to it that it is as docs/install.md says.`;
+  return `${name} cannot be checked, because the server does not answer CONFIG GET: see to it that it is as docs/operate/install.md says.`;
 }
 
 async function readSetting(store: Store, name: string): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 /**
- * What the README and docs/http.md do with curl, with the client that is generated from
+ * What the README and docs/reference/http.md do with curl, with the client that is generated from
  * `/openapi.json`. Compiled and run by generated-client.test.ts, beside the client; a step that is not
  * answered as it should be ends it with a status other than 0.
  *

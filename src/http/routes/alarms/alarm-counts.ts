@@ -32,7 +32,7 @@ const counts = createRoute({
   },
 });
 
-/** Numbers of alarms, for charts and statistics (docs/contract.md, 2, finding alarms). */
+/** Numbers of alarms, for charts and statistics (docs/reference/contract.md, 2, finding alarms). */
 export function registerAlarmCounts(app: HttpApp, services: RouteServices): void {
   const { access, history, now } = services;
 

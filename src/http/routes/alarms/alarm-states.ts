@@ -50,7 +50,7 @@ const resolve = createRoute({
 });
 
 /**
- * States of alarms (docs/contract.md, 2, alarm state).
+ * States of alarms (docs/reference/contract.md, 2, alarm state).
  *
  * A grant on a group covers the alarms that happened in the group. To such a grant, an alarm elsewhere and
  * one that does not exist are both 403.

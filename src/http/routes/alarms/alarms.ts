@@ -56,7 +56,7 @@ const ofDevice = createRoute({
   },
 });
 
-/** Lists the alarms of deleted and moved devices, too (docs/contract.md, 2). */
+/** Lists the alarms of deleted and moved devices, too (docs/reference/contract.md, 2). */
 const ofLocation = createRoute({
   method: 'get',
   path: '/care-homes/{locationId}/alarms',
@@ -103,7 +103,7 @@ const one = createRoute({
   },
 });
 
-/** The alarm history of a device (specification 4), of a location and of all of them (docs/contract.md, 2). */
+/** The alarm history of a device (specification 4), of a location and of all of them (docs/reference/contract.md, 2). */
 export function registerAlarms(app: HttpApp, services: RouteServices): void {
   const { access, history, model } = services;
 

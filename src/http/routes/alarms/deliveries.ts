@@ -43,7 +43,7 @@ const list = createRoute({
   },
 });
 
-/** Proof of delivery (docs/contract.md, 2). */
+/** Proof of delivery (docs/reference/contract.md, 2). */
 export function registerDeliveries(app: HttpApp, services: RouteServices): void {
   const { access, history } = services;
 
