@@ -135,7 +135,7 @@ export class Watcher {
 const QOS: readonly PublishQos[] = [0, 1, 2];
 
 /**
- * The columns of the matrix in docs/reference/guarantees.md, all under one fault.
+ * The columns of the matrix in docs/reports/fault-matrix.md, all under one fault.
  *
  * A sensor for each QoS, a durable and a live subscriber.
  */

@@ -37,8 +37,8 @@ it('docs/reference/performance.md has every part of the benchmarks, and no other
   expect(documented.toSorted()).toEqual(textsIn(parts).toSorted());
 });
 
-it('docs/reference/guarantees.md runs the chaos harness with options that it has', () => {
-  const [command = ''] = new Page('docs/reference/guarantees.md')
+it('docs/reports/chaos.md runs the chaos harness with options that it has', () => {
+  const [command = ''] = new Page('docs/reports/chaos.md')
     .blocks('sh')
     .filter((block) => block.startsWith('npm run chaos'));
   const options = readOptions(command.trim().split(' ').slice(3));

@@ -7,7 +7,7 @@ const HEAD = [
   ...['gateway + store', 'files', 'log', 'named', 'Mosquitto: lost, p99'],
 ];
 
-/** The table of docs/reference/security.md: a row for each attack, with Mosquitto beside it where it was run. */
+/** The table of docs/reports/attacks.md: a row for each attack, with Mosquitto beside it where it was run. */
 export function markdownOf(results: readonly Result[], attacks: readonly Attack[]): string {
   const rows = results
     .filter(({ peer }) => peer === 'gateway')

@@ -8,7 +8,7 @@ export interface HostileOptions {
   readonly peers: readonly Peer[];
   /** File for the figures. */
   readonly json: string | undefined;
-  /** File for the table of docs/reference/security.md. */
+  /** File for the table of docs/reports/attacks.md. */
   readonly markdown: string | undefined;
   readonly isList: boolean;
 }

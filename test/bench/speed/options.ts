@@ -7,7 +7,7 @@ export interface SpeedOptions {
   readonly only: readonly string[];
   readonly jsonFile: string | undefined;
   readonly svgFile: string | undefined;
-  /** File for the tables of docs/reference/performance.md. */
+  /** File for the tables of docs/reports/performance.md. */
   readonly markdownFile: string | undefined;
 }
 
