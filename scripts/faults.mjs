@@ -1,4 +1,4 @@
-// Writes the tables of faults in docs/operate/troubleshooting.md from src/domain/faults: `npm run api` runs it, and a test
+// Writes the tables of faults in docs/reports/faults.md from src/domain/faults: `npm run api` runs it, and a test
 // fails when it was forgotten.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,8 +7,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'rolldown';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const [output = join(root, 'docs/operate/troubleshooting.md')] = process.argv.slice(2);
-const page = readFileSync(join(root, 'docs/operate/troubleshooting.md'), 'utf8');
+const [output = join(root, 'docs/reports/faults.md')] = process.argv.slice(2);
+const page = readFileSync(join(root, 'docs/reports/faults.md'), 'utf8');
 const directory = mkdtempSync(join(tmpdir(), 'gateway-faults-'));
 
 /** What stands between `<!-- faults: store -->` and `<!-- end -->`, from `STORE_FAULTS` in store-faults.ts. */

@@ -8,7 +8,7 @@ const SIZES = [1_000, 1_000_000] as const;
 const PAGES = 300;
 /** The page size of a device: as many alarms as each has in the smaller history. */
 const DEVICE_LIMIT = 2;
-const LOCATION_LIMIT = 100;
+const LOCATION_LIMIT = 25;
 const MAX_BYTES = 700;
 /** How much two runs of the same may differ. */
 const MAX_RATIO = 1.5;
@@ -28,6 +28,12 @@ const READINGS: readonly Reading[] = [
   { name: 'device, first page', of: 'device', query: {}, isFollowed: false },
   { name: 'device, from the middle on', of: 'device', query: { before: half }, isFollowed: true },
   { name: 'location, first page', of: 'location', query: {}, isFollowed: false },
+  {
+    name: 'location, first page of 100',
+    of: 'location',
+    query: { limit: '100' },
+    isFollowed: false,
+  },
   {
     name: 'location, from the middle on',
     of: 'location',

@@ -53,10 +53,15 @@ const NOT_SHOWN: ReadonlySet<string> = new Set([
   'The bridge is in the configuration.',
 ]);
 
+const FAULTS_PAGE = 'docs/reports/faults.md';
 const page = new Page('docs/operate/troubleshooting.md');
-const shown = codeIn(page.text.replaceAll(/\s+/g, ' '));
+const messages = new Page('docs/reference/messages.md');
+const faults = new Page(FAULTS_PAGE);
+const shown = codeIn(
+  [page, messages, faults].map(({ text }) => text.replaceAll(/\s+/g, ' ')).join('\n'),
+);
 
-/** Whether the page has the text, with anything where the program fills something in. */
+/** Whether one of the pages has the text, with anything where the program fills something in. */
 function isShown(text: string): boolean {
   const parts = text.split(/…+/).map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   const pattern = new RegExp(parts.join('.+?'));
@@ -67,13 +72,13 @@ function missing(texts: readonly string[]): string[] {
   return [...new Set(texts)].filter((text) => !isShown(text));
 }
 
-describe('docs/operate/troubleshooting.md', () => {
+describe('troubleshooting', () => {
   it('has every log line but those for debugging', () => {
-    const messages = sourcesIn('src').flatMap((path) =>
+    const lines = sourcesIn('src').flatMap((path) =>
       callsOf(codeOf(path), LOG_CALL).flatMap(messagesOf),
     );
-    expect(messages.length).toBeGreaterThan(100);
-    expect(missing(messages)).toEqual([]);
+    expect(lines.length).toBeGreaterThan(100);
+    expect(missing(lines)).toEqual([]);
     // The one line that is not written through the log.
     const [, lost = ''] = /msg: '([^']+)'/.exec(codeOf('src/logging/log.ts')) ?? [];
     expect(shown).toContain(lost);
@@ -93,12 +98,10 @@ describe('docs/operate/troubleshooting.md', () => {
   it('has the faults as the program has them', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'gateway-faults-'));
     onTestFinished(() => rm(directory, { recursive: true }));
-    const file = join(directory, 'troubleshooting.md');
+    const file = join(directory, 'faults.md');
     await promisify(execFile)(process.execPath, ['scripts/faults.mjs', file]);
-    expect(await readFile(file, 'utf8')).toBe(
-      await readFile('docs/operate/troubleshooting.md', 'utf8'),
-    );
-    for (const { en } of Object.values(FAULTS)) expect(page.text).toContain(en.advice);
+    expect(await readFile(file, 'utf8')).toBe(await readFile(FAULTS_PAGE, 'utf8'));
+    for (const { en } of Object.values(FAULTS)) expect(faults.text).toContain(en.advice);
   });
 
   it('has every code of an HTTP problem', () => {
@@ -109,13 +112,13 @@ describe('docs/operate/troubleshooting.md', () => {
 
   it('has every code of a denial over MQTT and of a connect error', () => {
     const names = ['Connect errors', 'Connections that end', 'Denied over MQTT'];
-    const sections = names.map((name) => page.section(name));
+    const sections = names.map((name) => messages.section(name));
     const codes = codeIn(sections.join('\n'));
     expect(Object.keys(DENIED_REASONS).filter((code) => !codes.includes(code))).toEqual([]);
   });
 
   it('has every reason of an invalid publish', () => {
-    const reasons = codeIn(page.section('Invalid publishes'));
+    const reasons = codeIn(messages.section('Invalid publishes'));
     expect(INVALID_PUBLISH_REASONS.filter((reason) => !reasons.includes(reason))).toEqual([]);
   });
 
