@@ -89,6 +89,18 @@ describe('the commands of', () => {
     expect(await shell.run(acknowledged)).toContain('"note":"on my way"');
   });
 
+  it('docs/guide/sensors.md', async () => {
+    const printed = await run('docs/guide/sensors.md');
+    expect(printed.at(-1)).toMatch(/"kind":"helpCall".*"kind":"helpCall"/);
+  });
+
+  it('docs/guide/nurse-call.md', async () => {
+    const [, , received] = await run('docs/guide/nurse-call.md');
+    expect(received).toMatch(/\/alarms\/fall \{/);
+    const acknowledged = 'api "localhost:8080/care-homes/$LOCATION/alarms?state=acknowledged"';
+    await expect.poll(() => shell.run(acknowledged)).toContain('"note":"on my way"');
+  });
+
   it('docs/guide/clients.md', async () => {
     const { GATEWAY_MQTT_PORT: mqttPort, GATEWAY_HTTP_PORT: httpPort } = checkout.environment;
     const [, python, nurse] = await run('docs/guide/clients.md', (block) =>

@@ -17,6 +17,8 @@ describe('of the commands that no test runs', () => {
     expect(runs.toSorted()).toEqual([
       'README.md',
       'docs/guide/clients.md',
+      'docs/guide/nurse-call.md',
+      'docs/guide/sensors.md',
       'docs/operate/audit.md',
       'docs/operate/bridges.md',
       'docs/operate/configuration.md',
