@@ -1,6 +1,6 @@
 import mqtt, { type MqttClient } from 'mqtt';
-import { Api } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { Api } from '../harness/clients/api.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
 import { milliseconds, quantile, table, times } from './report.js';
 
 const SESSIONS = 2_000;

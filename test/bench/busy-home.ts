@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { MqttClient } from 'mqtt';
-import { Api, type TestDevice } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
-import { connect, connectDevice } from '../harness/mqtt-clients.js';
+import { Api, type TestDevice } from '../harness/clients/api.js';
+import { connect, connectDevice } from '../harness/clients/mqtt-clients.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
 
 const TICK_MS = 250;
 const VALUE_EVERY_MS = 10_000;

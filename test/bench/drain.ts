@@ -1,7 +1,7 @@
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt';
-import { Api } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
-import { RedisServer } from '../harness/redis-server.js';
+import { Api } from '../harness/clients/api.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
+import { RedisServer } from '../harness/servers/redis-server.js';
 import { seconds, table, times } from './report.js';
 import { Cleanups } from './speed/cleanups.js';
 import { AedesProcess } from './speed/contestants/aedes.js';

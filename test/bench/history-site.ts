@@ -5,11 +5,11 @@ import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { type DeviceContext, deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
 import { Keys } from '../../src/store/keys.js';
-import { Api } from '../harness/api.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
-import { newAlarm } from '../harness/new-alarm.js';
-import { type StartTimes, timedStart } from '../harness/start-times.js';
-import { StoredLogs } from '../harness/stored-logs.js';
+import { Api } from '../harness/clients/api.js';
+import { newAlarm } from '../harness/clients/new-alarm.js';
+import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
+import { type StartTimes, timedStart } from '../harness/gateway/start-times.js';
+import { StoredLogs } from '../harness/stored/stored-logs.js';
 
 const LOCATIONS = 5;
 const GROUPS_PER_LOCATION = 4;

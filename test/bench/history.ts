@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Api } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import type { Api } from '../harness/clients/api.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
 import { HistorySite, middleOf } from './history-site.js';
 import { milliseconds, quantile, table, times } from './report.js';
 

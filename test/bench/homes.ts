@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { OwnRedis } from '../chaos/faults.js';
-import { processorMs } from '../harness/process-usage.js';
+import { OwnRedis } from '../chaos/faults/faults.js';
+import { processorMs } from '../harness/gateway/process-usage.js';
 import { BusyHome, type HomeLoad } from './busy-home.js';
 import { milliseconds, quantile, table } from './report.js';
 import { storeProcessorMs, usedBytes } from './store-usage.js';

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import mqtt, { type MqttClient } from 'mqtt';
-import { Api, type TestToken } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
-import { RawClient } from '../harness/raw-client.js';
+import { Api, type TestToken } from '../harness/clients/api.js';
+import { RawClient } from '../harness/clients/raw-client.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
 import { milliseconds, quantile, table, times } from './report.js';
 
 const ALARMS_PER_SECOND = 500;

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Packet } from 'mqtt-packet';
-import { Api, type TestDevice } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
-import { publishPacket, RawClient } from '../harness/raw-client.js';
-import { RemoteStore } from '../harness/remote-store.js';
-import { Store } from '../harness/store.js';
+import { Api, type TestDevice } from '../harness/clients/api.js';
+import { publishPacket, RawClient } from '../harness/clients/raw-client.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
+import { RemoteStore } from '../harness/servers/remote-store.js';
+import { Store } from '../harness/stored/store.js';
 import { milliseconds, quantile, table } from './report.js';
 
 const TARGET_MS = 1_000;

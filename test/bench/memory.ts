@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import type { MqttClient } from 'mqtt';
-import { AedesUpstream } from '../harness/aedes-upstream.js';
-import { Api, type TestDevice } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
-import { connect, connectDevice } from '../harness/mqtt-clients.js';
+import { Api, type TestDevice } from '../harness/clients/api.js';
+import { connect, connectDevice } from '../harness/clients/mqtt-clients.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
+import { AedesUpstream } from '../harness/servers/aedes-upstream.js';
 
 const MIB = 1024 * 1024;
 const MINUTE_MS = 60_000;

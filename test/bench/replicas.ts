@@ -1,8 +1,8 @@
-import { Api } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { Api } from '../harness/clients/api.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
 import { LoadProcess } from '../harness/load-process.js';
 import { NO_LIMITS } from '../harness/no-limits.js';
-import { RedisPair } from '../harness/redis-pair.js';
+import { RedisPair } from '../harness/servers/redis-pair.js';
 import { table } from './report.js';
 import { Cleanups } from './speed/cleanups.js';
 

@@ -2,9 +2,9 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
+import { ENDINGS, type StartTimes, timedStart } from '../harness/gateway/start-times.js';
 import { LargeSite, type SiteSize } from '../harness/large-site.js';
-import { ENDINGS, type StartTimes, timedStart } from '../harness/start-times.js';
 import { seconds, table } from './report.js';
 
 const TARGET_MS = 5_000;

@@ -1,5 +1,5 @@
-import type { OwnRedis } from '../chaos/faults.js';
-import { processorMs } from '../harness/process-usage.js';
+import type { OwnRedis } from '../chaos/faults/faults.js';
+import { processorMs } from '../harness/gateway/process-usage.js';
 
 /** Memory that a store uses, of all that is in it. */
 export async function usedBytes(store: OwnRedis): Promise<number> {

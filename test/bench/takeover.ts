@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { OwnRedis } from '../chaos/faults.js';
-import { Api, type TestDevice } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { OwnRedis } from '../chaos/faults/faults.js';
+import { Api, type TestDevice } from '../harness/clients/api.js';
+import { publishPacket, RawClient } from '../harness/clients/raw-client.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
 import { LargeSite } from '../harness/large-site.js';
-import { publishPacket, RawClient } from '../harness/raw-client.js';
-import { unusedPort } from '../harness/unused-port.js';
+import { unusedPort } from '../harness/servers/unused-port.js';
 import { milliseconds, quantile, table } from './report.js';
 
 const AGAIN_AFTER_MS = 5;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { HANG_UP_LIMITS, HangUps } from '../../src/bridge/hang-ups.js';
 import { Upstream } from '../../src/bridge/upstream.js';
-import { faultTexts } from '../harness/fault-texts.js';
+import { faultTexts } from '../harness/described/fault-texts.js';
 import { configured, useParts } from './parts.js';
 
 const world = useParts();

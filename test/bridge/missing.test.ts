@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { auditOf } from '../harness/audit.js';
+import { MovableClock } from '../harness/gateway/movable-clock.js';
 import type { Home } from '../harness/home.js';
 import { accountOf } from '../harness/metrics.js';
-import { MovableClock } from '../harness/movable-clock.js';
 import { bridgeOf, bridgesOf, deadLettersOf, untilBridge } from './bridge-api.js';
 import { bridgeTo, queuedAlarms, reconciled, useWorld } from './world.js';
 

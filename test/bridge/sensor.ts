@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import mqtt, { type MqttClient } from 'mqtt';
-import type { TestDevice } from '../harness/api.js';
-import type { RunningGateway } from '../harness/running-gateway.js';
+import type { TestDevice } from '../harness/clients/api.js';
+import type { RunningGateway } from '../harness/gateway/running-gateway.js';
 
 const RECONNECT_MS = 50;
 const WAIT_MS = 30_000;

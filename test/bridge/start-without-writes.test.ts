@@ -1,8 +1,8 @@
 import { afterEach, expect, it } from 'vitest';
 import { Keys } from '../../src/store/keys.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
-import { Store } from '../harness/store.js';
-import { ScriptedUpstream } from './scripted-upstream.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
+import { Store } from '../harness/stored/store.js';
+import { ScriptedUpstream } from './upstream/scripted-upstream.js';
 
 const SITE = 'site';
 const QUEUE = 'bridge:region/bridge/region';

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { LOG_NAMES } from '../../src/delivery/log/log-entry.js';
-import { Api } from '../harness/api.js';
-import { faultsOf } from '../harness/connection-list.js';
-import { faultTextsIn } from '../harness/fault-texts.js';
+import { Api } from '../harness/clients/api.js';
+import { faultsOf } from '../harness/clients/connection-list.js';
+import { Subscriber } from '../harness/clients/mqtt-clients.js';
+import { faultTextsIn } from '../harness/described/fault-texts.js';
+import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
 import { accountIn } from '../harness/metrics.js';
-import { Subscriber } from '../harness/mqtt-clients.js';
-import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { bridgeOf, bridgeStatusSchema, untilBridge } from './bridge-api.js';
-import { ScriptedUpstream } from './scripted-upstream.js';
+import { ScriptedUpstream } from './upstream/scripted-upstream.js';
 import { bridgeTo, useWorld } from './world.js';
 
 const world = useWorld();

@@ -3,17 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { IClientOptions } from 'mqtt';
 import { afterEach, expect } from 'vitest';
-import { AedesUpstream } from '../harness/aedes-upstream.js';
-import type { TestDevice } from '../harness/api.js';
-import { Authority, type Certificate } from '../harness/certificates.js';
-import { CutProxy } from '../harness/cut-proxy.js';
-import { GatewayHere } from '../harness/gateway-here.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import type { TestDevice } from '../harness/clients/api.js';
+import { UpstreamSubscriber } from '../harness/clients/upstream-subscriber.js';
+import { GatewayHere } from '../harness/gateway/gateway-here.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
+import type { Environment } from '../harness/gateway/running-gateway.js';
 import { Home } from '../harness/home.js';
 import { accountOf } from '../harness/metrics.js';
-import { Mosquitto, type MosquittoOptions } from '../harness/mosquitto.js';
-import type { Environment } from '../harness/running-gateway.js';
-import { UpstreamSubscriber } from '../harness/upstream-subscriber.js';
+import { AedesUpstream } from '../harness/servers/aedes-upstream.js';
+import { Authority, type Certificate } from '../harness/servers/certificates.js';
+import { CutProxy } from '../harness/servers/cut-proxy.js';
+import { Mosquitto, type MosquittoOptions } from '../harness/servers/mosquitto.js';
 import { Sensor } from './sensor.js';
 
 /** Silence is noticed soon, so that a test need not wait for it. */

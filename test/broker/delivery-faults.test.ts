@@ -1,13 +1,13 @@
 import type { MqttClient } from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice } from '../harness/api.js';
-import { faultsOf } from '../harness/connection-list.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
+import type { TestDevice } from '../harness/clients/api.js';
+import { faultsOf } from '../harness/clients/connection-list.js';
+import { connectDevice, type Received, Subscriber } from '../harness/clients/mqtt-clients.js';
+import { publishPacket, RawClient } from '../harness/clients/raw-client.js';
+import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
 import { Home } from '../harness/home.js';
 import { median } from '../harness/median.js';
-import { connectDevice, type Received, Subscriber } from '../harness/mqtt-clients.js';
-import { publishPacket, RawClient } from '../harness/raw-client.js';
-import { Store } from '../harness/store.js';
+import { Store } from '../harness/stored/store.js';
 
 let home: Home;
 

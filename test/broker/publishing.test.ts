@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { generate } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice } from '../harness/api.js';
+import type { TestDevice } from '../harness/clients/api.js';
+import { connectDevice, type Subscriber } from '../harness/clients/mqtt-clients.js';
+import { publishPacket, RawClient } from '../harness/clients/raw-client.js';
 import { Home } from '../harness/home.js';
-import { connectDevice, type Subscriber } from '../harness/mqtt-clients.js';
-import { publishPacket, RawClient } from '../harness/raw-client.js';
 
 let home: Home;
 let other: TestDevice;

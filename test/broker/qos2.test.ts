@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { TestDevice } from '../harness/api.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
+import type { TestDevice } from '../harness/clients/api.js';
+import { Subscriber } from '../harness/clients/mqtt-clients.js';
+import {
+  connectPacket,
+  credentials,
+  publishPacket,
+  RawClient,
+} from '../harness/clients/raw-client.js';
+import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
 import { Home } from '../harness/home.js';
-import { Subscriber } from '../harness/mqtt-clients.js';
-import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
-import { Store } from '../harness/store.js';
-import { storeProcessId } from '../harness/store-process.js';
+import { Store } from '../harness/stored/store.js';
+import { storeProcessId } from '../harness/stored/store-process.js';
 
 /** An alarm without id or time, so that nothing in it identifies it. */
 const ALARM = '{"kind":"helpCall"}';

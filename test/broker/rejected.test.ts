@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { TestDevice } from '../harness/api.js';
+import type { TestDevice } from '../harness/clients/api.js';
+import { publishPacket, RawClient } from '../harness/clients/raw-client.js';
 import { Home } from '../harness/home.js';
-import { publishPacket, RawClient } from '../harness/raw-client.js';
-import { Store } from '../harness/store.js';
+import { Store } from '../harness/stored/store.js';
 
 let home: Home;
 

@@ -1,10 +1,10 @@
 import type { IConnectPacket, IPublishPacket, Packet } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice, TestToken } from '../harness/api.js';
+import type { TestDevice, TestToken } from '../harness/clients/api.js';
+import { RawClient } from '../harness/clients/raw-client.js';
 import { eventually } from '../harness/eventually.js';
 import { Home } from '../harness/home.js';
 import { accountOf } from '../harness/metrics.js';
-import { RawClient } from '../harness/raw-client.js';
 
 let home: Home;
 let device: TestDevice;

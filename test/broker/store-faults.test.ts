@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice } from '../harness/api.js';
+import type { TestDevice } from '../harness/clients/api.js';
+import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
+import { publishPacket, RawClient } from '../harness/clients/raw-client.js';
 import { eventually } from '../harness/eventually.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
+import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
 import { Home } from '../harness/home.js';
-import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
-import { publishPacket, RawClient } from '../harness/raw-client.js';
-import { RemoteStore } from '../harness/remote-store.js';
-import { Store } from '../harness/store.js';
+import { RemoteStore } from '../harness/servers/remote-store.js';
+import { Store } from '../harness/stored/store.js';
 
 let home: Home;
 /** A gateway that is other, or whose process must hold. */

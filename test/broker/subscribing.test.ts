@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice, TestToken } from '../harness/api.js';
+import type { TestDevice, TestToken } from '../harness/clients/api.js';
+import {
+  connectPacket,
+  credentials,
+  publishPacket,
+  RawClient,
+} from '../harness/clients/raw-client.js';
+import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
 import { Home } from '../harness/home.js';
-import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
-import { ADMIN_TOKEN } from '../harness/running-gateway.js';
-import { Store } from '../harness/store.js';
+import { Store } from '../harness/stored/store.js';
 
 const DENIED = 0x80;
 /** Defaults of the configuration or the broker (CONTRACT 5). */

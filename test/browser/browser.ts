@@ -6,8 +6,8 @@ import {
   type Page,
 } from 'playwright-core';
 import { onTestFinished } from 'vitest';
-import { CutProxy } from '../harness/cut-proxy.js';
-import type { RunningGateway } from '../harness/running-gateway.js';
+import type { RunningGateway } from '../harness/gateway/running-gateway.js';
+import { CutProxy } from '../harness/servers/cut-proxy.js';
 
 /** Debian's package, which draws to no screen, and needs half the time of the one for a desktop. */
 const PROGRAM = '/usr/bin/chromium-headless-shell';

@@ -1,9 +1,9 @@
-import type { Api, TestDevice, TestToken } from '../harness/api.js';
-import { GatewayHere } from '../harness/gateway-here.js';
+import type { Api, TestDevice, TestToken } from '../harness/clients/api.js';
+import { Subscriber } from '../harness/clients/mqtt-clients.js';
+import { RawClient } from '../harness/clients/raw-client.js';
+import { GatewayHere } from '../harness/gateway/gateway-here.js';
 import { Home } from '../harness/home.js';
-import { Mosquitto } from '../harness/mosquitto.js';
-import { Subscriber } from '../harness/mqtt-clients.js';
-import { RawClient } from '../harness/raw-client.js';
+import { Mosquitto } from '../harness/servers/mosquitto.js';
 
 export const BRIDGE = 'head-office';
 export const AWAY = 'nurse-call-at-night';

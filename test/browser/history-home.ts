@@ -1,9 +1,9 @@
 import type { Browser } from 'playwright-core';
 import { z } from 'zod';
-import type { Api, TestDevice } from '../harness/api.js';
-import { Camera } from '../harness/camera.js';
+import type { Api, TestDevice } from '../harness/clients/api.js';
+import { Camera } from '../harness/clients/camera.js';
+import type { RunningGateway } from '../harness/gateway/running-gateway.js';
 import { Home } from '../harness/home.js';
-import type { RunningGateway } from '../harness/running-gateway.js';
 
 export interface TestAlarm {
   readonly kind: string;

@@ -3,9 +3,9 @@ import { encode } from 'uqr';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { setupText } from '../../src/console/pages/home/issued/setup-text.js';
-import { GatewayHere } from '../harness/gateway-here.js';
-import { connect, connectDevice, Subscriber } from '../harness/mqtt-clients.js';
-import { ADMIN_TOKEN } from '../harness/running-gateway.js';
+import { connect, connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
+import { GatewayHere } from '../harness/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
 import { openConsole } from './browser.js';
 import { makeHomeSite } from './home-site.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { GatewayHere } from '../harness/gateway-here.js';
+import { GatewayHere } from '../harness/gateway/gateway-here.js';
 import { Home } from '../harness/home.js';
-import { publishAlarm } from './board-ward.js';
+import { publishAlarm } from './board/board-ward.js';
 import { openConsole } from './browser.js';
 
 const LONG = 'Mehrzweckpflegestation'.repeat(6).slice(0, 120);

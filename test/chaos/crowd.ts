@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { IClientOptions } from 'mqtt';
-import type { Api } from '../harness/api.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
+import type { Api } from '../harness/clients/api.js';
+import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
 import { Deliveries } from './deliveries.js';
 import { ChaosDevice } from './device.js';
 import type { Random } from './random.js';

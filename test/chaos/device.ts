@@ -6,8 +6,8 @@ import mqtt, {
   type Packet,
   Store,
 } from 'mqtt';
-import type { TestDevice } from '../harness/api.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
+import type { TestDevice } from '../harness/clients/api.js';
+import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
 import type { Random } from './random.js';
 
 const MAX_UNACKNOWLEDGED = 20;

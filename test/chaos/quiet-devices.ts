@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import mqtt, { type MqttClient } from 'mqtt';
 import { z } from 'zod';
-import type { Api, TestDevice } from '../harness/api.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
+import type { Api, TestDevice } from '../harness/clients/api.js';
+import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
 import type { Violation } from './reconcile.js';
 
 const DEVICES = 20;

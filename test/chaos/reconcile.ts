@@ -1,5 +1,5 @@
-import { Api } from '../harness/api.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Api } from '../harness/clients/api.js';
+import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
 import { type Account, accountOf } from '../harness/metrics.js';
 import type { Deliveries } from './deliveries.js';
 import type { ChaosDevice } from './device.js';

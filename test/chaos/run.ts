@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Api } from '../harness/api.js';
+import { Api } from '../harness/clients/api.js';
 import { Crowd, type CrowdSums, type ReceiverSummary } from './crowd.js';
 import type { ChaosOptions } from './options.js';
 import { QuietDevices } from './quiet-devices.js';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Mosquitto } from '../harness/mosquitto.js';
-import { UpstreamSubscriber } from '../harness/upstream-subscriber.js';
+import { UpstreamSubscriber } from '../harness/clients/upstream-subscriber.js';
+import { Mosquitto } from '../harness/servers/mosquitto.js';
 import { Deliveries } from './deliveries.js';
 import type { ChaosReceiver } from './reconcile.js';
 import type { PlannedOutage } from './schedule.js';

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { lockFile } from '../../src/store/embedded/file-lock.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
-import type { RunningGateway } from '../harness/running-gateway.js';
-import { kill, storeProcessId } from '../harness/store-process.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
+import type { RunningGateway } from '../harness/gateway/running-gateway.js';
+import { kill, storeProcessId } from '../harness/stored/store-process.js';
 import type { KillTarget } from './schedule.js';
 
 /** Sessions without bounds: dropped entries would look like a loss. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Api } from '../harness/api.js';
-import { GatewayHere } from '../harness/gateway-here.js';
+import { Api } from '../harness/clients/api.js';
+import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
+import { GatewayHere } from '../harness/gateway/gateway-here.js';
 import { accountOf } from '../harness/metrics.js';
-import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 
 let gateway: GatewayHere;
 

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { Api } from '../harness/api.js';
 import { auditOf } from '../harness/audit.js';
-import { GatewayHere } from '../harness/gateway-here.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
-import { Store } from '../harness/store.js';
+import { Api } from '../harness/clients/api.js';
+import { GatewayHere } from '../harness/gateway/gateway-here.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
+import { Store } from '../harness/stored/store.js';
 
 /** Creates a token that expires after this many milliseconds; returns its id. */
 async function shortLivedToken(api: Api, validMs: number): Promise<string> {

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import type { Packet } from 'mqtt-packet';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { TestDevice, TestToken } from '../harness/api.js';
-import type { GatewayHere } from '../harness/gateway-here.js';
+import type { TestDevice, TestToken } from '../harness/clients/api.js';
+import { publishPacket, RawClient } from '../harness/clients/raw-client.js';
+import type { GatewayHere } from '../harness/gateway/gateway-here.js';
 import { Home } from '../harness/home.js';
 import { accountIn, accountOf } from '../harness/metrics.js';
-import { publishPacket, RawClient } from '../harness/raw-client.js';
 
 /**
  * The delivery against a model that sees only MQTT and `/metrics`, whatever the gateway is like inside.

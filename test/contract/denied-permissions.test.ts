@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
-import { Api, type TestToken } from '../harness/api.js';
 import { allAuditOf, denialCount } from '../harness/audit.js';
-import { GatewayHere } from '../harness/gateway-here.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
-import { RawClient } from '../harness/raw-client.js';
-import { Store } from '../harness/store.js';
+import { Api, type TestToken } from '../harness/clients/api.js';
+import { RawClient } from '../harness/clients/raw-client.js';
+import { GatewayHere } from '../harness/gateway/gateway-here.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
+import { Store } from '../harness/stored/store.js';
 
 let gateway: GatewayHere;
 let viewer: TestToken;

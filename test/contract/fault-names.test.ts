@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { TestDevice, TestToken } from '../harness/api.js';
-import { EventReader } from '../harness/event-reader.js';
+import type { TestDevice, TestToken } from '../harness/clients/api.js';
+import { EventReader } from '../harness/clients/event-reader.js';
+import { Subscriber } from '../harness/clients/mqtt-clients.js';
+import { connectPacket, credentials, RawClient } from '../harness/clients/raw-client.js';
+import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
 import { Home } from '../harness/home.js';
-import { Subscriber } from '../harness/mqtt-clients.js';
-import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
-import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 
 const TOO_MANY = 'Too many connections: further ones are refused.';
 

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Api, type TestDevice } from '../harness/api.js';
-import { Camera } from '../harness/camera.js';
-import { faultsOf } from '../harness/connection-list.js';
-import { GatewayHere } from '../harness/gateway-here.js';
+import { Api, type TestDevice } from '../harness/clients/api.js';
+import { Camera } from '../harness/clients/camera.js';
+import { faultsOf } from '../harness/clients/connection-list.js';
+import { GatewayHere } from '../harness/gateway/gateway-here.js';
 
 const KIB = 1024;
 const GIB = 1024 * 1024 * KIB;

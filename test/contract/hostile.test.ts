@@ -4,13 +4,17 @@ import fc from 'fast-check';
 import mqtt from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Api } from '../harness/api.js';
-import { DescribedHttp } from '../harness/described-http.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
-import { ADMIN_TOKEN } from '../harness/running-gateway.js';
-import { basic } from '../http/cameras.js';
+import { Api } from '../harness/clients/api.js';
+import { DescribedHttp } from '../harness/described/described-http.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
+import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
 import { problemOf, readAnswer } from '../http/client.js';
-import { type HostileRequest, hostileRequest, type Target } from '../http/hostile-input.js';
+import { basic } from '../http/footage/cameras.js';
+import {
+  type HostileRequest,
+  hostileRequest,
+  type Target,
+} from '../http/requests/hostile-input.js';
 import { type Route, takesJson } from '../http/routes.js';
 
 const MAX_BODY_BYTES = 1024 * 1024;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectPacket, credentials, RawClient } from '../harness/clients/raw-client.js';
+import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
 import { Home } from '../harness/home.js';
-import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
-import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 
 let home: Home;
 

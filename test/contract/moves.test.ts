@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Api, type TestDevice } from '../harness/api.js';
-import { GatewayHere } from '../harness/gateway-here.js';
-import { connect, connectDevice, Subscriber } from '../harness/mqtt-clients.js';
-import { ADMIN_TOKEN } from '../harness/running-gateway.js';
-import { Store } from '../harness/store.js';
+import { Api, type TestDevice } from '../harness/clients/api.js';
+import { connect, connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
+import { GatewayHere } from '../harness/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
+import { Store } from '../harness/stored/store.js';
 
 /** Timeout of work in the background after a change. */
 

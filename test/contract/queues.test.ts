@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { TestDevice } from '../harness/api.js';
-import { faultTextsIn } from '../harness/fault-texts.js';
-import { GatewayHere } from '../harness/gateway-here.js';
+import type { TestDevice } from '../harness/clients/api.js';
+import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
+import { faultTextsIn } from '../harness/described/fault-texts.js';
+import { GatewayHere } from '../harness/gateway/gateway-here.js';
 import { Home } from '../harness/home.js';
 import { accountOf } from '../harness/metrics.js';
-import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
-import { Store } from '../harness/store.js';
+import { Store } from '../harness/stored/store.js';
 
 let home: Home;
 let device: TestDevice;

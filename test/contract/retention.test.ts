@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Api } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { Api } from '../harness/clients/api.js';
+import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
 import { accountOf } from '../harness/metrics.js';
-import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
-import { Store } from '../harness/store.js';
+import { Store } from '../harness/stored/store.js';
 
 const HISTORY = '{site}:history';
 const TWO_DAYS_MS = 2 * 24 * 3_600_000;

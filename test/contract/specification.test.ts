@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
-import { Api, type TestDevice } from '../harness/api.js';
-import { GatewayHere } from '../harness/gateway-here.js';
-import { connectDevice } from '../harness/mqtt-clients.js';
+import { Api, type TestDevice } from '../harness/clients/api.js';
+import { connectDevice } from '../harness/clients/mqtt-clients.js';
+import { GatewayHere } from '../harness/gateway/gateway-here.js';
 
 /** The interface specification's tables row by row; docs/reports/specification.md says which test is for which. */
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Api } from '../harness/api.js';
+import { Api } from '../harness/clients/api.js';
+import { connect } from '../harness/clients/mqtt-clients.js';
 import { Home } from '../harness/home.js';
-import { connect } from '../harness/mqtt-clients.js';
-import { Store } from '../harness/store.js';
+import { Store } from '../harness/stored/store.js';
 
 let home: Home;
 let store: Store;

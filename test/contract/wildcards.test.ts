@@ -1,8 +1,8 @@
 import mqtt from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestToken } from '../harness/api.js';
+import type { TestToken } from '../harness/clients/api.js';
+import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
 import { Home } from '../harness/home.js';
-import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 
 const FILTERS = ['#', '+/#', 'care-homes/#', 'care-homes/+/devices/+/alarms/#', '+/+/devices/#'];
 

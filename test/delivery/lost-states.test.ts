@@ -6,9 +6,9 @@ import type { AlarmLogItem, NewStateChange } from '../../src/delivery/log/log-it
 import { LogWriter } from '../../src/delivery/log/log-writer.js';
 import type { GivenState } from '../../src/domain/alarm-states.js';
 import { newId } from '../../src/domain/notation.js';
-import { QueuesInMemory } from '../harness/queues-in-memory.js';
-import { useRedis } from '../harness/shared-redis.js';
-import { AlarmWorld } from '../store/alarm-world.js';
+import { useRedis } from '../harness/servers/shared-redis.js';
+import { QueuesInMemory } from '../harness/stored/queues-in-memory.js';
+import { AlarmWorld } from '../store/alarms/alarm-world.js';
 
 const place = useRedis();
 const log = pino({ level: 'silent' });

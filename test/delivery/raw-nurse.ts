@@ -1,6 +1,6 @@
 /** Helpers for a subscriber over bare packets, which acknowledges nothing by itself. */
 
-import type { RawClient } from '../harness/raw-client.js';
+import type { RawClient } from '../harness/clients/raw-client.js';
 
 /** What it was sent from the log at QoS 1; a slow store's alarms have live copies as well (CONTRACT 4.4). */
 export function publishesOf(client: RawClient) {

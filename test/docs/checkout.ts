@@ -5,7 +5,7 @@ import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Lines } from '../harness/lines.js';
-import { unusedPort } from '../harness/unused-port.js';
+import { unusedPort } from '../harness/servers/unused-port.js';
 
 const READY_TIMEOUT_MS = 60_000;
 /** Less than a test has, so that what was printed is told. */

@@ -27,9 +27,12 @@ export const NOT_RUN: ReadonlyMap<string, string> = new Map([
   ['docker run', 'the same'],
   ['npm run bench -- speed', 'takes half an hour'],
   ['npm run bench\n', 'takes many minutes'],
-  ['npm run chaos -- --minutes', 'takes many minutes; test/chaos/chaos.test.ts is a short run'],
-  ['npm run chaos -- --pair', 'the same; test/chaos/pair/pair.test.ts is a short run'],
-  ['npm run hostile', 'takes many minutes; test/hostile/hostile.test.ts is a short run'],
+  [
+    'npm run chaos -- --minutes',
+    'takes many minutes; test/chaos/chaos.slow.test.ts is a short run',
+  ],
+  ['npm run chaos -- --pair', 'the same; test/chaos/pair/pair.slow.test.ts is a short run'],
+  ['npm run hostile', 'takes many minutes; test/hostile/hostile.load.test.ts is a short run'],
   ['GATEWAY_TEST_LONG=1', 'takes many minutes'],
 ]);
 

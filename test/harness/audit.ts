@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Api } from './api.js';
+import type { Api } from './clients/api.js';
 
 const pageSchema = z.object({
   nextCursor: z.string().nullish(),

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import mqtt, { type IClientOptions, type IConnackPacket } from 'mqtt';
 import { afterEach, expect, it } from 'vitest';
-import { Authority } from './certificates.js';
-import { CutProxy } from './cut-proxy.js';
-import { Mosquitto, type MosquittoOptions } from './mosquitto.js';
-import { UpstreamSubscriber } from './upstream-subscriber.js';
+import { UpstreamSubscriber } from './clients/upstream-subscriber.js';
+import { Authority } from './servers/certificates.js';
+import { CutProxy } from './servers/cut-proxy.js';
+import { Mosquitto, type MosquittoOptions } from './servers/mosquitto.js';
 
 // A harness that breaks nothing proves nothing: these tests hold what those of the bridges rely on.
 

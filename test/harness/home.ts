@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { Api, type TestDevice, type TestToken } from './api.js';
-import type { GatewayHere } from './gateway-here.js';
-import { GatewayProcess } from './gateway-process.js';
-import { connectDevice, Subscriber } from './mqtt-clients.js';
-import type { Environment, RunningGateway } from './running-gateway.js';
+import { Api, type TestDevice, type TestToken } from './clients/api.js';
+import { connectDevice, Subscriber } from './clients/mqtt-clients.js';
+import type { GatewayHere } from './gateway/gateway-here.js';
+import { GatewayProcess } from './gateway/gateway-process.js';
+import type { Environment, RunningGateway } from './gateway/running-gateway.js';
 
 const createdSchema = z.object({ id: z.string() });
 
@@ -31,7 +31,7 @@ export class Home<Gateway extends RunningGateway = RunningGateway> {
 
   static async start(environment?: Environment): Promise<Home<GatewayHere>> {
     // Only where it is needed: its sources take seconds to load.
-    const here = await import('./gateway-here.js');
+    const here = await import('./gateway/gateway-here.js');
     return Home.at(await here.GatewayHere.start(environment));
   }
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { Api } from './api.js';
 import { each, times } from './at-a-time.js';
-import type { GatewayProcess } from './gateway-process.js';
+import { Api } from './clients/api.js';
+import { loginOf } from './clients/raw-client.js';
+import type { GatewayProcess } from './gateway/gateway-process.js';
 import { Load } from './load/load.js';
 import { type Login, loginSchema, type Plan } from './load/plan.js';
-import { loginOf } from './raw-client.js';
 
 /** Devices that have sent what waits. */
 const SENDERS = 40;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RunningGateway } from './running-gateway.js';
+import type { RunningGateway } from './gateway/running-gateway.js';
 
 const SAMPLE = /^gateway_consumer_([a-z]+?)(?:_total)?\{consumer="(.*)",log="(\w+)"\} (\d+)$/;
 

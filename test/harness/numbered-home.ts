@@ -1,10 +1,10 @@
 import type { MqttClient } from 'mqtt';
 import { expect } from 'vitest';
 import { z } from 'zod';
-import type { TestDevice, TestToken } from './api.js';
+import type { TestDevice, TestToken } from './clients/api.js';
+import { connectDevice, type Received, Subscriber } from './clients/mqtt-clients.js';
+import type { RunningGateway } from './gateway/running-gateway.js';
 import { Home } from './home.js';
-import { connectDevice, type Received, Subscriber } from './mqtt-clients.js';
-import type { RunningGateway } from './running-gateway.js';
 
 const numbered = z.object({
   data: z.object({ n: z.number() }),

@@ -1,10 +1,10 @@
-import { Api } from './api.js';
-import { GatewayProcess } from './gateway-process.js';
+import { Api } from './clients/api.js';
+import { loginOf } from './clients/raw-client.js';
+import { GatewayProcess } from './gateway/gateway-process.js';
+import { peakResidentBytes } from './gateway/process-usage.js';
 import type { Plan } from './load/plan.js';
 import { LoadProcess } from './load-process.js';
 import { type Account, accountOf } from './metrics.js';
-import { peakResidentBytes } from './process-usage.js';
-import { loginOf } from './raw-client.js';
 
 const DEVICES = 50;
 const FIRST_DEVICE_NUMBER = 10;

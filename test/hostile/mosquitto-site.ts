@@ -1,5 +1,5 @@
 import type { Login } from '../harness/load/plan.js';
-import { Mosquitto } from '../harness/mosquitto.js';
+import { Mosquitto } from '../harness/servers/mosquitto.js';
 import type { Arms, Ports } from './attacker/plan.js';
 import type { Site } from './site.js';
 

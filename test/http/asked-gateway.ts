@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { parseAlarm } from '../../src/domain/alarm-payload.js';
 import type { Grant } from '../../src/domain/grants.js';
-import { describedAt } from '../harness/described-origins.js';
-import { faultTextsIn } from '../harness/fault-texts.js';
-import type { GatewayHere } from '../harness/gateway-here.js';
-import { connectDevice } from '../harness/mqtt-clients.js';
-import { ADMIN_TOKEN } from '../harness/running-gateway.js';
+import { connectDevice } from '../harness/clients/mqtt-clients.js';
+import { describedAt } from '../harness/described/described-origins.js';
+import { faultTextsIn } from '../harness/described/fault-texts.js';
+import type { GatewayHere } from '../harness/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
 import {
   type Camera,
   cameraBody,

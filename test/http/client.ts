@@ -4,7 +4,7 @@ import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import { z } from 'zod';
-import { describedAt } from '../harness/described-origins.js';
+import { describedAt } from '../harness/described/described-origins.js';
 
 /** Timeout of a request: no answer of the gateway takes this long. */
 const ANSWER_WITHIN_MS = 30_000;

@@ -9,13 +9,13 @@ import { AuditRecords } from '../../src/store/audit/records.js';
 import { Keys } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site/site-store-redis.js';
 import { Store } from '../../src/store/store.js';
-import { GatewayHere } from '../harness/gateway-here.js';
+import { GatewayHere } from '../harness/gateway/gateway-here.js';
+import type { Environment } from '../harness/gateway/running-gateway.js';
 import { NO_LIMITS } from '../harness/no-limits.js';
-import type { Environment } from '../harness/running-gateway.js';
-import type { RedisPlace } from '../harness/shared-redis.js';
-import { SocketProxy } from '../harness/socket-proxy.js';
+import type { RedisPlace } from '../harness/servers/shared-redis.js';
+import { SocketProxy } from '../harness/servers/socket-proxy.js';
 import { AskedGateway } from './asked-gateway.js';
-import { writeLostData } from './lost-data.js';
+import { writeLostData } from './operation/lost-data.js';
 
 export const MAX_BODY_BYTES = 4096;
 export const MAX_UPLOAD_BYTES = 10 * 1024 * 1024;

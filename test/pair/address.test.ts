@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import { GatewayProcess } from '../harness/gateway-process.js';
-import { RedisServer } from '../harness/redis-server.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
+import { RedisServer } from '../harness/servers/redis-server.js';
 import { until } from '../harness/until.js';
 import { canMakeBoxes, NetworkBox } from './network-box.js';
 

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { fillIn } from '../harness/fill-in.js';
+import { fillIn } from '../harness/described/fill-in.js';
 import { Lines } from '../harness/lines.js';
 import { until } from '../harness/until.js';
 

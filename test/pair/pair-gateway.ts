@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { fillIn } from '../harness/fill-in.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
-import type { RedisPair } from '../harness/redis-pair.js';
-import type { Environment } from '../harness/running-gateway.js';
+import { fillIn } from '../harness/described/fill-in.js';
+import { GatewayProcess } from '../harness/gateway/gateway-process.js';
+import type { Environment } from '../harness/gateway/running-gateway.js';
+import type { RedisPair } from '../harness/servers/redis-pair.js';
 
 /** The gateway of a box, from the very config/pair/gateway.yaml; not started yet. */
 export async function pairGateway(

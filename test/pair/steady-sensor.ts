@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { MqttClient } from 'mqtt';
-import type { TestDevice } from '../harness/api.js';
+import type { TestDevice } from '../harness/clients/api.js';
 
-import { connectDevice } from '../harness/mqtt-clients.js';
-import type { RunningGateway } from '../harness/running-gateway.js';
+import { connectDevice } from '../harness/clients/mqtt-clients.js';
+import type { RunningGateway } from '../harness/gateway/running-gateway.js';
 
 const PERIOD_MS = 100;
 

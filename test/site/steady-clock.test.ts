@@ -7,8 +7,8 @@ import { Health } from '../../src/site/health/health.js';
 import { ClockStoreRedis } from '../../src/store/clock-store-redis.js';
 import { Keys } from '../../src/store/keys.js';
 import { Store } from '../../src/store/store.js';
-import { faultTexts } from '../harness/fault-texts.js';
-import { useRedis } from '../harness/shared-redis.js';
+import { faultTexts } from '../harness/described/fault-texts.js';
+import { useRedis } from '../harness/servers/shared-redis.js';
 
 const START_MS = Date.UTC(2026, 10, 21);
 const SECOND_MS = 1_000;

@@ -13,7 +13,7 @@ import {
 } from '../../src/store/server/connection.js';
 import { StoreOutages } from '../../src/store/server/store-outages.js';
 import { Store } from '../../src/store/store.js';
-import { CutProxy } from '../harness/cut-proxy.js';
+import { CutProxy } from '../harness/servers/cut-proxy.js';
 import { ask, recordingLog, temporaryDirectory, until } from './embedded-support.js';
 
 /** At least as long as the product waits between two attempts to connect. */

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { DeadLetterStoreRedis } from '../../src/store/dead-letter-store-redis.js';
 import { Keys } from '../../src/store/keys.js';
 import { Store } from '../../src/store/store.js';
-import { RedisServer } from '../harness/redis-server.js';
+import { RedisServer } from '../harness/servers/redis-server.js';
 
 const MIB = 1024 * 1024;
 /** As large as a packet may be by default. */

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Packable, packRows } from '../../src/store/scripts.js';
 import { anyText } from '../harness/any-text.js';
-import { useRedis } from '../harness/shared-redis.js';
+import { useRedis } from '../harness/servers/shared-redis.js';
 
 const place = useRedis();
 

@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { Health } from '../../src/site/health/health.js';
 import { checkServer, checkSettings } from '../../src/store/server/server-check.js';
 import { Store } from '../../src/store/store.js';
-import { faultTexts } from '../harness/fault-texts.js';
+import { faultTexts } from '../harness/described/fault-texts.js';
 import { embeddedRedis, temporaryDirectory } from './embedded-support.js';
 
 /** A connection to a server with suitable settings, until the test changes them. */

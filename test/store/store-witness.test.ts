@@ -9,8 +9,8 @@ import { AlarmRetention } from '../../src/store/alarms/alarm-retention.js';
 import { NEVER_SEEN, type SiteCounts } from '../../src/store/lost-data.js';
 import { Store } from '../../src/store/store.js';
 import { StoreWitness } from '../../src/store/store-witness.js';
-import { useRedis } from '../harness/shared-redis.js';
-import { AlarmWorld } from './alarm-world.js';
+import { useRedis } from '../harness/servers/shared-redis.js';
+import { AlarmWorld } from './alarms/alarm-world.js';
 import { recordingLog, temporaryDirectory } from './embedded-support.js';
 
 const place = useRedis();

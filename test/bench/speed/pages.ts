@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ADMIN_TOKEN } from '../../harness/running-gateway.js';
+import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
 
 const pageSchema = z.object({ nextCursor: z.string().nullable(), events: z.array(z.unknown()) });
 

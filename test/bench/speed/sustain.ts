@@ -1,6 +1,6 @@
+import { processorMs } from '../../harness/gateway/process-usage.js';
 import type { Offer } from '../../harness/load/plan.js';
 import type { LoadProcess } from '../../harness/load-process.js';
-import { processorMs } from '../../harness/process-usage.js';
 import { isLevel, receivedBySlowest, reportWhen, WINDOW } from './loads.js';
 import type { Metric } from './measure.js';
 import type { Scale } from './scale.js';

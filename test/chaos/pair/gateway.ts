@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { gatewayStartedAt } from '../../harness/described-origins.js';
+import { gatewayStartedAt } from '../../harness/described/described-origins.js';
+import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
 import { Lines } from '../../harness/lines.js';
-import { ADMIN_TOKEN } from '../../harness/running-gateway.js';
-import { unusedPort } from '../../harness/unused-port.js';
+import { unusedPort } from '../../harness/servers/unused-port.js';
 
 /** In the sources, as the harness is also run compiled. */
 const PRELOAD = join(process.cwd(), 'test/chaos/pair/source-address.mjs');

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Api } from '../../harness/api.js';
+import { Api } from '../../harness/clients/api.js';
 import { until } from '../../harness/until.js';
 import { Crowd, type CrowdOptions, type CrowdSums, type ReceiverSummary } from '../crowd.js';
 import { Random } from '../random.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { RedisPair } from '../../harness/redis-pair.js';
-import type { RedisProgram } from '../../harness/redis-program.js';
+import type { RedisPair } from '../../harness/servers/redis-pair.js';
+import type { RedisProgram } from '../../harness/servers/redis-program.js';
 
 const ANSWER_WITHIN_MS = 500;
 

@@ -1,4 +1,4 @@
-import { RedisPair } from '../../harness/redis-pair.js';
+import { RedisPair } from '../../harness/servers/redis-pair.js';
 import { until } from '../../harness/until.js';
 import { ESCALATION } from '../victim.js';
 import { Epochs, Interruptions } from './acknowledgements.js';

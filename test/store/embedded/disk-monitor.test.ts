@@ -9,7 +9,7 @@ import { StoreHeadroom } from '../../../src/site/health/store-headroom.js';
 import { lockDataDirectory } from '../../../src/store/data-directory.js';
 import { DiskMonitor } from '../../../src/store/embedded/disk-monitor.js';
 import { EmbeddedRedis } from '../../../src/store/embedded/embedded-redis.js';
-import { faultTexts } from '../../harness/fault-texts.js';
+import { faultTexts } from '../../harness/described/fault-texts.js';
 import { recordingLog, until } from '../embedded-support.js';
 
 const CHECK_EVERY_MS = 20;

@@ -1,9 +1,9 @@
-import { Api } from '../../../harness/api.js';
 import { times } from '../../../harness/at-a-time.js';
-import { GatewayProcess } from '../../../harness/gateway-process.js';
+import { Api } from '../../../harness/clients/api.js';
+import { loginOf } from '../../../harness/clients/raw-client.js';
+import { GatewayProcess } from '../../../harness/gateway/gateway-process.js';
 import type { Login } from '../../../harness/load/plan.js';
-import { loginOf } from '../../../harness/raw-client.js';
-import { Store } from '../../../harness/store.js';
+import { Store } from '../../../harness/stored/store.js';
 import type { Cleanups } from '../cleanups.js';
 import type { Channel, Contestant, RestartableBroker } from './contestant.js';
 

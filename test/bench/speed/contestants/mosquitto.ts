@@ -1,4 +1,4 @@
-import { Mosquitto } from '../../../harness/mosquitto.js';
+import { Mosquitto } from '../../../harness/servers/mosquitto.js';
 import type { Cleanups } from '../cleanups.js';
 import { type Contestant, plainHome } from './contestant.js';
 

@@ -1,4 +1,4 @@
-import { GatewayProcess } from '../../../harness/gateway-process.js';
+import { GatewayProcess } from '../../../harness/gateway/gateway-process.js';
 import { HistorySite, middleOf } from '../../history-site.js';
 import { quantile } from '../../report.js';
 import type { Cleanups } from '../cleanups.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { LoadProcess } from '../../../harness/load-process.js';
-import { RedisServer } from '../../../harness/redis-server.js';
+import { RedisServer } from '../../../harness/servers/redis-server.js';
 import { FSYNC_ALWAYS } from '../contestants/aedes.js';
 import { CONTESTANTS } from '../contestants/all.js';
 import type { Contestant } from '../contestants/contestant.js';

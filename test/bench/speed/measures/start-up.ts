@@ -1,5 +1,5 @@
-import { GatewayProcess } from '../../../harness/gateway-process.js';
-import { Mosquitto } from '../../../harness/mosquitto.js';
+import { GatewayProcess } from '../../../harness/gateway/gateway-process.js';
+import { Mosquitto } from '../../../harness/servers/mosquitto.js';
 import type { Cleanups } from '../cleanups.js';
 import { AEDES, AedesProcess } from '../contestants/aedes.js';
 import { GATEWAY } from '../contestants/gateway.js';

@@ -1,0 +1,386 @@
+import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import { generate, type IConnectPacket } from 'mqtt-packet';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { Api, type TestDevice, type TestToken } from '../../harness/clients/api.js';
+import {
+  connectPacket,
+  credentials,
+  publishPacket,
+  RawClient,
+} from '../../harness/clients/raw-client.js';
+import { eventually } from '../../harness/eventually.js';
+import { GatewayHere } from '../../harness/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
+import { Home } from '../../harness/home.js';
+
+const ACCEPTED = 0;
+const IDENTIFIER_REJECTED = 2;
+const BAD_CREDENTIALS = 4;
+const NOT_AUTHORIZED = 5;
+
+let gateway: GatewayHere;
+let api: Api;
+let device: TestDevice;
+let viewer: TestToken;
+
+beforeAll(async () => {
+  gateway = await GatewayHere.start();
+  api = new Api(gateway);
+  const { id } = await api.createLocation();
+  device = await api.createDevice(id);
+  viewer = await api.viewer(id);
+});
+
+afterAll(() => gateway.remove());
+
+/**
+ * The return code of the CONNACK; after a connect error the connection must close [MQTT-3.2.2-5].
+ */
+async function returnCodeFor(options: Partial<IConnectPacket>): Promise<number | undefined> {
+  const client = await RawClient.open(gateway);
+  client.send(connectPacket(options));
+  const { returnCode, sessionPresent } = await client.next('connack');
+  if (returnCode === ACCEPTED) await client.ping();
+  else {
+    expect(sessionPresent).toBe(false);
+    await client.closed();
+  }
+  client.vanish();
+  return returnCode;
+}
+
+describe('a CONNECT is answered with an error', () => {
+  it('with 5 without credentials', async () => {
+    expect(await returnCodeFor({})).toBe(NOT_AUTHORIZED);
+  });
+
+  it('with 5 without a password', async () => {
+    expect(await returnCodeFor({ username: device.id })).toBe(NOT_AUTHORIZED);
+  });
+
+  it('with 4 for a wrong secret of a device', async () => {
+    const password = Buffer.from(`${device.secret}x`);
+    expect(await returnCodeFor({ username: device.id, password })).toBe(BAD_CREDENTIALS);
+  });
+
+  it('with 4 for a wrong token of an access token', async () => {
+    const password = Buffer.from(device.secret);
+    expect(await returnCodeFor({ username: viewer.id, password })).toBe(BAD_CREDENTIALS);
+  });
+
+  it.each(['nobody', '', '00000000-0000-4000-8000-000000000000', '__proto__'])(
+    'with 4 for the unknown user "%s"',
+    async (username) => {
+      const password = Buffer.from(device.secret);
+      expect(await returnCodeFor({ username, password })).toBe(BAD_CREDENTIALS);
+    },
+  );
+
+  it('fault 14: with 2 for a zero-length client id and a session that persists', async () => {
+    const bytes = generate(connectPacket({ ...credentials(viewer), clientId: '' }));
+    // No library sends this: the flag of the clean session is cleared.
+    const flagsAt = bytes.indexOf('MQTT') + 5;
+    bytes.writeUInt8(bytes.readUInt8(flagsAt) & ~0x02, flagsAt);
+    const client = await RawClient.open(gateway);
+    client.stream.write(bytes);
+    expect((await client.next('connack')).returnCode).toBe(IDENTIFIER_REJECTED);
+    await client.closed();
+  });
+
+  it('with 2 for a client id that belongs to a bridge', async () => {
+    const options = { ...credentials(viewer), clientId: 'bridge/region' };
+    expect(await returnCodeFor(options)).toBe(IDENTIFIER_REJECTED);
+  });
+
+  it.each([
+    ['a wildcard', (): string => `devices/${device.id}/+`],
+    ['a multi-level wildcard', (): string => `devices/${device.id}/#`],
+  ])('when its will lies on %s', async (_what, topic) => {
+    const will = { topic: topic(), payload: '{"kind":"fall"}', qos: 1 } as const;
+    const client = await RawClient.open(gateway);
+    client.send(connectPacket({ ...credentials(device), will }));
+    await client.closed();
+    expect(client.packets).not.toContainEqual(expect.objectContaining({ returnCode: ACCEPTED }));
+  });
+});
+
+describe('a CONNECT is accepted', () => {
+  it('from a device, its id in either case', async () => {
+    expect(await returnCodeFor(credentials(device))).toBe(ACCEPTED);
+    const username = device.id.toUpperCase();
+    expect(await returnCodeFor({ ...credentials(device), username })).toBe(ACCEPTED);
+  });
+
+  it('from an access token', async () => {
+    expect(await returnCodeFor(credentials(viewer))).toBe(ACCEPTED);
+  });
+
+  it('with a zero-length client id and a clean session', async () => {
+    expect(await returnCodeFor({ ...credentials(viewer), clientId: '' })).toBe(ACCEPTED);
+  });
+
+  it('from the administrator', async () => {
+    const password = Buffer.from(ADMIN_TOKEN);
+    expect(await returnCodeFor({ username: 'admin', password })).toBe(ACCEPTED);
+  });
+
+  it.each([0, 1, 300, 301, 65_535])('with a keep-alive of %i', async (keepalive) => {
+    expect(await returnCodeFor({ ...credentials(device), keepalive })).toBe(ACCEPTED);
+  });
+});
+
+describe('a client id', () => {
+  it('of an ended clean session is free again', async () => {
+    const clientId = 'free-again';
+    const first = await RawClient.connect(gateway, viewer, { clientId });
+    first.send({ cmd: 'disconnect' });
+    await first.closed();
+    expect(await returnCodeFor({ ...credentials(device), clientId })).toBe(ACCEPTED);
+  });
+
+  it('of a client that gave up before its CONNACK is free again', async () => {
+    const clientIds = Array.from({ length: 20 }, (_, number) => `gave-up-${number}`);
+    const clients = await Promise.all(clientIds.map(() => RawClient.open(gateway)));
+    // All connect at once, so that the gateway finds CONNECT and end of most of them together.
+    for (const [number, client] of clients.entries()) {
+      const clientId = clientIds[number] ?? '';
+      client.send(connectPacket({ ...credentials(viewer), clientId }));
+      client.vanish();
+    }
+    for (const clientId of clientIds) {
+      await eventually(async () => {
+        expect(await returnCodeFor({ ...credentials(device), clientId })).toBe(ACCEPTED);
+      });
+    }
+  });
+
+  it.each(['constructor', '__proto__', 'a:b/c+#', '名前'])('may be "%s"', async (clientId) => {
+    const persistent = { clientId, clean: false };
+    const first = await RawClient.connect(gateway, viewer, persistent);
+    const filter = `care-homes/${device.locationId}/#`;
+    expect(await first.subscribe([filter])).toEqual([1]);
+    first.vanish();
+    const again = await RawClient.open(gateway);
+    again.send(connectPacket({ ...credentials(viewer), ...persistent }));
+    expect(await again.next('connack')).toMatchObject({ returnCode: 0, sessionPresent: true });
+    again.vanish();
+  });
+});
+
+it('takes a client of MQTT 3.1 with a longer client id than 23 characters', async () => {
+  const client = await RawClient.open(gateway);
+  const protocol = { protocolId: 'MQIsdp', protocolVersion: 3 } as const;
+  client.send(connectPacket({ ...credentials(viewer), ...protocol, clientId: randomUUID() }));
+  expect(await client.next('connack')).toMatchObject({ returnCode: 0 });
+  client.vanish();
+});
+
+describe('a persistent session without a subscription', () => {
+  const persistent = { clientId: 'publishes-only', clean: false };
+
+  async function isPresent(who: TestDevice | TestToken): Promise<boolean> {
+    const client = await RawClient.open(gateway);
+    client.send(connectPacket({ ...credentials(who), ...persistent }));
+    const { sessionPresent } = await client.next('connack');
+    client.send({ cmd: 'disconnect' });
+    await client.closed();
+    return sessionPresent;
+  }
+
+  it('is there at the next connection, also after a restart, until a clean one ends it', async () => {
+    // Paho discards unacknowledged messages when CONNACK says that there is no session.
+    expect(await isPresent(device)).toBe(false);
+    expect(await isPresent(device)).toBe(true);
+    await gateway.stop();
+    await gateway.start();
+    expect(await isPresent(device)).toBe(true);
+    const clean = await RawClient.connect(gateway, device, { ...persistent, clean: true });
+    clean.vanish();
+    expect(await isPresent(device)).toBe(false);
+  });
+
+  it('is there when its only filter was denied, and when the last one has ended', async () => {
+    const own = { ...persistent, clientId: 'none-left' };
+    const first = await RawClient.connect(gateway, viewer, own);
+    expect(await first.subscribe(['elsewhere/x', '$session'])).toEqual([0x80, 0x80]);
+    first.vanish();
+    const second = await RawClient.open(gateway);
+    second.send(connectPacket({ ...credentials(viewer), ...own }));
+    expect(await second.next('connack')).toMatchObject({ sessionPresent: true });
+    const filter = `care-homes/${device.locationId}/#`;
+    expect(await second.subscribe([filter])).toEqual([1]);
+    second.send({ cmd: 'unsubscribe', messageId: 2, unsubscriptions: [filter] });
+    await second.next('unsuback');
+    second.vanish();
+    const third = await RawClient.open(gateway);
+    third.send(connectPacket({ ...credentials(viewer), ...own }));
+    expect(await third.next('connack')).toMatchObject({ sessionPresent: true });
+    third.vanish();
+  });
+});
+
+describe('a second connection under the same client id', () => {
+  /** Expects that an alarm for every subscriber of the location reaches this one. */
+  async function alarmReaches(subscriber: RawClient): Promise<void> {
+    const sensor = await RawClient.connect(gateway, device);
+    await sensor.publish(`devices/${device.id}/alarms`, '{"kind":"fall"}', 1);
+    expect((await subscriber.next('publish')).topic).toMatch(/\/alarms\/fall$/);
+    sensor.vanish();
+  }
+
+  /** Resolves to the connections still open, when there is but one. */
+  async function theOneLeft(all: readonly RawClient[]): Promise<RawClient[]> {
+    const left = () => all.filter(({ isClosed }) => !isClosed);
+    await eventually(() => expect(left()).toHaveLength(1));
+    return left();
+  }
+
+  it.each([
+    ['clean', 'clean', []],
+    ['clean', 'clean', ['gateway/status']],
+    ['clean', 'persistent', ['gateway/status']],
+    ['persistent', 'clean', ['gateway/status']],
+    ['persistent', 'persistent', ['gateway/status']],
+  ])('takes over from a %s to a %s session (%j)', async (from, to, filtersBefore) => {
+    const clientId = `takeover-${from}-${to}-${filtersBefore.length}`;
+    const before = await RawClient.connect(gateway, viewer, { clientId, clean: from === 'clean' });
+    if (filtersBefore.length > 0) await before.subscribe(filtersBefore);
+    const after = await RawClient.connect(gateway, viewer, { clientId, clean: to === 'clean' });
+    await before.closed();
+    expect(await after.subscribe([`care-homes/${device.locationId}/+/+/alarms/#`])).toEqual([1]);
+    await alarmReaches(after);
+    after.vanish();
+  });
+
+  it('is sent again what the first had not acknowledged', async () => {
+    const session = { clientId: 'takeover-unacknowledged', clean: false };
+    const before = await RawClient.connect(gateway, viewer, session);
+    await before.subscribe([`care-homes/${device.locationId}/+/+/alarms/#`]);
+    await alarmReaches(before);
+    for (let round = 0; round < 3; round++) {
+      const all = await Promise.all(Array.from({ length: 5 }, () => RawClient.open(gateway)));
+      for (const client of all) client.send(connectPacket({ ...credentials(viewer), ...session }));
+      const [last] = await theOneLeft(all);
+      expect(await last?.next('publish')).toMatchObject({ dup: true, qos: 1 });
+    }
+  });
+
+  it('keeps the filters of a SUBSCRIBE in the same write as CONNECT', async () => {
+    const clientId = 'takeover-at-once';
+    const filter = `care-homes/${device.locationId}/+/+/alarms/#`;
+    const before = await RawClient.connect(gateway, viewer, { clientId });
+    await before.subscribe([filter]);
+    const after = await RawClient.open(gateway);
+    const subscriptions = [{ topic: filter, qos: 1 }] as const;
+    after.send(connectPacket({ ...credentials(viewer), clientId }), {
+      cmd: 'subscribe',
+      messageId: 1,
+      subscriptions: [...subscriptions],
+    });
+    expect((await after.next('suback')).granted).toEqual([1]);
+    await before.closed();
+    await alarmReaches(after);
+    after.vanish();
+  });
+
+  it.each([true, false])(
+    'leaves one that works when 20 more connect at once (clean: %s)',
+    async (clean) => {
+      const clientId = `takeover-many-${clean}`;
+      const filter = `care-homes/${device.locationId}/+/+/alarms/#`;
+      const subscriptions = [{ topic: filter, qos: 1 as const }];
+      for (let round = 0; round < 3; round++) {
+        const all = await Promise.all(Array.from({ length: 21 }, () => RawClient.open(gateway)));
+        for (const client of all) {
+          const packet = connectPacket({ ...credentials(viewer), clientId, clean });
+          client.send(packet, { cmd: 'subscribe', messageId: 1, subscriptions });
+        }
+        const [last] = await theOneLeft(all);
+        await last?.next('suback');
+        if (last !== undefined) await alarmReaches(last);
+        last?.vanish();
+      }
+      expect(await returnCodeFor({ ...credentials(viewer), clientId })).toBe(ACCEPTED);
+    },
+  );
+
+  it('takes over though what follows CONNECT breaks MQTT, and leaves the filters of the session', async () => {
+    const session = { clientId: 'takeover-broken-off', clean: false };
+    const first = await RawClient.connect(gateway, viewer, session);
+    await first.subscribe([`care-homes/${device.locationId}/+/+/alarms/#`]);
+    const second = await RawClient.open(gateway);
+    const connect = generate(connectPacket({ ...credentials(viewer), ...session }));
+    second.stream.write(Buffer.concat([connect, Buffer.from([0xf7, 0x89, 0xaf, 0xcb, 0xf1])]));
+    await Promise.all([first.closed(), second.closed()]);
+    const third = await RawClient.connect(gateway, viewer, session);
+    await alarmReaches(third);
+    third.vanish();
+  });
+
+  it('leaves a device online until it ends', async () => {
+    const sensor = await api.createDevice(device.locationId, 'Bett 2');
+    const commands = [`devices/${sensor.id}/commands/#`];
+    const before = await RawClient.connect(gateway, sensor, { clientId: sensor.id });
+    await before.subscribe(commands);
+    const after = await RawClient.connect(gateway, sensor, { clientId: sensor.id });
+    await before.closed();
+    await after.subscribe(commands);
+    const path = `/care-homes/${sensor.locationId}/devices/${sensor.id}`;
+    expect(await api.json('GET', path)).toMatchObject({ online: true });
+    after.send({ cmd: 'disconnect' });
+    await eventually(async () => {
+      expect(await api.json('GET', path)).toMatchObject({ online: false });
+    });
+  });
+});
+
+describe('a second CONNECT on a connection', () => {
+  it('closes it', async () => {
+    const client = await RawClient.connect(gateway, viewer);
+    client.send(connectPacket(credentials(viewer)));
+    await client.closed();
+  });
+});
+
+describe('before CONNECT', () => {
+  it('a PUBLISH closes the connection', async () => {
+    const client = await RawClient.open(gateway);
+    client.send(publishPacket(`devices/${device.id}/alarms`, '{"kind":"fall"}'));
+    await client.closed();
+    expect(client.packets).toEqual([]);
+  });
+});
+
+describe('a SUBSCRIBE that is sent before CONNACK has come', () => {
+  it('is stored if it is granted, however the packets are split', async () => {
+    for (let attempt = 0; attempt < 25; attempt++) {
+      const options = { ...credentials(viewer), clientId: `early-${attempt}`, clean: false };
+      const early = await RawClient.open(gateway);
+      early.send(connectPacket(options));
+      // The gateway, in this process, reads it with the first, or some turns later while busy with that.
+      for (let turn = 0; turn < attempt % 5; turn++) await setImmediate();
+      expect(await early.subscribe([`care-homes/${device.locationId}/#`])).toEqual([1]);
+      early.vanish();
+      const back = await RawClient.open(gateway);
+      back.send(connectPacket(options));
+      expect(await back.next('connack')).toMatchObject({ returnCode: 0, sessionPresent: true });
+      back.vanish();
+    }
+  });
+});
+
+it('a CONNECT that is held back is closed when the gateway stops', async () => {
+  const slow = await Home.start({
+    GATEWAY_LIMITS_DEVICE_CONNECTS_PER_SECOND: '1',
+    GATEWAY_LIMITS_DEVICE_CONNECT_BURST: '1',
+  });
+  onTestFinished(() => slow.remove());
+  const device = await slow.device();
+  const clients = await Promise.all(Array.from({ length: 5 }, () => RawClient.open(slow.gateway)));
+  for (const client of clients) client.send(connectPacket(credentials(device)));
+  const isHeldBack = () => slow.gateway.lines.some((line) => line.includes('slowed clients'));
+  await expect.poll(isHeldBack).toBe(true);
+  await slow.gateway.stop();
+  for (const client of clients) await client.closed();
+});

@@ -1,0 +1,285 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  ASSURED_PART,
+  type Budget,
+  Budgets,
+  limitKey,
+} from '../../../src/broker/budgets/budgets.js';
+import type { BudgetLimits, OwnLimits } from '../../../src/domain/limits.js';
+import type { Device } from '../../../src/domain/site.js';
+import { TokenBucket, TokenRate } from '../../../src/domain/token-bucket.js';
+import { SiteModel } from '../../../src/site/site-model.js';
+
+const PLENTY = 1e12;
+const plenty = {
+  messagesPerSecond: PLENTY,
+  messageBurst: PLENTY,
+  bytesPerSecond: PLENTY,
+  byteBurst: PLENTY,
+  alarmsPerDay: PLENTY,
+  alarmBytesPerDay: PLENTY,
+  connectsPerSecond: PLENTY,
+  connectBurst: PLENTY,
+};
+const NO_LIMITS: BudgetLimits = { device: plenty, token: plenty, location: plenty, total: plenty };
+const DAY_MS = 86_400_000;
+
+/** Devices of two locations, under the limits given. */
+class Site {
+  readonly model = new SiteModel();
+  readonly budgets: Budgets;
+  nowMs = 1_000_000;
+
+  constructor(limits: Partial<BudgetLimits>) {
+    this.budgets = new Budgets({ ...NO_LIMITS, ...limits }, this.model);
+  }
+
+  put(id: string, locationId = 'a', limits: OwnLimits = {}): Budget {
+    const device: Device = {
+      id,
+      locationId,
+      roomId: null,
+      name: id,
+      order: 1,
+      createdAtMs: 0,
+      secretHash: '',
+      customData: '{}',
+      limits,
+    };
+    this.model.apply([{ kind: 'device', before: undefined, after: device }]);
+    return this.budgets.of({ type: 'device', id });
+  }
+
+  /** Sends single messages as long as the budget lets it. Returns how many. */
+  sendAll(budget: Budget, most = 10_000): number {
+    for (let sent = 0; sent < most; sent++) {
+      if (budget.reachedLimit(this.nowMs) !== undefined) return sent;
+      budget.take(1, 1, this.nowMs);
+    }
+    return most;
+  }
+
+  limitOf(budget: Budget): string | undefined {
+    const limit = budget.reachedLimit(this.nowMs);
+    return limit && limitKey(limit);
+  }
+}
+
+describe('a token bucket', () => {
+  it('gives what it was filled with, then what comes in, whatever is taken when', () => {
+    const taken = fc.record({ afterMs: fc.nat(2_000), tokens: fc.integer({ min: 1, max: 50 }) });
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 100 }),
+        fc.integer({ min: 1, max: 200 }),
+        fc.array(taken, { maxLength: 100 }),
+        (perSecond, burst, takes) => {
+          const bucket = new TokenBucket();
+          bucket.limit(new TokenRate(perSecond / 1_000, burst), 0);
+          let [level, nowMs] = [burst, 0];
+          for (const { afterMs, tokens } of takes) {
+            nowMs += afterMs;
+            level = Math.min(burst, level + (afterMs * perSecond) / 1_000);
+            // Both ways of counting differ by rounding errors only.
+            if (Math.abs(level) > 1e-6) expect(bucket.freeAtMs <= nowMs).toBe(level > 0);
+            bucket.take(tokens, nowMs);
+            level -= tokens;
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe('a budget', () => {
+  const device = { ...plenty, messagesPerSecond: 100, messageBurst: 200 };
+
+  it('lets a device send its burst, then its rate', () => {
+    const site = new Site({ device });
+    const budget = site.put('one');
+    expect(site.sendAll(budget)).toBe(201);
+    expect(site.limitOf(budget)).toBe('device.messagesPerSecond');
+    expect(budget.isFree).toBe(false);
+    site.nowMs += 1_010;
+    expect(site.sendAll(budget)).toBe(101);
+  });
+
+  it('counts bytes, alarms and their bytes apart, the latter two by the day', () => {
+    const limits = { ...plenty, bytesPerSecond: 1_000, byteBurst: 5_000 };
+    const site = new Site({ device: { ...limits, alarmsPerDay: 10, alarmBytesPerDay: 700 } });
+    const [bytes, alarms, large] = [site.put('bytes'), site.put('alarms'), site.put('large')];
+    bytes.take(1, 5_001, site.nowMs);
+    expect(site.limitOf(bytes)).toBe('device.bytesPerSecond');
+    for (let count = 0; count < 11; count++) {
+      alarms.countAlarm(10);
+      alarms.take(1, 10, site.nowMs);
+    }
+    expect(site.limitOf(alarms)).toBe('device.alarmsPerDay');
+    large.countAlarm(701);
+    large.take(1, 701, site.nowMs);
+    expect(site.limitOf(large)).toBe('device.alarmBytesPerDay');
+    site.nowMs += DAY_MS / 10;
+    expect([bytes, alarms, large].map((budget) => site.limitOf(budget))).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('counts connects, and the bytes of a CONNECT', () => {
+    const limits = { ...plenty, bytesPerSecond: 1_000, byteBurst: 5_000 };
+    const site = new Site({ device: { ...limits, connectsPerSecond: 10, connectBurst: 20 } });
+    const [often, large] = [site.put('often'), site.put('large')];
+    const limitOf = (budget: Budget) => budget.reachedConnectLimit(site.nowMs)?.name;
+    for (let connects = 0; connects <= 20; connects++) often.takeConnect(10, site.nowMs);
+    expect(limitOf(often)).toBe('connectsPerSecond');
+    // What is connected is read on.
+    expect(site.limitOf(often)).toBeUndefined();
+    site.nowMs += 101;
+    expect(limitOf(often)).toBeUndefined();
+    large.takeConnect(5_001, site.nowMs);
+    expect(limitOf(large)).toBe('bytesPerSecond');
+  });
+
+  it('takes what is read for an answer, without a debt for that', () => {
+    const site = new Site({ token: { ...plenty, bytesPerSecond: 1_000, byteBurst: 5_000 } });
+    const budget = site.budgets.of({ type: 'token', id: 'token', grants: [] });
+    budget.takeAnswer(5_100, site.nowMs);
+    expect(site.limitOf(budget)).toBe('token.bytesPerSecond');
+    expect(budget.isFree).toBe(false);
+    budget.takeAnswer(1_000_000, site.nowMs);
+    site.nowMs += 101;
+    expect(site.limitOf(budget)).toBeUndefined();
+  });
+
+  it('follows limits of the device at once, from what is used up', () => {
+    const site = new Site({ device });
+    const budget = site.put('one');
+    site.sendAll(budget);
+    site.put('one', 'a', { messageBurst: 300 });
+    expect(site.sendAll(budget)).toBe(100);
+    site.nowMs += 1_000;
+    site.put('one', 'a', { messageBurst: 250 });
+    expect(site.sendAll(budget)).toBe(50);
+  });
+
+  it('makes no debt of a lower limit: a sensor that chattered is not mute for days', () => {
+    const site = new Site({ device: { ...device, alarmsPerDay: 200_000 } });
+    const budget = site.put('one');
+    for (let count = 0; count < 5_000; count++) budget.countAlarm(1);
+    budget.take(1, 1, site.nowMs);
+    site.put('one', 'a', { alarmsPerDay: 1_000 });
+    expect(site.limitOf(budget)).toBeUndefined();
+    budget.countAlarm(1);
+    budget.take(1, 1, site.nowMs);
+    expect(site.limitOf(budget)).toBe('device.alarmsPerDay');
+    site.nowMs += DAY_MS / 1_000;
+    expect(site.limitOf(budget)).toBeUndefined();
+  });
+
+  it('keeps a debt under another limit', () => {
+    const site = new Site({ device });
+    const budget = site.put('one');
+    budget.take(250, 1, site.nowMs);
+    site.put('one', 'a', { messagesPerSecond: 10, messageBurst: 10 });
+    expect(site.limitOf(budget)).toBe('device.messagesPerSecond');
+    site.nowMs += 4_900;
+    expect(site.limitOf(budget)).toBe('device.messagesPerSecond');
+    site.nowMs += 200;
+    expect(site.limitOf(budget)).toBeUndefined();
+  });
+
+  it('follows the device to another location', () => {
+    const location = { ...plenty, messagesPerSecond: 10, messageBurst: 10 };
+    const site = new Site({ device, location });
+    const [flood, quiet] = [site.put('flood'), site.put('quiet')];
+    site.sendAll(flood);
+    site.sendAll(quiet);
+    expect(site.limitOf(quiet)).toBe('location.messagesPerSecond');
+    site.put('quiet', 'b');
+    expect(site.limitOf(quiet)).toBeUndefined();
+  });
+
+  it.each([
+    [['a'], 'location.messagesPerSecond'],
+    [['a', 'a'], 'location.messagesPerSecond'],
+    [['a', 'b'], undefined],
+    [['*'], undefined],
+  ])('of a token with grants over %j is limited with location a: %s', (locations, limit) => {
+    const location = { ...plenty, messagesPerSecond: 10, messageBurst: 10 };
+    const token = { ...plenty, messagesPerSecond: 20, messageBurst: 20 };
+    const site = new Site({ device, token, location });
+    site.sendAll(site.put('flood'));
+    const grants = locations.map((id) => ({ location: id, role: 'manager' as const }));
+    const budget = site.budgets.of({ type: 'token', id: 'token', grants });
+    // Its assured part.
+    site.sendAll(budget, 2);
+    expect(site.limitOf(budget)).toBe(limit);
+  });
+});
+
+/** A run of a hundred seconds: what each device tries to send in each second. */
+const demand = fc.array(fc.array(fc.nat(300), { minLength: 4, maxLength: 4 }), {
+  minLength: 5,
+  maxLength: 40,
+});
+
+describe('budgets of devices in two locations', () => {
+  const limits = {
+    device: { ...plenty, messagesPerSecond: 100, messageBurst: 100 },
+    location: { ...plenty, messagesPerSecond: 120, messageBurst: 120 },
+    total: { ...plenty, messagesPerSecond: 150, messageBurst: 150 },
+  };
+  const perSecond = (limit: { readonly messagesPerSecond: number }) => limit.messagesPerSecond;
+
+  /** Sends as demanded, device after device in steps of 10 ms. Returns what each sent a second. */
+  function run(seconds: readonly (readonly number[])[]): number[][] {
+    const site = new Site(limits);
+    const budgets = ['a', 'a', 'a', 'b'].map((location, index) => site.put(`${index}`, location));
+    return seconds.map((wanted) => {
+      const sent = budgets.map(() => 0);
+      for (let step = 0; step < 100; step++) {
+        site.nowMs += 10;
+        for (const [index, budget] of budgets.entries()) {
+          const left = (wanted[index] ?? 0) - (sent[index] ?? 0);
+          sent[index] = (sent[index] ?? 0) + site.sendAll(budget, left);
+        }
+      }
+      return sent;
+    });
+  }
+
+  it('never give less than the assured part, whatever others send', () => {
+    fc.assert(
+      fc.property(demand, (seconds) => {
+        for (const [second, sent] of run(seconds).entries()) {
+          for (const [index, count] of sent.entries()) {
+            const wanted = seconds[second]?.[index] ?? 0;
+            const assured = Math.min(wanted, perSecond(limits.device) * ASSURED_PART - 1);
+            expect(count).toBeGreaterThanOrEqual(assured);
+          }
+        }
+      }),
+    );
+  });
+
+  it('never give more than the ceiling, nor beyond the parents but for the assured parts', () => {
+    fc.assert(
+      fc.property(demand, (seconds) => {
+        const totals = [0, 0, 0, 0];
+        for (const sent of run(seconds)) {
+          for (const [index, count] of sent.entries()) totals[index] = (totals[index] ?? 0) + count;
+        }
+        const [one = 0, two = 0, three = 0, elsewhere = 0] = totals;
+        const most = (limit: { readonly messagesPerSecond: number }) =>
+          (seconds.length + 1) * perSecond(limit);
+        const assured = (devices: number) => devices * (most(limits.device) * ASSURED_PART + 1);
+        for (const count of totals) expect(count).toBeLessThanOrEqual(most(limits.device) + 1);
+        const inLocation = one + two + three;
+        expect(inLocation).toBeLessThanOrEqual(most(limits.location) + assured(3) + 1);
+        expect(inLocation + elsewhere).toBeLessThanOrEqual(most(limits.total) + assured(4) + 1);
+      }),
+    );
+  });
+});

@@ -1,0 +1,312 @@
+import type { Packet } from 'mqtt-packet';
+import { describe, type ExpectStatic, it, type TestContext } from 'vitest';
+import { z } from 'zod';
+import type { TestDevice } from '../../harness/clients/api.js';
+import { publishPacket, RawClient } from '../../harness/clients/raw-client.js';
+import { faultTextsIn } from '../../harness/described/fault-texts.js';
+import { Home } from '../../harness/home.js';
+
+const SECOND_MS = 1_000;
+
+const connectionsSchema = z.object({
+  connections: z.array(
+    z.object({
+      clientId: z.string(),
+      slowed: z.object({ since: z.iso.datetime(), limit: z.string() }).nullable(),
+    }),
+  ),
+});
+
+/** A home in a gateway of the test's own, as the tests wait beside each other. */
+async function withLimits(
+  { onTestFinished }: TestContext,
+  limits: Readonly<Record<string, number>>,
+): Promise<Home> {
+  const variable = (key: string) => `GATEWAY_LIMITS_${key.replace(/[A-Z.]/g, named).toUpperCase()}`;
+  const named = (one: string) => (one === '.' ? '_' : `_${one}`);
+  const entries = Object.entries(limits).map(([key, limit]) => [variable(key), String(limit)]);
+  const home = await Home.start(Object.fromEntries(entries));
+  onTestFinished(() => home.remove());
+  return home;
+}
+
+function setLimits(home: Home, device: TestDevice, limits: object): Promise<unknown> {
+  const path = `/care-homes/${device.locationId}/devices/${device.id}`;
+  return home.api.json('PATCH', path, { limits });
+}
+
+/** The limit that slows the client, undefined when none does. */
+async function slowedBy(home: Home, clientId: string): Promise<string | undefined> {
+  const { connections } = connectionsSchema.parse(await home.api.json('GET', '/connections'));
+  return connections.find((one) => one.clientId === clientId)?.slowed?.limit;
+}
+
+async function faults({ api }: Home, expect: ExpectStatic): Promise<readonly string[]> {
+  const response = await api.request('GET', '/readyz');
+  expect(response.status).toBe(200);
+  return faultTextsIn(await response.json());
+}
+
+function values(topic: string, count: number, payload = '1'): Packet[] {
+  return Array.from({ length: count }, (_, index) => {
+    return { ...publishPacket(topic, payload), qos: 1 as const, messageId: index + 1 };
+  });
+}
+
+function acknowledged(client: RawClient): number {
+  return client.packets.filter(({ cmd }) => cmd === 'puback').length;
+}
+
+/** How many more there may be since then at a rate. */
+function since(startMs: number, perSecond: number): number {
+  return (perSecond * (performance.now() - startMs)) / SECOND_MS;
+}
+
+describe.concurrent('a device over a limit', () => {
+  it('is read at its limit, is named, and loses nothing; another device of its home is not slowed', async (context) => {
+    const { expect } = context;
+    const home = await withLimits(context, {
+      'device.messagesPerSecond': 100,
+      'device.messageBurst': 100,
+    });
+    const [device, other] = [await home.device('Bett 1'), await home.device('Bett 2')];
+    const clientId = 'over';
+    const client = await RawClient.connect(home.gateway, device, { clientId });
+    const startMs = performance.now();
+    client.send(...values(`devices/${device.id}/t`, 1_000));
+    await client.until(() => acknowledged(client) > 150, 'nothing after the burst');
+    await expect.poll(() => slowedBy(home, clientId)).toBe('device.messagesPerSecond');
+    await expect
+      .poll(() => faults(home, expect))
+      .toContain(
+        `A device is slowed to its limit of 100 messages a second: device Bett 1 (${device.id})`,
+      );
+    const quiet = await RawClient.connect(home.gateway, other);
+    await quiet.publish(`devices/${other.id}/alarms`, '{"kind":"fall"}', 1);
+    expect(acknowledged(client)).toBeLessThan(1_000);
+    await client.until(() => acknowledged(client) > 300, 'it is not read on');
+    // What is read in one turn may be ahead of the limit.
+    expect(acknowledged(client)).toBeLessThan(100 + since(startMs, 100) + 25);
+    const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^gateway_slowed_principals 1$/m);
+    expect(metrics).toMatch(/^gateway_held_back_total [1-9]\d*$/m);
+    await home.gateway.logged('slowed clients');
+    const lines = home.gateway.lines.filter((line) => line.includes('slowed clients'));
+    expect(lines.length).toBe(1);
+    expect(lines[0]).toContain(device.id);
+    await setLimits(home, device, { messagesPerSecond: 10_000, messageBurst: 10_000 });
+    await client.until(() => acknowledged(client) === 1_000, 'not all were acknowledged');
+  });
+
+  it('is not taken for gone, although its PINGREQ waits behind what it has sent', async (context) => {
+    const { expect } = context;
+    const home = await withLimits(context, {
+      'device.messagesPerSecond': 20,
+      'device.messageBurst': 20,
+    });
+    // Its keep-alive ends after 1.5 s.
+    const device = await home.device();
+    const client = await RawClient.connect(home.gateway, device, { keepalive: 1 });
+    client.send(...values(`devices/${device.id}/t`, 70), { cmd: 'pingreq' });
+    await client.next('pingresp');
+    await client.until(() => acknowledged(client) === 70, 'not all were acknowledged');
+    expect(client.isClosed).toBe(false);
+  });
+
+  it('is let go at once when a manager gives it a higher limit of its own', async (context) => {
+    const { expect } = context;
+    const home = await withLimits(context, { 'device.alarmsPerDay': 10 });
+    const device = await home.device();
+    const client = await RawClient.connect(home.gateway, device, { clientId: 'over' });
+    const alarm = '{"kind":"fall","detectedAt":"2026-01-01T00:00:00Z","n":';
+    const alarms = values(`devices/${device.id}/alarms`, 40).map((packet, index) => {
+      return { ...packet, payload: `${alarm}${index}}` };
+    });
+    client.send(...alarms);
+    await expect.poll(() => slowedBy(home, 'over')).toBe('device.alarmsPerDay');
+    expect(acknowledged(client)).toBeLessThan(40);
+    await setLimits(home, device, { alarmsPerDay: 1_000 });
+    await client.until(() => acknowledged(client) === 40, 'it was not let go');
+  });
+
+  it('is held to its limit over many connections together', async (context) => {
+    const { expect } = context;
+    const home = await withLimits(context, {
+      'device.messagesPerSecond': 100,
+      'device.messageBurst': 50,
+    });
+    const device = await home.device();
+    const clients = await Promise.all(
+      Array.from({ length: 10 }, () => RawClient.connect(home.gateway, device)),
+    );
+    const startMs = performance.now();
+    for (const client of clients) client.send(...values(`devices/${device.id}/t`, 200));
+    const total = () => clients.reduce((sum, client) => sum + acknowledged(client), 0);
+    // Each connection had one turn when it was not known yet that all of them would send.
+    const ahead = 50 + 10 * 25;
+    await expect.poll(total).toBeGreaterThan(ahead + 100);
+    expect(total()).toBeLessThan(ahead + since(startMs, 100));
+  });
+});
+
+describe.concurrent('a device that connects too often', () => {
+  it('gets its CONNACK at its limit, and is named; its open connection and other devices are not slowed', async (context) => {
+    const { expect } = context;
+    const home = await withLimits(context, {
+      'device.connectsPerSecond': 1,
+      'device.connectBurst': 5,
+    });
+    const [device, other] = [await home.device('Bett 1'), await home.device('Bett 2')];
+    const open = await RawClient.connect(home.gateway, device);
+    const startMs = performance.now();
+    // Each is answered before it is known that all of them would connect.
+    const connects = Array.from({ length: 11 }, () => RawClient.connect(home.gateway, device));
+    for (const client of await Promise.all(connects)) client.vanish();
+    let isConnected = false;
+    const late = RawClient.connect(home.gateway, device).then(() => {
+      isConnected = true;
+    });
+    await expect
+      .poll(() => faults(home, expect))
+      .toContain(
+        `A device is slowed to its limit of 1 connects a second: device Bett 1 (${device.id})`,
+      );
+    await open.publish(`devices/${device.id}/alarms`, '{"kind":"fall"}', 1);
+    const quiet = await RawClient.connect(home.gateway, other);
+    await quiet.publish(`devices/${other.id}/alarms`, '{"kind":"fall"}', 1);
+    expect(isConnected).toBe(false);
+    await late;
+    expect(performance.now() - startMs).toBeGreaterThan(6 * SECOND_MS);
+  });
+
+  it('takes the bytes of its wills from its budget', async (context) => {
+    const { expect } = context;
+    const home = await withLimits(context, {
+      'device.bytesPerSecond': 10_000,
+      'device.byteBurst': 10_000,
+    });
+    const device = await home.device();
+    const topic = `devices/${device.id}/gone`;
+    const will = { topic, payload: Buffer.alloc(9_000), qos: 1 as const, retain: false };
+    const startMs = performance.now();
+    for (let connects = 0; connects < 4; connects++) {
+      (await RawClient.connect(home.gateway, device, { will })).vanish();
+    }
+    expect(performance.now() - startMs).toBeGreaterThan(SECOND_MS);
+  });
+});
+
+describe.concurrent('a device over its messages, whatever packets they are', () => {
+  it.for(['pingreq', 'pubrel', 'puback'] as const)(
+    'is slowed when it floods %s',
+    async (cmd, context) => {
+      const { expect } = context;
+      const home = await withLimits(context, {
+        'device.messagesPerSecond': 50,
+        'device.messageBurst': 100,
+      });
+      const device = await home.device();
+      const client = await RawClient.connect(home.gateway, device, { clientId: 'over' });
+      // More than one turn of 1 KiB.
+      client.send(...Array.from({ length: 1_000 }, () => ({ cmd, messageId: 1 })));
+      await expect.poll(() => slowedBy(home, 'over')).toBe('device.messagesPerSecond');
+    },
+  );
+});
+
+describe.concurrent('an access token over a limit', () => {
+  it('is slowed when it asks for its retained messages again and again', async (context) => {
+    const { expect } = context;
+    const home = await withLimits(context, {
+      'token.bytesPerSecond': 100,
+      'token.byteBurst': 20_000,
+    });
+    const device = await home.device();
+    const sensor = await RawClient.connect(home.gateway, device);
+    for (let value = 1; value <= 10; value++) {
+      const packet = publishPacket(`devices/${device.id}/setting/${value}`, 'x'.repeat(1_000));
+      sensor.send({ ...packet, qos: 1, messageId: value, retain: true });
+    }
+    await sensor.until(() => acknowledged(sensor) === 10, 'not all were acknowledged');
+    const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId: 'again' });
+    nurse.acknowledgeAll();
+    const filter = home.filter(device, 'setting/#');
+    const received = () => nurse.packets.filter(({ cmd }) => cmd === 'publish').length;
+    for (let times = 1; times <= 2; times++) {
+      await nurse.subscribe([filter]);
+      await nurse.until(() => received() === times * 10, 'not all retained messages came');
+    }
+    const subscriptions = [{ topic: filter, qos: 1 as const }];
+    nurse.send(
+      ...[1, 2].map((messageId) => ({ cmd: 'subscribe' as const, messageId, subscriptions })),
+    );
+    nurse.send({ cmd: 'pingreq' });
+    await expect.poll(() => slowedBy(home, 'again')).toBe('token.bytesPerSecond');
+  });
+
+  it('is read at its limit, and a connection of it that only acknowledges is read as before', async (context) => {
+    const { expect } = context;
+    const home = await withLimits(context, {
+      'token.messagesPerSecond': 20,
+      'token.messageBurst': 20,
+    });
+    const device = await home.device();
+    const [commands, nurse] = [
+      await RawClient.connect(home.gateway, home.manager, { clientId: 'commands' }),
+      await RawClient.connect(home.gateway, home.manager),
+    ];
+    nurse.acknowledgeAll();
+    await nurse.subscribe([home.filter(device, 'alarms/#')]);
+    const topic = `care-homes/${home.locationId}/devices/${device.id}/commands/light`;
+    commands.send(...values(topic, 400));
+    await expect.poll(() => slowedBy(home, 'commands')).toBe('token.messagesPerSecond');
+    await expect
+      .poll(() => faults(home, expect))
+      .toContain(
+        `An access token is slowed to its limit of 20 messages a second: access token nurse call (${home.manager.id})`,
+      );
+    const sensor = await RawClient.connect(home.gateway, device);
+    // More than may be in flight: without the acknowledgements the rest would not come.
+    sensor.send(
+      ...values(`devices/${device.id}/alarms`, 300).map((packet, index) => {
+        const payload = `{"kind":"fall","detectedAt":"2026-01-01T00:00:00.${String(index).padStart(3, '0')}Z"}`;
+        return { ...packet, payload };
+      }),
+    );
+    const forwarded = () => nurse.packets.filter(({ cmd }) => cmd === 'publish').length;
+    await nurse.until(() => forwarded() === 300, 'not all alarms came');
+    expect(acknowledged(commands)).toBeLessThan(400);
+  });
+});
+
+describe.concurrent('a location over a limit', () => {
+  it('slows who floods and not a device within its assured part', async (context) => {
+    const { expect } = context;
+    const rates = { messagesPerSecond: 40, messageBurst: 100 };
+    const home = await withLimits(context, {
+      'device.messagesPerSecond': 100,
+      'device.messageBurst': 1_000,
+      'location.messagesPerSecond': rates.messagesPerSecond,
+      'location.messageBurst': rates.messageBurst,
+    });
+    const [flood, quiet] = [await home.device(), await home.device()];
+    const clients = await Promise.all(
+      ['flood', 'quiet'].map((clientId, index) =>
+        RawClient.connect(home.gateway, [flood, quiet][index] ?? flood, { clientId }),
+      ),
+    );
+    const [flooding, sensor] = clients;
+    flooding?.send(...values(`devices/${flood.id}/t`, 800));
+    await expect.poll(() => slowedBy(home, 'flood')).toBe('location.messagesPerSecond');
+    await expect
+      .poll(() => faults(home, expect))
+      .toContain(
+        `A location is slowed to its limit of 40 messages a second: location Haus am See (${home.locationId})`,
+      );
+    for (let messageId = 1; messageId <= 10; messageId++) {
+      await sensor?.publish(`devices/${quiet.id}/alarms`, '{"kind":"fall"}', 1, messageId);
+    }
+    expect(flooding && acknowledged(flooding)).toBeLessThan(800);
+    expect(await slowedBy(home, 'quiet')).toBeUndefined();
+  });
+});

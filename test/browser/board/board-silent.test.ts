@@ -1,0 +1,33 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { connectDevice } from '../../harness/clients/mqtt-clients.js';
+import { GatewayHere } from '../../harness/gateway/gateway-here.js';
+import { accessibilityFaults } from '../accessibility.js';
+import { openConsole } from '../browser.js';
+import { boardReady, makeWard } from './board-ward.js';
+
+it.each([
+  ['en-GB', 'Nothing comes from 1 sensor any more:'],
+  ['de-DE', 'Von 1 Sensor kommt nichts mehr:'],
+] as const)('the board names the sensors that are silent (%s)', async (language, words) => {
+  const clock = { aheadMs: 0 };
+  const gateway = await GatewayHere.start(
+    { GATEWAY_SUPERVISION_SILENT_AFTER_SECONDS: '60' },
+    { elapsed: () => performance.now() + clock.aheadMs },
+  );
+  onTestFinished(() => gateway.remove());
+  const ward = await makeWard(gateway);
+  const device = await connectDevice(gateway, ward.device);
+  await device.endAsync();
+  clock.aheadMs = 61_000;
+  const grants = [{ location: ward.locationId, role: 'viewer' as const }];
+  const { token } = await ward.api.createToken(grants, 'Nurses');
+  await expect
+    .poll(() => ward.api.json('GET', `/care-homes/${ward.locationId}/supervision`))
+    .toHaveLength(1);
+  const { page } = await openConsole(gateway, { token, language });
+  if (language === 'en-GB') await boardReady(page);
+  const line = page.getByText(words).locator('..');
+  await line.waitFor();
+  expect(await line.innerText()).toContain('Bed sensor (Room 12)');
+  expect(await accessibilityFaults(page)).toEqual([]);
+});

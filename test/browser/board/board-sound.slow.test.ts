@@ -1,0 +1,159 @@
+import { randomUUID } from 'node:crypto';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { GatewayHere } from '../../harness/gateway/gateway-here.js';
+import type { RunningGateway } from '../../harness/gateway/running-gateway.js';
+import { type ConsoleOptions, Network, openConsole } from '../browser.js';
+import { boardReady, changeState, makeWard, publishAlarm, type Ward } from './board-ward.js';
+
+let gateway: GatewayHere;
+let ward: Ward;
+
+beforeAll(async () => {
+  gateway = await GatewayHere.start();
+});
+
+afterAll(() => gateway.remove());
+
+async function openBoard(options: ConsoleOptions = {}, of: RunningGateway = gateway) {
+  ward = await makeWard(of);
+  const { token } = await ward.api.viewer(ward.locationId);
+  const network = await Network.to(of);
+  const opened = await openConsole(network, { token, prepare: listen, ...options });
+  await boardReady(opened.page);
+  return { ...opened, network };
+}
+
+/** Keeps the frequencies of the tones that the page plays, in their order; they come again in one second, not 10 or 20. */
+async function listen(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const heard: number[] = [];
+    Object.assign(globalThis, { heard });
+    const start = OscillatorNode.prototype.start;
+    OscillatorNode.prototype.start = function (whenS) {
+      heard.push(this.frequency.value);
+      start.call(this, whenS);
+    };
+    const wait = setTimeout;
+    Object.assign(globalThis, {
+      setTimeout: (run: () => void, ms?: number) =>
+        wait(run, ms === 20_000 || ms === 10_000 ? 1_000 : ms),
+    });
+  });
+}
+
+function heard(page: Page): Promise<number[]> {
+  return page.evaluate(() => [...Reflect.get(globalThis, 'heard')]);
+}
+
+/** Waits until so many tones have been played. */
+async function tones(page: Page, count: number): Promise<number[]> {
+  await page.waitForFunction((wanted) => Reflect.get(globalThis, 'heard').length >= wanted, count);
+  return heard(page);
+}
+
+const ALARM = [880, 660, 880, 660];
+const URGENT = [988, 1245, 1568, 988, 1245, 1568, 988, 1245, 1568];
+const TEST = [440];
+const LOST = [240, 240, 240];
+
+describe('the sound of the board', () => {
+  it('is off until somebody switches it on, and can be tested', async () => {
+    const { page } = await openBoard();
+    await page.getByText('Sound is off').waitFor();
+    const id = randomUUID();
+    await publishAlarm(gateway, ward.device, { id, kind: 'noise' });
+    await page.getByRole('article').waitFor();
+    expect(await heard(page)).toEqual([]);
+    await changeState(ward, id, 'acknowledge');
+    await page.getByText('Acknowledged by admin').waitFor();
+    await page.getByRole('button', { name: 'Switch sound on' }).click();
+    await page.getByText('Sound is on').waitFor();
+    await page.getByRole('button', { name: 'Test the sound' }).click();
+    expect(await tones(page, 4)).toEqual(ALARM);
+    await page.getByRole('button', { name: 'Switch sound off' }).click();
+    await page.getByText('Sound is off').waitFor();
+  });
+
+  it('sounds for a new alarm until it is acknowledged, and otherwise when the gateway is lost', async () => {
+    const { page, network } = await openBoard();
+    await page.getByRole('button', { name: 'Switch sound on' }).click();
+    await page.getByText('Sound is on').waitFor();
+    const id = randomUUID();
+    await publishAlarm(gateway, ward.device, { id, kind: 'fall' });
+    expect((await tones(page, 18)).slice(0, 18)).toEqual([...URGENT, ...URGENT]);
+
+    await changeState(ward, id, 'acknowledge');
+    await page.getByText('Acknowledged by admin').waitFor();
+    const { length } = await heard(page);
+    await network.cut(page);
+    expect((await tones(page, length + 6)).slice(length, length + 6)).toEqual([...LOST, ...LOST]);
+  });
+
+  it('is one soft tone for a test, another one for a fall, also when other alarms have just sounded', async () => {
+    const { page } = await openBoard();
+    await page.getByRole('button', { name: 'Switch sound on' }).click();
+    await page.getByText('Sound is on').waitFor();
+    await publishAlarm(gateway, ward.device, { kind: 'fall', test: true });
+    expect(await tones(page, 1)).toEqual(TEST);
+    await publishAlarm(gateway, ward.device, { kind: 'noise' });
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await page.getByRole('article', { name: 'Fall, Room 12' }).nth(1).waitFor();
+    const all = (await tones(page, 14)).filter((hertz) => !ALARM.includes(hertz));
+    expect(all.slice(0, 10)).toEqual([...TEST, ...URGENT]);
+  });
+
+  it('is taken up after a reload, as far as the browser allows it', async () => {
+    const { page } = await openBoard();
+    await page.getByRole('button', { name: 'Switch sound on' }).click();
+    await page.getByText('Sound is on').waitFor();
+    // Looking into the page counts as a gesture of its user: not before the board is there.
+    const streaming = page.waitForResponse((response) => response.url().includes('/events'));
+    await page.reload();
+    await streaming;
+    await page.getByText('Sound is blocked').waitFor();
+    await page.getByText('The browser allows no sound until').waitFor();
+    await page.keyboard.press('Tab');
+    await page.getByText('Sound is on').waitFor();
+  });
+
+  it('is unblocked by one tap on a touch screen', async () => {
+    const { page } = await openBoard({ hasTouch: true });
+    await page.getByRole('button', { name: 'Switch sound on' }).click();
+    await page.getByText('Sound is on').waitFor();
+    // Looking into the page counts as a gesture of its user: it says by itself what it shows.
+    await page.addInitScript(() => {
+      const tell = () => {
+        const state = document.querySelector('.board-sound-state')?.textContent;
+        // biome-ignore lint/suspicious/noConsole: the one way out of a page that is no gesture
+        if (state) console.info(state);
+      };
+      new MutationObserver(tell).observe(document, { subtree: true, childList: true });
+    });
+    const says = (text: string) =>
+      page.waitForEvent('console', (message) => message.text().includes(text));
+    const blocked = says('Sound is blocked');
+    await page.reload();
+    await blocked;
+    const on = says('Sound is on');
+    await page.touchscreen.tap(5, 5);
+    await on;
+  });
+
+  it('sounds for an alarm of a long outage as for one that has just come, until it is acknowledged', async () => {
+    let behindMs = 2.5 * 60 * 60 * 1000;
+    const away = await GatewayHere.start({}, { now: () => Date.now() - behindMs });
+    onTestFinished(() => away.remove());
+    const { page, network } = await openBoard({}, away);
+    await page.getByRole('button', { name: 'Switch sound on' }).click();
+    await page.getByText('Sound is on').waitFor();
+    await network.cut(page);
+    await publishAlarm(away, ward.device, { kind: 'fall' });
+    behindMs = 0;
+    await network.mend(page);
+    await page.getByText('2 hr. ago').waitFor();
+    const before = (await heard(page)).filter((hertz) => hertz === 240).length;
+    const all = await tones(page, before + 18);
+    expect(all.slice(before, before + 18)).toEqual([...URGENT, ...URGENT]);
+  });
+});

@@ -1,0 +1,58 @@
+import type { Locator, Page } from 'playwright-core';
+import type { Api, TestDevice } from '../../harness/clients/api.js';
+import { connectDevice } from '../../harness/clients/mqtt-clients.js';
+import type { RunningGateway } from '../../harness/gateway/running-gateway.js';
+import { Home } from '../../harness/home.js';
+
+/** A room with a device in a home, as boards show it. */
+export interface Ward {
+  readonly api: Api;
+  readonly locationId: string;
+  readonly groupId: string;
+  readonly device: TestDevice;
+}
+
+/** Makes a home with a device in a room of a group, with custom data. */
+export async function makeWard(
+  gateway: RunningGateway,
+  homeName = 'Haus am See',
+  roomName = 'Room 12',
+): Promise<Ward> {
+  const home = await Home.at(gateway, homeName);
+  const { api, locationId } = home;
+  const groupId = await home.group('First floor');
+  const device = await home.deviceIn(await home.room(roomName, groupId), 'Bed sensor');
+  await api.setCustomData(device, '{"bed":2,"mobile":false,"languages":["de","tr"]}');
+  return { api, locationId, groupId, device };
+}
+
+/** Publishes an alarm as a device does, and waits until the gateway has taken it. */
+export async function publishAlarm(
+  gateway: RunningGateway,
+  device: TestDevice,
+  alarm: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const client = await connectDevice(gateway, device);
+  await client.publishAsync(`devices/${device.id}/alarms`, JSON.stringify(alarm), { qos: 1 });
+  await client.endAsync();
+}
+
+/** Gives an alarm a state, as another client does. */
+export async function changeState(
+  { api, locationId }: Ward,
+  alarmId: string,
+  change: 'acknowledge' | 'resolve',
+  note?: string,
+): Promise<void> {
+  await api.json('POST', `/care-homes/${locationId}/alarms/${alarmId}/${change}`, { note });
+}
+
+export function alarmsOn(page: Page): Locator {
+  return page.locator('.board-alarm');
+}
+
+/** Waits until the board is connected and has read the open alarms. */
+export async function boardReady(page: Page): Promise<void> {
+  await page.getByText('Connected', { exact: true }).waitFor();
+  await page.locator('.board-none, .board-alarm').first().waitFor();
+}

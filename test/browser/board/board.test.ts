@@ -1,0 +1,448 @@
+import { randomUUID } from 'node:crypto';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { mosquittoPub } from '../../harness/clients/commands.js';
+import { connectDevice } from '../../harness/clients/mqtt-clients.js';
+import { GatewayHere } from '../../harness/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
+import { type ConsoleOptions, installClock, openConsole, setClockAhead } from '../browser.js';
+import {
+  alarmsOn,
+  boardReady,
+  changeState,
+  makeWard,
+  publishAlarm,
+  type Ward,
+} from './board-ward.js';
+
+let gateway: GatewayHere;
+
+beforeAll(async () => {
+  gateway = await GatewayHere.start();
+});
+
+afterAll(() => gateway.remove());
+
+/** A board of a token with one role over a home of its own. */
+async function openBoard(
+  role: 'viewer' | 'responder',
+  ward?: Ward,
+  options: Pick<ConsoleOptions, 'prepare'> = {},
+) {
+  const home = ward ?? (await makeWard(gateway));
+  const grants = [{ location: home.locationId, role }];
+  const { token } = await home.api.createToken(grants, 'Nurses');
+  const opened = await openConsole(gateway, { token, ...options });
+  await boardReady(opened.page);
+  return { ...opened, ward: home };
+}
+
+describe('the board', () => {
+  it('shows and announces an alarm when mosquitto_pub publishes it', async () => {
+    const { page, ward, faults } = await openBoard('viewer');
+    await page.getByText('No open alarms').waitFor();
+    const alarms = [ward.device, 'alarms', '{"kind":"fall"}'] as const;
+    expect(await mosquittoPub(gateway, ...alarms, '-q', '1').exit()).toBe(0);
+
+    const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
+    // It has a text from its first drawing on, which is a moment after it is there.
+    await expect.poll(() => alarm.innerText()).toMatch(/First floor · Bed sensor/);
+    const text = await alarm.innerText();
+    expect(text).toMatch(/bed:?\s+2/);
+    expect(text).toMatch(/mobile:?\s+no/);
+    expect(text).toMatch(/languages:?\s+de, tr/);
+    expect(text).toMatch(/Raised\s+New/);
+    const said = await page.locator('[role="alert"]').allInnerTexts();
+    expect(said).toEqual(['New alarm: Fall, Room 12, Bed sensor']);
+    await expect.poll(() => page.title()).toContain('(1)');
+    expect(faults).toEqual([]);
+  });
+
+  it('shows who acknowledged an alarm, and drops it when another client resolves it', async () => {
+    const { page, ward } = await openBoard('viewer');
+    const id = randomUUID();
+    await publishAlarm(gateway, ward.device, { id, kind: 'helpCall' });
+    await alarmsOn(page).waitFor();
+    await changeState(ward, id, 'acknowledge', 'On my way');
+    await page.getByText('Acknowledged by admin').waitFor();
+    await page.getByText('Note: On my way').waitFor();
+    await changeState(ward, id, 'resolve');
+    await page.getByText('No open alarms').waitFor();
+    expect(await alarmsOn(page).count()).toBe(0);
+    await expect.poll(() => page.title()).toMatch(/^Board/);
+  });
+
+  it('shows numbers of the custom data as they were written, live and after a reload', async () => {
+    const { page, ward } = await openBoard('viewer');
+    await ward.api.setCustomData(ward.device, '{"phone":9007199254740993,"more":{"d":1.10}}');
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
+    const written = /phone:?\s+9007199254740993\s+more:?\s+\{"d":1\.10\}/;
+    await expect.poll(() => alarm.innerText()).toMatch(written);
+    await page.reload();
+    await boardReady(page);
+    await expect.poll(() => alarm.innerText()).toMatch(written);
+  });
+
+  it('reads what was open before, and keeps it over a reload', async () => {
+    const ward = await makeWard(gateway);
+    const ids = [randomUUID(), randomUUID()] as const;
+    await publishAlarm(gateway, ward.device, { id: ids[0], kind: 'fall' });
+    await publishAlarm(gateway, ward.device, { id: ids[1], kind: 'noise' });
+    await changeState(ward, ids[0], 'acknowledge');
+    const { page } = await openBoard('viewer', ward);
+    const titles = async () => page.getByRole('article').getByRole('heading').allInnerTexts();
+    expect(await titles()).toEqual(['Noise, Room 12', 'Fall, Room 12']);
+    await page.reload();
+    await boardReady(page);
+    expect(await titles()).toEqual(['Noise, Room 12', 'Fall, Room 12']);
+    await page.getByText('Acknowledged by admin').waitFor();
+  });
+
+  it('acknowledges and resolves for a responder, with a note', async () => {
+    const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
+    const id = randomUUID();
+    await publishAlarm(gateway, ward.device, { id, kind: 'fall' });
+    await page.getByRole('button', { name: 'Add a note' }).click();
+    await page.getByLabel('Note').fill('Lies beside the bed');
+    await page.getByRole('button', { name: 'Acknowledge' }).click();
+    await page.getByText('Acknowledged by Nurses').waitFor();
+    await page.getByText('Note: Lies beside the bed').waitFor();
+    expect(await page.getByRole('button', { name: 'Acknowledge' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Resolve' }).click();
+    await page.getByRole('button', { name: 'Undo' }).waitFor();
+    await page.clock.fastForward(10_000);
+    await page.getByText('No open alarms').waitFor();
+    await page.getByText('Resolved: Fall, Room 12').waitFor();
+  });
+
+  it('sends a resolve only after ten seconds, until when it can be undone', async () => {
+    const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
+    const sent: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/resolve')) sent.push(request.url());
+    });
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
+    await alarm.getByRole('button', { name: 'Resolve' }).click();
+    await alarm.getByText('Resolved').waitFor();
+    // The clock goes on by itself: far enough from the end for a machine that stalls.
+    await page.clock.fastForward(3_000);
+    await alarm.getByRole('button', { name: 'Undo' }).click();
+    await alarm.getByRole('button', { name: 'Acknowledge' }).waitFor();
+    await page.clock.fastForward(20_000);
+    expect(sent).toEqual([]);
+    await alarm.getByRole('button', { name: 'Resolve' }).click();
+    await alarm.getByText('Resolved').waitFor();
+    await page.clock.fastForward(10_000);
+    await page.getByText('No open alarms').waitFor();
+    expect(sent).toHaveLength(1);
+  });
+
+  it.each([
+    ['the page is left for another', (page: Page) => page.goto('about:blank')],
+    [
+      'another page of the console is shown',
+      (page: Page) => page.getByRole('link', { name: 'History' }).click(),
+    ],
+    ['somebody signs out', (page: Page) => page.getByRole('button', { name: 'Sign out' }).click()],
+  ])('sends a resolve at once when %s', async (_, leave) => {
+    const { page, ward } = await openBoard('responder');
+    const other = await openBoard('viewer', ward);
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await alarmsOn(other.page).waitFor();
+    await page.getByRole('button', { name: 'Resolve' }).click();
+    await page.getByRole('button', { name: 'Undo' }).waitFor();
+    expect(await alarmsOn(other.page).count()).toBe(1);
+    await leave(page);
+    await other.page.getByText('No open alarms').waitFor({ timeout: 8_000 });
+  });
+
+  it('goes on to the next alarm with the keyboard when one is resolved', async () => {
+    const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
+    await publishAlarm(gateway, ward.device, { kind: 'outOfBed' });
+    await publishAlarm(gateway, ward.device, { kind: 'noise' });
+    const resolved = page.getByRole('article', { name: 'Noise, Room 12' });
+    await resolved.getByRole('button', { name: 'Resolve' }).press('Enter');
+    const isFocused = (element: Element) => element === document.activeElement;
+    await page.clock.fastForward(1_000);
+    await expect.poll(() => resolved.evaluate(isFocused)).toBe(true);
+    await page.clock.fastForward(10_000);
+    await resolved.waitFor({ state: 'detached' });
+    await page.clock.fastForward(1_000);
+    const next = page.getByRole('article', { name: 'Out of bed, Room 12' });
+    await expect.poll(() => next.evaluate(isFocused)).toBe(true);
+  });
+
+  it('keeps the second tap of two off the alarm that moves up when the first one resolves', async () => {
+    const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
+    await publishAlarm(gateway, ward.device, { kind: 'outOfBed' });
+    await publishAlarm(gateway, ward.device, { kind: 'noise' });
+    await alarmsOn(page).nth(1).waitFor();
+    const first = page.getByRole('button', { name: 'Resolve' }).first();
+    const tapped = first.evaluate(async (button) => {
+      const { x, y, width, height } = button.getBoundingClientRect();
+      await new Promise<void>((resolve) => {
+        const observer = new MutationObserver(() => {
+          if (document.querySelectorAll('.board-alarm').length === 1) resolve();
+        });
+        observer.observe(document.body, { childList: true, subtree: true });
+      });
+      return document.elementFromPoint(x + width / 2, y + height / 2)?.tagName;
+    });
+    await first.click();
+    await page.getByRole('button', { name: 'Undo' }).waitFor();
+    await page.clock.fastForward(10_000);
+    expect(await tapped).not.toBe('BUTTON');
+  });
+
+  it('resolves all test alarms together, which stand behind all that are raised', async () => {
+    const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
+    await publishAlarm(gateway, ward.device, { kind: 'noise' });
+    for (const kind of ['fall', 'helpCall']) {
+      await publishAlarm(gateway, ward.device, { kind, test: true });
+    }
+    await page.getByRole('button', { name: 'Resolve all 2 tests' }).waitFor();
+    const titles = await page.getByRole('article').getByRole('heading').allInnerTexts();
+    expect(titles).toEqual(['Noise, Room 12', 'Help call, Room 12', 'Fall, Room 12']);
+    await page.getByRole('button', { name: 'Resolve all 2 tests' }).click();
+    await page.getByRole('button', { name: 'Undo' }).nth(1).waitFor();
+    await page.clock.fastForward(10_000);
+    await alarmsOn(page).nth(1).waitFor({ state: 'detached' });
+    expect(await alarmsOn(page).count()).toBe(1);
+  });
+
+  it('keeps the keyboard on a button that the gateway refuses', async () => {
+    const { page, ward } = await openBoard('responder');
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await page.route('**/acknowledge', (route) => route.abort());
+    const acknowledge = page.getByRole('button', { name: 'Acknowledge' });
+    await acknowledge.press('Enter');
+    await page.getByText('The gateway does not answer.').waitFor();
+    expect(await acknowledge.evaluate((button) => button === document.activeElement)).toBe(true);
+  });
+
+  it('says so when an alarm that it acknowledges has been resolved meanwhile', async () => {
+    const { page, ward } = await openBoard('responder');
+    const id = randomUUID();
+    await publishAlarm(gateway, ward.device, { id, kind: 'fall' });
+    await page.route('**/acknowledge', async (route) => {
+      await changeState(ward, id, 'resolve');
+      await route.continue();
+    });
+    await page.getByRole('button', { name: 'Acknowledge' }).click();
+    await page.getByText('Somebody has resolved this alarm already.').waitFor();
+    await page.getByText('No open alarms').waitFor();
+  });
+
+  it('has no buttons for a viewer', async () => {
+    const { page, ward } = await openBoard('viewer');
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
+    await alarm.waitFor();
+    expect(await alarm.getByRole('button').count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Link for a wall screen' }).count()).toBe(0);
+  });
+
+  it('shows of a group’s token only what happens in the group', async () => {
+    const ward = await makeWard(gateway);
+    const elsewhere = await ward.api.createDevice(ward.locationId, 'Kitchen sensor');
+    await publishAlarm(gateway, elsewhere, { kind: 'noise' });
+    const grants = [{ location: ward.locationId, group: ward.groupId, role: 'responder' }];
+    const { token } = await ward.api.createToken(grants);
+    const { page } = await openConsole(gateway, { token });
+    await boardReady(page);
+    await publishAlarm(gateway, elsewhere, { kind: 'noise' });
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await page.getByRole('article', { name: 'Fall, Room 12' }).waitFor();
+    expect(await alarmsOn(page).count()).toBe(1);
+    await page.getByRole('button', { name: 'Acknowledge' }).click();
+    await page.getByText('Acknowledged by').waitFor();
+  });
+
+  it('labels alarms by their home when there are several, and shows one when it is chosen', async () => {
+    const [lake, hill] = [await makeWard(gateway), await makeWard(gateway, 'Haus am Berg')];
+    const grants = [lake, hill].map(({ locationId }) => ({ location: locationId, role: 'viewer' }));
+    const { token } = await lake.api.createToken(grants);
+    const { page } = await openConsole(gateway, { token });
+    await boardReady(page);
+    await publishAlarm(gateway, lake.device, { kind: 'fall' });
+    await publishAlarm(gateway, hill.device, { kind: 'noise' });
+    await page.getByText('Haus am Berg · First floor').waitFor();
+    await page.getByText('Haus am See · First floor').waitFor();
+    await page.getByRole('combobox', { name: 'Home', exact: true }).selectOption('Haus am Berg');
+    await page.getByText('Haus am See · First floor').waitFor({ state: 'hidden' });
+    expect(await alarmsOn(page).count()).toBe(1);
+  });
+
+  it('shows all homes again when the chosen one was deleted', async () => {
+    const ward = await makeWard(gateway);
+    const { id: goneId } = await ward.api.createLocation('Haus am Berg');
+    const grants = [ward.locationId, goneId].map((location) => ({ location, role: 'viewer' }));
+    const { token } = await ward.api.createToken(grants);
+    const { page } = await openConsole(gateway, { token, prepare: installClock });
+    await boardReady(page);
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
+    await alarm.waitFor();
+    const choice = page.getByRole('combobox', { name: 'Home', exact: true });
+    await choice.selectOption('Haus am Berg');
+    await alarm.waitFor({ state: 'detached' });
+    await ward.api.json('DELETE', `/care-homes/${goneId}`);
+    await page.clock.fastForward('05:00');
+    await choice.waitFor({ state: 'detached' });
+    await alarm.waitFor();
+    await publishAlarm(gateway, ward.device, { kind: 'noise' });
+    await page.getByText('New alarm: Noise, Room 12').waitFor({ state: 'attached' });
+  });
+
+  it('does not count the alarms of other homes as those of the chosen one', async () => {
+    const [calm, busy] = [await makeWard(gateway), await makeWard(gateway, 'Haus am Berg')];
+    const grants = [calm, busy].map(({ locationId }) => ({ location: locationId, role: 'viewer' }));
+    const { token } = await calm.api.createToken(grants);
+    const { page } = await openConsole(gateway, { token });
+    await boardReady(page);
+    const device = await connectDevice(gateway, busy.device);
+    const topic = `devices/${busy.device.id}/alarms`;
+    const alarms = Array.from({ length: 1_150 }, () =>
+      device.publishAsync(topic, '{"kind":"noise"}', { qos: 1 }),
+    );
+    await Promise.all(alarms);
+    await device.endAsync();
+    await publishAlarm(gateway, calm.device, { kind: 'fall' });
+    await page.getByRole('heading', { name: 'Open alarms: 1151' }).waitFor();
+    await page.getByRole('combobox', { name: 'Home', exact: true }).selectOption('Haus am See');
+    await page.getByRole('heading', { name: 'Open alarms: 1+' }).waitFor();
+    expect(await alarmsOn(page).count()).toBe(1);
+  });
+
+  it('drops the alarms of a home that was deleted, when they are to be acknowledged or after minutes', async () => {
+    const [one, other] = [await makeWard(gateway), await makeWard(gateway, 'Haus am Berg')];
+    const grants = [one, other].map(({ locationId: location }) => ({
+      location,
+      role: 'responder',
+    }));
+    const { token } = await one.api.createToken(grants);
+    const boards = [];
+    for (const isLeftAlone of [false, true]) {
+      const prepare = isLeftAlone ? (page: Page) => page.clock.install() : undefined;
+      const { page } = await openConsole(gateway, { token, prepare });
+      await boardReady(page);
+      boards.push(page);
+    }
+    const [page, leftAlone] = boards;
+    for (const ward of [one, other]) await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    for (const board of boards) await alarmsOn(board).nth(1).waitFor();
+    await other.api.json('DELETE', `/care-homes/${other.locationId}/devices/${other.device.id}`);
+    await other.api.json('DELETE', `/care-homes/${other.locationId}`);
+    const gone = page?.locator('.board-alarm', { hasText: 'Haus am Berg' });
+    await gone?.getByRole('button', { name: 'Acknowledge' }).click();
+    await gone?.waitFor({ state: 'detached' });
+    await leftAlone?.clock.fastForward('05:00');
+    await leftAlone?.getByText('Haus am Berg').first().waitFor({ state: 'detached' });
+    for (const board of boards) expect(await alarmsOn(board).count()).toBe(1);
+  });
+
+  it('offers a home that was created meanwhile once an alarm comes from it', async () => {
+    const own = await GatewayHere.start();
+    onTestFinished(() => own.remove());
+    const ward = await makeWard(own);
+    const { token } = await ward.api.createToken([{ location: '*', role: 'viewer' }]);
+    const { page } = await openConsole(own, { token });
+    await boardReady(page);
+    const added = await makeWard(own, 'Haus am Berg');
+    await publishAlarm(own, added.device, { kind: 'fall' });
+    await page.getByText('Haus am Berg · First floor').waitFor();
+    await page.getByRole('combobox', { name: 'Home', exact: true }).selectOption('Haus am See');
+    await alarmsOn(page).waitFor({ state: 'detached' });
+  });
+
+  it('shows alarms on a tablet whose clock is days ahead, live and after a reload', async () => {
+    const ward = await makeWard(gateway);
+    const { token } = await ward.api.viewer(ward.locationId);
+    const { page } = await openConsole(gateway, { token, prepare: setClockAhead });
+    await page.getByText('No open alarms').waitFor();
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
+    await alarm.waitFor();
+    await expect.poll(() => alarm.innerText()).toMatch(/\d sec\. ago|now/);
+    await page.reload();
+    await alarm.waitFor();
+  });
+
+  it('shows an alarm at once after the clock of the tablet was set back', async () => {
+    const { page, ward } = await openBoard('viewer');
+    await page.evaluate(() => {
+      const before = Date.now.bind(Date);
+      Date.now = () => before() - 60 * 60 * 1000;
+    });
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await page.getByRole('article', { name: 'Fall, Room 12' }).waitFor();
+  });
+
+  it('shows an open alarm however old it is, or its sensor’s clock says that it is', async () => {
+    const ward = await makeWard(gateway);
+    const detectedAt = '2024-05-01T12:00:00Z';
+    await publishAlarm(gateway, ward.device, { kind: 'inactivity', detectedAt });
+    const { page } = await openBoard('viewer', ward);
+    await page.getByRole('article', { name: 'Inactivity, Room 12' }).waitFor();
+  });
+
+  it('names the sensors that are offline with their rooms, as they come and go', async () => {
+    const { page, ward } = await openBoard('viewer');
+    await page.getByText('All sensors of Haus am See are offline.').waitFor();
+    await page.getByText('No open alarms').waitFor();
+    await ward.api.createDevice(ward.locationId, 'Door sensor');
+    const device = await connectDevice(gateway, ward.device);
+    await page.reload();
+    await page.getByText('1 sensor is offline: Door sensor').waitFor();
+    await device.endAsync();
+    await page.getByText('All sensors of Haus am See are offline.').waitFor();
+    await page.getByText('Bed sensor (Room 12)').waitFor();
+    const link = page.getByRole('link', { name: 'Show the home' });
+    expect(await link.getAttribute('href')).toBe(`#/home/${ward.locationId}`);
+  });
+
+  it('asks the history for the address of a recording when somebody wants to see it', async () => {
+    const { page, ward, faults } = await openBoard('viewer');
+    const video = `devices/${ward.device.id}/fall.mp4`;
+    await publishAlarm(gateway, ward.device, { kind: 'fall', footage: { video } });
+    await page.getByRole('button', { name: 'Show the recording' }).click();
+    // The camera has not uploaded it.
+    await page.getByText('The recording cannot be played.').waitFor();
+    const address = await page
+      .getByRole('link', { name: /Open the recording/ })
+      .getAttribute('href');
+    expect(address).toMatch(/fall\.mp4\?.*signature=/);
+    await page.getByRole('button', { name: 'Hide the recording' }).click();
+    expect(await page.getByRole('link', { name: /Open the recording/ }).count()).toBe(0);
+    expect(faults).toEqual([]);
+  });
+
+  it('shows each alarm’s own recording when two devices chose the same id for theirs', async () => {
+    const { page, ward } = await openBoard('viewer');
+    const other = await ward.api.createDevice(ward.locationId, 'Door sensor');
+    const alarm = { id: randomUUID(), kind: 'fall', detectedAt: new Date().toISOString() };
+    for (const device of [ward.device, other]) {
+      const video = `devices/${device.id}/fall.mp4`;
+      await publishAlarm(gateway, device, { ...alarm, footage: { video } });
+    }
+    for (const device of [ward.device, other]) {
+      const row = alarmsOn(page).filter({ hasText: device.name });
+      await row.getByRole('button', { name: 'Show the recording' }).click();
+      const link = row.getByRole('link', { name: /Open the recording/ });
+      expect(await link.getAttribute('href')).toContain(device.id);
+    }
+  });
+
+  it('speaks German', async () => {
+    const ward = await makeWard(gateway, 'Haus am See', 'Zimmer 12');
+    const language = 'de-DE' as const;
+    const { page } = await openConsole(gateway, { token: ADMIN_TOKEN, language });
+    await page.getByText('Verbunden', { exact: true }).waitFor();
+    await publishAlarm(gateway, ward.device, { kind: 'outOfBed' });
+    await page.getByRole('article', { name: 'Bett verlassen, Zimmer 12' }).waitFor();
+    await page.getByText('Neuer Alarm: Bett verlassen, Zimmer 12, Bed sensor').waitFor();
+    await page.getByRole('button', { name: 'Quittieren' }).first().waitFor();
+  });
+});

@@ -1,0 +1,300 @@
+import { randomUUID } from 'node:crypto';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { Api, type TestDevice, type TestToken } from '../../harness/clients/api.js';
+import { connectDevice, Subscriber } from '../../harness/clients/mqtt-clients.js';
+import { RawClient } from '../../harness/clients/raw-client.js';
+import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
+import { Home } from '../../harness/home.js';
+import { accountOf } from '../../harness/metrics.js';
+import { Store } from '../../harness/stored/store.js';
+
+const eventsSchema = z.object({
+  events: z.array(z.looseObject({ id: z.string(), state: z.string() })),
+});
+
+let home: Home;
+let responder: TestToken;
+
+beforeAll(async () => {
+  home = await Home.start();
+  responder = await home.api.createToken(
+    [{ location: home.locationId, role: 'responder' }],
+    'Night shift',
+  );
+});
+
+afterAll(() => home.remove());
+
+/** Publishes an alarm, stored when this resolves. */
+async function raise(device: TestDevice, kind = 'fall', at = home): Promise<string> {
+  const id = randomUUID();
+  const sensor = await connectDevice(at.gateway, device);
+  await sensor.publishAsync(`devices/${device.id}/alarms`, JSON.stringify({ kind, id }), {
+    qos: 1,
+  });
+  await sensor.endAsync();
+  return id;
+}
+
+function textOf(id: string, state: string, note?: string): string {
+  return JSON.stringify({ id, state, note });
+}
+
+async function statesOf(device: TestDevice, at = home): Promise<Record<string, string>> {
+  const path = `/care-homes/${device.locationId}/alarms`;
+  const { events } = eventsSchema.parse(await new Api(at.gateway).json('GET', path));
+  return Object.fromEntries(events.map(({ id, state }) => [id, state]));
+}
+
+describe('a state that a responder publishes', () => {
+  it.each([0, 1, 2] as const)(
+    'at QoS %i is stored and forwarded, once, apart from the alarms',
+    async (qos) => {
+      const device = await home.device();
+      await home.api.setCustomData(device, '{"ref":12345678901234567890}');
+      const nurse = await home.nurse(device, 'alarms/#', 'alarm-states/#');
+      const alarmsOnly = await home.nurse(device, 'alarms/#');
+      const id = await raise(device, 'helpCall');
+      await home.api.setCustomData(device, '{"ref":2}');
+      const topic = home.filter(device, 'alarm-states');
+      const client = await Subscriber.connect(home.gateway, responder);
+      for (let time = 0; time < 2; time++) {
+        await client.client.publishAsync(topic, textOf(id, 'acknowledged', ' coming '), { qos });
+      }
+      await nurse.untilCount(2);
+      await raise(device, 'fall');
+      await nurse.untilCount(3);
+      const [, forwarded] = nurse.received;
+      expect(forwarded).toMatchObject({ qos: 1, retain: false, dup: false });
+      expect(forwarded?.topic).toBe(home.filter(device, 'alarm-states/helpCall'));
+      expect(nurse.received.map(({ topic }) => topic.split('/').at(-1))).toEqual([
+        ...['helpCall', 'helpCall', 'fall'],
+      ]);
+      // As of the alarm, and not changed by a parser.
+      expect(forwarded?.text).toContain('"customData":{"ref":12345678901234567890}');
+      expect(nurse.messages('alarm-states')[0]).toMatchObject({
+        id,
+        kind: 'helpCall',
+        state: 'acknowledged',
+        note: 'coming',
+        by: { id: responder.id, name: 'Night shift' },
+      });
+      await alarmsOnly.untilCount(2);
+      expect(alarmsOnly.messages('alarm-states')).toEqual([]);
+      expect((await statesOf(device))[id]).toBe('acknowledged');
+      await Promise.all([nurse.end(), alarmsOnly.end(), client.end()]);
+    },
+  );
+
+  it('is acknowledged, counted and told when it cannot be used, and the connection stays', async () => {
+    const [device, other] = [await home.device(), await home.device()];
+    const [id, ofOther] = [await raise(device), await raise(other)];
+    const nurse = await home.nurse(device, 'rejected', 'alarm-states/#');
+    const sensor = await RawClient.connect(home.gateway, device);
+    await sensor.subscribe([`devices/${device.id}/rejected`]);
+    const client = await RawClient.connect(home.gateway, responder);
+    const topic = home.filter(device, 'alarm-states');
+    const cases: [string, string][] = [
+      ['{"id":', 'not-json'],
+      ['[]', 'not-an-object'],
+      [textOf(id, 'raised'), 'invalid-alarm-state'],
+      [textOf('7', 'resolved'), 'invalid-alarm-state'],
+      [textOf(id, 'resolved', 'a\nb'), 'invalid-alarm-state'],
+      [textOf(randomUUID(), 'resolved'), 'unknown-alarm'],
+      [textOf(ofOther, 'resolved'), 'unknown-alarm'],
+      [`{"x":"${'x'.repeat(17 * 1024)}"}`, 'payload-too-large'],
+    ];
+    for (const [text] of cases) await client.publish(topic, text, 1);
+    await client.publish(topic, textOf(id, 'resolved'), 1);
+    await client.publish(topic, textOf(id, 'acknowledged'), 1);
+    await nurse.untilCount(cases.length + 2);
+    expect(nurse.messages('rejected').map(({ reason }) => reason)).toEqual([
+      ...cases.map(([, reason]) => reason),
+      'alarm-resolved',
+    ]);
+    await client.ping();
+    // It is not the device's own message.
+    await sensor.ping();
+    expect(sensor.packets.filter(({ cmd }) => cmd === 'publish')).toEqual([]);
+    for (const one of [client, sensor]) one.vanish();
+    await nurse.end();
+  });
+
+  it('is acknowledged and dropped when its sender may not give it', async () => {
+    const device = await home.device();
+    const id = await raise(device);
+    const { id: elsewhere } = await home.api.createLocation('Elsewhere');
+    const stranger = await home.api.createToken([{ location: elsewhere, role: 'manager' }]);
+    for (const token of [home.viewer, stranger]) {
+      const client = await RawClient.connect(home.gateway, token);
+      await client.publish(home.filter(device, 'alarm-states'), textOf(id, 'resolved'), 1);
+      client.vanish();
+    }
+    expect((await statesOf(device))[id]).toBe('raised');
+  });
+
+  it('goes by the group as of the alarm', async () => {
+    const device = await home.device();
+    const group = await home.group('A');
+    const move = { targetRoomId: await home.room('1', group) };
+    const outside = await raise(device);
+    await home.api.json('POST', `${home.path}/devices/${device.id}/move`, move);
+    const inside = await raise(device);
+    const grants = [{ location: home.locationId, group, role: 'responder' }];
+    const ofGroup = await home.api.createToken(grants);
+    const nurse = await Subscriber.connect(home.gateway, ofGroup);
+    await nurse.subscribe(home.filter(device, 'alarm-states/#'));
+    const topic = home.filter(device, 'alarm-states');
+    for (const id of [outside, inside]) {
+      await nurse.client.publishAsync(topic, textOf(id, 'acknowledged'), { qos: 1 });
+      // Of the first one the group's nurses are told nothing.
+      const { client } = await Subscriber.connect(home.gateway, home.manager);
+      await client.publishAsync(topic, textOf(id, 'resolved'), { qos: 1 });
+      await client.endAsync();
+    }
+    await nurse.untilCount(2);
+    expect(nurse.messages().map(({ id, state }) => [id, state])).toEqual([
+      [inside, 'acknowledged'],
+      [inside, 'resolved'],
+    ]);
+    await nurse.end();
+  });
+
+  it('never disturbs the connection, whatever it is', async () => {
+    const device = await home.device();
+    const id = await raise(device);
+    const client = await RawClient.connect(home.gateway, responder);
+    const anyText = fc.string({ unit: fc.nat(0x10ffff).map((one) => String.fromCodePoint(one)) });
+    const text = fc.oneof(
+      fc.json(),
+      anyText,
+      fc
+        .record(
+          {
+            id: fc.oneof(fc.constant(id), fc.uuid(), fc.anything()),
+            state: fc.oneof(fc.constantFrom('acknowledged', 'raised', '__proto__'), fc.anything()),
+            note: fc.oneof(anyText, fc.anything()),
+          },
+          { requiredKeys: [] },
+        )
+        .map((fields) => JSON.stringify(fields) ?? 'null'),
+    );
+    const bytes = fc.oneof(
+      text.map((one) => Buffer.from(one)),
+      fc.uint8Array({ maxLength: 100 }).map((one) => Buffer.from(one)),
+    );
+    await fc.assert(
+      fc.asyncProperty(bytes, async (payload) => {
+        await client.publish(home.filter(device, 'alarm-states'), payload, 1);
+      }),
+      { numRuns: 100 },
+    );
+    await client.publish(home.filter(device, 'alarm-states'), textOf(id, 'resolved'), 1);
+    expect((await statesOf(device))[id]).toBe('resolved');
+    client.vanish();
+  });
+});
+
+describe('guarantee 2: a state', () => {
+  let gateway: GatewayProcess;
+
+  beforeAll(async () => {
+    gateway = await GatewayProcess.start();
+  });
+
+  afterAll(() => gateway.remove());
+
+  it('reaches an absent subscriber after its alarm, across kills of gateway and store, and is in its account', async () => {
+    const own = await Home.at(gateway);
+    const device = await own.device();
+    const session = { clientId: 'nurse', clean: false };
+    const nurse = await Subscriber.connect(own.gateway, own.viewer, session);
+    await nurse.subscribe(own.filter(device, 'alarms/#'), own.filter(device, 'alarm-states/#'));
+    await nurse.end();
+    const topic = own.filter(device, 'alarm-states');
+    const expected: string[] = [];
+    const ids: string[] = [];
+    const kills = [
+      () => own.gateway.kill(),
+      async () => {
+        const store = await Store.of(own.gateway);
+        store.kill();
+        store.close();
+        await own.gateway.kill();
+      },
+    ];
+    for (const kill of kills) {
+      for (let count = 0; count < 2; count++) {
+        const id = await raise(device, 'fall', own);
+        const manager = await Subscriber.connect(own.gateway, own.manager);
+        for (const state of ['acknowledged', 'resolved']) {
+          await manager.client.publishAsync(topic, textOf(id, state), { qos: 1 });
+        }
+        await manager.end();
+        ids.push(id);
+        expected.push(...['alarm', 'acknowledged', 'resolved'].map((what) => `${id} ${what}`));
+      }
+      await kill();
+      await own.gateway.start();
+    }
+    const states = await statesOf(device, own);
+    expect(ids.map((id) => states[id])).toEqual(ids.map(() => 'resolved'));
+    const count = expected.length;
+    const waiting = { accepted: count, delivered: 0, queued: count, expired: 0, dropped: 0 };
+    expect(await accountOf(own.gateway, 'nurse', 'alarms')).toEqual(waiting);
+    const back = await Subscriber.connect(own.gateway, own.viewer, session);
+    await back.untilCount(count);
+    expect(back.messages().map(({ id, state = 'alarm' }) => `${id} ${state}`)).toEqual(expected);
+    const done = { ...waiting, delivered: count, queued: 0 };
+    await expect.poll(() => accountOf(own.gateway, 'nurse', 'alarms')).toEqual(done);
+    await back.end();
+  });
+
+  it('is acknowledged only once the store has it, and is 503 over HTTP meanwhile', async () => {
+    const own = await Home.at(gateway);
+    const device = await own.device();
+    const id = await raise(device, 'fall', own);
+    const store = await Store.of(own.gateway);
+    const client = await RawClient.connect(own.gateway, own.manager);
+    store.freeze();
+    try {
+      client.send({
+        cmd: 'publish',
+        topic: own.filter(device, 'alarm-states'),
+        qos: 1,
+        messageId: 7,
+        payload: textOf(id, 'acknowledged'),
+        dup: false,
+        retain: false,
+      });
+      await client.ping();
+      const path = `/care-homes/${own.locationId}/alarms/${id}/resolve`;
+      const { status } = await own.api.request('POST', path);
+      expect(status).toBe(503);
+      expect(client.packets.filter(({ cmd }) => cmd === 'puback')).toEqual([]);
+    } finally {
+      store.thaw();
+      store.close();
+    }
+    expect((await client.next('puback')).messageId).toBe(7);
+    expect((await statesOf(device, own))[id]).not.toBe('raised');
+    client.vanish();
+  });
+});
+
+it('a test alarm goes to everyone as one of the device, and says that it is a test', async () => {
+  const device = await home.device();
+  const nurse = await home.nurse(device, 'alarms/#');
+  const path = `/care-homes/${home.locationId}/devices/${device.id}/test-alarm`;
+  const { id } = z
+    .object({ id: z.string() })
+    .parse(await home.api.json('POST', path, { kind: 'helpCall' }));
+  await nurse.untilCount(1);
+  expect(nurse.messages()).toMatchObject([
+    { id, kind: 'helpCall', data: { test: true }, device: { id: device.id } },
+  ]);
+  expect((await statesOf(device))[id]).toBe('raised');
+  await nurse.end();
+});

@@ -1,0 +1,363 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { Subscriber } from '../../harness/clients/mqtt-clients.js';
+import { RawClient } from '../../harness/clients/raw-client.js';
+import { GatewayHere } from '../../harness/gateway/gateway-here.js';
+import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
+import {
+  EACH_QOS,
+  NumberedHome,
+  numbersOf,
+  range,
+  withoutLiveCopies,
+} from '../../harness/numbered-home.js';
+import { Store } from '../../harness/stored/store.js';
+import { acknowledge, publishesOf, textsOf, untilPublishes } from '../raw-nurse.js';
+
+const MAX_IN_FLIGHT = 100;
+/** Pages of 500 entries, several of them. */
+const BACKLOG = 1_500;
+
+let gateway: GatewayHere;
+let home: NumberedHome;
+
+beforeAll(async () => {
+  gateway = await GatewayHere.start();
+});
+
+afterEach(() => home.close());
+afterAll(() => gateway.remove());
+
+/** A persistent session over bare packets, which acknowledges nothing by itself. */
+async function rawNurse(clientId: string): Promise<RawClient> {
+  return RawClient.connect(home.home.gateway, home.viewer, { clientId, clean: false });
+}
+
+describe('guarantee 3: a backlog', () => {
+  it.each([
+    ['in memory', async () => undefined],
+    ['in the store only', () => gateway.stop().then(() => gateway.start())],
+  ])('%s comes in order, nothing overtaking, while new alarms arrive', async (where, forget) => {
+    home = await NumberedHome.open(gateway, 5);
+    const clientId = `backlog ${where}`;
+    await home.absentNurse(clientId);
+    await home.alarm(BACKLOG);
+    await forget();
+
+    const nurse = await home.nurse(clientId);
+    // In small batches, each sent when the one before is acknowledged, all through the drain.
+    let isDrained = false;
+    const live = (async () => {
+      do await home.alarm(20);
+      while (!isDrained);
+    })();
+    await nurse.untilRecords(BACKLOG);
+    isDrained = true;
+    await live;
+    await nurse.untilRecords(home.alarmCount);
+    await nurse.end();
+
+    home.expectAllInOrder(nurse.received);
+    const records = withoutLiveCopies(nurse.received);
+    expect(records).toHaveLength(home.alarmCount);
+    expect(records.every(({ qos, dup, retain }) => qos === 1 && !dup && !retain)).toBe(true);
+  });
+
+  it('continues in order when the subscriber reconnects in the middle of it, again and again, at each QoS', async () => {
+    home = await NumberedHome.open(gateway, 3, EACH_QOS);
+    await home.absentNurse('restless');
+    await home.alarm(900);
+    await home.recorded();
+    const parts: Subscriber[] = [];
+    const came = () => new Set(parts.flatMap(({ records }) => records.map(({ text }) => text)));
+    while (came().size < home.alarmCount) {
+      const nurse = await home.nurse('restless');
+      parts.push(nurse);
+      const missing = home.alarmCount - came().size;
+      await nurse.untilRecords(Math.min(missing, 190));
+      // A cut cable, with messages in flight.
+      await nurse.client.endAsync(true);
+      if (parts.length < 3) await home.alarm(30);
+    }
+    expect(parts.length).toBeGreaterThan(4);
+    home.expectAllInOrder(...parts.map(({ received }) => received));
+  });
+
+  it('comes with the queued telemetry of QoS 1', async () => {
+    home = await NumberedHome.open(gateway);
+    await home.absentNurse('telemetry', home.filter('alarms/#'), home.filter('x'));
+    await Promise.all([home.sensor.message(300), home.sensor.alarm(300)]);
+    const nurse = await home.nurse('telemetry');
+    await nurse.untilRecords(600);
+    await nurse.end();
+    for (const rest of ['/x', '/alarms/fall']) {
+      const some = nurse.received.filter(({ topic }) => topic.endsWith(rest));
+      expect(numbersOf(some)).toEqual(range(0, 300));
+    }
+  });
+});
+
+describe('guarantee 2: a subscriber that was away', () => {
+  it.each(EACH_QOS)(
+    'gets every alarm of QoS %i in order when its session persists, and none otherwise',
+    async (qos) => {
+      home = await NumberedHome.open(gateway, 1, [qos]);
+      const [durable, live] = [`away-durable-${qos}`, { clientId: `away-live-${qos}` }];
+      await home.absentNurse(durable);
+      const before = await Subscriber.connect(gateway, home.viewer, live);
+      await (await before.subscribe(home.alarmFilter)).end();
+      await home.alarm(20);
+      await home.recorded();
+
+      const nurse = await home.nurse(durable);
+      await nurse.untilRecords(20);
+      expect(numbersOf(nurse.received)).toEqual(range(0, 20));
+      const back = await Subscriber.connect(gateway, home.viewer, live);
+      await back.subscribe(home.alarmFilter);
+      await home.alarm();
+      await back.untilRecords(1);
+      expect(numbersOf(back.received)).toEqual([20]);
+      await Promise.all([nurse.end(), back.end()]);
+    },
+  );
+});
+
+/** Resolves when the store knows that so many alarms are delivered to the session. */
+async function untilSaved(clientId: string, delivered: number): Promise<void> {
+  const store = await Store.of(home.home.gateway);
+  const saved = async () => {
+    const key = `{site}:session:token:${home.viewer.id}/${clientId}`;
+    return Number(await store.redis.hget(key, 'alarms.delivered'));
+  };
+  await expect.poll(saved).toBe(delivered);
+  store.close();
+}
+
+/** A gateway of its own, and how it is killed. */
+async function killable() {
+  const killed = await GatewayProcess.start();
+  onTestFinished(() => killed.remove());
+  return [killed, () => killed.kill()] as const;
+}
+
+describe('guarantee 2: the gateway ending in the middle of a drain', () => {
+  it.each([
+    ['stopped', async () => [gateway, () => gateway.stop()] as const],
+    ['killed with SIGKILL', killable],
+  ])(
+    '%s and started again, loses nothing and keeps the order, at each QoS',
+    async (_how, running) => {
+      const [drained, end] = await running();
+      const acknowledged = 3 * MAX_IN_FLIGHT;
+      home = await NumberedHome.open(drained, 3, EACH_QOS);
+      const clientId = `outlives-${_how.length}`;
+      await home.absentNurse(clientId);
+      await home.alarm(1_000);
+      await home.recorded();
+      const before = await rawNurse(clientId);
+      for (let from = 0; from < acknowledged; from += MAX_IN_FLIGHT) {
+        await untilPublishes(before, from + MAX_IN_FLIGHT);
+        acknowledge(before, from, from + MAX_IN_FLIGHT);
+      }
+      // As many again stay in flight.
+      await untilPublishes(before, acknowledged + MAX_IN_FLIGHT);
+      await untilSaved(clientId, acknowledged);
+      await end();
+      await drained.start();
+
+      const after = await home.nurse(clientId);
+      await home.alarm(30);
+      await after.untilRecords(home.alarmCount - acknowledged);
+      await after.end();
+      const took = textsOf(before).slice(0, acknowledged);
+      home.expectAllInOrder(took, after.received);
+      expect(withoutLiveCopies(after.received)).toHaveLength(home.alarmCount - acknowledged);
+    },
+  );
+});
+
+describe('messages that were not acknowledged', () => {
+  it.each(EACH_QOS)(
+    'of QoS %i are sent again with DUP after a reconnect, until they are acknowledged',
+    async (qos) => {
+      home = await NumberedHome.open(gateway, 1, [qos]);
+      const clientId = `forgetful-${qos}`;
+      const first = await rawNurse(clientId);
+      await first.subscribe([home.alarmFilter]);
+      await home.alarm(10);
+      await untilPublishes(first, 10);
+      acknowledge(first, 0, 4);
+      await first.ping();
+      first.vanish();
+
+      const second = await rawNurse(clientId);
+      await untilPublishes(second, 6);
+      expect(numbersOf(textsOf(second))).toEqual(range(4, 10));
+      expect(publishesOf(second).every(({ dup }) => dup)).toBe(true);
+      acknowledge(second, 0, 6);
+      await second.ping();
+      second.vanish();
+
+      const third = await rawNurse(clientId);
+      await home.alarm();
+      await untilPublishes(third, 1);
+      expect(numbersOf(textsOf(third))).toEqual([10]);
+      expect(publishesOf(third)[0]?.dup).toBe(false);
+      third.vanish();
+    },
+  );
+
+  it.each(EACH_QOS)('of QoS %i are not sent again to a live subscriber', async (qos) => {
+    home = await NumberedHome.open(gateway, 1, [qos]);
+    const live = { clientId: `live-${qos}`, clean: true };
+    const first = await RawClient.connect(gateway, home.viewer, live);
+    await first.subscribe([home.alarmFilter]);
+    await home.alarm(10);
+    await untilPublishes(first, 10);
+    acknowledge(first, 0, 4);
+    await first.ping();
+    first.vanish();
+
+    const second = await RawClient.connect(gateway, home.viewer, live);
+    await second.subscribe([home.alarmFilter]);
+    await home.alarm();
+    await untilPublishes(second, 1);
+    expect(numbersOf(textsOf(second))).toEqual([10]);
+    second.vanish();
+  });
+
+  it('are not sent again on the same connection when acknowledged out of order or twice', async () => {
+    home = await NumberedHome.open(gateway);
+    const nurse = await rawNurse('disorderly');
+    await nurse.subscribe([home.alarmFilter]);
+    await home.alarm(3);
+    await untilPublishes(nurse, 3);
+    acknowledge(nurse, 2, 3);
+    acknowledge(nurse, 2, 3);
+    await nurse.ping();
+    nurse.vanish();
+
+    const again = await rawNurse('disorderly');
+    await home.alarm();
+    await untilPublishes(again, 3);
+    expect(numbersOf(textsOf(again))).toEqual([0, 1, 3]);
+    again.vanish();
+  });
+
+  it('never exceed the in-flight limit, alarms and telemetry together', async () => {
+    home = await NumberedHome.open(gateway);
+    await home.absentNurse('window', home.filter('alarms/#'), home.filter('x'));
+    await Promise.all([home.sensor.alarm(250), home.sensor.message(250)]);
+    const nurse = await rawNurse('window');
+    await untilPublishes(nurse, MAX_IN_FLIGHT);
+    await nurse.ping();
+    expect(publishesOf(nurse)).toHaveLength(MAX_IN_FLIGHT);
+    for (let acknowledged = 0; acknowledged < 400; acknowledged += 40) {
+      acknowledge(nurse, acknowledged, acknowledged + 40);
+      // Telemetry may take half of the window only, when there are no alarms any more.
+      const sent = publishesOf(nurse).length;
+      // The ping before is answered before the messages that follow from the acknowledgements are
+      // sent.
+      await nurse.ping();
+      await nurse.ping();
+      const inFlight = publishesOf(nurse).length - acknowledged - 40;
+      expect(inFlight).toBeLessThanOrEqual(MAX_IN_FLIGHT);
+      expect(publishesOf(nurse).length).toBeGreaterThanOrEqual(sent);
+    }
+    acknowledge(nurse, 400, publishesOf(nurse).length);
+    await untilPublishes(nurse, 500);
+    const identifiers = publishesOf(nurse)
+      .slice(0, MAX_IN_FLIGHT)
+      .map(({ messageId }) => messageId);
+    expect(new Set(identifiers).size).toBe(MAX_IN_FLIGHT);
+    nurse.vanish();
+  });
+
+  it('go to the connection that takes the session over', async () => {
+    home = await NumberedHome.open(gateway);
+    const before = await rawNurse('twice');
+    await before.subscribe([home.alarmFilter]);
+    await home.alarm(5);
+    await untilPublishes(before, 5);
+    const after = await rawNurse('twice');
+    await before.closed();
+    await untilPublishes(after, 5);
+    acknowledge(after, 0, 5);
+    await home.alarm();
+    await untilPublishes(after, 6);
+    expect(numbersOf(textsOf(after))).toEqual(range(0, 6));
+    after.vanish();
+  });
+});
+
+describe('a persistent session', () => {
+  it('gets live messages only when its filter is of QoS 0', async () => {
+    home = await NumberedHome.open(gateway);
+    const before = await home.nurse('qos-0');
+    await before.client.subscribeAsync(home.alarmFilter, { qos: 0 });
+    await before.end();
+    await home.alarm(3);
+    const nurse = await home.nurse('qos-0');
+    await home.alarm();
+    await nurse.untilCount(1);
+    await nurse.end();
+    expect(numbersOf(nurse.received)).toEqual([3]);
+    expect(nurse.received[0]?.qos).toBe(0);
+  });
+
+  it('gets a message once when several of its filters match', async () => {
+    home = await NumberedHome.open(gateway);
+    const location = `care-homes/${home.locationId}`;
+    await home.absentNurse('overlap', home.alarmFilter, home.filter('alarms/+'), `${location}/#`);
+    await home.alarm(5);
+    const nurse = await home.nurse('overlap');
+    await home.alarm(5);
+    const alarms = () => nurse.records.filter(({ topic }) => topic.includes('/alarms/'));
+    await nurse.until(() => alarms().length >= 10);
+    await home.alarm();
+    await nurse.until(() => numbersOf(alarms()).includes(10));
+    await nurse.end();
+    expect(numbersOf(alarms())).toEqual(range(0, 11));
+  });
+
+  it('gets the entries accepted until it unsubscribed, and no later ones', async () => {
+    home = await NumberedHome.open(gateway);
+    await home.absentNurse('leaving', home.alarmFilter, home.filter('x'));
+    await home.alarm(300);
+    const nurse = await rawNurse('leaving');
+    await untilPublishes(nurse, MAX_IN_FLIGHT);
+    nurse.send({ cmd: 'unsubscribe', messageId: 1, unsubscriptions: [home.alarmFilter] });
+    await nurse.next('unsuback');
+    await home.alarm(10);
+    nurse.vanish();
+
+    // The entries are still queued after a restart, although the filter is gone.
+    await gateway.stop();
+    await gateway.start();
+    const again = await home.nurse('leaving');
+    await home.alarm(1);
+    await home.sensor.message();
+    await again.untilRecords(301);
+    await again.end();
+    expect(numbersOf(again.received.filter(({ topic }) => !topic.endsWith('/x')))).toEqual(
+      range(0, 300),
+    );
+  });
+
+  it('ends with its backlog when its client connects with a clean session', async () => {
+    home = await NumberedHome.open(gateway);
+    await home.absentNurse('fresh');
+    await home.alarm(5);
+    const clean = await Subscriber.connect(gateway, home.viewer, {
+      clientId: 'fresh',
+      clean: true,
+    });
+    await clean.end();
+    const again = await rawNurse('fresh');
+    expect(again.packets[0]).toMatchObject({ cmd: 'connack', sessionPresent: false });
+    await again.subscribe([home.alarmFilter]);
+    await home.alarm();
+    await untilPublishes(again, 1);
+    expect(numbersOf(textsOf(again))).toEqual([5]);
+    again.vanish();
+  });
+});

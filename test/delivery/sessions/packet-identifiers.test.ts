@@ -1,0 +1,86 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { RawClient } from '../../harness/clients/raw-client.js';
+import { GatewayHere } from '../../harness/gateway/gateway-here.js';
+import { NumberedHome } from '../../harness/numbered-home.js';
+import { acknowledge, publishesOf, untilPublishes } from '../raw-nurse.js';
+
+let gateway: GatewayHere;
+let home: NumberedHome;
+
+beforeAll(async () => {
+  gateway = await GatewayHere.start();
+});
+
+afterEach(() => home.close());
+afterAll(() => gateway.remove());
+
+/** A persistent session over bare packets, which acknowledges nothing by itself. */
+async function rawNurse(clientId: string): Promise<RawClient> {
+  return RawClient.connect(gateway, home.viewer, { clientId, clean: false });
+}
+
+it('an unacknowledged message is sent again with DUP under its packet identifier', async () => {
+  // [MQTT-4.4.0-1], [MQTT-3.3.1-1]
+  home = await NumberedHome.open(gateway, 1);
+  const first = await rawNurse('same-identifiers');
+  await first.subscribe([home.alarmFilter]);
+  await home.alarm(5);
+  await untilPublishes(first, 5);
+  acknowledge(first, 0, 2);
+  await first.ping();
+  first.vanish();
+  await home.alarm(2);
+  const second = await rawNurse('same-identifiers');
+  await untilPublishes(second, 5);
+  const [again, fresh] = [publishesOf(second).slice(0, 3), publishesOf(second).slice(3)];
+  expect(again.map(({ messageId }) => messageId)).toEqual(
+    publishesOf(first)
+      .slice(2)
+      .map(({ messageId }) => messageId),
+  );
+  expect(again.map(({ dup }) => dup)).toEqual([true, true, true]);
+  expect(fresh.map(({ dup }) => dup)).toEqual([false, false]);
+  // After a restart they come as if they were sent for the first time.
+  await gateway.stop();
+  await gateway.start();
+  const third = await rawNurse('same-identifiers');
+  await untilPublishes(third, 5);
+  await home.alarm();
+  await untilPublishes(third, 6);
+  expect(publishesOf(third).map(({ dup }) => dup)).toEqual([
+    false,
+    false,
+    false,
+    false,
+    false,
+    false,
+  ]);
+  third.vanish();
+});
+
+describe('a delayed acknowledgement of a client', () => {
+  it('acknowledges no other message when it arrives after a restart of the gateway', async () => {
+    home = await NumberedHome.open(gateway, 1);
+    const first = await rawNurse('put-off');
+    await first.subscribe([home.alarmFilter]);
+    await home.alarm(200);
+    await untilPublishes(first, 100);
+    acknowledge(first, 0, 50);
+    await untilPublishes(first, 150);
+    // mqtt.js keeps acknowledgements that it could not send, and sends them after its next CONNECT.
+    const putOff = publishesOf(first)[99]?.messageId ?? 0;
+    await gateway.stop();
+    await gateway.start();
+
+    const second = await rawNurse('put-off');
+    await untilPublishes(second, 100);
+    second.send({ cmd: 'puback', messageId: putOff });
+    await second.ping();
+    second.vanish();
+    const third = await rawNurse('put-off');
+    third.acknowledgeAll();
+    await untilPublishes(third, 150);
+    const numbers = publishesOf(third).map(({ payload }) => JSON.parse(payload.toString()).data.n);
+    expect(numbers).toEqual(Array.from({ length: 150 }, (_, n) => n + 50));
+  });
+});

@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import {
+  type FaultReport,
+  type FaultSubject,
+  faultWords,
+} from '../../../src/domain/faults/faults.js';
+
+const readinessSchema = z.looseObject({
+  faults: z.array(
+    z.object({
+      message: z.string(),
+      subject: z.object({ type: z.string(), id: z.string(), name: z.string() }).optional(),
+    }),
+  ),
+});
+
+/** The faults of a `Health` as texts: the message, and what it is about. */
+export function faultTexts(faults: readonly FaultReport[]): string[] {
+  return faults.map((fault) => textOf(faultWords(fault, 'en').message, fault.subject));
+}
+
+/** The faults of a `gateway/status`, or of a `/readyz` that was asked with an access token, as texts. */
+export function faultTextsIn(readiness: unknown): string[] {
+  const { faults } = readinessSchema.parse(readiness);
+  return faults.map(({ message, subject }) => textOf(message, subject));
+}
+
+function textOf(
+  message: string,
+  subject: Readonly<Record<keyof FaultSubject, string>> | undefined,
+): string {
+  if (subject === undefined) return message;
+  const { type, id, name } = subject;
+  const named = name === id ? id : `${name} (${id})`;
+  return `${message.replace(/\.$/, '')}: ${type.replace('-', ' ')} ${named}`;
+}

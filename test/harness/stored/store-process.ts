@@ -1,0 +1,48 @@
+import { closeSync, existsSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { lockFile } from '../../../src/store/embedded/file-lock.js';
+
+const LOOK_AGAIN_MS = 5;
+
+/**
+ * The store's process on this data, undefined when none runs.
+ *
+ * A process id in an old file may be anybody's.
+ */
+export function storeProcessId(dataDir: string): number | undefined {
+  try {
+    const directory = join(dataDir, 'redis');
+    const processId = Number(readFileSync(join(directory, 'redis.pid'), 'utf8'));
+    const isOurs = readlinkSync(`/proc/${processId}/cwd`) === realpathSync(directory);
+    return isOurs ? processId : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Kills the store that a killed gateway left, also one that is just starting. */
+export async function killStore(dataDir: string): Promise<void> {
+  const file = join(dataDir, 'redis', 'redis.lock');
+  if (!existsSync(file)) return;
+  for (;;) {
+    const processId = storeProcessId(dataDir);
+    if (processId !== undefined) kill(processId);
+    // A store holds its lock from before it has a process id until it is gone.
+    const lock = lockFile(file);
+    if (lock !== undefined) {
+      closeSync(lock);
+      return;
+    }
+    await delay(LOOK_AGAIN_MS);
+  }
+}
+
+/** Kills a process that may have ended by itself. */
+export function kill(processId: number): void {
+  try {
+    process.kill(processId, 'SIGKILL');
+  } catch {
+    // It has ended meanwhile.
+  }
+}

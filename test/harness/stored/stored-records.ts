@@ -1,0 +1,19 @@
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { RecordKind } from '../../../src/domain/site.js';
+import { Keys } from '../../../src/store/keys.js';
+
+const SITE = new Keys('site');
+
+/** Gives a stored record other fields; undefined removes one. */
+export async function rewriteRecord(
+  redis: Redis,
+  kind: RecordKind,
+  id: string,
+  fields: Readonly<Record<string, unknown>>,
+  keys = SITE,
+): Promise<void> {
+  const key = keys.siteRecords(kind);
+  const record = z.looseObject({}).parse(JSON.parse((await redis.hget(key, id)) ?? ''));
+  await redis.hset(key, id, JSON.stringify({ ...record, ...fields }));
+}

@@ -1,0 +1,321 @@
+import { randomUUID } from 'node:crypto';
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import { GATEWAY_ACTOR } from '../../../src/site/audit-trail.js';
+import { AuditRecords } from '../../../src/store/audit/records.js';
+import { AuditTrailRedis } from '../../../src/store/audit/trail.js';
+import { Store } from '../../../src/store/store.js';
+import { useRedis } from '../../harness/servers/shared-redis.js';
+import { failure, problemOf, statusesOf } from '../client.js';
+import { startGateway, type TestGateway, useGateway } from '../harness.js';
+import {
+  DEVICE_PATHS,
+  fill,
+  protectedRoutesOf,
+  type Route,
+  routesOf,
+  SIGNED_PATHS,
+} from '../routes.js';
+import { world } from './audit-changes.js';
+import { page } from './audit-pages.js';
+
+const redis = useRedis();
+const running = useGateway(redis);
+/** Where `/metrics` is closed also to loopback, as anybody may come from there. */
+const BEHIND_PROXY = { GATEWAY_HTTP_PUBLIC_URL: 'https://gateway.test' };
+
+/** The trail of the gateway's store, to have records of any time. */
+function trailOf({ redis: connection, storeKeys: keys }: TestGateway): AuditTrailRedis {
+  const log = pino({ level: 'silent' });
+  const store = new Store(connection);
+  return new AuditTrailRedis({ store, keys, records: new AuditRecords(Date.now), log });
+}
+
+describe('every denied permission', () => {
+  it('leaves a record, whichever the route', async () => {
+    const gateway = await startGateway(redis);
+    const { locationId, deviceId } = await world(gateway);
+    const { id, token } = await gateway.issueToken([{ location: randomUUID(), role: 'viewer' }]);
+    const before = await gateway.recordCount();
+    const denied: object[] = [];
+    for (const { method, path } of protectedRoutesOf()) {
+      const target = fill(path, { locationId, deviceId });
+      const answer = await gateway.call(method, `${target}?secret=x`, { token });
+      if (answer.status !== 403) continue;
+      const requestId = answer.headers['x-request-id'];
+      denied.push({
+        action: 'permission.refused',
+        actor: { type: 'access-token', id, address: '127.0.0.1', requestId },
+        locationId: path.includes(':locationId') ? locationId : null,
+        details: { method, path: target },
+      });
+      // Ten a second are recorded one by one.
+      gateway.aheadMs += 1_000;
+    }
+    expect(denied.length).toBeGreaterThan(30);
+    await expect.poll(() => gateway.recordCount()).toBe(before + denied.length);
+    const { events } = await page(gateway, `order=asc&limit=100`);
+    expect(events.filter(({ id: record }) => Number(record) > before)).toMatchObject(denied);
+  });
+
+  it('leaves one also where the handler denies it', async () => {
+    const gateway = await startGateway(redis);
+    const { locationId, deviceId, otherLocationId } = await world(gateway);
+    const token = await gateway.createToken([{ location: locationId, role: 'manager' }]);
+    const path = `/care-homes/${locationId}/devices/${deviceId}/move`;
+    const json = { targetLocationId: otherLocationId };
+    const before = await gateway.recordCount();
+    expect((await gateway.call('POST', path, { token, json })).status).toBe(403);
+    await expect.poll(() => gateway.recordCount()).toBe(before + 1);
+    const { events } = await page(gateway, `actions=permission.refused&resource=${deviceId}`);
+    expect(events.map(({ details }) => details)).toEqual([{ method: 'POST', path }]);
+  });
+
+  it('leaves one also at the metrics, which are open to others', async () => {
+    const gateway = await startGateway(redis, { environment: BEHIND_PROXY });
+    const token = await gateway.createToken([{ location: '*', role: 'manager' }]);
+    const before = await gateway.recordCount();
+    expect((await gateway.call('GET', '/metrics', { token })).status).toBe(403);
+    await expect.poll(() => gateway.recordCount()).toBe(before + 1);
+  });
+
+  it('is answered with 403 also while the store is away, on any route', async () => {
+    const gateway = await startGateway(redis, {
+      environment: BEHIND_PROXY,
+      hasLostData: true,
+      losesStore: true,
+    });
+    const ids = await world(gateway);
+    const camera = await gateway.createCamera(ids.locationId);
+    const token = await gateway.createToken([{ location: randomUUID(), role: 'viewer' }]);
+    const signature = '?expires=1&signature=x';
+    const basic = `Basic ${Buffer.from(`${camera.id}:${camera.secret}`).toString('base64')}`;
+    const deniedOf = async (routes: readonly Route[]) => {
+      const found: Route[] = [];
+      for (const { method, path } of routes) {
+        const isOfDevice = DEVICE_PATHS.includes(path);
+        const target = fill(path, isOfDevice ? {} : { ...ids });
+        const answer = await gateway.call(
+          method,
+          SIGNED_PATHS.includes(path) ? target + signature : target,
+          isOfDevice ? { headers: { Authorization: basic } } : { token },
+        );
+        if (answer.status === 403) found.push({ method, path });
+      }
+      return found;
+    };
+    const denied = await deniedOf(routesOf());
+    expect(denied.length).toBeGreaterThan(30);
+    const paths = denied.map(({ path }) => path);
+    expect(paths).toEqual(expect.arrayContaining(['/metrics', ...SIGNED_PATHS, ...DEVICE_PATHS]));
+    gateway.loseStore();
+    expect(await deniedOf(denied)).toEqual(denied);
+  });
+
+  it('is answered with 403 however many there are; ten a second are records, the rest is one', async () => {
+    const gateway = await startGateway(redis);
+    const { locationId, deviceId } = await world(gateway);
+    const token = await gateway.createToken([{ location: locationId, role: 'viewer' }]);
+    const path = '/access-tokens';
+    const ASKED = 120;
+    const before = await gateway.recordCount();
+    const startedAt = performance.now();
+    const head = `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}`;
+    const statuses = await statusesOf(gateway.port, head, ASKED);
+    const regained = Math.ceil((performance.now() - startedAt) / 100);
+    expect(statuses).toEqual(Array(ASKED).fill(403));
+    expect(
+      (await gateway.call('GET', `/care-homes/${locationId}/devices/${deviceId}`, { token }))
+        .status,
+    ).toBe(200);
+    gateway.aheadMs += 60_000;
+    // Not always the newest: the last denial may be one that is recorded on its own again.
+    const record = async () => {
+      const { events } = await page(gateway, 'actions=permission.refused&limit=100');
+      return events.find(({ details }) => 'count' in details);
+    };
+    const counted = async () => Number((await record())?.details['count']);
+    // Behind some thirty records that are written one by one.
+    await expect.poll(counted).toBeGreaterThanOrEqual(ASKED - 10 - regained);
+    const records = (await gateway.recordCount()) - before;
+    expect(records - 1 + (await counted())).toBe(ASKED);
+    expect((await record())?.details).toMatchObject({ method: 'GET', path, firstPath: path });
+  });
+});
+
+describe('an access token that is not valid', () => {
+  it('leaves a record without the token; a missing token leaves none', async () => {
+    const gateway = await startGateway(redis);
+    const before = await gateway.recordCount();
+    expect((await gateway.call('GET', '/care-homes')).status).toBe(401);
+    expect((await gateway.call('GET', '/care-homes', { token: 'guessed-token' })).status).toBe(401);
+    await expect.poll(() => gateway.recordCount()).toBe(before + 1);
+    const { events } = await page(gateway);
+    expect(events[0]).toMatchObject({
+      action: 'authentication.refused',
+      actor: { type: 'anonymous', id: null, address: '127.0.0.1' },
+      details: { method: 'GET', path: '/care-homes' },
+    });
+    expect(JSON.stringify(events)).not.toContain('guessed-token');
+  });
+});
+
+describe('GET /audit', () => {
+  it('is for the administrator', async () => {
+    const gateway = running();
+    expect(failure(await gateway.call('GET', '/audit'))).toBe('401 unauthenticated');
+    for (const role of ['viewer', 'manager'] as const) {
+      const token = await gateway.createToken([{ location: '*', role }]);
+      expect(failure(await gateway.call('GET', '/audit', { token }))).toBe('403 forbidden');
+      expect(failure(await gateway.call('GET', '/audit?limit=0', { token }))).toBe('403 forbidden');
+    }
+  });
+
+  it('starts empty, and is itself not recorded', async () => {
+    const gateway = await startGateway(redis);
+    expect(await page(gateway)).toEqual({ nextCursor: null, events: [] });
+    expect(await page(gateway)).toEqual({ nextCursor: null, events: [] });
+  });
+
+  it('refuses malformed parameters', async () => {
+    const gateway = running();
+    const invalid: [string, string][] = [
+      ['limit=0', 'limit'],
+      ['limit=101', 'limit'],
+      ['limit=1.5', 'limit'],
+      ['limit=', 'limit'],
+      ['limit=5&limit=6', 'limit'],
+      ['order=up', 'order'],
+      ['before=yesterday', 'before'],
+      ['after=2026-01-01T00:00:00', 'after'],
+      ['actions=', 'actions.0'],
+      ['actions=room.created,room.painted', 'actions.1'],
+      ['location=nowhere', 'location'],
+      ['actor=%20', 'actor'],
+      ['resource=a/b', 'resource'],
+    ];
+    for (const [query, path] of invalid) {
+      const problem = problemOf(await gateway.admin('GET', `/audit?${query}`));
+      expect([query, problem.status, problem.code]).toEqual([query, 400, 'invalid-request']);
+      expect([query, problem.errors?.[0]?.path]).toEqual([query, path]);
+    }
+    for (const cursor of ['', 'x', 'AAAA']) {
+      const answer = await gateway.admin('GET', `/audit?cursor=${cursor}`);
+      expect(failure(answer)).toBe('400 invalid-cursor');
+    }
+  });
+
+  it('is filtered by time, action, location, actor and resource', async () => {
+    const gateway = await startGateway(redis);
+    const at = (second: number) => Date.UTC(2026, 0, 1, 0, 0, second);
+    const [first, second, third] = [randomUUID(), randomUUID(), randomUUID()];
+    const actor = { type: 'device', id: first, address: '192.0.2.7', requestId: null } as const;
+    const made = { action: 'footage.url-made', details: { key: 'a/b' } } as const;
+    await trailOf(gateway).record([
+      { ...made, actor, atMs: at(1), locationId: first, resourceId: second },
+      { ...made, actor: GATEWAY_ACTOR, atMs: at(2), locationId: third, resourceId: second },
+      {
+        ...made,
+        action: 'device.moved',
+        actor,
+        atMs: at(3),
+        locationId: second,
+        resourceId: third,
+        details: { targetLocationId: third },
+      },
+    ]);
+    const times = async (query: string) =>
+      (await page(gateway, query)).events.map((event) => new Date(event.at).getUTCSeconds());
+    expect(await times('')).toEqual([3, 2, 1]);
+    expect(await times('order=asc')).toEqual([1, 2, 3]);
+    expect(await times('after=2026-01-01T01:00:01%2B01:00')).toEqual([3, 2]);
+    expect(await times('after=2026-01-01T00:00:01Z&before=2026-01-01T00:00:03Z')).toEqual([2]);
+    expect(await times('before=2026-01-01T00:00:02.0001Z&after=2026-01-01T00:00:00.9999Z')).toEqual(
+      [2, 1],
+    );
+    expect(await times('after=2026-01-01T00:00:01.0001Z')).toEqual([3, 2]);
+    expect(await times('actions=device.moved,footage.url-made')).toEqual([3, 2, 1]);
+    expect(await times('actions=device.moved')).toEqual([3]);
+    expect(await times(`location=${third}`)).toEqual([3, 2]);
+    expect(await times(`location=${third.toUpperCase()}&actor=${first}`)).toEqual([3]);
+    expect(await times(`actor=${first}`)).toEqual([3, 1]);
+    expect(await times(`resource=${second}`)).toEqual([2, 1]);
+    expect(await times(`resource=${first}`)).toEqual([]);
+  });
+
+  it('continues with a cursor, for the same query only', async () => {
+    const gateway = await startGateway(redis);
+    for (let index = 0; index < 5; index++) await gateway.createLocation(String(index));
+    const query = 'actions=location.created&order=asc';
+    const names: unknown[] = [];
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const part = await page(gateway, `${query}&limit=2${cursor ? `&cursor=${cursor}` : ''}`);
+      names.push(...part.events.map(({ details }) => details['name']));
+      cursor = part.nextCursor;
+      // Records made meanwhile are not in the later pages.
+      await gateway.createLocation('late');
+    }
+    expect(names).toEqual(['0', '1', '2', '3', '4']);
+
+    const { nextCursor } = await page(gateway, `${query}&limit=2`);
+    const cursor = nextCursor ?? '';
+    const other = `actions=location.created,location.deleted&order=asc&cursor=${cursor}`;
+    const foreign = [
+      other,
+      `order=asc&cursor=${cursor}`,
+      `actions=location.created&cursor=${cursor}`,
+      `${query}&after=2020-01-01T00:00:00Z&cursor=${cursor}`,
+      `${query}&before=2100-01-01T00:00:00Z&cursor=${cursor}`,
+      `${query}&location=${randomUUID()}&cursor=${cursor}`,
+      `${query}&actor=admin&cursor=${cursor}`,
+      `${query}&resource=${randomUUID()}&cursor=${cursor}`,
+      `${query}&cursor=${cursor.slice(0, -1)}${cursor.endsWith('A') ? 'B' : 'A'}`,
+    ];
+    for (const asked of foreign) {
+      const answer = await gateway.admin('GET', `/audit?${asked}`);
+      expect([asked, failure(answer)]).toEqual([asked, '400 invalid-cursor']);
+    }
+    const location = await gateway.createLocation();
+    const alarms = await gateway.admin('GET', `/care-homes/${location}/alarms?cursor=${cursor}`);
+    expect(failure(alarms)).toBe('400 invalid-cursor');
+    expect((await page(gateway, `${query}&limit=1&cursor=${cursor}`)).events.length).toBe(1);
+  });
+});
+
+describe('the names in the audit trail', () => {
+  it('are the present ones, and null where something is gone', async () => {
+    const gateway = await startGateway(redis);
+    const home = await gateway.createLocation('Birke');
+    const { token, id } = await gateway.issueToken([{ location: home, role: 'manager' }], 'Anna');
+    const path = `/care-homes/${home}/rooms`;
+    const json = { name: 'Room 7' };
+    const room = await gateway.call('POST', path, { token, json });
+    await gateway.call('DELETE', String(room.headers.location), { token });
+    await gateway.admin('PATCH', `/care-homes/${home}`, { json: { name: 'Elm' } });
+    await gateway.admin('PATCH', `/access-tokens/${id}`, { json: { name: 'Anna B.' } });
+    const query = 'actions=room.created,location.changed&order=asc';
+    const { json: body } = await gateway.admin('GET', `/audit?${query}`);
+    expect(body).toMatchObject({
+      events: [
+        { actor: { id, name: 'Anna B.' }, locationName: 'Elm', resourceName: null },
+        { actor: { id: 'admin', name: 'admin' }, locationName: 'Elm', resourceName: 'Elm' },
+      ],
+    });
+  });
+
+  it('are in its CSV, with every page and nothing to run', async () => {
+    const gateway = await startGateway(redis);
+    for (let index = 0; index < 120; index++) await gateway.createLocation(`=${index}`);
+    const query = '/audit?actions=location.created&order=asc&limit=7';
+    const csv = await gateway.admin('GET', query, { headers: { Accept: 'text/csv' } });
+    expect(csv.headers['content-type']).toBe('text/csv; charset=utf-8; header=present');
+    const [header, ...lines] = csv.text.trimEnd().split('\r\n');
+    expect(header).toBe(
+      'id,at,action,actorType,actorId,actorName,address,requestId,locationId,locationName,resourceId,resourceName,details',
+    );
+    expect(lines).toHaveLength(120);
+    expect(lines[7]).toMatch(
+      /,location\.created,access-token,admin,admin,127\.0\.0\.1,[^,]+,[^,]+,'=7,[^,]+,'=7,"\{""name"":""=7""\}"$/,
+    );
+  });
+});

@@ -1,0 +1,334 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { useRedis } from '../../harness/servers/shared-redis.js';
+import { failure } from '../client.js';
+import { useGateway } from '../harness.js';
+
+const running = useGateway(useRedis());
+
+const eventsBody = z.looseObject({
+  nextCursor: z.string().nullable(),
+  events: z.array(z.looseObject({ id: z.string(), footage: z.unknown() })),
+});
+
+/** Two homes: in the first a device in a room of a group, one in a room without group, and one in none. */
+async function start() {
+  const gateway = running();
+  const [home, other] = [
+    await gateway.createLocation('Birke'),
+    await gateway.createLocation('Elm'),
+  ];
+  const grouped = await gateway.createDevice(home);
+  const { groupId, roomId } = await gateway.placeInGroup(home, grouped);
+  const inRoom = await gateway.createDevice(home);
+  const plainRoomId = await gateway.createRoom(home);
+  await gateway.moveDevice(home, inRoom, { targetRoomId: plainRoomId });
+  const nowhere = await gateway.createDevice(home);
+  const away = await gateway.createDevice(other);
+  const alarms = {
+    grouped: await gateway.recordAlarm(grouped, { kind: 'fall' }),
+    inRoom: await gateway.recordAlarm(inRoom, { kind: 'noise' }),
+    nowhere: await gateway.recordAlarm(nowhere, { kind: 'fall' }),
+    away: await gateway.recordAlarm(away, { kind: 'fall' }),
+  };
+  const nameOf = new Map(Object.entries(alarms).map(([name, id]) => [id, name]));
+  const listed = async (path: string, token?: string) => {
+    const answer = await gateway.admin('GET', path, token === undefined ? {} : { token });
+    expect(answer.status, answer.text).toBe(200);
+    const { events } = eventsBody.parse(answer.json);
+    return events.flatMap(({ id }) => nameOf.get(id) ?? []).toSorted();
+  };
+  const places = { home, other, groupId, roomId, plainRoomId };
+  return { gateway, ...places, grouped, inRoom, nowhere, away, alarms, listed };
+}
+
+describe('the alarms of a location', () => {
+  it('are found by room, group and device, as of the alarm', async () => {
+    const { gateway, home, groupId, roomId, plainRoomId, grouped, nowhere, listed } = await start();
+    const path = `/care-homes/${home}/alarms`;
+    // They stay where they happened.
+    await gateway.moveDevice(home, grouped, { targetRoomId: null });
+    expect(await listed(`${path}?room=${roomId}`)).toEqual(['grouped']);
+    expect(await listed(`${path}?room=${roomId.toUpperCase()},${plainRoomId}`)).toEqual([
+      'grouped',
+      'inRoom',
+    ]);
+    expect(await listed(`${path}?group=${groupId}`)).toEqual(['grouped']);
+    expect(await listed(`${path}?device=${grouped},${nowhere}`)).toEqual(['grouped', 'nowhere']);
+    expect(await listed(`${path}?device=${grouped},${nowhere}&group=${groupId}`)).toEqual([
+      'grouped',
+    ]);
+    expect(await listed(`${path}?room=${roomId}&kinds=noise`)).toEqual([]);
+    expect(await listed(`${path}?group=${randomUUID()}`)).toEqual([]);
+  });
+
+  it('are found by ids only, and a cursor belongs to them', async () => {
+    const { gateway, home, groupId, roomId, plainRoomId } = await start();
+    const path = `/care-homes/${home}/alarms`;
+    for (const name of ['room', 'group', 'device']) {
+      for (const value of ['', 'x', `${roomId},`, `${roomId},x`]) {
+        const answer = await gateway.admin('GET', `${path}?${name}=${value}`);
+        expect(failure(answer), `${name}=${value}`).toBe('400 invalid-request');
+      }
+    }
+    const rooms = `room=${roomId},${plainRoomId}`;
+    const first = await gateway.admin('GET', `${path}?${rooms}&limit=1`);
+    const { nextCursor } = eventsBody.parse(first.json);
+    for (const other of [`room=${roomId}`, `group=${groupId}`, `device=${roomId}`, 'limit=2']) {
+      const answer = await gateway.admin('GET', `${path}?${other}&cursor=${nextCursor}`);
+      expect(failure(answer), other).toBe('400 invalid-cursor');
+    }
+    const next = await gateway.admin('GET', `${path}?${rooms}&cursor=${nextCursor}`);
+    expect(eventsBody.parse(next.json).events).toHaveLength(1);
+  });
+
+  it('show a grant on a group its own, whatever is asked for', async () => {
+    const { gateway, home, groupId, roomId, plainRoomId, nowhere, listed } = await start();
+    const grants = [{ location: home, group: groupId, role: 'viewer' as const }];
+    const token = await gateway.createToken(grants);
+    const path = `/care-homes/${home}/alarms`;
+    expect(await listed(`${path}?room=${roomId},${plainRoomId}`, token)).toEqual(['grouped']);
+    expect(await listed(`${path}?device=${nowhere}`, token)).toEqual([]);
+    expect(await listed(`${path}?group=${randomUUID()}`, token)).toEqual([]);
+  });
+});
+
+describe('the alarms of all locations', () => {
+  it('are those that the grants cover, each with its location', async () => {
+    const { gateway, home, other, groupId, alarms, listed } = await start();
+    const of = (grants: Parameters<typeof gateway.createToken>[0]) => gateway.createToken(grants);
+    const all = await of([{ location: '*', role: 'viewer' }]);
+    expect(await listed('/alarms', all)).toEqual(['away', 'grouped', 'inRoom', 'nowhere']);
+    const some = await of([
+      { location: other, role: 'viewer' },
+      { location: home, group: groupId, role: 'viewer' },
+    ]);
+    expect(await listed('/alarms?kinds=fall', some)).toEqual(['away', 'grouped']);
+    expect(await listed('/alarms', await of([{ location: home, role: 'publisher' }]))).toEqual([]);
+
+    const { json } = await gateway.call('GET', '/alarms?limit=1', { token: some });
+    const [newest] = eventsBody.parse(json).events;
+    expect(newest).toMatchObject({ id: alarms.away, location: { id: other, name: 'Elm' } });
+    expect(failure(await gateway.call('GET', '/alarms'))).toBe('401 unauthenticated');
+  });
+
+  it('are paged in one order, and as CSV with their location', async () => {
+    const { gateway, home, other, alarms } = await start();
+    const token = await gateway.createToken([
+      { location: home, role: 'viewer' },
+      { location: other, role: 'viewer' },
+    ]);
+    const ids: string[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const query: string = cursor === '' ? '' : `&cursor=${cursor}`;
+      const path = `/alarms?limit=1&order=asc${query}`;
+      const part = eventsBody.parse((await gateway.call('GET', path, { token })).json);
+      ids.push(...part.events.map(({ id }) => id));
+      cursor = part.nextCursor;
+      if (cursor === null) break;
+      const elsewhere = `/care-homes/${home}/alarms?limit=1&order=asc&cursor=${cursor}`;
+      expect(failure(await gateway.call('GET', elsewhere, { token }))).toBe('400 invalid-cursor');
+    }
+    expect(ids).toEqual(Object.values(alarms));
+    const csv = await gateway.call('GET', '/alarms', { token, headers: { Accept: 'text/csv' } });
+    const [header, ...lines] = csv.text.trimEnd().split('\r\n');
+    expect(header).toMatch(/^locationId,locationName,id,kind,/);
+    expect(lines.map((line) => line.split(',').slice(0, 3).join())).toContain(
+      `${other},Elm,${alarms.away}`,
+    );
+    expect(lines).toHaveLength(4);
+  });
+});
+
+describe('an alarm', () => {
+  it('is found by its id, as its listing has it', async () => {
+    const { gateway, home, other, alarms } = await start();
+    const path = `/care-homes/${home}/alarms`;
+    const { json } = await gateway.admin('GET', `${path}?kinds=noise`);
+    const found = await gateway.admin('GET', `${path}/${alarms.inRoom.toUpperCase()}`);
+    expect([found.status, found.json]).toEqual([200, eventsBody.parse(json).events[0]]);
+    for (const [locationId, alarmId] of [
+      [home, randomUUID()],
+      [home, alarms.away],
+      [other, alarms.inRoom],
+    ]) {
+      const answer = await gateway.admin('GET', `/care-homes/${locationId}/alarms/${alarmId}`);
+      expect(failure(answer)).toBe('404 alarm-not-found');
+    }
+    expect(failure(await gateway.admin('GET', `${path}/x`))).toBe('400 invalid-request');
+    await gateway.admin('POST', `${path}/${alarms.inRoom}/resolve`);
+    const resolved = await gateway.admin('GET', `${path}/${alarms.inRoom}`);
+    expect(resolved.json).toMatchObject({ state: 'resolved' });
+  });
+
+  it('is shown to a grant on a group only if it happened there', async () => {
+    const { gateway, home, groupId, alarms } = await start();
+    const grants = [{ location: home, group: groupId, role: 'viewer' as const }];
+    const token = await gateway.createToken(grants);
+    const asked = (id: string) =>
+      gateway.call('GET', `/care-homes/${home}/alarms/${id}`, { token });
+    expect((await asked(alarms.grouped)).status).toBe(200);
+    expect(failure(await asked(alarms.inRoom))).toBe('403 forbidden');
+    expect(failure(await asked(randomUUID()))).toBe('403 forbidden');
+  });
+
+  it('has a list of its recordings where that is asked for, and then nobody is noted', async () => {
+    const { gateway, home, nowhere } = await start();
+    const footage = { video: `${nowhere}/video/x.mp4` };
+    const id = await gateway.recordAlarm(nowhere, { kind: 'fall', footage });
+    const path = `/care-homes/${home}/alarms`;
+    const noted = async () => {
+      const audit = await gateway.admin('GET', '/audit?actions=footage.url-made');
+      return audit.text.split(nowhere).length;
+    };
+    const before = await noted();
+    const list = await gateway.admin('GET', `${path}?footage=list`);
+    const shown = eventsBody.parse(list.json).events;
+    expect(shown.map((event) => event.footage).toSorted()).toEqual([[], [], [], ['video']]);
+    const one = await gateway.admin('GET', `${path}/${id}?footage=list`);
+    expect(one.json).toMatchObject({ id, footage: ['video'] });
+    expect(await noted()).toBe(before);
+    expect(failure(await gateway.admin('GET', `${path}?footage=urls`))).toBe('400 invalid-request');
+    const signed = await gateway.admin('GET', `${path}/${id}`);
+    expect(signed.json).toMatchObject({ footage: { video: expect.any(String), audio: null } });
+    expect(await noted()).toBeGreaterThan(before);
+  });
+});
+
+describe('the counts of alarms', () => {
+  const FROM = Date.parse('2026-03-27T23:00:00Z');
+
+  async function counted() {
+    const gateway = running();
+    const home = await gateway.createLocation();
+    const deviceId = await gateway.createDevice(home);
+    const raise = (kind: string, ...times: readonly string[]) =>
+      gateway.recordAlarms(
+        deviceId,
+        times.map((time) => ({ kind, detectedAt: `2026-03-${time}:00Z` })),
+      );
+    await raise('fall', '27T22:59', '27T23:00', '28T22:59', '28T23:00', '29T21:59');
+    await gateway.placeInGroup(home, deviceId);
+    await raise('fall', '29T21:59', '29T22:00');
+    await raise('helpCall', '28T12:00', '29T22:30', '30T22:00');
+    const path = `/care-homes/${home}/alarm-counts`;
+    return { gateway, home, path };
+  }
+
+  it('are those of the days of a time zone, whose clocks change', async () => {
+    const { gateway, path } = await counted();
+    const range = 'after=2026-03-27T22:59:59.999Z&before=2026-03-30T22:00:00Z';
+    const answer = await gateway.admin('GET', `${path}?by=day&timeZone=Europe/Berlin&${range}`);
+    const start = (ms: number) => new Date(FROM + ms).toISOString();
+    const hours = (count: number) => start(count * 3_600_000);
+    expect([answer.status, answer.json]).toEqual([
+      200,
+      {
+        buckets: [
+          { start: start(0), counts: { fall: 2, helpCall: 1 } },
+          { start: hours(24), counts: { fall: 3 } },
+          { start: hours(47), counts: { fall: 1, helpCall: 1 } },
+        ],
+      },
+    ]);
+    const exclusive = 'after=2026-03-27T23:00:00Z&before=2026-03-28T22:59:00Z';
+    const less = await gateway.admin('GET', `${path}?timeZone=Europe/Berlin&${exclusive}`);
+    expect(less.json).toEqual({ buckets: [{ start: start(0), counts: { helpCall: 1 } }] });
+  });
+
+  it('are those of hours, also without alarms', async () => {
+    const { gateway, path } = await counted();
+    const range = 'after=2026-03-29T20:30:00Z&before=2026-03-29T22:30:00.001Z';
+    const { json } = await gateway.admin('GET', `${path}?by=hour&${range}`);
+    expect(json).toEqual({
+      buckets: [
+        { start: '2026-03-29T20:00:00.000Z', counts: {} },
+        { start: '2026-03-29T21:00:00.000Z', counts: { fall: 2 } },
+        { start: '2026-03-29T22:00:00.000Z', counts: { fall: 1, helpCall: 1 } },
+      ],
+    });
+  });
+
+  it('are of a year by day, of 1,000 parts at most, and of the last month by default', async () => {
+    const { gateway, path } = await counted();
+    const bucketsOf = async (query: string) => {
+      const answer = await gateway.admin('GET', `${path}?${query}`);
+      return z.object({ buckets: z.array(z.unknown()) }).parse(answer.json).buckets;
+    };
+    const year = 'after=2025-12-31T23:59:59.999Z&before=2027-01-01T00:00:00Z';
+    expect(await bucketsOf(year)).toHaveLength(365);
+    const tooMany = await gateway.admin('GET', `${path}?by=hour&${year}`);
+    expect(failure(tooMany)).toBe('400 invalid-request');
+    expect((await bucketsOf('')).length).toBe(31);
+    expect(await bucketsOf('by=hour')).toHaveLength(25);
+    expect(await bucketsOf('after=2026-01-02T00:00:00Z&before=2026-01-01T00:00:00Z')).toEqual([]);
+    for (const query of ['by=week', 'by=', 'timeZone=Mars/Base', 'timeZone=', 'kinds=fell']) {
+      const answer = await gateway.admin('GET', `${path}?${query}`);
+      expect(failure(answer), query).toBe('400 invalid-request');
+    }
+  });
+
+  it('are those of kinds, places, states and tests', async () => {
+    const { gateway, home, path } = await counted();
+    const named = z.array(z.looseObject({ id: z.string() }));
+    const idOf = async (what: string) => {
+      const [first] = named.parse((await gateway.admin('GET', `/care-homes/${home}/${what}`)).json);
+      return first?.id ?? '';
+    };
+    const [group, room, device] = [
+      await idOf('groups'),
+      await idOf('rooms'),
+      await idOf('devices'),
+    ];
+    const id = await gateway.recordAlarm(device, {
+      kind: 'fall',
+      test: true,
+      detectedAt: '2026-03-29T12:00:00Z',
+    });
+    await gateway.admin('POST', `/care-homes/${home}/alarms/${id}/resolve`);
+    const range = 'after=2026-03-27T22:59:59.999Z&before=2026-03-30T22:00:00Z';
+    const all = await countsOf('');
+    expect(all).toEqual({ fall: 7, helpCall: 2 });
+    expect(await countsOf('kinds=helpCall')).toEqual({ helpCall: 2 });
+    expect(await countsOf(`device=${device}`)).toEqual(all);
+    expect(await countsOf(`device=${device}&kinds=fall`)).toEqual({ fall: 7 });
+    expect(await countsOf(`room=${room}`)).toEqual({ fall: 3, helpCall: 2 });
+    expect(await countsOf(`group=${group}`)).toEqual({ fall: 3, helpCall: 2 });
+    expect(await countsOf('state=resolved')).toEqual({ fall: 1 });
+    expect(await countsOf('state=raised')).toEqual({ fall: 6, helpCall: 2 });
+    const many = { kind: 'noise', detectedAt: '2026-03-30T10:00:00Z' };
+    await gateway.recordAlarms(device, Array(2_500).fill(many));
+    expect(await countsOf(`device=${device}&kinds=noise`)).toEqual({ noise: 2_500 });
+
+    async function countsOf(query: string) {
+      const answer = await gateway.admin('GET', `${path}?by=day&${range}&${query}`);
+      const body = z.object({
+        buckets: z.array(z.object({ counts: z.record(z.string(), z.number()) })),
+      });
+      const sums: Record<string, number> = {};
+      for (const { counts } of body.parse(answer.json).buckets) {
+        for (const [kind, count] of Object.entries(counts)) sums[kind] = (sums[kind] ?? 0) + count;
+      }
+      return sums;
+    }
+  });
+
+  it('show a grant on a group its own', async () => {
+    const { gateway, home, path } = await counted();
+    const groups = await gateway.admin('GET', `/care-homes/${home}/groups`);
+    const [group] = z.array(z.looseObject({ id: z.string() })).parse(groups.json);
+    const grants = [{ location: home, group: group?.id ?? '', role: 'viewer' as const }];
+    const token = await gateway.createToken(grants);
+    const range = 'after=2026-03-28T23:00:00Z&before=2026-03-30T00:00:00Z';
+    const { json } = await gateway.call('GET', `${path}?${range}&timeZone=Europe/Berlin`, {
+      token,
+    });
+    expect(json).toEqual({
+      buckets: [
+        { start: new Date(FROM + 24 * 3_600_000).toISOString(), counts: { fall: 1 } },
+        { start: new Date(FROM + 47 * 3_600_000).toISOString(), counts: { fall: 1, helpCall: 1 } },
+      ],
+    });
+  });
+});

@@ -1,0 +1,338 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
+import { rm, stat, writeFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import { dirname, join } from 'node:path';
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { useRedis } from '../../harness/servers/shared-redis.js';
+import { failure, rawExchange } from '../client.js';
+import { MAX_UPLOAD_BYTES, startGateway, type TestGateway, useGateway } from '../harness.js';
+import {
+  callUrl,
+  downloadUrl,
+  type Prepared,
+  prepare,
+  put,
+  withCamera,
+  withRecording,
+} from './cameras.js';
+
+const redis = useRedis();
+const running = useGateway(redis);
+const CONTENT = randomBytes(200_000);
+
+const start = () => withCamera(running());
+const recorded = (content = CONTENT) => withRecording(running(), content);
+
+async function bytesOf(url: string, headers: Record<string, string> = {}) {
+  const answer = await fetch(url, { headers });
+  return { answer, bytes: Buffer.from(await answer.arrayBuffer()) };
+}
+
+/** Everything in the folder but directories. */
+function filesIn({ footageDirectory }: TestGateway): string[] {
+  if (!existsSync(footageDirectory)) return [];
+  const entries = readdirSync(footageDirectory, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name);
+}
+
+async function modeOf(path: string): Promise<number> {
+  return (await stat(path)).mode & 0o777;
+}
+
+describe('an upload', () => {
+  beforeEach(() => rm(running().footageDirectory, { recursive: true, force: true }));
+
+  it('is stored in a file for the gateway’s user only', async () => {
+    const { gateway, key } = await recorded();
+    const path = join(gateway.footageDirectory, key);
+    expect(await modeOf(path)).toBe(0o600);
+    for (const directory of [dirname(path), dirname(dirname(path)), gateway.footageDirectory]) {
+      expect(await modeOf(directory)).toBe(0o700);
+    }
+    expect(filesIn(gateway)).toHaveLength(1);
+  });
+
+  it('may leave out its content type, and gets the announced one', async () => {
+    const { gateway, camera } = await start();
+    const json = { type: 'audio', contentType: 'audio/wav' };
+    const { key, uploadUrl } = await prepare(gateway, camera, json);
+    expect((await put(uploadUrl, CONTENT, {})).status).toBe(200);
+    const { answer } = await bytesOf(await downloadUrl(gateway, key));
+    expect(answer.headers.get('content-type')).toBe('audio/wav');
+  });
+
+  it('is taken once', async () => {
+    const { gateway, uploadUrl, url } = await recorded();
+    expect(failure(await put(uploadUrl, Buffer.from('another')))).toBe(
+      '409 footage-already-uploaded',
+    );
+    expect((await bytesOf(url)).bytes.equals(CONTENT)).toBe(true);
+    expect(filesIn(gateway)).toHaveLength(1);
+  });
+
+  it('is taken once when several arrive at the same time', async () => {
+    const { gateway, camera } = await start();
+    const { key, uploadUrl } = await prepare(gateway, camera);
+    const contents = Array.from({ length: 8 }, () => randomBytes(500_000));
+    const answers = await Promise.all(contents.map((content) => put(uploadUrl, content)));
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses.toSorted()).toEqual([200, ...Array(7).fill(409)]);
+    const { bytes } = await bytesOf(await downloadUrl(gateway, key));
+    expect(contents[statuses.indexOf(200)]?.equals(bytes)).toBe(true);
+    expect(filesIn(gateway)).toHaveLength(1);
+  });
+
+  it('is refused while another to the same URL is under way', async () => {
+    const { gateway, camera } = await start();
+    const prepared = await prepare(gateway, camera);
+    const socket = await half(gateway, prepared);
+    await expect.poll(() => filesIn(gateway)).toHaveLength(1);
+    expect(failure(await put(prepared.uploadUrl, CONTENT))).toBe('409 footage-already-uploaded');
+    expect(filesIn(gateway)).toHaveLength(1);
+    socket.resetAndDestroy();
+    await expect.poll(() => filesIn(gateway)).toEqual([]);
+    expect((await put(prepared.uploadUrl, CONTENT)).status).toBe(200);
+  });
+
+  it('is refused while the same device has four under way', async () => {
+    const { gateway, camera } = await start();
+    const sockets: Socket[] = [];
+    for (let one = 0; one < 4; one++) {
+      sockets.push(await half(gateway, await prepare(gateway, camera)));
+    }
+    await expect.poll(() => filesIn(gateway)).toHaveLength(4);
+    const { uploadUrl } = await prepare(gateway, camera);
+    const refused = await put(uploadUrl, CONTENT);
+    expect(failure(refused)).toBe('503 store-unavailable');
+    expect(refused.headers['retry-after']).toBeDefined();
+    const other = await gateway.createCamera(await gateway.createLocation());
+    expect((await put((await prepare(gateway, other)).uploadUrl, CONTENT)).status).toBe(200);
+    for (const socket of sockets) socket.resetAndDestroy();
+    await expect.poll(() => filesIn(gateway)).toHaveLength(1);
+    expect((await put(uploadUrl, CONTENT)).status).toBe(200);
+  });
+
+  it('is refused once its device was deleted', async () => {
+    const { gateway, camera } = await start();
+    const { uploadUrl } = await prepare(gateway, camera);
+    const locationId = await gateway.locationOf(camera.id);
+    await gateway.admin('DELETE', `/care-homes/${locationId}/devices/${camera.id}`);
+    expect(failure(await put(uploadUrl, CONTENT))).toBe('404 footage-not-found');
+    expect(filesIn(gateway)).toEqual([]);
+  });
+
+  it('may be as large as the limit, and no larger', async () => {
+    const { gateway, camera } = await start();
+    const fits = await prepare(gateway, camera);
+    expect((await put(fits.uploadUrl, Buffer.alloc(MAX_UPLOAD_BYTES, 1))).status).toBe(200);
+    const { uploadUrl } = await prepare(gateway, camera);
+    const tooLarge = Buffer.alloc(MAX_UPLOAD_BYTES + 1, 1);
+    for (const headers of [{}, { 'Transfer-Encoding': 'chunked' }]) {
+      expect(failure(await put(uploadUrl, tooLarge, headers))).toBe('413 body-too-large');
+    }
+    expect(filesIn(gateway)).toHaveLength(1);
+    expect((await put(uploadUrl, CONTENT)).status).toBe(200);
+  });
+
+  it('is refused before it is sent when it announces too much', async () => {
+    const { gateway, camera } = await start();
+    const prepared = await prepare(gateway, camera);
+    const answer = await rawExchange(
+      gateway.port,
+      uploadHead(prepared, `Content-Length: ${MAX_UPLOAD_BYTES + 1}`),
+    );
+    expect(failure(answer)).toBe('413 body-too-large');
+  });
+
+  it('leaves nothing behind when it breaks off, and can be repeated', async () => {
+    const { gateway, camera } = await withCamera(await startGateway(redis));
+    const prepared = await prepare(gateway, camera);
+    const socket = await half(gateway, prepared);
+    await expect.poll(() => filesIn(gateway)).toHaveLength(1);
+    expect((await callUrl('GET', await downloadUrl(gateway, prepared.key))).status).toBe(404);
+    socket.resetAndDestroy();
+    await expect.poll(() => filesIn(gateway)).toEqual([]);
+    await expect
+      .poll(() => gateway.logged.filter((line) => line.includes('"PUT"')))
+      .toEqual([expect.stringContaining('"status":400')]);
+    expect((await put(prepared.uploadUrl, CONTENT)).status).toBe(200);
+  });
+
+  it('is refused when it would use the reserve of the disk', async () => {
+    const environment = { GATEWAY_FOOTAGE_MIN_FREE_BYTES: String(Number.MAX_SAFE_INTEGER) };
+    const { gateway, camera } = await withCamera(await startGateway(redis, { environment }));
+    const { uploadUrl } = await prepare(gateway, camera);
+    expect(failure(await put(uploadUrl, CONTENT))).toBe('507 insufficient-storage');
+    expect(filesIn(gateway)).toEqual([]);
+  });
+
+  it('is refused in a content coding or in part', async () => {
+    const { gateway, camera } = await start();
+    const { uploadUrl } = await prepare(gateway, camera);
+    const coded = await put(uploadUrl, CONTENT, { 'Content-Encoding': 'gzip' });
+    expect(failure(coded)).toBe('415 unsupported-media-type');
+    const part = await put(uploadUrl, CONTENT, { 'Content-Range': 'bytes 0-199999/300000' });
+    expect(failure(part)).toBe('400 invalid-request');
+    expect(filesIn(gateway)).toEqual([]);
+  });
+
+  it('is answered 503 when the folder is not writable', async () => {
+    const { gateway, camera } = await start();
+    const { key, uploadUrl } = await prepare(gateway, camera);
+    await rm(gateway.footageDirectory, { recursive: true, force: true });
+    await writeFile(gateway.footageDirectory, 'in the way');
+    onTestFinished(() => rm(gateway.footageDirectory));
+    expect(failure(await put(uploadUrl, CONTENT))).toBe('503 store-unavailable');
+    const download = await callUrl('GET', await downloadUrl(gateway, key));
+    expect(failure(download)).toBe('404 footage-not-found');
+  });
+});
+
+function uploadHead({ uploadUrl }: Prepared, length: string): string {
+  const { pathname, search } = new URL(uploadUrl);
+  const lines = [`PUT ${pathname}${search} HTTP/1.1`, 'Host: x', 'Content-Type: video/mp4', length];
+  return [...lines, '', ''].join('\r\n');
+}
+
+/** Sends the first half of an upload, and then nothing. */
+async function half(gateway: TestGateway, prepared: Prepared): Promise<Socket> {
+  const socket = connect({ port: gateway.port, host: '127.0.0.1' });
+  onTestFinished(() => {
+    socket.destroy();
+  });
+  await once(socket, 'connect');
+  socket.write(uploadHead(prepared, 'Content-Length: 200000'));
+  socket.write(CONTENT.subarray(0, 100_000));
+  return socket;
+}
+
+describe('a download', () => {
+  let url: string;
+
+  beforeAll(async () => {
+    ({ url } = await recorded());
+  });
+
+  it('opens in the browser, and cannot become a page of the gateway', async () => {
+    const { key, url: page } = await recorded(Buffer.from('<script>alert(1)</script>'));
+    const { headers } = await callUrl('GET', page);
+    expect(headers).toMatchObject({
+      'content-type': 'video/mp4',
+      'content-disposition': `inline; filename="${key.split('/')[2]}"`,
+      'x-content-type-options': 'nosniff',
+      'content-security-policy':
+        "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'; sandbox",
+      'cache-control': 'no-store',
+      'accept-ranges': 'bytes',
+    });
+  });
+
+  it('answers HEAD like GET, without the body', async () => {
+    const [get, head] = [await callUrl('GET', url), await callUrl('HEAD', url)];
+    const withoutOwn = ({ headers }: typeof get) => {
+      const { date, 'x-request-id': _, connection, ...rest } = headers;
+      return rest;
+    };
+    expect([head.status, head.text]).toEqual([200, '']);
+    expect(withoutOwn(head)).toEqual(withoutOwn(get));
+    const part = await callUrl('HEAD', url, { headers: { Range: 'bytes=10-19' } });
+    expect([part.status, part.headers['content-length']]).toEqual([200, '200000']);
+  });
+
+  it.each([
+    ['bytes=0-0', 0, 0],
+    ['bytes=-1', 199_999, 199_999],
+    ['bytes=-999999', 0, 199_999],
+    ['bytes=65535-65536', 65_535, 65_536],
+    ['BYTES=5-', 5, 199_999],
+  ])('gives %s', async (range, first, last) => {
+    const { answer, bytes } = await bytesOf(url, { Range: range });
+    expect(answer.status).toBe(206);
+    expect(answer.headers.get('content-range')).toBe(`bytes ${first}-${last}/200000`);
+    expect(bytes.equals(CONTENT.subarray(first, last + 1))).toBe(true);
+  });
+
+  it.each([
+    'bytes=1-0',
+    'bytes=a-b',
+    'bytes=-',
+    'bytes',
+    'items=0-1',
+    'bytes=0-1,5-9',
+    'bytes=--1',
+  ])('sends the whole recording when the range is %s', async (range) => {
+    const { answer, bytes } = await bytesOf(url, { Range: range });
+    expect([answer.status, bytes.length]).toEqual([200, CONTENT.length]);
+  });
+
+  it.each(['bytes=200000-', 'bytes=-0', 'bytes=99999999999999999999-'])(
+    'answers 416 with the length when the range is %s',
+    async (range) => {
+      const answer = await callUrl('GET', url, { headers: { Range: range } });
+      expect(failure(answer)).toBe('416 range-not-satisfiable');
+      expect(answer.headers['content-range']).toBe('bytes */200000');
+    },
+  );
+
+  it('of an empty recording is empty', async () => {
+    const { url: empty } = await recorded(Buffer.alloc(0));
+    const answer = await callUrl('GET', empty);
+    expect([answer.status, answer.headers['content-length'], answer.text]).toEqual([200, '0', '']);
+    const part = await callUrl('GET', empty, { headers: { Range: 'bytes=0-' } });
+    expect(failure(part)).toBe('416 range-not-satisfiable');
+  });
+
+  it('is answered 304 to a client that has the recording', async () => {
+    const { headers } = await callUrl('GET', url);
+    const { etag = '', 'last-modified': date = '' } = headers;
+    for (const known of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
+      const answer = await callUrl('GET', url, { headers: { 'If-None-Match': known } });
+      expect([known, answer.status, answer.text]).toEqual([known, 304, '']);
+    }
+    const statusSince = async (time: string, more: Record<string, string> = {}) => {
+      const headers = { 'If-Modified-Since': time, ...more };
+      return (await callUrl('GET', url, { headers })).status;
+    };
+    expect(await statusSince(date)).toBe(304);
+    expect(await statusSince(new Date(Date.parse(date) - 1000).toUTCString())).toBe(200);
+    expect(await statusSince('yesterday')).toBe(200);
+    expect(await statusSince(date, { 'If-None-Match': '"x"' })).toBe(200);
+    const statusIf = async (condition: string) => {
+      const asked = { Range: 'bytes=0-1', 'If-Range': condition };
+      return (await callUrl('GET', url, { headers: asked })).status;
+    };
+    expect([await statusIf(etag), await statusIf(date), await statusIf('"x"')]).toEqual([
+      206, 206, 200,
+    ]);
+  });
+
+  it('closes the file when the client breaks off', async () => {
+    const { gateway, url: long } = await recorded(randomBytes(MAX_UPLOAD_BYTES));
+    const before = gateway.logged.length;
+    const { pathname, search } = new URL(long);
+    for (let count = 0; count < 3; count++) {
+      const socket = connect({ port: gateway.port, host: '127.0.0.1' });
+      socket.write(`GET ${pathname}${search} HTTP/1.1\r\nHost: x\r\n\r\n`);
+      await once(socket, 'data');
+      expect(openFiles(gateway)).toBeGreaterThan(0);
+      socket.destroy();
+      await expect.poll(() => openFiles(gateway)).toBe(0);
+    }
+    const logged = gateway.logged.slice(before);
+    expect(logged.filter((line) => line.includes('"level":50'))).toEqual([]);
+  });
+});
+
+/** Counts the recordings that this process, the gateway included, holds open. */
+function openFiles({ footageDirectory }: TestGateway): number {
+  return readdirSync('/proc/self/fd').filter((descriptor) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`).startsWith(footageDirectory);
+    } catch {
+      // The descriptor is closed by now, like the one of the listing itself.
+      return false;
+    }
+  }).length;
+}

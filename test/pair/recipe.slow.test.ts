@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Api } from '../harness/clients/api.js';
+import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
+import { Home } from '../harness/home.js';
+import { RedisPair } from '../harness/servers/redis-pair.js';
+import type { RedisProgram } from '../harness/servers/redis-program.js';
+import { pairGateway } from './pair-gateway.js';
+import { SteadySensor } from './steady-sensor.js';
+
+const ALARMS = 5;
+/** The other box need not wait for five seconds. */
+const SHORT_LEASE = { GATEWAY_LEASE_LENGTH_SECONDS: '2' };
+
+describe('a pair from the files of config/pair', () => {
+  let pair: RedisPair;
+  let one: GatewayProcess;
+  let two: GatewayProcess;
+  beforeAll(async () => {
+    pair = await RedisPair.start({ isHurried: true });
+    one = await pairGateway(pair, SHORT_LEASE);
+    two = await pairGateway(pair, SHORT_LEASE);
+    await one.start();
+  });
+  afterAll(async () => {
+    await Promise.all([one?.remove(), two?.remove()]);
+    await pair?.remove();
+  });
+
+  it('has nothing to find fault with', async () => {
+    const ready = await fetch(`${one.httpUrl}/readyz`);
+    expect(await ready.json()).toMatchObject({ ready: true, faults: [] });
+  });
+
+  it('keeps every alarm when the primary is handed over while alarms flow', async () => {
+    const sensor = await steadySensor(one);
+    await pair.failover();
+    await sensor.untilMoreAcknowledged(ALARMS);
+    await sensor.finish();
+    expect(await historyOf(sensor, one)).toEqual(sensor.sent.toSorted());
+    await pair.untilReplicated();
+  });
+
+  it('keeps every alarm when the primary freezes, and is a replica when it goes on', async () => {
+    const sensor = await steadySensor(one);
+    const primary = await pair.primary();
+    primary.freeze();
+    await sensor.untilMoreAcknowledged(ALARMS);
+    expect(await pair.replica()).toBe(primary);
+    primary.thaw();
+    await pair.untilReplicated();
+    await sensor.finish();
+    expect(await historyOf(sensor, one)).toEqual(sensor.sent.toSorted());
+  });
+
+  it('serves at the other box when the one that serves loses its power', async () => {
+    const standingBy = await two.startStandingBy();
+    expect((await fetch(`${standingBy}/readyz`)).status).toBe(503);
+    const sensor = await steadySensor(one);
+    const lost = boxOf(pair, await pair.primary());
+    await Promise.all([one.kill(), ...lost.map((program) => program.kill())]);
+    await sensor.end();
+    await two.ready();
+    expect(await historyOf(sensor, two)).toEqual(expect.arrayContaining(sensor.acknowledged));
+    const next = await steadySensor(two);
+    await next.end();
+    await Promise.all(lost.map((program) => program.start()));
+    await pair.untilReplicated();
+  });
+
+  it('serves at the box that comes back alone after a power cut of all', async () => {
+    // Until the gateway has noticed the replica, it acknowledges what is on one box only.
+    const faults = async () => (await (await fetch(`${two.httpUrl}/readyz`)).json()).faults;
+    await expect.poll(faults, { timeout: 30_000 }).toEqual([]);
+    const sensor = await steadySensor(two);
+    const lost = boxOf(pair, await pair.primary());
+    const all = [...pair.servers, ...pair.sentinelPrograms];
+    await Promise.all([two.kill(), ...all.map((program) => program.kill())]);
+    await sensor.end();
+    const back = all.filter((program) => !lost.includes(program));
+    // In another order than the first time.
+    await Promise.all(back.toReversed().map((program) => program.start()));
+    await one.start();
+    expect(await historyOf(sensor, one)).toEqual(expect.arrayContaining(sensor.acknowledged));
+    const next = await steadySensor(one);
+    await next.end();
+  });
+});
+
+/** A sensor in a home of its own, some of whose alarms are acknowledged. */
+async function steadySensor(gateway: GatewayProcess): Promise<SteadySensor> {
+  const home = await Home.at(gateway);
+  const sensor = await SteadySensor.start(gateway, await home.device());
+  await sensor.untilMoreAcknowledged(ALARMS);
+  return sensor;
+}
+
+/** The sorted ids of all alarms of the sensor that the gateway has. */
+async function historyOf({ device }: SteadySensor, gateway: GatewayProcess): Promise<string[]> {
+  const history = await new Api(gateway).allAlarms(device, '?limit=100');
+  return history.map(({ id }) => id).toSorted();
+}
+
+/** The server of a box, and the Sentinel beside it. */
+function boxOf(pair: RedisPair, server: RedisProgram): RedisProgram[] {
+  const sentinel = pair.sentinelPrograms[pair.servers.indexOf(server)];
+  return sentinel === undefined ? [server] : [server, sentinel];
+}

@@ -1,0 +1,395 @@
+import * as fc from 'fast-check';
+import { Redis } from 'ioredis';
+import { expect, it } from 'vitest';
+import { bytesOfMessage, itemOf } from '../../../src/delivery/log/log-entry.js';
+import type { NewAlarm, NewStateChange } from '../../../src/delivery/log/log-item.js';
+import { NO_ACCOUNTS } from '../../../src/delivery/queues/account.js';
+import type { Outcome, QueuedItem } from '../../../src/delivery/queues/queue-store.js';
+import { newId } from '../../../src/domain/notation.js';
+import { QueueStoreRedis } from '../../../src/store/queue-store-redis.js';
+import { SessionStoreRedis } from '../../../src/store/session-store-redis.js';
+import { Store } from '../../../src/store/store.js';
+import { numbered } from '../../delivery/running-delivery.js';
+import { useRedis } from '../../harness/servers/shared-redis.js';
+import { newIdentity } from '../../harness/stored/stored-logs.js';
+import { AlarmWorld } from './alarm-world.js';
+
+const place = useRedis();
+const START_MS = Date.UTC(2026, 0, 1);
+const NURSE = 'token:1/nurse';
+const WARD = 'token:1/ward';
+const RECORD = { owner: 'token:1', clientId: 'nurse', subscriptions: [], seenAtMs: 0 };
+const NO_BOUNDS = { oldestMs: 0, maxMessages: 1e6, maxMessageBytes: 1e9 };
+const ANY = { after: 0, upTo: Number.MAX_SAFE_INTEGER };
+
+/** A history with the queues of two sessions. */
+class QueueWorld extends AlarmWorld {
+  readonly sessions = new SessionStoreRedis(new Store(this.redis), this.keys);
+
+  static async open(): Promise<QueueWorld> {
+    const world = new QueueWorld(place);
+    for (const key of [NURSE, WARD]) await world.sessions.save({ ...RECORD, key });
+    return world;
+  }
+
+  fall(atMs = START_MS, id = newId()): NewAlarm {
+    return this.alarm({ kind: 'fall', id }, atMs);
+  }
+
+  resolve({ alarm }: NewAlarm): NewStateChange {
+    const { locationId, deviceId } = this;
+    return {
+      topic: '',
+      payload: Buffer.alloc(0),
+      receivedAtMs: START_MS,
+      locationId,
+      groupId: null,
+      onOutcome: () => undefined,
+      stateChange: {
+        locationId,
+        deviceId,
+        alarmId: alarm.id,
+        state: 'resolved',
+        note: undefined,
+        by: { id: 't', name: 'Token' },
+        atMs: START_MS,
+        groupIds: undefined,
+        actor: { type: 'access-token', id: 't', address: null, requestId: null },
+      },
+    };
+  }
+
+  async push(count: number, ...destinations: string[]): Promise<void> {
+    await this.logs.append(
+      Array.from({ length: count }, (_, index) => this.fall(START_MS + index)),
+      ...destinations,
+    );
+  }
+
+  async pushMessages(count: number, bytes: number, ...destinations: string[]): Promise<void> {
+    const messages = Array.from({ length: count }, (_, n) => numbered(n, 't', START_MS + n, bytes));
+    await this.logs.appendMessages(messages, ...destinations);
+  }
+
+  async items(key = NURSE): Promise<number[]> {
+    return (await this.redis.lrange(this.keys.queue(key), 0, -1)).map(Number);
+  }
+
+  settle(items: readonly number[], outcome: Outcome = 'delivered') {
+    const settled = items.map((item) => ({ item, payload: { length: 0 } }));
+    return this.logs.queues.settle([
+      { destination: NURSE, log: 'alarms', outcome, items: settled },
+    ]);
+  }
+
+  async settleMessages(items: readonly QueuedItem[]): Promise<void> {
+    const settlement = { destination: NURSE, outcome: 'delivered', items } as const;
+    await this.logs.queues.settle([{ ...settlement, log: 'messages' }]);
+  }
+
+  async accounts(key = NURSE) {
+    const [accounts = NO_ACCOUNTS] = await this.logs.queues.accounts([key]);
+    return accounts;
+  }
+}
+
+it('pushes an alarm onto the queue of each destination, once, in the write that records it', async () => {
+  const world = await QueueWorld.open();
+  const alarm = world.fall();
+  const batch = [alarm, world.fall(), alarm];
+  await world.logs.append(batch, NURSE, WARD);
+  await world.logs.append(batch, NURSE, WARD);
+  for (const key of [NURSE, WARD]) {
+    const page = await world.logs.queues.page('alarms', key, 0, 10);
+    expect(page.entries.map(({ sequence }) => sequence)).toEqual([1, 2]);
+    expect((await world.accounts(key)).alarms).toMatchObject({ accepted: 2, queued: 2 });
+  }
+});
+
+it('pushes a change of a state as well, to those who are to see it', async () => {
+  const world = await QueueWorld.open();
+  const alarm = world.fall();
+  await world.logs.append([alarm]);
+  const { locationId, deviceId } = world;
+  const asked: string[] = [];
+  const identity = newIdentity();
+  const batch = await world.logs.alarms.freeze(
+    [world.resolve(alarm)],
+    ({ topic }) => {
+      asked.push(topic);
+      return [{ key: NURSE }];
+    },
+    identity,
+  );
+  expect(await batch.write()).toMatchObject({ backlogs: new Map([[NURSE, { alarms: 1 }]]) });
+  // The answer was lost.
+  expect(await batch.write()).toMatchObject({ appended: [{ sequence: 2, isNew: false }] });
+  expect(asked).toEqual([`care-homes/${locationId}/devices/${deviceId}/alarm-states/fall`]);
+  expect(await world.items()).toEqual([itemOf(2, identity.tag)]);
+});
+
+it.each([
+  ['gone', (world: QueueWorld) => world.redis.del(world.keys.session(NURSE))],
+  ['a text', (world: QueueWorld) => world.redis.set(world.keys.session(NURSE), 'x')],
+  [
+    'with a queue that is a text',
+    (world: QueueWorld) => world.redis.set(world.keys.queue(NURSE), 'x'),
+  ],
+  [
+    'with a stream that is a text',
+    (world: QueueWorld) => world.redis.set(world.keys.values(NURSE), 'x'),
+  ],
+  [
+    'with a count that is none',
+    (world: QueueWorld) => world.redis.hset(world.keys.session(NURSE), 'alarms.accepted', 'many'),
+  ],
+  [
+    'with a count of messages that is none',
+    (world: QueueWorld) => world.redis.hset(world.keys.session(NURSE), 'messages.bytes', '1.5'),
+  ],
+])('writes nothing for a destination that is %s, until its record is mended', async (_, damage) => {
+  const world = await QueueWorld.open();
+  await damage(world);
+  const append = async () => {
+    await world.push(1, WARD, NURSE);
+    await world.pushMessages(1, 10, WARD, NURSE);
+  };
+  await expect(append()).rejects.toThrow(`unusable: ${NURSE}`);
+  expect((await world.accounts(WARD)).messages.accepted).toBe(0);
+  await world.sessions.mend({ ...RECORD, key: NURSE });
+  await world.push(1, WARD, NURSE);
+  await world.pushMessages(1, 10, WARD, NURSE);
+  const { alarms, messages } = await world.accounts();
+  expect(alarms).toMatchObject({ delivered: 0, expired: 0, dropped: 0 });
+  expect([alarms.accepted, messages.accepted]).toEqual([alarms.queued, messages.queued]);
+  expect((await world.sessions.load()).sessions.map(({ key }) => key).sort()).toEqual([
+    NURSE,
+    WARD,
+  ]);
+});
+
+it('settles what was acknowledged, in any order and once', async () => {
+  const world = await QueueWorld.open();
+  await world.push(20, NURSE);
+  const items = await world.items();
+  const [first = 0, second = 0, ...others] = items;
+  const last = others.at(-1) ?? 0;
+  const out = [others[3] ?? 0, second, first, last];
+  expect(await world.settle(out)).toMatchObject([{ alarms: 16 }]);
+  expect(await world.settle(out)).toMatchObject([{ alarms: 16 }]);
+  expect(await world.items()).toEqual(items.filter((item) => !out.includes(item)));
+  await world.settle([others[0] ?? 0], 'refused');
+  expect((await world.accounts()).alarms).toMatchObject({
+    accepted: 20,
+    delivered: 4,
+    queued: 15,
+    dropped: 1,
+    reasons: { refused: 1 },
+  });
+});
+
+it('settles no other alarm that has got the number after a failover', async () => {
+  const world = await QueueWorld.open();
+  await world.push(1, NURSE);
+  const [lost = 0] = await world.items();
+  // The store goes back to a state before the alarm, whose number the next one gets.
+  await world.redis.del(
+    world.keys.queue(NURSE),
+    world.keys.history,
+    world.keys.logSequence('alarms'),
+  );
+  await world.push(1, NURSE);
+  const [found = 0] = await world.items();
+  expect(Math.floor(found / 65_536)).toBe(Math.floor(lost / 65_536));
+  await world.settle([lost]);
+  expect(await world.items()).toEqual([found]);
+});
+
+it('looks for nothing that is gone in a long queue', async () => {
+  const world = await QueueWorld.open();
+  const queue = world.keys.queue(NURSE);
+  const items = Array.from({ length: 50_000 }, (_, index) => itemOf(1_000 + index, 0));
+  await world.redis.rpush(queue, ...items);
+  await world.redis.config('RESETSTAT');
+  await world.settle(Array.from({ length: 500 }, (_, index) => itemOf(index, 0)));
+  const stats = await world.redis.info('commandstats');
+  expect(stats).not.toContain('cmdstat_lrem');
+  expect(await world.redis.llen(queue)).toBe(items.length);
+});
+
+it('has nobody else look like gone whose count is none', async () => {
+  const world = await QueueWorld.open();
+  await world.redis.hset(world.keys.session(NURSE), 'alarms.delivered', 'many');
+  const accounts = await world.logs.queues.accounts([NURSE, WARD]);
+  expect(accounts).toMatchObject([undefined, { alarms: { accepted: 0 } }]);
+});
+
+it('passes over what somebody else has pushed onto a queue', async () => {
+  const world = await QueueWorld.open();
+  await world.push(2, NURSE);
+  await world.redis.rpush(world.keys.queue(NURSE), 'garbage');
+  await world.push(2, NURSE);
+  const page = await world.logs.queues.page('alarms', NURSE, 0, 10);
+  expect(page.entries.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4]);
+  expect(page.missing).toEqual([]);
+});
+
+it('writes nothing of a change of a state when an index has another type', async () => {
+  const world = await QueueWorld.open();
+  const alarm = world.fall();
+  await world.logs.append([alarm]);
+  const [open = ''] = await world.redis.keys(`${world.keys.openAlarmIndexesOf(world.locationId)}*`);
+  await world.redis.set(open, 'text');
+  await expect(world.logs.append([world.resolve(alarm)])).rejects.toThrow('WRONGTYPE');
+  expect(await world.redis.xlen(world.keys.history)).toBe(1);
+  expect(await world.redis.exists(world.keys.auditChanges)).toBe(0);
+});
+
+it('settles nothing of a destination that is gone, and leaves nothing behind', async () => {
+  const world = await QueueWorld.open();
+  await world.push(2, NURSE);
+  const items = await world.items();
+  await world.sessions.delete(NURSE);
+  expect(await world.settle(items)).toEqual([undefined]);
+  expect(await world.logs.queues.keepBounds(NURSE, NO_BOUNDS, ANY)).toBeUndefined();
+  expect(await world.logs.queues.accounts([NURSE])).toEqual([undefined]);
+  const left = await world.redis.keys(`${world.keys.sitePrefix}*${NURSE}`);
+  expect(left).toEqual([]);
+});
+
+it('expires what is too old, and counts an alarm whose record is gone as lost', async () => {
+  const world = await QueueWorld.open();
+  await world.push(1_200, NURSE);
+  await world.pushMessages(10, 100, NURSE);
+  await world.redis.xdel(world.keys.history, '3-0', '4-0');
+  const bounds = { ...NO_BOUNDS, oldestMs: START_MS + 1_100 };
+  const take = () => world.logs.queues.keepBounds(NURSE, bounds, ANY);
+  expect(await take()).toMatchObject({ lost: 2, hasMore: true, backlog: { alarms: 700 } });
+  expect(await take()).toMatchObject({ lost: 0, hasMore: true, backlog: { alarms: 200 } });
+  expect(await take()).toEqual({
+    lost: 0,
+    hasMore: false,
+    backlog: { alarms: 100, messages: 0, messageBytes: 0 },
+  });
+  const { alarms, messages } = await world.accounts();
+  expect(alarms).toMatchObject({ expired: 1_098, dropped: 2, reasons: { lost: 2 }, queued: 100 });
+  expect(messages).toMatchObject({ expired: 10, queued: 0 });
+});
+
+it('drops the oldest messages beyond a bound, but for those that are being sent or not announced', async () => {
+  const world = await QueueWorld.open();
+  await world.pushMessages(20, 100, NURSE);
+  const { entries } = await world.logs.queues.page('messages', NURSE, 0, 20);
+  const bounds = { ...NO_BOUNDS, maxMessages: 5 };
+  const range = { after: entries[2]?.item ?? 0, upTo: entries[9]?.sequence ?? 0 };
+  expect(await world.logs.queues.keepBounds(NURSE, bounds, range)).toMatchObject({
+    backlog: { messages: 13, messageBytes: 1_300 },
+  });
+  const left = await world.logs.queues.page('messages', NURSE, 0, 20);
+  expect(left.entries).toEqual([...entries.slice(0, 3), ...entries.slice(10)]);
+  expect(await world.logs.queues.keepBounds(NURSE, bounds, ANY)).toMatchObject({
+    backlog: { messages: 5, messageBytes: 500 },
+  });
+  expect((await world.accounts()).messages).toMatchObject({ accepted: 20, dropped: 15, queued: 5 });
+});
+
+it.each([undefined, START_MS + 60_000])(
+  'counts the properties of messages against the bound of bytes, with the expiry %s',
+  async (expiresAtMs) => {
+    const world = await QueueWorld.open();
+    const properties = { fields: Buffer.alloc(1_000), expiresAtMs, isRetained: false };
+    const sent = Array.from({ length: 4 }, (_, n) => {
+      return { ...numbered(n, 't', START_MS, 100), properties };
+    });
+    await world.logs.appendMessages(sent, NURSE);
+    const { entries } = await world.logs.queues.page('messages', NURSE, 0, 10);
+    const [each = 0] = entries.map(bytesOfMessage);
+    expect(each).toBeGreaterThan(1_100);
+    const bounded = await world.logs.queues.keepBounds(NURSE, NO_BOUNDS, ANY);
+    expect(bounded?.backlog.messageBytes).toBe(4 * each);
+    const bounds = { ...NO_BOUNDS, maxMessageBytes: 2 * each };
+    expect(await world.logs.queues.keepBounds(NURSE, bounds, ANY)).toMatchObject({
+      backlog: { messages: 2, messageBytes: 2 * each },
+    });
+    expect(await world.sessions.mend({ ...RECORD, key: NURSE })).toMatchObject({
+      messageBytes: 2 * each,
+    });
+    await world.settleMessages(entries.slice(3));
+    expect(await world.logs.queues.keepBounds(NURSE, NO_BOUNDS, ANY)).toMatchObject({
+      backlog: { messages: 1, messageBytes: each },
+    });
+  },
+);
+
+it('adds messages to the streams of their destinations once, however often a batch is sent', async () => {
+  const world = await QueueWorld.open();
+  const messages = [numbered(1, 't', START_MS, 100), numbered(2, 't', START_MS, 50)];
+  const batch = await world.logs.messages.freeze(messages, () => [{ key: NURSE }], newIdentity());
+  const written = await batch.write();
+  expect(await batch.write()).toEqual(written);
+  expect(written).toMatchObject({
+    appended: [{ sequence: 1 }, { sequence: 2 }],
+    backlogs: new Map([[NURSE, { messages: 2, messageBytes: 150 }]]),
+  });
+  const { entries } = await world.logs.queues.page('messages', NURSE, 0, 10);
+  await world.settleMessages(
+    entries.slice(0, 1).map(({ item }) => ({ item, payload: { length: 100 } })),
+  );
+  await world.settleMessages(
+    entries.slice(0, 1).map(({ item }) => ({ item, payload: { length: 100 } })),
+  );
+  expect((await world.accounts()).messages).toMatchObject({ accepted: 2, delivered: 1, queued: 1 });
+  const rest = await world.logs.queues.page('messages', NURSE, entries[0]?.item ?? 0, 10);
+  expect(rest.entries).toEqual(entries.slice(1));
+});
+
+it('reads a queue page by page, whatever was taken off it', async () => {
+  const world = await QueueWorld.open();
+  const taken = fc.array(fc.nat(99), { maxLength: 100 });
+  await world.push(100, NURSE);
+  const all = await world.items();
+  await fc.assert(
+    fc.asyncProperty(taken, fc.integer({ min: 1, max: 60 }), async (gone, count) => {
+      const left = all.filter((_, index) => !gone.includes(index));
+      await world.redis.del(world.keys.queue(NURSE));
+      if (left.length > 0) await world.redis.rpush(world.keys.queue(NURSE), ...left);
+      const read: number[] = [];
+      for (let isEnd = false; !isEnd; ) {
+        const page = await world.logs.queues.page('alarms', NURSE, read.at(-1) ?? 0, count);
+        read.push(...page.entries.map(({ item }) => item));
+        expect(page.missing).toEqual([]);
+        ({ isEnd } = page);
+      }
+      expect(read).toEqual(left);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+it('knows when the oldest item was received, and the oldest alarm of all queues', async () => {
+  const world = await QueueWorld.open();
+  const { queues } = world.logs;
+  expect(await queues.oldestReceivedAtMs(NURSE)).toBeUndefined();
+  expect(await queues.oldestQueued()).toBe(Number.POSITIVE_INFINITY);
+  await world.push(1);
+  await world.push(2, WARD);
+  await world.push(1, NURSE);
+  await world.pushMessages(1, 10, NURSE);
+  expect(await queues.oldestReceivedAtMs(NURSE)).toBe(START_MS);
+  expect(await queues.oldestQueued()).toBe(2);
+});
+
+it('tells its accounts while the connection that settles is not there, as after a failover at a start', async () => {
+  const world = await QueueWorld.open();
+  await world.push(2, NURSE);
+  const away = new Redis({
+    path: '/nonexistent.sock',
+    lazyConnect: true,
+    enableOfflineQueue: false,
+  });
+  const stores = { store: new Store(away), reader: new Store(world.redis, { isPatient: true }) };
+  const queues = new QueueStoreRedis(stores, world.keys, world.logs.alarms, Date.now);
+  const [accounts] = await queues.accounts([NURSE]);
+  expect(accounts?.alarms.accepted).toBe(2);
+  away.disconnect();
+});

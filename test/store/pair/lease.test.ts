@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Lease, type LeaseState } from '../../../src/store/pair/lease.js';
+import { Store } from '../../../src/store/store.js';
+import { RedisServer } from '../../harness/servers/redis-server.js';
+
+const KEY = '{home}:lease';
+
+let server: RedisServer;
+let elapsedMs = 0;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+});
+
+afterAll(async () => server.remove());
+
+beforeEach(async () => {
+  await server.redis.flushall();
+  await server.redis.config('SET', 'maxmemory', 0);
+});
+
+function leaseOf(holder: string, place = '', lengthMs = 60_000): Lease {
+  const elapsed = () => elapsedMs;
+  return new Lease({ store: new Store(server.redis), key: KEY, holder, place, lengthMs, elapsed });
+}
+
+/** Ends the lease by the store's clock. */
+async function endLease(): Promise<void> {
+  await server.redis.hset(KEY, 'untilMs', 1);
+}
+
+/** Asks every half second for so long. */
+async function askFor(lease: Lease, durationMs: number): Promise<LeaseState> {
+  let state = await lease.take();
+  for (const untilMs = elapsedMs + durationMs; elapsedMs < untilMs && !state.isOurs; ) {
+    elapsedMs += 500;
+    state = await lease.take();
+  }
+  return state;
+}
+
+describe('the lease', () => {
+  test('is one holder’s at a time, and another gateway is told whose', async () => {
+    const [first, second] = [leaseOf('first'), leaseOf('second')];
+
+    expect(await first.take()).toEqual({ isOurs: true, epoch: 1, holder: 'first' });
+    expect(await second.take()).toEqual({ isOurs: false, epoch: 1, holder: 'first' });
+    expect(await first.renew(1)).toEqual({ isOurs: true, epoch: 1, holder: 'first' });
+    expect(await server.redis.hget(KEY, 'token')).toBe(first.fence(1).token);
+  });
+
+  test('is another’s with the next epoch when it was given up', async () => {
+    const [first, second] = [leaseOf('first'), leaseOf('second')];
+    await first.take();
+    await first.release(1);
+
+    expect(await server.redis.hget(KEY, 'token')).toBe('');
+    expect(await second.take()).toEqual({ isOurs: true, epoch: 2, holder: 'second' });
+    expect(await first.renew(1)).toEqual({ isOurs: false, epoch: 2, holder: 'second' });
+    await first.release(1);
+    expect(await server.redis.hget(KEY, 'holder')).toBe('second');
+  });
+
+  test('is overdue when its length has passed since it was taken or renewed, until it is renewed', async () => {
+    const lease = leaseOf('first');
+    await lease.take();
+    elapsedMs += 59_999;
+    expect(lease.isOverdue).toBe(false);
+    elapsedMs += 1;
+    expect(lease.isOverdue).toBe(true);
+    await lease.renew(1);
+    expect(lease.isOverdue).toBe(false);
+  });
+
+  test('is another’s at its first ask when it has ended by the clock of the store, and not before', async () => {
+    await leaseOf('first').take();
+    expect((await leaseOf('second').take()).isOurs).toBe(false);
+    await endLease();
+
+    expect(await leaseOf('third').take()).toEqual({ isOurs: true, epoch: 2, holder: 'third' });
+  });
+
+  test('stays the holder’s when it has ended and nobody took it', async () => {
+    const first = leaseOf('first');
+    await first.take();
+    await endLease();
+
+    expect((await first.renew(1)).isOurs).toBe(true);
+    expect((await leaseOf('second').take()).isOurs).toBe(false);
+  });
+
+  test('is another’s when no renewal was seen for its length, though the store’s clock was set back', async () => {
+    const [first, second] = [leaseOf('first'), leaseOf('second')];
+    await first.take();
+    await server.redis.hset(KEY, 'untilMs', Date.now() + 3_600_000);
+    await second.take();
+    await askFor(second, 40_000);
+    await first.renew(1);
+    expect((await askFor(second, 59_000)).isOurs).toBe(false);
+
+    expect(await askFor(second, 2_000)).toEqual({ isOurs: true, epoch: 2, holder: 'second' });
+  });
+
+  test('stays the holder’s when the store was silent for longer than its length', async () => {
+    const [first, second] = [leaseOf('first'), leaseOf('second')];
+    await first.take();
+    await second.take();
+    await endLease();
+    elapsedMs += 100_000;
+
+    expect((await second.take()).isOurs).toBe(false);
+    expect((await askFor(second, 59_000)).isOurs).toBe(false);
+    expect((await first.renew(1)).isOurs).toBe(true);
+    expect((await askFor(second, 59_000)).isOurs).toBe(false);
+  });
+
+  test('is taken at once from a holder at the same place, which has ended', async () => {
+    await leaseOf('killed', 'here').take();
+
+    expect((await leaseOf('elsewhere', 'there').take()).isOurs).toBe(false);
+    expect((await leaseOf('nowhere').take()).isOurs).toBe(false);
+    expect((await leaseOf('started-again', 'here').take()).epoch).toBe(2);
+  });
+
+  test('stays the holder’s when the store was emptied, or is back at an earlier state', async () => {
+    const first = leaseOf('first');
+    const second = leaseOf('second');
+    await second.take();
+    await second.release(1);
+    const earlier = await server.redis.hgetall(KEY);
+    await first.take();
+    await server.redis.flushall();
+
+    expect(await first.renew(2)).toEqual({ isOurs: true, epoch: 2, holder: 'first' });
+    expect(await server.redis.hget(KEY, 'token')).toBe(first.fence(2).token);
+
+    await server.redis.hset(KEY, earlier);
+    expect(await first.renew(2)).toEqual({ isOurs: true, epoch: 2, holder: 'first' });
+  });
+
+  test('has a greater epoch than any before when the store has lost the newest', async () => {
+    const [first, second] = [leaseOf('first'), leaseOf('second')];
+    await first.take();
+    await first.release(1);
+    await second.take();
+    expect((await first.take()).epoch).toBe(2);
+    await server.redis.flushall();
+
+    expect((await first.take()).epoch).toBe(3);
+  });
+
+  test('is taken and renewed when the memory of the store is full', async () => {
+    await server.redis.config('SET', 'maxmemory', 1);
+
+    const first = leaseOf('first');
+    expect((await first.take()).isOurs).toBe(true);
+    expect((await first.renew(1)).isOurs).toBe(true);
+    await first.release(1);
+  });
+});

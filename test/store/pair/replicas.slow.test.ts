@@ -1,0 +1,257 @@
+import type { Redis } from 'ioredis';
+import { describe, expect, test } from 'vitest';
+import { eventually } from '../../harness/eventually.js';
+import { CutProxy } from '../../harness/servers/cut-proxy.js';
+import {
+  ConfirmedStore,
+  startReplica,
+  startReplicaOfReplica,
+  startServer,
+  WaitCutter,
+} from './replica-world.js';
+
+const ALONE = /on one machine only/;
+const REFUSAL = /nothing is acknowledged/;
+/** More than the timeout of the store, and two attempts to write. */
+const PENDING_MS = 1_000;
+/** A replica may be slow on a busy machine. */
+const PATIENT = { timeoutMs: 20_000 };
+
+/** Whether the promise is still pending after the store has answered others several times. */
+async function isPending(promise: Promise<unknown>): Promise<boolean> {
+  const later = new Promise<true>((resolve) => setTimeout(resolve, PENDING_MS, true));
+  return Promise.race([promise.then(() => false as const), later]);
+}
+
+/** A primary whose replica is reached through a line that can be cut. */
+async function startPair() {
+  const primary = await startServer();
+  const line = await CutProxy.start(primary);
+  const replica = await startReplica(line);
+  return { primary, line, replica };
+}
+
+/** How many calls a server has counted, in the groups of what matches. */
+async function callsOf(redis: Redis, counted: RegExp): Promise<number> {
+  const stats = await redis.info('commandstats');
+  return [...stats.matchAll(counted)].reduce((sum, [, , calls]) => sum + Number(calls), 0);
+}
+
+describe('a write', () => {
+  test('is answered when the replica has it', async () => {
+    const primary = await startServer();
+    const replica = await startReplica(primary);
+    const door = new ConfirmedStore(primary, PATIENT).start().patient();
+
+    for (let at = 0; at < 100; at++) {
+      await door.write(['SET', '{home}:one', String(at)]);
+
+      expect(await replica.redis.get('{home}:one')).toBe(String(at));
+    }
+  });
+
+  test('waits as long as the replica is frozen when it may not go on alone', async () => {
+    const primary = await startServer();
+    const replica = await startReplica(primary);
+    const store = new ConfirmedStore(primary, { withoutReplica: 'refuse' }).start();
+    const door = store.patient();
+    await door.write(['SET', '{home}:one', 'before']);
+    replica.freeze();
+
+    const write = door.write(['SET', '{home}:one', 'during']);
+
+    expect(await isPending(write)).toBe(true);
+    expect(store.faults.own).toEqual([expect.stringMatching(REFUSAL)]);
+    // Others are read meanwhile.
+    expect(await primary.redis.get('{home}:one')).toBe('during');
+    replica.thaw();
+    expect(await write).toEqual(['OK']);
+    expect(await replica.redis.get('{home}:one')).toBe('during');
+    await eventually(() => expect(store.faults.all).toEqual([]));
+  });
+
+  test('is answered after the timeout when it may go on alone', async () => {
+    const primary = await startServer();
+    const replica = await startReplica(primary);
+    const store = new ConfirmedStore(primary, { timeoutMs: 4_000 }).start();
+    const door = store.patient();
+    await door.write(['SET', '{home}:one', 'before']);
+    replica.freeze();
+
+    const startedMs = performance.now();
+    await door.write(['SET', '{home}:one', 'during']);
+
+    expect(performance.now() - startedMs).toBeGreaterThan(3_900);
+    expect(store.faults.all).toEqual([expect.stringMatching(ALONE)]);
+    expect(store.faults.own).toEqual([]);
+    const aloneMs = performance.now();
+    await door.write(['SET', '{home}:one', 'alone']);
+    expect(performance.now() - aloneMs).toBeLessThan(3_900);
+    replica.thaw();
+    await eventually(() => expect(store.faults.all).toEqual([]));
+    await door.write(['SET', '{home}:one', 'after']);
+    expect(await replica.redis.get('{home}:one')).toBe('after');
+    expect(store.lines.filter((line) => /no replica|again/.test(line))).toHaveLength(2);
+  });
+
+  test('asks a slow replica once for all that is written at once', async () => {
+    const primary = await startServer();
+    const replica = await startReplica(primary);
+    const store = new ConfirmedStore(primary, PATIENT).start();
+    const door = store.patient();
+    await door.write(['SET', '{home}:one', 'before']);
+    replica.freeze();
+    await primary.redis.config('RESETSTAT');
+
+    const writes = Array.from({ length: 200 }, (_, at) => door.write(['INCRBY', '{home}:sum', at]));
+    await eventually(async () => expect(await primary.redis.get('{home}:sum')).toBe('19900'));
+
+    // With one for each write, the connection would be blocked for 20 s before the last write reaches the store.
+    expect(await callsOf(primary.redis, /^cmdstat_wait(aof)?:calls=(\d+)/gm)).toBeLessThan(20);
+    replica.thaw();
+    await Promise.all(writes);
+    expect(await replica.redis.get('{home}:sum')).toBe('19900');
+  });
+
+  test('is not acknowledged when the server takes no mark', async () => {
+    const primary = await startServer();
+    await startReplica(primary);
+    await primary.redis.call('ACL', 'SETUSER', 'default', '-set', '-expire');
+    const store = new ConfirmedStore(primary, { withoutReplica: 'refuse' }).start();
+
+    const write = store.patient().write(['HSET', '{home}:one', 'field', 'value']);
+
+    expect(await isPending(write)).toBe(true);
+    expect(store.faults.own).toEqual([expect.stringMatching(REFUSAL)]);
+    await primary.redis.call('ACL', 'SETUSER', 'default', '+set', '+expire');
+    expect(await write).toEqual([0]);
+  });
+
+  test('does not wait for a replica that has gone', async () => {
+    const primary = await startServer();
+    const replica = await startReplica(primary);
+    const store = new ConfirmedStore(primary, PATIENT).start();
+    const door = store.patient();
+    await door.write(['SET', '{home}:one', 'before']);
+    await replica.kill();
+
+    await door.write(['SET', '{home}:one', 'alone']);
+
+    expect(store.faults.all).toEqual([expect.stringMatching(ALONE)]);
+  });
+
+  test('fails at once, and changes nothing, when the management interface may not go on alone', async () => {
+    const primary = await startServer();
+    const replica = await startReplica(primary);
+    const store = new ConfirmedStore(primary, { withoutReplica: 'refuse' }).start();
+    const door = await store.failing();
+    await door.write(['SET', '{home}:one', 'before']);
+    replica.freeze();
+    await expect(door.write(['SET', '{home}:one', 'during'])).rejects.toMatchObject({
+      code: 'store-unavailable',
+      detail: expect.stringMatching(REFUSAL),
+    });
+
+    // The first one too was refused unwritten if the loss was noticed before it.
+    const written = await primary.redis.get('{home}:one');
+    await expect(door.write(['SET', '{home}:one', 'after'])).rejects.toThrow(REFUSAL);
+
+    expect(await primary.redis.get('{home}:one')).toBe(written);
+    replica.thaw();
+    await eventually(() => door.write(['SET', '{home}:one', 'again']));
+    expect(await replica.redis.get('{home}:one')).toBe('again');
+  });
+
+  test('tells of a frozen replica although nothing is written, and of its return', async () => {
+    const primary = await startServer();
+    const replica = await startReplica(primary);
+    const store = new ConfirmedStore(primary).start();
+    replica.freeze();
+    await eventually(() => expect(store.faults.all).toEqual([expect.stringMatching(ALONE)]));
+
+    replica.thaw();
+
+    await eventually(() => expect(store.faults.all).toEqual([]));
+  });
+});
+
+describe('a connection that breaks between a write and its WAIT', () => {
+  test('does not acknowledge what the replica lacks', async () => {
+    const { primary, line, replica } = await startPair();
+    const cutter = await WaitCutter.start(primary);
+    const store = new ConfirmedStore(cutter, { withoutReplica: 'refuse' }).start();
+    const door = store.patient();
+    await door.write(['SET', '{home}:one', 'before']);
+    line.swallow('down');
+    cutter.isCutting = true;
+
+    const write = door.write(['SET', '{home}:one', 'during']);
+    await eventually(() => expect(cutter.cuts).toBe(1));
+
+    expect(await isPending(write)).toBe(true);
+    expect(await primary.redis.get('{home}:one')).toBe('during');
+    expect(await replica.redis.get('{home}:one')).toBe('before');
+    line.pass();
+    line.reset();
+    expect(await write).toEqual(['OK']);
+    expect(await replica.redis.get('{home}:one')).toBe('during');
+  });
+
+  test('does not acknowledge a repeated write, which changes nothing, before the replica has it', async () => {
+    const { primary, line, replica } = await startPair();
+    const cutter = await WaitCutter.start(primary);
+    const store = new ConfirmedStore(cutter, { withoutReplica: 'refuse' }).start();
+    const door = store.patient();
+    await door.write(['SADD', '{home}:set', 'before']);
+    line.swallow('down');
+    cutter.isCutting = true;
+
+    const write = door.write(['SADD', '{home}:set', 'during']);
+    await eventually(() => expect(cutter.cuts).toBe(1));
+
+    expect(await isPending(write)).toBe(true);
+    expect(await replica.redis.sismember('{home}:set', 'during')).toBe(0);
+    line.pass();
+    line.reset();
+    // Its second answer: the member was there.
+    expect(await write).toEqual([0]);
+    expect(await replica.redis.sismember('{home}:set', 'during')).toBe(1);
+  });
+
+  test('sends the write to the new primary, which lacks it, when a failover came between', async () => {
+    const { primary, line, replica } = await startPair();
+    const second = await startReplicaOfReplica(replica);
+    const cutter = await WaitCutter.start(primary);
+    const door = new ConfirmedStore(cutter, PATIENT).start().patient();
+    await door.write(['SET', '{home}:one', 'before']);
+    line.swallow('down');
+    cutter.isCutting = true;
+    cutter.onCut = async () => {
+      await primary.kill();
+      await replica.redis.replicaof('NO', 'ONE');
+      cutter.target = replica;
+    };
+
+    const write = door.write(['SET', '{home}:one', 'during']);
+    await eventually(() => expect(cutter.cuts).toBe(1));
+    await write;
+
+    // The new primary has a replica that would have confirmed any WAIT.
+    expect(await replica.redis.get('{home}:one')).toBe('during');
+    expect(await second.redis.get('{home}:one')).toBe('during');
+  });
+
+  test('fails the write of the management interface, which is sent once', async () => {
+    const primary = await startServer();
+    await startReplica(primary);
+    const cutter = await WaitCutter.start(primary);
+    const door = await new ConfirmedStore(cutter, PATIENT).start().failing();
+    await door.write(['INCR', '{home}:count']);
+    cutter.isCutting = true;
+
+    await expect(door.write(['INCR', '{home}:count'])).rejects.toThrow();
+
+    expect(cutter.cuts).toBe(1);
+    expect(await primary.redis.get('{home}:count')).toBe('2');
+  });
+});
