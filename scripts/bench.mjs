@@ -1,4 +1,4 @@
-// Compiles test/bench/ to dist-test/ and runs it against the built gateway: npm run bench -- [part…]
+// Compiles tools/bench/ to dist-test/ and runs it against the built gateway: npm run bench -- [part…]
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -8,9 +8,9 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const out = join(root, 'dist-test');
 rmSync(out, { recursive: true, force: true });
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
-execFileSync(process.execPath, [tsc, '-p', join(root, 'test/bench')], { stdio: 'inherit' });
+execFileSync(process.execPath, [tsc, '-p', join(root, 'tools/bench')], { stdio: 'inherit' });
 cpSync(join(root, 'src/store/lua'), join(out, 'src/store/lua'), { recursive: true });
-const program = [join(out, 'test/bench/main.js'), ...process.argv.slice(2)];
+const program = [join(out, 'tools/bench/main.js'), ...process.argv.slice(2)];
 // A process group of its own: Ctrl-C reaches the bench alone, which stops in order what it started.
 const options = { cwd: root, stdio: 'inherit', detached: true };
 const bench = spawn(process.execPath, program, options);

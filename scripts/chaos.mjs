@@ -1,4 +1,4 @@
-// Compiles the chaos harness (test/chaos) and runs the harness; arguments are its own.
+// Compiles the chaos harness (tools/chaos) and runs the harness; arguments are its own.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -8,10 +8,10 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const compiler = join(root, 'node_modules/typescript/bin/tsc');
 const options = { cwd: root, stdio: 'inherit' };
 rmSync(join(root, 'dist-test'), { recursive: true, force: true });
-execFileSync(process.execPath, [compiler, '-p', 'test/chaos'], options);
+execFileSync(process.execPath, [compiler, '-p', 'tools/chaos'], options);
 const run = spawnSync(
   process.execPath,
-  ['dist-test/test/chaos/main.js', ...process.argv.slice(2)],
+  ['dist-test/tools/chaos/main.js', ...process.argv.slice(2)],
   options,
 );
 process.exit(run.status ?? 1);

@@ -1,4 +1,4 @@
-// Builds the gateway and the attacks (test/hostile) and runs them: npm run hostile -- [OPTION…]
+// Builds the gateway and the attacks (tools/hostile) and runs them: npm run hostile -- [OPTION…]
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,7 +9,7 @@ const inherit = { cwd: root, stdio: 'inherit' };
 rmSync(join(root, 'dist-test/hostile'), { recursive: true, force: true });
 execFileSync(process.execPath, [join(root, 'scripts/build.mjs')], inherit);
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
-execFileSync(process.execPath, [tsc, '-p', 'test/hostile'], inherit);
+execFileSync(process.execPath, [tsc, '-p', 'tools/hostile'], inherit);
 
 // A network namespace of the run's own: what attacks binds and connects within it only, and it is gone with
 // the last process. It takes root (or CAP_SYS_ADMIN); without it, attacks from many addresses are left out.
@@ -17,7 +17,7 @@ const isolate = ['--net', '--', 'sh', '-c', 'ip link set lo up && exec "$0" "$@"
 const canIsolate = spawnSync('unshare', [...isolate, 'true'], { stdio: 'ignore' }).status === 0;
 const program = [
   process.execPath,
-  join(root, 'dist-test/hostile/test/hostile/main.js'),
+  join(root, 'dist-test/hostile/tools/hostile/main.js'),
   ...process.argv.slice(2),
 ];
 const [command = '', ...args] = canIsolate ? ['unshare', ...isolate, ...program] : program;

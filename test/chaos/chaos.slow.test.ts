@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { linesOf } from './print.js';
-import { runChaos } from './run.js';
+import { linesOf } from '../../tools/chaos/print.js';
+import { runChaos } from '../../tools/chaos/run.js';
 
 const SECOND_MS = 1000;
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
-import { readOptions } from '../chaos/options.js';
+import { readOptions } from '../../tools/chaos/options.js';
 import { codeIn, PAGES, Page, rowsOf } from './page.js';
 import { codeOf, sourcesIn, textsIn } from './program-texts.js';
 
@@ -31,7 +31,7 @@ it('docs/operate/audit.md has every action, and no other', () => {
 
 it('docs/reference/performance.md has every part of the benchmarks, and no other', () => {
   const { 0: parts = '' } =
-    /new Map<string, Part>\(\[[\s\S]*?\]\);/.exec(codeOf('test/bench/main.ts')) ?? [];
+    /new Map<string, Part>\(\[[\s\S]*?\]\);/.exec(codeOf('tools/bench/main.ts')) ?? [];
   const rows = rowsOf(new Page('docs/reference/performance.md').section('Measure it yourself'));
   const documented = rows.flatMap(([name = '']) => codeIn(name));
   expect(documented.toSorted()).toEqual(textsIn(parts).toSorted());

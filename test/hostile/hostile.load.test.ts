@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Cleanups } from '../bench/speed/cleanups.js';
-import { ATTACKS } from './attacks/index.js';
-import { Scene } from './scene.js';
+import { Cleanups } from '../../tools/bench/speed/cleanups.js';
+import { ATTACKS } from '../../tools/hostile/attacks/index.js';
+import { Scene } from '../../tools/hostile/scene.js';
 
 /** Attacks with what costs processor time before anybody is known; broker/wire/fair-reading.load.test.ts has a flood. */
 const NAMES = ['pipelined-health', 'handshakes-ecdsa-mqtts'];

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { chart } from './chart.js';
-import { AEDES } from './contestants/aedes.js';
-import { GATEWAY } from './contestants/gateway.js';
-import { verdicts } from './goals.js';
-import type { Measure } from './measure.js';
-import { ONE_DURABLE, SUSTAINED } from './measures/sustained.js';
-import { MeasureResults, type Results } from './results.js';
-import { FULL } from './scale.js';
+import { chart } from '../../../tools/bench/speed/chart.js';
+import { AEDES } from '../../../tools/bench/speed/contestants/aedes.js';
+import { GATEWAY } from '../../../tools/bench/speed/contestants/gateway.js';
+import { verdicts } from '../../../tools/bench/speed/goals.js';
+import type { Measure } from '../../../tools/bench/speed/measure.js';
+import { ONE_DURABLE, SUSTAINED } from '../../../tools/bench/speed/measures/sustained.js';
+import { MeasureResults, type Results } from '../../../tools/bench/speed/results.js';
+import { FULL } from '../../../tools/bench/speed/scale.js';
 
 const AT_LEAST_AEDES = /1 durable subscriber: received\/s at least × 0.75 of Aedes in memory/;
 

@@ -4,6 +4,7 @@ import { closeSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import mqtt from 'mqtt';
 import { describe, type ExpectStatic, expect, it, type TestContext } from 'vitest';
+import { holdStoreDown } from '../../../tools/chaos/victim.js';
 import type { TestDevice } from '../../harness/clients/api.js';
 import { Subscriber } from '../../harness/clients/mqtt-clients.js';
 import { publishPacket, RawClient } from '../../harness/clients/raw-client.js';
@@ -11,7 +12,6 @@ import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
 import { Home } from '../../harness/home.js';
 import { Store } from '../../harness/stored/store.js';
 import { storeProcessId } from '../../harness/stored/store-process.js';
-import { holdStoreDown } from '../victim.js';
 import { OwnRedis } from './faults.js';
 
 async function homeOf(

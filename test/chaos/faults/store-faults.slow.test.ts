@@ -1,12 +1,12 @@
 import { closeSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
+import { holdStoreDown } from '../../../tools/chaos/victim.js';
 import { eventually } from '../../harness/eventually.js';
 import { GatewayHere } from '../../harness/gateway/gateway-here.js';
 import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
 import { Home } from '../../harness/home.js';
 import { RemoteStore } from '../../harness/servers/remote-store.js';
 import { Store } from '../../harness/stored/store.js';
-import { holdStoreDown } from '../victim.js';
 import { becomesReady, Columns, OwnRedis, saysOverHttp, saysReady, Watcher } from './faults.js';
 
 /** Clean-ups, undone from the last one on. */

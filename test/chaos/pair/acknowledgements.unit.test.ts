@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Epochs, Interruptions } from './acknowledgements.js';
+import { Epochs, Interruptions } from '../../../tools/chaos/pair/acknowledgements.js';
 
 describe('the account of interruptions', () => {
   it('measures a takeover from the last PUBACK before to the first one after', () => {

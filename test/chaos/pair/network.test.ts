@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
+import { PairNetwork } from '../../../tools/chaos/pair/network.js';
 import { eventually } from '../../harness/eventually.js';
-import { PairNetwork } from './network.js';
 
 const network = new PairNetwork();
 const clients: Socket[] = [];

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { linesOfPair } from './print.js';
-import { runPairChaos } from './run.js';
-import type { Fault, PlannedFault } from './schedule.js';
+import { linesOfPair } from '../../../tools/chaos/pair/print.js';
+import { runPairChaos } from '../../../tools/chaos/pair/run.js';
+import type { Fault, PlannedFault } from '../../../tools/chaos/pair/schedule.js';
 
 const FAULTS: readonly [Fault, forMs: number][] = [
   [{ kind: 'stop', role: 'serving' }, 1_000],

@@ -1,0 +1,8 @@
+/** The bad subscribers of `isolation` in a process of their own, so that they cost the meter nothing. */
+import { BAD_SUBSCRIBERS } from '../../test/harness/clients/bad-subscribers.js';
+
+const [port = '', id = '', token = '', locationId = ''] = process.argv.slice(2);
+for (const begin of BAD_SUBSCRIBERS.values()) {
+  await begin({ mqttPort: Number(port) }, { id, token }, locationId);
+}
+process.send?.('begun');

@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import type { RedisPair } from '../../../test/harness/servers/redis-pair.js';
+import type { RedisProgram } from '../../../test/harness/servers/redis-program.js';
+
+const ANSWER_WITHIN_MS = 500;
+
+const fieldsSchema = z.array(z.string());
+
+/** What the store of a pair lacks to survive another fault; empty when nothing. */
+export async function missingOf(store: RedisPair): Promise<string> {
+  const primary = await store.primary();
+  const replica = store.servers.find((each) => each !== primary);
+  if (replica === undefined) return 'a replica';
+  const status = await answered(replica.info('replication', 'master_link_status'));
+  if (status !== 'up') return `the link of the replica, which is ${status}`;
+  const confirmed = await answered(primary.redis.wait(1, ANSWER_WITHIN_MS));
+  if (confirmed !== 1) return 'a confirmation by the replica';
+  for (const sentinel of store.sentinelPrograms) {
+    const seen = await seenBy(sentinel, store.name);
+    if (seen !== 'master 1 2') return `a Sentinel's full sight, which is ${seen}`;
+  }
+  return '';
+}
+
+/** Flags of the primary, and how many replicas and other Sentinels there are. */
+async function seenBy(sentinel: RedisProgram, name: string): Promise<string> {
+  const answer = await answered(sentinel.redis.call('sentinel', 'master', name));
+  const fields = fieldsSchema.safeParse(answer);
+  if (!fields.success) return 'nothing';
+  const field = (key: string) => fields.data[fields.data.indexOf(key) + 1];
+  return `${field('flags')} ${field('num-slaves')} ${field('num-other-sentinels')}`;
+}
+
+/** An answer in time, as processes may be frozen; undefined otherwise. */
+async function answered<T>(answer: Promise<T>): Promise<T | undefined> {
+  const late = new Promise<undefined>((resolve) => {
+    setTimeout(() => resolve(undefined), 2 * ANSWER_WITHIN_MS);
+  });
+  return Promise.race([answer.catch(() => undefined), late]);
+}
