@@ -86,8 +86,11 @@ export default defineConfig({
         maxWorkers: MAX_WORKERS,
       }),
       project(0, {
-        ...{ ...PROCESSES, name: 'integration', maxWorkers: MAX_WORKERS },
-        ...{ include: ['test/**/*.test.ts'], exclude: [UNIT, LOAD] },
+        ...PROCESSES,
+        name: 'integration',
+        maxWorkers: MAX_WORKERS,
+        include: ['test/**/*.test.ts'],
+        exclude: [UNIT, LOAD],
       }),
       project(1, { ...PROCESSES, name: 'loading', maxWorkers: 3, include: [LOAD] }),
     ],

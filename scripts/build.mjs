@@ -28,12 +28,16 @@ const program = await build({
   plugins: [oneLanguage],
   output: {
     // Node.js loads CommonJS in three quarters of the time that it takes for ES modules.
-    ...{ dir: dist, format: 'cjs', sourcemap: true, chunkFileNames: '[name].js' },
+    dir: dist,
+    format: 'cjs',
+    sourcemap: true,
+    chunkFileNames: '[name].js',
     // No comments, which every start would read; but all lines and names, for the stacks in the log.
     comments: false,
     // One dash in a text would have V8 keep all of a file with two bytes for each character.
     minify: {
-      ...{ compress: false, mangle: false },
+      compress: false,
+      mangle: false,
       codegen: { removeWhitespace: false, asciiOnly: true },
     },
   },

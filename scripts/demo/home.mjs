@@ -50,7 +50,10 @@ export async function openHome({ httpUrl, mqttPort, adminToken }) {
   // Of its own, so that the audit trail tells apart what was done on the board.
   const board = await newToken('Board', [{ location: '*', role: 'admin' }]);
   return {
-    ...{ id, name: LOCATION, sensors, boardUrl: `${httpUrl}/#/?token=${board.token}` },
+    id,
+    name: LOCATION,
+    sensors,
+    boardUrl: `${httpUrl}/#/?token=${board.token}`,
     nurseCall: { mqttUrl, mqttPort, ...nurseCall, filter: `${home.slice(1)}/devices/+/alarms/#` },
   };
 }

@@ -1,3 +1,4 @@
+import './header.css';
 import { useEffect, useState } from 'preact/hooks';
 import { useConsole, useWords } from './console-parts.js';
 import { hrefTo, pageOf } from './routing.js';

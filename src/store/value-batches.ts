@@ -42,8 +42,13 @@ export class ValueBatches implements BatchStore<NewMessage> {
     const { names, packedNames, packedSets, setOfItems } = packDestinations(destinations);
     const { sessionPrefix, valuesPrefix, receivedPrefix } = this.#keys;
     const args = [
-      ...[sessionPrefix, valuesPrefix, receivedPrefix, id, tag],
-      ...[packedNames, packedSets],
+      sessionPrefix,
+      valuesPrefix,
+      receivedPrefix,
+      id,
+      tag,
+      packedNames,
+      packedSets,
       packRows(messages.map((message, index) => rowOf(message, setOfItems[index] ?? 0))),
     ];
     const write = () => this.#write(args, names, messages.length);
@@ -74,8 +79,14 @@ export class ValueBatches implements BatchStore<NewMessage> {
 function rowOf(message: NewMessage, set: number) {
   const { topic, payload, receivedAtMs, received, locationId, groupId, properties } = message;
   return [
-    ...[topic, payload, Math.round(receivedAtMs), locationId ?? '', groupId ?? ''],
-    ...[received?.session ?? '', String(received?.packetIdentifier ?? ''), set],
+    topic,
+    payload,
+    Math.round(receivedAtMs),
+    locationId ?? '',
+    groupId ?? '',
+    received?.session ?? '',
+    String(received?.packetIdentifier ?? ''),
+    set,
     properties === undefined ? '' : packProperties(properties),
   ];
 }

@@ -63,8 +63,12 @@ describe('a device publishing', () => {
     const packet = (payload: string, messageId: number) =>
       generate({ ...publishPacket(`devices/${device.id}/cut`, payload), qos: 1, messageId });
     const bytes = Buffer.concat([
-      ...[packet(short, 1), generate({ cmd: 'pingreq' }), packet(long, 2), packet(short, 3)],
-      ...[packet(JSON.stringify('y'.repeat(200)), 4), generate({ cmd: 'pingreq' })],
+      packet(short, 1),
+      generate({ cmd: 'pingreq' }),
+      packet(long, 2),
+      packet(short, 3),
+      packet(JSON.stringify('y'.repeat(200)), 4),
+      generate({ cmd: 'pingreq' }),
     ]);
     const pieceBytes = 7;
     for (let at = 0; at < bytes.length; at += pieceBytes) {

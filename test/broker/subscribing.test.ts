@@ -131,8 +131,14 @@ describe('a device', () => {
     const own = `devices/${device.id}`;
     const granted = [`${own}/commands/#`, `${own}/commands/+`, `${own}/rejected`];
     const refused = [
-      ...[`${own}/#`, `${own}/+`, `${own}/alarms`, 'devices/+/commands/#', '#', '$SYS/#'],
-      ...[`devices/${stranger.id}/commands/#`, `care-homes/${home.locationId}/#`],
+      `${own}/#`,
+      `${own}/+`,
+      `${own}/alarms`,
+      'devices/+/commands/#',
+      '#',
+      '$SYS/#',
+      `devices/${stranger.id}/commands/#`,
+      `care-homes/${home.locationId}/#`,
       'gateway/status',
     ];
     expect(await client.subscribe([...granted, ...refused])).toEqual([

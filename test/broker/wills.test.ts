@@ -154,7 +154,8 @@ describe('the will of an access token', () => {
     }
     const command = await bed.next('publish');
     expect([command.topic, command.payload.toString()]).toEqual([
-      ...[`devices/${device.id}/commands/stop`, 'by a manager'],
+      `devices/${device.id}/commands/stop`,
+      'by a manager',
     ]);
     await home.publishLast(device, 'gone', '"last"');
     await nurse.untilCount(1);

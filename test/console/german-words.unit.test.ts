@@ -18,9 +18,20 @@ import { SHELL_WORDS } from '../../src/console/shell-words.js';
 /** What a gateway or broker acknowledges (bestätigt); people acknowledge (quittieren) alarms and faults. */
 const OF_OTHERS = [BRIDGES_WORDS];
 const ALL = [
-  ...[AUDIT_WORDS, BOARD_WORDS, CONNECTIONS_WORDS, DEVICE_WORDS, GATEWAY_WORDS, HISTORY_WORDS],
-  ...[HOME_WORDS, IMPORT_WORDS, ISSUED_WORDS, OVERVIEW_WORDS, SHELL_WORDS, SIGN_IN_WORDS],
-  ...[TOKENS_WORDS, WALL_LINK_WORDS],
+  AUDIT_WORDS,
+  BOARD_WORDS,
+  CONNECTIONS_WORDS,
+  DEVICE_WORDS,
+  GATEWAY_WORDS,
+  HISTORY_WORDS,
+  HOME_WORDS,
+  IMPORT_WORDS,
+  ISSUED_WORDS,
+  OVERVIEW_WORDS,
+  SHELL_WORDS,
+  SIGN_IN_WORDS,
+  TOKENS_WORDS,
+  WALL_LINK_WORDS,
 ];
 
 interface Pair {

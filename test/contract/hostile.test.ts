@@ -95,7 +95,9 @@ async function exchange(request: HostileRequest, framing: Framing): Promise<stri
   const length = framing === 'too short' ? body.length + 5 : body.length;
   const lines = [
     `${method} ${path} HTTP/1.1`,
-    ...['Host: gateway', 'Connection: close', 'Expect: 100-continue'],
+    'Host: gateway',
+    'Connection: close',
+    'Expect: 100-continue',
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${length}`,
   ];

@@ -103,8 +103,11 @@ it('a filter that names a location outside the grants is denied, and the connect
   const nurse = await Subscriber.connect(home.gateway, home.viewer);
   const granted = await nurse.client
     .subscribeAsync([
-      ...[`care-homes/${other.locationId}/#`, `+/${other.locationId}/#`, 'gateway/bridges/#'],
-      ...['$SYS/#', '$share/a/#'],
+      `care-homes/${other.locationId}/#`,
+      `+/${other.locationId}/#`,
+      'gateway/bridges/#',
+      '$SYS/#',
+      '$share/a/#',
     ])
     .catch((error: unknown) => error);
   expect(granted).toBeInstanceOf(Error);

@@ -14,7 +14,10 @@ const LINK = /\]\(([^)\s]+)\)/g;
 
 /** Every document of the repository, by its path. */
 export const PAGES: readonly string[] = [
-  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
   ...readdirSync('docs', { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.md'))
     .sort()

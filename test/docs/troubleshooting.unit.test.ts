@@ -25,7 +25,9 @@ const DEBUG_CALL = /\blog\.debug\(/g;
 /** Where the words of a denial, a connect error or a failed start are. */
 const SPEAKERS: readonly string[] = [
   ...['src/broker', 'src/bridge', 'src/config', 'src/mqtt'].flatMap(sourcesIn),
-  ...['src/domain/field-faults.ts', 'src/site/access/connection-list.ts', 'src/store/failures.ts'],
+  'src/domain/field-faults.ts',
+  'src/site/access/connection-list.ts',
+  'src/store/failures.ts',
   ...sourcesIn('src').filter((path) => {
     const code = codeOf(path);
     return code.includes("GatewayError('start-failed'");

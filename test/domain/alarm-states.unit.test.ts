@@ -100,7 +100,9 @@ it('may be published by a responder, a manager and an administrator, on its topi
     mayPublish({ type: 'token', id: 't', grants: [{ location, role }] }, topic, undefined);
   expect([may('l', 'viewer'), may('x', 'manager')]).toEqual([false, false]);
   expect([may('l', 'responder'), may('*', 'responder'), may('l', 'manager')]).toEqual([
-    ...[true, true, true],
+    true,
+    true,
+    true,
   ]);
   const ofGroup: Principal = {
     type: 'token',

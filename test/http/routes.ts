@@ -11,8 +11,17 @@ export interface Route {
 
 /** Open paths; `/metrics` is open to loopback, where the tests come from. */
 export const OPEN_PATHS = [
-  ...['/healthz', '/readyz', '/openapi.json', '/asyncapi.json', '/docs', '/docs/:file', '/metrics'],
-  ...['/', '/console/:file', '/docs/mqtt', '/mqtt'],
+  '/healthz',
+  '/readyz',
+  '/openapi.json',
+  '/asyncapi.json',
+  '/docs',
+  '/docs/:file',
+  '/metrics',
+  '/',
+  '/console/:file',
+  '/docs/mqtt',
+  '/mqtt',
 ];
 
 /** Paths open to holders of a signed URL; without a signature 403, whatever the token. */

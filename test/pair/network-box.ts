@@ -100,9 +100,12 @@ export class NetworkBox {
     ]);
     await writeFile(file, filledIn, { mode: 0o644 });
     const places = [
-      ...['--pid', join(this.#directory, 'pid')],
-      ...['--vrrp_pid', join(this.#directory, 'vrrp-pid')],
-      ...['--checkers_pid', join(this.#directory, 'checkers-pid')],
+      '--pid',
+      join(this.#directory, 'pid'),
+      '--vrrp_pid',
+      join(this.#directory, 'vrrp-pid'),
+      '--checkers_pid',
+      join(this.#directory, 'checkers-pid'),
     ];
     const inForeground = ['--dont-fork', '--log-console'];
     return this.#start([KEEPALIVED, ...inForeground, '--use-file', file, ...places], {});

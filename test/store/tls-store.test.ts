@@ -158,9 +158,19 @@ describe('TLS with a certificate of the gateway, a user and a password', () => {
     const port = await startTls(files, 'node', settings);
     const { ca, client } = files;
     await run('redis-cli', [
-      ...['--tls', '-p', String(port), '--cacert', ca],
-      ...['--cert', client.certFile, '--key', client.keyFile],
-      ...['cluster', 'addslotsrange', '0', '16383'],
+      '--tls',
+      '-p',
+      String(port),
+      '--cacert',
+      ca,
+      '--cert',
+      client.certFile,
+      '--key',
+      client.keyFile,
+      'cluster',
+      'addslotsrange',
+      '0',
+      '16383',
     ]);
     const cluster = [`127.0.0.1:${port}`];
     const { redis } = connected({ cluster, ...ACCESS, tls: tlsOf(files) });

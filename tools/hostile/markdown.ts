@@ -3,8 +3,17 @@ import type { Result } from './result.js';
 
 const MIB = 1024 * 1024;
 const HEAD = [
-  ...['attack', 'finding', 'what the attacker does', 'lost', 'p99', 'slowest'],
-  ...['gateway + store', 'files', 'log', 'named', 'Mosquitto: lost, p99'],
+  'attack',
+  'finding',
+  'what the attacker does',
+  'lost',
+  'p99',
+  'slowest',
+  'gateway + store',
+  'files',
+  'log',
+  'named',
+  'Mosquitto: lost, p99',
 ];
 
 /** The table of docs/reports/attacks.md: a row for each attack, with Mosquitto beside it where it was run. */

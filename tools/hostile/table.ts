@@ -6,8 +6,22 @@ const MIB = 1024 * 1024;
 /** From here on the attacker itself is what limits the attack. */
 const SATURATED_CORES = 0.9;
 const HEAD = [
-  ...['attack', 'broker', 'lost', 'p50 ms', 'p99 ms', 'max ms', 'calm after s', 'newcomers'],
-  ...['requests', 'MiB', 'files', 'log KiB', 'cores', 'attacker', 'named', ''],
+  'attack',
+  'broker',
+  'lost',
+  'p50 ms',
+  'p99 ms',
+  'max ms',
+  'calm after s',
+  'newcomers',
+  'requests',
+  'MiB',
+  'files',
+  'log KiB',
+  'cores',
+  'attacker',
+  'named',
+  '',
 ];
 
 /** Prints a row for each attack on each broker. */

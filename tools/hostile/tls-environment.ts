@@ -9,8 +9,19 @@ const KEYS = { rsa: ['rsa:4096'], ecdsa: ['ec', '-pkeyopt', 'ec_paramgen_curve:p
 export async function tlsEnvironment(directory: string, kind: 'rsa' | 'ecdsa') {
   const [certFile, keyFile] = [join(directory, 'tls.crt'), join(directory, 'tls.key')];
   await run('openssl', [
-    ...['req', '-x509', '-nodes', '-days', '2', '-subj', '/CN=localhost'],
-    ...['-newkey', ...KEYS[kind], '-keyout', keyFile, '-out', certFile],
+    'req',
+    '-x509',
+    '-nodes',
+    '-days',
+    '2',
+    '-subj',
+    '/CN=localhost',
+    '-newkey',
+    ...KEYS[kind],
+    '-keyout',
+    keyFile,
+    '-out',
+    certFile,
   ]);
   return {
     GATEWAY_TLS_CERT_FILE: certFile,

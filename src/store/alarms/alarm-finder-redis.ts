@@ -33,7 +33,10 @@ export async function findAlarmIn(
   const { piece, field } = alarmIdPlace(id);
   const scriptKeys = [keys.history, keys.alarmIds(piece)];
   const [device, kindNumber = -1, group, sequence] = await store.run(findAlarm, scriptKeys, [
-    ...[field, locationId, id, deviceId],
+    field,
+    locationId,
+    id,
+    deviceId,
   ]);
   const kind = ALARM_KINDS[kindNumber];
   if (device === undefined || kind === undefined || sequence === undefined) return undefined;

@@ -88,9 +88,14 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
     this.#log = log;
     this.#appendKeys = [keys.logSequence('alarms'), keys.history];
     this.#appendPrefixes = [
-      ...[keys.alarmIdsPrefix, keys.receiptsPrefix, keys.alarmIndexPrefix],
-      ...[keys.alarmGroupsPrefix, keys.receivedPrefix, keys.openAlarmIndexPrefix],
-      ...[keys.sessionPrefix, keys.queuePrefix],
+      keys.alarmIdsPrefix,
+      keys.receiptsPrefix,
+      keys.alarmIndexPrefix,
+      keys.alarmGroupsPrefix,
+      keys.receivedPrefix,
+      keys.openAlarmIndexPrefix,
+      keys.sessionPrefix,
+      keys.queuePrefix,
     ];
     this.#dueKey = keys.escalationsDue;
     this.#states = new AlarmStateLog(connections.writer, keys);
@@ -126,8 +131,11 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
       rowOf(alarm, placeOf.get(alarm.context) ?? 0, setOfItems[index] ?? 0),
     );
     const args = [
-      ...[...this.#appendPrefixes, RECEIPTS_KEPT_SECONDS, tag],
-      ...[packedNames, packedSets],
+      ...this.#appendPrefixes,
+      RECEIPTS_KEPT_SECONDS,
+      tag,
+      packedNames,
+      packedSets,
       packRows(contexts.map(placeRowOf)),
       packRows(rows),
       this.#dueKey,

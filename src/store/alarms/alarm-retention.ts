@@ -43,9 +43,15 @@ export class AlarmRetention implements Retention {
         expireAlarms,
         [keys.history],
         [
-          ...[last, ALARMS_PER_CALL],
-          ...[keys.alarmIndexPrefix, keys.alarmIdsPrefix, keys.alarmGroupsPrefix],
-          ...[keys.alarmStatesPrefix, keys.openAlarmIndexPrefix, queuedFrom, keys.proofPrefix],
+          last,
+          ALARMS_PER_CALL,
+          keys.alarmIndexPrefix,
+          keys.alarmIdsPrefix,
+          keys.alarmGroupsPrefix,
+          keys.alarmStatesPrefix,
+          keys.openAlarmIndexPrefix,
+          queuedFrom,
+          keys.proofPrefix,
         ],
       );
       total += removed;

@@ -41,7 +41,8 @@ describe('while the store answers in time', () => {
     share.take(TOTAL);
     backPressure.forget('device:1');
     expect([backPressure.shareOf('device:1').mayRead, backPressure.unstoredBytes]).toEqual([
-      ...[true, TOTAL],
+      true,
+      TOTAL,
     ]);
     share.release(TOTAL);
     expect(backPressure.unstoredBytes).toBe(0);

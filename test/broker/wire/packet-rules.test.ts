@@ -171,7 +171,12 @@ describe('packets in one write with CONNECT', () => {
     const cmds = manager.packets.map(({ cmd }) => cmd);
     expect(cmds[0]).toBe('connack');
     expect(cmds.toSorted()).toEqual([
-      ...['connack', 'pingresp', 'puback', 'suback', 'suback', 'unsuback'],
+      'connack',
+      'pingresp',
+      'puback',
+      'suback',
+      'suback',
+      'unsuback',
     ]);
     const sensor = await RawClient.connect(home.gateway, device);
     sensor.send(telemetry('after', 1));

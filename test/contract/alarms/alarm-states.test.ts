@@ -70,7 +70,9 @@ describe('a state that a responder publishes', () => {
       expect(forwarded).toMatchObject({ qos: 1, retain: false, dup: false });
       expect(forwarded?.topic).toBe(home.filter(device, 'alarm-states/helpCall'));
       expect(nurse.received.map(({ topic }) => topic.split('/').at(-1))).toEqual([
-        ...['helpCall', 'helpCall', 'fall'],
+        'helpCall',
+        'helpCall',
+        'fall',
       ]);
       // As of the alarm, and not changed by a parser.
       expect(forwarded?.text).toContain('"customData":{"ref":12345678901234567890}');

@@ -82,8 +82,17 @@ export function mosquittoPub(
   ...options: readonly string[]
 ): CommandLine {
   return new CommandLine('mosquitto_pub', [
-    ...['-p', String(gateway.mqttPort), '-u', device.id, '-P', device.secret],
-    ...['-t', `devices/${device.id}/${topic}`, '-m', payload, ...options],
+    '-p',
+    String(gateway.mqttPort),
+    '-u',
+    device.id,
+    '-P',
+    device.secret,
+    '-t',
+    `devices/${device.id}/${topic}`,
+    '-m',
+    payload,
+    ...options,
   ]);
 }
 
@@ -96,9 +105,22 @@ export async function mosquittoSub(
 ): Promise<CommandLine> {
   // Into a pipe it would buffer its lines up to some thousand bytes.
   const subscriber = new CommandLine('stdbuf', [
-    ...['-oL', 'mosquitto_sub'],
-    ...['-p', String(gateway.mqttPort), '-u', token.id, '-P', token.token, '-q', '1', '-d'],
-    ...['-F', '%t %q %r %p', '-t', filter, ...options],
+    '-oL',
+    'mosquitto_sub',
+    '-p',
+    String(gateway.mqttPort),
+    '-u',
+    token.id,
+    '-P',
+    token.token,
+    '-q',
+    '1',
+    '-d',
+    '-F',
+    '%t %q %r %p',
+    '-t',
+    filter,
+    ...options,
   ]);
   await subscriber.line('Subscribed');
   return subscriber;

@@ -29,10 +29,23 @@ export class Authority {
   static async create(directory: string, name = 'authority'): Promise<Authority> {
     const authority = new Authority(directory, name);
     await openssl([
-      ...['req', '-x509', '-nodes', '-days', String(DAYS), '-subj', `/CN=${name} of the tests`],
-      ...['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'],
-      ...['-addext', 'keyUsage=critical,keyCertSign,cRLSign'],
-      ...['-keyout', authority.#keyFile, '-out', authority.certFile],
+      'req',
+      '-x509',
+      '-nodes',
+      '-days',
+      String(DAYS),
+      '-subj',
+      `/CN=${name} of the tests`,
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-addext',
+      'keyUsage=critical,keyCertSign,cRLSign',
+      '-keyout',
+      authority.#keyFile,
+      '-out',
+      authority.certFile,
     ]);
     return authority;
   }
@@ -61,13 +74,36 @@ export class Authority {
     const path = (suffix: string) => join(this.#directory, `${this.#name}-${file}.${suffix}`);
     await writeFile(path('ext'), extensions);
     await openssl([
-      ...['req', '-new', '-nodes', '-subj', subject],
-      ...['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'],
-      ...['-keyout', path('key'), '-out', path('csr')],
+      'req',
+      '-new',
+      '-nodes',
+      '-subj',
+      subject,
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-keyout',
+      path('key'),
+      '-out',
+      path('csr'),
     ]);
     await openssl([
-      ...['x509', '-req', '-days', String(days), '-in', path('csr'), '-extfile', path('ext')],
-      ...['-CA', this.certFile, '-CAkey', this.#keyFile, '-CAcreateserial', '-out', path('crt')],
+      'x509',
+      '-req',
+      '-days',
+      String(days),
+      '-in',
+      path('csr'),
+      '-extfile',
+      path('ext'),
+      '-CA',
+      this.certFile,
+      '-CAkey',
+      this.#keyFile,
+      '-CAcreateserial',
+      '-out',
+      path('crt'),
     ]);
     return { certFile: path('crt'), keyFile: path('key') };
   }

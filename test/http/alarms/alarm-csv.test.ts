@@ -11,10 +11,28 @@ import { type HarnessOptions, startGateway, type TestGateway, useGateway } from 
 
 const redis = useRedis();
 const NAMES = [
-  ...['id', 'kind', 'detectedAt', 'receivedAt', 'deviceId', 'deviceName', 'roomId', 'roomName'],
-  ...['groupId', 'groupName', 'data', 'customData', 'video', 'audio'],
-  ...['state', 'acknowledgedById', 'acknowledgedByName', 'acknowledgedAt'],
-  ...['resolvedById', 'resolvedByName', 'resolvedAt', 'note'],
+  'id',
+  'kind',
+  'detectedAt',
+  'receivedAt',
+  'deviceId',
+  'deviceName',
+  'roomId',
+  'roomName',
+  'groupId',
+  'groupName',
+  'data',
+  'customData',
+  'video',
+  'audio',
+  'state',
+  'acknowledgedById',
+  'acknowledgedByName',
+  'acknowledgedAt',
+  'resolvedById',
+  'resolvedByName',
+  'resolvedAt',
+  'note',
 ];
 const eventsSchema = z.object({ events: z.array(z.object({ id: z.string() })) });
 

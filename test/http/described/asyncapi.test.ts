@@ -85,7 +85,10 @@ it('has an example of every JSON message, which its schema accepts', () => {
     for (const example of examples ?? []) {
       const isValid = ajv.validate(payload ?? {}, JSON.parse(JSON.stringify(example.payload)));
       expect([name, example.payload, isValid, ajv.errors]).toEqual([
-        ...[name, example.payload, true, null],
+        name,
+        example.payload,
+        true,
+        null,
       ]);
     }
   }

@@ -102,7 +102,8 @@ it('describes the headers of each answer', async () => {
         const more = status === '401' ? ['WWW-Authenticate'] : ['Retry-After'];
         const expected = isProblem && ['401', '429', '503'].includes(status) ? more : [];
         expect([path, status, Object.keys(headers)]).toEqual([
-          ...[path, status],
+          path,
+          status,
           expect.arrayContaining(['X-Request-Id', ...expected]),
         ]);
       }

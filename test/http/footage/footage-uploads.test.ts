@@ -128,7 +128,9 @@ describe('a camera that announces a recording', () => {
     const wrong = { headers: basic(camera.id, 'guess') };
     const head = [
       `POST /devices/${camera.id}/footage HTTP/1.1`,
-      ...['Host: x', `Authorization: ${wrong.headers['Authorization']}`, 'Content-Length: 0'],
+      'Host: x',
+      `Authorization: ${wrong.headers['Authorization']}`,
+      'Content-Length: 0',
     ];
     const statuses = await statusesOf(gateway.port, head.join('\r\n'), 101);
     expect(statuses).toEqual(Array(101).fill(401));

@@ -12,8 +12,8 @@ const namedBody = z.looseObject({ name: z.string() });
 
 /** Every character that has the Unicode property White_Space, and the one JavaScript adds. */
 const WHITE_SPACE = [
-  ...['\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008'],
-  ...['\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff'],
+  '\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008',
+  '\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff',
 ].join('');
 
 let created: ReturnType<typeof createWorld> | undefined;

@@ -28,7 +28,9 @@ describe('a query parameter that a route does not have', () => {
       const json = method === 'GET' || method === 'DELETE' ? undefined : {};
       const problem = problemOf(await gateway.admin(method, target, { json }));
       expect([method, path, problem.code, problem.errors]).toEqual([
-        ...[method, path, 'invalid-request'],
+        method,
+        path,
+        'invalid-request',
         [
           { path: 'kind', message: 'is not a known parameter' },
           { path: '__proto__', message: 'is not a known parameter' },

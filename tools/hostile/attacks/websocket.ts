@@ -34,10 +34,15 @@ async function upgrade(field: Field, index: number): Promise<Wire> {
   });
   await wire.write(
     [
-      ...['GET /mqtt HTTP/1.1', 'Host: gateway', 'Connection: Upgrade', 'Upgrade: websocket'],
-      ...['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Protocol: mqtt'],
+      'GET /mqtt HTTP/1.1',
+      'Host: gateway',
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Protocol: mqtt',
       `Sec-WebSocket-Key: ${randomBytes(16).toString('base64')}`,
-      ...['', ''],
+      '',
+      '',
     ].join('\r\n'),
   );
   const answer = await Promise.race([answered, wire.closed.then(() => '')]);

@@ -1,4 +1,5 @@
 import './board.css';
+import './wall/wall.css';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useConsole, useWords } from '../../console-parts.js';
 import { alarmChanges, isGone } from './alarm-changes.js';

@@ -1,4 +1,5 @@
 import './home.css';
+import './issued/labels.css';
 import { useConsole, useWords } from '../../console-parts.js';
 import { SHELL_WORDS } from '../../shell-words.js';
 import { DevicePage } from './device/device-page.js';

@@ -1,3 +1,4 @@
+import './sign-in.css';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useConsole, useWords } from '../../console-parts.js';
 import type { SignIn } from '../../session/use-sign-in.js';
