@@ -31,6 +31,7 @@ const TEST_PROGRAMS = [
   },
   { package: 'openssl', isThere: () => isInstalled('openssl') },
   { package: 'mosquitto-clients', isThere: () => isInstalled('mosquitto_pub') },
+  { package: 'jq', isThere: () => isInstalled('jq') },
   {
     package: 'python3-paho-mqtt',
     isThere: () => succeeds('/usr/bin/python3', ['-c', 'import paho.mqtt.client']),

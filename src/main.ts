@@ -230,7 +230,7 @@ async function run(config: Config): Promise<void> {
   const runtime = runtimeWarning(process.version, nowMs);
   if (runtime !== undefined) log.warn(runtime);
   for (const warning of configWarnings(config, nowMs)) log.warn(warning);
-  // A library's unhandled rejection must not end the process (DEPENDENCY-FAULTS 7).
+  // A library's unhandled rejection must not end the process (dependency-faults.md, 7).
   process.on('unhandledRejection', (error) =>
     log.error({ part: 'process', err: error }, 'unhandled rejection'),
   );

@@ -88,7 +88,7 @@ export class MqttBroker implements ClientOwner {
 
   /** Prepares for connections (`handle`). */
   async start(): Promise<void> {
-    // Missing from the types of Aedes (DEPENDENCY-FAULTS 20); an unheard error would end the process.
+    // Missing from the types of Aedes (dependency-faults.md, 20); an unheard error would end the process.
     const emitter: NodeJS.EventEmitter = this.#aedes;
     emitter.on('error', (error) => {
       this.#options.log.error({ part: 'mqtt', err: error }, 'broker error');

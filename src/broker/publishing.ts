@@ -48,7 +48,7 @@ interface Publish {
 /**
  * Takes PUBLISH into the message path, past Aedes.
  *
- * Aedes would acknowledge a publish before anything is stored (DEPENDENCY-FAULTS 2).
+ * Aedes would acknowledge a publish before anything is stored (dependency-faults.md, 2).
  */
 export class Publishing {
   readonly #options: PublishingOptions;

@@ -48,7 +48,7 @@ export interface SubscribingOptions {
 /**
  * Takes SUBSCRIBE and UNSUBSCRIBE past Aedes.
  *
- * Aedes would store the filters that are denied (DEPENDENCY-FAULTS 5) and write each packet once
+ * Aedes would store the filters that are denied (dependency-faults.md, 5) and write each packet once
  * for each of its filters (6). A packet takes effect on arrival, and is acknowledged once that is
  * stored.
  */

@@ -10,7 +10,7 @@ const world = useWorld();
 const BACKLOG = 8_000;
 const BACKLOG_DEVICES = 40;
 const REPLAY_PER_SECOND = 500;
-/** CONTRACT 4.4. */
+/** contract.md, 4.4. */
 const LIVE_WITHIN_MS = 1_000;
 /** At its pace, these take two seconds; some may have been on their way when the count begins. */
 const PACED = 1_000;

@@ -46,7 +46,7 @@ it('shows a bridge’s status on its retained topic, over HTTP, in the metrics a
     'A bridge is down: the upstream cannot be reached: bridge region',
   ]);
   const downMs = Date.now();
-  // Alarms leave a queue by age only, so that twelve of them stay beyond the bound (CONTRACT 4.6).
+  // Alarms leave a queue by age only, so that twelve of them stay beyond the bound (contract.md, 4.6).
   sensor.alarms(12);
   for (let number = 0; number < 12; number++) sensor.message('temperature', number);
   await sensor.settled();

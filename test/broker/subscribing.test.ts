@@ -11,7 +11,7 @@ import { Home } from '../harness/home.js';
 import { Store } from '../harness/stored/store.js';
 
 const DENIED = 0x80;
-/** Defaults of the configuration or the broker (CONTRACT 5). */
+/** Defaults of the configuration or the broker (contract.md, 5). */
 const MAX_FILTERS = 1000;
 
 let home: Home;

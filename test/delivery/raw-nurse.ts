@@ -2,7 +2,7 @@
 
 import type { RawClient } from '../harness/clients/raw-client.js';
 
-/** What it was sent from the log at QoS 1; a slow store's alarms have live copies as well (CONTRACT 4.4). */
+/** What it was sent from the log at QoS 1; a slow store's alarms have live copies as well (contract.md, 4.4). */
 export function publishesOf(client: RawClient) {
   return client.packets.filter((packet) => packet.cmd === 'publish').filter(({ qos }) => qos > 0);
 }

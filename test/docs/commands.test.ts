@@ -7,9 +7,12 @@ import { Checkout, Shell } from './checkout.js';
 import { commandsOf, STARTS } from './commands.js';
 import { codeIn, Page, rowsOf } from './page.js';
 
-const [demo = '', helpers = '', home = '', token = '', subscribe = '', publish = '', ...later] =
+const [demo = '', adminToken = '', home = '', token = '', subscribe = '', publish = '', ...later] =
   commandsOf('README.md');
 const [comeBack = '', history = ''] = later;
+
+/** How the documents ask. */
+const AS_ADMIN = 'curl -sS --oauth2-bearer $ADMIN';
 
 let checkout: Checkout;
 let shell: Shell;
@@ -29,7 +32,7 @@ describe('README.md', () => {
 
   it('leads from empty to a received alarm, and to one that has waited', async () => {
     shell = new Shell(checkout);
-    for (const block of [helpers, home, token, subscribe]) await shell.run(block);
+    for (const block of [adminToken, home, token, subscribe]) await shell.run(block);
     // Who types is slower than mosquitto_sub.
     await expect.poll(hasSubscribed).toBe(true);
     await shell.run(publish);
@@ -70,7 +73,7 @@ function lineWith(printed: string, text: string): string {
 /** Runs a page in the shell of the five minutes; what each of its blocks has printed. */
 async function run(path: string, asTested = (block: string) => block): Promise<string[]> {
   shell = new Shell(checkout);
-  for (const block of [helpers, home, token]) await shell.run(block);
+  for (const block of [adminToken, home, token]) await shell.run(block);
   const printed: string[] = [];
   for (const block of commandsOf(path)) printed.push(await shell.run(asTested(block)));
   return printed;
@@ -83,9 +86,9 @@ describe('the commands of', () => {
     expect(received).toMatch(/\/battery \{"receivedAt":.*"data":\{"percent":81\}/);
     expect(received).toMatch(/^gateway\/status \{"online":true,.*"faults":\[/m);
     expect(command).toMatch(/^devices\/\S+\/commands\/led on$/m);
-    const rejected = () => shell.run('api localhost:8080/care-homes/$LOCATION/rejected');
+    const rejected = () => shell.run(`${AS_ADMIN} localhost:8080/care-homes/$LOCATION/rejected`);
     await expect.poll(rejected).toContain('"reason":"unknown-kind"');
-    const acknowledged = 'api "localhost:8080/care-homes/$LOCATION/alarms?state=acknowledged"';
+    const acknowledged = `${AS_ADMIN} "localhost:8080/care-homes/$LOCATION/alarms?state=acknowledged"`;
     expect(await shell.run(acknowledged)).toContain('"note":"on my way"');
   });
 
@@ -97,7 +100,7 @@ describe('the commands of', () => {
   it('docs/guide/nurse-call.md', async () => {
     const [, , received] = await run('docs/guide/nurse-call.md');
     expect(received).toMatch(/\/alarms\/fall \{/);
-    const acknowledged = 'api "localhost:8080/care-homes/$LOCATION/alarms?state=acknowledged"';
+    const acknowledged = `${AS_ADMIN} "localhost:8080/care-homes/$LOCATION/alarms?state=acknowledged"`;
     await expect.poll(() => shell.run(acknowledged)).toContain('"note":"on my way"');
   });
 
@@ -112,7 +115,7 @@ describe('the commands of', () => {
     );
     expect(python).toContain('safe: True');
     expect(nurse).toContain('listening');
-    const alarms = await shell.run('api "localhost:8080/care-homes/$LOCATION/alarms?limit=2"');
+    const alarms = await shell.run(`${AS_ADMIN} "localhost:8080/care-homes/$LOCATION/alarms?limit=2"`);
     for (const kind of ['fall', 'noise']) expect(alarms).toContain(`"kind":"${kind}"`);
   });
 
@@ -139,7 +142,7 @@ describe('the commands of', () => {
 
   it('docs/reference/http.md, which show events', async () => {
     shell = new Shell(checkout);
-    await shell.run(helpers);
+    await shell.run(adminToken);
     const stream = commandsOf('docs/reference/http.md').find((block) => block.includes('/events'));
     await shell.run(stream ?? '');
     await expect.poll(() => shell.lines.all).toContain('event: open');
@@ -149,7 +152,7 @@ describe('the commands of', () => {
   it('docs/operate/roles.md', async () => {
     const [listed] = await run('docs/operate/roles.md');
     expect(listed).toContain('"name":"temporary staff"');
-    expect(await shell.run('api localhost:8080/access-tokens')).not.toContain('temporary staff');
+    expect(await shell.run(`${AS_ADMIN} localhost:8080/access-tokens`)).not.toContain('temporary staff');
   });
 
   it('docs/operate/footage.md', async () => {

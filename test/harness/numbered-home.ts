@@ -154,7 +154,7 @@ export class NumberedHome {
 type Message = Pick<Received, 'text' | 'qos'>;
 
 /**
- * The messages without live copies (CONTRACT 4.4): those of QoS 0 that come at QoS 1 as well.
+ * The messages without live copies (contract.md, 4.4): those of QoS 0 that come at QoS 1 as well.
  *
  * A store that is slow for 400 ms, as on a busy machine, has new alarms sent ahead of their records.
  */

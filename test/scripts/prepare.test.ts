@@ -195,6 +195,7 @@ test('installs the programs of the tests for the tests only', () => {
   program('mosquitto', '');
   program('mosquitto_pub', '');
   program('openssl', '');
+  program('jq', '');
   program('chromium-headless-shell', '');
   expect(prepare({}, '--for-tests')).toEqual(NOTHING);
 });

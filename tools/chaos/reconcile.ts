@@ -73,7 +73,7 @@ export async function reconcile(
   return report.result();
 }
 
-/** Checks CONTRACT 4.6; an unbounded backlog must have expired nothing, and dropped only what the store has lost. */
+/** Checks contract.md, 4.6; an unbounded backlog must have expired nothing, and dropped only what the store has lost. */
 function compareAccount(
   report: Report,
   name: string,

@@ -143,7 +143,7 @@ export class WebSocketListener {
     this.#watch = watch;
     this.#server = new WebSocketServer({
       noServer: true,
-      // A frame may hold part of a packet, but no honest one holds more (DEPENDENCY-FAULTS 16).
+      // A frame may hold part of a packet, but no honest one holds more (dependency-faults.md, 16).
       maxPayload: maxPacketBytes + 1024,
       maxFragments: MAX_FRAGMENTS,
       ...PENDING_PONGS,

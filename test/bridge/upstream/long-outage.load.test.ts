@@ -14,7 +14,7 @@ const DEVICES = 100;
 /** Alarms of a device under way at a time. */
 const AT_ONCE = 100;
 const LATE_AFTER_MS = 60_000;
-/** CONTRACT 4.4. */
+/** contract.md, 4.4. */
 const LIVE_WITHIN_MS = 1_000;
 const MEASURE_EVERY_MS = 500;
 const TIMEOUT_MS = 1_800_000;

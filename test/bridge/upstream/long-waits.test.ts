@@ -9,7 +9,7 @@ import { bridgeTo, reconciled, useWorld } from '../world.js';
 const world = useWorld();
 
 const HOUR_MS = 3_600_000;
-/** CONTRACT 3: forwarded more than 60 s after receipt. */
+/** contract.md, 3: forwarded more than 60 s after receipt. */
 const LATE_MS = 61_000;
 
 async function withClock(

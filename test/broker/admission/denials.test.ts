@@ -15,7 +15,7 @@ import { Store } from '../../harness/stored/store.js';
 const DENIED = 0x80;
 const ALARM = '{"kind":"fall"}';
 const MIB = 1024 * 1024;
-/** A second is what an alarm may take (CONTRACT 4.4). */
+/** A second is what an alarm may take (contract.md, 4.4). */
 
 let home: Home;
 let store: Store;

@@ -33,7 +33,7 @@ export function connectDevice(
 export class Subscriber {
   readonly client: MqttClient;
   readonly received: Received[] = [];
-  /** Those of QoS 1: a slow store's alarms come at QoS 0 as well, as live copies (CONTRACT 4.4). */
+  /** Those of QoS 1: a slow store's alarms come at QoS 0 as well, as live copies (contract.md, 4.4). */
   readonly records: Received[] = [];
   #waiting: (() => void)[] = [];
   #fault: unknown;

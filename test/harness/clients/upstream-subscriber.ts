@@ -32,7 +32,7 @@ export class UpstreamSubscriber {
   onArrival: ((topic: string, payload: Buffer, qos: number) => void) | undefined;
   readonly #client: MqttClient;
   readonly #firstByDevice = new Map<string, Set<string>>();
-  /** The same without live copies, which a slow store's alarms have at QoS 0 (CONTRACT 4.4). */
+  /** The same without live copies, which a slow store's alarms have at QoS 0 (contract.md, 4.4). */
   readonly #recordsByDevice = new Map<string, Set<string>>();
   readonly #ownTopic = `upstream-subscriber/${randomUUID()}`;
   #waiting: (() => void)[] = [];

@@ -23,7 +23,7 @@ type Need =
   | 'manager of the device'
   | 'admin';
 
-/** CONTRACT 2, route by route; a missing route fails the test. */
+/** contract.md, 2, route by route; a missing route fails the test. */
 const NEEDS: Readonly<Record<string, Need>> = {
   'GET /connections': 'admin',
   'GET /connections/denied': 'admin',

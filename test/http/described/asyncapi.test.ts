@@ -11,7 +11,7 @@ import { startGateway } from '../harness.js';
 
 const redis = useRedis();
 
-/** A newer version exists, but CONTRACT 2 asks for 3.0. */
+/** A newer version exists, but contract.md, 2 asks for 3.0. */
 const EXPECTED = ['asyncapi-latest-version'];
 
 it('is valid AsyncAPI 3.0, without a warning', async () => {

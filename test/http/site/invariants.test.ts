@@ -101,7 +101,7 @@ function staysWhereItIs({ path, json }: Request): boolean {
 const homeList = z.array(z.looseObject({ id: z.string(), devices: z.array(z.string()) }));
 const idList = z.array(z.looseObject({ id: z.string() }));
 
-/** Asserts that nothing is in two places or a missing one, and that answers and store agree (CONTRACT 2). */
+/** Asserts that nothing is in two places or a missing one, and that answers and store agree (contract.md, 2). */
 async function check(gateway: TestGateway): Promise<void> {
   const { findings, locations, groups, rooms, devices } = await gateway.stored();
   expect(findings).toEqual([]);
