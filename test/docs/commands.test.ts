@@ -115,7 +115,9 @@ describe('the commands of', () => {
     );
     expect(python).toContain('safe: True');
     expect(nurse).toContain('listening');
-    const alarms = await shell.run(`${AS_ADMIN} "localhost:8080/care-homes/$LOCATION/alarms?limit=2"`);
+    const alarms = await shell.run(
+      `${AS_ADMIN} "localhost:8080/care-homes/$LOCATION/alarms?limit=2"`,
+    );
     for (const kind of ['fall', 'noise']) expect(alarms).toContain(`"kind":"${kind}"`);
   });
 
@@ -152,7 +154,9 @@ describe('the commands of', () => {
   it('docs/operate/roles.md', async () => {
     const [listed] = await run('docs/operate/roles.md');
     expect(listed).toContain('"name":"temporary staff"');
-    expect(await shell.run(`${AS_ADMIN} localhost:8080/access-tokens`)).not.toContain('temporary staff');
+    expect(await shell.run(`${AS_ADMIN} localhost:8080/access-tokens`)).not.toContain(
+      'temporary staff',
+    );
   });
 
   it('docs/operate/footage.md', async () => {
