@@ -1,0 +1,14 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+test('the notes of a release are what the changelog says of its version', () => {
+  const { stdout, status } = spawnSync(process.execPath, ['scripts/release-notes.mjs'], {
+    encoding: 'utf8',
+  });
+  expect(status).toBe(0);
+  expect(stdout).toMatch(/^The message path was written anew/);
+  expect(stdout).toContain('### Added');
+  expect(stdout).not.toMatch(/^## /m);
+  expect(readFileSync('CHANGELOG.md', 'utf8')).toContain(stdout.trim());
+});
