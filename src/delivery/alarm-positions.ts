@@ -77,6 +77,7 @@ export class AlarmPositions {
     const [here, next] = [tail.entryAfter(sequence - 1), tail.entryAfter(sequence)];
     const isKnown = (here !== undefined || !needsHere) && (next !== undefined || !needsNext);
     if (isKnown) return [here, next];
+    // A store that does not answer tells nothing: see `sequenceOf`.
     const reading = reader.read(sequence - 1, 2).catch(() => undefined);
     const entries = await within(reading, ANSWER_WITHIN_MS);
     const at = (wanted: number) => entries?.find((entry) => entry.sequence === wanted);

@@ -1,4 +1,4 @@
-/** What becomes of an alarm: raised, then acknowledged, then resolved (docs/reference/contract.md, 2, alarm state). */
+/** The state of an alarm: raised, then acknowledged, then resolved (docs/reference/contract.md, 2). */
 
 import type { AlarmKind, InvalidPublishReason } from './alarms.js';
 import { parseNote } from './names.js';

@@ -30,7 +30,9 @@ it('names the consumers whose backlogs are more than half full, while they are',
 
   await append('b', MAX_QUEUED);
   expect(faults()).toEqual([
-    ...['one', 'two', 'three'].map((name) => `A queue is more than half full: session ${name}`),
+    'A queue is more than half full: session one',
+    'A queue is more than half full: session two',
+    'A queue is more than half full: session three',
     'A queue is more than half full (2 more).',
   ]);
   for (const name of NAMES) {

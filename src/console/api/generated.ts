@@ -471,7 +471,7 @@ export type AdvisedFault = {
         id: string;
         name: string;
     };
-    /** What to do about it; text in backquotes is code. */
+    /** What to do about it. Text in backquotes is code. */
     advice: string;
     /** Whether it stays until an administrator acknowledges it. */
     acknowledgeable: boolean;

@@ -176,6 +176,7 @@ export class StoredQueues implements Queues, Settled {
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#lastTurn.then(work);
+    // The caller gets the error; the next turn goes ahead all the same.
     this.#lastTurn = turn.catch(() => undefined);
     return turn;
   }

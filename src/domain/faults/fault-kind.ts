@@ -2,7 +2,7 @@
 export const LANGUAGES = ['en', 'de'] as const;
 export type Language = (typeof LANGUAGES)[number];
 
-/** What is wrong, and what to do about it. `{name}` in the message stands for a value; text in backquotes is code. */
+/** What is wrong, and what to do about it. `{name}` in the message stands for a value. Text in backquotes is code. */
 interface FaultWords {
   readonly message: string;
   readonly advice: string;

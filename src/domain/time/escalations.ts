@@ -1,4 +1,4 @@
-/** Alarms that nobody acknowledges in time (docs/reference/contract.md, 3, escalation). */
+/** When an alarm escalates that nobody has acknowledged (docs/reference/contract.md, 3). */
 
 import { z } from 'zod';
 import { ALARM_KINDS, type AlarmKind } from '../alarms.js';

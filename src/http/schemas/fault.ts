@@ -32,7 +32,7 @@ export const advisedFaultSchema = faultSchema
   .required({ message: true })
   .extend({
     advice: z.string().openapi({
-      description: 'What to do about it; text in backquotes is code.',
+      description: 'What to do about it. Text in backquotes is code.',
       example: 'Check its name, address and port, and the network.',
     }),
     acknowledgeable: z.boolean().openapi({

@@ -150,6 +150,7 @@ export class BoardFeed {
 
   /** Reads the names of the homes, and the alarms anew when one is gone: its own are nobody's any more. */
   async #readHomes(): Promise<void> {
+    // The banner shows that the gateway does not answer; the timer asks again.
     const locations = await listLocations().catch(() => undefined);
     if (locations === undefined || this.#mustRead) return;
     const isThere = ({ id }: Location) => locations.some((one) => one.id === id);

@@ -6,7 +6,7 @@ import { BOARD_WORDS } from './board-words.js';
 
 const MAX_NAMED = 3;
 
-/** What is wrong with the gateway, those faults first that stop it. */
+/** The faults of the gateway. Those that stop it come first. */
 export function GatewayFaults({ isKiosk }: { readonly isKiosk: boolean }) {
   const { session } = useConsole();
   const words = useWords(BOARD_WORDS);

@@ -44,6 +44,7 @@ async function requestText(key: DeviceKey, init: RequestInit): Promise<StoredCus
   const path = `care-homes/${key.locationId}/devices/${key.deviceId}/custom-data`;
   const response = await (defaults.fetch ?? fetch)(`./${path}`, init);
   if (response.ok) return { text: await response.text(), tag: tagOf(response) };
+  // An answer of a proxy may be no JSON; its status says enough.
   const problem: unknown = await response.json().catch(() => undefined);
   throw new HttpError(response.status, problem, response.headers);
 }
