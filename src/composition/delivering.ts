@@ -11,7 +11,13 @@ import { Deliveries, type DurableConsumer } from '../delivery/deliveries.js';
 import { Forwarder } from '../delivery/forwarder.js';
 import { heldBackFaults } from '../delivery/log/held-back-fault.js';
 import { LiveCopies } from '../delivery/log/live-copies.js';
-import { isAlarm, isEvent, isStateChange, LOG_NAMES } from '../delivery/log/log-entry.js';
+import {
+  isAlarm,
+  isEvent,
+  isStateChange,
+  LOG_NAMES,
+  type LogEntry,
+} from '../delivery/log/log-entry.js';
 import type { AlarmLogItem, NewMessage } from '../delivery/log/log-item.js';
 import { LogWriter } from '../delivery/log/log-writer.js';
 import { isBalanced } from '../delivery/queues/account.js';
@@ -70,21 +76,17 @@ export async function openDelivery(
     onLost: (log, count) => {
       if (log === 'alarms') storage.witness.report({ counts: { backlog: count } });
     },
-    // What is still in memory is stored again, alarms under their old ids.
-    onWentBack: (from, to, entries) => {
+    onWentBack: (from, to) => {
       storage.witness.report({ alarms: { from, to } });
       void restoreRetained();
       sessions.saveAll();
-      for (const { source } of entries) {
-        if (source === undefined) continue;
-        if (isAlarm(source) || isStateChange(source) || isEvent(source)) alarms.restore(source);
-      }
     },
   });
   const alarms = new LogWriter<AlarmLogItem, DurableConsumer>({
     log: 'alarms',
     store: storage.alarmLog,
     deliveries,
+    onWentBack: (last) => deliveries.wentBack(last).flatMap(appendedItem),
     logger: log,
     onOutage: (fault) => health.report('alarm-log', fault),
     onHeldBack: (items) => health.reportAll('alarms-held-back', heldBackFaults(items)),
@@ -93,12 +95,13 @@ export async function openDelivery(
     log: 'messages',
     store: storage.values,
     deliveries,
+    onWentBack: () => [],
     logger: log,
     onOutage: (fault) => health.report('message-log', fault),
     onHeldBack: (items) => health.reportAll('messages-held-back', heldBackFaults(items)),
   });
   const accounts = new AccountReader(deliveries, storage.queues);
-  const sessions = await openSessions({ deliveries, accounts }, foundation, storage, site);
+  const sessions = await openSessions({ deliveries, accounts, alarms }, foundation, storage, site);
   const liveCopies = new LiveCopies(alarms, deliveries);
   liveCopies.start();
   releasers.add(() => {
@@ -158,7 +161,7 @@ async function openRetained(
 
 /** Loads the sessions and counts their backlogs; only afterwards may anything be appended. */
 async function openSessions(
-  { deliveries, accounts }: Pick<DeliveryParts, 'deliveries' | 'accounts'>,
+  { deliveries, accounts, alarms }: Pick<DeliveryParts, 'deliveries' | 'accounts' | 'alarms'>,
   foundation: Foundation,
   storage: Storage,
   site: SiteParts,
@@ -210,12 +213,19 @@ async function openSessions(
     accounts,
     bounds,
     newestAlarm,
+    onWentBack: () => alarms.check(),
     onAccounts,
     log,
   });
   upkeep.start();
   releasers.add(() => upkeep.stop());
   return sessions;
+}
+
+/** What this run of the gateway has appended as an entry. */
+function appendedItem({ source }: LogEntry): AlarmLogItem[] {
+  if (source === undefined) return [];
+  return isAlarm(source) || isStateChange(source) || isEvent(source) ? [source] : [];
 }
 
 /** Finds the owner of a stored session: a bridge, a principal, or one whose record is unreadable. */

@@ -4,10 +4,10 @@ import type { Audience } from '../domain/grants.js';
 import type { Consumer } from './consumer.js';
 import type { ConsumerServices } from './consumer-options.js';
 import type { DirectMessage } from './direct-queue.js';
+import type { Announced, Fed } from './log/batch.js';
 import type { LogEntry, LogName } from './log/log-entry.js';
 import type { NewAlarm } from './log/log-item.js';
 import { LogTail } from './log/log-tail.js';
-import type { Announced, Fed } from './log/log-writer.js';
 import type { Backlog, QueueStore } from './queues/queue-store.js';
 import { Settler } from './queues/settler.js';
 import { isOwnOf, Routes } from './routes.js';
@@ -25,8 +25,8 @@ export interface DeliveriesOptions {
   readonly queues: QueueStore;
   /** Writes the record of a durable consumer that the store has lost. Returns whether there is such a consumer. */
   readonly mend: (key: string) => Promise<boolean>;
-  /** Called when the store has lost its newest alarms: their numbers, and those that memory still has. */
-  readonly onWentBack: (from: number, to: number, lost: readonly LogEntry[]) => void;
+  /** Called with the numbers of the newest alarms when the store has lost them. */
+  readonly onWentBack: (from: number, to: number) => void;
   /** Called with the number of entries that a consumer accepted, and the store no longer has. */
   readonly onLost: (log: LogName, count: number) => void;
   readonly log: Logger;
@@ -63,8 +63,7 @@ export class Deliveries implements Fed<DurableConsumer> {
       settler: new Settler({ store: queues, mend: options.mend, log }),
       routes: this.routes,
       tail: this.tail,
-      lastAnnounced: (name) =>
-        name === 'alarms' ? this.tail.last : (this.#lastMessage ?? Number.MAX_SAFE_INTEGER),
+      lastAnnounced: (name) => this.lastAnnounced(name),
       pumpLater: (consumer) => this.#pumpLater(consumer),
       now,
       elapsedSinceMs,
@@ -91,6 +90,11 @@ export class Deliveries implements Fed<DurableConsumer> {
       this.#durable.delete(consumer.key);
     }
     this.routes.remove(consumer);
+  }
+
+  /** The number of the newest entry that was announced; in a new run all messages in the store count as announced. */
+  lastAnnounced(log: LogName): number {
+    return log === 'alarms' ? this.tail.last : (this.#lastMessage ?? Number.MAX_SAFE_INTEGER);
   }
 
   /** The durable consumers that get a message at QoS 1. */
@@ -138,14 +142,22 @@ export class Deliveries implements Fed<DurableConsumer> {
   }
 
   /**
-   * Looks whether the store still has the newest alarm: what it has lost is recorded again without waiting for the next.
+   * Ends the tail where the history does, which lost its newest alarms: a failover, or a restored backup.
    *
-   * @param newestInStore reads the number of its newest alarm
+   * The queues went back as well, and are read anew.
+   *
+   * @param last the number of the newest alarm that is left
+   * @returns the lost ones that memory still has, in order
    */
-  async compareWith(newestInStore: () => Promise<number>): Promise<void> {
-    const { last } = this.tail;
-    const newest = await newestInStore();
-    if (newest < last && this.tail.last >= last) this.#wentBack(newest);
+  wentBack(last: number): readonly LogEntry[] {
+    const { last: to } = this.tail;
+    if (to <= last) return [];
+    const lost = this.tail.entriesAfter(last);
+    this.#options.log.error({ last }, 'the store has lost its newest alarms');
+    this.tail.restart(last);
+    this.#restartAll();
+    this.#options.onWentBack(last + 1, to);
+    return lost;
   }
 
   noteBacklogs(backlogs: ReadonlyMap<string, Partial<Backlog>>): void {
@@ -210,7 +222,6 @@ export class Deliveries implements Fed<DurableConsumer> {
   /** Takes an alarm into the tail. Returns whether it is to be delivered. */
   #append(entry: LogEntry, isNew: boolean): boolean {
     const { tail } = this;
-    if (tail.holdsAnother(entry, isNew)) this.#wentBack(entry.sequence - 1);
     if (entry.sequence <= tail.last) return false;
     // Somebody else has written: what that put on the queues was not announced.
     const isAfterGap = entry.sequence > tail.last + 1;
@@ -218,20 +229,6 @@ export class Deliveries implements Fed<DurableConsumer> {
     tail.append(entry);
     if (isAfterGap) this.#restartAll();
     return true;
-  }
-
-  /**
-   * Ends the tail where the history does, which lost its newest alarms: a failover, or a restored backup.
-   *
-   * The queues went back as well, and are read anew.
-   */
-  #wentBack(last: number): void {
-    const { last: to } = this.tail;
-    const lost = this.tail.entriesAfter(last);
-    this.#options.log.error({ last }, 'the store has lost its newest alarms');
-    this.tail.restart(last);
-    this.#restartAll();
-    this.#options.onWentBack(last + 1, to, lost);
   }
 
   #restartAll(): void {

@@ -34,6 +34,7 @@ beforeEach(async () => {
     store: batchesOf(noLog),
     deliveries,
     logger: silent,
+    onWentBack: () => [],
     onOutage: () => undefined,
     onHeldBack: () => undefined,
   });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Appended, Destination } from '../../src/delivery/log/batch.js';
+import type { Announced, Appended, Destination } from '../../src/delivery/log/batch.js';
 import type { NewMessage } from '../../src/delivery/log/log-item.js';
-import { type Announced, LogWriter } from '../../src/delivery/log/log-writer.js';
+import { LogWriter } from '../../src/delivery/log/log-writer.js';
 import { faultWords } from '../../src/domain/faults/faults.js';
 import { batchesOf, numbered, numberIn, silent } from './running-delivery.js';
 
@@ -20,6 +20,9 @@ class Store {
   wanting: readonly Destination[] = [];
   readonly outages: (string | undefined)[] = [];
   readonly heldBack: number[][] = [];
+  /** What memory has of the items that the store has lost. */
+  lost: NewMessage[] = [];
+  readonly wentBackTo: number[] = [];
   readonly writer: LogWriter<NewMessage>;
   readonly answers: string[] = [];
   /** The error of every batch; undefined: batches are taken. */
@@ -38,6 +41,11 @@ class Store {
         announce: (entries) => this.#announce(entries),
         noteBacklogs: () => undefined,
         mend: () => Promise.resolve(),
+        lastAnnounced: () => 0,
+      },
+      onWentBack: (last) => {
+        this.wentBackTo.push(last);
+        return this.lost.splice(0);
       },
       onOutage: (fault) => this.outages.push(fault && faultWords(fault, 'en').message),
       onHeldBack: (items) => this.heldBack.push(items.map(numberIn)),
@@ -87,6 +95,9 @@ function range(from: number, to: number): number[] {
 
 const many = (from: number, to: number, bytes = 0) =>
   range(from, to).map((n) => numbered(n, 'a', 0, bytes));
+
+/** The store's answer when it has lost what came after this number. */
+const wentBack = (last: number) => new Error(`WENTBACK ${last}`);
 
 const settle = () => vi.advanceTimersByTimeAsync(0);
 
@@ -201,12 +212,48 @@ describe('a log writer', () => {
     expect(store.outages).toEqual([]);
   });
 
-  it('appends a lost item anew without its packet identifier, which may be released by now', async () => {
-    const received = { session: 'device:bed/sensor', packetIdentifier: 5 };
-    store.append({ ...numbered(0, 'a'), received });
-    store.writer.restore({ ...numbered(0, 'a'), received });
+  it('guarantee 3: appends what the store has lost before what is new', async () => {
+    store.lost = many(1, 3);
+    store.fault = ([first]) => (first === 3 && store.lost.length > 0 ? wentBack(7) : undefined);
+    store.append(...many(3, 6));
     await settle();
-    expect(store.received).toEqual([received, undefined]);
+    expect(store.wentBackTo).toEqual([7]);
+    expect(store.batches).toEqual([[3], [1, 2], [3], [4, 5]]);
+    expect(store.announced).toEqual([1, 2, 3, 4, 5]);
+    expect(store.answers).toEqual(['3 true', '4 true', '5 true']);
+    expect(store.outages).toEqual([]);
+  });
+
+  it('appends what the store has lost once more when that is lost as well', async () => {
+    store.lost = many(1, 3);
+    const faults = [wentBack(7), wentBack(6)];
+    store.fault = () => {
+      const fault = faults.shift();
+      if (faults.length === 0 && fault !== undefined) store.lost = many(0, 1);
+      return fault;
+    };
+    store.append(numbered(3, 'a'));
+    await settle();
+    expect(store.wentBackTo).toEqual([7, 6]);
+    expect(store.announced).toEqual([0, 1, 2, 3]);
+  });
+
+  it('appends a lost item without its packet identifier, which may be released by now', async () => {
+    const received = { session: 'device:bed/sensor', packetIdentifier: 5 };
+    store.lost = [{ ...numbered(0, 'a'), received }];
+    store.fault = () => (store.lost.length > 0 ? wentBack(0) : undefined);
+    store.append({ ...numbered(1, 'a'), received });
+    await settle();
+    expect(store.received).toEqual([received, undefined, received]);
+  });
+
+  it('asks for what the store has lost without a new item', async () => {
+    store.lost = many(1, 3);
+    store.fault = () => (store.lost.length > 0 ? wentBack(0) : undefined);
+    store.writer.check();
+    await settle();
+    expect(store.announced).toEqual([1, 2]);
+    expect(store.batches).toEqual([[], [1, 2], []]);
   });
 
   it('answers false for unstored items when it stops, and takes no more', async () => {

@@ -22,27 +22,27 @@ class LogWorld extends AlarmWorld {
 
   constructor(at: { socketPath: string }) {
     super(at);
+    const nothing = () => undefined;
     const deliveries = new Deliveries({
       newestAlarm: 0,
       queues: new QueuesInMemory(),
       mend: () => Promise.resolve(false),
       onLost: () => undefined,
-      onWentBack: (_from, _to, entries) => {
-        for (const { source } of entries) {
-          if (source === undefined) continue;
-          if (isAlarm(source) || isStateChange(source)) this.#writer.restore(source);
-        }
-      },
+      onWentBack: nothing,
       log,
       now: Date.now,
       elapsedSinceMs: (timeMs) => Date.now() - timeMs,
     });
     const store = this.logs.alarms;
-    const nothing = () => undefined;
     this.#writer = new LogWriter({
       log: 'alarms',
       store,
       deliveries,
+      onWentBack: (last) =>
+        deliveries.wentBack(last).flatMap(({ source }) => {
+          if (source === undefined) return [];
+          return isAlarm(source) || isStateChange(source) ? [source] : [];
+        }),
       onOutage: nothing,
       onHeldBack: nothing,
       logger: log,
@@ -92,7 +92,7 @@ class LogWorld extends AlarmWorld {
   }
 }
 
-it('records states again that a restored store has lost, after their alarms', async () => {
+it('records alarms and states again that a restored store has lost, in their order, before what is new', async () => {
   const world = new LogWorld(place);
   const first = await world.raise();
   const backup = await world.backUp();
@@ -112,9 +112,9 @@ it('records states again that a restored store has lost, after their alarms', as
   });
   expect(heads).toEqual([
     ['alarms', first],
-    ['alarms', third],
     ['alarms', second],
     ['alarm-states', first],
     ['alarm-states', second],
+    ['alarms', third],
   ]);
 });

@@ -97,12 +97,14 @@ export class RunningDelivery {
     const onAccounts = () => undefined;
     const bounds = this.#bounds;
     const newestAlarm = () => Promise.resolve(this.#last.alarms);
+    const onWentBack = () => void deliveries.wentBack(this.#last.alarms);
     this.upkeep = new Upkeep({
       deliveries,
       sessions,
       accounts,
       bounds,
       newestAlarm,
+      onWentBack,
       onAccounts,
       log: silent,
     });
@@ -129,6 +131,7 @@ export class RunningDelivery {
 
   /** Pushes onto the queues, then announces, as the log writer does. Resolves to the numbers. */
   append(log: LogName, items: readonly NewMessage[]): number[] {
+    if (log === 'alarms') this.deliveries.wentBack(this.#last.alarms);
     const touched = new Set<string>();
     const announced = items.map(({ received: _received, ...item }) => {
       const sequence = ++this.#last[log];

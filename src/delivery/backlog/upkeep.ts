@@ -16,6 +16,8 @@ export interface UpkeepOptions {
   readonly bounds: BacklogBounds;
   /** Reads the number of the newest alarm in the store. */
   readonly newestAlarm: () => Promise<number>;
+  /** Called when that is less than it was. */
+  readonly onWentBack: () => void;
   /** Called when the accounts have been read. */
   readonly onAccounts: () => void;
   readonly log: Logger;
@@ -49,8 +51,9 @@ export class Upkeep {
 
   /** Expires what is too old, reads the accounts, and has forgotten items read. */
   async keep(): Promise<void> {
-    const { deliveries, sessions, accounts, newestAlarm, onAccounts } = this.#options;
-    await deliveries.compareWith(newestAlarm);
+    const { deliveries, sessions, accounts, newestAlarm, onWentBack, onAccounts } = this.#options;
+    const { last } = deliveries.tail;
+    if ((await newestAlarm()) < last) onWentBack();
     for (const consumer of deliveries.consumers) {
       const { alarms, messages } = consumer.queued;
       if (isDurable(consumer) && alarms + messages > 0) await consumer.keepBounds();

@@ -3,14 +3,7 @@ import type { Audience } from '../../domain/grants.js';
 import { bytesOfProperties, type MessageProperties } from '../../mqtt/message-properties.js';
 import type { OutgoingPublish } from '../receiver.js';
 import type { Forwarding, QoS } from '../sessions/subscriptions.js';
-import type {
-  AlarmLogItem,
-  NewAlarm,
-  NewEvent,
-  NewMessage,
-  NewStateChange,
-  Receipt,
-} from './log-item.js';
+import type { AlarmLogItem, NewAlarm, NewEvent, NewMessage, NewStateChange } from './log-item.js';
 
 /** The two logs: telemetry has its own, so that it can never push an alarm out. */
 export const LOG_NAMES = ['alarms', 'messages'] as const;
@@ -158,27 +151,6 @@ export function tagOf(item: number): number {
 /** A tag for a batch. */
 export function randomTag(): number {
   return Math.floor(Math.random() * TAGS);
-}
-
-/**
- * Whether two entries under one number are the same alarm, or the same change of a state.
- *
- * An entry that an earlier run appended, or that was read from the store, counts as the same.
- */
-export function isSameItem(known: LogEntry, found: LogEntry): boolean {
-  const [one, other] = [known.source, found.source];
-  if (one === undefined || other === undefined) return true;
-  if (!isAlarm(one) || !isAlarm(other)) return known.payload.equals(found.payload);
-  if (one.context.device.id !== other.context.device.id) return false;
-  return one.alarm.id === other.alarm.id || isSameReceipt(one.receipt, other.receipt);
-}
-
-function isSameReceipt(one: Receipt | undefined, other: Receipt | undefined): boolean {
-  return (
-    one !== undefined &&
-    one.packetIdentifier === other?.packetIdentifier &&
-    one.payloadDigest === other.payloadDigest
-  );
 }
 
 /** The newest alarms, which are in memory. */

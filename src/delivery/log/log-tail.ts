@@ -1,4 +1,4 @@
-import { bytesOfMessage, isSameItem, type LogEntry, type Tail } from './log-entry.js';
+import { bytesOfMessage, type LogEntry, type Tail } from './log-entry.js';
 
 /** Bounds of the tail, which is then cut in half. */
 const MAX_ENTRIES = 20_000;
@@ -47,18 +47,6 @@ export class LogTail implements Tail {
   entryAfter(sequence: number): LogEntry | undefined {
     const first = this.#entries[0];
     return first === undefined ? undefined : this.#entries[sequence + 1 - first.sequence];
-  }
-
-  /**
-   * Whether the entry has got the number of another: the store has lost that one.
-   *
-   * An entry may have got it just now and still not count as new: the answer was lost, and the batch
-   * was sent again.
-   */
-  holdsAnother(entry: LogEntry, isNew: boolean): boolean {
-    if (entry.sequence === 0 || entry.sequence > this.#last) return false;
-    const known = this.entryAfter(entry.sequence - 1);
-    return isNew || (known !== undefined && !isSameItem(known, entry));
   }
 
   /** The entries after this sequence number that are here. */

@@ -1,38 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { type FaultReport, fault } from '../../domain/faults/faults.js';
-import type { Backlog } from '../queues/queue-store.js';
-import type { Appended, BatchStore, Destination, DestinationsOf, FrozenBatch } from './batch.js';
-import { itemOf, type LogEntry, type LogName, randomTag, sentOf } from './log-entry.js';
+import type { FaultReport } from '../../domain/faults/faults.js';
+import type { Appended, BatchStore, Destination, Fed, FrozenBatch } from './batch.js';
+import { itemOf, type LogName, randomTag, sentOf } from './log-entry.js';
 import type { NewMessage } from './log-item.js';
-import { isPassing, isUnanswered, refusedWrite, replyCode } from './reply-code.js';
+import { failedWrite, isDataError, isPassing, isUnanswered, lastLeft } from './reply-code.js';
 import { subjectOf, WaitingItems } from './waiting-items.js';
 
 const RETRY_AFTER_MS = 250;
 /** A refusal that passes, as during a failover, is an outage only after this time. */
 const PASSING_MS = 1_000;
 
-/** An entry that is stored, and on the queues of these destinations. */
-export interface Announced<To extends Destination> {
-  readonly entry: LogEntry;
-  /** False when it had been recorded before. */
-  readonly isNew: boolean;
-  readonly destinations: readonly To[];
-}
-
-/** The part that delivers what a writer has stored. */
-export interface Fed<To extends Destination> {
-  readonly destinationsOf: DestinationsOf<To>;
-  announce(entries: readonly Announced<To>[]): void;
-  noteBacklogs(backlogs: ReadonlyMap<string, Partial<Backlog>>): void;
-  /** Makes destinations usable whose records the store has lost; those that have ended are forgotten. */
-  mend(destinations: readonly string[]): Promise<void>;
-}
-
 export interface LogWriterOptions<Item extends NewMessage, To extends Destination> {
   readonly log: LogName;
   readonly store: BatchStore<Item>;
   readonly deliveries: Fed<To>;
+  /** Called with the number of the newest entry when the store has lost later ones. Returns those that memory still has. */
+  readonly onWentBack: (last: number) => readonly Item[];
   /** Called with the reason while the store takes nothing, with undefined once it does again. */
   readonly onOutage: (fault: FaultReport | undefined) => void;
   /** Called with the first item of each device, or topic, that the store cannot take. */
@@ -76,6 +60,7 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
   readonly #heldBack = new Map<string, Pending<Item>[]>();
   #heldBackTimer: NodeJS.Timeout | undefined;
   #isRetryDue = false;
+  #isCheckDue = false;
   /** The subjects of which the log tells. */
   readonly #logged = new Set<string>();
 
@@ -97,17 +82,10 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
     this.#add({ item, done, sinceMs: performance.now(), isStored: false });
   }
 
-  /**
-   * Appends an item again that the store has lost. It was delivered live, so nobody waits for it.
-   *
-   * The client may have released the packet identifier since, so that is not stored again.
-   */
-  restore(lost: Item): void {
-    if (this.#isStopped) return;
-    const item: Item = { ...lost, received: undefined };
-    const done = () => undefined;
-    // A live copy of it is never due.
-    this.#add({ item, done, sinceMs: Number.POSITIVE_INFINITY, isStored: false });
+  /** Has the store asked for its newest entry, as with every batch: what it has lost need not wait for the next item. */
+  check(): void {
+    this.#isCheckDue = true;
+    if (!this.#isWriting) void this.#write();
   }
 
   /** Items that wait for the store, or for its answer. */
@@ -140,11 +118,11 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
   /** Writes one batch after the other until none is left. */
   async #write(): Promise<void> {
     this.#isWriting = true;
-    while (this.#waiting.size > 0 || this.#isRetryDue) {
+    while (this.#waiting.size > 0 || this.#isRetryDue || this.#isCheckDue) {
       this.#writtenAtMs = performance.now();
       if (this.#isRetryDue) await this.#retryHeldBack();
       this.#batch = this.#withoutHeldBack(this.#waiting.takeBatch());
-      if (this.#batch.length > 0) await this.#store(this.#batch);
+      if (this.#batch.length > 0 || this.#isCheckDue) await this.#store(this.#batch);
     }
     this.#batch = [];
     this.#isWriting = false;
@@ -153,12 +131,14 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
   /** Retries until the batch is stored or the writer is stopped. */
   async #store(batch: readonly Pending<Item>[]): Promise<void> {
     const items = batch.map(({ item }) => item);
-    const { store, deliveries } = this.#options;
+    const { log, store, deliveries, onWentBack } = this.#options;
     const identity = { id: randomUUID(), tag: randomTag() };
+    this.#isCheckDue = false;
     while (!this.#isStopped) {
       try {
+        const after = deliveries.lastAnnounced(log);
         // Each time: who has subscribed while the store was away gets what is stored then.
-        const frozen = await store.freeze(items, deliveries.destinationsOf, identity);
+        const frozen = await store.freeze(items, deliveries.destinationsOf, { ...identity, after });
         const written = await frozen.write();
         if ('unusable' in written) {
           await deliveries.mend(written.unusable);
@@ -174,6 +154,11 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
         return;
       } catch (error) {
         if (this.#isStopped) break;
+        const last = lastLeft(error);
+        if (last !== undefined) {
+          await this.#storeAgain(onWentBack(last));
+          continue;
+        }
         if (isDataError(error)) {
           await this.#storeSingly(batch, error);
           return;
@@ -183,6 +168,19 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
       }
     }
     for (const { done } of batch) done(false);
+  }
+
+  /**
+   * Stores items again that the store has lost, before anything newer of their devices.
+   *
+   * Their clients may have released the packet identifiers since, so these are not stored again.
+   */
+  async #storeAgain(lost: readonly Item[]): Promise<void> {
+    const items = new WaitingItems<Pending<Item>>();
+    const [done, sinceMs] = [() => undefined, performance.now()];
+    for (const item of lost)
+      items.add({ item: { ...item, received: undefined }, done, sinceMs, isStored: false });
+    while (items.size > 0 && !this.#isStopped) await this.#store(items.takeBatch());
   }
 
   /** Stores what the store can take of a batch; the rest is held back. */
@@ -270,7 +268,7 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
     if (!this.#hasFailed)
       logger.error({ err: error, log }, 'failed to append to the log, retrying');
     this.#hasFailed = true;
-    onOutage(faultOf(error));
+    onOutage(failedWrite(error));
   }
 
   #untilRetry(): Promise<void> {
@@ -282,14 +280,4 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
       };
     });
   }
-}
-
-/** A key of another type, or values that a script cannot handle: other items may go through. */
-function isDataError(error: unknown): boolean {
-  return ['WRONGTYPE', 'ERR'].includes(replyCode(error) ?? '');
-}
-
-function faultOf(error: unknown): FaultReport {
-  const code = replyCode(error);
-  return code === undefined ? fault('storeCannotBeWritten') : refusedWrite(code);
 }

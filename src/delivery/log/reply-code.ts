@@ -13,6 +13,9 @@ const ELSEWHERE: readonly string[] = ['READONLY', 'MOVED'];
 /** Answers of a server that does nothing at present: it starts, its slot is moving, or its cluster has no majority. */
 const LATER: readonly string[] = ['LOADING', 'ASK', 'TRYAGAIN', 'CLUSTERDOWN'];
 
+/** What the scripts say that append to the alarms (lua/shared/last-number.lua). */
+const WENT_BACK = /\bWENTBACK (\d+)/;
+
 /** A write that may not be acknowledged at present. The part that decided so reports why. */
 export class UnconfirmedWrite extends GatewayError {
   constructor(reason: string) {
@@ -24,6 +27,17 @@ export class UnconfirmedWrite extends GatewayError {
 export function replyCode(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   return (QUOTED.exec(error.message) ?? FIRST.exec(error.message))?.[1];
+}
+
+/** The number of the newest alarm that is left when the store has lost later ones; undefined for other errors. */
+export function lastLeft(error: unknown): number | undefined {
+  const last = error instanceof Error ? WENT_BACK.exec(error.message)?.[1] : undefined;
+  return last === undefined ? undefined : Number(last);
+}
+
+/** Whether a key has another type, or a script cannot handle the values: other items may go through. */
+export function isDataError(error: unknown): boolean {
+  return ['WRONGTYPE', 'ERR'].includes(replyCode(error) ?? '');
 }
 
 /** Whether another server has become the primary. */
@@ -45,4 +59,10 @@ export function isPassing(error: unknown): boolean {
 /** The fault of a store that refuses writes with this code. */
 export function refusedWrite(code: string): FaultReport {
   return code === 'OOM' ? fault('storeHasNoRoom') : fault('storeRefusesWrites', { code });
+}
+
+/** The fault of a store to which a write has failed. */
+export function failedWrite(error: unknown): FaultReport {
+  const code = replyCode(error);
+  return code === undefined ? fault('storeCannotBeWritten') : refusedWrite(code);
 }

@@ -106,22 +106,22 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
   async freeze<To extends Destination>(
     items: readonly AlarmLogItem[],
     destinationsOf: DestinationsOf<To>,
-    { tag }: BatchIdentity,
+    identity: BatchIdentity,
   ): Promise<FrozenBatch<To>> {
     const [first] = items;
     if (first !== undefined && isStateChange(first)) {
-      return this.#states.freeze(first, destinationsOf, tag);
+      return this.#states.freeze(first, destinationsOf, identity);
     }
     if (first !== undefined && isEvent(first)) {
-      return this.#events.freeze(items.filter(isEvent), destinationsOf, tag);
+      return this.#events.freeze(items.filter(isEvent), destinationsOf, identity);
     }
-    return this.#freezeAlarms(items.filter(isAlarm), destinationsOf, tag);
+    return this.#freezeAlarms(items.filter(isAlarm), destinationsOf, identity);
   }
 
   #freezeAlarms<To extends Destination>(
     alarms: readonly NewAlarm[],
     destinationsOf: DestinationsOf<To>,
-    tag: number,
+    { tag, after }: BatchIdentity,
   ): FrozenBatch<To> {
     const destinations = alarms.map(destinationsOf);
     const { names, packedNames, packedSets, setOfItems } = packDestinations(destinations);
@@ -139,6 +139,7 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
       packRows(contexts.map(placeRowOf)),
       packRows(rows),
       this.#dueKey,
+      after,
     ];
     return { destinations, write: () => this.#write(args, names) };
   }

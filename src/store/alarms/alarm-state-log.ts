@@ -1,5 +1,6 @@
 import type {
   Appended,
+  BatchIdentity,
   Destination,
   DestinationsOf,
   FrozenBatch,
@@ -48,7 +49,7 @@ export class AlarmStateLog {
   async freeze<To extends Destination>(
     item: NewStateChange,
     destinationsOf: DestinationsOf<To>,
-    tag: number,
+    identity: BatchIdentity,
   ): Promise<FrozenBatch<To>> {
     const { locationId, deviceId } = item.stateChange;
     const alarm = await findAlarmIn(this.#store, this.#keys, item.stateChange);
@@ -56,7 +57,7 @@ export class AlarmStateLog {
     const topic = forwardedTopic(locationId, deviceId, level);
     const destinations = alarm === undefined ? [] : destinationsOf({ ...item, ...alarm, topic });
     const names = destinations.map(({ key }) => key);
-    const args = this.#argumentsOf(item, tag, names);
+    const args = this.#argumentsOf(item, identity, names);
     return { destinations: [destinations], write: () => this.#write(item, args, names) };
   }
 
@@ -77,7 +78,11 @@ export class AlarmStateLog {
     return { appended: [appendedOf(item, reply)], backlogs: new Map(backlogs) };
   }
 
-  #argumentsOf(item: NewStateChange, tag: number, names: readonly string[]): ScriptArgument[] {
+  #argumentsOf(
+    item: NewStateChange,
+    { tag, after }: BatchIdentity,
+    names: readonly string[],
+  ): ScriptArgument[] {
     const { stateChange: change, receivedAtMs, received } = item;
     const keys = this.#keys;
     const { alarmId, deviceId, locationId, state, by, atMs, note = '', groupIds } = change;
@@ -106,6 +111,7 @@ export class AlarmStateLog {
       keys.queuePrefix,
       tag,
       packRows(names.map((name) => [name])),
+      after,
       ...(groupIds ?? [ANY_GROUP]),
     ];
   }

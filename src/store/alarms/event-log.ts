@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type {
+  BatchIdentity,
   Destination,
   DestinationsOf,
   FrozenBatch,
@@ -34,14 +35,14 @@ export class EventLog {
   freeze<To extends Destination>(
     events: readonly NewEvent[],
     destinationsOf: DestinationsOf<To>,
-    tag: number,
+    { tag, after }: BatchIdentity,
   ): FrozenBatch<To> {
     const destinations = events.map(destinationsOf);
     const { names, packedNames, packedSets, setOfItems } = packDestinations(destinations);
     const { alarmStatesPrefix, sessionPrefix, queuePrefix } = this.#keys;
     const rows = events.map((event, index) => rowOf(event, setOfItems[index] ?? 0));
     const args: ScriptArgument[] = [alarmStatesPrefix, sessionPrefix, queuePrefix, tag];
-    args.push(packedNames, packedSets, packRows(rows));
+    args.push(packedNames, packedSets, packRows(rows), after);
     return { destinations, write: () => this.#write(args, names) };
   }
 

@@ -18,10 +18,11 @@
 --         15 session and 16 packet identifier of a QoS 2 publish, '' for none
 --         17 which of the sets gets it
 --         18 for each escalation when it is due, and its name, '' for none
--- ARGV[15] sorted set: escalations by when they are due
+-- ARGV[15] sorted set: escalations by when they are due   ARGV[16] the newest number that the gateway knows of
 -- Numbers that are stored are texts, for Redis would have to print each of them.
 -- returns { for each alarm its sequence: negative when it had been recorded before; for each destination the length of
---         its queue }, or { {}, {}, the destinations that cannot be pushed to }, and then nothing is written
+--         its queue }, or { {}, {}, the destinations that cannot be pushed to } or an error `WENTBACK n`, and then
+--         nothing is written
 --- include last-number
 --- include destinations
 --- include queues
@@ -30,12 +31,10 @@ local ids, receipts, indexes, groups, received, open, hashes, queues, keepSecond
 local tag, destinations, sets = tonumber(ARGV[10]), cmsgpack.unpack(ARGV[11]), cmsgpack.unpack(ARGV[12])
 local places, alarms = cmsgpack.unpack(ARGV[13]), cmsgpack.unpack(ARGV[14])
 
+local last, wentBack = lastAlarm(counter, history, ARGV[16])
+if wentBack then return wentBack end
 local unusable = unusableQueues(hashes, queues, destinations)
 if #unusable > 0 then return { {}, {}, unusable } end
-
--- A counter that was lost, set back or overwritten must not stop the recording, nor may
--- a number be given twice: the stream knows the last one, also when its entry is gone.
-local last = math.max(tonumber(redis.pcall('GET', counter)) or 0, lastOf(history))
 
 -- One batch that waited for the store may hold both an alarm and its retransmission.
 local results, new, receiptsInBatch = {}, {}, {}

@@ -10,9 +10,10 @@
 --         5 time, 6 the same by the steady clock, in milliseconds, 7 'supervision' or 'escalation'
 --         supervision: 8 device, 9 'silent' or 'heard', 10 id of the event, 11 time of the last packet
 --         escalation: 8 its member of the sorted sets, 9 sequence and 10 id of the alarm
+-- ARGV[8] the newest number that the gateway knows of
 -- returns { for each event its sequence: negative when it had been appended before, 0 when it is not due any more; for
---         each destination the length of its queue }, or { {}, {}, the destinations that cannot be pushed to }, and then
---         nothing is written
+--         each destination the length of its queue }, or { {}, {}, the destinations that cannot be pushed to } or an
+--         error `WENTBACK n`, and then nothing is written
 --- include last-number
 --- include destinations
 --- include queues
@@ -24,10 +25,10 @@ local STATES_PER_PIECE = 100
 -- A write that got no answer is repeated within seconds.
 local MADE_KEPT = 20000
 
+local last, wentBack = lastAlarm(counter, history, ARGV[8])
+if wentBack then return wentBack end
 local unusable = unusableQueues(hashes, queues, destinations)
 if #unusable > 0 then return { {}, {}, unusable } end
-
-local last = math.max(tonumber(redis.pcall('GET', counter)) or 0, lastOf(history))
 
 local function known(device)
   local isReadable, record = pcall(cjson.decode, redis.call('HGET', supervision, device) or '')

@@ -12,13 +12,15 @@
 -- ARGV[17] device   ARGV[18] how many audit records of changes are kept
 -- ARGV[19], [20] prefixes of destinations and of queues   ARGV[21] the tag of the entry
 -- ARGV[22] MessagePack: for each destination its name
--- ARGV[23] on: groups in which the alarm may have happened, or '*' for all
+-- ARGV[23] the newest number that the gateway knows of
+-- ARGV[24] on: groups in which the alarm may have happened, or '*' for all
 -- The states are the bytes of the alarm's id, which must not pass on to another alarm with its sequence;
 -- 'a' or 'r' for the present state; and JSON: { acknowledged, resolved, note }, of each step
 -- { by, atMs, sequence }.
 -- returns 'changed', 'unchanged', 'unknown-alarm' or 'alarm-resolved'; and when it is one of the first two:
 -- the sequence of the entry, kind, text of the place, the JSON of the states, and for each destination the length of its
--- queue. Or 'unusable' and the destinations that cannot be pushed to, and then nothing is written
+-- queue. Or 'unusable' and the destinations that cannot be pushed to, or an error `WENTBACK n`, and then nothing is
+-- written
 --- include last-number
 --- include destinations
 --- include queues
@@ -28,9 +30,12 @@ local wanted, author, note, atMs, steadyMs, audit, session, packet = unpack(ARGV
 local hashes, queues, tag, destinations = ARGV[19], ARGV[20], tonumber(ARGV[21]), cmsgpack.unpack(ARGV[22])
 local STATES_PER_PIECE = 100
 
+local last, wentBack = lastAlarm(counter, log, ARGV[23])
+if wentBack then return wentBack end
+
 local function isIn(group)
-  if ARGV[23] == '*' then return true end
-  for at = 23, #ARGV do
+  if ARGV[24] == '*' then return true end
+  for at = 24, #ARGV do
     if ARGV[at] == group then return true end
   end
   return false
@@ -74,8 +79,7 @@ redis.call('ZCARD', openIndex)
 local unusable = unusableQueues(hashes, queues, destinations)
 if #unusable > 0 then return { 'unusable', unusable } end
 
--- A counter that was lost or set back must not stop the recording (append-alarms.lua).
-local number = math.max(tonumber(redis.pcall('GET', counter)) or 0, lastOf(log)) + 1
+local number = last + 1
 local numberText = string.format('%.0f', number)
 local lastAudited = math.max(tonumber(redis.pcall('GET', KEYS[3])) or 0, lastOf(KEYS[4]), lastOf(KEYS[5]))
 local auditNumber = string.format('%.0f', lastAudited + 1)

@@ -38,17 +38,18 @@ async function homeWith(environment: Record<string, string> = {}): Promise<Home>
   return Home.at(gateway);
 }
 
-/** Records alarms of a device, and waits until the gateway has noted their number. */
+/** Records alarms of a device, and waits until the gateway has noted their number. Resolves to their ids. */
 async function recordAlarms(
   home: Home,
   count: number,
   total = count,
   given?: TestDevice,
-): Promise<void> {
+): Promise<string[]> {
   const device = given ?? (await home.device());
   const sensor = await connectDevice(home.gateway, device);
-  for (let sent = 0; sent < count; sent++) {
-    const alarm = JSON.stringify({ kind: 'fall', id: randomUUID() });
+  const ids = Array.from({ length: count }, () => randomUUID());
+  for (const id of ids) {
+    const alarm = JSON.stringify({ kind: 'fall', id });
     await sensor.publishAsync(`devices/${device.id}/alarms`, alarm, { qos: 1 });
   }
   await sensor.endAsync();
@@ -56,6 +57,7 @@ async function recordAlarms(
     const witness = await readFile(join(home.gateway.dataDir, 'store-witness.json'), 'utf8');
     expect(witness).toContain(`"newestAlarm":${total},`);
   });
+  return ids;
 }
 
 /** Resolves when the fault says that this is lost. */
@@ -213,7 +215,7 @@ it('acknowledges alarms again when their counter was set back', async () => {
   await becomesReady(home);
 });
 
-it('reports number and range of the alarms that the store has lost as a replica of an older one, and records those again that memory has', async () => {
+it('guarantee 3: reports the alarms that the store has lost as a replica of an older one, and records those again that memory has, in order', async () => {
   const [store, older] = [await OwnRedis.create(), await OwnRedis.create()];
   for (const one of [store, older]) {
     cleanups.push(() => one.remove());
@@ -226,22 +228,26 @@ it('reports number and range of the alarms that the store has lost as a replica 
   await absent.subscribe(`care-homes/${home.locationId}/devices/+/alarms/#`);
   await absent.end();
   await older.redis.replicaof('127.0.0.1', store.port);
-  await recordAlarms(home, 3);
+  const device = await home.device();
+  const kept = await recordAlarms(home, 3, 3, device);
   await eventually(async () => expect(await older.redis.get(SEQUENCE)).toBe('3'));
   await older.redis.replicaof('NO', 'ONE');
-  await recordAlarms(home, 4, 7);
+  await home.device();
+  const lost = await recordAlarms(home, 4, 7, device);
   await store.redis.replicaof('127.0.0.1', older.port);
   await eventually(async () => expect(await store.redis.get(SEQUENCE)).toBe('3'));
   await store.redis.replicaof('NO', 'ONE');
   await saysLost(home, '1 device, 1 change of the site, up to 4 alarms (numbers 4 to 7)');
   // The first alarm after the loss shows how far back the store is.
-  await recordAlarms(home, 1, 8);
+  const added = await recordAlarms(home, 1, 8, device);
   await eventually(async () => {
     const page = await home.api.json('GET', `/care-homes/${home.locationId}/alarms`);
     expect(events.parse(page).events).toHaveLength(8);
   });
   const back = await Subscriber.connect(home.gateway, home.viewer, session);
-  await back.until(() => new Set(back.messages().map(({ id }) => id)).size === 8);
+  const ids = () => [...new Set(back.messages().map(({ id }) => id))];
+  await back.until(() => ids().length === 8);
+  expect(ids()).toEqual([...kept, ...lost, ...added]);
   await back.end();
 });
 

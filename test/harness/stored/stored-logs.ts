@@ -65,7 +65,7 @@ export class StoredLogs {
 
 /** A batch as no other is. */
 export function newIdentity(): BatchIdentity {
-  return { id: randomUUID(), tag: randomTag() };
+  return { id: randomUUID(), tag: randomTag(), after: 0 };
 }
 
 async function appendTo<Item extends NewMessage>(

@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
 import type { NewAlarm } from '../../../src/delivery/log/log-item.js';
+import { lastLeft } from '../../../src/delivery/log/reply-code.js';
 import { newId } from '../../../src/domain/notation.js';
 import { kindNumber } from '../../../src/store/alarms/alarm-records.js';
 import { useRedis } from '../../harness/servers/shared-redis.js';
+import { newIdentity } from '../../harness/stored/stored-logs.js';
 import { AlarmWorld } from './alarm-world.js';
 
 const place = useRedis();
@@ -123,6 +125,16 @@ it('records an alarm again when its number is that of another one', async () => 
   expect((await world.record(other, START_MS)).sequence).toBe(1);
   expect((await world.record(lost, START_MS)).isNew).toBe(true);
   expect((await world.record(lost, START_MS)).isNew).toBe(false);
+});
+
+it('writes nothing when the store has lost what the gateway knows of, and tells the last number', async () => {
+  const world = new AlarmWorld(place);
+  await world.record(fall(), START_MS);
+  const identity = { ...newIdentity(), after: 2 };
+  const batch = await world.logs.alarms.freeze([world.alarm(fall(), START_MS)], () => [], identity);
+  const error = await batch.write().catch((thrown: unknown) => thrown);
+  expect(lastLeft(error)).toBe(1);
+  expect(await world.logs.lastSequence()).toBe(1);
 });
 
 it('detects a retransmission by its receipt, in the same batch and in a later one', async () => {
