@@ -12,11 +12,13 @@ const WINDOW = 20;
 const DEVICES_PER_HOME = 100;
 const SESSIONS_PER_TOKEN = 10;
 /** First numbers of the loads that send alarms, telemetry, and later messages (`load/plan.ts`). */
-const [FIRST_ALARM_NUMBER, FIRST_VALUE_NUMBER] = [10, 50];
+const [FIRST_ALARM_NUMBER, FIRST_QUEUED_NUMBER, FIRST_VALUE_NUMBER] = [10, 30, 50];
 export const FIRST_LATER_NUMBER = 90;
 
 export interface SiteSize {
   readonly alarms: number;
+  /** How many of the alarms, the newest, wait for each session. */
+  readonly queued: number;
   readonly devices: number;
   readonly sessions: number;
   /** Telemetry messages for each session. */
@@ -33,7 +35,7 @@ const siteSchema = z.object({
 });
 type Site = z.infer<typeof siteSchema>;
 
-/** A large site, made over HTTP and MQTT; every absent session has all of it queued. */
+/** A large site, made over HTTP and MQTT. */
 export class LargeSite {
   readonly #site: Site;
 
@@ -58,8 +60,9 @@ export class LargeSite {
         return token === undefined ? [] : [loginOf(token, `absent-${index}`)];
       }),
     });
+    await site.#send('alarms', FIRST_ALARM_NUMBER, size.alarms - size.queued);
     await each(site.#site.sessions, async (session) => (await site.takeUp(session)).end());
-    await site.#send('alarms', FIRST_ALARM_NUMBER, size.alarms);
+    await site.#send('alarms', FIRST_QUEUED_NUMBER, size.queued);
     await site.#send('telemetry', FIRST_VALUE_NUMBER, size.values);
     return site;
   }
@@ -101,6 +104,7 @@ export class LargeSite {
   async #send(kind: Plan['kind'], firstNumber: number, count: number): Promise<void> {
     const { port, senders: devices } = this.#site;
     const nobody = { readers: [], filter: '' };
+    if (count === 0) return;
     const load = await Load.open({ port, kind, qos: 1, firstNumber, devices, ...nobody });
     const maxEach = Math.ceil(count / devices.length);
     const unbounded = { perSecond: null, durationMs: null };

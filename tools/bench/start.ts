@@ -10,9 +10,6 @@ import { seconds, table } from './report.js';
 const TARGET_MS = 5_000;
 /** Long enough to measure a gateway that takes minutes to start. */
 const START_TIMEOUT_MS = 10 * 60_000;
-/** More telemetry than a session keeps: each backlog is full, and has dropped some. */
-const VALUES = 12_000;
-
 /** Measures the start of a gateway with a large store, from spawn to ready line. */
 export async function start(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -20,7 +17,10 @@ export async function start(args: readonly string[]): Promise<void> {
     options: {
       alarms: { type: 'string', default: '1000000' },
       devices: { type: 'string', default: '20000' },
-      sessions: { type: 'string', default: '1000' },
+      sessions: { type: 'string', default: '200' },
+      queued: { type: 'string', default: '10000' },
+      // More than a session keeps: each backlog would be full, and have dropped some.
+      values: { type: 'string', default: '0' },
       data: { type: 'string' },
       json: { type: 'string' },
     },
@@ -29,7 +29,8 @@ export async function start(args: readonly string[]): Promise<void> {
     alarms: Number(values.alarms),
     devices: Number(values.devices),
     sessions: Number(values.sessions),
-    values: VALUES,
+    queued: Number(values.queued),
+    values: Number(values.values),
   };
   const directory = await mkdtemp(join(tmpdir(), 'start-bench-'));
   const dataDir = values.data ?? join(directory, 'made');

@@ -52,7 +52,13 @@ async function measure(devices: number, runs: number): Promise<void> {
   try {
     const [{ gateway }] = pair;
     await gateway.start();
-    await LargeSite.make(gateway, { alarms: ALARMS, devices, sessions: SESSIONS, values: 0 });
+    await LargeSite.make(gateway, {
+      alarms: ALARMS,
+      queued: ALARMS,
+      devices,
+      sessions: SESSIONS,
+      values: 0,
+    });
     const api = new Api(gateway);
     const sensor = await api.createDevice((await api.createLocation()).id);
     const rows: string[][] = [];

@@ -5,7 +5,7 @@ import { ENDINGS } from '../../harness/gateway/start-times.js';
 import { FIRST_LATER_NUMBER, LargeSite } from '../../harness/large-site.js';
 
 /** Every session's backlog holds all of it: telemetry is bounded by 10,000 messages, statuses included. */
-const SIZE = { alarms: 10_000, devices: 500, sessions: 20, values: 9_000 };
+const SIZE = { alarms: 10_000, queued: 10_000, devices: 500, sessions: 20, values: 9_000 };
 
 let gateway: GatewayProcess;
 let site: LargeSite;
