@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { isAnyAddress, isLoopbackHost } from '../domain/addresses.js';
 import type { FieldFault } from '../errors.js';
 import { certificateFaults, clientTlsFaults, within } from './certificate-faults.js';
-import { type Config, configSchema, DEFAULT_TLS_HOST } from './schema.js';
+import { DEFAULT_TLS_HOST } from './listener-schema.js';
+import { type Config, configSchema } from './schema.js';
 import { storeFaults } from './store-faults.js';
 import { isEmbeddedStore, storeSchema } from './store-schema.js';
 

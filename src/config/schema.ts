@@ -10,177 +10,179 @@ import { outputsSchema } from '../domain/output-schema.js';
 import { drillsSchema } from '../domain/time/drill-schedule.js';
 import { escalationsSchema } from '../domain/time/escalations.js';
 import { silentAfterSchema } from '../domain/time/supervision.js';
+import { footageSchema } from './footage-schema.js';
+import { httpSchema, mqttSchema, tlsSchema } from './listener-schema.js';
 import { storeSchema } from './store-schema.js';
 
 /** Every key of the configuration with its default (docs/reference/contract.md, 1 and 5). Units are in the names. */
 
-const LOOPBACK = '127.0.0.1';
-/** IPv6 and IPv4; IPv4 where the machine has no IPv6 (`listen`). */
-export const DEFAULT_TLS_HOST = '::';
-const MAX_PORT = 65_535;
-/** The largest packet MQTT 3.1.1 can express, 2.2.3: a remaining length of 268,435,455 bytes. */
-const MAX_MQTT_PACKET_BYTES = 268_435_455;
-/** The largest keep-alive, and the number of packet identifiers: both are 16 bits wide in MQTT. */
-const MAX_UINT16 = 65_535;
-const MAX_BODY_BYTES = 16 * 1024 * 1024;
 const MAX_DAYS = 36_500;
 const MAX_LEASE_SECONDS = 3_600;
-/** 5 GiB: the limit of one PUT in S3 as well. */
-const MAX_UPLOAD_BYTES = 5 * 1024 ** 3;
-
-const host = z.string().regex(/^[A-Za-z0-9._:%-]{1,255}$/, 'must be an IP address or a host name');
-const port = z.int().min(0).max(MAX_PORT);
 const filePath = z.string().min(1, 'must not be empty');
 const count = z.int().min(1);
-const visibleText = z.string().regex(/^[!-~]+$/, 'must be visible ASCII characters');
-
 const adminToken = z
   .string()
   .regex(/^[!-~]+$/, 'must be visible ASCII characters without white space');
 
-const publicUrl = z
-  .string()
-  .refine(isWebUrl, 'must be an http:// or https:// URL without credentials, query and fragment')
-  // Paths follow it.
-  .transform((text) => text.replace(/\/+$/, ''));
-
-/** The origin of a web application: scheme, host and port (RFC 6454). */
-const origin = z
-  .string()
-  .refine(
-    (text) => isWebUrl(text) && new URL(text).pathname === '/',
-    'must be the origin of a web application, such as https://dashboard.example.org',
-  )
-  .transform((text) => new URL(text).origin);
-
-/** The URL of an S3 server, without a path: the bucket's name follows it. */
-const s3Endpoint = z
-  .string()
-  .refine(
-    (text) => isWebUrl(text) && new URL(text).pathname === '/',
-    'must be an http:// or https:// URL of a host and nothing else',
-  );
-
-const tls = z.strictObject({
-  host: host.default(DEFAULT_TLS_HOST),
-  certFile: filePath,
-  keyFile: filePath,
-});
-
-const mqtt = z.strictObject({
-  host: host.default(LOOPBACK),
-  port: port.default(1883),
-  tlsPort: port.default(8883),
-  maxPacketBytes: count.max(MAX_MQTT_PACKET_BYTES).default(262_144),
-  maxAlarmBytes: count.max(MAX_MQTT_PACKET_BYTES).default(16_384),
-  maxKeepAliveSeconds: count.max(MAX_UINT16).default(300),
-  maxFiltersPerSession: count.default(1000),
-  maxInFlight: count.max(MAX_UINT16).default(100),
-});
-
-const http = z.strictObject({
-  host: host.default(LOOPBACK),
-  port: port.default(8080),
-  tlsPort: port.default(8443),
-  maxBodyBytes: count.max(MAX_BODY_BYTES).default(65_536),
-  maxConnections: count.default(10_000),
-  maxConnectionsPerAddress: count.default(1_000),
-  openMetrics: z.boolean().default(false),
-  publicUrl: publicUrl.optional(),
-  allowedOrigins: z.array(origin).default([]),
-});
-
-const s3 = z.strictObject({
-  endpoint: s3Endpoint,
-  region: z
-    .string()
-    .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a region')
-    .default('us-east-1'),
-  bucket: z
-    .string()
-    .regex(
-      /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/,
-      'must be the name of a bucket (3 to 63 of a-z 0-9 . -)',
-    ),
-  pathStyle: z.boolean().default(true),
-  accessKeyId: visibleText,
-  secretAccessKey: visibleText,
-});
-
-const footage = z.strictObject({
-  maxUploadBytes: count.max(MAX_UPLOAD_BYTES).default(104_857_600),
-  minFreeBytes: z.int().min(0).default(268_435_456),
-  s3: s3.optional(),
-});
-
 /** The whole configuration. Strict throughout: an unknown key is a fault (docs/reference/contract.md, 1). */
 export const configSchema = z.strictObject({
-  /** The prefix of all keys in the store, so that many sites can share one. */
   site: z
     .string()
     .regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of the characters a-z, 0-9 and -')
-    .default('site'),
-  dataDir: filePath.default('data'),
-  adminToken: adminToken.optional(),
-  allowPlaintext: z.boolean().default(false),
-  tls: tls.optional(),
-  mqtt: mqtt.prefault({}),
-  http: http.prefault({}),
-  redis: storeSchema.prefault({}),
+    .default('site')
+    .describe('the prefix of all keys in the store; gateways that share a store need one each'),
+  dataDir: filePath
+    .default('data')
+    .describe(
+      "where the gateway keeps its data. With the gateway's own store, whose socket is in it, the absolute path may have 86 bytes",
+    ),
+  adminToken: adminToken.optional().meta({
+    description:
+      "the first administrator's token, visible ASCII; with less than 16 characters the gateway warns. Left out: generated at the first start into <dataDir>/admin.token",
+    examples: ['<a long one>'],
+  }),
+  allowPlaintext: z
+    .boolean()
+    .default(false)
+    .describe(
+      'whether plaintext MQTT and HTTP may be bound to an address that other machines can reach',
+    ),
+  tls: tlsSchema
+    .optional()
+    .describe(
+      'MQTT over TLS and HTTPS. Left out: no TLS listeners. Both files are read again when they change, and on SIGHUP',
+    ),
+  mqtt: mqttSchema
+    .prefault({})
+    .describe('the MQTT listeners, and what a packet and a session may be'),
+  http: httpSchema.prefault({}).describe('the HTTP listeners, and what a request may be'),
+  redis: storeSchema
+    .prefault({})
+    .describe('the store. Without url, sentinels and cluster the gateway runs its own in dataDir'),
   lease: z
     .strictObject({
-      lengthSeconds: count.max(MAX_LEASE_SECONDS).default(5),
-      renewSeconds: count.max(MAX_LEASE_SECONDS).default(1),
+      lengthSeconds: count
+        .max(MAX_LEASE_SECONDS)
+        .default(5)
+        .describe(
+          'how long the lease of a gateway that died keeps the others from serving; one that is stopped gives it up at once',
+        ),
+      renewSeconds: count
+        .max(MAX_LEASE_SECONDS)
+        .default(1)
+        .describe('how often it is renewed; at most half of lengthSeconds'),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('which of several gateways on an external store serves'),
   log: z
     .strictObject({
-      level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+      level: z
+        .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+        .default('info')
+        .describe(
+          'trace (10 in the lines), debug (20), info (30), warn (40), error (50), fatal (60) or silent',
+        ),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('the log'),
   limits: z
     .strictObject({
-      connectionsPerSecond: count.default(10),
-      connectionBurst: count.default(100),
-      handshakesPerSecond: count.default(50),
-      handshakeBurst: count.default(500),
-      device: deviceLimitsSchema.prefault({}),
-      token: tokenLimitsSchema.prefault({}),
-      location: locationLimitsSchema.prefault({}),
-      total: totalLimitsSchema.prefault({}),
+      connectionsPerSecond: count
+        .default(10)
+        .describe('new connections of one address each second; this machine is exempt'),
+      connectionBurst: count.default(100).describe('after a burst of so many'),
+      handshakesPerSecond: count
+        .default(50)
+        .describe(
+          'TLS handshakes of one address, MQTT and HTTPS together; what comes faster waits for up to 10 s',
+        ),
+      handshakeBurst: count.default(500).describe('after a burst of so many'),
+      device: deviceLimitsSchema
+        .prefault({})
+        .describe('one device; a manager can give a device limits of its own'),
+      token: tokenLimitsSchema.prefault({}).describe('one access token over MQTT'),
+      location: locationLimitsSchema
+        .prefault({})
+        .describe(
+          'all devices of one location, and all tokens whose grants are for it alone. When these are exceeded, each still has a twentieth of its own limits',
+        ),
+      total: totalLimitsSchema.prefault({}).describe('the whole gateway, with the same assurance'),
     })
-    .prefault({}),
+    .prefault({})
+    .describe(
+      'limits that no honest device notices: who exceeds a rate is read later, and nobody else is',
+    ),
   sessions: z
     .strictObject({
-      maxQueuedMessages: count.default(10_000),
-      maxQueuedBytes: count.default(67_108_864),
-      maxQueuedHours: count.max(MAX_DAYS * 24).default(72),
-      forgetAfterDays: count.max(MAX_DAYS).default(7),
+      maxQueuedMessages: count.default(10_000).describe('messages that are no alarms'),
+      maxQueuedBytes: count.default(67_108_864).describe('the same in bytes'),
+      maxQueuedHours: count
+        .max(MAX_DAYS * 24)
+        .default(72)
+        .describe('the age of alarms and messages'),
+      forgetAfterDays: count
+        .max(MAX_DAYS)
+        .default(7)
+        .describe('when the session itself is forgotten'),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('what is kept for a durable subscriber that is away'),
   supervision: z
-    .strictObject({ silentAfterSeconds: silentAfterSchema.nullable().default(900) })
-    .prefault({}),
-  escalations: escalationsSchema.default([]),
-  drills: drillsSchema.default([]),
-  outputs: outputsSchema.default([]),
-  history: z.strictObject({ retentionDays: count.max(MAX_DAYS).default(365) }).prefault({}),
+    .strictObject({
+      silentAfterSeconds: silentAfterSchema
+        .nullable()
+        .default(900)
+        .describe(
+          'after how long without a packet a device is silent; null: only devices with a time of their own are supervised',
+        ),
+    })
+    .prefault({})
+    .describe('silent devices'),
+  escalations: escalationsSchema
+    .default([])
+    .describe('alarms that nobody acknowledges are forwarded once more'),
+  drills: drillsSchema
+    .default([])
+    .describe('test alarms by schedule, each day, to every destination'),
+  outputs: outputsSchema
+    .default([])
+    .describe('webhooks: forwarded messages as signed requests to an application'),
+  history: z
+    .strictObject({
+      retentionDays: count
+        .max(MAX_DAYS)
+        .default(365)
+        .describe('how long alarms and recordings are kept'),
+    })
+    .prefault({})
+    .describe('the alarm history'),
   audit: z
     .strictObject({
-      retentionDays: count.max(MAX_DAYS).default(365),
-      export: z.boolean().default(false),
+      retentionDays: count
+        .max(MAX_DAYS)
+        .default(365)
+        .describe('how long records are kept; a million changes and 100,000 denials at most'),
+      export: z
+        .boolean()
+        .default(false)
+        .describe(
+          'whether each record is also appended to a file in <dataDir>/audit, from where the gateway removes none',
+        ),
     })
-    .prefault({}),
-  footage: footage.prefault({}),
-  rejected: z.strictObject({ maxPerLocation: count.default(1000) }).prefault({}),
-  bridges: bridgesSchema.default([]),
+    .prefault({})
+    .describe('the audit trail'),
+  footage: footageSchema
+    .prefault({})
+    .describe('recordings of alarms, which are kept as long as the alarms'),
+  rejected: z
+    .strictObject({
+      maxPerLocation: count.default(1000).describe("the length of a location's list"),
+    })
+    .prefault({})
+    .describe('invalid publishes'),
+  bridges: bridgesSchema
+    .default([])
+    .describe('brokers that forwarded messages are sent to. A change takes effect with SIGHUP'),
 });
 
 export type Config = z.output<typeof configSchema>;
-
-function isWebUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const { protocol, username, password, search, hash } = new URL(text);
-  const isPlain = username === '' && password === '' && search === '' && hash === '';
-  return (protocol === 'http:' || protocol === 'https:') && isPlain;
-}

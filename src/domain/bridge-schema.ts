@@ -23,24 +23,88 @@ const url = z
 
 /** One bridge of the configuration; only `name` and `url` are required. */
 const bridgeKeys = z.strictObject({
-  name: z.string().regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of the characters a-z, 0-9 and -'),
-  url,
-  username: z.string().min(1, 'must not be empty').optional(),
-  password: z.string().optional(),
-  /** PEM files. */
-  caFile: filePath.optional(),
-  certFile: filePath.optional(),
-  keyFile: filePath.optional(),
-  /** The name in the upstream's certificate, where it is not that of the URL. */
-  serverName: z.string().min(1, 'must not be empty').optional(),
-  clientId: z.string().min(1, 'must not be empty').optional(),
-  keepAliveSeconds: count.max(MAX_UINT16).default(30),
-  /** Undefined: MQTT 5, and 3.1.1 where the upstream does not speak 5. */
-  protocol: z.literal(['3.1.1', 5], 'must be 3.1.1 or 5').optional(),
-  locations: z.array(z.guid('must be a UUID').toLowerCase()).min(1).optional(),
-  send: z.enum(['alarms', 'all']).optional(),
-  kinds: z.array(z.enum(ALARM_KINDS)).min(1).optional(),
-  filters: z.array(filter).min(1).optional(),
+  name: z
+    .string()
+    .regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of the characters a-z, 0-9 and -')
+    .meta({
+      description: '1 to 40 of the characters a-z, 0-9 and -. The queue belongs to the name',
+      examples: ['region'],
+    }),
+  url: url.meta({
+    description: 'mqtt://, mqtts://, ws:// or wss://; no user, password or query',
+    examples: ['mqtts://broker.example:8883'],
+  }),
+  username: z
+    .string()
+    .min(1, 'must not be empty')
+    .optional()
+    .meta({ description: 'the user name at the upstream', examples: ['gateway'] }),
+  password: z
+    .string()
+    .optional()
+    .meta({ description: 'its password', examples: ['secret'] }),
+  caFile: filePath.optional().meta({
+    description:
+      "the authority that the upstream's certificate is checked against, PEM. Left out: those of the system",
+    examples: ['/etc/care-home-gateway/region-ca.crt'],
+  }),
+  certFile: filePath.optional().meta({
+    description: "the gateway's own certificate, PEM",
+    examples: ['/etc/care-home-gateway/region.crt'],
+  }),
+  keyFile: filePath
+    .optional()
+    .meta({ description: 'its key', examples: ['/etc/care-home-gateway/region.key'] }),
+  serverName: z
+    .string()
+    .min(1, 'must not be empty')
+    .optional()
+    .meta({
+      description: "the name in the upstream's certificate, where it is not the one in url",
+      examples: ['broker.example'],
+    }),
+  clientId: z
+    .string()
+    .min(1, 'must not be empty')
+    .optional()
+    .meta({
+      description: "left out: care-home-gateway-<12 digits of this installation's own>-<name>",
+      examples: ['haus-am-see'],
+    }),
+  keepAliveSeconds: count.max(MAX_UINT16).default(30).describe('the keep-alive'),
+  protocol: z
+    .literal(['3.1.1', 5], 'must be 3.1.1 or 5')
+    .optional()
+    .meta({
+      description:
+        '3.1.1 or 5. Left out: 5, and 3.1.1 where the upstream does not speak it. Only with 5 can the upstream report a message that it never takes',
+      examples: [5],
+    }),
+  locations: z
+    .array(z.guid('must be a UUID').toLowerCase())
+    .min(1)
+    .optional()
+    .meta({
+      description: 'ids of locations. Left out: all',
+      examples: [['a0e439ec-20d5-4d2f-9c30-2a2a4c2f5d11']],
+    }),
+  send: z
+    .enum(['alarms', 'all'])
+    .optional()
+    .meta({ description: 'alarms or all. Left out: all, with kinds alarms', examples: ['alarms'] }),
+  kinds: z
+    .array(z.enum(ALARM_KINDS))
+    .min(1)
+    .optional()
+    .meta({ description: 'chooses among the alarms', examples: [['fall', 'helpCall']] }),
+  filters: z
+    .array(filter)
+    .min(1)
+    .optional()
+    .meta({
+      description: 'topic filters over the forwarded topics',
+      examples: [['care-homes/+/devices/+/#']],
+    }),
   topic: z
     .string()
     .max(MAX_TOPIC_CHARACTERS, `must not be longer than ${MAX_TOPIC_CHARACTERS} characters`)
@@ -48,17 +112,42 @@ const bridgeKeys = z.strictObject({
       error:
         'must be a topic without wildcards, of text and {topic}, {locationId}, {deviceId}, {kind}',
     })
-    .default('{topic}'),
-  qos: z.literal([0, 1, 2], 'must be 0, 1 or 2').default(1),
-  retain: z.boolean().default(false),
-  maxInFlight: count.max(MAX_UINT16).default(100),
-  maxQueuedMessages: count.default(200_000),
-  maxQueuedBytes: count.default(268_435_456),
-  maxQueuedHours: count.max(MAX_HOURS).default(168),
-  replayPerSecond: count.default(1000),
-  ackTimeoutSeconds: count.max(3600).default(10),
-  /** Filters to subscribe to upstream, for commands to devices. */
-  commands: z.array(filter).default([]),
+    .default('{topic}')
+    .describe(
+      'the topic upstream: text, the forwarded {topic}, and its parts {locationId}, {deviceId} and {kind} (of a message that is no alarm: what follows the device)',
+    ),
+  qos: z
+    .literal([0, 1, 2], 'must be 0, 1 or 2')
+    .default(1)
+    .describe('at 0 a message counts as delivered when it is sent'),
+  retain: z
+    .boolean()
+    .default(false)
+    .describe('whether the upstream is told to keep the newest message of each topic'),
+  maxInFlight: count
+    .max(MAX_UINT16)
+    .default(100)
+    .describe('messages sent and not yet acknowledged'),
+  maxQueuedMessages: count
+    .default(200_000)
+    .describe('what is kept while the upstream is away, of messages that are no alarms'),
+  maxQueuedBytes: count.default(268_435_456).describe('the same in bytes'),
+  maxQueuedHours: count.max(MAX_HOURS).default(168).describe('the age of alarms and messages'),
+  replayPerSecond: count
+    .default(1000)
+    .describe('how fast what was kept is sent afterwards; new alarms do not wait for it'),
+  ackTimeoutSeconds: count
+    .max(3600)
+    .default(10)
+    .describe('an upstream that acknowledges nothing for so long is connected to anew'),
+  commands: z
+    .array(filter)
+    .default([])
+    .meta({
+      description:
+        'filters to subscribe to upstream: …/devices/<id>/commands/<anything> reaches the device',
+      examples: [['care-homes/+/devices/+/commands/#']],
+    }),
 });
 
 const bridge = bridgeKeys

@@ -8,25 +8,37 @@ const limit = z.int().min(1);
 
 /** Limits of what any MQTT client sends, and of how often it connects. */
 const clientLimits = {
-  messagesPerSecond: limit.default(2_000),
-  messageBurst: limit.default(20_000),
-  bytesPerSecond: limit.default(2 * MIB),
-  byteBurst: limit.default(32 * MIB),
-  connectsPerSecond: limit.default(100),
-  connectBurst: limit.default(1_000),
+  messagesPerSecond: limit
+    .default(2_000)
+    .describe('messages that it may send over MQTT each second'),
+  messageBurst: limit.default(20_000).describe('after so many at once'),
+  bytesPerSecond: limit.default(2 * MIB).describe('the same in bytes'),
+  byteBurst: limit.default(32 * MIB).describe('after so many at once'),
+  connectsPerSecond: limit
+    .default(100)
+    .describe('how often it may connect over MQTT; a CONNECT beyond that waits for its CONNACK'),
+  connectBurst: limit.default(1_000).describe('after so many at once'),
 };
 
 /** The limits of one device with their defaults, which the configuration may change for all. */
 export const deviceLimitsSchema = z.strictObject({
   ...clientLimits,
-  alarmsPerDay: limit.default(200_000),
-  alarmBytesPerDay: limit.default(128 * MIB),
-  connections: limit.default(128),
-  persistentSessions: limit.default(5),
-  subscriptions: limit.default(100),
-  retainedTopics: limit.default(500),
-  retainedBytes: limit.default(4 * MIB),
-  footageBytes: limit.default(5 * GIB),
+  alarmsPerDay: limit
+    .default(200_000)
+    .describe('alarms: so many at once, then as many again spread over each day'),
+  alarmBytesPerDay: limit.default(128 * MIB).describe('the same in bytes of payload'),
+  connections: limit.default(128).describe('MQTT connections'),
+  persistentSessions: limit
+    .default(5)
+    .describe('one more takes the place of the one that was away for longest'),
+  subscriptions: limit.default(100).describe('filters of all its sessions'),
+  retainedTopics: limit
+    .default(500)
+    .describe('retained messages; beyond that they are forwarded, and not retained'),
+  retainedBytes: limit.default(4 * MIB).describe('the same in bytes, as forwarded'),
+  footageBytes: limit
+    .default(5 * GIB)
+    .describe("recordings in the gateway's folder; an upload beyond is 507"),
 });
 
 export type DeviceLimits = Readonly<z.output<typeof deviceLimitsSchema>>;
@@ -76,40 +88,66 @@ export function changedLimits(before: OwnLimits, change: LimitsChange): OwnLimit
 /** The limits of one access token over MQTT, with their defaults. */
 export const tokenLimitsSchema = z.strictObject({
   ...clientLimits,
-  connections: limit.default(1_000),
-  persistentSessions: limit.default(50),
-  subscriptions: limit.default(10_000),
-  backlogBytes: limit.default(256 * MIB),
+  connections: limit.default(1_000).describe('MQTT connections and event streams'),
+  persistentSessions: limit
+    .default(50)
+    .describe(
+      'one more takes the place of one that is away and holds neither subscriptions nor a backlog',
+    ),
+  subscriptions: limit.default(10_000).describe('filters of all its sessions and event streams'),
+  backlogBytes: limit
+    .default(256 * MIB)
+    .describe(
+      'what may wait for all of its durable sessions together, of messages that are no alarms: beyond it the oldest of the longest backlog go. The same for a device',
+    ),
 });
 
 export type TokenLimits = Readonly<z.output<typeof tokenLimitsSchema>>;
 
 /** The limits of one location with their defaults. */
 export const locationLimitsSchema = z.strictObject({
-  messagesPerSecond: limit.default(50_000),
-  messageBurst: limit.default(500_000),
-  bytesPerSecond: limit.default(32 * MIB),
-  byteBurst: limit.default(256 * MIB),
-  alarmsPerDay: limit.default(2_000_000),
-  alarmBytesPerDay: limit.default(1_024 * MIB),
-  retainedTopics: limit.default(20_000),
-  retainedBytes: limit.default(64 * MIB),
+  messagesPerSecond: limit
+    .default(50_000)
+    .describe('messages that they may send together each second'),
+  messageBurst: limit.default(500_000).describe('after so many at once'),
+  bytesPerSecond: limit.default(32 * MIB).describe('the same in bytes'),
+  byteBurst: limit.default(256 * MIB).describe('after so many at once'),
+  alarmsPerDay: limit.default(2_000_000).describe('alarms of all devices'),
+  alarmBytesPerDay: limit.default(1_024 * MIB).describe('the same in bytes'),
+  retainedTopics: limit.default(20_000).describe('retained messages of all devices'),
+  retainedBytes: limit.default(64 * MIB).describe('the same in bytes'),
 });
 
 /** The limits of the whole gateway with their defaults. */
 export const totalLimitsSchema = z.strictObject({
-  messagesPerSecond: limit.default(100_000),
-  messageBurst: limit.default(1_000_000),
-  bytesPerSecond: limit.default(64 * MIB),
-  byteBurst: limit.default(512 * MIB),
-  alarmsPerDay: limit.default(5_000_000),
-  alarmBytesPerDay: limit.default(2_048 * MIB),
-  /** Over MQTT; fewer where the process may not open so many files. */
-  connections: limit.default(50_000),
-  /** Of access tokens; those of devices, and bridges, do not count. */
-  persistentSessions: limit.default(200),
-  backlogBytes: limit.default(1_024 * MIB),
-  retainedBytes: limit.default(64 * MIB),
+  messagesPerSecond: limit
+    .default(100_000)
+    .describe('messages that all may send together each second'),
+  messageBurst: limit.default(1_000_000).describe('after so many at once'),
+  bytesPerSecond: limit.default(64 * MIB).describe('the same in bytes'),
+  byteBurst: limit.default(512 * MIB).describe('after so many at once'),
+  alarmsPerDay: limit.default(5_000_000).describe('alarms of all devices'),
+  alarmBytesPerDay: limit.default(2_048 * MIB).describe('the same in bytes'),
+  connections: limit
+    .default(50_000)
+    .describe(
+      'MQTT connections: at most 65 % of the files that the process may open (LimitNOFILE). An eighth is for clients that have not logged in, a tenth of the rest for devices and tokens that have none',
+    ),
+  persistentSessions: limit
+    .default(200)
+    .describe(
+      'persistent sessions of all access tokens, and groups of shared subscriptions: each alarm is queued for every one that has subscribed',
+    ),
+  backlogBytes: limit
+    .default(1_024 * MIB)
+    .describe(
+      'memory of the store for all messages that wait and are no alarms; never more than alarms leave of nine tenths of it. Beyond it the longest backlogs are cut',
+    ),
+  retainedBytes: limit
+    .default(64 * MIB)
+    .describe(
+      'all retained messages, which are in memory; beyond that they are forwarded, and not retained',
+    ),
 });
 
 /** The limits of all that is counted over MQTT. */

@@ -13,19 +13,56 @@ const count = z.int().min(1);
 
 /** One output of the configuration. */
 const outputSchema = z.strictObject({
-  name: z.string().regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of the characters a-z, 0-9 and -'),
-  type: z.literal('webhook'),
+  name: z
+    .string()
+    .regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of the characters a-z, 0-9 and -')
+    .meta({
+      description: '1 to 40 of the characters a-z, 0-9 and -. The queue belongs to the name',
+      examples: ['night-app'],
+    }),
+  type: z.literal('webhook').meta({ description: 'webhook', examples: ['webhook'] }),
   url: z
     .string()
-    .refine(isWebhookUrl, 'must be an http:// or https:// URL without user and password'),
-  secret: z.string().min(1, 'must not be empty').transform(keyOf),
-  topics: z.array(z.string().refine(isFilter, 'must be an MQTT topic filter')).min(1),
-  locations: z.array(z.guid('must be a UUID').toLowerCase()).min(1).optional(),
-  allowPrivate: z.boolean().default(false),
-  maxSentAtOnce: count.max(MAX_SENT_AT_ONCE).default(8),
-  maxQueuedMessages: count.default(200_000),
-  maxQueuedBytes: count.default(268_435_456),
-  maxQueuedHours: count.max(MAX_HOURS).default(168),
+    .refine(isWebhookUrl, 'must be an http:// or https:// URL without user and password')
+    .meta({
+      description: 'https:// or http://, without user and password',
+      examples: ['https://hooks.example.org/night'],
+    }),
+  secret: z
+    .string()
+    .min(1, 'must not be empty')
+    .transform(keyOf)
+    .meta({
+      description:
+        'signs: whsec_ and base64, as Standard Webhooks has it (24 random bytes or more), or any other text',
+      examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
+    }),
+  topics: z
+    .array(z.string().refine(isFilter, 'must be an MQTT topic filter'))
+    .min(1)
+    .meta({
+      description: 'filters, as those of a subscription',
+      examples: [['care-homes/+/devices/+/alarms/#', 'care-homes/+/devices/+/escalations/#']],
+    }),
+  locations: z
+    .array(z.guid('must be a UUID').toLowerCase())
+    .min(1)
+    .optional()
+    .meta({
+      description: 'ids of locations. Left out: all',
+      examples: [['3f0c2a5e-8d1b-4c7a-9e64-5b2f7d90c318']],
+    }),
+  allowPrivate: z
+    .boolean()
+    .default(false)
+    .describe('whether the URL may lead to a loopback, link-local or private address'),
+  maxSentAtOnce: count
+    .max(MAX_SENT_AT_ONCE)
+    .default(8)
+    .describe('messages of several devices that are sent at once'),
+  maxQueuedMessages: count.default(200_000).describe('messages that are no alarms'),
+  maxQueuedBytes: count.default(268_435_456).describe('the same in bytes'),
+  maxQueuedHours: count.max(MAX_HOURS).default(168).describe('the age of alarms and messages'),
 });
 
 /** All outputs; each name is the key of a queue in the store. */

@@ -7,9 +7,25 @@ const MINUTE_MS = 60_000;
 const TIME_OF_DAY = /^([01]\d|2[0-3]):([0-5]\d)$/;
 
 const drillSchema = z.strictObject({
-  at: z.string().regex(TIME_OF_DAY, 'must be a time of day, such as "03:30"'),
-  timeZone: z.string().refine(isTimeZone, 'must be a time zone, such as Europe/Berlin'),
-  locations: z.array(z.guid('must be a UUID').toLowerCase()).min(1).optional(),
+  at: z
+    .string()
+    .regex(TIME_OF_DAY, 'must be a time of day, such as "03:30"')
+    .meta({
+      description: 'the time of day: once on each day, also when the clocks change',
+      examples: ['03:30'],
+    }),
+  timeZone: z
+    .string()
+    .refine(isTimeZone, 'must be a time zone, such as Europe/Berlin')
+    .meta({ description: 'whose clocks', examples: ['Europe/Berlin'] }),
+  locations: z
+    .array(z.guid('must be a UUID').toLowerCase())
+    .min(1)
+    .optional()
+    .meta({
+      description: 'ids of locations. Left out: all',
+      examples: [['3f0c2a5e-8d1b-4c7a-9e64-5b2f7d90c318']],
+    }),
 });
 
 /** All daily drills. */
