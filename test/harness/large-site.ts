@@ -12,7 +12,9 @@ const WINDOW = 20;
 const DEVICES_PER_HOME = 100;
 const SESSIONS_PER_TOKEN = 10;
 /** First numbers of the loads that send alarms, telemetry, and later messages (`load/plan.ts`). */
-const [FIRST_ALARM_NUMBER, FIRST_QUEUED_NUMBER, FIRST_VALUE_NUMBER] = [10, 30, 50];
+const [FIRST_QUEUED_NUMBER, FIRST_VALUE_NUMBER] = [10, 50];
+/** Those of telemetry, as no session is sent both. */
+const FIRST_ALARM_NUMBER = FIRST_VALUE_NUMBER;
 export const FIRST_LATER_NUMBER = 90;
 
 export interface SiteSize {
