@@ -9,17 +9,8 @@ import type { DeviceKey } from '../../site/site-store.js';
 import { actorOf } from '../actor.js';
 import { conditionalActor, entityTag, notModifiedIfKnown, tagged } from '../conditional.js';
 import type { RouteServices } from '../dependencies.js';
-import {
-  createdResponse,
-  ifMatchHeaders,
-  ifNoneMatchHeaders,
-  jsonRequestBody,
-  jsonResponse,
-  noContent,
-  notModified,
-  problems,
-  taggedResponse,
-} from '../documents/openapi.js';
+import { createdResponse, jsonRequestBody, jsonResponse, problems } from '../documents/openapi.js';
+import { itemRoutes, listRoute } from '../documents/resource-routes.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
 import {
   devicePathSchema,
@@ -116,15 +107,7 @@ const tags = ['Devices'];
 const collection = '/care-homes/{locationId}/devices';
 const item = `${collection}/{deviceId}` as const;
 
-const list = createRoute({
-  method: 'get',
-  path: collection,
-  operationId: 'listDevices',
-  summary: 'List the devices that the access token covers',
-  tags,
-  request: { params: locationPathSchema },
-  responses: { 200: jsonResponse('Devices.', z.array(deviceSchema)), ...problems.resource },
-});
+const list = listRoute(collection, locationPathSchema, 'Device', deviceSchema);
 
 const create = createRoute({
   method: 'post',
@@ -140,52 +123,17 @@ const create = createRoute({
   },
 });
 
-const get = createRoute({
-  method: 'get',
+const { get, change, remove } = itemRoutes({
   path: item,
-  operationId: 'getDevice',
-  summary: 'Get a device',
-  tags,
-  request: { params: devicePathSchema, headers: ifNoneMatchHeaders },
-  responses: {
-    200: taggedResponse('The device.', deviceSchema),
-    ...notModified,
-    ...problems.resource,
+  params: devicePathSchema,
+  name: 'Device',
+  view: deviceSchema,
+  change: deviceChangeSchema,
+  summaries: {
+    change: 'Rename a device, or set limits or a time of silence of its own',
+    remove: 'Delete a device; its alarm history stays',
   },
-});
-
-const change = createRoute({
-  method: 'patch',
-  path: item,
-  operationId: 'updateDevice',
-  summary: 'Rename a device, or set limits or a time of silence of its own',
-  tags,
-  request: {
-    params: devicePathSchema,
-    headers: ifMatchHeaders,
-    body: jsonRequestBody(deviceChangeSchema),
-  },
-  responses: {
-    200: taggedResponse('The device.', deviceSchema),
-    ...problems.change,
-    ...problems.precondition,
-  },
-});
-
-const remove = createRoute({
-  method: 'delete',
-  path: item,
-  operationId: 'deleteDevice',
-  summary: 'Delete a device; its alarm history stays',
-  tags,
-  request: { params: devicePathSchema, headers: ifMatchHeaders },
-  responses: {
-    204: noContent,
-    ...problems.resource,
-
-    ...problems.precondition,
-    ...problems.store,
-  },
+  removing: {},
 });
 
 /** Replaces broken hardware, too: same id, room, name and history (docs/reference/contract.md, 2). */

@@ -1,21 +1,12 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { Group } from '../../domain/site.js';
 import type { GroupKey } from '../../site/site-store.js';
 import { actorOf } from '../actor.js';
 import { conditionalActor, entityTag, notModifiedIfKnown, tagged } from '../conditional.js';
 import type { RouteServices } from '../dependencies.js';
-import {
-  createdResponse,
-  ifMatchHeaders,
-  ifNoneMatchHeaders,
-  jsonRequestBody,
-  jsonResponse,
-  noContent,
-  notModified,
-  problems,
-  taggedResponse,
-} from '../documents/openapi.js';
+import { problems } from '../documents/openapi.js';
+import { createdRoute, itemRoutes, listRoute } from '../documents/resource-routes.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
 import {
   groupPathSchema,
@@ -38,76 +29,17 @@ function groupView(group: Group, roomIds: readonly string[] = []): z.infer<typeo
   return { id: group.id, name: group.name, rooms: [...roomIds] };
 }
 
-const tags = ['Groups'];
 const collection = '/care-homes/{locationId}/groups';
-const item = `${collection}/{groupId}` as const;
-
-const list = createRoute({
-  method: 'get',
-  path: collection,
-  operationId: 'listGroups',
-  summary: 'List the groups that the access token covers',
-  tags,
-  request: { params: locationPathSchema },
-  responses: { 200: jsonResponse('Groups.', z.array(groupSchema)), ...problems.resource },
-});
-
-const create = createRoute({
-  method: 'post',
-  path: collection,
-  operationId: 'createGroup',
-  summary: 'Create a group',
-  tags,
-  request: { params: locationPathSchema, body: jsonRequestBody(nameBodySchema) },
-  responses: { 201: createdResponse('The group.', groupSchema), ...problems.change },
-});
-
-const get = createRoute({
-  method: 'get',
-  path: item,
-  operationId: 'getGroup',
-  summary: 'Get a group',
-  tags,
-  request: { params: groupPathSchema, headers: ifNoneMatchHeaders },
-  responses: {
-    200: taggedResponse('The group.', groupSchema),
-    ...notModified,
-    ...problems.resource,
-  },
-});
-
-const rename = createRoute({
-  method: 'patch',
-  path: item,
-  operationId: 'updateGroup',
-  summary: 'Rename a group',
-  tags,
-  request: {
-    params: groupPathSchema,
-    headers: ifMatchHeaders,
-    body: jsonRequestBody(nameBodySchema),
-  },
-  responses: {
-    200: taggedResponse('The group.', groupSchema),
-    ...problems.change,
-    ...problems.precondition,
-  },
-});
-
-const remove = createRoute({
-  method: 'delete',
-  path: item,
-  operationId: 'deleteGroup',
-  summary: 'Delete a group that has no rooms',
-  tags,
-  request: { params: groupPathSchema, headers: ifMatchHeaders },
-  responses: {
-    204: noContent,
-    ...problems.resource,
-    ...problems.conflict,
-    ...problems.precondition,
-    ...problems.store,
-  },
+const list = listRoute(collection, locationPathSchema, 'Group', groupSchema);
+const create = createdRoute(collection, locationPathSchema, 'Group', groupSchema, nameBodySchema);
+const { get, change, remove } = itemRoutes({
+  path: `${collection}/{groupId}`,
+  params: groupPathSchema,
+  name: 'Group',
+  view: groupSchema,
+  change: nameBodySchema,
+  summaries: { change: 'Rename a group', remove: 'Delete a group that has no rooms' },
+  removing: problems.conflict,
 });
 
 /** The groups of a location (specification 4). */
@@ -137,7 +69,7 @@ export function registerGroups(app: HttpApp, services: RouteServices): void {
     c.json(tagged(c, viewOf(model.requireGroup(c.req.valid('param')))), 200),
   );
 
-  app.openapi({ ...rename, middleware: [access.group('manager'), readsJson] }, async (c) => {
+  app.openapi({ ...change, middleware: [access.group('manager'), readsJson] }, async (c) => {
     const key = c.req.valid('param');
     const group = await groups.rename(actorFor(c, key), key, c.req.valid('json').name);
     return c.json(tagged(c, viewOf(group)), 200);

@@ -5,17 +5,8 @@ import type { Location } from '../../domain/site.js';
 import { actorOf } from '../actor.js';
 import { conditionalActor, entityTag, notModifiedIfKnown, tagged } from '../conditional.js';
 import type { RouteServices } from '../dependencies.js';
-import {
-  createdResponse,
-  ifMatchHeaders,
-  ifNoneMatchHeaders,
-  jsonRequestBody,
-  jsonResponse,
-  noContent,
-  notModified,
-  problems,
-  taggedResponse,
-} from '../documents/openapi.js';
+import { createdResponse, jsonRequestBody, jsonResponse, problems } from '../documents/openapi.js';
+import { itemRoutes } from '../documents/resource-routes.js';
 import { callerOf, type HttpApp, type HttpEnv } from '../http-env.js';
 import { idSchema, locationPathSchema, nameBodySchema } from '../schemas/common.js';
 import { createdHeaders } from '../server/public-url.js';
@@ -40,7 +31,6 @@ function locationView(
 
 const tags = ['Locations'];
 const collection = '/care-homes';
-const item = `${collection}/{locationId}` as const;
 
 const list = createRoute({
   method: 'get',
@@ -66,52 +56,17 @@ const create = createRoute({
   },
 });
 
-const get = createRoute({
-  method: 'get',
-  path: item,
-  operationId: 'getLocation',
-  summary: 'Get a location',
-  tags,
-  request: { params: locationPathSchema, headers: ifNoneMatchHeaders },
-  responses: {
-    200: taggedResponse('The location.', locationSchema),
-    ...notModified,
-    ...problems.resource,
+const { get, change, remove } = itemRoutes({
+  path: `${collection}/{locationId}`,
+  params: locationPathSchema,
+  name: 'Location',
+  view: locationSchema,
+  change: nameBodySchema,
+  summaries: {
+    change: 'Rename a location',
+    remove: 'Delete a location that has no devices, with its rooms and groups',
   },
-});
-
-const rename = createRoute({
-  method: 'patch',
-  path: item,
-  operationId: 'updateLocation',
-  summary: 'Rename a location',
-  tags,
-  request: {
-    params: locationPathSchema,
-    headers: ifMatchHeaders,
-    body: jsonRequestBody(nameBodySchema),
-  },
-  responses: {
-    200: taggedResponse('The location.', locationSchema),
-    ...problems.change,
-    ...problems.precondition,
-  },
-});
-
-const remove = createRoute({
-  method: 'delete',
-  path: item,
-  operationId: 'deleteLocation',
-  summary: 'Delete a location that has no devices, with its rooms and groups',
-  tags,
-  request: { params: locationPathSchema, headers: ifMatchHeaders },
-  responses: {
-    204: noContent,
-    ...problems.resource,
-    ...problems.conflict,
-    ...problems.precondition,
-    ...problems.store,
-  },
+  removing: problems.conflict,
 });
 
 /** Locations (specification 4). */
@@ -146,7 +101,7 @@ export function registerLocations(app: HttpApp, services: RouteServices): void {
     return c.json(tagged(c, viewOf(c, location)), 200);
   });
 
-  app.openapi({ ...rename, middleware: [access.location('manager'), readsJson] }, async (c) => {
+  app.openapi({ ...change, middleware: [access.location('manager'), readsJson] }, async (c) => {
     const { locationId } = c.req.valid('param');
     const { name } = c.req.valid('json');
     const location = await locations.rename(actorFor(c, locationId), locationId, name);

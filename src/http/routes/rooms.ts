@@ -1,21 +1,12 @@
-import { createRoute, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { Room } from '../../domain/site.js';
 import type { RoomKey } from '../../site/site-store.js';
 import { actorOf } from '../actor.js';
 import { conditionalActor, entityTag, notModifiedIfKnown, tagged } from '../conditional.js';
 import type { RouteServices } from '../dependencies.js';
-import {
-  createdResponse,
-  ifMatchHeaders,
-  ifNoneMatchHeaders,
-  jsonRequestBody,
-  jsonResponse,
-  noContent,
-  notModified,
-  problems,
-  taggedResponse,
-} from '../documents/openapi.js';
+import { problems } from '../documents/openapi.js';
+import { createdRoute, itemRoutes, listRoute } from '../documents/resource-routes.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
 import {
   idSchema,
@@ -56,76 +47,20 @@ function roomView(room: Room, deviceIds: readonly string[] = []): z.infer<typeof
   return { id: room.id, name: room.name, groupId: room.groupId, devices: [...deviceIds] };
 }
 
-const tags = ['Rooms'];
 const collection = '/care-homes/{locationId}/rooms';
-const item = `${collection}/{roomId}` as const;
-
-const list = createRoute({
-  method: 'get',
-  path: collection,
-  operationId: 'listRooms',
-  summary: 'List the rooms that the access token covers',
-  tags,
-  request: { params: locationPathSchema },
-  responses: { 200: jsonResponse('Rooms.', z.array(roomSchema)), ...problems.resource },
-});
-
-const create = createRoute({
-  method: 'post',
-  path: collection,
-  operationId: 'createRoom',
-  summary: 'Create a room',
-  tags,
-  request: { params: locationPathSchema, body: jsonRequestBody(newRoomSchema) },
-  responses: { 201: createdResponse('The room.', roomSchema), ...problems.change },
-});
-
-const get = createRoute({
-  method: 'get',
-  path: item,
-  operationId: 'getRoom',
-  summary: 'Get a room',
-  tags,
-  request: { params: roomPathSchema, headers: ifNoneMatchHeaders },
-  responses: {
-    200: taggedResponse('The room.', roomSchema),
-    ...notModified,
-    ...problems.resource,
+const list = listRoute(collection, locationPathSchema, 'Room', roomSchema);
+const create = createdRoute(collection, locationPathSchema, 'Room', roomSchema, newRoomSchema);
+const { get, change, remove } = itemRoutes({
+  path: `${collection}/{roomId}`,
+  params: roomPathSchema,
+  name: 'Room',
+  view: roomSchema,
+  change: roomChangeSchema,
+  summaries: {
+    change: 'Rename a room, or change its group',
+    remove: 'Delete a room that has no devices',
   },
-});
-
-const change = createRoute({
-  method: 'patch',
-  path: item,
-  operationId: 'updateRoom',
-  summary: 'Rename a room, or change its group',
-  tags,
-  request: {
-    params: roomPathSchema,
-    headers: ifMatchHeaders,
-    body: jsonRequestBody(roomChangeSchema),
-  },
-  responses: {
-    200: taggedResponse('The room.', roomSchema),
-    ...problems.change,
-    ...problems.precondition,
-  },
-});
-
-const remove = createRoute({
-  method: 'delete',
-  path: item,
-  operationId: 'deleteRoom',
-  summary: 'Delete a room that has no devices',
-  tags,
-  request: { params: roomPathSchema, headers: ifMatchHeaders },
-  responses: {
-    204: noContent,
-    ...problems.resource,
-    ...problems.conflict,
-    ...problems.precondition,
-    ...problems.store,
-  },
+  removing: problems.conflict,
 });
 
 /** The rooms of a location (specification 4). */

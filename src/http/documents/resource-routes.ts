@@ -1,0 +1,110 @@
+import { createRoute, type z } from '@hono/zod-openapi';
+import {
+  createdResponse,
+  ifMatchHeaders,
+  ifNoneMatchHeaders,
+  jsonRequestBody,
+  jsonResponse,
+  noContent,
+  notModified,
+  problems,
+  taggedResponse,
+} from './openapi.js';
+
+/** A resource with an entity tag, as its routes are described. */
+interface Resource<Path extends string, Params, View, Change, Removing> {
+  readonly path: Path;
+  readonly params: Params;
+  /** In the singular, as in operation ids: `Room`. */
+  readonly name: string;
+  readonly view: View;
+  readonly change: Change;
+  /** What changing and deleting it mean. */
+  readonly summaries: { readonly change: string; readonly remove: string };
+  /** Why deleting it may be refused. */
+  readonly removing: Removing;
+}
+
+/** The routes that read, change and delete one resource, each conditional (docs/reference/contract.md, 2). */
+export function itemRoutes<
+  Path extends string,
+  Params extends z.ZodObject,
+  View extends z.ZodType,
+  Change extends z.ZodType,
+  Removing extends Partial<typeof problems.conflict>,
+>(resource: Resource<Path, Params, View, Change, Removing>) {
+  const { path, params, name, view, change, summaries, removing } = resource;
+  const noun = name.toLowerCase();
+  const common = { path, tags: [`${name}s`] };
+  const answer = taggedResponse(`The ${noun}.`, view);
+  return {
+    get: createRoute({
+      ...common,
+      method: 'get',
+      operationId: `get${name}`,
+      summary: `Get a ${noun}`,
+      request: { params, headers: ifNoneMatchHeaders },
+      responses: { 200: answer, ...notModified, ...problems.resource },
+    }),
+    change: createRoute({
+      ...common,
+      method: 'patch',
+      operationId: `update${name}`,
+      summary: summaries.change,
+      request: { params, headers: ifMatchHeaders, body: jsonRequestBody(change) },
+      responses: { 200: answer, ...problems.change, ...problems.precondition },
+    }),
+    remove: createRoute({
+      ...common,
+      method: 'delete',
+      operationId: `delete${name}`,
+      summary: summaries.remove,
+      request: { params, headers: ifMatchHeaders },
+      responses: {
+        204: noContent,
+        ...problems.resource,
+        ...removing,
+        ...problems.precondition,
+        ...problems.store,
+      },
+    }),
+  };
+}
+
+/** The route that lists the resources of a location as far as the caller's grants cover them. */
+export function listRoute<Path extends string, Params extends z.ZodObject, View extends z.ZodType>(
+  path: Path,
+  params: Params,
+  name: string,
+  view: View,
+) {
+  const nouns = `${name.toLowerCase()}s`;
+  return createRoute({
+    method: 'get',
+    path,
+    operationId: `list${name}s`,
+    summary: `List the ${nouns} that the access token covers`,
+    tags: [`${name}s`],
+    request: { params },
+    responses: { 200: jsonResponse(`${name}s.`, view.array()), ...problems.resource },
+  });
+}
+
+/** The route that creates a resource in a location. */
+export function createdRoute<
+  Path extends string,
+  Params extends z.ZodObject,
+  View extends z.ZodType,
+  New extends z.ZodType,
+>(path: Path, params: Params, name: string, view: View, body: New) {
+  const noun = name.toLowerCase();
+  return createRoute({
+    method: 'post',
+    path,
+    operationId: `create${name}`,
+    summary: `Create a ${noun}`,
+    tags: [`${name}s`],
+    request: { params, body: jsonRequestBody(body) },
+    responses: { 201: createdResponse(`The ${noun}.`, view), ...problems.change },
+  });
+}
