@@ -12,6 +12,8 @@ const readyLine = z.object({ msg: z.literal('gateway ready'), addresses: address
 const standingByLine = z.object({ addresses: addressesSchema.pick({ http: true }) });
 
 const START_TIMEOUT_MS = 60_000;
+/** As `npm start`, the units of systemd and the container have them. */
+const NODE_FLAGS = ['--max-semi-space-size=16'];
 
 /** The built gateway as a process, on its own data directory and free ports. */
 export class GatewayProcess extends RunningGateway {
@@ -94,7 +96,7 @@ export class GatewayProcess extends RunningGateway {
   /** Starts the process; the result rejects when it ends. */
   #spawn(): Promise<never> {
     const limit = this.#maxOpenFiles;
-    const program = [process.execPath, 'dist/main.js'];
+    const program = [process.execPath, ...NODE_FLAGS, 'dist/main.js'];
     // prlimit becomes the program that it is given.
     const limited = limit === undefined ? program : ['prlimit', `--nofile=${limit}`, ...program];
     const [command = '', ...args] = limited;
