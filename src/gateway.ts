@@ -21,6 +21,7 @@ import { Metrics } from './metrics/metrics.js';
 import type { ServerCertificate } from './network/server-certificate.js';
 import type { Outputs } from './outputs/outputs.js';
 import { Releasers } from './releasers.js';
+import { runtimeFault } from './runtime-support.js';
 import { TokenExpiry } from './site/access/token-expiry.js';
 import { SteadyClock } from './site/clock/steady-clock.js';
 import { Health } from './site/health/health.js';
@@ -29,6 +30,7 @@ import { ESCALATION_CHECK_MS } from './watch/escalations.js';
 
 /** Part of the ten seconds for a stop (docs/reference/contract.md, 1, stop); the embedded store needs the rest. */
 const STOP_TIMEOUT_MS = 3_000;
+const DAY_MS = 24 * 3600 * 1000;
 const GIVEN_UP =
   'the store does not answer, giving up unstored messages; none of them was acknowledged';
 
@@ -85,6 +87,7 @@ export class Gateway {
   async #start(): Promise<GatewayAddresses> {
     const foundation = this.#foundation;
     const { config, health, log, now, releasers, steady, version } = foundation;
+    this.#reportRuntime();
     steady.start();
     releasers.add(() => steady.stop());
     this.#certificate = await openCertificate(foundation);
@@ -133,6 +136,15 @@ export class Gateway {
     return addresses;
   }
 
+  #reportRuntime(): void {
+    const { health, log, now, releasers, runtime } = this.#foundation;
+    const found = () => runtimeFault(runtime, now());
+    const fault = found();
+    if (fault !== undefined) log.warn({ runtime }, 'this Node.js has no security fixes any more');
+    health.report('runtime', fault);
+    releasers.every(DAY_MS, () => health.report('runtime', found()));
+  }
+
   #startTokenExpiry({ accessTokens, events }: SiteParts): void {
     const { log, releasers, steady } = this.#foundation;
     const { isSureSince } = steady;
@@ -155,7 +167,8 @@ export class Gateway {
   }): HttpApp {
     const { storage, site, delivery, ingest, brokers, bridges, footage, installation } = parts;
     const { events } = parts;
-    const { config, log, health, now, elapsed, version, consoleDirectory } = this.#foundation;
+    const { config, log, health, now, elapsed, version, runtime, consoleDirectory } =
+      this.#foundation;
     const { broker, backPressure, slowing } = brokers;
     const metrics = new Metrics({
       deliveries: delivery.deliveries,
@@ -163,6 +176,7 @@ export class Gateway {
       accounts: delivery.accounts,
       invalid: ingest.invalid,
       version,
+      runtime,
       leaseEpoch: this.#foundation.store?.tenure.epoch,
       devicesOnline: () => ingest.presence.onlineCount,
       exceededQuotas: () => site.watch.counts(),

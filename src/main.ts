@@ -18,7 +18,6 @@ import { type FieldFault, GatewayError, systemErrorCode } from './errors.js';
 import { createLog, lostLines } from './logging/log.js';
 import { LogSink } from './logging/log-sink.js';
 import { RepeatedLines } from './logging/repeated-lines.js';
-import { runtimeWarning } from './runtime-support.js';
 import type { Service } from './service.js';
 import { notifySystemd, watchdogTimeoutMs } from './systemd-notify.js';
 
@@ -227,8 +226,6 @@ async function run(config: Config): Promise<void> {
   const log = createLog({ level: config.log.level, destination: sink, repeated });
   repeated.start();
   const nowMs = Date.now();
-  const runtime = runtimeWarning(process.version, nowMs);
-  if (runtime !== undefined) log.warn(runtime);
   for (const warning of configWarnings(config, nowMs)) log.warn(warning);
   // A library's unhandled rejection must not end the process (dependency-faults.md, 7).
   process.on('unhandledRejection', (error) =>
@@ -262,6 +259,7 @@ async function serve(config: Config, log: Logger): Promise<void> {
     version: readVersion(),
     consoleDirectory: `${programDir}/dist/console`,
     searchPath: process.env['PATH'],
+    runtime: process.version,
     maxOpenFiles: maxOpenFiles(),
     now: Date.now,
     elapsed: performance.now.bind(performance),

@@ -1,16 +1,24 @@
 import { expect, it } from 'vitest';
-import { runtimeWarning } from '../src/runtime-support.js';
+import { faultWords } from '../src/domain/faults/faults.js';
+import { runtimeFault } from '../src/runtime-support.js';
 
 it.each([
-  ['v20.19.0', '2026-04-30T23:59:59Z', false],
-  ['v20.19.0', '2026-05-01T00:00:00Z', true],
-  ['v22.12.0', '2026-11-27T00:00:00Z', false],
-  ['v24.1.0', '2028-05-01T00:00:00Z', true],
+  ['v20.19.0', '2026-04-30T23:59:59Z', undefined],
+  [
+    'v20.19.0',
+    '2026-05-01T00:00:00Z',
+    'Node.js v20.19.0 has had no security fixes since 2026-04-30.',
+  ],
+  ['v22.12.0', '2026-11-27T00:00:00Z', undefined],
+  [
+    'v24.1.0',
+    '2028-05-01T00:00:00Z',
+    'Node.js v24.1.0 has had no security fixes since 2028-04-30.',
+  ],
   // A later one is not known here.
-  ['v26.0.0', '2040-01-01T00:00:00Z', false],
-  ['unknown', '2040-01-01T00:00:00Z', false],
-])('a gateway on Node.js %s at %s warns: %s', (version, at, warns) => {
-  const warning = runtimeWarning(version, Date.parse(at));
-  expect(warning !== undefined).toBe(warns);
-  if (warns) expect(warning).toContain(version);
+  ['v26.0.0', '2040-01-01T00:00:00Z', undefined],
+  ['unknown', '2040-01-01T00:00:00Z', undefined],
+])('a gateway on Node.js %s at %s says: %s', (version, at, message) => {
+  const fault = runtimeFault(version, Date.parse(at));
+  expect(fault && faultWords(fault, 'en').message).toBe(message);
 });

@@ -20,6 +20,8 @@ export interface GatewayOptions {
   readonly consoleDirectory: string;
   /** The `PATH` for programs that the gateway runs, the only part of the environment that is passed on. */
   readonly searchPath: string | undefined;
+  /** The version of Node.js, as `process.version`. */
+  readonly runtime: string;
   /** How many files the process may open, sockets among them. */
   readonly maxOpenFiles: number;
   /** The external store, which outlives a gateway that loses the lease; none with the embedded one. */

@@ -18,6 +18,8 @@ export interface MetricsSources {
   readonly exceededQuotas: () => readonly Counted[];
   readonly invalid: InvalidPublishes;
   readonly version: string;
+  /** The version of Node.js. */
+  readonly runtime: string;
   /** Undefined where there is no lease. */
   readonly leaseEpoch: number | undefined;
   readonly devicesOnline: () => number;
@@ -96,11 +98,11 @@ export class Metrics extends Scraped {
   }
 
   #addGateway(sources: MetricsSources): void {
-    const { health, sessions, version, storeMemory, leaseEpoch } = sources;
+    const { health, sessions, version, runtime, storeMemory, leaseEpoch } = sources;
     this.gauge(
       'gateway_build_info',
       'Always 1; the version is a label',
-      () => [[1, { version, node_version: process.version }]],
+      () => [[1, { version, node_version: runtime }]],
       ['version', 'node_version'],
     );
     this.gauge('gateway_devices_online', 'Devices with a connection', sources.devicesOnline);

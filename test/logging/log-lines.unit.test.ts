@@ -69,7 +69,7 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   // By an administrator who reads the trail.
   'failed to read audit records',
   'message',
-  'runtime',
+  'this Node.js has no security fixes any more',
   'the clock of this machine has jumped',
   'failed to save the clock',
   // By a timer, or once a minute of their own accord, which name everybody concerned.

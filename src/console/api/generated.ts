@@ -458,7 +458,7 @@ export type DeadLettersSentAgain = {
     reason: string | null;
 };
 export type AdvisedFault = {
-    /** What is wrong. Stable; later versions may add to these: account-broken, audit-export-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-silent, device-unreadable, disk-full, disk-nearly-full, disk-read-only, drill-failed, limit-exceeded, output-failing, processor-busy, record-damaged, replica-missing, retained-full, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe. */
+    /** What is wrong. Stable; later versions may add to these: account-broken, audit-export-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-silent, device-unreadable, disk-full, disk-nearly-full, disk-read-only, drill-failed, limit-exceeded, output-failing, processor-busy, record-damaged, replica-missing, retained-full, runtime-unsupported, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe. */
     code: string;
     /** Whether the gateway is not ready because of it. */
     stops: boolean;

@@ -171,6 +171,19 @@ export const MACHINE_FAULTS = {
         'Die Dateien unter `tls` sind für den Benutzer des Gateways nicht lesbar, kein PEM oder nicht vollständig, oder der Schlüssel gehört zu einem anderen Zertifikat.',
     },
   },
+  runtimeUnsupported: {
+    code: 'runtime-unsupported',
+    stops: false,
+    en: {
+      message: 'Node.js {version} has had no security fixes since {since}.',
+      advice: 'Install a supported release: 22, or better 24. The gateway works as before.',
+    },
+    de: {
+      message: 'Node.js {version} bekommt seit {since} keine Sicherheitskorrekturen mehr.',
+      advice:
+        'Installieren Sie eine unterstützte Version: 22, besser 24. Das Gateway arbeitet wie bisher.',
+    },
+  },
   processorBusy: {
     code: 'processor-busy',
     stops: false,

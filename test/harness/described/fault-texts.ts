@@ -8,6 +8,7 @@ import {
 const readinessSchema = z.looseObject({
   faults: z.array(
     z.object({
+      code: z.string(),
       message: z.string(),
       subject: z.object({ type: z.string(), id: z.string(), name: z.string() }).optional(),
     }),
@@ -22,7 +23,12 @@ export function faultTexts(faults: readonly FaultReport[]): string[] {
 /** The faults of a `gateway/status`, or of a `/readyz` that was asked with an access token, as texts. */
 export function faultTextsIn(readiness: unknown): string[] {
   const { faults } = readinessSchema.parse(readiness);
-  return faults.map(({ message, subject }) => textOf(message, subject));
+  return faults.filter(isOfGateway).map(({ message, subject }) => textOf(message, subject));
+}
+
+/** Whether a fault is of the gateway, and not of the Node.js that runs the tests. */
+export function isOfGateway({ code }: { readonly code: string }): boolean {
+  return code !== 'runtime-unsupported';
 }
 
 function textOf(

@@ -75,6 +75,8 @@ export class GatewayHere extends RunningGateway {
         version: '1.2.3',
         consoleDirectory: 'dist/console',
         searchPath: this.variables['PATH'],
+        // No release: none of them is out of support.
+        runtime: 'v0.0.0',
         maxOpenFiles: MAX_OPEN_FILES,
         ...this.#clocks,
         onReady: resolve,

@@ -5,14 +5,15 @@ import { hrefTo } from '../../routing.js';
 import { BOARD_WORDS } from './board-words.js';
 
 const MAX_NAMED = 3;
+/** The board names the silent sensors, home by home; a runtime out of support says nothing about alarms. */
+const NOT_SHOWN = ['device-silent', 'runtime-unsupported'];
 
 /** The faults of the gateway. Those that stop it come first. */
 export function GatewayFaults({ isKiosk }: { readonly isKiosk: boolean }) {
   const { session } = useConsole();
   const words = useWords(BOARD_WORDS);
   const { data = [] } = useFaults();
-  // The board names the silent sensors, home by home.
-  const faults = data.filter(({ code }) => code !== 'device-silent');
+  const faults = data.filter(({ code }) => !NOT_SHOWN.includes(code));
   if (faults.length === 0) return null;
   const stopping = faults.filter(({ stops }) => stops);
   const named = [...stopping, ...faults.filter(({ stops }) => !stops)].slice(0, MAX_NAMED);
