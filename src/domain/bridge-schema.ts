@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { ALARM_KINDS } from './alarms.js';
 import { parseBridgeTopic, selectedFilters } from './bridge-topics.js';
+import { chosenKinds, chosenLocations, entryName } from './config-keys.js';
 import { isFilter } from './topics.js';
 
 /** Prefix of the client ids of bridges' queues; no MQTT client may have one. */
@@ -23,13 +23,10 @@ const url = z
 
 /** One bridge of the configuration; only `name` and `url` are required. */
 const bridgeKeys = z.strictObject({
-  name: z
-    .string()
-    .regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of the characters a-z, 0-9 and -')
-    .meta({
-      description: '1 to 40 of the characters a-z, 0-9 and -. The queue belongs to the name',
-      examples: ['region'],
-    }),
+  name: entryName.meta({
+    description: '1 to 40 of the characters a-z, 0-9 and -. The queue belongs to the name',
+    examples: ['region'],
+  }),
   url: url.meta({
     description: 'mqtt://, mqtts://, ws:// or wss://; no user, password or query',
     examples: ['mqtts://broker.example:8883'],
@@ -80,23 +77,12 @@ const bridgeKeys = z.strictObject({
         '3.1.1 or 5. Left out: 5, and 3.1.1 where the upstream does not speak it. Only with 5 can the upstream report a message that it never takes',
       examples: [5],
     }),
-  locations: z
-    .array(z.guid('must be a UUID').toLowerCase())
-    .min(1)
-    .optional()
-    .meta({
-      description: 'ids of locations. Left out: all',
-      examples: [['a0e439ec-20d5-4d2f-9c30-2a2a4c2f5d11']],
-    }),
+  locations: chosenLocations,
   send: z
     .enum(['alarms', 'all'])
     .optional()
     .meta({ description: 'alarms or all. Left out: all, with kinds alarms', examples: ['alarms'] }),
-  kinds: z
-    .array(z.enum(ALARM_KINDS))
-    .min(1)
-    .optional()
-    .meta({ description: 'chooses among the alarms', examples: [['fall', 'helpCall']] }),
+  kinds: chosenKinds,
   filters: z
     .array(filter)
     .min(1)

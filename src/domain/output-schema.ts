@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { chosenLocations, entryName, namedList } from './config-keys.js';
 import { isFilter } from './topics.js';
 
 /** Prefix of the client ids of webhooks' queues; no MQTT client may have one. */
@@ -13,13 +14,10 @@ const count = z.int().min(1);
 
 /** One output of the configuration. */
 const outputSchema = z.strictObject({
-  name: z
-    .string()
-    .regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of the characters a-z, 0-9 and -')
-    .meta({
-      description: '1 to 40 of the characters a-z, 0-9 and -. The queue belongs to the name',
-      examples: ['night-app'],
-    }),
+  name: entryName.meta({
+    description: '1 to 40 of the characters a-z, 0-9 and -. The queue belongs to the name',
+    examples: ['night-app'],
+  }),
   type: z.literal('webhook').meta({ description: 'webhook', examples: ['webhook'] }),
   url: z
     .string()
@@ -44,14 +42,7 @@ const outputSchema = z.strictObject({
       description: 'filters, as those of a subscription',
       examples: [['care-homes/+/devices/+/alarms/#', 'care-homes/+/devices/+/escalations/#']],
     }),
-  locations: z
-    .array(z.guid('must be a UUID').toLowerCase())
-    .min(1)
-    .optional()
-    .meta({
-      description: 'ids of locations. Left out: all',
-      examples: [['3f0c2a5e-8d1b-4c7a-9e64-5b2f7d90c318']],
-    }),
+  locations: chosenLocations,
   allowPrivate: z
     .boolean()
     .default(false)
@@ -66,12 +57,7 @@ const outputSchema = z.strictObject({
 });
 
 /** All outputs; each name is the key of a queue in the store. */
-export const outputsSchema = z
-  .array(outputSchema)
-  .refine(
-    (all) => new Set(all.map(({ name }) => name)).size === all.length,
-    'must have different names',
-  );
+export const outputsSchema = namedList(outputSchema);
 
 /** A webhook as it is configured; `secret` is the key that signs. */
 export type WebhookOptions = Readonly<z.output<typeof outputSchema>>;

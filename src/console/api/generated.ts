@@ -411,7 +411,7 @@ export type Bridge = {
     dropped: {
         tooOld: number;
         tooMany: number;
-        /** Dead letters: messages that the upstream never takes. */
+        /** Dead letters: messages that are never taken there. */
         refused: number;
         /** Messages that the store has lost. */
         lost: number;
@@ -441,7 +441,7 @@ export type Output = {
     dropped: {
         tooOld: number;
         tooMany: number;
-        /** Dead letters. */
+        /** Dead letters: messages that are never taken there. */
         refused: number;
         /** Messages that the store has lost. */
         lost: number;

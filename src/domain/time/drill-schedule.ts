@@ -1,6 +1,7 @@
 /** When drills are (docs/reference/contract.md, 3, drill). */
 
 import { z } from 'zod';
+import { chosenLocations } from '../config-keys.js';
 import { TimeZone } from './calendar.js';
 
 const MINUTE_MS = 60_000;
@@ -18,14 +19,7 @@ const drillSchema = z.strictObject({
     .string()
     .refine(isTimeZone, 'must be a time zone, such as Europe/Berlin')
     .meta({ description: 'whose clocks', examples: ['Europe/Berlin'] }),
-  locations: z
-    .array(z.guid('must be a UUID').toLowerCase())
-    .min(1)
-    .optional()
-    .meta({
-      description: 'ids of locations. Left out: all',
-      examples: [['3f0c2a5e-8d1b-4c7a-9e64-5b2f7d90c318']],
-    }),
+  locations: chosenLocations,
 });
 
 /** All daily drills. */

@@ -7,8 +7,7 @@ import { jsonResponse, noContent, problems } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
 import { timestampSchema } from '../schemas/common.js';
 import { deadLetterSchema, deadLetterView } from '../schemas/dead-letter.js';
-
-const countSchema = z.int().min(0);
+import { queueFields } from '../schemas/destination.js';
 
 /** A bridge's status, over HTTP and on `gateway/bridges/<name>/status` alike. */
 const bridgeSchema = z
@@ -23,17 +22,7 @@ const bridgeSchema = z
     lastAcknowledgedAt: timestampSchema
       .nullable()
       .openapi({ description: 'When the upstream last acknowledged a message.' }),
-    queued: countSchema,
-    oldestQueuedAt: timestampSchema.nullable(),
-    delivered: countSchema,
-    dropped: z.object({
-      tooOld: countSchema,
-      tooMany: countSchema,
-      refused: countSchema.openapi({
-        description: 'Dead letters: messages that the upstream never takes.',
-      }),
-      lost: countSchema.openapi({ description: 'Messages that the store has lost.' }),
-    }),
+    ...queueFields,
     lastError: z
       .object({
         at: timestampSchema,

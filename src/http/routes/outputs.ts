@@ -7,8 +7,7 @@ import { jsonResponse, problems } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
 import { timestampSchema } from '../schemas/common.js';
 import { deadLetterSchema, deadLetterView } from '../schemas/dead-letter.js';
-
-const countSchema = z.int().min(0);
+import { countSchema, queueFields } from '../schemas/destination.js';
 
 const outputSchema = z
   .object({
@@ -19,15 +18,7 @@ const outputSchema = z
       example: 'hooks.example.org',
     }),
     state: z.enum(['delivering', 'failing']),
-    queued: countSchema,
-    oldestQueuedAt: timestampSchema.nullable(),
-    delivered: countSchema,
-    dropped: z.object({
-      tooOld: countSchema,
-      tooMany: countSchema,
-      refused: countSchema.openapi({ description: 'Dead letters.' }),
-      lost: countSchema.openapi({ description: 'Messages that the store has lost.' }),
-    }),
+    ...queueFields,
     lastError: z
       .object({
         at: timestampSchema,

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { DESTINATION_TYPES } from '../../site/alarms/destinations.js';
+import { timestampSchema } from './common.js';
 
 /** Where alarms go. */
 export const destinationSchema = z
@@ -15,3 +16,20 @@ export const destinationSchema = z
     }),
   })
   .openapi('Destination');
+
+export const countSchema = z.int().min(0);
+
+/** What waits for a bridge or webhook, and what became of the rest. */
+export const queueFields = {
+  queued: countSchema,
+  oldestQueuedAt: timestampSchema.nullable(),
+  delivered: countSchema,
+  dropped: z.object({
+    tooOld: countSchema,
+    tooMany: countSchema,
+    refused: countSchema.openapi({
+      description: 'Dead letters: messages that are never taken there.',
+    }),
+    lost: countSchema.openapi({ description: 'Messages that the store has lost.' }),
+  }),
+};

@@ -8,52 +8,24 @@ import { ActionMenu } from './action-menu.js';
 import type { Dragged } from './drag.js';
 import type { HomeAction } from './home-action.js';
 import { putDevice, putRoom } from './home-changes.js';
-import { type Home, useHome } from './home-data.js';
+import type { Home } from './home-data.js';
 import { HomeDialog } from './home-dialogs.js';
+import { HomeFrame, type HomeParts } from './home-frame.js';
 import { HomeRights } from './home-rights.js';
 import { HOME_WORDS } from './home-words.js';
-import type { IssuedDevice } from './issued/issue-device.js';
-import { IssuedDevices } from './issued/issued-devices.js';
-import { type Presence, usePresence } from './presence.js';
 import { SearchedTree } from './searched-tree.js';
 
 /** One home: its groups, rooms and devices, and what can be done with them. */
 export function OneHome({ locationId }: { readonly locationId: string }) {
   const words = useWords(HOME_WORDS);
-  const presence = usePresence(locationId);
-  const { data, failure, isPending, again } = useHome(locationId, presence);
-  const [issued, setIssued] = useState<IssuedDevice>();
-  if (issued !== undefined && data !== undefined) {
-    return (
-      <IssuedDevices
-        devices={[issued]}
-        homeName={data.location.name}
-        onDone={() => setIssued(undefined)}
-      />
-    );
-  }
   return (
-    <>
-      <p>
-        <a href={hrefTo('/home')}>{words.allHomes}</a>
-      </p>
-      <FailureText failure={failure} onRetry={again} />
-      {data === undefined && isPending && <p role="status">{words.loading}</p>}
-      {data !== undefined && (
-        <HomeContent home={data} presence={presence} again={again} onIssued={setIssued} />
-      )}
-    </>
+    <HomeFrame locationId={locationId} above={{ path: '/home', name: () => words.allHomes }}>
+      {(parts) => <HomeContent {...parts} />}
+    </HomeFrame>
   );
 }
 
-interface HomeContentProps {
-  readonly home: Home;
-  readonly presence: Presence;
-  readonly again: () => void;
-  readonly onIssued: (device: IssuedDevice) => void;
-}
-
-function HomeContent({ home, presence, again, onIssued }: HomeContentProps) {
+function HomeContent({ home, presence, again, onIssued }: HomeParts) {
   const { session, routing } = useConsole();
   const words = useWords(HOME_WORDS);
   const [action, setAction] = useState<HomeAction>();

@@ -1,14 +1,10 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import type { Device } from '../../../api/generated.js';
 import { useConsole, useWords } from '../../../console-parts.js';
-import { hrefTo } from '../../../routing.js';
-import { FailureText } from '../../../ui/failure-text.js';
-import { type Home, useHome } from '../home-data.js';
+import type { Home } from '../home-data.js';
+import { HomeFrame, type HomeParts } from '../home-frame.js';
 import { HomeRights } from '../home-rights.js';
 import { HOME_WORDS } from '../home-words.js';
-import type { IssuedDevice } from '../issued/issue-device.js';
-import { IssuedDevices } from '../issued/issued-devices.js';
-import { type Presence, usePresence } from '../presence.js';
 import { CustomDataEditor } from './custom-data-editor.js';
 import { DeviceAlarms } from './device-alarms.js';
 import { DeviceButtons } from './device-buttons.js';
@@ -24,46 +20,23 @@ interface DevicePageProps {
 /** One device: its place and state, its custom data, its messages and alarms, and what can be done with it. */
 export function DevicePage({ locationId, deviceId }: DevicePageProps) {
   const words = useWords(HOME_WORDS);
-  const presence = usePresence(locationId);
-  const { data, failure, isPending, again } = useHome(locationId, presence);
-  const [issued, setIssued] = useState<IssuedDevice>();
-  const device = data?.devices.find(({ id }) => id === deviceId);
-  if (issued !== undefined && data !== undefined) {
-    return (
-      <IssuedDevices
-        devices={[issued]}
-        homeName={data.location.name}
-        onDone={() => setIssued(undefined)}
-      />
-    );
-  }
+  const name = (home: Home | undefined) => home?.location.name ?? words.home;
   return (
-    <>
-      <p>
-        <a href={hrefTo(`/home/${locationId}`)}>{data?.location.name ?? words.home}</a>
-      </p>
-      <FailureText failure={failure} onRetry={again} />
-      {data === undefined && isPending && <p role="status">{words.loading}</p>}
-      {data !== undefined && device === undefined && <p>{words.noDevice}</p>}
-      {data !== undefined && device !== undefined && (
-        <DeviceContent
-          home={data}
-          device={device}
-          presence={presence}
-          again={again}
-          onIssued={setIssued}
-        />
-      )}
-    </>
+    <HomeFrame locationId={locationId} above={{ path: `/home/${locationId}`, name }}>
+      {(parts) => {
+        const device = parts.home.devices.find(({ id }) => id === deviceId);
+        return device === undefined ? (
+          <p>{words.noDevice}</p>
+        ) : (
+          <DeviceContent {...parts} device={device} />
+        );
+      }}
+    </HomeFrame>
   );
 }
 
-interface DeviceContentProps {
-  readonly home: Home;
+interface DeviceContentProps extends HomeParts {
   readonly device: Device;
-  readonly presence: Presence;
-  readonly again: () => void;
-  readonly onIssued: (device: IssuedDevice) => void;
 }
 
 function DeviceContent({ home, device, presence, again, onIssued }: DeviceContentProps) {

@@ -1,0 +1,53 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { useWords } from '../../console-parts.js';
+import { hrefTo } from '../../routing.js';
+import { FailureText } from '../../ui/failure-text.js';
+import { type Home, useHome } from './home-data.js';
+import { HOME_WORDS } from './home-words.js';
+import type { IssuedDevice } from './issued/issue-device.js';
+import { IssuedDevices } from './issued/issued-devices.js';
+import { type Presence, usePresence } from './presence.js';
+
+/** What a page of a home is made from, once it is loaded. */
+export interface HomeParts {
+  readonly home: Home;
+  readonly presence: Presence;
+  readonly again: () => void;
+  /** Shows the secret of a device instead of the page. */
+  readonly onIssued: (device: IssuedDevice) => void;
+}
+
+interface HomeFrameProps {
+  readonly locationId: string;
+  /** Where the page above is, and what it is called. */
+  readonly above: { readonly path: string; readonly name: (home: Home | undefined) => string };
+  readonly children: (parts: HomeParts) => ComponentChildren;
+}
+
+/** Loads a home for a page, and shows a device's new secret until it is noted. */
+export function HomeFrame({ locationId, above, children }: HomeFrameProps) {
+  const words = useWords(HOME_WORDS);
+  const presence = usePresence(locationId);
+  const { data, failure, isPending, again } = useHome(locationId, presence);
+  const [issued, setIssued] = useState<IssuedDevice>();
+  if (issued !== undefined && data !== undefined) {
+    return (
+      <IssuedDevices
+        devices={[issued]}
+        homeName={data.location.name}
+        onDone={() => setIssued(undefined)}
+      />
+    );
+  }
+  return (
+    <>
+      <p>
+        <a href={hrefTo(above.path)}>{above.name(data)}</a>
+      </p>
+      <FailureText failure={failure} onRetry={again} />
+      {data === undefined && isPending && <p role="status">{words.loading}</p>}
+      {data !== undefined && children({ home: data, presence, again, onIssued: setIssued })}
+    </>
+  );
+}
