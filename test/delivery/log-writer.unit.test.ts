@@ -238,6 +238,24 @@ describe('a log writer', () => {
     expect(store.announced).toEqual([0, 1, 2, 3]);
   });
 
+  it('holds back what the store has lost before newer items of its topic that are held back', async () => {
+    store.fault = (numbers) => {
+      if (numbers.some((n) => n < 3)) return new Error('WRONGTYPE Operation against a key');
+      return store.lost.length > 0 ? wentBack(0) : undefined;
+    };
+    store.append(numbered(2, 'a'));
+    await settle();
+    expect(store.heldBack.at(-1)).toEqual([2]);
+    store.lost = [numbered(1, 'a')];
+    store.append(numbered(3, 'b'));
+    await settle();
+    expect(store.announced).toEqual([3]);
+    store.fault = () => undefined;
+    await vi.advanceTimersByTimeAsync(RETRY_MS);
+    expect(store.announced).toEqual([3, 1, 2]);
+    expect(store.answers).toEqual(['3 true', '2 true']);
+  });
+
   it('appends a lost item without its packet identifier, which may be released by now', async () => {
     const received = { session: 'device:bed/sensor', packetIdentifier: 5 };
     store.lost = [{ ...numbered(0, 'a'), received }];

@@ -206,7 +206,8 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
   #holdBack(pending: Pending<Item>, err: unknown): void {
     const { log, logger } = this.#options;
     const subject = subjectOf(pending.item);
-    this.#heldBack.set(subject, [pending]);
+    // What the store has lost may meet newer items that are held back.
+    this.#heldBack.set(subject, [pending, ...(this.#heldBack.get(subject) ?? [])]);
     if (!this.#logged.has(subject))
       logger.error({ err, log, subject }, 'failed to append to the log, retrying');
     this.#logged.add(subject);
