@@ -76,6 +76,7 @@ export async function openDelivery(
     onLost: (log, count) => {
       if (log === 'alarms') storage.witness.report({ counts: { backlog: count } });
     },
+    onBehind: () => alarms.check(),
     onWentBack: (from, to) => {
       storage.witness.report({ alarms: { from, to } });
       void restoreRetained();

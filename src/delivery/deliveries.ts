@@ -8,6 +8,7 @@ import type { Announced, Fed } from './log/batch.js';
 import type { LogEntry, LogName } from './log/log-entry.js';
 import type { NewAlarm } from './log/log-item.js';
 import { LogTail } from './log/log-tail.js';
+import { lastLeft } from './log/reply-code.js';
 import type { Backlog, QueueStore } from './queues/queue-store.js';
 import { Settler } from './queues/settler.js';
 import { isOwnOf, Routes } from './routes.js';
@@ -25,6 +26,8 @@ export interface DeliveriesOptions {
   readonly queues: QueueStore;
   /** Writes the record of a durable consumer that the store has lost. Returns whether there is such a consumer. */
   readonly mend: (key: string) => Promise<boolean>;
+  /** Called when a read shows that the store has lost alarms. */
+  readonly onBehind: () => void;
   /** Called with the numbers of the newest alarms when the store has lost them. */
   readonly onWentBack: (from: number, to: number) => void;
   /** Called with the number of entries that a consumer accepted, and the store no longer has. */
@@ -142,9 +145,8 @@ export class Deliveries implements Fed<DurableConsumer> {
   }
 
   /**
-   * Ends the tail where the history does, which lost its newest alarms: a failover, or a restored backup.
-   *
-   * The queues went back as well, and are read anew.
+   * Ends the tail where the history does, which lost its newest alarms: a failover, or a restored backup. The queues
+   * went back as well, and are read anew.
    *
    * @param last the number of the newest alarm that is left
    * @returns the lost ones that memory still has, in order
@@ -154,10 +156,17 @@ export class Deliveries implements Fed<DurableConsumer> {
     if (to <= last) return [];
     const lost = this.tail.entriesAfter(last);
     this.#options.log.error({ last }, 'the store has lost its newest alarms');
-    this.tail.restart(last);
+    this.tail.cutAfter(last);
     this.#restartAll();
     this.#options.onWentBack(last + 1, to);
     return lost;
+  }
+
+  /** Whether a read has failed because the store has lost alarms; then the queues are read anew soon. */
+  isBehind(error: unknown): boolean {
+    if (lastLeft(error) === undefined) return false;
+    this.#options.onBehind();
+    return true;
   }
 
   noteBacklogs(backlogs: ReadonlyMap<string, Partial<Backlog>>): void {

@@ -51,6 +51,7 @@ export class Parts {
     this.#deliveries = new Deliveries({
       newestAlarm: 0,
       onLost: () => undefined,
+      onBehind: () => undefined,
       onWentBack: () => undefined,
       mend: (key) => this.sessions.mend(key),
       queues,

@@ -45,3 +45,17 @@ describe('an entry in the tail', () => {
     expect(kept).toBeGreaterThan(5_000);
   });
 });
+
+it('keeps what is left in a store that has lost its newest, for it may lose more', () => {
+  const tail = new LogTail(0);
+  for (const sequence of [1, 2, 3]) tail.append(entry(sequence, Buffer.from('x')));
+  tail.cutAfter(2);
+  expect(tail.last).toBe(2);
+  tail.append(entry(3, Buffer.from('y')));
+  const kept = tail.entriesAfter(0).map(({ sequence, payload }) => [sequence, payload.toString()]);
+  expect(kept).toEqual([
+    [1, 'x'],
+    [2, 'x'],
+    [3, 'y'],
+  ]);
+});

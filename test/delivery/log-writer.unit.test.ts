@@ -246,14 +246,14 @@ describe('a log writer', () => {
     store.append(numbered(2, 'a'));
     await settle();
     expect(store.heldBack.at(-1)).toEqual([2]);
-    store.lost = [numbered(1, 'a')];
-    store.append(numbered(3, 'b'));
+    store.lost = many(0, 2);
+    store.append(numbered(3, 'b'), numbered(4, 'a'));
     await settle();
     expect(store.announced).toEqual([3]);
     store.fault = () => undefined;
     await vi.advanceTimersByTimeAsync(RETRY_MS);
-    expect(store.announced).toEqual([3, 1, 2]);
-    expect(store.answers).toEqual(['3 true', '2 true']);
+    expect(store.announced).toEqual([3, 0, 1, 2, 4]);
+    expect(store.answers).toEqual(['3 true', '2 true', '4 true']);
   });
 
   it('appends a lost item without its packet identifier, which may be released by now', async () => {

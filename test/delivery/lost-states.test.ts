@@ -28,6 +28,7 @@ class LogWorld extends AlarmWorld {
       queues: new QueuesInMemory(),
       mend: () => Promise.resolve(false),
       onLost: () => undefined,
+      onBehind: () => undefined,
       onWentBack: nothing,
       log,
       now: Date.now,

@@ -70,6 +70,7 @@ export class RunningDelivery {
       newestAlarm: 0,
       mend: (key) => this.sessions.mend(key),
       onLost: () => undefined,
+      onBehind: () => this.checked(),
       onWentBack: (from, to) => this.wentBack.push([from, to]),
       queues,
       now,
@@ -97,7 +98,7 @@ export class RunningDelivery {
     const onAccounts = () => undefined;
     const bounds = this.#bounds;
     const newestAlarm = () => Promise.resolve(this.#last.alarms);
-    const onWentBack = () => void deliveries.wentBack(this.#last.alarms);
+    const onWentBack = () => this.checked();
     this.upkeep = new Upkeep({
       deliveries,
       sessions,
@@ -129,9 +130,14 @@ export class RunningDelivery {
     this.queues.lose(log, last);
   }
 
+  /** Does what the writer does that finds alarms lost: they are not stored again here. */
+  checked(): void {
+    this.deliveries.wentBack(this.#last.alarms);
+  }
+
   /** Pushes onto the queues, then announces, as the log writer does. Resolves to the numbers. */
   append(log: LogName, items: readonly NewMessage[]): number[] {
-    if (log === 'alarms') this.deliveries.wentBack(this.#last.alarms);
+    if (log === 'alarms') this.checked();
     const touched = new Set<string>();
     const announced = items.map(({ received: _received, ...item }) => {
       const sequence = ++this.#last[log];

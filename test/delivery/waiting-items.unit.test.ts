@@ -1,6 +1,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AlarmLogItem, NewAlarm, NewStateChange } from '../../src/delivery/log/log-item.js';
+import type {
+  AlarmLogItem,
+  NewAlarm,
+  NewEvent,
+  NewStateChange,
+} from '../../src/delivery/log/log-item.js';
 import { WaitingItems } from '../../src/delivery/log/waiting-items.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
@@ -56,6 +61,18 @@ function stateOf(deviceId: string, n: number): NewStateChange {
   };
 }
 
+function supervisionOf(deviceId: string, n: number): NewEvent {
+  const subject = {
+    type: 'supervision',
+    deviceId,
+    state: 'silent',
+    id: newId(),
+    lastSeenAtMs: 0,
+  } as const;
+  const event = { level: 'supervision', members: '', placeText: '', atMs: 0, subject };
+  return { ...numbered(n, deviceId), isNeverLate: true, event };
+}
+
 function waitingOfDevices() {
   const waiting = new WaitingItems<{ readonly item: AlarmLogItem }>();
   return {
@@ -67,6 +84,15 @@ function waitingOfDevices() {
 }
 
 describe('items that wait to be stored', () => {
+  it('keep their order if they are to be stored again, and share a batch with nothing about the same device', () => {
+    const { waiting, take } = waitingOfDevices();
+    const items = [alarmOf('a', 0), alarmOf('a', 1), alarmOf('b', 2)];
+    const events = [supervisionOf('a', 3), supervisionOf('b', 4), supervisionOf('a', 5)];
+    for (const item of [...items, ...events, alarmOf('a', 6)]) waiting.addBehind({ item });
+    const batches = [take(), take(), take(), take(), take()];
+    expect(batches).toEqual([['a0', 'a1', 'b2'], ['a3', 'b4'], ['a5'], ['a6'], []]);
+  });
+
   it('let the first of a device pass a flood, also when it has sent before', () => {
     const { add, take } = waitingOfDevices();
     for (let n = 0; n < 600; n++) add('flood', n);

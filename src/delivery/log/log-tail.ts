@@ -36,6 +36,13 @@ export class LogTail implements Tail {
     if (this.#entries.length > MAX_ENTRIES || this.#bytes > MAX_BYTES) this.#forgetOlderHalf();
   }
 
+  /** Forgets the entries after this one, which is the newest that is left in the store. */
+  cutAfter(last: number): void {
+    this.#entries = this.#entries.filter(({ sequence }) => sequence <= last);
+    this.#bytes = this.#entries.reduce((bytes, entry) => bytes + memoryOf(entry), 0);
+    this.#last = last;
+  }
+
   /** Forgets all entries; the store's newest entry is this one. */
   restart(last: number): void {
     this.#entries = [];

@@ -5,7 +5,7 @@ import type { Appended, BatchStore, Destination, Fed, FrozenBatch } from './batc
 import { itemOf, type LogName, randomTag, sentOf } from './log-entry.js';
 import type { NewMessage } from './log-item.js';
 import { failedWrite, isDataError, isPassing, isUnanswered, lastLeft } from './reply-code.js';
-import { subjectOf, WaitingItems } from './waiting-items.js';
+import { addInOrder, subjectOf, WaitingItems } from './waiting-items.js';
 
 const RETRY_AFTER_MS = 250;
 /** A refusal that passes, as during a failover, is an outage only after this time. */
@@ -33,6 +33,8 @@ export interface Unstored<Item> {
 
 interface Pending<Item> extends Unstored<Item> {
   readonly done: (isStored: boolean) => void;
+  /** Whether the store had it before, and has lost it: nothing newer of its device goes before it. */
+  readonly isRestored: boolean;
   isStored: boolean;
 }
 
@@ -79,7 +81,8 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
       done(false);
       return;
     }
-    this.#add({ item, done, sinceMs: performance.now(), isStored: false });
+    const sinceMs = performance.now();
+    this.#add({ item, done, sinceMs, isRestored: false, isStored: false });
   }
 
   /** Has the store asked for its newest entry, as with every batch: what it has lost need not wait for the next item. */
@@ -132,7 +135,7 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
   async #store(batch: readonly Pending<Item>[]): Promise<void> {
     const items = batch.map(({ item }) => item);
     const { log, store, deliveries, onWentBack } = this.#options;
-    const identity = { id: randomUUID(), tag: randomTag() };
+    let identity = { id: randomUUID(), tag: randomTag() };
     this.#isCheckDue = false;
     while (!this.#isStopped) {
       try {
@@ -157,7 +160,12 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
         const last = lastLeft(error);
         if (last !== undefined) {
           await this.#storeAgain(onWentBack(last));
-          continue;
+          // Its numbers may have been others' before.
+          identity = { id: randomUUID(), tag: randomTag() };
+          const left = this.#withoutHeldBack(batch);
+          if (left.length === batch.length) continue;
+          if (left.length > 0) await this.#store(left);
+          return;
         }
         if (isDataError(error)) {
           await this.#storeSingly(batch, error);
@@ -177,9 +185,12 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
    */
   async #storeAgain(lost: readonly Item[]): Promise<void> {
     const items = new WaitingItems<Pending<Item>>();
-    const [done, sinceMs] = [() => undefined, performance.now()];
-    for (const item of lost)
-      items.add({ item: { ...item, received: undefined }, done, sinceMs, isStored: false });
+    // Nobody waits for them, and live copies of them went out when they came.
+    const common = { done: () => undefined, sinceMs: Number.POSITIVE_INFINITY };
+    for (const item of lost) {
+      const again = { ...item, received: undefined };
+      items.addBehind({ ...common, item: again, isRestored: true, isStored: false });
+    }
     while (items.size > 0 && !this.#isStopped) await this.#store(items.takeBatch());
   }
 
@@ -198,7 +209,7 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
     if (this.#heldBack.size === 0) return batch;
     return batch.filter((pending) => {
       const heldBack = this.#heldBack.get(subjectOf(pending.item));
-      heldBack?.push(pending);
+      if (heldBack !== undefined) addInOrder(heldBack, pending);
       return heldBack === undefined;
     });
   }
@@ -206,8 +217,9 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
   #holdBack(pending: Pending<Item>, err: unknown): void {
     const { log, logger } = this.#options;
     const subject = subjectOf(pending.item);
-    // What the store has lost may meet newer items that are held back.
-    this.#heldBack.set(subject, [pending, ...(this.#heldBack.get(subject) ?? [])]);
+    const heldBack = this.#heldBack.get(subject) ?? [];
+    addInOrder(heldBack, pending);
+    this.#heldBack.set(subject, heldBack);
     if (!this.#logged.has(subject))
       logger.error({ err, log, subject }, 'failed to append to the log, retrying');
     this.#logged.add(subject);

@@ -29,6 +29,13 @@ export class WaitingItems<Waiting extends { readonly item: NewMessage }> {
     (count === 0 ? this.#firsts : this.#others).push(waiting);
   }
 
+  /** Adds an item behind all others. */
+  addBehind(waiting: Waiting): void {
+    const source = sourceOf(waiting.item);
+    if (source !== undefined) this.#counts.set(source, (this.#counts.get(source) ?? 0) + 1);
+    this.#others.push(waiting);
+  }
+
   /** Removes and returns the items of the next batch. */
   takeBatch(): Waiting[] {
     const batch = takeUpTo(this.#firsts, MAX_BATCH_ITEMS, MAX_BATCH_BYTES);
@@ -73,10 +80,15 @@ function takeUpTo<Waiting extends { readonly item: NewMessage }>(
 ): Waiting[] {
   let bytes = 0;
   let isAfterAlone = false;
+  const subjects = new Set<string>();
   const end = from.findIndex((waiting, index) => {
     bytes += bytesOfMessage(waiting.item);
     const isOther = index > 0 && isOfEvents(waiting) !== isOfEvents(from[0]);
-    const mustWait = index > 0 && (bytes > maxBytes || isAfterAlone || isAlone(waiting) || isOther);
+    const subject = eventSubject(waiting.item);
+    const isRepeated = subject !== undefined && subjects.has(subject);
+    if (subject !== undefined) subjects.add(subject);
+    const isApart = isAfterAlone || isAlone(waiting) || isOther || isRepeated;
+    const mustWait = index > 0 && (bytes > maxBytes || isApart);
     isAfterAlone = isAlone(waiting);
     return index >= maxItems || mustWait;
   });
@@ -93,6 +105,13 @@ function isOfEvents(waiting: { readonly item: NewMessage | AlarmLogItem } | unde
   return waiting !== undefined && 'event' in waiting.item;
 }
 
+/** What an event is about: the store recognises the last one of each when a batch is written again. */
+function eventSubject(item: NewMessage | AlarmLogItem): string | undefined {
+  if (!('event' in item)) return undefined;
+  const { subject } = item.event;
+  return subject.type === 'supervision' ? subject.deviceId : subject.member;
+}
+
 function bytesOf(batch: readonly { readonly item: NewMessage }[]): number {
   return batch.reduce((bytes, { item }) => bytes + bytesOfMessage(item), 0);
 }
@@ -106,4 +125,13 @@ export function subjectOf(item: NewMessage | AlarmLogItem): string {
 function sourceOf(item: NewMessage | AlarmLogItem): string | undefined {
   if ('alarm' in item) return item.context.device.id;
   return 'stateChange' in item ? item.stateChange.deviceId : undefined;
+}
+
+/** Adds an item to those of its subject that are held back: what the store has lost goes before what it never had. */
+export function addInOrder<Held extends { readonly isRestored: boolean }>(
+  heldBack: Held[],
+  item: Held,
+): void {
+  const newer = item.isRestored ? heldBack.findIndex(({ isRestored }) => !isRestored) : -1;
+  heldBack.splice(newer < 0 ? heldBack.length : newer, 0, item);
 }

@@ -82,25 +82,27 @@ export class ExpressLanes {
     for (const entry of await this.#options.store.pickAlarms(wanted)) {
       this.#loaded.set(entry.item, entry);
     }
-    // In their turn they are found to be lost.
-    const gone = new Set(wanted.filter((item) => !this.#loaded.has(item)));
+    // In their turn they are found to be lost. What memory has is not: it is recorded again.
+    const gone = new Set(wanted.filter((item) => this.#inMemory(item) === undefined));
     const waiting = this.#waitingOf(lane).filter((item) => !gone.has(item));
     this.#waiting.set(lane, waiting);
   }
 
   async #scan(early: readonly LogEntry[]): Promise<void> {
-    const { destination, store, turn } = this.#options;
+    const { destination, store, tail, turn } = this.#options;
     this.#waiting.clear();
     let last = turn();
     for (let isEnd = false; !isEnd; ) {
-      const page = await store.page('alarms', destination, last, PAGE_ENTRIES);
-      for (const entry of page.entries) {
+      const page = await store.page('alarms', destination, last, PAGE_ENTRIES, tail);
+      // What is stored and not announced may yet be lost.
+      const announced = page.entries.filter(({ sequence }) => sequence <= tail.last);
+      for (const entry of announced) {
         const lane = this.#append(entry);
         // It came before the lanes were opened anew.
         if (!this.hasWaited(entry)) this.#urgent.add(lane);
       }
-      last = Math.max(last, page.entries.at(-1)?.item ?? 0, ...page.missing);
-      ({ isEnd } = page);
+      last = Math.max(last, announced.at(-1)?.item ?? 0, ...page.missing);
+      isEnd = page.isEnd || announced.length < page.entries.length;
     }
     this.#early = undefined;
     for (const alarm of early) {

@@ -80,6 +80,7 @@ export interface QueueStore {
    * Reads the items after one, at most `count`; 0: from the head.
    *
    * @param tail the newest alarms, which are not read
+   * @throws Error with the reply code `WENTBACK` when the store has lost some of them (`lastLeft`)
    */
   page(
     log: LogName,

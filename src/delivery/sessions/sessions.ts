@@ -277,8 +277,10 @@ export class Sessions {
       mayReceive: owner.mayReceive,
       limits: owner.limits ?? limits,
       onConnection: () => this.#groups.connectionChanged(consumer),
-      onReadFailure: (error) =>
-        log.warn({ err: error, session: key }, 'failed to read a backlog, retrying'),
+      onReadFailure: (error) => {
+        if (deliveries.isBehind(error)) return;
+        log.warn({ err: error, session: key }, 'failed to read a backlog, retrying');
+      },
     });
     session.consumer = consumer;
     deliveries.add(consumer);

@@ -24,15 +24,20 @@ export class AlarmPages {
     this.#alarms = alarms;
   }
 
-  /** @param tail the newest alarms, which are not read */
+  /**
+   * @param tail the newest alarms, which are not read
+   * @throws Error with the reply code `WENTBACK` when the store has lost some of them (`lastLeft`)
+   */
   async page(
     destination: string,
     after: number,
     count: number,
     tail: Tail | undefined,
   ): Promise<QueuePage> {
-    const args = [String(after), this.#size.fitting(count)];
-    const reading = this.#reader.run(readQueue, [this.#keys.queue(destination)], args);
+    const { history } = this.#keys;
+    const keys = [this.#keys.queue(destination), this.#keys.logSequence('alarms'), history];
+    const args = [String(after), this.#size.fitting(count), tail?.last ?? 0];
+    const reading = this.#reader.run(readQueue, keys, args);
     const [isEnd, ...texts] = (await unlessOfAnotherType(reading)) ?? [1];
     // What somebody else has pushed is taken off at the head.
     const items = texts.map(Number).filter(Number.isSafeInteger);

@@ -42,6 +42,15 @@ local function isRaised(sequence, id)
   return not stored or string.sub(stored, 1, 16) ~= id
 end
 
+-- Whether another alarm has the number: this one was lost, and has been stored again under another.
+local function isOfAnother(sequence, id)
+  local row = redis.call('XRANGE', history, sequence .. '-0', sequence .. '-0')[1]
+  for at = 1, row and #row[2] or 0, 2 do
+    if row[2][at] == 'i' then return row[2][at + 1] ~= id end
+  end
+  return false
+end
+
 -- The sequence of an event that was appended before, 0 for one that is not due any more, nil for one to append.
 local function settled(event)
   if event[7] == 'supervision' then
@@ -52,7 +61,8 @@ local function settled(event)
   else
     local before = redis.call('ZSCORE', made, event[8])
     if before then return -tonumber(before) end
-    if not redis.call('ZSCORE', due, event[8]) or not isRaised(event[9], event[10]) then return 0 end
+    if isOfAnother(event[9], event[10]) or not redis.call('ZSCORE', due, event[8]) then return 0 end
+    if not isRaised(event[9], event[10]) then return 0 end
   end
 end
 
@@ -89,7 +99,7 @@ for number, event in ipairs(new) do
   end
 end
 for number, event in ipairs(events) do
-  if event[7] == 'escalation' then redis.call('ZREM', due, event[8]) end
+  if event[7] == 'escalation' and not isOfAnother(event[9], event[10]) then redis.call('ZREM', due, event[8]) end
 end
 redis.call('ZREMRANGEBYRANK', made, 0, -MADE_KEPT - 1)
 return { results, pushAll(hashes, queues, destinations, itemsOf) }

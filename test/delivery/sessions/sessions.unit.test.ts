@@ -24,6 +24,7 @@ async function begin(): Promise<void> {
   deliveries = new Deliveries({
     newestAlarm: 0,
     onLost: () => undefined,
+    onBehind: () => undefined,
     onWentBack: () => undefined,
     mend: (key) => sessions.mend(key),
     queues: store,

@@ -1,4 +1,4 @@
-import type { LogEntry, LogName } from '../../../src/delivery/log/log-entry.js';
+import type { LogEntry, LogName, Tail } from '../../../src/delivery/log/log-entry.js';
 import type {
   Account,
   Accounts,
@@ -34,9 +34,11 @@ export class QueuesInMemory implements QueueStore, SessionStore {
   /** How often a page was read. */
   reads = 0;
   readonly #queues = new Map<string, Record<LogName, Queue>>();
+  #lastAlarm = 0;
 
   /** Pushes an entry onto the queues of these destinations. */
   push(entry: LogEntry, destinations: readonly string[]): void {
+    if (entry.log === 'alarms') this.#lastAlarm = entry.sequence;
     for (const key of destinations) {
       const queue = this.#queueOf(key, entry.log);
       queue.entries.push(entry);
@@ -46,6 +48,7 @@ export class QueuesInMemory implements QueueStore, SessionStore {
 
   /** Loses what has a number after this one. */
   lose(log: LogName, last: number): void {
+    if (log === 'alarms') this.#lastAlarm = last;
     for (const queues of this.#queues.values()) {
       const { entries, counts } = queues[log];
       queues[log].entries = entries.filter(({ sequence }) => sequence <= last);
@@ -59,8 +62,11 @@ export class QueuesInMemory implements QueueStore, SessionStore {
     return { alarms: alarms.entries.length, messages: messages.entries.length, messageBytes };
   }
 
-  page(log: LogName, key: string, after: number, count: number): Promise<QueuePage> {
+  page(log: LogName, key: string, after: number, count: number, tail?: Tail): Promise<QueuePage> {
     this.reads++;
+    if (log === 'alarms' && tail !== undefined && this.#lastAlarm < tail.last) {
+      return Promise.reject(new Error(`WENTBACK ${this.#lastAlarm}`));
+    }
     const left = this.#queueOf(key, log).entries.filter(({ item }) => item > after);
     const entries = left.slice(0, count);
     return this.#answer({ entries, missing: [], isEnd: left.length < count });

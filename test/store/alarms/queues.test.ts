@@ -3,6 +3,8 @@ import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
 import { bytesOfMessage, itemOf } from '../../../src/delivery/log/log-entry.js';
 import type { NewAlarm, NewStateChange } from '../../../src/delivery/log/log-item.js';
+import { LogTail } from '../../../src/delivery/log/log-tail.js';
+import { lastLeft } from '../../../src/delivery/log/reply-code.js';
 import { NO_ACCOUNTS } from '../../../src/delivery/queues/account.js';
 import type { Outcome, QueuedItem } from '../../../src/delivery/queues/queue-store.js';
 import { newId } from '../../../src/domain/notation.js';
@@ -104,6 +106,18 @@ it('pushes an alarm onto the queue of each destination, once, in the write that 
     expect(page.entries.map(({ sequence }) => sequence)).toEqual([1, 2]);
     expect((await world.accounts(key)).alarms).toMatchObject({ accepted: 2, queued: 2 });
   }
+});
+
+it('reads no queue of a store that has lost alarms, and tells the number of the newest that is left', async () => {
+  const world = await QueueWorld.open();
+  await world.logs.append([world.fall()], NURSE);
+  const tail = new LogTail(2);
+  const error = await world.logs.queues
+    .page('alarms', NURSE, 0, 10, tail)
+    .catch((thrown: unknown) => thrown);
+  expect(lastLeft(error)).toBe(1);
+  tail.cutAfter(1);
+  expect((await world.logs.queues.page('alarms', NURSE, 0, 10, tail)).entries).toHaveLength(1);
 });
 
 it('pushes a change of a state as well, to those who are to see it', async () => {
