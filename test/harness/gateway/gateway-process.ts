@@ -13,7 +13,7 @@ const standingByLine = z.object({ addresses: addressesSchema.pick({ http: true }
 
 const START_TIMEOUT_MS = 60_000;
 /** As `npm start`, the units of systemd and the container have them. */
-const NODE_FLAGS = ['--max-semi-space-size=16'];
+const NODE_FLAGS = ['--max-semi-space-size=8'];
 
 /** The built gateway as a process, on its own data directory and free ports. */
 export class GatewayProcess extends RunningGateway {
