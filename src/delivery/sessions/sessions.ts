@@ -57,11 +57,7 @@ export class Sessions {
     });
   }
 
-  /**
-   * Takes up the persistent sessions where they stopped.
-   *
-   * @returns the keys of sessions whose records cannot be read
-   */
+  /** Takes up the persistent sessions where they stopped. Resolves to the keys of those that cannot be read. */
   async start(): Promise<readonly string[]> {
     const { store, ownerOf, now } = this.#options;
     const { sessions, unreadable } = await store.load();
