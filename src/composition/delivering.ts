@@ -223,7 +223,7 @@ async function openSessions(
   return sessions;
 }
 
-/** What this run of the gateway has appended as an entry. */
+/** The item that became the entry, if this run of the gateway appended it. */
 function appendedItem({ source }: LogEntry): AlarmLogItem[] {
   if (source === undefined) return [];
   return isAlarm(source) || isStateChange(source) || isEvent(source) ? [source] : [];

@@ -109,7 +109,7 @@ const bridgeKeys = z.strictObject({
   retain: z
     .boolean()
     .default(false)
-    .describe('whether the upstream is told to keep the newest message of each topic'),
+    .describe('whether the upstream should retain the newest message of each topic'),
   maxInFlight: count
     .max(MAX_UINT16)
     .default(100)

@@ -2,10 +2,16 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Consumer } from '../../src/delivery/consumer.js';
 import { Deliveries, type DurableConsumer } from '../../src/delivery/deliveries.js';
 import type { BatchStore } from '../../src/delivery/log/batch.js';
-import { itemOf, type LogEntry, sequenceOf, type Tail } from '../../src/delivery/log/log-entry.js';
+import {
+  itemOf,
+  type LogEntry,
+  type LogName,
+  sequenceOf,
+  type Tail,
+} from '../../src/delivery/log/log-entry.js';
 import type { NewMessage } from '../../src/delivery/log/log-item.js';
 import { LogWriter } from '../../src/delivery/log/log-writer.js';
-import type { QueuePage } from '../../src/delivery/queues/queue-store.js';
+import type { Backlog, QueuePage, Settlement } from '../../src/delivery/queues/queue-store.js';
 import { PERSISTENT, sessionKey } from '../../src/delivery/sessions/session.js';
 import { Sessions } from '../../src/delivery/sessions/sessions.js';
 import { Random } from '../../tools/chaos/random.js';
@@ -57,7 +63,11 @@ class LaggingStore extends QueuesInMemory implements BatchStore<NewMessage> {
 
   // Waits for a store that is away, as the readers' connection does.
   override async page(
-    ...[log, , after, count, tail]: Parameters<QueuesInMemory['page']>
+    log: LogName,
+    _destination: string,
+    after: number,
+    count: number,
+    tail?: Tail,
   ): Promise<QueuePage> {
     if (log === 'messages') return { entries: [], missing: [], isEnd: true };
     return this.#patiently(() => {
@@ -74,9 +84,7 @@ class LaggingStore extends QueuesInMemory implements BatchStore<NewMessage> {
     return this.#patiently(() => items.flatMap((item) => this.#entry(item) ?? []));
   }
 
-  override settle(
-    ...[settlements]: Parameters<QueuesInMemory['settle']>
-  ): ReturnType<QueuesInMemory['settle']> {
+  override settle(settlements: readonly Settlement[]): Promise<Backlog[]> {
     return this.#call(() => {
       const settled = new Set(settlements.flatMap(({ items }) => items.map(({ item }) => item)));
       const queue = this.stored.queue.filter((item) => !settled.has(item));

@@ -124,6 +124,7 @@ describe('a webhook', () => {
       lastError: { detail: reason },
     });
     expect(gateway.logged.join()).not.toContain('very-secret');
+    expect(gateway.logged.join()).not.toContain(SECRET);
   });
 
   it('takes ten seconds of silence for a failure, and an endless answer for a delivery', async () => {

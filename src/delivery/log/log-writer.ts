@@ -185,7 +185,7 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
    */
   async #storeAgain(lost: readonly Item[]): Promise<void> {
     const items = new WaitingItems<Pending<Item>>();
-    // Nobody waits for them, and live copies of them went out when they came.
+    // Nobody waits for these items, and they have been sent live already.
     const common = { done: () => undefined, sinceMs: Number.POSITIVE_INFINITY };
     for (const item of lost) {
       const again = { ...item, received: undefined };

@@ -13,7 +13,7 @@ const ELSEWHERE: readonly string[] = ['READONLY', 'MOVED'];
 /** Answers of a server that does nothing at present: it starts, its slot is moving, or its cluster has no majority. */
 const LATER: readonly string[] = ['LOADING', 'ASK', 'TRYAGAIN', 'CLUSTERDOWN'];
 
-/** What the scripts say that append to the alarms (lua/shared/last-number.lua). */
+/** The error of a script that finds alarms missing (lua/shared/last-number.lua). */
 const WENT_BACK = /\bWENTBACK (\d+)/;
 
 /** A write that may not be acknowledged at present. The part that decided so reports why. */

@@ -105,7 +105,7 @@ function isOfEvents(waiting: { readonly item: NewMessage | AlarmLogItem } | unde
   return waiting !== undefined && 'event' in waiting.item;
 }
 
-/** What an event is about: the store recognises the last one of each when a batch is written again. */
+/** The subject of an event. The store remembers only the last event of each, to recognise a batch that is written again. */
 function eventSubject(item: NewMessage | AlarmLogItem): string | undefined {
   if (!('event' in item)) return undefined;
   const { subject } = item.event;

@@ -19,7 +19,7 @@ interface Resource<Path extends string, Params, View, Change, Removing> {
   readonly name: string;
   readonly view: View;
   readonly change: Change;
-  /** What changing and deleting it mean. */
+  /** Summaries of changing and of deleting it. */
   readonly summaries: { readonly change: string; readonly remove: string };
   /** Why deleting it may be refused. */
   readonly removing: Removing;

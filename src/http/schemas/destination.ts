@@ -19,7 +19,7 @@ export const destinationSchema = z
 
 export const countSchema = z.int().min(0);
 
-/** What waits for a bridge or webhook, and what became of the rest. */
+/** The queue of a bridge or webhook: waiting messages, and the outcomes of all others. */
 export const queueFields = {
   queued: countSchema,
   oldestQueuedAt: timestampSchema.nullable(),

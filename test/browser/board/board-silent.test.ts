@@ -31,3 +31,28 @@ it.each([
   expect(await line.innerText()).toContain('Bed sensor (Room 12)');
   expect(await accessibilityFaults(page)).toEqual([]);
 });
+
+it('the board has one line for a switch that died, however many sensors are behind it', async () => {
+  const clock = { aheadMs: 0 };
+  const gateway = await GatewayHere.start(
+    { GATEWAY_SUPERVISION_SILENT_AFTER_SECONDS: '60' },
+    { elapsed: () => performance.now() + clock.aheadMs },
+  );
+  onTestFinished(() => gateway.remove());
+  const ward = await makeWard(gateway);
+  for (let index = 0; index < 100; index++) {
+    const device = await ward.api.createDevice(ward.locationId, `Bed ${index}`);
+    await (await connectDevice(gateway, device)).endAsync();
+  }
+  clock.aheadMs = 61_000;
+  await expect
+    .poll(() => ward.api.json('GET', `/care-homes/${ward.locationId}/supervision`))
+    .toHaveLength(100);
+  const grants = [{ location: ward.locationId, role: 'viewer' as const }];
+  const { token } = await ward.api.createToken(grants, 'Nurses');
+  const { page } = await openConsole(gateway, { token });
+  const lines = page.getByText('Nothing comes from 100 sensors any more:').locator('..');
+  await lines.waitFor();
+  expect(await lines.count()).toBe(1);
+  expect(await lines.innerText()).toMatch(/94 more/);
+});

@@ -9,7 +9,7 @@ import type { IssuedDevice } from './issued/issue-device.js';
 import { IssuedDevices } from './issued/issued-devices.js';
 import { type Presence, usePresence } from './presence.js';
 
-/** What a page of a home is made from, once it is loaded. */
+/** A loaded home, and what its pages need besides. */
 export interface HomeParts {
   readonly home: Home;
   readonly presence: Presence;
