@@ -1,46 +1,27 @@
-// Writes the client of the HTTP interface that the console uses, from the OpenAPI document of the program as
-// built: after a change of the interface, `npm run build && npm run api`. A test fails when it was forgotten.
-import { spawn, spawnSync } from 'node:child_process';
+// Writes the client of the HTTP interface that the console uses, from the OpenAPI document that the build made:
+// after a change of the interface, `npm run build && npm run api`. A test fails when it was forgotten.
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const [output = join(root, 'src/console/api/generated.ts')] = process.argv.slice(2);
 const directory = mkdtempSync(join(tmpdir(), 'gateway-api-'));
-const env = {
-  PATH: process.env.PATH,
-  GATEWAY_DATA_DIR: directory,
-  GATEWAY_HTTP_PORT: '0',
-  GATEWAY_MQTT_PORT: '0',
-};
-const gateway = spawn(process.execPath, [join(root, 'dist/main.js')], {
-  env,
-  stdio: ['ignore', 'pipe', 'inherit'],
+const file = join(directory, 'openapi.json');
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const document = readFileSync(join(root, 'dist/console/openapi.json'), 'utf8')
+  .replace('%VERSION%', version)
+  .replace('%SERVER_URL%', '/');
+writeFileSync(file, JSON.stringify(forConsole(JSON.parse(document))));
+const generator = join(root, 'node_modules/oazapfts/dist/cli.js');
+const options = ['--optimistic', '--useUnknown', '--argumentStyle=object'];
+const { status } = spawnSync(process.execPath, [generator, file, output, ...options], {
+  stdio: 'inherit',
 });
-const ended = new Promise((resolve) => gateway.once('exit', resolve));
-let isWritten = false;
-for await (const line of createInterface({ input: gateway.stdout })) {
-  const entry = JSON.parse(line);
-  if (entry.msg !== 'gateway ready') continue;
-  const { address, port } = entry.addresses.http;
-  const answer = await fetch(`http://${address}:${port}/openapi.json`);
-  const file = join(directory, 'openapi.json');
-  writeFileSync(file, JSON.stringify(forConsole(await answer.json())));
-  const generator = join(root, 'node_modules/oazapfts/dist/cli.js');
-  const options = ['--optimistic', '--useUnknown', '--argumentStyle=object'];
-  const { status } = spawnSync(process.execPath, [generator, file, output, ...options], {
-    stdio: 'inherit',
-  });
-  isWritten = status === 0;
-  break;
-}
-gateway.kill('SIGTERM');
-await ended;
 rmSync(directory, { recursive: true });
-process.exit(isWritten ? 0 : 1);
+process.exit(status ?? 1);
 
 /** The operations that the console calls, with one failure each: all are problems, which its client throws. */
 function forConsole(document) {

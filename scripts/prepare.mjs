@@ -89,10 +89,9 @@ function build() {
   // The stamp is written after a complete build, and dated before it: a build that failed half-way,
   // and a file changed during it, both count as out of date.
   const stamp = join(root, 'dist', '.built');
-  const sources = ['package-lock.json', 'tsconfig.json', 'scripts/build.mjs'].map((name) =>
-    modifiedMs(join(root, name)),
-  );
-  if (modifiedMs(stamp) >= Math.max(...sources, newestMs(join(root, 'src')))) return;
+  const files = ['package-lock.json', 'tsconfig.json'].map((name) => modifiedMs(join(root, name)));
+  const directories = ['src', 'scripts'].map((name) => newestMs(join(root, name)));
+  if (modifiedMs(stamp) >= Math.max(...files, ...directories)) return;
   say('building');
   const begun = new Date();
   run(process.execPath, [join(root, 'scripts', 'build.mjs')]);

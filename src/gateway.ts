@@ -9,6 +9,7 @@ import { type IngestParts, openIngest } from './composition/ingesting.js';
 import { Installation } from './composition/installation.js';
 import { type GatewayAddresses, openCertificate, openListeners } from './composition/listening.js';
 import { openOutputs } from './composition/outputting.js';
+import { openPages } from './composition/pages.js';
 import { followSite } from './composition/site-following.js';
 import { loadSite, type SiteParts } from './composition/site-loading.js';
 import { openStorage, type Storage } from './composition/storage.js';
@@ -167,8 +168,7 @@ export class Gateway {
   }): HttpApp {
     const { storage, site, delivery, ingest, brokers, bridges, footage, installation } = parts;
     const { events } = parts;
-    const { config, log, health, now, elapsed, version, runtime, consoleDirectory } =
-      this.#foundation;
+    const { config, log, health, now, elapsed, version, runtime } = this.#foundation;
     const { broker, backPressure, slowing } = brokers;
     const metrics = new Metrics({
       deliveries: delivery.deliveries,
@@ -221,18 +221,12 @@ export class Gateway {
       footageFiles: footage.footageFiles,
       publicUrl: config.http.publicUrl,
       allowedOrigins: config.http.allowedOrigins,
-      ports: {
-        mqtt: config.mqtt.port,
-        mqtts: config.mqtt.tlsPort,
-        http: config.http.port,
-        https: config.http.tlsPort,
-      },
       metrics,
       requestDurations: metrics.requestDurations,
       openMetrics: config.http.openMetrics,
       cursorKey: installation.cursorKey,
       maxBodyBytes: config.http.maxBodyBytes,
-      console: { directory: consoleDirectory, footageOrigins: footage.origins },
+      pages: { files: openPages(this.#foundation), footageOrigins: footage.origins },
       version,
       log,
       now,

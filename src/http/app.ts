@@ -18,10 +18,8 @@ import { registerTestAlarms } from './routes/alarms/test-alarms.js';
 import { registerAudit } from './routes/audit.js';
 import { registerBridges } from './routes/bridges.js';
 import { registerConnections } from './routes/connections.js';
-import { registerConsole } from './routes/console.js';
 import { registerCustomData } from './routes/custom-data.js';
 import { registerDevices } from './routes/devices.js';
-import { registerDocs, registerDocuments } from './routes/docs.js';
 import { registerDrills } from './routes/drills.js';
 import { registerEvents } from './routes/events.js';
 import { registerFaults } from './routes/faults.js';
@@ -33,6 +31,7 @@ import { registerLocations } from './routes/locations.js';
 import { registerMetrics } from './routes/metrics.js';
 import { registerMoves } from './routes/moves.js';
 import { registerOutputs } from './routes/outputs.js';
+import { registerDocuments, registerPages } from './routes/pages.js';
 import { registerRejected } from './routes/rejected.js';
 import { registerRooms } from './routes/rooms.js';
 import { registerSupervision } from './routes/supervision.js';
@@ -60,15 +59,14 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   app.use(knownRoute(app));
 
   // A link to a page may have any query, and signed URLs have a signature.
-  registerDocs(app, dependencies);
-  registerConsole(app, dependencies.console);
+  registerPages(app, dependencies.pages);
   if (dependencies.footageFiles !== undefined) {
     registerFootageFiles(app, dependencies.footageFiles, model, log);
   }
   registerWebSocket(app);
   refuseUnknownParameters(app);
 
-  registerDocuments(app, dependencies);
+  registerDocuments(app, dependencies.pages);
 
   const isBehindProxy = dependencies.publicUrl !== undefined;
   const { watch } = dependencies;

@@ -25,10 +25,9 @@ import type { PresenceView } from '../site/presence-view.js';
 import type { Rooms } from '../site/rooms.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { Access } from './access.js';
-import type { ListenerPorts } from './documents/asyncapi-document.js';
 import type { HttpEnv } from './http-env.js';
 import type { PageCursors } from './page-cursor.js';
-import type { ConsoleOptions } from './routes/console.js';
+import type { PagesOptions } from './routes/pages.js';
 
 /** The gateway's own faults and readiness. */
 export interface Health {
@@ -94,7 +93,6 @@ export interface HttpDependencies {
   readonly publicUrl: string | undefined;
   /** Origins of web applications that may call the interface. */
   readonly allowedOrigins: readonly string[];
-  readonly ports: ListenerPorts;
   readonly metrics: Metrics;
   readonly requestDurations: RequestDurations;
   /** Whether other machines need no token for `/metrics`. */
@@ -102,8 +100,7 @@ export interface HttpDependencies {
   /** Signs the cursors of the listings, which are valid as long as the key stays. */
   readonly cursorKey: Buffer;
   readonly maxBodyBytes: number;
-  readonly console: ConsoleOptions;
-  /** The gateway's version, for the OpenAPI document. */
+  readonly pages: PagesOptions;
   readonly version: string;
   readonly log: Logger;
   readonly now: () => number;

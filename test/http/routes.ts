@@ -30,11 +30,8 @@ export const SIGNED_PATHS = ['/footage/:deviceId/:type/:file'];
 /** Paths for devices themselves, by id and secret; 401 with a token. */
 export const DEVICE_PATHS = ['/devices/:deviceId/footage'];
 
-const CONSOLE = { directory: 'dist/console', footageOrigins: [] };
-/** In place of all parts of a gateway but the files of its pages: itself, whatever is taken from it. */
-const nothing: object = new Proxy(() => undefined, {
-  get: (_, name) => (name === 'console' ? CONSOLE : nothing),
-});
+/** In place of all parts of a gateway: itself, whatever is taken from it. */
+const nothing: object = new Proxy(() => undefined, { get: () => nothing });
 
 /**
  * The app's own routing table, so that no new route is forgotten, not even one that is not described.

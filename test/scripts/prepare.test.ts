@@ -32,8 +32,8 @@ beforeEach(() => {
   write('src/store/keys.ts', '');
   write('node_modules/.package-lock.json', '{}', AFTER);
   write('dist/.built', '', AFTER);
-  for (const directory of ['src/store', 'src']) {
-    utimesSync(join(checkout, directory), BEFORE, BEFORE);
+  for (const path of ['src/store', 'src', 'scripts/prepare.mjs', 'scripts']) {
+    utimesSync(join(checkout, path), BEFORE, BEFORE);
   }
   program('redis-server', '');
   program('npm', `echo npm "$@" >> ran; : > node_modules/.package-lock.json`);

@@ -1,7 +1,7 @@
 import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import { z } from 'zod';
-import { asyncApiDocument } from '../../../src/http/documents/asyncapi-document.js';
+import { asyncApiDocument } from '../../../scripts/descriptions/asyncapi-document.js';
 import { BASE64 } from './described-http.js';
 
 /** A message as a client received it. */
@@ -102,6 +102,4 @@ function patternOf(address: string): RegExp {
 }
 
 /** The gateway's own document. */
-export const describedMqtt = new DescribedMqtt(
-  asyncApiDocument('0.0.0', { mqtt: 1883, mqtts: 8883, http: 8080, https: 8443 }),
-);
+export const describedMqtt = new DescribedMqtt(asyncApiDocument());

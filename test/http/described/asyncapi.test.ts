@@ -3,7 +3,10 @@ import { Parser } from '@asyncapi/parser';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
-import { asyncApiDocument } from '../../../src/http/documents/asyncapi-document.js';
+import { z } from 'zod';
+import { asyncApiDocument } from '../../../scripts/descriptions/asyncapi-document.js';
+import { openPages } from '../../../src/composition/pages.js';
+import { loadConfig } from '../../../src/config/load.js';
 import { BASE64 } from '../../harness/described/described-http.js';
 import { describedMqtt } from '../../harness/described/described-mqtt.js';
 import { useRedis } from '../../harness/servers/shared-redis.js';
@@ -19,6 +22,14 @@ it('is valid AsyncAPI 3.0, without a warning', async () => {
   const { document, diagnostics } = await new Parser().parse(text);
   expect(diagnostics.filter(({ code }) => !EXPECTED.includes(String(code)))).toEqual([]);
   expect(document?.version()).toBe('3.0.0');
+});
+
+const ownSchema = z.object({
+  info: z.object({ version: z.string() }),
+  servers: z.record(
+    z.string(),
+    z.object({ variables: z.object({ port: z.object({ default: z.string() }) }) }),
+  ),
 });
 
 /** Every schema inside, the parts of parts included, by its path. */
@@ -37,16 +48,24 @@ function becomesClass(schema: object): boolean {
   return 'properties' in schema || 'enum' in schema;
 }
 
-const PORTS = { mqtt: 1884, mqtts: 8884, http: 8081, https: 8444 };
-
-it('names the configured ports', () => {
-  const { servers } = asyncApiDocument('0.0.0', PORTS);
-  const ports = Object.values(servers).map(({ variables }) => variables.port.default);
-  expect(ports).toEqual(['1884', '8884', '8081', '8444']);
+it('names the version, and the configured ports', () => {
+  const env = {
+    GATEWAY_MQTT_PORT: '1884',
+    GATEWAY_MQTT_TLS_PORT: '8884',
+    GATEWAY_HTTP_PORT: '8081',
+    GATEWAY_HTTP_TLS_PORT: '8444',
+  };
+  const config = loadConfig({ file: undefined, env, programDir: '.', cwd: '.' });
+  const pages = openPages({ config, version: '1.2.3', consoleDirectory: 'dist/console' });
+  const document: unknown = JSON.parse(pages.readFilled('asyncapi.json').toString());
+  const { info, servers } = ownSchema.parse(document);
+  expect(info.version).toBe('1.2.3');
+  const named = Object.values(servers).map(({ variables }) => variables.port.default);
+  expect(named).toEqual(['1884', '8884', '8081', '8444']);
 });
 
 it('describes the properties of MQTT 5 where they are passed on', () => {
-  const { messages } = asyncApiDocument('0.0.0', PORTS).components;
+  const { messages } = asyncApiDocument().components;
   const passing = Object.entries(messages).filter(([, message]) => 'headers' in message);
   const names = 'publishedAlarm publishedMessage command deviceCommand alarm message'.split(' ');
   expect(passing.map(([name]) => name)).toEqual(names);
@@ -58,7 +77,7 @@ it('describes the properties of MQTT 5 where they are passed on', () => {
 });
 
 it('names every object, enumeration and union, so that generated classes have names', () => {
-  const { schemas } = asyncApiDocument('0.0.0', PORTS).components;
+  const { schemas } = asyncApiDocument().components;
   expect(Object.keys(schemas)).toEqual(expect.arrayContaining(['ForwardedAlarm', 'DeviceStatus']));
   const nameless = Object.entries(schemas).flatMap(([name, schema]) =>
     schemasIn(schema, name)
@@ -71,7 +90,7 @@ it('names every object, enumeration and union, so that generated classes have na
 });
 
 it('has an example of every JSON message, which its schema accepts', () => {
-  const { components, operations } = asyncApiDocument('0.0.0', PORTS);
+  const { components, operations } = asyncApiDocument();
   const described = Object.values(components.messages).filter((one) => 'payload' in one);
   expect(described.length).toBeGreaterThan(7);
   const ajv = new Ajv({ strict: false });

@@ -4,13 +4,22 @@ import { join } from 'node:path';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { GatewayError } from '../../../src/errors.js';
+import { BuiltFiles } from '../../../src/http/built-files.js';
 import type { HttpEnv } from '../../../src/http/http-env.js';
-import { registerConsole } from '../../../src/http/routes/console.js';
+import { registerPages } from '../../../src/http/routes/pages.js';
 import { useRedis } from '../../harness/servers/shared-redis.js';
 import { failure } from '../client.js';
 import { type TestGateway, useGateway } from '../harness.js';
 
 const running = useGateway(useRedis());
+const OF_NO_GATEWAY = {
+  VERSION: '',
+  SERVER_URL: '',
+  MQTT_PORT: '',
+  MQTTS_PORT: '',
+  HTTP_PORT: '',
+  HTTPS_PORT: '',
+};
 
 /** The addresses of the page's own files, relative to it. */
 async function filesOf(gateway: TestGateway): Promise<readonly string[]> {
@@ -31,10 +40,8 @@ describe('the console', () => {
 
   it('may play recordings from where they are, and load nothing else from there', async () => {
     const app = new OpenAPIHono<HttpEnv>();
-    registerConsole(app, {
-      directory: 'dist/console',
-      footageOrigins: ['https://recordings.example.org'],
-    });
+    const files = new BuiltFiles('dist/console', OF_NO_GATEWAY);
+    registerPages(app, { files, footageOrigins: ['https://recordings.example.org'] });
     const answer = await app.request('/');
     const policy = answer.headers.get('Content-Security-Policy')?.split('; ');
     expect(policy?.filter((one) => one.includes('example.org'))).toEqual([
@@ -93,10 +100,9 @@ describe('the console', () => {
   it('stops the start with what to do when it was not built', () => {
     const directory = mkdtempSync(join(tmpdir(), 'no-console-'));
     onTestFinished(() => rmSync(directory, { recursive: true }));
-    const register = () =>
-      registerConsole(new OpenAPIHono<HttpEnv>(), { directory, footageOrigins: [] });
-    expect(register).toThrow(GatewayError);
-    expect(register).toThrow(
+    const open = () => new BuiltFiles(directory, OF_NO_GATEWAY);
+    expect(open).toThrow(GatewayError);
+    expect(open).toThrow(
       `start-failed: the console in ${directory} cannot be read: npm ci && npm run build`,
     );
   });

@@ -1,14 +1,8 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Browser } from 'playwright-core';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { asyncApiDocument } from '../../../src/http/documents/asyncapi-document.js';
-import type { HttpEnv } from '../../../src/http/http-env.js';
-import { registerDocs } from '../../../src/http/routes/docs.js';
+import { asyncApiDocument } from '../../../scripts/descriptions/asyncapi-document.js';
 import { startBrowser } from '../../browser/browser.js';
 import { useRedis } from '../../harness/servers/shared-redis.js';
 import { failure } from '../client.js';
@@ -36,17 +30,6 @@ async function open(gateway: TestGateway) {
   await page.goto(`http://127.0.0.1:${gateway.port}/docs`);
   return { page, requested, faults };
 }
-
-it('stops the start with what to do when the files of the page are not there', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'no-docs-'));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
-  const ports = { mqtt: 1, mqtts: 2, http: 3, https: 4 };
-  const console = { directory, footageOrigins: [] };
-  const gateway = { version: '1.2.3', publicUrl: undefined, ports, console };
-  expect(() => registerDocs(new OpenAPIHono<HttpEnv>(), gateway)).toThrow(
-    `start-failed: the console in ${directory} cannot be read: npm ci && npm run build`,
-  );
-});
 
 describe('/docs', () => {
   it('shows every operation of the OpenAPI document, from this gateway alone', async () => {
@@ -150,16 +133,12 @@ describe('/docs/mqtt', () => {
     const gateway = running();
     const page = await pageOf(gateway, '/docs/mqtt', "default-src 'none'");
     const topics = textsOf(page, 'h2');
-    const { channels, components } = asyncApiDocument('1.2.3', {
-      mqtt: 1,
-      mqtts: 2,
-      http: 3,
-      https: 4,
-    });
+    const { channels, components } = asyncApiDocument();
     expect(topics).toEqual(Object.values(channels).map(({ address }) => address));
     const examples = Object.values(components.messages).flatMap((one) => one.examples ?? []);
     const shown = textsOf(page, 'pre').map((text): unknown => JSON.parse(text));
     expect(shown).toEqual(examples.map(({ payload }) => payload));
+    expect(page).toMatch(/<code>mqtt:\/\/localhost:\d+<\/code>/);
     expect(page).toContain('Whether it is forwarded more than 60 s after');
     expect(page).not.toMatch(/<(script|img|iframe)\b/);
     const [, style = ''] = /<link rel="stylesheet" href="([^"]+)">/.exec(page) ?? [];

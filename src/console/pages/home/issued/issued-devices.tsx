@@ -30,8 +30,8 @@ export function IssuedDevices({ devices, homeName, onDownload, onDone }: IssuedD
   const words = useWords(ISSUED_WORDS);
   const [typed, setTyped] = useState(location.hostname);
   const [isTls, setTls] = useState(location.protocol === 'https:');
-  const ports = useLoaded(readMqttPorts, []);
-  const address = mqttAddress(typed, isTls, ports.data ?? USUAL_PORTS);
+  const read = useLoaded(readMqttPorts, []);
+  const ports = read.failure === undefined ? read.data : USUAL_PORTS;
   const isOne = devices.length === 1;
   useEffect(() => {
     focusHeading();
@@ -85,11 +85,18 @@ export function IssuedDevices({ devices, homeName, onDownload, onDone }: IssuedD
           </button>
         </div>
       </div>
-      <ul class="home-labels">
-        {devices.map((device) => (
-          <Label key={device.id} device={device} homeName={homeName} address={address} />
-        ))}
-      </ul>
+      {ports !== undefined && (
+        <ul class="home-labels">
+          {devices.map((device) => (
+            <Label
+              key={device.id}
+              device={device}
+              homeName={homeName}
+              address={mqttAddress(typed, isTls, ports)}
+            />
+          ))}
+        </ul>
+      )}
     </>
   );
 }

@@ -7,7 +7,7 @@ export interface MqttPorts {
   readonly tls: number;
 }
 
-/** Those of MQTT itself, until the gateway has told its own. */
+/** Those of MQTT itself, where the gateway does not tell its own. */
 export const USUAL_PORTS: MqttPorts = { plain: 1883, tls: 8883 };
 
 /** Where a device reaches the gateway. */

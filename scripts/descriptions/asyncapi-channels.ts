@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { ALARM_KINDS } from '../../domain/alarms.js';
+import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import {
   bridgeStatusSchema,
   deviceInvalidPublishSchema,
@@ -13,7 +13,7 @@ import {
   publishedAlarmSchema,
   publishedStateSchema,
   supervisionSchema,
-} from '../../domain/message-schemas.js';
+} from './message-schemas.js';
 
 /** A topic of docs/reference/contract.md, 3 with its messages and their direction. */
 export interface Channel {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { HttpApp } from '../http-env.js';
-import { exampleProblems, PROBLEM_MEDIA_TYPE } from '../problem.js';
-import { exampleOf } from './openapi-examples.js';
+import type { HttpApp } from '../../src/http/http-env.js';
+import { exampleProblems, PROBLEM_MEDIA_TYPE } from '../../src/http/problem.js';
+import { exampleOf } from './examples.js';
 
 type OpenApi = ReturnType<HttpApp['getOpenAPI31Document']>;
 type PathItem = NonNullable<OpenApi['paths']>[string];
@@ -96,10 +96,9 @@ const RESPONSES_OF_ALL = {
  *
  * Completed here is what holds for every route: a request id on every response, that any request may be
  * malformed or fail, and an example of every body.
- *
- * @param serverUrl where clients reach the gateway; by default where they have the document from
+ * The gateway fills in its version and its address (`src/http/built-files.ts`).
  */
-export function openApiDocument(app: HttpApp, version: string, serverUrl = '/'): OpenApi {
+export function openApiDocument(app: HttpApp): OpenApi {
   const registry = app.openAPIRegistry;
   for (const [name, header] of Object.entries(HEADERS)) {
     registry.registerComponent('headers', name, header);
@@ -113,11 +112,11 @@ export function openApiDocument(app: HttpApp, version: string, serverUrl = '/'):
     openapi: '3.1.0',
     info: {
       title: 'Care-home gateway',
-      version,
+      version: '%VERSION%',
       description: DESCRIPTION,
       license: LICENSE,
     },
-    servers: [{ url: serverUrl, description: 'This gateway.' }],
+    servers: [{ url: '%SERVER_URL%', description: 'This gateway.' }],
     tags: TAGS,
     security: [{ bearer: [] }],
   });

@@ -1,14 +1,14 @@
 /**
  * Schemas of the messages of docs/reference/contract.md, 3, for their receivers.
  *
- * Messages are composed as text (`messages.ts`), so nothing here makes or parses one:
+ * Messages are composed as text (`src/domain/messages.ts`), so nothing here makes or parses one:
  * `/asyncapi.json` is generated from these schemas, and the tests hold every message that they
  * receive against them.
  */
 
 import { z } from 'zod';
-import { GIVEN_STATES } from './alarm-states.js';
-import { ALARM_KINDS, FOOTAGE_TYPES, INVALID_PUBLISH_REASONS } from './alarms.js';
+import { GIVEN_STATES } from '../../src/domain/alarm-states.js';
+import { ALARM_KINDS, FOOTAGE_TYPES, INVALID_PUBLISH_REASONS } from '../../src/domain/alarms.js';
 
 /** The schemas by the names that clients generated from `/asyncapi.json` give their classes. */
 export const messageNames = z.registry<{ id: string }>();

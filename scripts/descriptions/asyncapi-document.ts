@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { messageNames } from '../../domain/message-schemas.js';
 import { CHANNELS, type Channel, PARAMETERS } from './asyncapi-channels.js';
-import { exampleOf } from './openapi-examples.js';
+import { exampleOf } from './examples.js';
+import { messageNames } from './message-schemas.js';
 
 const BINDING_VERSION = '0.2.0';
 const JSON_TYPE = 'application/json';
@@ -19,32 +19,28 @@ const CREDENTIALS =
 
 type MessageSchemas = Readonly<Record<string, object>>;
 
-/** The configured ports; 0 stands for a free one, which is not known here. */
-export interface ListenerPorts {
-  readonly mqtt: number;
-  readonly mqtts: number;
-  readonly http: number;
-  readonly https: number;
-}
-
-/** The AsyncAPI 3.0 document of the MQTT side, from the schemas of the messages. */
-export function asyncApiDocument(version: string, ports: ListenerPorts) {
+/**
+ * The AsyncAPI 3.0 document of the MQTT side, from the schemas of the messages.
+ *
+ * The gateway fills in its version and its ports (`src/http/built-files.ts`).
+ */
+export function asyncApiDocument() {
   const channels = Object.entries(CHANNELS);
   const schemas = messageSchemas();
   return {
     asyncapi: '3.0.0',
     info: {
       title: 'Care-home gateway',
-      version,
+      version: '%VERSION%',
       description: DESCRIPTION,
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },
     defaultContentType: JSON_TYPE,
     servers: {
-      mqtt: server('mqtt', ports.mqtt),
-      mqtts: server('mqtts', ports.mqtts),
-      webSocket: { ...server('ws', ports.http), pathname: '/mqtt' },
-      secureWebSocket: { ...server('wss', ports.https), pathname: '/mqtt' },
+      mqtt: server('mqtt', '%MQTT_PORT%'),
+      mqtts: server('mqtts', '%MQTTS_PORT%'),
+      webSocket: { ...server('ws', '%HTTP_PORT%'), pathname: '/mqtt' },
+      secureWebSocket: { ...server('wss', '%HTTPS_PORT%'), pathname: '/mqtt' },
     },
     channels: Object.fromEntries(
       channels.map(([name, channel]) => [name, described(name, channel)]),
@@ -62,9 +58,7 @@ export function asyncApiDocument(version: string, ports: ListenerPorts) {
   };
 }
 
-const USUAL_PORTS = { mqtt: 1883, mqtts: 8883, ws: 8080, wss: 8443 };
-
-function server(protocol: keyof typeof USUAL_PORTS, port: number) {
+function server(protocol: string, port: string) {
   return {
     host: '{host}:{port}',
     protocol,
@@ -72,7 +66,7 @@ function server(protocol: keyof typeof USUAL_PORTS, port: number) {
     security: [{ $ref: '#/components/securitySchemes/credentials' }],
     variables: {
       host: { default: 'localhost', description: 'The host of the gateway.' },
-      port: { default: String(port || USUAL_PORTS[protocol]), description: 'As configured.' },
+      port: { default: port, description: 'As configured.' },
     },
   };
 }

@@ -1,5 +1,3 @@
-/** The page without scripts: the MQTT side to read. */
-
 import { html } from 'hono/html';
 import { z } from 'zod';
 import type { asyncApiDocument } from './asyncapi-document.js';
@@ -13,16 +11,8 @@ const schemaShape = z.looseObject({
 
 type Html = ReturnType<typeof html>;
 
-export const PLAIN_STYLE = `:root { color-scheme: light dark; }
-body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-h2 { font-size: 1.1rem; margin-top: 2.5rem; overflow-wrap: anywhere; }
-pre { padding: 0.75rem; border: 1px solid #8888; border-radius: 4px; overflow-x: auto; }
-table { border-collapse: collapse; }
-th, td { text-align: left; vertical-align: top; padding: 0.2rem 1rem 0.2rem 0; }
-`;
-
 /** The page at `/docs/mqtt`, from the AsyncAPI document. */
-export function mqttPage(document: AsyncApi, styleUrl: string): string {
+export function mqttPage(document: AsyncApi): string {
   const { info, channels, operations } = document;
   const servers = Object.values(document.servers).map(({ protocol, variables, ...server }) => {
     const path = 'pathname' in server ? server.pathname : '';
@@ -41,9 +31,8 @@ ${messageOf(document, name)}
 `;
   });
   const credentials = document.components.securitySchemes.credentials.description;
-  return plainPage(
+  return page(
     'Care-home gateway: the MQTT interface',
-    styleUrl,
     html`<h1>The MQTT interface</h1>
 <p>${info.description}</p>
 <p>User name and password: ${credentials}</p>
@@ -75,8 +64,7 @@ function messageOf({ components }: AsyncApi, name: string): Html {
 ${fields}</table>`;
 }
 
-/** A page with its title and style sheet. */
-export function plainPage(title: string, styleUrl: string, content: Html): string {
+function page(title: string, content: Html): string {
   return String(html`<!doctype html>
 <html lang="en">
 <head>
@@ -84,7 +72,7 @@ export function plainPage(title: string, styleUrl: string, content: Html): strin
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="${styleUrl}">
+<link rel="stylesheet" href="plain.css">
 </head>
 <body>
 ${content}

@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import { createHttpApp } from '../../src/http/app.js';
+import type { HttpDependencies } from '../../src/http/dependencies.js';
+import { asyncApiDocument } from './asyncapi-document.js';
+import { mqttPage } from './mqtt-page.js';
+import { openApiDocument } from './openapi-document.js';
+
+/** In place of every part of a gateway: the app is built for its routes alone, and never answers. */
+const nothing: object = new Proxy(() => undefined, { get: () => nothing });
+
+/** The documents that programs read, and the page of the MQTT side, by the names of their files. */
+export function descriptions(): Readonly<Record<string, string>> {
+  const app = createHttpApp(z.custom<HttpDependencies>().parse(nothing));
+  const asyncApi = asyncApiDocument();
+  return {
+    'openapi.json': JSON.stringify(openApiDocument(app)),
+    'asyncapi.json': JSON.stringify(asyncApi),
+    'docs/mqtt.html': mqttPage(asyncApi),
+  };
+}

@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { GatewayError } from '../errors.js';
+
+/** What the build cannot know of a gateway, by the names that stand for it in the files. */
+export interface OwnValues {
+  readonly VERSION: string;
+  /** Where clients reach the gateway. */
+  readonly SERVER_URL: string;
+  readonly MQTT_PORT: string;
+  readonly MQTTS_PORT: string;
+  readonly HTTP_PORT: string;
+  readonly HTTPS_PORT: string;
+}
+
+/** What `npm run build` makes for browsers and other clients: the console, and the descriptions of the interface. */
+export class BuiltFiles {
+  readonly #directory: string;
+  readonly #names: ReadonlySet<string>;
+  readonly #values: ReadonlyMap<string, string>;
+  /** The console is served on while another version is being put in its place. */
+  readonly #console = new Map<string, Buffer>();
+
+  /** @throws GatewayError `start-failed` when they are not there */
+  constructor(directory: string, values: OwnValues) {
+    this.#directory = directory;
+    this.#names = namesIn(directory);
+    this.#values = new Map(Object.entries(values));
+    for (const name of this.#names) {
+      if (/^(index\.html|console\/.+)$/.test(name)) this.#console.set(name, this.read(name));
+    }
+  }
+
+  has(name: string): boolean {
+    return this.#names.has(name);
+  }
+
+  read(name: string): Buffer {
+    return this.#console.get(name) ?? readFileSync(join(this.#directory, name));
+  }
+
+  /** Reads a text, with the gateway's own values in it: `%MQTT_PORT%` stands for its port. */
+  readFilled(name: string): Buffer {
+    const text = this.read(name).toString();
+    return Buffer.from(
+      text.replaceAll(/%([A-Z_]+)%/g, (whole, value: string) => this.#values.get(value) ?? whole),
+    );
+  }
+}
+
+const NEEDED = ['index.html', 'openapi.json', 'asyncapi.json', 'docs/http.html', 'docs/mqtt.html'];
+
+function namesIn(directory: string): ReadonlySet<string> {
+  try {
+    const names = new Set(readdirSync(directory, { recursive: true }).map(String));
+    if (NEEDED.every((name) => names.has(name))) return names;
+  } catch {
+    // Not there at all: the same to do.
+  }
+  const detail = `the console in ${directory} cannot be read: npm ci && npm run build`;
+  throw new GatewayError('start-failed', detail);
+}
