@@ -31,37 +31,37 @@ export function addConsumerMetrics(
   const labels = ['consumer', 'log', 'principal'];
   metrics.counter(
     'gateway_consumer_accepted_total',
-    'Messages accepted for a consumer',
+    'Messages accepted for a consumer: the sum of delivered, queued, expired and dropped',
     of('accepted'),
     labels,
   );
   metrics.counter(
     'gateway_consumer_delivered_total',
-    'Messages that a consumer has acknowledged',
+    'Accepted messages that the consumer has acknowledged',
     of('delivered'),
     labels,
   );
   metrics.gauge(
     'gateway_consumer_queued',
-    'Messages that wait for a consumer or are in flight to it',
+    'Accepted messages that wait or are in flight',
     of('queued'),
     labels,
   );
   metrics.counter(
     'gateway_consumer_expired_total',
-    'Messages that left the backlog of a consumer because of their age',
+    'Accepted messages that left the backlog because of their age',
     of('expired'),
     labels,
   );
   metrics.counter(
     'gateway_consumer_dropped_total',
-    'Messages that left the backlog of a consumer undelivered',
+    'Accepted messages that left the backlog undelivered, for another reason',
     of('dropped'),
     labels,
   );
   metrics.counter(
     'gateway_consumer_dropped_by_reason_total',
-    'The same by reason',
+    'The same by reason: too_many (bounds of the backlog), refused (dead letters), lost (by the store), forbidden (the receiver may no longer see them), too_large (for the receiver)',
     async () =>
       (await all()).shown.flatMap(({ session: { clientId, consumer }, principal }) =>
         LOG_NAMES.flatMap((log) => {
@@ -78,7 +78,7 @@ export function addConsumerMetrics(
   // A gauge: whose messages are in the sum changes with the backlogs.
   metrics.gauge(
     'gateway_other_consumers_messages',
-    `Messages accepted for all consumers but the ${MAX_CONSUMERS} with the largest backlogs`,
+    `Messages accepted for all consumers but the ${MAX_CONSUMERS} with the largest backlogs, by what became of them`,
     async () => {
       const { others } = await all();
       return LOG_NAMES.flatMap((log) =>

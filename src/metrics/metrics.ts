@@ -55,7 +55,7 @@ export class Metrics extends Scraped {
     this.#addBridges(sources);
     this.requestDurations = new Histogram({
       name: 'gateway_http_request_duration_seconds',
-      help: 'From the head of a request to the beginning of its answer',
+      help: 'From the head of a request to the beginning of its answer; unknown paths are one route',
       labelNames: ['method', 'route', 'status'],
       buckets: REQUEST_BUCKETS,
       registers: [this.registry],
@@ -64,12 +64,9 @@ export class Metrics extends Scraped {
 
   #addAlarms({ alarmFigures, tail }: Deliveries): void {
     const { counts, untilRecorded, untilSent } = alarmFigures;
-    this.counter(
-      'gateway_alarms_total',
-      'Alarms recorded, by kind',
-      () => byLabel('kind', counts),
-      ['kind'],
-    );
+    this.counter('gateway_alarms_total', 'Alarms recorded', () => byLabel('kind', counts), [
+      'kind',
+    ]);
     this.#durations(
       'gateway_alarm_record_duration_seconds',
       'From the receipt of an alarm to its record',
@@ -77,12 +74,12 @@ export class Metrics extends Scraped {
     );
     this.#durations(
       'gateway_alarm_first_delivery_duration_seconds',
-      'From the receipt of an alarm until it was first sent to a subscriber or bridge',
+      'From the receipt of an alarm until it was first sent to a subscriber or bridge, live copies included',
       untilSent,
     );
     this.gauge(
       'gateway_log_last_sequence',
-      'The number of the newest entry of a log',
+      'The number of the newest entry of the history',
       () => [[tail.last, { log: 'alarms' }]],
       ['log'],
     );
@@ -101,13 +98,17 @@ export class Metrics extends Scraped {
     const { health, sessions, version, runtime, storeMemory, leaseEpoch } = sources;
     this.gauge(
       'gateway_build_info',
-      'Always 1; the version is a label',
+      'Always 1; the versions are labels',
       () => [[1, { version, node_version: runtime }]],
       ['version', 'node_version'],
     );
     this.gauge('gateway_devices_online', 'Devices with a connection', sources.devicesOnline);
     this.gauge('gateway_connections', 'MQTT connections and event streams', sources.connections);
-    this.gauge('gateway_sessions', 'Sessions, persistent or not', () => sessions.count);
+    this.gauge(
+      'gateway_sessions',
+      'Sessions, persistent or not, bridges included',
+      () => sessions.count,
+    );
     this.gauge('gateway_faults', 'Present faults', () => health.faults().length);
     const codes = () => [...new Set(health.faults().map(({ code }) => code))];
     this.gauge(
@@ -118,7 +119,7 @@ export class Metrics extends Scraped {
     );
     this.gauge(
       'gateway_certificate_expires_timestamp_seconds',
-      'Unix time at which the TLS certificate ends',
+      'Unix time at which the TLS certificate ends; only with tls',
       () => {
         const endMs = sources.certificateEndMs();
         return endMs === undefined ? [] : [[endMs / 1000]];
@@ -133,7 +134,11 @@ export class Metrics extends Scraped {
     const limit = "The limit of the store's memory (maxmemory), 0 without one";
     this.gauge('gateway_store_memory_limit_bytes', limit, () => memory().maxBytes);
     if (leaseEpoch === undefined) return;
-    this.gauge('gateway_lease_epoch', 'How often the lease was taken', () => leaseEpoch);
+    this.gauge(
+      'gateway_lease_epoch',
+      'How often a gateway has taken the lease; only with an external store',
+      () => leaseEpoch,
+    );
   }
 
   #addLimits(sources: MetricsSources): void {
@@ -154,7 +159,7 @@ export class Metrics extends Scraped {
     );
     this.counter(
       'gateway_too_large_messages_total',
-      'Messages at QoS 0, and retained ones, that are larger than a client takes',
+      'Messages at QoS 0, and retained ones, left out for a client of MQTT 5 that takes no packet so large',
       () => sources.deliveries.leftOutCount,
     );
     this.counter(
@@ -169,19 +174,19 @@ export class Metrics extends Scraped {
     );
     this.counter(
       'gateway_quota_exceeded_total',
-      'How often a quota was exceeded',
+      'How often a quota was exceeded, by its name',
       () => byLabel('quota', sources.exceededQuotas()),
       ['quota'],
     );
     this.counter(
       'gateway_not_stored_total',
-      'What was not stored, to leave the room to alarms, by kind',
+      'Telemetry, retained messages, invalid publishes and denials not stored, to leave the room to alarms',
       () => byLabel('kind', sources.notStored.notStored),
       ['kind'],
     );
     this.counter(
       'gateway_invalid_publishes_total',
-      'Invalid publishes, by reason',
+      'Publishes that could not be used',
       () => byLabel('reason', sources.invalid.counts),
       ['reason'],
     );
@@ -224,13 +229,13 @@ export class Metrics extends Scraped {
     );
     this.counter(
       'gateway_bridge_dropped_total',
-      'Expired and dropped messages, by reason',
+      'Messages not delivered: too_old, too_many, refused (dead letters) or lost (by the store)',
       each(({ dropped }) => byLabel('reason', Object.entries(dropped))),
       ['bridge', 'reason'],
     );
     this.gauge(
       'gateway_bridge_last_error_timestamp_seconds',
-      'Unix time of the last failure, by kind, even if it is over',
+      'Unix time of the last failure, also when it is over',
       each(({ lastError }) =>
         time(lastError?.atMs ?? null, { kind: labelValue(lastError?.kind ?? '') }),
       ),
