@@ -13,6 +13,7 @@ import { TlsHandshakes } from '../../network/tls-handshakes.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
 import { ConnectError } from './connect-errors.js';
 import type { ConnectionRate } from './connection-rate.js';
+import { sendPacketByPacket } from './packet-frames.js';
 
 /** Takes note of a connection that is ended before, or beside, what MQTT does. */
 type OnRefused = (address: string, error: ConnectError, request?: IncomingMessage) => void;
@@ -178,6 +179,7 @@ export class WebSocketListener {
     const pieces = new ReadToEnd(socket, PIECE_BYTES);
     this.#server.handleUpgrade(request, pieces, head, (connection) => {
       const stream = createWebSocketStream(connection);
+      sendPacketByPacket(stream, connection, pieces);
       whenFramesBringNothing(connection, () => {
         if (connection.readyState !== connection.OPEN) return;
         name();

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { json } from 'node:stream/consumers';
 import mqtt from 'mqtt';
-import { generate, type Packet } from 'mqtt-packet';
+import { generate, type Packet, parser } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWebSocketStream, WebSocket } from 'ws';
 import type { TestDevice } from '../../harness/clients/api.js';
@@ -145,6 +145,37 @@ describe('MQTT over WebSocket', () => {
     for (const byte of [0xc0, 0x00]) socket.send(Buffer.from([byte]));
     await client.next('pingresp');
     client.vanish();
+  });
+
+  it('sends each packet in a message of its own, as clients expect who read one of each', async () => {
+    const { client: sensor } = await open();
+    sensor.send(connectPacket(credentials(device)));
+    await sensor.next('connack');
+    const sizes = [...Array.from({ length: 20 }, (_, index) => index + 1), 40_000, 3];
+    for (const [index, bytes] of sizes.entries()) {
+      const packet = publishPacket(`devices/${device.id}/value/${index}`, 'x'.repeat(bytes));
+      sensor.send({ ...packet, qos: 1, retain: true, messageId: index + 1 });
+    }
+    for (const _ of sizes) await sensor.next('puback');
+    const { socket, client: nurse } = await open();
+    const commands: (string | undefined)[][] = [];
+    socket.on('message', (message: Buffer) => {
+      const inside: (string | undefined)[] = [];
+      const reader = parser().on('packet', ({ cmd }) => inside.push(cmd));
+      // Bytes that are left are the beginning of another packet.
+      if (reader.parse(message) > 0) inside.push(undefined);
+      commands.push(inside);
+    });
+    nurse.send(connectPacket(credentials(home.viewer)));
+    await nurse.next('connack');
+    nurse.acknowledgeAll();
+    await nurse.subscribe([home.filter(device, 'value/#')]);
+    await nurse.until(
+      (packets) => packets.filter(({ cmd }) => cmd === 'publish').length >= sizes.length,
+      'the retained messages have not come',
+    );
+    expect(commands).toEqual([['connack'], ['suback'], ...sizes.map(() => ['publish'])]);
+    for (const client of [sensor, nurse]) client.vanish();
   });
 
   it('fault 15: closes at the header of a packet that is too large', async () => {
