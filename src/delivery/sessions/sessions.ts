@@ -98,8 +98,8 @@ export class Sessions {
     session.consumer.mended(backlog);
     // The set of all names may have been lost as well.
     this.saveAll();
-    // One that has ended meanwhile must not come back.
-    if (!this.#sessions.has(session)) await this.#options.store.delete(key);
+    // One that has ended meanwhile must not come back; another one may have its place by now.
+    if (this.#sessions.get(key) === undefined) await this.#options.store.delete(key);
     return true;
   }
 
@@ -236,9 +236,8 @@ export class Sessions {
     await Promise.all(this.#sessions.ofOwner(owner).map(({ key }) => this.discard(key)));
   }
 
+  /** Stores it also where it stays the same: a crash must not count the time for which the session is connected. */
   #expireAfter(session: KeptSession, expirySeconds: number | undefined): void {
-    // Also of one that stays: a crash must not count the time for which it was connected.
-    if (session.expirySeconds === undefined && expirySeconds === undefined) return;
     session.expirySeconds = expirySeconds;
     if (session.saving !== undefined) this.#saving.inBackground(session.key, session.saving.take());
   }

@@ -8,7 +8,7 @@ import {
 } from '../../../src/delivery/sessions/session.js';
 import { Sessions } from '../../../src/delivery/sessions/sessions.js';
 import { QueuesInMemory } from '../../harness/stored/queues-in-memory.js';
-import { Connection, LIMITS, silent } from '../running-delivery.js';
+import { Connection, LIMITS, numbered, silent } from '../running-delivery.js';
 
 const FORGET_AFTER_MS = 7 * 24 * 3_600_000;
 const A_MINUTE_MS = 60_000;
@@ -86,17 +86,20 @@ describe('a persistent session', () => {
     expect(deliveries.routes.match('a/x')).toEqual([]);
   });
 
-  it('of MQTT 5 is not over while a connection has it, nor after a crash of the gateway then', async () => {
-    const start = { ...PERSISTENT, sessionExpirySeconds: 60 };
-    sessions.closed(sessions.open('nurse', owner, start));
-    await pass(30_000);
-    sessions.open('nurse', owner, start);
-    await pass(61_000);
-    expect(sessions.get(keyOf('nurse'))).toBeDefined();
-    await sessions.stop();
-    await begin();
-    expect(sessions.open('nurse', owner, start).isResumed).toBe(true);
-  });
+  it.each([undefined, 60])(
+    'that a client has come back to is not over while the client has it, nor after a crash then: expiry %s',
+    async (sessionExpirySeconds) => {
+      const start = { ...PERSISTENT, sessionExpirySeconds };
+      sessions.closed(sessions.open('nurse', owner, start));
+      await pass(30_000);
+      sessions.open('nurse', owner, start);
+      await pass(2 * FORGET_AFTER_MS);
+      expect(sessions.get(keyOf('nurse'))).toBeDefined();
+      await sessions.stop();
+      await begin();
+      expect(sessions.open('nurse', owner, start).isResumed).toBe(true);
+    },
+  );
 
   it('keeps its age over a restart, and was away since then if it was connected', async () => {
     const { consumer: connected } = sessions.open('connected', owner, PERSISTENT);
@@ -128,6 +131,17 @@ describe('a persistent session', () => {
     await sessions.discard(keyOf('one'));
     await mending;
     expect([...store.records.keys()]).toEqual([]);
+  });
+
+  it('leaves its place to another that begins while its record is being mended', async () => {
+    sessions.open('one', owner, PERSISTENT);
+    await pumped();
+    const mending = sessions.mend(keyOf('one'));
+    const another = sessions.open('one', owner, { ...PERSISTENT, isCleanStart: true });
+    const alarm = { ...numbered(1, 'a/x'), log: 'alarms', sequence: 1, item: 1 } as const;
+    store.push(alarm, [another.key]);
+    await mending;
+    expect(store.backlogOf(another.key).alarms).toBe(1);
   });
 
   it('is gone after a restart when its principal was deleted', async () => {
