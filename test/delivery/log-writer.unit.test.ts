@@ -212,6 +212,20 @@ describe('a log writer', () => {
     expect(store.outages).toEqual([]);
   });
 
+  it('names what was held back while that waits for an answer', async () => {
+    store.fault = () => new Error('WRONGTYPE');
+    store.append(...many(1, 3));
+    await settle();
+    store.fault = () => undefined;
+    store.hold();
+    await vi.advanceTimersByTimeAsync(RETRY_MS);
+    expect(store.batches.at(-1)).toEqual([1]);
+    expect([...store.writer.unstored()].map(({ item }) => numberIn(item))).toEqual([1, 2]);
+    store.release();
+    await settle();
+    expect([...store.writer.unstored()]).toEqual([]);
+  });
+
   it('guarantee 3: appends what the store has lost before what is new', async () => {
     store.lost = many(1, 3);
     store.fault = ([first]) => (first === 3 && store.lost.length > 0 ? wentBack(7) : undefined);

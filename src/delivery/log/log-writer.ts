@@ -91,7 +91,7 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
     if (!this.#isWriting) void this.#write();
   }
 
-  /** Items that wait for the store, or for its answer. */
+  /** Items that wait for the store, or for its answer; one that is being held back may come twice. */
   *unstored(): Generator<Unstored<Item>> {
     for (const pending of this.#batch) if (!pending.isStored) yield pending;
     yield* this.#waiting;
@@ -236,6 +236,7 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
     this.#isRetryDue = false;
     for (const [subject, items] of [...this.#heldBack]) {
       this.#heldBack.delete(subject);
+      this.#batch = items;
       for (const pending of items)
         if (this.#withoutHeldBack([pending]).length > 0) await this.#store([pending]);
       if (!this.#heldBack.has(subject)) this.#logged.delete(subject);
