@@ -130,7 +130,8 @@ export class StoreWitness {
     this.#seen = { ...found, identity };
     await this.#write();
     if (found.identity !== '') return;
-    await store.write(['SET', keys.identity, identity || randomUUID(), 'NX']);
+    // Over a key of another type as well: the fence lets only the gateway that serves write.
+    await store.write(['SET', keys.identity, identity || randomUUID()]);
     await this.#compare();
   }
 

@@ -241,6 +241,15 @@ it('compares though keys were overwritten with another type', async () => {
   expect(await world.compared()).toBe('2 devices, up to 3 alarms (numbers 1 to 3)');
 });
 
+it('puts back an identity that was overwritten with another type, and does not ask for it for ever', async () => {
+  const world = await World.start();
+  const { redis, keys } = world;
+  await redis.del(keys.identity);
+  await redis.rpush(keys.identity, 'x');
+  expect(await world.compared()).toBeUndefined();
+  expect(await redis.type(keys.identity)).toBe('string');
+});
+
 it('writes nothing to a store in order, which on a full disk would end it', async () => {
   const world = await World.start();
   const writes = async () =>
