@@ -20,11 +20,12 @@ import { GatewayHere } from '../../harness/gateway/gateway-here.js';
 import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
 import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
 import { Authority } from '../../harness/servers/certificates.js';
+import { unusedPort } from '../../harness/servers/unused-port.js';
 import { Store } from '../../harness/stored/store.js';
 
 const RUN_TIMEOUT_MS = 60_000;
-/** A fixed port, as a test without a log cannot read one from it. */
-const HTTP_PORT = 18_080;
+/** Chosen before, as a test without a log cannot read it there. */
+const HTTP_PORT = await unusedPort();
 
 let directory: string;
 
