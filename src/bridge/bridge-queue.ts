@@ -34,9 +34,9 @@ export function bridgeOwner(options: BridgeOptions): SessionOwner {
 
 /**
  * Opens the bridge's queue where it stopped, or creates one.
- * New filters hold from now on; messages queued for others stay. A missing bridge keeps its filters.
- * Resolves once a change is stored, or could not be: that is retried until the signal, but a full disk keeps
- * no gateway from starting.
+ * New filters apply from now on; messages queued for others stay. A missing bridge keeps its filters.
+ * Resolves once a change is stored, or storing has failed. It is then retried until the signal, but a full disk
+ * must not stop a gateway from starting.
  */
 export async function openQueue(
   { sessions, log }: { readonly sessions: Sessions; readonly log: Logger },

@@ -11,7 +11,7 @@ import { type ConnectionFailure, FAILURES } from './connection-failure.js';
 /** Messages about an alarm carry its id; others keep what the device sent under `data`. */
 const alarmSchema = z.object({ id: z.string() });
 
-/** What can be wrong with a bridge at one time, each independent of the others. */
+/** What can be wrong with a bridge, each independent of the others. */
 const ASPECTS = ['missing', 'down', 'hang-up', 'lag', 'commands', 'pace'] as const;
 type Aspect = (typeof ASPECTS)[number];
 
@@ -47,7 +47,7 @@ export class BridgeReport {
     };
   }
 
-  /** The bridge is not in the configuration, and has a queue. */
+  /** The bridge is not in the configuration but has a queue. */
   missing(): void {
     const { log, now } = this.#options;
     this.#lastError = { atMs: now(), kind: 'missing', detail: 'It is not in the configuration.' };

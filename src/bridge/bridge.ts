@@ -143,7 +143,7 @@ export class Bridge {
     if (this.options.isMissing !== true) this.#link.start();
   }
 
-  /** Waits a moment for acknowledgements of what is in flight. The queue stays. */
+  /** Waits briefly for acknowledgements of messages in flight. The queue stays. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
@@ -196,9 +196,9 @@ export class Bridge {
   }
 
   /**
-   * Reports an upstream that is slowed, and a queue that lags, also while connected.
+   * Reports a slowed upstream and a lagging queue, even while connected.
    *
-   * On a connection that comes and goes the queue may not move.
+   * If the connection comes and goes, the queue may not move.
    */
   async #checkBacklog(): Promise<void> {
     this.#report.slowed(this.#inbound.isSlowing);

@@ -7,12 +7,12 @@ import type { BridgeList, BridgeStatus } from '../site/bridge-list.js';
 import type { Bridge, BridgeServices } from './bridge.js';
 import { bridgeNameOf, discardQueue } from './bridge-queue.js';
 
-/** Runs the bridges of the configuration, and keeps the queues of those that are missing from it. */
+/** Runs the bridges of the configuration, and keeps the queues of bridges missing from it. */
 export class Bridges implements BridgeList {
   readonly #services: BridgeServices;
   #configured: readonly BridgeOptions[] = [];
   #bridges: ReadonlyMap<string, Bridge> = new Map();
-  /** Bridges that are not stopped, also those not listed yet or no longer. */
+  /** Bridges that are not stopped, including those not yet or no longer listed. */
   readonly #running = new Set<Bridge>();
   #applying: Promise<void> = Promise.resolve();
   #mayConnect = false;
@@ -26,7 +26,7 @@ export class Bridges implements BridgeList {
    * Starts, stops and replaces bridges that differ from the configuration.
    * A replaced bridge keeps its queue, and so does a removed one: a typing error must not discard it.
    *
-   * @param configured left out to give up missing bridges whose queues were forgotten
+   * @param configured omitted to give up missing bridges whose queues were discarded
    */
   apply(configured?: readonly BridgeOptions[]): Promise<void> {
     return this.#inTurn(() => this.#apply(configured));
@@ -67,7 +67,7 @@ export class Bridges implements BridgeList {
 
   #inTurn(change: () => Promise<void>): Promise<void> {
     const changing = this.#applying.then(change);
-    // The caller gets the error and logs it; the next change goes ahead all the same.
+    // The caller gets the error and logs it; the next change goes ahead anyway.
     this.#applying = changing.catch(() => undefined);
     return changing;
   }
@@ -91,7 +91,7 @@ export class Bridges implements BridgeList {
     await Promise.all(fresh.map((bridge) => this.#start(bridge, before.has(bridge.options.name))));
   }
 
-  /** The bridges that have a queue and are not configured. */
+  /** The bridges that have a queue but are not configured. */
   #missing(configured: readonly BridgeOptions[]): BridgeOptions[] {
     const owners = this.#services.sessions.withConsumers().map(({ owner }) => owner.key);
     const named = owners.map(bridgeNameOf).filter((name) => name !== undefined);
@@ -104,7 +104,7 @@ export class Bridges implements BridgeList {
   }
 
   async #create(options: BridgeOptions): Promise<Bridge> {
-    // Only now: mqtt.js is a tenth of what a gateway loads, and one without bridges does without it.
+    // Only now: mqtt.js is a tenth of what a gateway loads, and a gateway without bridges does not need it.
     const bridge = await import('./bridge.js');
     return new bridge.Bridge(options, this.#services);
   }

@@ -7,7 +7,7 @@ import { PACKET_TOO_LARGE } from './connection-failure.js';
 import { MAX_WAITING } from './late-acks.js';
 
 // Makes mqtt.js accept "packet too large" in a PUBACK. MQTT 5 does not allow it there (3.4.2.1), but Mosquitto 2.0
-// answers so beyond its `message_size_limit`. mqtt.js would end the connection, and the same message would come first
+// sends it beyond its `message_size_limit`. mqtt.js would end the connection, and the same message would come first
 // on the next one, for ever.
 constants.MQTT5_PUBACK_PUBREC_CODES[PACKET_TOO_LARGE] = ReasonCodes[PACKET_TOO_LARGE];
 
@@ -26,10 +26,10 @@ export type ProtocolVersion = 4 | 5;
 
 /**
  * Options of mqtt.js for one connection.
- * mqtt.js neither reconnects nor stores messages. Certificates are read anew each time, so that
+ * mqtt.js neither reconnects nor stores messages. Certificates are read again each time, so that
  * renewed ones take effect.
  *
- * @param forgetsSession whether the upstream is to forget what it holds for the bridge
+ * @param forgetsSession whether the upstream must discard what it holds for the bridge
  * @throws Error of the file system
  */
 export async function clientOptions(
@@ -54,12 +54,12 @@ export async function clientOptions(
       },
     }),
     keepalive: bridge.keepAliveSeconds,
-    // Ping while messages are sent as well: a broker that answers neither is found dead.
+    // Pings while messages are sent as well: this detects a broker that answers neither.
     reschedulePings: false,
     connectTimeout: CONNECT_TIMEOUT_MS,
     reconnectPeriod: 0,
     queueQoSZero: false,
-    // Its debugging output costs time for each packet, also while it is off.
+    // Its debugging output costs time for each packet, even while it is off.
     log: () => undefined,
     resubscribe: false,
     ...(username !== undefined && { username }),
@@ -78,7 +78,7 @@ function webSocketOptions(servername: string | undefined) {
   return servername === undefined ? {} : { servername, rejectUnauthorized: true };
 }
 
-/** Packets within this are read to their end and dropped if over the limit, as is a slip of a command. */
+/** Up to this multiple of the limit, packets over it are read to the end and dropped: a command may be a slip. */
 const GATHERED_TIMES = 4;
 /** A frame of a WebSocket may hold many packets [MQTT-6.0.0-3]. */
 const MIN_GATHERED_BYTES = 1024 * 1024;

@@ -75,13 +75,13 @@ export function failureOfCode(code: number): ConnectionFailure {
 
 const TLS_CODE =
   /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|EPROTO$)/;
-/** OpenSSL's other verdicts on a certificate carry its name. */
+/** The other certificate errors of OpenSSL contain one of these words. */
 const CERTIFICATE_CODE = /CERT|CRL|ISSUER|HOSTNAME/;
 
-/** Of the WebSocket library, for a frame over its `maxPayload`. */
+/** From the WebSocket library, for a frame over its `maxPayload`. */
 const FRAME_TOO_LARGE_CODE = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
 
-/** The upstream closed an open connection; with unread data in its socket that is a RST. */
+/** The upstream closed an open connection; with unread data in its socket, it sends a RST. */
 const HANG_UP_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
 
 /** The upstream announced a packet that would take too much memory. */
@@ -106,7 +106,7 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }
 
-/** Whether a reason code is a failure (MQTT 5, 2.4); MQTT 3.1.1 has 0 only. */
+/** Whether a reason code is a failure (MQTT 5, 2.4); MQTT 3.1.1 has only 0. */
 export function isFailure(code: number): boolean {
   return code >= FIRST_FAILURE_CODE;
 }
@@ -132,7 +132,7 @@ export function mayBeAboutMessage(code: number): boolean {
   return ABOUT_A_MESSAGE.has(code);
 }
 
-/** The backoff after so many failed attempts, with jitter. */
+/** The backoff after this many failed attempts, with jitter. */
 export function retryDelayMs(kind: FailureKind, failedAttempts: number, random: number): number {
   const { firstRetryMs, maxRetryMs } = FAILURES[kind];
   const longest = Math.min(maxRetryMs, firstRetryMs * 2 ** Math.min(failedAttempts - 1, 16));

@@ -15,7 +15,7 @@ export interface DeadLettersOptions {
  * Stores dead letters before their messages leave the queue.
  *
  * So no message is lost unlisted. A message that becomes a dead letter again while the store is
- * away is stored once: it comes again under its packet identifier [MQTT-4.4.0-1].
+ * away is stored once: it returns with the same packet identifier [MQTT-4.4.0-1].
  */
 export class DeadLetters {
   readonly #options: DeadLettersOptions;

@@ -1,12 +1,12 @@
 import type { OutgoingPublish } from '../delivery/receiver.js';
 
-/** When a message is taken for the reason why the upstream hangs up. */
+/** When a message counts as the reason why the upstream hangs up. */
 export interface HangUpLimits {
   readonly minHangUps: number;
   readonly minDurationMs: number;
-  /** A hang-up later than this after the PUBLISH is no answer to the message. */
+  /** A hang-up later than this after the PUBLISH is not an answer to the message. */
   readonly maxAnswerMs: number;
-  /** How long a connection holds messages back while there is no other one to try. */
+  /** How long a connection holds messages back while it has no other message to try. */
   readonly maxHoldMs: number;
 }
 
@@ -18,7 +18,7 @@ export const HANG_UP_LIMITS: HangUpLimits = {
   maxHoldMs: 1_000,
 };
 
-/** Up to so many messages in a row may be at fault, and the one after them is still tried. */
+/** Up to this many messages in a row may be at fault, and the one after them is still tried. */
 const MAX_HELD = 8;
 
 /** A single hang-up at a message may be chance. */
@@ -31,7 +31,7 @@ interface Suspect {
 }
 
 /**
- * Tells a message the upstream hangs up at from an upstream that hangs up.
+ * Distinguishes a message that makes the upstream hang up from an upstream that hangs up anyway.
  *
  * MQTT 3.1.1 cannot say that a message is rejected, and a broker that is full or broken hangs up as
  * well. The suspect is the message that was alone in flight. After enough hang-ups,
@@ -46,7 +46,7 @@ export class HangUps {
   /** Whether the present connection, or the next one while there is none, holds messages back. */
   #isHolding = false;
   /**
-   * How many messages: the suspect, and those tried in its place at which the upstream hung up too.
+   * How many messages to hold: the suspect, and those tried in its place that also led to a hang-up.
    */
   #holdCount = 1;
   #toTest = 0;
@@ -71,14 +71,14 @@ export class HangUps {
     this.#toTest = messages;
   }
 
-  /** How many messages a new connection sends one by one, which shows which of them ends it. */
+  /** How many messages a new connection sends one by one, to show which of them ends it. */
   takeToTest(): number {
     const messages = this.#toTest;
     this.#toTest = 0;
     return messages;
   }
 
-  /** Messages keep their packet identifier when they are sent again [MQTT-4.4.0-1]. */
+  /** Messages keep their packet identifier when resent [MQTT-4.4.0-1]. */
   isSuspect({ messageId, topic }: OutgoingPublish): boolean {
     const suspect = this.#suspect?.publish;
     return suspect?.messageId === messageId && suspect.topic === topic;
@@ -95,7 +95,7 @@ export class HangUps {
   hungUpAt(publish: OutgoingPublish, hasAnsweredOthers: boolean): boolean {
     const suspect = this.#suspect;
     if (suspect === undefined || !this.isSuspect(publish)) {
-      // A message tried in the suspect's place may be at fault as well: the next is tried with it.
+      // A message tried in the suspect's place may be at fault as well: it is then held back, too.
       if (this.#isHolding) this.#holdCount = 1 + (this.#holdCount % MAX_HELD);
       else this.#suspectAnew(publish);
       return false;
@@ -114,7 +114,7 @@ export class HangUps {
   }
 
   /**
-   * Notes an upstream that could not be connected to.
+   * Notes a failure to connect to the upstream.
    *
    * The next connection sends in the queue's order: holding back would change that order for no
    * reason.

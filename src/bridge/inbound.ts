@@ -50,7 +50,7 @@ export class Inbound {
   readonly #messages = new TokenBucket();
   readonly #bytes = new TokenBucket();
   #slowedAtMs = Number.NEGATIVE_INFINITY;
-  /** The turn of the last message: they are taken in order, however long each must wait. */
+  /** The turn of the last message: messages are taken in order, however long each must wait. */
   #turn: Promise<void> = Promise.resolve();
 
   constructor(options: BridgeOptions, services: InboundServices) {
@@ -70,7 +70,7 @@ export class Inbound {
     return performance.now() - this.#slowedAtMs < SLOWED_FOR_MS;
   }
 
-  /** Resolves when the packet may be acknowledged; rejects when the upstream is to send it again. */
+  /** Resolves when the packet may be acknowledged; rejects when the upstream must resend it. */
   async accept({ topic, payload, qos, retain, properties }: IPublishPacket): Promise<void> {
     await this.#inTurn(payload.length);
     const { locations } = this.#options;
@@ -103,7 +103,7 @@ export class Inbound {
     });
   }
 
-  /** Waits for the message's turn: while a hundred wait, the upstream is read no further. */
+  /** Waits for the message's turn; while a hundred wait, the upstream is not read. */
   #inTurn(bytes: number): Promise<void> {
     this.#turn = this.#turn.then(async () => {
       const nowMs = performance.now();
@@ -118,7 +118,7 @@ export class Inbound {
   }
 }
 
-/** The properties of a command as mqtt-packet names them. */
+/** Our form of a command's properties, given as mqtt-packet names them. */
 function asOurs(given: NonNullable<IPublishPacket['properties']>): Properties {
   const { payloadFormatIndicator, messageExpiryInterval, userProperties = {}, ...same } = given;
   const { contentType, responseTopic, correlationData } = same;

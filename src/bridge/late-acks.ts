@@ -3,7 +3,7 @@ import { generate } from 'mqtt-packet';
 
 /** Lets mqtt.js read on without a PUBACK. */
 const NOT_ACKNOWLEDGED = new Error('not acknowledged yet');
-/** Beyond this mqtt.js reads no further: waiting commands are in memory. */
+/** Beyond this mqtt.js stops reading: waiting commands are held in memory. */
 export const MAX_WAITING = 100;
 
 type Done = (error?: Error) => void;
@@ -11,7 +11,7 @@ type Done = (error?: Error) => void;
 /**
  * Acknowledges messages from the upstream in order, once they are handled [MQTT-4.6.0-2].
  *
- * Otherwise mqtt.js reads nothing while a message waits: neither acknowledgements nor PINGRESP.
+ * Otherwise mqtt.js would read nothing while a message waits: neither acknowledgements nor PINGRESP.
  */
 export class LateAcks {
   readonly #client: MqttClient;

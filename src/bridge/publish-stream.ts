@@ -4,12 +4,12 @@ import type { OutgoingPublish } from '../delivery/receiver.js';
 import { type EncodedPublish, encodeAcknowledgement, encodePublish } from '../mqtt/encode.js';
 import { isFailure } from './connection-failure.js';
 
-/** One packet identifier is left to the SUBSCRIBE. */
+/** One packet identifier is left for the SUBSCRIBE. */
 export const MAX_UNANSWERED = 65_534;
 const MAX_IDENTIFIER = 65_535;
 /** Bytes that may wait for the network: several times what is sent in one turn of the event loop. */
 const MAX_UNSENT_BYTES = 256 * 1024;
-/** A single message may wait longer than the timeout, as long as others are acknowledged meanwhile. */
+/** A single message may wait longer than the timeout while others are acknowledged. */
 const LONGEST_WAIT_TIMEOUTS = 6;
 const CHECKS_PER_TIMEOUT = 4;
 
@@ -22,21 +22,21 @@ export interface Unanswered {
 export interface PublishStreamOptions {
   readonly client: MqttClient;
   readonly ackTimeoutMs: number;
-  /** Called with reason code 0 for a message at QoS 0 that is sent. */
+  /** Called with each answer's reason code, and with 0 for a QoS 0 message that is sent. */
   readonly onAnswer: (publish: OutgoingPublish, reasonCode: number) => void;
   /**
    * Called, perhaps more than once, when nothing has been acknowledged in time.
    *
-   * A connection may look alive and be dead: the network is gone, or the broker answers pings only.
+   * A connection may look alive and be dead: the network is gone, or the broker answers only pings.
    */
   readonly onSilence: () => void;
 }
 
 /**
- * Writes PUBLISHes to a connection and takes the upstream's answers, past mqtt.js.
+ * Writes PUBLISHes to a connection and takes the upstream's answers, bypassing mqtt.js.
  *
  * mqtt.js copies and stores each message, writes it in parts, and takes a turn of its own for each
- * acknowledgement; what it has not sent itself, it ignores the acknowledgement of.
+ * acknowledgement. It ignores acknowledgements of messages that it has not sent itself.
  */
 export class PublishStream {
   readonly #options: PublishStreamOptions;
@@ -71,7 +71,7 @@ export class PublishStream {
     return this.#unanswered.size;
   }
 
-  /** Returns what is unanswered, and takes no answers to it any more. */
+  /** Returns the unanswered messages, and ignores later answers to them. */
   forgetUnanswered(): readonly Unanswered[] {
     const { unanswered } = this;
     this.#unanswered.clear();
@@ -100,7 +100,7 @@ export class PublishStream {
     }
   }
 
-  /** Hands over the answers that have arrived; otherwise those of one turn come at its end. */
+  /** Hands over the answers that have arrived; otherwise this happens at the end of the turn. */
   takeAnswers(): void {
     const answers = this.#answers;
     this.#answers = [];

@@ -18,7 +18,7 @@ import { Upstream, type UpstreamEvents } from './upstream.js';
 /** MQTT 3.1.1 in a CONNECT. */
 const OLDER = 4;
 const END_TIMEOUT_MS = 2_000;
-/** A connection that lasts so long works, even if there was nothing to send. */
+/** A connection that lasts this long works, even if there was nothing to send. */
 const PROVEN_AFTER_MS = 10_000;
 
 export interface LinkEvents extends Omit<UpstreamEvents, 'connected' | 'closed'> {
@@ -27,17 +27,17 @@ export interface LinkEvents extends Omit<UpstreamEvents, 'connected' | 'closed'>
   downgraded(): void;
   /** A connection that was `connected` is gone. */
   disconnected(upstream: Upstream): void;
-  /** There is no connection; the link retries by itself. */
+  /** There is no connection; the link retries on its own. */
   failed(failure: ConnectionFailure): void;
 }
 
-/** Keeps a connection to the upstream, with a backoff between two of them. */
+/** Keeps a connection to the upstream; reconnects with a backoff. */
 export class UpstreamLink {
   readonly #options: BridgeOptions;
   readonly #identity: LinkIdentity;
   readonly #events: LinkEvents;
   #protocol: ProtocolVersion;
-  /** Whether the next attempt is made with 3.1.1: the upstream hung up on MQTT 5. */
+  /** Whether the next attempt uses 3.1.1: the upstream hung up on MQTT 5. */
   #isTryingOlder = false;
   #upstream: Upstream | undefined;
   #failedAttempts = 0;
@@ -61,15 +61,15 @@ export class UpstreamLink {
 
   start(): void {
     const protocol = this.#isTryingOlder ? OLDER : this.#protocol;
-    // The upstream's session may hold the packet, and would begin with it again.
+    // The upstream's session may hold the packet, and would start with it again.
     const forgets = this.#lastFailure === 'packet-too-large';
     clientOptions(this.#options, this.#identity, protocol, forgets)
       .then((client) => this.#open(client, protocol))
-      // A file that cannot be read, or is no certificate.
+      // A file that cannot be read, or is not a certificate.
       .catch((error: unknown) => this.#failed({ kind: 'tls', detail: codeOf(error) }));
   }
 
-  /** Waits a moment for acknowledgements of what is in flight. */
+  /** Waits briefly for acknowledgements of messages in flight. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
@@ -102,7 +102,7 @@ export class UpstreamLink {
           this.#events.connected(upstream);
         },
         acknowledged: (messageId) => {
-          // Two clients with one id could acknowledge and take over for ever.
+          // Two clients with the same id could acknowledge and take over for ever.
           if (this.#lastFailure !== 'taken-over') this.#proven();
           this.#events.acknowledged(messageId);
         },
@@ -142,19 +142,19 @@ export class UpstreamLink {
     this.#lastFailure = failure.kind;
     clearTimeout(this.#timer);
     this.#events.failed(failure);
-    // Soon after the hang-up: an upstream that recovers in between would get messages out of order.
+    // Retries soon after a hang-up: an upstream that recovers in between would get messages out of order.
     const attempts = this.#hangUps.held > 0 ? 1 : this.#failedAttempts;
     const delayMs = retryDelayMs(failure.kind, attempts, Math.random());
     this.#timer = setTimeout(() => this.start(), delayMs);
   }
 
   /**
-   * Speaks 3.1.1 to an upstream that does not know MQTT 5. Returns whether the link retries at
-   * once.
+   * Speaks 3.1.1 to an upstream that does not know MQTT 5. Returns whether the link retries
+   * immediately.
    *
    * An old broker may answer MQTT 5 with a return code, or hang up before CONNACK. A return code
-   * decides the version for good; a hang-up may have any other reason, so only the next attempt is
-   * made with 3.1.1.
+   * decides the version for good. A hang-up may have any other reason, so only the next attempt
+   * uses 3.1.1.
    */
   #triesOther({ kind }: ConnectionFailure, wasOlder: boolean): boolean {
     if (this.#options.protocol !== undefined) return false;

@@ -42,7 +42,7 @@ export interface SenderEvents {
   giveUp(failure: ConnectionFailure): void;
 }
 
-/** Sends messages over one connection, and follows what the upstream answers to each. */
+/** Sends messages over one connection, and handles the upstream's answer to each. */
 export class UpstreamSender {
   readonly #options: SenderOptions;
   readonly #events: SenderEvents;
@@ -51,7 +51,7 @@ export class UpstreamSender {
   #limits: UpstreamLimits | undefined;
   /** Messages that are held back (`HangUps`). */
   #held: OutgoingPublish[] = [];
-  /** How many more of the next messages are to be held back. */
+  /** How many of the next messages to hold back. */
   #toHold: number;
   #holdTimer: NodeJS.Timeout | undefined;
   #answeredCount = 0;
@@ -98,7 +98,7 @@ export class UpstreamSender {
   send(publish: OutgoingPublish): void {
     const limits = this.#limits;
     if (limits === undefined) return;
-    // At QoS 0 no answer shows that the upstream did not hang up at this one.
+    // A QoS 0 message gets no answer to show that the upstream did not hang up at it.
     if (publish.messageId === 0 && this.#isOneByOne) return;
     const topic = bridgedTopic(this.#topic, publish.topic);
     if (this.#options.bridge.commands.length > 0 && parseBridgedCommand(topic) !== undefined) {
@@ -148,7 +148,7 @@ export class UpstreamSender {
   /**
    * Sends nothing new, but still takes acknowledgements.
    *
-   * @param onIdle called once nothing is unacknowledged
+   * @param onIdle called once everything is acknowledged
    */
   stopSending(onIdle?: () => void): void {
     this.#isEnding = true;
@@ -215,7 +215,7 @@ export class UpstreamSender {
       this.#deadLetter(publish, reasonOf(reasonCode));
       this.#events.writable();
     } else {
-      // The message is sent again on the next connection, at its place.
+      // The next connection resends the message, in its place in the queue.
       this.#events.giveUp(failureOfCode(reasonCode));
     }
     if (this.#stream.unansweredCount === 0) this.#onIdle?.();

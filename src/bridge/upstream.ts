@@ -20,11 +20,11 @@ export interface UpstreamOptions extends SenderOptions {
 /** Events of one connection. */
 export interface UpstreamEvents extends Omit<SenderEvents, 'giveUp'> {
   connected(): void;
-  /** Rejects when the message could not be dealt with: the upstream is to send it again. */
+  /** Rejects when the message could not be handled: the upstream must resend it. */
   received(packet: IPublishPacket): Promise<void>;
   /** Whether the upstream denied a filter of `commands`. */
   commandsAnswered(areDenied: boolean): void;
-  /** The connection is gone; called once, and nothing after it. */
+  /** The connection is gone. Called once, as the last event. */
   closed(failure: ConnectionFailure): void;
 }
 
@@ -47,7 +47,7 @@ export class Upstream implements Receiver {
   constructor(options: UpstreamOptions, events: UpstreamEvents) {
     this.#options = options;
     this.#events = events;
-    // Throws when a certificate is none, so nothing must have been started before.
+    // Throws if a certificate is not one, so nothing may have been started before.
     const client = connect(options.bridge.url, options.client);
     this.#client = client;
     this.#sender = new UpstreamSender(client, options, {
@@ -109,9 +109,9 @@ export class Upstream implements Receiver {
     this.#client.stream.destroy();
   }
 
-  /** Gives up an upstream whose packet does not end: mqtt.js gathers one of any length before it hands it on. */
+  /** Gives up an upstream whose packet does not end: mqtt.js gathers a whole packet of any length in memory. */
   #boundGathered(): void {
-    // The bytes of a frame are counted together, and may follow the beginning of a packet.
+    // The bytes of a frame count together, and may follow the start of a packet.
     const maxBytes = 2 * this.#options.maxGatheredBytes;
     let gathered = 0;
     this.#client.on('packetreceive', () => {
@@ -169,7 +169,7 @@ export class Upstream implements Receiver {
   #closed(): void {
     if (this.#isClosed) return;
     const failure = this.#failure ?? { kind: 'closed', detail: 'without a reason' };
-    // First, because a message that this makes a dead letter was sent on this connection.
+    // First: a message that becomes a dead letter here was sent on this connection.
     if (failure.kind === 'closed') this.#sender.hungUp();
     this.#isClosed = true;
     this.#sender.stop();

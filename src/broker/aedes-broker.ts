@@ -5,7 +5,7 @@ import { BrokerPersistence } from './persistence.js';
 
 /** MQTT 3.1.1, 3.14. */
 const DISCONNECT = Buffer.from([0xe0, 0]);
-/** Stands for the will of a client, which is with its connection. */
+/** Stands in for a client's will; the connection keeps the real one. */
 const WILL = { topic: 'will', payload: 'will', qos: 0, retain: false } as const;
 const PROTOCOL = { protocolId: 'MQTT', protocolVersion: 4 } as const;
 
@@ -22,8 +22,7 @@ export interface PipeEvents {
 /**
  * The network connection of a client as Aedes sees it: CONNECT, DISCONNECT and the end.
  *
- * Aedes knows a client by its session, once it is authenticated. Everything else that a client sends, and all that it is
- * sent, passes Aedes by.
+ * Aedes knows an authenticated client by its session. All other traffic bypasses Aedes, in both directions.
  */
 export class AedesPipe extends Duplex {
   readonly events: PipeEvents;
@@ -34,7 +33,7 @@ export class AedesPipe extends Duplex {
     this.events = events;
   }
 
-  /** Announces the client: Aedes ends the one that has this id [MQTT-3.1.4-2]. */
+  /** Announces the client; Aedes ends any other with this id [MQTT-3.1.4-2]. */
   connect(clientId: string, hasWill: boolean): void {
     const will = hasWill ? { will: WILL } : {};
     this.push(
@@ -42,13 +41,13 @@ export class AedesPipe extends Duplex {
     );
   }
 
-  /** Ends it without its will [MQTT-3.14.4-3]. */
+  /** Ends the client without its will [MQTT-3.14.4-3]. */
   disconnect(): void {
     this.#isDisconnecting = true;
     this.push(DISCONNECT);
   }
 
-  /** Ends it, with its will unless it has sent DISCONNECT. */
+  /** Ends the client, with its will unless it has sent DISCONNECT. */
   leave(): void {
     if (!this.#isDisconnecting) this.destroy();
   }
@@ -57,7 +56,7 @@ export class AedesPipe extends Duplex {
     // `connect` and `disconnect` push.
   }
 
-  /** Drops CONNACK: `onAccepted` tells of it. */
+  /** Drops CONNACK: `onAccepted` reports it. */
   override _write(_chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
     done();
   }
@@ -70,12 +69,12 @@ export class AedesPipe extends Duplex {
 
 /** Creates an Aedes that registers clients, and keeps their wills. */
 export function createAedes(): Aedes {
-  // It writes CONNACK only: not worth a buffer for each of 65,536 numbers, 7 MB in all.
+  // Aedes writes only CONNACK: that is not worth a buffer for each of 65,536 numbers, 7 MB in all.
   writeToStream.cacheNumbers = false;
   const aedes = new Aedes({
-    // No `id`: a fixed one corrupts what is stored after a restart (docs/internals/dependency-faults.md, 4).
+    // No `id`: a fixed one corrupts stored data after a restart (docs/internals/dependency-faults.md, 4).
     persistence: new BrokerPersistence(),
-    // The error keeps Aedes from publishing it, too.
+    // The error stops Aedes from publishing the will as well.
     authorizePublish: (client, _will, done) => {
       if (client?.conn instanceof AedesPipe) client.conn.events.onWill();
       done(TAKEN);
@@ -83,7 +82,7 @@ export function createAedes(): Aedes {
     authorizeSubscribe: (_client, _subscription, done) => done(null, null),
     authorizeForward: () => null,
   });
-  // Not `clientReady`, which waits for the end of a queue that has none.
+  // Not `clientReady`: it waits for the end of a queue that never ends.
   aedes.on('connackSent', (_connack, { conn }) => {
     if (conn instanceof AedesPipe) conn.events.onAccepted();
   });

@@ -36,7 +36,7 @@ declare module 'aedes-persistence-redis' {
     streamWill(brokers: object): Readable;
   }
 
-  /** The calls that it makes for retained messages. */
+  /** The calls it makes for retained messages. */
   export interface RetainedConnection {
     hset(key: string, topic: string, packet: Buffer): Promise<unknown>;
     hdel(key: string, topic: string): Promise<unknown>;

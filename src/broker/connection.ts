@@ -86,12 +86,12 @@ export class Connection {
     return this.session.consumer;
   }
 
-  /** Whose turns of reading it takes part in. */
+  /** The location and principal whose reading turns it shares. */
   get place(): TurnPlace {
     return { location: this.budget.locationId ?? '*', principal: this.owner };
   }
 
-  /** Since when the principal is slowed, and by which limit; undefined: it is not. */
+  /** Which limit slows the principal, and since when; undefined: none does. */
   get slowed(): Slowed | undefined {
     return this.#slowing.of(this.budget);
   }
@@ -102,7 +102,7 @@ export class Connection {
     return { principal, address, clientId: session.clientId, version: terms.version };
   }
 
-  /** Whether the credential has ended, so that nothing is published any more, the will included. */
+  /** Whether the credential has ended; then nothing is published any more, not even the will. */
   get isCredentialEnded(): boolean {
     return this.#isCredentialEnded;
   }
@@ -126,12 +126,12 @@ export class Connection {
     this.consumer?.connect(this.writer);
   }
 
-  /** Begins to send messages, once the client has subscribed. */
+  /** Starts sending messages once the client has subscribed. */
   receive(): void {
     if (this.#isOpen && this.consumer?.isConnected === false) this.consumer.connect(this.writer);
   }
 
-  /** Stops sending. Returns false when the connection was closed before, or never open. */
+  /** Stops sending. Returns false if the connection was already closed, or never open. */
   close(): boolean {
     this.unstored.close();
     if (!this.#isOpen) return false;

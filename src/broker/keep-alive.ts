@@ -1,21 +1,21 @@
 import { PacedClosing } from './admission/paced-closing.js';
 
 const CHECK_INTERVAL_MS = 500;
-/** A check this long after the last one says nothing: the process itself was held up. */
+/** A check this long after the last one proves nothing: the process itself was held up. */
 const HELD_UP_AFTER_MS = 2 * CHECK_INTERVAL_MS;
 /** A server closes after one and a half keep-alives [MQTT-3.1.2-24]. */
 const TIMEOUT_FACTOR = 1.5;
 
-/** A connection that is watched for silence. */
+/** A connection watched for silence. */
 export interface Watched {
   readonly keepAliveMs: number;
   /** Milliseconds since the client was last heard. */
   readonly silentMs: number;
-  /** Ends the connection of a client that is taken for gone. */
+  /** Ends the connection of a client presumed gone. */
   timeOut(): void;
 }
 
-/** Ends connections whose clients have gone silent: one timer for all, which a cut network may end at once. */
+/** Ends the connections of silent clients. One timer serves all: a network failure may end them all together. */
 export class KeepAlive {
   readonly #watched = new Set<Watched>();
   readonly #closing = new PacedClosing();
@@ -43,7 +43,7 @@ export class KeepAlive {
   #check(): void {
     const sinceLastMs = performance.now() - this.#checkedAtMs;
     this.#checkedAtMs = performance.now();
-    // Packets that arrived meanwhile are still with the system, and are read before the next check.
+    // Packets that arrived meanwhile are still in the system's buffers; they are read before the next check.
     if (sinceLastMs > HELD_UP_AFTER_MS) return;
     for (const watched of this.#watched) {
       if (watched.silentMs <= TIMEOUT_FACTOR * watched.keepAliveMs) continue;

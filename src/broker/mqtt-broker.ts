@@ -40,7 +40,7 @@ const SHUTTING_DOWN: Refusal = {
 export interface MqttBrokerOptions {
   readonly authentication: Authentication;
   readonly wills: Wills;
-  /** For every client. */
+  /** Shared by all clients. */
   readonly clientParts: ClientParts;
   readonly quota: ConnectionQuota;
   readonly watch: QuotaWatch;
@@ -54,7 +54,7 @@ export interface MqttBrokerOptions {
 /**
  * Speaks MQTT with clients.
  *
- * Aedes registers them: one of each session, whose will it keeps until its end. Publishes go into the message path,
+ * Aedes registers one client per session, and keeps its will until it ends. Publishes go into the message path,
  * subscriptions into sessions (`MqttClient`), and our consumers send the forwarded messages.
  */
 export class MqttBroker implements ClientOwner {
@@ -88,7 +88,7 @@ export class MqttBroker implements ClientOwner {
 
   /** Prepares for connections (`handle`). */
   async start(): Promise<void> {
-    // Missing from the types of Aedes (dependency-faults.md, 20); an unheard error would end the process.
+    // The types of Aedes lack this (dependency-faults.md, 20). An unhandled error would end the process.
     const emitter: NodeJS.EventEmitter = this.#aedes;
     emitter.on('error', (error) => {
       this.#options.log.error({ part: 'mqtt', err: error }, 'broker error');
@@ -106,7 +106,7 @@ export class MqttBroker implements ClientOwner {
     await new Promise<void>((resolve) => this.#aedes.close(resolve));
   }
 
-  /** Serves MQTT on a connection; with `request` when it came over WebSocket. */
+  /** Serves MQTT on a connection; `request` is set for a WebSocket. */
   handle(stream: Duplex, request?: IncomingMessage): void {
     const peer = peerOf(stream, request);
     this.#unidentified.wait(stream, peer.address, () => {
@@ -122,12 +122,12 @@ export class MqttBroker implements ClientOwner {
       if (connection.owner === owner) connection.endCredential();
     }
     this.#options.wills.drop(owner);
-    // A client whose CONNECT is held back was authenticated with that credential (`Slowing`).
+    // A client whose CONNECT is held back (`Slowing`) has authenticated with that credential.
     this.#options.quota.dropAllOf(owner);
   }
 
   /**
-   * Takes note of a connection that its listener has ended.
+   * Records a connection that its listener has ended.
    *
    * @param request the HTTP request of a WebSocket
    */
@@ -138,12 +138,12 @@ export class MqttBroker implements ClientOwner {
     else denials.connect(client ?? stranger(address), error);
   }
 
-  /** How many are connected, event streams included. */
+  /** The number of connected clients, including event streams. */
   get connectionCount(): number {
     return this.#open.size;
   }
 
-  /** Where event streams are listed beside the connections. */
+  /** Lists event streams along with the connections. */
   get streams(): Pick<OpenConnections, 'addStream' | 'removeStream'> {
     return this.#open;
   }
@@ -161,7 +161,7 @@ export class MqttBroker implements ClientOwner {
     const connection = await authentication.admit(client, request, connect.password);
     client.admitted(connection);
     if (client.isClosed) {
-      // The client has gone meanwhile: its clean session must go too.
+      // The client has left in the meantime: its clean session must go too.
       this.closed(client);
       return;
     }
@@ -199,7 +199,7 @@ export class MqttBroker implements ClientOwner {
     this.#pipes.get(client)?.disconnect();
   }
 
-  /** Closes a connection, maybe more than once, and maybe before it was open. */
+  /** Closes a connection; may be called more than once, and before it was open. */
   closed(client: MqttClient): void {
     this.#pipes.get(client)?.leave();
     const { connection } = client;
@@ -213,7 +213,7 @@ export class MqttBroker implements ClientOwner {
     log.info({ clientId, principal: connection.owner }, 'disconnected');
   }
 
-  /** Handles the end of a network connection; a device that came back before shows no gap. */
+  /** Handles the end of a network connection; a device that is already back shows no gap. */
   ended(client: MqttClient): void {
     this.#keepAlive.leave(client);
     this.#options.quota.left(client);
@@ -223,7 +223,7 @@ export class MqttBroker implements ClientOwner {
     if (principal.type === 'device') this.#options.presence.disconnected(principal.id, client);
   }
 
-  /** Opens the connection of a client that is registered. */
+  /** Opens the connection of a registered client. */
   #accepted(client: MqttClient, connection: Connection, request: ConnectRequest): void {
     if (client.isClosed) return;
     this.#takeOver(connection.session);
@@ -237,7 +237,7 @@ export class MqttBroker implements ClientOwner {
     this.#options.log.info({ clientId, principal: connection.owner }, 'connected');
   }
 
-  /** Ends the connection that has the session, if Aedes has not yet [MQTT-3.1.4-2]. */
+  /** Ends the connection that holds the session, if Aedes has not done so yet [MQTT-3.1.4-2]. */
   #takeOver({ key }: Session): void {
     this.#open.get(key)?.network.close(endOf('taken-over'));
   }

@@ -28,31 +28,31 @@ import { farewellOf, refusingConnack } from './wire/farewells.js';
 import { PacketReader, type ReadConnection } from './wire/packet-reader.js';
 import { TopicAliases } from './wire/topic-aliases.js';
 
-/** In place of a location: clients that are not authenticated share their turns by address. */
+/** Replaces the location: unauthenticated clients share their turns by address. */
 const STRANGERS = 'strangers';
-/** How long a client that is refused may take to read its CONNACK. */
+/** How long a refused client may take to read its CONNACK. */
 const REFUSAL_TIMEOUT_MS = 10_000;
-/** The same of a DISCONNECT: a stop of the gateway waits for it. */
+/** The same for a DISCONNECT; the gateway waits for it when it stops. */
 const DISCONNECT_TIMEOUT_MS = 1_000;
 
-/** The broker, as far as it has to do with one client. */
+/** The broker as one client sees it. */
 export interface ClientOwner {
-  /** Admits the client of a CONNECT, and calls its `admitted`; rejects with why it is refused. */
+  /** Admits the client of a CONNECT and calls its `admitted`; rejects with the reason for a refusal. */
   admit(client: MqttClient, connect: ConnectPacket, request: ConnectRequest): Promise<void>;
-  /** Called when what was read breaks a rule, or the client is refused; the connection ends. */
+  /** Called when the client breaks a rule or is refused; the connection ends. */
   failed(client: MqttClient, error: ConnectError | PacketError): void;
-  /** Called when the client has sent DISCONNECT, and its will is not to be published. */
+  /** Called when the client has sent DISCONNECT and its will must not be published. */
   disconnecting(client: MqttClient): void;
-  /** Called when the connection is being closed, at whosever wish. */
+  /** Called when the connection is being closed, by either side. */
   closed(client: MqttClient): void;
   /** Called when the network connection has ended. */
   ended(client: MqttClient): void;
 }
 
 /**
- * One network connection: handles each of its packets, or says who does.
+ * One network connection: handles each packet, or passes it to the part that does.
  *
- * Packets behind CONNECT are read once CONNACK is sent.
+ * Packets after CONNECT are read once CONNACK is sent.
  */
 export class MqttClient implements Watched, Held, ReadConnection {
   readonly stream: Duplex;
@@ -61,7 +61,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
   readonly #owner: ClientOwner;
   readonly #peer: NetworkPeer;
   readonly #reader: PacketReader;
-  /** Of the client's CONNECT, once that much of it is read. */
+  /** From the client's CONNECT, once that part of it is read. */
   #version: MqttVersion | undefined;
   #request: ConnectRequest | undefined;
   #aliases: TopicAliases | undefined;
@@ -73,7 +73,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
   #cancelWait: (() => void) | undefined;
   /** Whether the last turn brought messages. */
   #sends = false;
-  /** Whether it has waited for its budget, and has a turn now whatever its principal's others have sent. */
+  /** Whether it has waited for its budget, and gets a turn now whatever its principal's other clients have sent. */
   #hasWaited = false;
 
   constructor(parts: ClientParts, owner: ClientOwner, stream: Duplex, peer: NetworkPeer) {
@@ -130,7 +130,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
     else this.#connection.end('keep-alive-timeout');
   }
 
-  /** @param refusal for DISCONNECT to a client of MQTT 5; undefined: closes without one */
+  /** @param refusal for the DISCONNECT to an MQTT 5 client; undefined: closes without one */
   close(refusal?: Refusal): void {
     if (this.#isClosed) return;
     const isTold = refusal !== undefined && this.#isOpened && this.#version === 5;
@@ -139,7 +139,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
     this.#end(isTold ? Buffer.concat([...unsent, ...farewell]) : undefined);
   }
 
-  /** Notes the connection of the client, which is authenticated now. */
+  /** Sets the connection of the client, which is now authenticated. */
   admitted(connection: Connection): void {
     this.#connection = connection;
     this.#sends = connection.principal.type === 'device';
@@ -158,7 +158,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
   /**
    * Ends the connection, after a CONNACK or DISCONNECT where the error has a code for it.
    *
-   * @throws the error when it is none of the client's making
+   * @throws the error if the client did not cause it
    */
   fail(error: unknown): void {
     if (!(error instanceof ConnectError || error instanceof PacketError)) throw error;
@@ -172,7 +172,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
       this.#end(refusingConnack(refusal, this.#version, this.#request?.terms), REFUSAL_TIMEOUT_MS);
   }
 
-  /** Returns whether the packet counts as a message: all do but acknowledgements of what is in flight. */
+  /** Returns whether the packet counts as a message: all do, except acknowledgements of messages in flight. */
   onPacket(bytes: Buffer): boolean {
     if (this.#connection === undefined) {
       this.#takeConnect(bytes);
@@ -189,7 +189,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
       this.#cancelWait ??= connection.whenThereIsRoom(() => this.#proceed());
       return false;
     }
-    // A client that only acknowledges makes room for messages, however much others of its principal send.
+    // A client that only acknowledges makes room for messages, however much its principal's other clients send.
     const { budget } = connection;
     if (!this.#sends || this.#hasWaited || budget.isFree) return true;
     const limit = budget.reachedLimit(performance.now());
@@ -227,7 +227,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
         publishing.take(connection, this.#named(packet));
         break;
       case 'puback': {
-        // That of a message in flight makes room for more of them.
+        // Acknowledging a message in flight makes room for more.
         const { consumer } = connection.session;
         const isRefused = packet.reasonCode >= FIRST_FAILURE;
         if (consumer?.acknowledge(packet.messageId, isRefused) !== true) break;
@@ -255,7 +255,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
     return true;
   }
 
-  /** The PUBLISH with the topic for which its alias stands. */
+  /** The PUBLISH with its alias replaced by the topic. */
   #named(packet: PublishPacket): PublishPacket {
     if (packet.properties?.topicAlias === undefined) return packet;
     this.#aliases ??= new TopicAliases();
@@ -278,7 +278,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
     this.#reader.resume();
   }
 
-  /** @param farewell the last packets that the client is sent, if it reads them in time */
+  /** @param farewell the last packets for the client, if it reads them in time */
   #end(farewell?: Buffer, timeoutMs = DISCONNECT_TIMEOUT_MS): void {
     this.#isClosed = true;
     this.#owner.closed(this);

@@ -3,9 +3,9 @@ const ENDLESS: AsyncIterable<never> = {
 };
 
 /**
- * The persistence of Aedes, which holds nothing.
+ * A persistence for Aedes that holds nothing.
  *
- * Sessions, queues, retained messages and packet identifiers are ours, and a will is with its connection. So a
+ * We keep sessions, queues, retained messages and packet identifiers; the connection keeps its will. So a
  * device can connect, and its alarms reach the nurses, while the store is away (docs/reference/contract.md, 4.4).
  */
 export class BrokerPersistence {
@@ -20,8 +20,8 @@ export class BrokerPersistence {
   /**
    * Never yields, and never ends.
    *
-   * After CONNACK Aedes pipes this queue through two more streams. The end of them all costs more than an
-   * authentication; what waits for it is garbage.
+   * After CONNACK Aedes pipes this queue through two more streams. Ending all three costs more than an
+   * authentication. Streams that never end are simply garbage-collected.
    */
   outgoingStream(): AsyncIterable<never> {
     return ENDLESS;

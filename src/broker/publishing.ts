@@ -36,17 +36,17 @@ export interface PublishingOptions {
 /** By the QoS of the publish. */
 const ACKNOWLEDGEMENTS = [undefined, 'puback', 'pubrec'] as const;
 
-/** A PUBLISH with its topic read. */
+/** A PUBLISH with its topic parsed. */
 interface Publish {
   readonly packet: PublishPacket;
   readonly target: PublishTarget;
   readonly properties: MessageProperties | undefined;
-  /** Why its sender may not make it. */
+  /** Why its sender may not publish it. */
   readonly denied?: Refusal;
 }
 
 /**
- * Takes PUBLISH into the message path, past Aedes.
+ * Takes PUBLISH into the message path, bypassing Aedes.
  *
  * Aedes would acknowledge a publish before anything is stored (dependency-faults.md, 2).
  */
@@ -103,16 +103,16 @@ export class Publishing {
     const isAlarm = publish.target.type === 'alarm';
     if (isAlarm) connection.budget.countAlarm(bytesOf(publish));
     const isState = publish.target.type === 'alarm-state';
-    // What cannot be used is stored for those who are to see it.
+    // The report of an unusable publish is stored.
     const isReported = publish.target.type === 'unusable';
-    // A publish that is sent on at once, and not stored, needs no room.
+    // A publish that is forwarded immediately, and not stored, needs no room.
     const needsRoom = qos > 0 || retain || isAlarm || isState || isReported;
     if (!needsRoom || connection.unstored.keeps(isAlarm, qos)) {
       this.#accept(connection, publish, needsRoom);
       return;
     }
     connection.unstored.turnAway(isAlarm, qos);
-    // A value at QoS 0 reaches every connected subscriber all the same.
+    // A QoS 0 value still reaches every connected subscriber.
     if (qos > 0 || isAlarm || isState || isReported) return;
     const packet = { ...publish.packet, retain: false };
     this.#accept(connection, { ...publish, packet }, false);
@@ -135,10 +135,10 @@ export class Publishing {
   /**
    * Accepts a QoS 2 publish once, however often it is repeated [MQTT-4.3.3-2].
    *
-   * A packet identifier that is left from before the gateway's start may be one that was released, and
-   * must not swallow an alarm: the log tells whether it holds the alarm, by id or receipt, or the state.
-   * Any other message counts as a repetition with DUP. Without DUP, which some clients never set, it
-   * counts as new, and may be forwarded twice.
+   * The client may have released a packet identifier left from before the gateway's start. It must not
+   * swallow an alarm: the log knows whether it holds the alarm, by id or receipt, or the state. Any other
+   * message with DUP counts as a repetition. Without DUP, which some clients never set, it counts as new
+   * and may be forwarded twice.
    */
   #acceptOnce(
     connection: Connection,
@@ -223,13 +223,13 @@ export class Publishing {
   }
 }
 
-/** The bytes that a publish counts for, in memory and in its sender's budget. */
+/** The bytes that a publish costs, in memory and in its sender's budget. */
 function bytesOf({ packet }: Publish): number {
-  // Properties stay in memory with the whole packet, also where they are not passed on.
+  // Properties keep the whole packet in memory, even if they are not passed on.
   return packet.properties === undefined ? packet.payload.length : packet.bytes;
 }
 
-/** Where a denied publish goes: a device's to what it has published in vain, any other nowhere. */
+/** Where a denied publish goes: a device's to its invalid publishes, any other nowhere. */
 function deniedTarget(principal: Principal): PublishTarget {
   if (principal.type !== 'device') return { type: 'unknown' };
   return { type: 'unusable', deviceId: principal.id, reason: 'not-permitted', isAlarm: false };

@@ -6,7 +6,7 @@ import type { Connection } from './connection.js';
 /**
  * Takes PUBREL: forgets the packet identifier, then sends PUBCOMP [MQTT-4.3.3-2].
  *
- * The releases of a client that come while one is being stored are stored together.
+ * Releases that a client sends while one is being stored are stored together.
  */
 export class Releasing {
   readonly #sessions: Sessions;

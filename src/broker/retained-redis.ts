@@ -14,7 +14,7 @@ const packetSchema = z.object({
   qos: z.number(),
   groupId: z.string().nullable().default(null),
   givenIn: z.string().optional(),
-  /** Of MQTT 5 (`packProperties`). */
+  /** MQTT 5 properties (`packProperties`). */
   packed: z.instanceof(Buffer).optional(),
 });
 
@@ -23,8 +23,8 @@ const TOPICS_A_PAGE = 500;
 /**
  * Stores retained messages in aedes-persistence-redis, each with its group, a command with its location.
  *
- * The group is the one that the device was in when the message was published: grants on other
- * groups do not show it.
+ * The group is the device's group at the time of the publish: grants on other groups do not show
+ * the message.
  */
 export class RetainedRedis implements RetainedStore {
   readonly #persistence: RedisPersistence;
@@ -32,7 +32,7 @@ export class RetainedRedis implements RetainedStore {
   readonly #onUnreadable: (topic: string) => void;
 
   /**
-   * @param topics lists those that have a message
+   * @param topics lists the topics that have a message
    * @param onUnreadable called for each message that cannot be read
    */
   constructor(
@@ -57,7 +57,7 @@ export class RetainedRedis implements RetainedStore {
     }
   }
 
-  /** Each by itself: the library's stream of all ends at the first that it cannot read. */
+  /** Reads one message at a time: the library's stream of all ends at the first unreadable one. */
   async #read(wanted: string): Promise<DirectMessage | undefined> {
     try {
       for await (const packet of this.#persistence.createRetainedStreamCombi([wanted])) {

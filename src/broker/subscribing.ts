@@ -46,11 +46,10 @@ export interface SubscribingOptions {
 }
 
 /**
- * Takes SUBSCRIBE and UNSUBSCRIBE past Aedes.
+ * Handles SUBSCRIBE and UNSUBSCRIBE, bypassing Aedes.
  *
- * Aedes would store the filters that are denied (dependency-faults.md, 5) and write each packet once
- * for each of its filters (6). A packet takes effect on arrival, and is acknowledged once that is
- * stored.
+ * Aedes would store denied filters (dependency-faults.md, 5) and write each packet once for each of
+ * its filters (6). A packet takes effect on arrival, and is acknowledged once stored.
  */
 export class Subscribing {
   readonly #options: SubscribingOptions;
@@ -117,7 +116,7 @@ export class Subscribing {
     );
   }
 
-  /** @param acknowledge called once it is stored; otherwise the connection ends */
+  /** @param acknowledge called once the change is stored; if storing fails, the connection ends */
   #whenStored(
     connection: Connection,
     stored: Promise<void>,
@@ -137,7 +136,7 @@ export class Subscribing {
   /**
    * Why a filter is not granted; undefined: it is.
    *
-   * @param added the filters of the packet that are new; clients send the others again whenever they connect
+   * @param added the new filters of the packet; clients repeat the others whenever they connect
    */
   #denialOf(
     { session, principal, owner }: Connection,
@@ -166,7 +165,7 @@ export class Subscribing {
     return 'too-many-subscriptions';
   }
 
-  /** Whether the group of a shared subscription is there, or may be: its queue is a persistent session. */
+  /** Whether a shared subscription's group exists or may be created: its queue is a persistent session. */
   #hasRoomForGroup(principal: Principal, owner: string, added: Set<string>, name: string): boolean {
     const { sessions, sessionQuota } = this.#options;
     if (sessions.get(sessionKey(owner, name)) !== undefined) return true;
@@ -174,7 +173,7 @@ export class Subscribing {
     return sessionQuota.hasRoom(principal, opening);
   }
 
-  /** How many more filters the principal may have; ended ones count as long as they have a backlog. */
+  /** How many more filters the principal may have; ended ones count while they have a backlog. */
   #roomOf({ principal, owner }: Connection): number {
     const held = this.#options.sessions
       .ofOwner(owner)
@@ -186,7 +185,7 @@ export class Subscribing {
     consumer?.offerRetained(filters, paidBy(budget, this.#options.retained));
   }
 
-  /** Logs denied filters in one line for a SUBSCRIBE, however many there are. */
+  /** Logs the denied filters of a SUBSCRIBE in a single line. */
   #logDenied(
     { session, owner }: Connection,
     requested: readonly RequestedFilter[],
@@ -200,7 +199,7 @@ export class Subscribing {
   }
 }
 
-/** Retained messages, whose bytes count as those of the principal that asks for them. */
+/** Retained messages whose bytes count for the principal that asks for them. */
 export function paidBy(
   budget: Budget,
   retained: Pick<RetainedMessages, 'matching' | 'later'>,
@@ -216,7 +215,7 @@ export function paidBy(
   };
 }
 
-/** In the SUBACK (MQTT 3.1.1, 3.9.3; MQTT 5, 3.9.3). */
+/** The failure code in the SUBACK (MQTT 3.1.1, 3.9.3; MQTT 5, 3.9.3). */
 function failureOf(code: DeniedReason, version: MqttVersion): number {
   if (version !== 5) return UNSPECIFIED_ERROR;
   if (code === 'shared-filter-invalid') return TOPIC_FILTER_INVALID;

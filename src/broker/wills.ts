@@ -9,10 +9,10 @@ export interface WillsOptions {
   readonly log: Logger;
 }
 
-/** The longest that a timer waits. */
+/** The longest delay of a timer. */
 const MAX_DELAY_SECONDS = 2_147_483;
 
-/** A will whose time has not come. */
+/** A will that is not due yet. */
 interface Delayed {
   readonly timer: NodeJS.Timeout;
   readonly connection: Connection;
@@ -20,9 +20,9 @@ interface Delayed {
 }
 
 /**
- * Publishes the wills of clients that went without DISCONNECT, some after a delay (MQTT 5, 3.1.3.2.2).
+ * Publishes the wills of clients that left without DISCONNECT, some after a delay (MQTT 5, 3.1.3.2.2).
  *
- * Those that are delayed when the gateway ends are not published.
+ * Wills still delayed when the gateway stops are not published.
  */
 export class Wills {
   readonly #options: WillsOptions;
@@ -55,7 +55,7 @@ export class Wills {
     this.#delayed.set(session.key, { timer, connection, publish });
   }
 
-  /** Drops the will of a session that goes on, and publishes that of one that has been replaced. */
+  /** Drops the delayed will of a session that continues; publishes that of a replaced session. */
   opened({ session }: Connection): void {
     const delayed = this.#delayed.get(session.key);
     if (delayed === undefined) return;

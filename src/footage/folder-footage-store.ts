@@ -23,7 +23,7 @@ export class FolderFootageStore implements FootageStore {
   readonly #key: Buffer;
   readonly #now: () => number;
 
-  /** @param key URLs stay valid over a restart with the same key; another key ends them all */
+  /** @param key URLs stay valid across a restart with the same key; another key ends them all */
   constructor(key: Buffer, now: () => number) {
     this.#key = key;
     this.#now = now;

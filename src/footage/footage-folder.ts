@@ -13,7 +13,7 @@ import type { FootageQuota, Taken } from './footage-quota.js';
 /** Access for the gateway's own user only. */
 export const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o600;
-/** The directory of drafts, beside those of the devices, whose names are UUIDs. */
+/** The directory of drafts, next to those of the devices, whose names are UUIDs. */
 export const DRAFTS = '.uploads';
 /**
  * Bytes written between two fsyncs: a video written back all at once would hold up the store's own fsync,
@@ -27,7 +27,7 @@ export interface FootageFolderOptions {
   readonly store: Pick<FolderFootageStore, 'check'>;
   readonly reserve: DiskReserve;
   readonly quota: FootageQuota;
-  /** Whether there is such a device: it may be deleted during an upload. */
+  /** Whether the device exists: it may be deleted during an upload. */
   readonly isKnown: (deviceId: string) => boolean;
   readonly maxUploadBytes: number;
   /** The clock that ages are measured by. */
@@ -35,7 +35,7 @@ export interface FootageFolderOptions {
 }
 
 /**
- * The recordings kept by the gateway itself, a file for each object key.
+ * The recordings kept by the gateway itself, one file for each object key.
  *
  * A file appears whole and is never written again.
  */
@@ -73,7 +73,7 @@ export class FootageFolder implements FootageFiles {
     }
   }
 
-  /** Removes all recordings of a deleted device, which makes room for others at once. */
+  /** Removes all recordings of a deleted device, which immediately makes room for others. */
   async removeAllOf(deviceId: string): Promise<void> {
     await rm(join(this.#options.directory, deviceId), { recursive: true, force: true });
     this.#options.quota.forget(deviceId);

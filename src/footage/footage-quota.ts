@@ -5,7 +5,7 @@ import { GatewayError } from '../errors.js';
 import type { QuotaWatch } from '../site/access/quota-watch.js';
 import { isAbsent } from './file-failures.js';
 
-/** Uploads of a device at a time: enough for video and audio of one alarm and of the next. */
+/** Uploads of a device at a time: enough for the video and audio of one alarm and the next. */
 const MAX_UPLOADS = 4;
 
 /** What one upload takes of its device's quota. */
@@ -40,12 +40,12 @@ interface UnderWay {
 /**
  * Bounds the recordings of each device, so that one camera cannot fill the disk.
  *
- * That is their bytes, and how many are uploaded at a time: one per URL, and a few per device, or it could
- * take the connections of all others.
+ * It bounds their bytes, and how many are uploaded at a time: one per URL, and a few per device, which could
+ * otherwise take the connections of all others.
  */
 export class FootageQuota {
   readonly #options: FootageQuotaOptions;
-  /** By device, of those that have uploaded since the start, or since some of theirs were removed. */
+  /** By device, if it has uploaded since the start, or since some of its recordings were removed. */
   readonly #kept = new Map<string, Kept>();
   /** By device. */
   readonly #underWay = new Map<string, UnderWay>();
@@ -81,7 +81,7 @@ export class FootageQuota {
         end: (isKept) => {
           release();
           if (!isKept) return;
-          // A count made meanwhile may or may not hold this one.
+          // A count made in the meantime may or may not include this recording.
           if (this.#kept.get(deviceId) === kept) kept.bytes += taken;
           else this.forget(deviceId);
         },
@@ -92,7 +92,7 @@ export class FootageQuota {
     }
   }
 
-  /** Counts the device's recordings anew at its next upload: some were removed. */
+  /** Counts the device's recordings again at its next upload: some were removed. */
   forget(deviceId: string): void {
     this.#kept.delete(deviceId);
   }

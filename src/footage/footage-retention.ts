@@ -26,7 +26,7 @@ export class FootageRetention implements Retention {
   }
 
   /**
-   * Makes the folder, and removes the half-uploaded files of a killed gateway.
+   * Creates the folder, and removes the half-uploaded files of a killed gateway.
    *
    * Must run before any upload.
    */
@@ -54,7 +54,7 @@ export class FootageRetention implements Retention {
   }
 
   /**
-   * Removes recordings that are too old. The age of one written while the machine's clock was not set counts
+   * Removes recordings that are too old. If one was written while the machine's clock was not set, its age counts
    * from when it is found.
    */
   async #removeOldIn(directory: string): Promise<number> {
@@ -85,7 +85,7 @@ async function directoriesIn(directory: string): Promise<string[]> {
   return directories.map(({ name }) => name).filter((name) => name !== DRAFTS);
 }
 
-/** Lists a directory; empty for that of a device that was deleted meanwhile. */
+/** Lists a directory; empty if its device was deleted in the meantime. */
 async function entriesOf(directory: string): Promise<Dirent[]> {
   try {
     return await readdir(directory, { withFileTypes: true });

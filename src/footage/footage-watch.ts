@@ -28,7 +28,7 @@ export class FootageWatch {
     this.#options = options;
   }
 
-  /** Looks at the disk now. A disk that cannot be asked is the store's fault to report. */
+  /** Checks the disk now. A disk that cannot be checked is for the store to report. */
   check(): void {
     const { directory, reserve, health } = this.#options;
     Promise.all([readdir(directory), reserve.roomBytes()]).then(

@@ -1,7 +1,7 @@
 /**
- * The object key as a URL's path, each level percent-encoded by itself.
+ * The object key as a URL's path, each level percent-encoded separately.
  *
- * A `+` is encoded too, as some servers and the signing library take it for a space.
+ * A `+` is encoded too, because some servers and the signing library read it as a space.
  */
 export function objectPath(key: string): string {
   return key.split('/').map(encodeURIComponent).join('/');

@@ -42,7 +42,7 @@ export class S3FootageStore implements FootageStore {
 
   downloadUrl(key: string, terms: UrlTerms): Promise<string> {
     const url = this.#urlOf(key);
-    // What came past the gateway may be anything, a page of the bucket's host included.
+    // What bypassed the gateway may be anything, including a page of the bucket's host.
     const contentType = parseRecordingKey(key)?.contentType;
     const disposition = contentType === undefined ? 'attachment' : 'inline';
     url.searchParams.set('response-content-disposition', disposition);

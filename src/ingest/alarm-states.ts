@@ -17,7 +17,7 @@ import type { SiteModel } from '../site/site-model.js';
 import type { InvalidPublishes } from './invalid-publishes.js';
 import type { PublishDone } from './publish-done.js';
 
-/** A store that has not answered for longer lets nobody wait who asks over HTTP. */
+/** If the store has not answered for longer, an HTTP request does not wait for it. */
 const SLOW_AFTER_MS = 1_000;
 const TIMEOUT_MS = 3_000;
 const NOTHING = Buffer.alloc(0);
@@ -74,8 +74,8 @@ export class AlarmStates implements AlarmStateChanges {
   /**
    * Takes a responder's publish.
    *
-   * @param done called once the publish may be acknowledged, because the state is stored, or cannot be used
-   *   and that is reported; with false when it could not be stored
+   * @param done called once the publish may be acknowledged: the state is stored, or is unusable and
+   *   reported; with false when it could not be stored
    */
   accept(publish: StatePublish, done: PublishDone): void {
     const { payload, received } = publish;
@@ -136,7 +136,7 @@ export class AlarmStates implements AlarmStateChanges {
     return outcome;
   }
 
-  /** The device of an alarm on its way to the store: its live copy may have been seen. */
+  /** The device of an alarm on its way to the store: somebody may have seen its live copy. */
   #deviceOfUnstored({ locationId, alarmId }: AlarmStateRequest): string | undefined {
     for (const { item } of this.#options.alarms.unstored()) {
       if (isAlarm(item) && item.alarm.id === alarmId && item.locationId === locationId) {

@@ -5,7 +5,7 @@ import { GatewayError } from '../errors.js';
 import type { MessageProperties } from '../mqtt/message-properties.js';
 import type { SiteModel } from '../site/site-model.js';
 
-/** A command to a device, from a principal that may give it. */
+/** A command to a device, from a principal that may send it. */
 export interface Command {
   /** Locations in which the device must be; undefined: anywhere. */
   readonly locationIds: readonly string[] | undefined;

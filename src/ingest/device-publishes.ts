@@ -60,8 +60,8 @@ export class DevicePublishes {
   /**
    * Takes a publish.
    *
-   * @param done called with true once the publish may be acknowledged, which is stored, or invalid
-   *   and reported; with false when it could not be stored
+   * @param done called with true once the publish may be acknowledged: it is stored, or invalid and
+   *   reported; with false when it could not be stored
    */
   accept(publish: DevicePublish, done: PublishDone): void {
     const context = this.#options.model.context(publish.deviceId);
@@ -139,7 +139,7 @@ export class DevicePublishes {
       context,
       receipt: receiptOf(publish, alarm),
       received: publish.received,
-      // An alarm expires as all alarms do, and is never retained, whatever its sender has asked for.
+      // An alarm expires as all alarms do, and is never retained, whatever its sender asked for.
       properties: publish.properties && {
         ...publish.properties,
         expiresAtMs: undefined,
@@ -184,7 +184,7 @@ export class DevicePublishes {
   }
 }
 
-/** One text for all alarms of a device and kind: routes are found by it faster than by an equal one. */
+/** One string for all alarms of a device and kind: finding routes is faster by the same string than by an equal one. */
 class AlarmTopics {
   readonly #topics = new WeakMap<DeviceContext, Map<AlarmKind, string>>();
 

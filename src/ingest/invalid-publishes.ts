@@ -16,7 +16,7 @@ export interface ListedInvalidPublish {
 
 /** Keeps the bounded list of invalid publishes. */
 export interface InvalidPublishStore {
-  /** @param listed in the order in which they came */
+  /** @param listed in order of arrival */
   add(locationId: string, listed: readonly ListedInvalidPublish[]): Promise<void>;
 }
 
@@ -62,8 +62,8 @@ export class InvalidPublishes {
   /**
    * Reports a device's invalid publish.
    *
-   * @param done called once it is stored for the subscribers that are away, and may be acknowledged; the list
-   *   is not waited for
+   * @param done called once it is stored for the subscribers that are away, and may be acknowledged; it does
+   *   not wait for the list
    */
   report(context: DeviceContext, publish: InvalidPublish, done: Done): void {
     const topic = deviceTopic(context.device.id, 'rejected');
@@ -77,9 +77,9 @@ export class InvalidPublishes {
   }
 
   /**
-   * Reports an invalid publish of an access token about a device, which does not hear of it.
+   * Reports an invalid publish of an access token about a device; the device is not told.
    *
-   * @param context undefined when there is no such device in the location: then it is only counted
+   * @param context undefined when the location has no such device: the publish is then only counted
    */
   reportOfToken(
     deviceId: string,
@@ -102,7 +102,7 @@ export class InvalidPublishes {
     this.#list(locationId, { deviceId, groupId, invalidPublish });
     const topic = forwardedTopic(locationId, deviceId, 'rejected');
     const { deliveries, forwarder, steadyNow } = this.#options;
-    // In a flood, rendering what nobody gets would cost more than all else.
+    // In a flood, rendering what nobody receives would cost more than everything else.
     if (!deliveries.isWanted({ topic, locationId, groupId })) {
       done(true);
       return;
@@ -131,7 +131,7 @@ export class InvalidPublishes {
     if (!this.#isStoring) void this.#storeAll();
   }
 
-  /** Stores what has come while the last ones were stored: in a flood, many with one write. */
+  /** Stores what arrived during the last write: in a flood, many with one write. */
   async #storeAll(): Promise<void> {
     this.#isStoring = true;
     while (this.#unstored.size > 0) {

@@ -19,11 +19,11 @@ export interface PresenceRecord {
   readonly deviceId: string;
   readonly online: boolean;
   readonly lastSeenAtMs: number;
-  /** `lastSeenAtMs` by the steady clock; undefined where an earlier version has saved it. */
+  /** `lastSeenAtMs` by the steady clock; undefined if an earlier version saved the record. */
   readonly heardAtMs: number | undefined;
 }
 
-/** A part of the three seconds that the gateway has for all but the store (`gateway.ts`). */
+/** A part of the three seconds that the gateway has for everything except the store (`gateway.ts`). */
 const STOP_TIMEOUT_MS = 2_500;
 const CLOSING_LOOK_EVERY_MS = 10;
 const ALL_STATUSES = forwardedTopic('+', '+', 'status');
@@ -47,10 +47,10 @@ export class Presence {
   readonly #seen = new Map<string, Seen>();
   /** Forwarded statuses that are not stored yet. */
   #unstored = 0;
-  /** Devices that were online when the gateway ended, and are not announced offline since. */
+  /** Devices that were online when the gateway ended, and have not been announced offline since. */
   readonly #leftOnline = new Set<string>();
   readonly #renewal: StatusRenewal;
-  /** Devices that were heard by way of hubs. */
+  /** Devices that were heard through hubs. */
   readonly #unsavedHeard = new Set<string>();
 
   constructor(options: PresenceOptions) {
@@ -66,7 +66,7 @@ export class Presence {
     const nowMs = steadyNow();
     for (const record of await this.#options.store.load()) {
       const { deviceId, online, lastSeenAtMs } = record;
-      // One that was connected may have been heard up to the end of the last run.
+      // A connected device may have been heard up to the end of the last run.
       const savedMs = online ? nowMs : (record.heardAtMs ?? nowMs);
       // Nothing could be heard while the gateway was off.
       const heardAtMs = Math.min(savedMs + addedAtStartMs, nowMs);
@@ -101,7 +101,7 @@ export class Presence {
     this.#leftOnline.clear();
   }
 
-  /** Notes that something came from a device by way of a hub; it is not connected itself. */
+  /** Notes that a device was heard through a hub; it is not connected itself. */
   heard(deviceId: string): void {
     const seen = this.#seen.get(deviceId) ?? newSeen();
     seen.lastSeenAtMs = this.#options.now();
@@ -110,7 +110,7 @@ export class Presence {
     this.#unsavedHeard.add(deviceId);
   }
 
-  /** Saves when devices were last heard by way of hubs; never throws, as the next time is soon enough. */
+  /** Saves when devices were last heard through hubs. Never throws: the next time is soon enough. */
   async saveHeard(): Promise<void> {
     const deviceIds = [...this.#unsavedHeard];
     this.#unsavedHeard.clear();
@@ -122,7 +122,7 @@ export class Presence {
   }
 
   /**
-   * For how long nothing has come from the device while the gateway ran, in milliseconds.
+   * How long the device has been silent while the gateway ran, in milliseconds.
    *
    * @returns undefined for a device that was never heard
    */
@@ -143,8 +143,8 @@ export class Presence {
   /**
    * Notes an authenticated connection of a device.
    *
-   * Of two connections that overlap, as when a device comes back before its old one is found dead,
-   * the end of the first changes nothing.
+   * Two connections overlap when a device comes back before its old one is found dead. The end of the
+   * first then changes nothing.
    */
   connected(deviceId: string, connection: DeviceConnection): void {
     this.#leftOnline.delete(deviceId);
@@ -165,9 +165,9 @@ export class Presence {
   }
 
   /**
-   * Publishes the device's retained status anew, in the background.
+   * Publishes the device's retained status again, in the background.
    *
-   * To be called after a change to anything but presence. A device that never connected has no
+   * Call it after a change to anything except presence. A device that never connected has no
    * status and gets none.
    */
   changed(deviceId: string): void {
@@ -176,7 +176,7 @@ export class Presence {
   }
 
   /**
-   * Publishes outdated statuses anew; to be called once, after `start`.
+   * Publishes outdated statuses again; call it once, after `start`.
    *
    * A crash may have left statuses as they were before a change.
    */
@@ -201,7 +201,7 @@ export class Presence {
     }
   }
 
-  /** Announces a deleted device offline, and knows it no more: another may get its id. */
+  /** Announces a deleted device offline and forgets it: another may get its id. */
   removed(device: Device): void {
     this.left(device);
     this.#seen.delete(device.id);
@@ -211,7 +211,7 @@ export class Presence {
   /**
    * Announces the device offline at the place that it has left.
    *
-   * Subscribers to that place must not go on taking the device for online.
+   * Subscribers to that place must not keep seeing the device as online.
    */
   left(before: Device): void {
     const context = this.#options.model.contextOf(before);
@@ -229,7 +229,7 @@ export class Presence {
     return this.#renewal.isIdle && this.#unstored === 0 && this.onlineCount === 0;
   }
 
-  /** Has it announced that the device has come or gone. */
+  /** Requests the announcement that the device has come or gone. */
   #announce(deviceId: string): void {
     const seen = this.#seen.get(deviceId);
     if (seen === undefined) return;
@@ -254,7 +254,7 @@ export class Presence {
     await store.save(announcements);
     await Promise.all(statuses);
     for (const { deviceId, status } of announcements) {
-      // One that has left meanwhile was announced offline there.
+      // A device that has left in the meantime was announced offline there.
       if (model.device(deviceId)?.locationId === status.locationId) this.#forward(deviceId, status);
     }
   }

@@ -4,7 +4,7 @@ export interface DeviceConnection {
   readonly silentMs: number;
 }
 
-/** What is known of a device that was heard. */
+/** What is known about a device that was heard. */
 export interface Seen {
   readonly connections: Set<DeviceConnection>;
   /** When the device was last heard before the present connections. */

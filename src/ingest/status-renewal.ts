@@ -3,8 +3,8 @@ import type { Logger } from 'pino';
 import { pause } from '../site/clock/pause.js';
 
 /**
- * After a restart thousands of devices come back at once, and a care home's rename concerns all of its
- * devices: as many statuses are one write as messages are a batch, and alarms get in between.
+ * After a restart thousands of devices come back together, and renaming a care home affects all of its
+ * devices. One write has as many statuses as a batch has messages, and alarms get in between.
  */
 const SLICE_LENGTH = 250;
 const RETRY_AFTER_MS = 500;
@@ -13,7 +13,7 @@ const RETRY_AFTER_MS = 500;
  * Publishes the statuses of devices that have come, gone or changed, a slice at a time.
  *
  * Each status is rendered when its turn comes, so of several changes only the newest state goes out. A
- * slice that fails is retried: a device must not be shown as online for ever that has gone.
+ * slice that fails is retried: a device that has gone must not be shown as online for ever.
  */
 export class StatusRenewal {
   readonly #publish: (deviceIds: readonly string[]) => Promise<void>;
@@ -62,7 +62,7 @@ export class StatusRenewal {
         await pause(RETRY_AFTER_MS, signal);
       }
     }
-    // At once: a request that comes now begins the next run.
+    // Immediately: a request that comes now starts the next run.
     this.#isRunning = false;
   }
 }

@@ -6,7 +6,7 @@ import type { AuditTrail } from '../site/audit-trail.js';
 import { within } from '../site/clock/pause.js';
 import type { DevicePublish, DevicePublishes } from './device-publishes.js';
 
-/** As for states: a store that does not answer lets nobody wait for longer who asks over HTTP. */
+/** As for states: an HTTP request waits no longer for a store that does not answer. */
 const TIMEOUT_MS = 3_000;
 
 export interface TestAlarmsOptions {
@@ -15,7 +15,7 @@ export interface TestAlarmsOptions {
   readonly now: () => number;
 }
 
-/** Puts test alarms on the way of every alarm, at the place where a device's publish comes in. */
+/** Puts test alarms on the path of every alarm, at the point where a device's publish comes in. */
 export class TestAlarmPublishes implements TestAlarms {
   readonly #options: TestAlarmsOptions;
 
@@ -27,7 +27,7 @@ export class TestAlarmPublishes implements TestAlarms {
     const { publishes, audit, now } = this.#options;
     const id = newId();
     const atMs = now();
-    // First, so that no test alarm is without a record of who asked for it.
+    // First: every test alarm has a record of who asked for it.
     await audit.record([
       { action: 'alarm.tested', actor, atMs, locationId, resourceId: deviceId, details: { kind } },
     ]);

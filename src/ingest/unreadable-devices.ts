@@ -7,7 +7,7 @@ export const UNREADABLE_CHECK_MS = 1_000;
 const SOURCE = 'device-unreadable';
 const MAX_NAMED = 3;
 
-/** Devices whose last alarm could not be used: a fault of each until it sends a good one. */
+/** Devices whose last alarm could not be used: a fault for each until it sends a good one. */
 export class UnreadableDevices {
   readonly #model: SiteModel;
   readonly #health: Pick<Health, 'reportAll'>;
@@ -32,7 +32,7 @@ export class UnreadableDevices {
     if (this.deviceIds.delete(deviceId)) this.#isChanged = true;
   }
 
-  /** Reports the faults, to be called every `UNREADABLE_CHECK_MS`: each report is a `gateway/status` to everybody. */
+  /** Reports the faults; call it every `UNREADABLE_CHECK_MS`. Each report is a `gateway/status` to everybody. */
   check(): void {
     if (!this.#isChanged) return;
     this.#isChanged = false;

@@ -1,13 +1,13 @@
 import { write } from 'node:fs';
 
-/** Bound of the lines that wait for a slow reader; beyond it lines are lost. */
+/** Bound of the lines that wait for a slow reader; beyond it, lines are lost. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const RETRY_MS = 100;
 
 /**
  * Writes the lines of the log, without ever blocking the gateway.
  *
- * With a closed terminal, a full disk or a stopped reader lines are lost and counted, and their number is
+ * With a closed terminal, a full disk or a stopped reader, lines are lost and counted. Their number is
  * written as soon as possible.
  */
 export class LogSink {
@@ -69,7 +69,7 @@ export class LogSink {
         setTimeout(() => this.#write(count), RETRY_MS);
       } else if (error !== null) {
         this.#lost += count;
-        // With a pause, as writing to a full disk would leave time for nothing else.
+        // After a pause: writing to a full disk would leave time for nothing else.
         setTimeout(() => this.#next(), RETRY_MS);
       } else if (written < this.#writing.length) {
         this.#writing = this.#writing.subarray(written);

@@ -38,10 +38,10 @@ const MAX_SECRET_DEPTH = 4;
 const MAX_CAUSES = 5;
 
 /**
- * Fields that name whom or what a line is about, the first that a line has.
+ * Fields that name whom or what a line is about; the first one in a line counts.
  *
- * A line with one of them comes once a minute for each. The client id is the client's own choice, so it
- * comes after those that are not.
+ * A line with one of them comes once a minute for each subject. The client chooses its client id, so that
+ * comes after the fields that it does not choose.
  */
 export const SUBJECT_FIELDS = [
   'principal',
@@ -81,7 +81,7 @@ export function createLog({ level, destination, repeated }: LogOptions): Logger 
       logMethod(given, method, levelNumber) {
         const [first, second]: readonly unknown[] = given;
         const [named, text] = isRecord(first) ? [first, second] : [{}, first];
-        // Told once, as the loss of the lease, and not by each part that goes on for a moment.
+        // Logged once, as the loss of the lease, and not by each part that runs on for a moment.
         if (levelNumber > DEBUG && isFenced(named['err'])) {
           this.debug(named, String(text));
           return;
@@ -128,7 +128,7 @@ export function lostLines(count: number): string {
   return `${JSON.stringify({ ...line, msg: 'failed to write log lines, they are lost' })}\n`;
 }
 
-/** Patterns for every depth, as the redaction library has none for any depth. */
+/** Patterns for each depth, because the redaction library has none for any depth. */
 function secretPaths(): string[] {
   const depths = Array.from({ length: MAX_SECRET_DEPTH }, (_, depth) => '*.'.repeat(depth));
   return depths.flatMap((prefix) => SECRET_NAMES.map((name) => prefix + name));
@@ -137,8 +137,8 @@ function secretPaths(): string[] {
 /**
  * Serializes errors for the log.
  *
- * pino's own serializer copies every property, and an error of ioredis has the failed command's arguments
- * among them: custom data, hashes of secrets.
+ * pino's own serializer copies every property, and an ioredis error includes the arguments of the failed
+ * command: custom data, hashes of secrets.
  */
 function describeError(error: unknown, causes = 0): unknown {
   if (!(error instanceof Error)) return typeof error === 'string' ? error : typeof error;

@@ -1,16 +1,16 @@
 const INTERVAL_MS = 60_000;
 const SWEEP_INTERVAL_MS = 1_000;
-/** Of one message: a client with ever more addresses must fill neither the memory nor the log. */
+/** Per message: a client with ever more addresses must fill neither the memory nor the log. */
 const MAX_SUBJECTS = 1_000;
 /** The subject of all lines beyond that. */
 const OTHERS = '';
 
-/** A line that may come again and again. */
+/** A line that may repeat. */
 export interface RepeatableLine {
   readonly message: string;
   /** Who or what the line is about. */
   readonly subject: string;
-  /** Writes the line with the number of those that were held back. */
+  /** Writes the line with the number of lines held back. */
   readonly write: (repeated: number) => void;
 }
 
@@ -23,12 +23,12 @@ interface Interval {
 /**
  * Holds repeated log lines back, so that each comes once a minute for its subject.
  *
- * The first is written at once. Those that follow within a minute are counted, and the last of them is
+ * The first is written immediately. Lines that follow within a minute are counted, and the last of them is
  * written at its end, with their number.
  */
 export class RepeatedLines {
   readonly #now: () => number;
-  /** By message and subject; of one message in the order in which they end. */
+  /** By message and subject; those of one message are in the order of their ends. */
   readonly #intervals = new Map<string, Map<string, Interval>>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -42,7 +42,7 @@ export class RepeatedLines {
     this.#timer.unref();
   }
 
-  /** Writes what is held back. */
+  /** Writes the lines that are held back. */
   stop(): void {
     clearInterval(this.#timer);
     for (const intervals of this.#intervals.values()) {
@@ -51,7 +51,7 @@ export class RepeatedLines {
     this.#intervals.clear();
   }
 
-  /** Whether the line is held back; if not, it is to be written now. */
+  /** Whether the line is held back; if not, the caller writes it now. */
   holdsBack(line: RepeatableLine): boolean {
     const intervals = this.#intervals.get(line.message) ?? new Map<string, Interval>();
     const isKnown = intervals.has(line.subject) || intervals.size < MAX_SUBJECTS;
@@ -67,7 +67,7 @@ export class RepeatedLines {
     return false;
   }
 
-  /** Writes the last line of every minute that is over, and begins another minute with it. */
+  /** Writes the last line of every minute that is over, and starts another minute with it. */
   sweep(): void {
     const nowMs = this.#now();
     for (const [message, intervals] of this.#intervals) {

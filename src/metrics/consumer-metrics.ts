@@ -9,7 +9,7 @@ import { type Labels, oncePerScrape, type Sample, type Scraped } from './scraped
 
 /** Consumers with series of their own; a scrape must not hold up alarms. */
 const MAX_CONSUMERS = 250;
-/** What became of an accepted message: each is in one of these states. */
+/** The states of accepted messages: each message is in one of them. */
 const STATES = ['delivered', 'queued', 'expired', 'dropped'] as const;
 
 /** Adds the account of every consumer: in each log `accepted = delivered + queued + expired + dropped` (docs/reference/contract.md, 4.6). */
@@ -75,7 +75,7 @@ export function addConsumerMetrics(
       ),
     [...labels, 'reason'],
   );
-  // A gauge: whose messages are in the sum changes with the backlogs.
+  // A gauge: which consumers are in the sum changes with the backlogs.
   metrics.gauge(
     'gateway_other_consumers_messages',
     `Messages accepted for all consumers but the ${MAX_CONSUMERS} with the largest backlogs, by what became of them`,
@@ -95,7 +95,7 @@ export function addConsumerMetrics(
 /** Consumers with their labels, the largest backlogs first, and those beyond the bound. */
 function rankedConsumers(sessions: readonly ConsumingSession[]) {
   const byBacklog = sessions.toSorted((one, other) => weightOf(other) - weightOf(one));
-  // Principals may have the same client id: all but the first bear their names.
+  // Principals may have the same client id: all except the first get the label of their principal.
   const first = new Map(sessions.toReversed().map((session) => [session.clientId, session]));
   const shown = byBacklog.slice(0, MAX_CONSUMERS).map((session) => {
     const principal: Labels = { principal: session.owner.key };
@@ -104,7 +104,7 @@ function rankedConsumers(sessions: readonly ConsumingSession[]) {
   return { shown, others: byBacklog.slice(MAX_CONSUMERS) };
 }
 
-/** The backlog of a session; of a bridge or webhook, which is never left out, more than any. */
+/** The backlog of a session. A bridge or webhook, which is never left out, weighs more than any other. */
 function weightOf({ clientId, consumer: { queued } }: ConsumingSession): number {
   const isOurs = [BRIDGE_CLIENT_ID_PREFIX, WEBHOOK_CLIENT_ID_PREFIX].some((prefix) =>
     clientId.startsWith(prefix),

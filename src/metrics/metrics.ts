@@ -20,7 +20,7 @@ export interface MetricsSources {
   readonly version: string;
   /** The version of Node.js. */
   readonly runtime: string;
-  /** Undefined where there is no lease. */
+  /** Undefined without a lease. */
   readonly leaseEpoch: number | undefined;
   readonly devicesOnline: () => number;
   readonly health: Health;
@@ -39,9 +39,9 @@ export interface MetricsSources {
 
 type Counted = readonly [value: string, count: number];
 
-/** Of an HTTP request, in seconds: from a look into memory to a page of a long history. */
+/** For HTTP requests, in seconds: from a read of memory to a page of a long history. */
 const REQUEST_BUCKETS = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
-/** The metrics of `/metrics`, read where they are counted, when they are asked for. */
+/** The metrics of `/metrics`, read on demand where they are counted. */
 export class Metrics extends Scraped {
   readonly requestDurations: Histogram<'method' | 'route' | 'status'>;
 
@@ -192,7 +192,7 @@ export class Metrics extends Scraped {
     );
   }
 
-  /** Metrics of bridges beside the counts of their consumers, which are above. */
+  /** Metrics of bridges, in addition to the counts of their consumers above. */
   #addBridges(sources: MetricsSources): void {
     const bridges = oncePerScrape(sources.bridges);
     const each = (samplesOf: (bridge: BridgeStatus) => readonly Sample[]) => async () =>

@@ -5,24 +5,24 @@ export type Labels = Readonly<Record<string, string>>;
 export type Sample = readonly [value: number, labels?: Labels | undefined];
 type Values = number | readonly Sample[];
 
-/** A histogram without labels: how many values each bucket has by itself. */
+/** A histogram without labels; the count of each bucket excludes the lower ones. */
 export interface Buckets {
-  /** One more than there are bounds: the last bucket has none. */
+  /** One more than `bounds`: the last bucket has none. */
   readonly counts: readonly number[];
   readonly bounds: readonly number[];
   readonly sum: number;
 }
 
-/** Once for the process, which may serve many times: their observers are never removed. */
+/** Once for the process, however often it starts to serve: their observers are never removed. */
 const processMetrics = new Registry();
 collectDefaultMetrics({ register: processMetrics });
-/** Gauges by a counter's name; the same numbers are there by kind. */
+/** Gauges with the name of a counter; other metrics have the same numbers by kind. */
 const MISNAMED = ['handles', 'requests', 'resources'].map((of) => `nodejs_active_${of}_total`);
 
 /**
- * Metrics whose values are read when they are asked for.
+ * Metrics whose values are read on demand.
  *
- * The registry begins to read all of them in one go, so that the numbers of one answer belong together.
+ * The registry starts to read all of them in one go, so that the numbers of one answer belong together.
  */
 export class Scraped {
   readonly registry = new Registry();
@@ -82,7 +82,7 @@ export class Scraped {
   /**
    * Adds a histogram that is counted elsewhere.
    *
-   * On the way of an alarm, observing with prom-client would cost more than the rest of the counting.
+   * For each alarm, observing with prom-client would cost more than the rest of the counting.
    */
   histogram(name: string, help: string, read: () => Buckets): void {
     this.#histograms.push(() => {
@@ -103,7 +103,7 @@ export function labelValue(code: string): string {
   return code.replaceAll('-', '_').replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** Makes a read serve all metrics of a scrape, which are read in one go. */
+/** Shares one read among all metrics of a scrape, which are read in one go. */
 export function oncePerScrape<Value>(read: () => Value): () => Value {
   let last: { readonly value: Value } | undefined;
   return () => {
@@ -117,7 +117,7 @@ export function oncePerScrape<Value>(read: () => Value): () => Value {
   };
 }
 
-/** At once, unless the values must be waited for. */
+/** Replaces the values: immediately, unless they are a promise. */
 function replace(metric: Gauge | Counter, values: Values | Promise<Values>): void | Promise<void> {
   if (values instanceof Promise) return values.then((read) => replace(metric, read));
   metric.reset();

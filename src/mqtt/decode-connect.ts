@@ -11,7 +11,7 @@ const NAMES = new Map<number, { readonly name: string; readonly version: MqttVer
   [4, { name: 'MQTT', version: 4 }],
   [5, { name: 'MQTT', version: 5 }],
 ]);
-/** Of the protocol level: a Mosquitto that is a bridge says so. */
+/** In the protocol level: a Mosquitto bridge sets it. */
 const BRIDGE_BIT = 0x80;
 
 /** Connect flags (MQTT 5, 3.1.2.3). */
@@ -24,7 +24,7 @@ const WILL_RETAIN = 0x20;
 const PASSWORD = 0x40;
 const USER_NAME = 0x80;
 
-/** The protocol level of a CONNECT is none that is spoken here. */
+/** The protocol level of a CONNECT is not supported. */
 export class UnknownVersionError extends Error {}
 
 /**
@@ -60,7 +60,7 @@ export function decodeConnect(packet: Buffer): ConnectPacket {
   if (password !== undefined && username === undefined && version !== 5) {
     throw new PacketError('a password without a user name');
   }
-  // [MQTT-3.1.4-1]: what no flag announces must not be there.
+  // [MQTT-3.1.4-1]: a field that no flag announces must not be there.
   if (bytes.left > 0) throw new PacketError('bytes behind the fields of CONNECT');
   return {
     cmd: 'connect',

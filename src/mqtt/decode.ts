@@ -42,7 +42,7 @@ const DUP = 0x08;
 const RETAIN = 0x01;
 const QOS_SHIFT = 1;
 const QOS_BITS = 0x03;
-/** By its bits; there is no fourth. */
+/** Indexed by its bits; a fourth does not exist. */
 const QOS = [0, 1, 2] as const;
 const LENGTH_CONTINUES = 0x80;
 /** The first byte of a PUBACK. */
@@ -62,7 +62,7 @@ const OPTION_BITS = 0x3f;
 const MAX_TOPIC_BYTES = 1_024;
 const MAX_FILTERS_PER_PACKET = 1_000;
 
-/** @throws PacketError for one that breaks a rule, and for a CONNECT, which only comes first [MQTT-3.1.0-2] */
+/** @throws PacketError for a packet that breaks a rule, and for a CONNECT, which may only come first [MQTT-3.1.0-2] */
 export function decode(packet: Buffer, version: MqttVersion): ClientPacket {
   const header = packet[0] ?? 0;
   const type = header >> TYPE_SHIFT;
@@ -85,7 +85,7 @@ export function decode(packet: Buffer, version: MqttVersion): ClientPacket {
     case DISCONNECT:
       return decodeDisconnect(bytes, version);
     case AUTH:
-      // No CONNECT with an authentication method succeeds, and AUTH is of no use before.
+      // No CONNECT with an authentication method succeeds, and without one AUTH has no use.
       if (version === 5)
         throw new PacketError('AUTH, which is not offered', BAD_AUTHENTICATION_METHOD);
       throw new PacketError('a packet of another version');
@@ -112,7 +112,7 @@ function decodePublish(header: number, bytes: PacketBytes, version: MqttVersion)
   const topic = bytes.text('topic');
   const messageId = qos === 0 ? 0 : identifierOf(bytes);
   const properties = version === 5 ? someProperties(bytes, 'publish') : undefined;
-  // One that is left out has an alias (MQTT 5, 3.3.2.3.4).
+  // A topic that is left out has an alias (MQTT 5, 3.3.2.3.4).
   const isLeftOut = topic === '' && properties?.topicAlias !== undefined;
   checkTopics(isLeftOut ? undefined : topic, properties);
   const retain = (header & RETAIN) !== 0;
@@ -136,7 +136,7 @@ function decodeAcknowledgement(
   version: MqttVersion,
 ): AcknowledgementPacket {
   const messageId = identifierOf(bytes);
-  // Success may be left out (MQTT 5, 3.4.2.1), and an empty set of properties, too.
+  // Success and an empty set of properties may be left out (MQTT 5, 3.4.2.1).
   const reasonCode = version === 5 && bytes.left > 0 ? bytes.byte() : 0;
   if (version === 5 && bytes.left > 0) readProperties(bytes, 'acknowledgement');
   bytes.end();
@@ -202,7 +202,7 @@ function decodeDisconnect(bytes: PacketBytes, version: MqttVersion): DisconnectP
   return { cmd: 'disconnect', reasonCode, properties };
 }
 
-/** Undefined for none, which is most often so. */
+/** Undefined if there are none, as in most packets. */
 function someProperties(bytes: PacketBytes, packet: 'publish'): Properties | undefined {
   const properties = readProperties(bytes, packet);
   for (const _ in properties) return properties;
@@ -228,7 +228,7 @@ export function qosOf(bits: number, field = 'QoS'): QoS {
 }
 
 /**
- * @param of what the message is of: a will is checked like a PUBLISH
+ * @param of names a will in the error: a will is checked like a PUBLISH
  * @throws PacketError
  */
 export function checkTopics(

@@ -6,7 +6,7 @@ const LENGTH_BITS = 7;
 const LENGTH_CONTINUES = 0x80;
 const MAX_TEXT_BYTES = 65_535;
 
-/** Properties that are none. */
+/** An empty set of properties. */
 export const NO_PROPERTIES: Buffer = Buffer.from([0]);
 
 /** Encodes properties with their length. */
@@ -15,7 +15,7 @@ export function encodeProperties(properties: Properties): Buffer {
   return Buffer.concat([lengthOf(fields.length), fields]);
 }
 
-/** The same without their length, to be put behind others. */
+/** The same without their length, to append to others. */
 export function encodeFields(properties: Properties): Buffer {
   const { userProperties = [], subscriptionIdentifiers = [] } = properties;
   return Buffer.concat([
@@ -38,7 +38,7 @@ export function encodeFields(properties: Properties): Buffer {
   ]);
 }
 
-/** Puts fields (`encodeFields`) behind each other, with their length. */
+/** Joins fields (`encodeFields`), with their length in front. */
 export function joinFields(fields: readonly Buffer[]): Buffer {
   const length = fields.reduce((sum, { length: bytes }) => sum + bytes, 0);
   return length === 0 ? NO_PROPERTIES : Buffer.concat([lengthOf(length), ...fields]);

@@ -60,7 +60,7 @@ export function encodePublish(publish: EncodedPublish, properties?: Buffer): Buf
   return packet;
 }
 
-/** How long a PUBLISH is as a whole. */
+/** The length of a whole PUBLISH. */
 export function publishBytes(
   topic: string,
   payload: Buffer,
@@ -80,7 +80,7 @@ function publishLength(
   return 2 + topicBytes + (qos === 0 ? 0 : IDENTIFIER_BYTES) + propertyBytes + payload.length;
 }
 
-/** Of a message that is taken, and before MQTT 5 of any. */
+/** For an accepted message; before MQTT 5, for any message. */
 export function encodeAcknowledgement(type: AcknowledgementType, identifier: number): Buffer {
   const packet = Buffer.allocUnsafe(4);
   packet[0] = ACKNOWLEDGEMENTS[type];
@@ -89,7 +89,7 @@ export function encodeAcknowledgement(type: AcknowledgementType, identifier: num
   return packet;
 }
 
-/** Of a message that is not taken, for a client that speaks MQTT 5. */
+/** For a refused message, to an MQTT 5 client. */
 export function encodeRefusal(
   type: AcknowledgementType,
   identifier: number,
@@ -104,7 +104,7 @@ export function encodeRefusal(
   ]);
 }
 
-/** @param codes for each filter its QoS, or why there is none (MQTT 3.1.1, 3.9.3; MQTT 5, 3.9.3) */
+/** @param codes for each filter its QoS, or why it has none (MQTT 3.1.1, 3.9.3; MQTT 5, 3.9.3) */
 export function encodeSuback(
   version: MqttVersion,
   identifier: number,
@@ -115,7 +115,7 @@ export function encodeSuback(
   return encode(SUBACK, [identifierOf(identifier), properties, Buffer.from(codes)]);
 }
 
-/** @param codes for each filter what became of it; not told before MQTT 5 */
+/** @param codes the result for each filter; not sent before MQTT 5 */
 export function encodeUnsuback(
   version: MqttVersion,
   identifier: number,
@@ -127,7 +127,7 @@ export function encodeUnsuback(
   return encode(UNSUBACK, [identifierOf(identifier), properties, Buffer.from(codes)]);
 }
 
-/** Tells a client that speaks MQTT 5 why its connection ends. */
+/** Tells an MQTT 5 client why its connection ends. */
 export function encodeDisconnect(reasonCode: number, properties: Properties = {}): Buffer {
   return encode(DISCONNECT, [Buffer.from([reasonCode]), encodeProperties(properties)]);
 }
@@ -153,7 +153,7 @@ function bytesOfLength(length: number): number {
   return bytes;
 }
 
-/** Writes the remaining length after the first byte. Returns where the packet goes on. */
+/** Writes the remaining length after the first byte. Returns where the packet continues. */
 function writeLength(packet: Buffer, length: number): number {
   let at = 1;
   let rest = length;

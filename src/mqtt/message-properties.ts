@@ -1,4 +1,4 @@
-/** What a PUBLISH carries beside its topic and payload, and subscribers may get. */
+/** What a PUBLISH carries besides its topic and payload, and subscribers may get. */
 
 import { isSafeTopic } from '../domain/topics.js';
 import { encodeFields } from './encode-properties.js';
@@ -7,13 +7,13 @@ import type { Message } from './packets.js';
 export interface MessageProperties {
   /** Payload format, content type, response topic, correlation data and user properties, encoded (`encodeFields`). */
   readonly fields: Buffer;
-  /** When the message expires, by the steady clock; undefined: not by itself. */
+  /** When the message expires, by the steady clock; undefined: it sets no expiry. */
   readonly expiresAtMs: number | undefined;
   /** Whether it was published with RETAIN. */
   readonly isRetained: boolean;
 }
 
-/** Longer ones are left out, so that a message takes no more room than its payload may. */
+/** Longer ones are left out: properties must not take more room than a payload may. */
 const MAX_FIELD_BYTES = 16 * 1024;
 const NO_FIELDS = Buffer.alloc(0);
 
@@ -51,7 +51,7 @@ export function propertiesOf(
   };
 }
 
-/** Undefined for one with characters at which Mosquitto's clients close the connection. */
+/** Undefined for text with characters that make Mosquitto's clients close the connection. */
 function safeText(text: string | undefined): string | undefined {
   return text !== undefined && isSafeTopic(text) ? text : undefined;
 }
@@ -61,12 +61,12 @@ export function hasExpired({ expiresAtMs }: MessageProperties, nowMs: number): b
   return expiresAtMs !== undefined && expiresAtMs <= nowMs;
 }
 
-/** How long they are as `packProperties` encodes them. */
+/** Their length as `packProperties` encodes them. */
 export function bytesOfProperties({ fields, expiresAtMs }: MessageProperties): number {
   return 1 + (expiresAtMs === undefined ? 0 : EXPIRY_BYTES) + fields.length;
 }
 
-/** Encodes properties for the store: a byte of flags, when they expire, their fields. */
+/** Encodes properties for the store: a byte of flags, the expiry, the fields. */
 export function packProperties({ fields, expiresAtMs, isRetained }: MessageProperties): Buffer {
   const flags = (isRetained ? RETAINED : 0) | (expiresAtMs === undefined ? 0 : EXPIRES);
   const expiry = Buffer.alloc(expiresAtMs === undefined ? 0 : EXPIRY_BYTES);
@@ -74,7 +74,7 @@ export function packProperties({ fields, expiresAtMs, isRetained }: MessagePrope
   return Buffer.concat([Buffer.from([flags]), expiry, fields]);
 }
 
-/** Decodes what `packProperties` has made; undefined for anything shorter. */
+/** Decodes the result of `packProperties`; undefined for anything shorter. */
 export function unpackProperties(packed: Buffer | undefined): MessageProperties | undefined {
   const flags = packed?.[0];
   if (packed === undefined || flags === undefined) return undefined;

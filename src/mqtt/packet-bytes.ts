@@ -8,9 +8,9 @@ const MAX_LENGTH_DIGITS = 4;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Reads the fields of one packet in their order (MQTT 5, 1.5).
+ * Reads the fields of one packet in order (MQTT 5, 1.5).
  *
- * Each method throws a `PacketError` where the packet ends before the field does.
+ * Each method throws a `PacketError` if the packet ends before the field does.
  */
 export class PacketBytes {
   readonly #bytes: Buffer;
@@ -51,12 +51,12 @@ export class PacketBytes {
     throw new PacketError('a length of too many bytes');
   }
 
-  /** @param field its name, for the error when it is no text (MQTT 5, 1.5.4) */
+  /** @param field its name, for the error if it is not text (MQTT 5, 1.5.4) */
   text(field: string): string {
     const length = this.uint16();
     const start = this.#take(length);
     const text = this.#bytes.toString('utf8', start, start + length);
-    // U+FFFD stands in place of what is ill-formed, unless the client meant it.
+    // U+FFFD replaces ill-formed bytes, unless the client meant it.
     const isIllFormed =
       text.includes('\u0000') ||
       (text.includes('\ufffd') && !isUtf8(this.#bytes.subarray(start, start + length)));
@@ -76,7 +76,7 @@ export class PacketBytes {
     return this.#bytes.subarray(start, this.#end);
   }
 
-  /** The next so many bytes as a packet of their own. */
+  /** The next bytes as a packet of their own. */
   part(length: number): PacketBytes {
     const start = this.#take(length);
     return new PacketBytes(this.#bytes, start, start + length);
@@ -101,7 +101,7 @@ function wrongLength(): PacketError {
 }
 
 /**
- * The length of a packet with its fixed header; undefined while that is not whole.
+ * The length of a packet with its fixed header; undefined while the header is incomplete.
  *
  * @param maxBytes without the fixed header
  * @throws PacketError for a longer packet, and for a malformed length
@@ -119,12 +119,12 @@ export function packetBytes(bytes: Buffer, at: number, maxBytes: number): number
   throw new PacketError('a length of too many bytes');
 }
 
-/** Divides the bytes of a connection into packets. The length of one is checked before memory is taken for it. */
+/** Divides the bytes of a connection into packets. Checks the length of each before it takes memory for it. */
 export class Frames {
   readonly #maxPacketBytes: number;
   #bytes: Buffer = NOTHING;
   #at = 0;
-  /** The parts of a packet that is not whole. */
+  /** The parts of an incomplete packet. */
   #parts: Buffer[] = [];
   #missingBytes = 0;
   #hasMore = false;
@@ -153,7 +153,7 @@ export class Frames {
   /**
    * Takes the next whole packet; undefined until more bytes are added.
    *
-   * @throws PacketError for one that is too long, or whose length is malformed
+   * @throws PacketError for a packet that is too long or has a malformed length
    */
   next(): Buffer | undefined {
     const start = this.#at;

@@ -1,7 +1,7 @@
 import type { MqttVersion } from './packets.js';
 import { MALFORMED_PACKET } from './reason-codes.js';
 
-/** What a client sends breaks a rule of MQTT: its connection ends. */
+/** A client breaks a rule of MQTT: its connection ends. */
 export class PacketError extends Error {
   /** Of MQTT 5. */
   readonly reasonCode: number;
@@ -16,7 +16,7 @@ export class PacketError extends Error {
     return this.message;
   }
 
-  /** What a client of this version is told; null: nothing. */
+  /** The code that a client of this version gets; null: none. */
   returnCodeFor(version: MqttVersion | undefined): number | null {
     return version === 5 ? this.reasonCode : null;
   }

@@ -12,7 +12,7 @@ export interface Message {
   readonly payload: Buffer;
   readonly qos: QoS;
   readonly retain: boolean;
-  /** Undefined where there are none, and before MQTT 5. */
+  /** Undefined if there are none, and before MQTT 5. */
   readonly properties: Properties | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface ConnectPacket {
   readonly password: Buffer | undefined;
   readonly will: Message | undefined;
   readonly properties: Properties | undefined;
-  /** Of the whole packet but its fixed header. */
+  /** Of the whole packet without its fixed header. */
   readonly bytes: number;
 }
 
@@ -35,7 +35,7 @@ export interface PublishPacket extends Message {
   readonly dup: boolean;
   /** 0 at QoS 0. */
   readonly messageId: number;
-  /** Of the whole packet but its fixed header. */
+  /** Of the whole packet without its fixed header. */
   readonly bytes: number;
 }
 

@@ -11,7 +11,7 @@ export interface Properties {
   contentType?: string | undefined;
   responseTopic?: string | undefined;
   correlationData?: Buffer | undefined;
-  /** Of a SUBSCRIBE one at most. */
+  /** At most one in a SUBSCRIBE. */
   subscriptionIdentifiers?: readonly number[] | undefined;
   sessionExpirySeconds?: number | undefined;
   assignedClientIdentifier?: string | undefined;
@@ -36,7 +36,7 @@ export interface Properties {
 }
 
 const USER_PROPERTY = 0x26;
-/** Of one packet; a packet has room for 50,000, which take long to read. */
+/** Per packet; a packet has room for 50,000, which take long to read. */
 const MAX_USER_PROPERTIES = 1_000;
 const SUBSCRIPTION_IDENTIFIER = 0x0b;
 
@@ -56,7 +56,7 @@ export type PropertiesOf = keyof typeof ALLOWED;
 /**
  * Reads the properties of a packet, their length first.
  *
- * @throws PacketError for one that the packet may not have, that is there twice, or whose value is not allowed
+ * @throws PacketError for a property that the packet may not have, that occurs twice, or whose value is not allowed
  */
 export function readProperties(from: PacketBytes, packet: PropertiesOf): Properties {
   const bytes = from.part(from.length());
@@ -124,7 +124,7 @@ function readProperty(properties: Properties, identifier: number, bytes: PacketB
       properties.reasonString = bytes.text('reason string');
       break;
     case 0x21:
-      // 0 is against the protocol, but what a bridge of Mosquitto sends for `max_inflight_messages 0`.
+      // 0 breaks the protocol, but a Mosquitto bridge sends it for `max_inflight_messages 0`.
       properties.receiveMaximum = bytes.uint16() || undefined;
       break;
     case 0x22:

@@ -20,7 +20,7 @@ export const PACKET_TOO_LARGE = 0x95;
 export const QUOTA_EXCEEDED = 0x97;
 export const PAYLOAD_FORMAT_INVALID = 0x99;
 
-/** Codes from this one on tell of a failure. */
+/** Codes from this one on are failures. */
 export const FIRST_FAILURE = 0x80;
 
 export function isFailure(reasonCode: number): boolean {

@@ -5,7 +5,7 @@ import { GatewayError, systemErrorCode } from '../errors.js';
 /**
  * Connections that the kernel completes ahead of us; it cuts the number to `net.core.somaxconn`.
  *
- * Beyond Node's 511 it drops handshakes when all devices of a box reconnect at once, and each of these
+ * With Node's 511 it drops handshakes when all devices of a box reconnect together, and each of these
  * comes again seconds later.
  */
 const LISTEN_BACKLOG = 65_535;
@@ -23,11 +23,11 @@ export interface ListenOptions {
   readonly log: Logger;
 }
 
-/** Of a machine without IPv6. */
+/** The error codes of a machine without IPv6. */
 const NO_IPV6 = ['EAFNOSUPPORT', 'EADDRNOTAVAIL'];
 
 /**
- * Listens at the address; at `::` for IPv6 and IPv4, or for IPv4 where the machine has no IPv6.
+ * Listens at the address; at `::` for IPv6 and IPv4, or only IPv4 if the machine has no IPv6.
  *
  * @throws GatewayError `start-failed` when the address cannot be bound
  */

@@ -2,7 +2,7 @@
 const PART_OF_MQTT = 0.65;
 const PART_OF_HTTP_LISTENER = 0.125;
 
-/** How many connections there may be, so that the process never runs out of files. */
+/** The maximum numbers of connections, so that the process never runs out of files. */
 export interface ConnectionShares {
   readonly mqtt: number;
   /** Of each of the two listeners. */

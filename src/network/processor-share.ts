@@ -2,37 +2,36 @@ import { type FaultReport, fault } from '../domain/faults/faults.js';
 import { holderSubject } from '../site/health/fault-subjects.js';
 import type { SiteModel } from '../site/site-model.js';
 
-/** Who has work within the share: an HTTP connection, a TLS handshake. */
+/** A user of the share: an HTTP connection or a TLS handshake. */
 export interface ShareUser {
-  /** Who it works for: a client with a valid credential, or else a network. They share their turns. */
+  /** Whose turns it shares: those of a client with a valid credential, or else of a network. */
   readonly line: string;
   /** Does a bounded piece of work, and asks for another turn if there is more. */
   takeTurn(): void;
 }
 
-/** Processor time of one round: what an alarm may wait for in one turn of the event loop. */
+/** Processor time of one round: how long an alarm may wait in one turn of the event loop. */
 const ROUND_MS = 4;
 const MAX_TURNS_PER_ROUND = 32;
-/** Requests of a line that are being answered at a time: the work after the store's answers must not come all at once. */
+/** Requests of a line answered at a time: the work after the store's answers must not come all together. */
 const MAX_HELD = 4;
-/** After this long, what is waited for is slow, and costs the processor nothing meanwhile. */
+/** A request that takes longer waits for something slow, which costs no processor time. */
 const MAX_HELD_MS = 250;
 /** Longest pause: a turn of the event loop takes time for others as well. */
 const MAX_PAUSE_MS = 50;
 
 export const SHARE_CHECK_MS = 5_000;
-/** Limits of one client, and of a pause of the work: under constant load it pauses half of the time. */
+/** The limit of one client, and of the pauses: under constant load, work pauses half of the time. */
 const BUSY_MS = SHARE_CHECK_MS / 4;
 
 /**
  * Gives HTTP and TLS handshakes, which anybody can ask for, a bounded share of the processor.
  *
- * Work is done in turns, by client or network. A round of turns is short, and one that leaves work over is followed by a
- * pause as long as itself, in which alarms pass. MQTT takes no pauses: there the turns are those of
- * `broker/wire/fair-turns.ts`, which only orders them.
+ * Work is done in turns, by client or network. A round of turns is short. If it leaves work over, a pause of the same
+ * length follows, in which alarms pass. MQTT takes no pauses: `broker/wire/fair-turns.ts` only puts its turns in order.
  */
 export class ProcessorShare {
-  /** Who wants a turn; lines get theirs in a circle. */
+  /** The users that want a turn, by line; the lines get turns in a circle. */
   readonly #lines = new Map<string, Set<ShareUser>>();
   /** How many requests of a line are being answered. */
   readonly #held = new Map<string, number>();
@@ -57,7 +56,7 @@ export class ProcessorShare {
     if (line?.size === 0) this.#lines.delete(taker.line);
   }
 
-  /** Notes a request of the line that goes on after its turn, up to a timeout; the returned function ends it. */
+  /** Notes a request of the line that continues after its turn, up to a timeout; the returned function ends it. */
   hold(line: string): () => void {
     this.#held.set(line, this.#heldOf(line) + 1);
     let isHeld = true;
@@ -99,8 +98,8 @@ export class ProcessorShare {
   }
 
   /**
-   * Starts a round: an immediate for each turn, because the promises that a turn settles are run between
-   * immediates. So their time counts as well.
+   * Starts a round, with an immediate for each turn: the promises that a turn settles run between immediates,
+   * so their time counts as well.
    */
   #startRound(): void {
     this.#roundStartedAtMs = undefined;
@@ -119,7 +118,7 @@ export class ProcessorShare {
     taker.takeTurn();
   }
 
-  /** Takes out the first of the next line. */
+  /** Takes out the first user of the next line. */
   #next(): ShareUser | undefined {
     for (const [name, line] of this.#lines) {
       if (this.#heldOf(name) >= MAX_HELD) continue;
@@ -133,7 +132,7 @@ export class ProcessorShare {
     return undefined;
   }
 
-  /** Adds up the last turn, which ends when the next one begins. */
+  /** Adds the time of the last turn, which ends when the next one begins. */
   #account(nowMs: number): void {
     if (this.#turn === undefined) return;
     const { line, startedAtMs } = this.#turn;
@@ -157,7 +156,7 @@ export class ProcessorShare {
 /**
  * The fault of HTTP and TLS clients that take much of the processor, or ask for more than their share.
  *
- * To be asked for every `SHARE_CHECK_MS`: what they used since then is forgotten.
+ * Call it every `SHARE_CHECK_MS`: each call starts the count again.
  */
 export function shareFault(
   turns: Pick<ProcessorShare, 'takeUsage'>,

@@ -34,7 +34,7 @@ export interface ServerCertificateOptions {
 export class ServerCertificate {
   readonly #options: ServerCertificateOptions;
   #texts: TlsTexts;
-  /** The state of the files that was read last, and the one that was seen last. */
+  /** The state of the files when they were last read, and when they were last checked. */
   #readState = '';
   #seenState = '';
 
@@ -69,7 +69,7 @@ export class ServerCertificate {
     return this.#texts.endMs;
   }
 
-  /** Reads files that have changed and are no longer being written; to be called every `CERTIFICATE_CHECK_MS`. */
+  /** Reads files that have changed and are no longer being written; call it every `CERTIFICATE_CHECK_MS`. */
   async check(): Promise<void> {
     const state = await stateOf(this.#options);
     const isSettled = state === this.#seenState;
@@ -78,7 +78,7 @@ export class ServerCertificate {
     this.#reportEnd();
   }
 
-  /** Reads the files now. Handshakes from now on use what they hold, if that can be used. */
+  /** Reads the files now. Later handshakes use their content, if it is usable. */
   async reload(): Promise<void> {
     const { health, log } = this.#options;
     this.#readState = await stateOf(this.#options);
@@ -100,14 +100,14 @@ export class ServerCertificate {
   }
 }
 
-/** @throws Error of the file system or of OpenSSL when certificate and key are not there, whole and a pair */
+/** @throws Error of the file system or of OpenSSL unless certificate and key are there, complete and a pair */
 async function readTexts({ certFile, keyFile }: ServerCertificateOptions): Promise<TlsTexts> {
   const [cert, key] = await Promise.all([readFile(certFile, 'utf8'), readFile(keyFile, 'utf8')]);
   createSecureContext({ cert, key });
   return { cert, key, endMs: certificateEndMs(cert) };
 }
 
-/** Changes whenever one of the files is written, replaced, or reached by another link. */
+/** Changes whenever one of the files is written, replaced, or reached through another link. */
 async function stateOf({ certFile, keyFile }: ServerCertificateOptions): Promise<string> {
   const states = [certFile, keyFile].map(async (file) => {
     const { ino, size, ctimeMs } = await stat(file);

@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream';
 
-/** A stream in front of a socket: it decides when bytes are read, and writes are passed on as they are. */
+/** A stream in front of a socket: it decides when bytes are read, and passes on writes unchanged. */
 export abstract class SocketFront<Socket extends Duplex> extends Duplex {
   protected readonly behind: Socket;
 
@@ -36,14 +36,14 @@ export abstract class SocketFront<Socket extends Duplex> extends Duplex {
   }
 }
 
-/** Bytes that are taken from the stream behind at once: the others wait there. */
+/** Bytes taken at a time from the stream behind; the others wait there. */
 const BUFFER_BYTES = 4 * 1024;
 
 /**
- * A connection of which every byte is read, whatever becomes of the client that sent it.
+ * A connection that is read to its last byte, whatever happens to the client.
  *
- * A client may send all that it has and hang up before it gets an answer (MQTT 3.1.1, 3.1.4). What the system has
- * received is read even then: a failed write is dropped, and the stream ends only behind its last byte.
+ * A client may send everything and hang up before it gets an answer (MQTT 3.1.1, 3.1.4). Even then, all bytes that
+ * the system has received are read: a failed write is dropped, and the stream ends only after its last byte.
  */
 export class ReadToEnd extends SocketFront<Duplex> {
   readonly #pieceBytes: number | undefined;
@@ -115,12 +115,12 @@ export class ReadToEnd extends SocketFront<Duplex> {
   #end(): void {
     this.#isAsked = false;
     this.push(null);
-    // Where nothing is left to read, this makes it emit `end`.
+    // If nothing is left to read, this makes it emit `end`.
     if (this.readableLength === 0) this.read(0);
   }
 }
 
-/** Keeps a failed write from destroying the stream, which would take away what can still be read. */
+/** Keeps a failed write from destroying the stream, which would discard what can still be read. */
 function dropFailedWrites(stream: Duplex): void {
   const write = stream._write.bind(stream);
   stream._write = (chunk, encoding, callback) => write(chunk, encoding, () => callback());

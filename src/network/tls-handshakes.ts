@@ -12,8 +12,8 @@ import type { ProcessorShare, ShareUser } from './processor-share.js';
 
 /**
  * TLS 1.3, and of TLS 1.2 only suites with forward secrecy and authenticated encryption (RFC 9325, 4.2):
- * ECDSA before RSA, AES-128 before the slower ones, for a box has a small processor. For the same reason it
- * has the two groups that are fast, and makes no second handshake on a connection.
+ * ECDSA before RSA, and AES-128 before the slower ones, because a box has a small processor. For the same
+ * reason there are only the two fast groups, and no second handshake on a connection.
  */
 const SECURE_TLS: SecureContextOptions = {
   minVersion: 'TLSv1.2',
@@ -38,7 +38,7 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 const RETRY_MS = 100;
 
 export interface TlsHandshakesOptions {
-  /** PEM texts; each handshake uses what they are by then. */
+  /** PEM texts; each handshake uses the current ones. */
   readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer };
   /** Protocols for ALPN. */
   readonly protocols?: string[];
@@ -52,10 +52,10 @@ export interface TlsHandshakesOptions {
 }
 
 /**
- * Makes TLS connections of accepted ones, each when its turn comes.
+ * Turns accepted connections into TLS connections, each when its turn comes.
  *
- * A handshake costs milliseconds of the processor, and anybody can ask for one. One that waits
- * costs a socket, until its timeout.
+ * A handshake costs milliseconds of processor time, and anybody can ask for one. A handshake that
+ * waits costs a socket, until its timeout.
  */
 export class TlsHandshakes {
   readonly #options: TlsHandshakesOptions;
@@ -127,7 +127,7 @@ function reasonOf(error: Error): string {
   return 'code' in error ? String(error.code) : error.message;
 }
 
-/** A connection whose ClientHello is awaited, and which then waits for its turn. */
+/** A connection that waits for its ClientHello, and then for its turn. */
 class WaitingHandshake implements ShareUser {
   readonly line: string;
   readonly #socket: Socket;
@@ -142,7 +142,7 @@ class WaitingHandshake implements ShareUser {
     this.#turns = turns;
     this.#begin = begin;
     socket.once('readable', () => {
-      // What is read at the end is nothing.
+      // At the end of the stream, nothing is left to read.
       if (socket.readableLength > 0) turns.want(this);
       else socket.destroy();
     });

@@ -39,7 +39,7 @@ const BUSY = 'they are being sent already';
 export class Outputs implements OutputList {
   readonly #options: OutputsOptions;
   readonly #running = new Map<string, Running>();
-  /** Webhooks whose dead letters are being sent again. */
+  /** Webhooks whose dead letters are being resent. */
   readonly #resending = new Set<string>();
 
   constructor(options: OutputsOptions) {
@@ -94,7 +94,7 @@ export class Outputs implements OutputList {
     }
   }
 
-  /** Sends the oldest first, until one is not taken. */
+  /** Sends the oldest first, until the receiver does not take one. */
   async #sendAll(webhook: Webhook, key: string): Promise<SentAgain> {
     const { deadLetters } = this.#options;
     for (let sent = 0; ; sent++) {

@@ -29,6 +29,6 @@ for (const [network, bits] of [
 /** Whether a webhook needs `allowPrivate` for this IP address. */
 export function isPrivateAddress(address: string): boolean {
   const version = isIP(address);
-  // Of IPv6 addresses the list checks those that are IPv4 inside, too.
+  // The list also checks IPv4 addresses inside IPv6 addresses.
   return version !== 0 && notPublic.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }

@@ -8,17 +8,17 @@ import { isPrivateAddress } from './private-addresses.js';
 
 const TIMEOUT_MS = 10_000;
 const MAX_RETRY_AFTER_MS = 3_600_000;
-/** An answer's body is of no interest; a longer one ends the connection. */
+/** An answer's body is ignored; a longer one ends the connection. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 /** Answers after which the same request may succeed later. */
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 425, 429]);
 
-/** What a receiver made of a request. */
+/** The outcome of a request. */
 export type WebhookOutcome =
   | { readonly type: 'delivered' }
-  /** It never takes the message. */
+  /** The receiver never takes the message. */
   | { readonly type: 'refused'; readonly reason: string }
-  /** Later, perhaps; `afterMs` as the receiver asks for it. */
+  /** A later attempt may succeed; `afterMs` is the delay that the receiver asks for. */
   | { readonly type: 'failed'; readonly reason: Phrase; readonly afterMs?: number | undefined };
 
 /** A message as a webhook sends it. */
@@ -30,13 +30,13 @@ export interface WebhookMessage {
 
 export interface WebhookEndpoint {
   readonly url: string;
-  /** Signs. */
+  /** Signs the requests. */
   readonly secret: Buffer;
   readonly allowPrivate: boolean;
   readonly maxSentAtOnce: number;
 }
 
-/** Sends POSTs to one URL by the Standard Webhooks convention, over connections that it keeps. */
+/** Sends POSTs to one URL by the Standard Webhooks convention, over connections that it keeps open. */
 export class WebhookSender {
   readonly #endpoint: WebhookEndpoint;
   readonly #url: URL;
@@ -103,7 +103,7 @@ export class WebhookSender {
           bytes += chunk.length;
           if (bytes > MAX_ANSWER_BYTES) request.destroy();
         });
-        // The status is what counts, also where the body breaks off.
+        // Only the status counts, even if the body breaks off.
         response.on('close', () => resolve(outcome));
         response.on('error', () => undefined);
       });
@@ -118,7 +118,7 @@ export class WebhookSender {
 const TIMED_OUT = 'no answer within 10 s';
 const PRIVATE = 'the address is private, and allowPrivate is false';
 
-/** Resolves to public addresses only: what is checked is what is connected to. */
+/** Resolves to public addresses only: the checked address is the one that is connected to. */
 const lookupPublic: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, addresses) => {
     if (error !== null) return callback(error, []);

@@ -25,7 +25,7 @@ export function webhookNameOf(ownerKey: string): string | undefined {
   return ownerKey.startsWith(OWNER_PREFIX) ? ownerKey.slice(OWNER_PREFIX.length) : undefined;
 }
 
-/** The key under which a webhook's dead letters are kept, beside those of bridges. */
+/** The key of a webhook's dead letters, which are kept along with those of bridges. */
 export function deadLetterKey(name: string): string {
   return WEBHOOK_CLIENT_ID_PREFIX + name;
 }
@@ -55,7 +55,7 @@ export interface WebhookServices {
   readonly installation: string;
   readonly sessions: Sessions;
   readonly deadLetters: Pick<DeadLetterStore, 'add'>;
-  /** Called with why nothing can be delivered now, and with undefined when it can again. */
+  /** Called with the reason when delivery fails, and with undefined when it works again. */
   readonly onFailing: (reason: Phrase | undefined) => void;
   readonly log: Logger;
   readonly now: () => number;
@@ -64,9 +64,9 @@ export interface WebhookServices {
 /**
  * Delivers one queue of forwarded messages by POSTs.
  *
- * The queue is a session like any subscriber's: a message leaves it only when the receiver has answered it with 2xx, or is a
- * dead letter. Messages of one device go out one after another. When the receiver fails, everything waits, and one
- * message after the other is tried until it answers again; nobody else is delayed by that.
+ * The queue is a session like any subscriber's: a message leaves it only when the receiver has answered it with 2xx, or
+ * as a dead letter. Messages of one device go out one after another. When the receiver fails, everything waits, and
+ * messages are tried one at a time until it answers again. This delays nobody else.
  */
 export class Webhook implements Receiver {
   readonly options: WebhookOptions;
@@ -75,7 +75,7 @@ export class Webhook implements Receiver {
   readonly #services: WebhookServices;
   readonly #sender: WebhookSender;
   readonly #stopping = new AbortController();
-  /** The end of what is being sent, by device, or by topic where there is none. */
+  /** The end of what is being sent, by device, or by topic if there is no device. */
   readonly #chains = new Map<string, Promise<void>>();
   #queue: Consumer | undefined;
   #backoffMs = 0;
@@ -98,7 +98,7 @@ export class Webhook implements Receiver {
     return this.#failing !== undefined;
   }
 
-  /** Opens the queue, where it stopped or anew; a change of its filters is stored when this resolves, or retried. */
+  /** Opens the queue where it stopped, or a new one. Resolves once a change of its filters is stored, or retried. */
   async start(): Promise<void> {
     const { sessions, log } = this.#services;
     const { name, topics } = this.options;
@@ -126,7 +126,7 @@ export class Webhook implements Receiver {
     this.#queue?.connect(this);
   }
 
-  /** Breaks off what is being sent; it stays in the queue. */
+  /** Aborts what is being sent; it stays in the queue. */
   stop(): void {
     this.#stopping.abort();
     this.#queue?.disconnect(this);
@@ -144,7 +144,7 @@ export class Webhook implements Receiver {
     return true;
   }
 
-  /** Tries a message once, beside the queue. */
+  /** Tries a message once, outside the queue. */
   async trySend(topic: string, payload: Buffer, id: string): Promise<string | undefined> {
     const outcome = await this.#sender.send({ id, body: bodyOf(topic, payload) }, this.#signal);
     if (outcome.type === 'delivered') return undefined;
@@ -155,7 +155,7 @@ export class Webhook implements Receiver {
     return this.#stopping.signal;
   }
 
-  /** Sends a message until the receiver has answered for good, or the gateway stops; never rejects. */
+  /** Sends a message until the receiver gives a final answer, or the gateway stops; never rejects. */
   async #deliver(publish: OutgoingPublish): Promise<void> {
     const { topic, payload, messageId } = publish;
     const message = { id: this.#idOf(publish), body: bodyOf(topic, payload) };
@@ -170,7 +170,7 @@ export class Webhook implements Receiver {
     }
   }
 
-  /** Tries again when the receiver may be, one message at a time. */
+  /** Tries again after the backoff, one message at a time. */
   #probe(message: WebhookMessage): Promise<'again' | string | undefined> {
     const probing = this.#gate.then(async () => {
       if (this.#failing !== undefined) await pause(this.#backoffMs, this.#signal);
@@ -181,14 +181,14 @@ export class Webhook implements Receiver {
   }
 
   /**
-   * @param isProbe whether it is the one that is tried while the receiver fails
+   * @param isProbe whether it is the one message tried while the receiver fails
    * @returns undefined when it is delivered, `again`, or why the receiver never takes it
    */
   async #try(message: WebhookMessage, isProbe: boolean): Promise<'again' | string | undefined> {
     const outcome = await this.#sender.send(message, this.#signal);
     if (this.#signal.aborted) return 'again';
     if (outcome.type === 'failed') {
-      // What fails beside the first, or beside a probe, is of the same outage.
+      // What fails at the same time as the first, or as a probe, belongs to the same outage.
       if (isProbe || this.#failing === undefined) {
         const nextMs = isProbe ? 2 * this.#backoffMs : FIRST_BACKOFF_MS;
         this.#backoffMs = outcome.afterMs ?? Math.min(nextMs, MAX_BACKOFF_MS);
@@ -206,7 +206,7 @@ export class Webhook implements Receiver {
     this.#services.onFailing(reason);
   }
 
-  /** Keeps a message that the receiver never takes; it leaves the queue once it is stored. */
+  /** Keeps a message that the receiver never takes; it leaves the queue once stored as a dead letter. */
   async #deadLetter({ topic, payload, messageId }: OutgoingPublish, reason: string): Promise<void> {
     const { deadLetters, log, now } = this.#services;
     const { name } = this.options;
@@ -223,7 +223,7 @@ export class Webhook implements Receiver {
     drop?.();
   }
 
-  /** The same for each attempt, also after a restart. */
+  /** The same for each attempt, even after a restart. */
   #idOf({ entry }: OutgoingPublish): string {
     const { installation } = this.#services;
     if (entry === undefined || entry.item === 0) return `msg_${newId()}`;
@@ -231,7 +231,7 @@ export class Webhook implements Receiver {
   }
 }
 
-/** What is forwarded is JSON; a message without a payload is `null`. */
+/** Forwarded payloads are JSON; an empty one becomes `null`. */
 function bodyOf(topic: string, payload: Buffer): Buffer {
   const text = decodeUtf8(payload);
   const value = text !== undefined && isJson(text) ? text : 'null';

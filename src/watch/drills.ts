@@ -38,15 +38,15 @@ export interface DrillRunnerOptions {
 }
 
 /**
- * Drills: a test alarm on the way of every alarm, by hand or by schedule, and who has acknowledged it in time.
+ * Drills: a test alarm that takes the path of every alarm, by hand or by schedule, and who acknowledged it in time.
  *
- * What a drill has shown is read from the proof of delivery of its alarm, so a restart in between changes nothing. A
+ * The result of a drill comes from the proof of delivery of its alarm, so a restart in between changes nothing. A
  * destination that failed in a location's newest drill is a fault until the next one.
  */
 export class DrillRunner implements Drills {
   readonly #options: DrillRunnerOptions;
   readonly #schedules: { readonly schedule: DrillSchedule; lastMs: number }[];
-  /** The newest drill of each location that is still to be judged. */
+  /** The newest drill of each location, until it is judged. */
   readonly #unjudged = new Map<string, DrillRecord>();
   readonly #judging = new Set<string>();
 
@@ -58,7 +58,7 @@ export class DrillRunner implements Drills {
     });
   }
 
-  /** Finds the newest drill of each location, which a run before may not have judged. */
+  /** Finds the newest drill of each location, which an earlier run may not have judged. */
   async load(): Promise<void> {
     const { model, store } = this.#options;
     await Promise.all(
@@ -98,7 +98,7 @@ export class DrillRunner implements Drills {
     return reports;
   }
 
-  /** Begins what is due, and judges what is over; to be called every `DRILL_CHECK_MS`. */
+  /** Begins drills that are due, and judges those that are over; call it every `DRILL_CHECK_MS`. */
   check(): void {
     const nowMs = this.#options.now();
     for (const one of this.#schedules) {

@@ -5,7 +5,7 @@ import { ESCALATIONS_LEVEL, type Escalation } from '../domain/time/escalations.j
 import { forwardedTopic } from '../domain/topics.js';
 
 export const ESCALATION_CHECK_MS = 500;
-/** How many go to the log at a time: alarms go first between them. */
+/** How many go to the log at a time; alarms go first in between. */
 const MAX_AT_ONCE = 200;
 
 /** An escalation that is due, unless somebody has acknowledged the alarm. */
@@ -33,11 +33,11 @@ export interface EscalatedAlarm {
 
 /** Knows when escalations are due, across restarts. */
 export interface EscalationStore {
-  /** The first that are due at a time of the steady clock. */
+  /** The first escalations due at a time of the steady clock. */
   due(steadyAtMs: number, count: number): Promise<DueAlarm[]>;
   /** Undefined when the alarm is gone, or cannot be read. */
   alarm(sequence: number): Promise<EscalatedAlarm | undefined>;
-  /** Forgets what has nothing to escalate any more. */
+  /** Forgets escalations that have nothing to escalate any more. */
   forget(members: readonly string[]): Promise<void>;
 }
 
@@ -53,8 +53,8 @@ export interface EscalationsOptions {
 /**
  * Repeats alarms that nobody has acknowledged in time, as events in the log of alarms.
  *
- * The store has when each is due, and appends it once, unless the alarm has a state by then (append-events.lua): so no
- * crash and no second gateway makes two of it, and none comes after an acknowledgement that was answered.
+ * The store knows when each is due and appends it once, unless the alarm has a state by then (append-events.lua). So no
+ * crash and no second gateway duplicates one, and none comes after an acknowledgement that was answered.
  */
 export class Escalations {
   readonly #options: EscalationsOptions;
@@ -67,7 +67,7 @@ export class Escalations {
     this.#byName = new Map(options.escalations.map((one) => [one.name, one]));
   }
 
-  /** Makes those that are due, to be called every `ESCALATION_CHECK_MS`; never throws. */
+  /** Makes the escalations that are due; call it every `ESCALATION_CHECK_MS`. Never throws. */
   async check(): Promise<void> {
     if (this.#isChecking) return;
     this.#isChecking = true;

@@ -18,7 +18,7 @@ export const SUPERVISION_CHECK_MS = 1_000;
 const FAULT_SOURCE = 'device-silent';
 const MAX_NAMED = 3;
 
-/** A device from which nothing comes. */
+/** A device that sends nothing. */
 export interface SilentDevice {
   readonly deviceId: string;
   readonly sinceMs: number;
@@ -50,10 +50,10 @@ export interface SupervisionOptions {
 }
 
 /**
- * Notices devices from which nothing comes any more, and those that are heard again: events in the log of alarms.
+ * Notices devices that fall silent, and those that are heard again: events in the log of alarms.
  *
- * A device that was never heard is not supervised. One that is silent stays so until it is heard or deleted, also
- * when its time is changed.
+ * A device that was never heard is not supervised. A silent device stays silent until it is heard or deleted, even
+ * if its time is changed.
  */
 export class Supervision {
   readonly #options: SupervisionOptions;
@@ -75,7 +75,7 @@ export class Supervision {
     this.#isChanged = true;
   }
 
-  /** The silent devices, those that have been so for longest first. */
+  /** The silent devices, the longest silent first. */
   list(): SilentDevice[] {
     return [...this.#silent.values()].sort((one, other) => one.sinceMs - other.sinceMs);
   }
@@ -85,7 +85,7 @@ export class Supervision {
     if (this.#silent.delete(deviceId)) this.#isChanged = true;
   }
 
-  /** Looks at every device, to be called every `SUPERVISION_CHECK_MS`. */
+  /** Checks every device; call it every `SUPERVISION_CHECK_MS`. */
   check(): void {
     for (const device of this.#options.model.devices()) this.#look(device);
     if (this.#isChanged) this.#report();

@@ -54,9 +54,9 @@ export class Authentication {
   }
 
   /**
-   * Admits a client with valid credentials: its connection, with its session.
+   * Admits a client with valid credentials. Returns its connection, with its session.
    *
-   * Who connects too often waits here, within the quota of its connections, before more work is done.
+   * A client that connects too often waits here, within its quota of connections, before more work is done.
    *
    * @throws ConnectError
    */
@@ -65,7 +65,7 @@ export class Authentication {
     request: ConnectRequest,
     password: Uint8Array | undefined,
   ): Promise<Connection> {
-    // [MQTT-3.1.3-8]: a session that persists needs an identifier (dependency-faults.md, 14).
+    // [MQTT-3.1.3-8]: a persistent session needs an identifier (dependency-faults.md, 14).
     if (request.clientId === '' && request.isPersistent) {
       throw new ConnectError('client-id-missing');
     }
@@ -100,7 +100,7 @@ export class Authentication {
     });
   }
 
-  /** A longer keep-alive, or none, counts as the longest one. */
+  /** A longer keep-alive, or none, counts as the maximum. */
   #keepAliveMs({ keepAliveSeconds }: ConnectRequest): number {
     const { maxKeepAliveSeconds } = this.#options;
     const seconds = keepAliveSeconds === 0 ? maxKeepAliveSeconds : keepAliveSeconds;
@@ -113,7 +113,7 @@ export class Authentication {
     }
   }
 
-  /** Makes room for one more persistent session; without any the client is refused. */
+  /** Makes room for one more persistent session, or refuses the client. */
   #makeRoomForSession({ owner, sessionKey: key }: Claimant, principal: Principal): void {
     const { sessions, connections, sessionQuota } = this.#options;
     if (sessions.get(key)?.isPersistent === true || sessionQuota.hasRoom(principal)) return;
@@ -150,7 +150,7 @@ export class Authentication {
       knownNetworks.add(networkOf(address));
       return principal;
     }
-    // Answered late: a client that tries again at once is slowed down with it.
+    // Answers late: this slows down a client that retries immediately.
     await delay(waitMs);
     if (result === 'ignored') throw new ConnectError('too-many-failed-logins', { isAnswered });
     const code = name === undefined ? 'unknown-user-name' : 'wrong-password';
@@ -158,7 +158,7 @@ export class Authentication {
   }
 }
 
-/** What a session needs to know of the principal to whom it belongs. */
+/** What a session needs to know about its principal. */
 export function sessionOwner(principal: Principal): SessionOwner {
   return {
     key: principalKey(principal),

@@ -35,18 +35,18 @@ const RETURN_CODES = {
 export type ConnectErrorCode = keyof typeof RETURN_CODES;
 
 export interface ConnectErrorOptions {
-  /** For the log, where there is more to say than in `DENIED_REASONS`. */
+  /** For the log, if it says more than `DENIED_REASONS`. */
   readonly reason?: string;
-  /** The owner of a valid credential, where a permission is lacking. */
+  /** The owner of a valid credential that lacks a permission. */
   readonly denied?: Principal;
-  /** Whether the client gets a CONNACK where its code has one. */
+  /** Whether the client gets a CONNACK, if its code has one. */
   readonly isAnswered?: boolean;
 }
 
 /** Why a CONNECT fails. */
 export class ConnectError extends Error {
   readonly code: ConnectErrorCode;
-  /** Undefined where no permission is lacking. */
+  /** Undefined if no permission is lacking. */
   readonly denied: Principal | undefined;
   readonly #isAnswered: boolean;
 
@@ -71,7 +71,7 @@ export class ConnectError extends Error {
   /**
    * The code in the CONNACK; null: closed without one.
    *
-   * @param version undefined where no CONNECT has stated one that is spoken here
+   * @param version undefined if no CONNECT has stated a supported version
    */
   returnCodeFor(version: MqttVersion | undefined): number | null {
     if (!this.#isAnswered) return null;

@@ -19,14 +19,14 @@ export interface ConnectRequest {
   /** Whether the gateway has chosen the client id [MQTT-3.1.3-6]. */
   readonly isNamedByGateway: boolean;
   readonly username: string | undefined;
-  /** Whether a session that is there is to be replaced. */
+  /** Whether the client wants an existing session replaced. */
   readonly isCleanStart: boolean;
   /** Whether the session outlives the connection. */
   readonly isPersistent: boolean;
   /** For how long; undefined: not stated. */
   readonly sessionExpirySeconds: number | undefined;
   readonly keepAliveSeconds: number;
-  /** Whether it wants to know where it can be answered (MQTT 5, 3.1.2.11.6). */
+  /** Whether it asks where to receive answers (MQTT 5, 3.1.2.11.6). */
   readonly wantsResponseInformation: boolean;
   readonly protocol: Transport;
   readonly terms: ClientTerms;
@@ -34,10 +34,10 @@ export interface ConnectRequest {
 
 function requestOf(packet: ConnectPacket, peer: NetworkPeer): ConnectRequest {
   const { version, isCleanStart, clientId, properties } = packet;
-  // MQTT 5, 3.1.2.11.2: absent, the session ends with the connection.
+  // MQTT 5, 3.1.2.11.2: without it, the session ends with the connection.
   const expiry = version === 5 ? (properties?.sessionExpirySeconds ?? 0) : undefined;
   const isPersistent = expiry === undefined ? !isCleanStart : expiry > 0;
-  // [MQTT-3.1.3-7] of 3.1.1: a session that persists needs an identifier of the client's own.
+  // [MQTT-3.1.3-7] of 3.1.1: a persistent session needs an identifier from the client.
   const isNamedByGateway = clientId === '' && (version === 5 || !isPersistent);
   return {
     address: peer.address,
@@ -58,8 +58,8 @@ function requestOf(packet: ConnectPacket, peer: NetworkPeer): ConnectRequest {
 /**
  * Reads a CONNECT.
  *
- * @param onVersion called with its version before anything else of it is read
- * @throws ConnectError for a version that is not spoken here [MQTT-3.1.2-2]
+ * @param onVersion called with its version before the rest of it is read
+ * @throws ConnectError for an unsupported version [MQTT-3.1.2-2]
  * @throws PacketError
  */
 export function readConnect(

@@ -30,13 +30,13 @@ const FAILED_LOGINS: readonly ConnectErrorCode[] = [
   'unknown-user-name',
   'too-many-failed-logins',
 ];
-/** Why a filter is not granted that its sender may have. */
+/** Reasons to deny a filter that are not a lack of permission. */
 const NO_WANT_OF_PERMISSION: readonly DeniedReason[] = [
   'shared-filter-invalid',
   'too-many-filters',
   'too-many-subscriptions',
 ];
-/** The reason codes of MQTT 5 for why the gateway ends a connection. */
+/** The MQTT 5 reason codes for connections that the gateway ends. */
 const END_CODES: Readonly<Partial<Record<DeniedReason, number>>> = {
   'malformed-packet': MALFORMED_PACKET,
   'keep-alive-timeout': KEEP_ALIVE_TIMEOUT,
@@ -45,7 +45,7 @@ const END_CODES: Readonly<Partial<Record<DeniedReason, number>>> = {
   'not-stored': SERVER_BUSY,
 };
 
-/** The reason in DISCONNECT when the gateway ends a connection of MQTT 5; undefined: it sends none. */
+/** The reason in DISCONNECT when the gateway ends an MQTT 5 connection; undefined: it sends none. */
 export function endOf(code: DeniedReason): Refusal | undefined {
   const reasonCode = END_CODES[code];
   return reasonCode === undefined ? undefined : { reasonCode, reason: DENIED_REASONS[code] };
@@ -77,13 +77,13 @@ export interface ConnectionDenialsOptions {
 }
 
 /**
- * Takes note of what MQTT clients are denied, and of connect errors: in the audit trail as far as it is
- * a want of permission or a failed login, and the newest 1,000 for `GET /connections/denied`.
+ * Records what MQTT clients are denied, and connect errors. Missing permissions and failed logins go to
+ * the audit trail. The newest 1,000 of all are kept for `GET /connections/denied`.
  */
 export class ConnectionDenials {
   readonly #options: ConnectionDenialsOptions;
   readonly #shown: DeniedConnection[] = [];
-  /** When each was last shown that may be shown once in `FLOOD_MS`. */
+  /** When each denial that may be shown once in `FLOOD_MS` was last shown. */
   readonly #shownAtMs = new BoundedMap<string, number>(MAX_SHOWN);
 
   constructor(options: ConnectionDenialsOptions) {
@@ -95,7 +95,7 @@ export class ConnectionDenials {
     return this.#shown.toReversed();
   }
 
-  /** Takes note of a CONNECT that failed. */
+  /** Records a failed CONNECT. */
   connect(
     { address, request, version }: UnconnectedPeer,
     error: ConnectError,
@@ -121,9 +121,9 @@ export class ConnectionDenials {
   }
 
   /**
-   * Takes note of a connection that the gateway has ended after its login.
+   * Records a connection that the gateway has ended after its login.
    *
-   * @param broken which rule it has broken
+   * @param broken the rule that it has broken
    */
   ended(peer: Peer, code: DeniedReason, broken?: PacketError): void {
     const { address, clientId, principal, version } = peer;
@@ -140,7 +140,7 @@ export class ConnectionDenials {
     this.#show({ ...what, address, clientId, username: principal.id, mqttVersion, detail });
   }
 
-  /** Takes note of a PUBLISH that its sender may not make. */
+  /** Records a denied PUBLISH. */
   publish(peer: Peer, topic: string, code: DeniedReason): void {
     const { clientId, principal } = peer;
     const what = { operation: 'publish', topic, code, reason: DENIED_REASONS[code] };
@@ -152,7 +152,7 @@ export class ConnectionDenials {
   }
 
   /**
-   * Takes note of a filter that is not granted; beyond a limit it is no want of permission.
+   * Records a denied filter; a filter beyond a limit is not a lack of permission.
    *
    * @param returnCode in the SUBACK
    */
@@ -184,7 +184,7 @@ export class ConnectionDenials {
     this.#options.denials.addDeniedPermission(actorOf(actor), subjectOf(topic ?? ''), details);
   }
 
-  /** The user name if it is an id of ours: anything else may be a mistyped secret. */
+  /** The user name if it is one of our ids: anything else may be a mistyped secret. */
   #knownId(username: string | undefined): string | null {
     const id = username?.toLowerCase();
     return id !== undefined && this.#options.isKnown(id) ? id : null;
@@ -192,7 +192,7 @@ export class ConnectionDenials {
 
   #show(what: Omit<DeniedConnection, 'atMs'>): void {
     const atMs = this.#options.now();
-    // One that publishes in vain, or connects, without a pause must not push everything else out.
+    // A client that publishes in vain, or connects, without a pause must not push out everything else.
     if (what.operation === 'publish' || what.code === 'connecting-too-fast') {
       const who = `${what.code} ${what.username ?? what.address}`;
       if (atMs - (this.#shownAtMs.get(who) ?? 0) < FLOOD_MS) return;
@@ -204,13 +204,13 @@ export class ConnectionDenials {
   }
 }
 
-/** Which rule of MQTT or TLS was broken is known to the error alone. */
+/** Only the error knows which rule of MQTT or TLS was broken. */
 const HAS_REASON: readonly DeniedReason[] = [
   'malformed-connect',
   'malformed-packet',
   'tls-handshake-failed',
 ];
-/** Publishes of a principal that are denied for one reason, and connections of an address that come too fast, are shown once in this time. */
+/** Shown once in this time: a principal's publishes denied for one reason, and an address's too fast connections. */
 const FLOOD_MS = 1_000;
 
 function detailOf(code: DeniedReason, reason: string | undefined): string {

@@ -3,14 +3,14 @@ import type { ConnectionQuotas } from '../../domain/limits.js';
 import type { Quota, QuotaWatch } from '../../site/access/quota-watch.js';
 import { ConnectError } from './connect-errors.js';
 
-/** The part of all connections that is kept for clients that have not logged in. */
+/** The part of all connections kept for clients that have not logged in. */
 const PART_OF_NEWCOMERS = 1 / 8;
-/** The part of their room that one network may take, this machine excepted. */
+/** The part of their room that one network may take, except this machine. */
 const PART_OF_NETWORK = 1 / 2;
-/** The part of the others that is kept for principals that have no connection. */
+/** The part of the other connections kept for principals that have none. */
 const PART_IN_RESERVE = 1 / 10;
 
-/** A network connection, as far as quotas are concerned. */
+/** A network connection as the quotas see it. */
 export interface Held {
   readonly address: string;
   readonly keepAliveMs: number;
@@ -30,18 +30,18 @@ export interface Claimant {
 }
 
 export interface ConnectionQuotaOptions {
-  /** How many connections there may be. */
+  /** The maximum number of connections. */
   readonly total: number;
-  /** Addresses without a bound of their own: this machine, where a proxy may be. */
+  /** Addresses without a bound of their own: this machine, where a proxy may run. */
   readonly isExempt: (address: string) => boolean;
   readonly watch: QuotaWatch;
 }
 
 /**
- * Bounds connections: in all, before the login, and of each principal.
+ * Bounds connections: in total, before the login, and per principal.
  *
  * Sensors behind one address are not bounded together once they have logged in. Before that the oldest
- * connection goes: an honest client sends its CONNECT at once.
+ * connection goes: an honest client sends its CONNECT immediately.
  */
 export class ConnectionQuota {
   readonly #options: ConnectionQuotaOptions;
@@ -58,7 +58,7 @@ export class ConnectionQuota {
     this.#maxAdmitted = Math.floor(total * (1 - PART_OF_NEWCOMERS));
   }
 
-  /** Takes a connection that has not logged in; the oldest of them goes where there are too many. */
+  /** Takes a connection that has not logged in; if there are too many of them, the oldest goes. */
   arrived(newcomer: Held): void {
     const { address } = newcomer;
     const network = networkOf(address);
@@ -75,14 +75,14 @@ export class ConnectionQuota {
   /**
    * Admits a client that has logged in.
    *
-   * A connection that the new one takes over leaves room for it [MQTT-3.1.4-2], as does one of the principal
-   * that has missed its keep-alive: after a cut of the network, a client without a fixed client id finds its
-   * old connections half-open.
+   * A connection that the new one takes over makes room for it [MQTT-3.1.4-2]. So does a connection of the
+   * principal that has missed its keep-alive: after a network failure, a client without a fixed client id has
+   * old connections that are half-open.
    *
    * @throws ConnectError
    */
   admit(newcomer: Held, { owner, sessionKey, quotas }: Claimant): void {
-    // A client that has gone meanwhile holds nothing any more.
+    // A client that has left in the meantime holds nothing any more.
     if (!this.#newcomers.has(newcomer)) return;
     const held = this.#byOwner.get(owner) ?? new Map<Held, string>();
     const excess = this.#excessOf(held.size, quotas);
@@ -105,7 +105,7 @@ export class ConnectionQuota {
     return new Set(this.#byOwner.get(owner)?.values());
   }
 
-  /** Ends all connections of the owner: event streams, and clients that wait for CONNACK, included. */
+  /** Ends all connections of the owner, including event streams and clients that wait for CONNACK. */
   dropAllOf(owner: string): void {
     for (const held of [...(this.#byOwner.get(owner)?.keys() ?? [])]) held.close();
   }
@@ -149,7 +149,7 @@ export class ConnectionQuota {
   }
 }
 
-/** The connection that has missed its keep-alive for longest, which the client owes [MQTT-3.1.2-23]. */
+/** The connection that has been silent longest beyond its keep-alive, a duty of the client [MQTT-3.1.2-23]. */
 function longestOverdue(connections: Iterable<Held>): Held | undefined {
   let longest: Held | undefined;
   for (const one of connections) {

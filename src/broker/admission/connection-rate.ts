@@ -9,7 +9,7 @@ export class ConnectionRate {
   /** When each network would have its whole burst again. */
   readonly #fullAtMs = new Map<string, number>();
 
-  /** @param isOfHome whether a network (`networkOf`) is the gateway's own: there each address counts by itself */
+  /** @param isOfHome whether a network (`networkOf`) is the gateway's own: there each address counts separately */
   constructor(
     perSecond: number,
     burst: number,

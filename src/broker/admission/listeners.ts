@@ -15,7 +15,7 @@ import { ConnectError } from './connect-errors.js';
 import type { ConnectionRate } from './connection-rate.js';
 import { sendPacketByPacket } from './packet-frames.js';
 
-/** Takes note of a connection that is ended before, or beside, what MQTT does. */
+/** Records a connection that is ended before or outside of MQTT. */
 type OnRefused = (address: string, error: ConnectError, request?: IncomingMessage) => void;
 
 /** Serves MQTT on a connection. */
@@ -30,7 +30,7 @@ export interface TcpListenerOptions {
   readonly handshakeTimeoutMs?: number;
   readonly rate: Pick<ConnectionRate, 'admits'>;
   readonly onRefused: OnRefused;
-  /** The turns in which TLS handshakes are begun. */
+  /** The turns in which TLS handshakes begin. */
   readonly turns: ProcessorShare;
   /** Whether an address may begin a TLS handshake now. */
   readonly admitsHandshake: (address: string) => boolean;
@@ -65,7 +65,7 @@ export class TcpListener {
       } else {
         handshakes.accept(socket, (secured) => {
           listenToErrors(secured);
-          // A handshake may end after `stop`, when the connection would not be served.
+          // A handshake may end after `stop`; nothing would then serve the connection.
           if (this.#server.listening) handle(secured);
           else secured.destroy();
         });
@@ -88,7 +88,7 @@ export class TcpListener {
 /**
  * Bytes of WebSocket frames that are parsed in one turn of the event loop: 170 frames without a payload.
  *
- * `ws` parses what it gets in one go, ten thousand frames in a chunk of 64 KiB.
+ * `ws` parses a whole chunk in one go: ten thousand frames in 64 KiB.
  */
 const PIECE_BYTES = 1_024;
 
@@ -96,20 +96,20 @@ const WEBSOCKET_PATH = '/mqtt';
 /** The subprotocols of MQTT 3.1.1 [MQTT-6.0.0-3] and MQTT 3.1. */
 const SUBPROTOCOLS = ['mqtt', 'mqttv3.1'];
 
-/** How the codes of `ws` for frames that break the protocol or a limit begin. */
+/** The prefix of the `ws` error codes for frames that break the protocol or a limit. */
 const FRAME_ERROR = 'WS_ERR_';
 /**
- * Frames of one connection that bring no byte of a packet: pings, pongs and empty ones. More of them end it.
+ * Frames of one connection that carry no byte of a packet: pings, pongs and empty ones. More of them end it.
  *
  * A client may send them (RFC 6455, 5.5 and 5.6): mqtt.js sends an empty one for each empty field of a packet. So
- * each frame that brings something pays for some that do not.
+ * each frame with data pays for some without.
  */
 const EMPTY_FRAME_RATE = new TokenRate(10 / 1_000, 1_000);
 const EMPTY_FRAMES_PAID = 10;
-/** Of one WebSocket message: they are held until it is whole. */
+/** Of one WebSocket message; `ws` holds them until it is complete. */
 const MAX_FRAGMENTS = 4_096;
 /**
- * Answers to pings that the client has not read: more than it may send in a burst, which is named.
+ * Unread answers to pings: more than the pings allowed in a burst, so that limit, which is reported, acts first.
  *
  * The types of `ws` lack this option.
  */
@@ -122,9 +122,9 @@ export interface WebSocketListenerOptions {
   readonly rate: Pick<ConnectionRate, 'admits'>;
   readonly onRefused: OnRefused;
   readonly handle: Handle;
-  /** Names who sends frames that bring nothing. */
+  /** Reports who sends too many frames without data. */
   readonly watch: Pick<QuotaWatch, 'exceeded'>;
-  /** Answers a request that is no proper WebSocket handshake, and hangs up. */
+  /** Answers a request that is not a proper WebSocket handshake, and hangs up. */
   readonly refuse: (error: Error, socket: Duplex) => void;
 }
 
@@ -153,7 +153,7 @@ export class WebSocketListener {
     this.#server.on('wsClientError', refuse);
   }
 
-  /** Ends every connection, for which its HTTP listener would wait at `stop`. */
+  /** Ends every connection: the HTTP listener would wait for them at `stop`. */
   stop(): void {
     for (const connection of this.#server.clients) connection.terminate();
   }
@@ -187,7 +187,7 @@ export class WebSocketListener {
       });
       connection.once('error', (error) => {
         if ('code' in error && String(error.code).startsWith(FRAME_ERROR)) name();
-        // `ws` would read on, and throw away what comes, for as long as a closing handshake may take.
+        // `ws` would keep reading, and discard what arrives, while a closing handshake may last.
         setImmediate(() => pieces.pause());
         setTimeout(() => connection.terminate(), CLOSE_FRAME_MS);
       });
@@ -197,7 +197,7 @@ export class WebSocketListener {
   }
 }
 
-/** Calls back at a text frame, and when too many frames bring nothing of a packet that a budget could count. */
+/** Calls back on a text frame, and on too many frames without packet bytes that a budget could count. */
 function whenFramesBringNothing(connection: WebSocket, end: () => void): void {
   const emptyFrames = new TokenBucket();
   emptyFrames.limit(EMPTY_FRAME_RATE, 0);

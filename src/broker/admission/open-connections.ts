@@ -7,7 +7,7 @@ import { limitKey } from '../budgets/budgets.js';
 import type { Connection } from '../connection.js';
 import { VERSION_NAMES } from '../wire/client-terms.js';
 
-/** A connection as the list shows it, but for when it was opened. */
+/** A connection as the list shows it, without the time it was opened. */
 type Shown = () => Omit<ConnectionView, 'sinceMs'>;
 
 interface Opened {
@@ -60,7 +60,7 @@ export class OpenConnections {
     this.#bySession.delete(key);
   }
 
-  /** Removes the connection, unless another one has taken its session over. */
+  /** Removes the connection, unless another one has taken over its session. */
   remove(connection: Connection): void {
     const { key } = connection.session;
     if (this.get(key) === connection) this.#bySession.delete(key);
@@ -83,7 +83,7 @@ export class OpenConnections {
   }
 
   #open(key: string, connection: Connection | undefined, shown: Shown): void {
-    // To the end, so that the order of the map is that of the numbers.
+    // Moves it to the end, so that the map is in the order of the numbers.
     this.#bySession.delete(key);
     this.#lastNumber++;
     const opened = { connection, shown, number: this.#lastNumber, sinceMs: this.#now() };

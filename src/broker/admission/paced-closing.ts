@@ -3,8 +3,8 @@ const CLOSED_PER_TURN = 20;
 /**
  * Closes network connections in turns of the event loop.
  *
- * A close costs some 30 µs, and thousands may come at once at the will of those who opened them. Alarms pass
- * between the turns.
+ * A close costs about 30 µs, and clients can cause thousands of them together. Alarms pass between the
+ * turns.
  */
 export class PacedClosing {
   readonly #waiting: (() => void)[] = [];

@@ -7,9 +7,9 @@ import type { QuotaWatch } from '../../site/access/quota-watch.js';
 import type { ConnectionQuota, Held } from './connection-quota.js';
 import { PacedClosing } from './paced-closing.js';
 
-/** Connections of one network without a CONNECT, when one of them ends so, for which it is named. */
+/** A network is reported when it has this many connections without a CONNECT and one of them ends. */
 const NAMED_FROM = 3;
-/** Bytes of CONNECTs that are not whole; a client sends its CONNECT at once. */
+/** Bytes of incomplete CONNECTs; a client sends its CONNECT in one go. */
 const MAX_BEGUN_BYTES = 32 * 1024 * 1024;
 const NOTHING = Buffer.alloc(0);
 
@@ -18,24 +18,24 @@ export interface UnidentifiedConnectionsOptions {
   readonly maxPacketBytes: number;
   readonly quota: Pick<ConnectionQuota, 'arrived' | 'left'>;
   readonly watch: Pick<QuotaWatch, 'exceeded'>;
-  /** Called when a connection is closed because no whole CONNECT came on it. */
+  /** Called when a connection is closed because no complete CONNECT arrived. */
   readonly onTimeout: (address: string) => void;
-  /** Called when a connection is closed because of what came instead. */
+  /** Called when a connection is closed because something else arrived. */
   readonly onMalformed: (address: string, error: PacketError) => void;
 }
 
-/** A connection whose CONNECT is awaited. */
+/** A connection whose CONNECT is not complete. */
 interface Awaited extends Held {
   readonly network: string;
   begun: Buffer;
 }
 
 /**
- * Waits until the first packet of each connection is whole.
+ * Waits until the first packet of each connection is complete.
  *
- * Until then a connection costs its socket and what came, so thousands that stop in the middle of CONNECT, or
- * send nothing, delay no other client, and are closed a few at a time. A client that is refused for what its
- * CONNECT says had its answer, and is not named.
+ * Until then a connection costs its socket and the bytes received. Thousands that stop in the middle of CONNECT,
+ * or send nothing, delay no other client, and are closed a few at a time. A client refused for what its CONNECT
+ * says has had its answer and is not reported.
  */
 export class UnidentifiedConnections {
   readonly #options: UnidentifiedConnectionsOptions;
@@ -48,7 +48,7 @@ export class UnidentifiedConnections {
     this.#options = options;
   }
 
-  /** Serves the connection once its first packet is whole. */
+  /** Serves the connection once its first packet is complete. */
   wait(stream: Duplex, address: string, serve: () => void): void {
     const { timeoutMs, onTimeout, onMalformed } = this.#options;
     const drop = () => {
@@ -73,7 +73,7 @@ export class UnidentifiedConnections {
         stream.destroy();
       });
     }, timeoutMs);
-    // Otherwise Node closes the connection as soon as the client has ended it, and not in its turn.
+    // Otherwise Node closes the connection as soon as the client ends it, not in its turn.
     stream.allowHalfOpen = true;
     const leave = () => {
       clearTimeout(timer);
@@ -81,7 +81,7 @@ export class UnidentifiedConnections {
       this.#left(awaited);
     };
     const end = () => {
-      // One may be an accident, several of a network are not.
+      // One may be an accident, several from one network are not.
       if (this.#countOf(awaited) >= NAMED_FROM) this.#name(awaited);
       leave();
     };
@@ -117,7 +117,7 @@ export class UnidentifiedConnections {
     this.#options.quota.left(awaited);
   }
 
-  /** Reads the bytes that have arrived. Returns whether the first packet is whole. */
+  /** Reads the bytes that have arrived. Returns whether the first packet is complete. */
   #readOn(awaited: Awaited, stream: Duplex): boolean {
     const bytes: unknown = stream.read();
     if (!(bytes instanceof Buffer)) return false;
@@ -132,7 +132,7 @@ export class UnidentifiedConnections {
     return this.#countByNetwork.get(network) ?? 0;
   }
 
-  /** Drops the oldest connections with a part of a CONNECT. */
+  /** Drops the oldest connections with an incomplete CONNECT. */
   #dropBegun(): void {
     for (const awaited of this.#awaited) {
       if (this.#begunBytes <= MAX_BEGUN_BYTES) return;
@@ -151,9 +151,9 @@ export class UnidentifiedConnections {
 const CONNECT = 0x10;
 
 /**
- * Whether the first packet is whole.
+ * Whether the first packet is complete.
  *
- * @throws PacketError when it is no CONNECT, or will never be one
+ * @throws PacketError if it is not a CONNECT, or can never become one
  */
 function isWhole(bytes: Buffer, maxPacketBytes: number): boolean {
   // [MQTT-3.1.0-1]

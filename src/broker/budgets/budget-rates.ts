@@ -20,7 +20,7 @@ export type Limits = RateLimits & Partial<AlarmLimits & ConnectLimits>;
 export type Rates = Readonly<Record<Measure, TokenRate>>;
 
 /**
- * The rate of each measure, for the buckets of all that have these limits.
+ * The rate of each measure, shared by all buckets with these limits.
  *
  * @param part of the limits
  */

@@ -12,12 +12,12 @@ import {
   UNLIMITED,
 } from './budget-rates.js';
 
-/** The part of its own limits that a principal has whatever others send. */
+/** The part of its own limits that a principal always has, whatever others send. */
 export const ASSURED_PART = 1 / 20;
 
 /** Measures of all that a connection sends. */
 const TRAFFIC = ['messages', 'bytes', 'alarms', 'alarmBytes'] as const satisfies Measure[];
-/** Measures of CONNECT, the will of which has bytes: open connections are read on meanwhile. */
+/** Measures of CONNECT, whose will has bytes. Reaching `connects` does not stop reading open connections. */
 const CONNECT = ['connects', 'bytes'] as const satisfies Measure[];
 
 /** The traffic read in one turn. */
@@ -89,8 +89,8 @@ interface Terms {
 /**
  * The sending budget of one principal, as a hierarchical token bucket.
  *
- * Its own limits are its ceiling. Below its assured part of them it is not slowed when its location, or all
- * together, have reached theirs.
+ * Its own limits are its ceiling. Within its assured part of them it is not slowed, even if its location or
+ * the total has reached its limit.
  */
 export class Budget {
   readonly principal: Principal;
@@ -106,7 +106,7 @@ export class Budget {
     this.#termsNow = termsNow;
   }
 
-  /** The location whose limits hold, too; undefined where there is not one. */
+  /** The location whose limits also apply; undefined: none do. */
   get locationId(): string | undefined {
     return this.#termsNow().locationId;
   }
@@ -117,7 +117,7 @@ export class Budget {
     this.#sent.alarmBytes += payloadBytes;
   }
 
-  /** Takes what one turn has read, and the alarms that were counted in it. */
+  /** Takes what one turn has read, and the alarms counted in it. */
   take(messages: number, bytes: number, nowMs: number): void {
     const { parents } = this.#refresh(nowMs);
     const sent = this.#sent;
@@ -125,7 +125,7 @@ export class Budget {
     sent.bytes = bytes;
     this.#own.take(sent, nowMs);
     for (const { level } of parents) level.take(sent, nowMs);
-    // Beyond its assured part, the principal lives on what others leave: no debt for that.
+    // Beyond its assured part, the principal uses what others leave: no debt for that.
     this.#assured.takeWithoutDebt(sent, nowMs);
     this.#takenAtMs = nowMs;
     sent.alarms = 0;
@@ -138,13 +138,13 @@ export class Budget {
     this.#own.connects.take(1, nowMs);
   }
 
-  /** Takes what is read for an answer; no debt for that, or a large answer would shut its receiver out. */
+  /** Takes the bytes read for an answer, without debt: a large answer must not shut its receiver out. */
   takeAnswer(bytes: number, nowMs: number): void {
     this.#refresh(nowMs);
     this.#own.takeWithoutDebt({ messages: 0, bytes, alarms: 0, alarmBytes: 0 }, nowMs);
   }
 
-  /** Whether nothing slows the principal: as is known without looking at the clock. */
+  /** Whether nothing slows the principal, as far as is known without looking at the clock. */
   get isFree(): boolean {
     if (this.#own.freeAtMs > this.#takenAtMs) return false;
     for (const { level } of this.#terms?.parents ?? []) {
@@ -153,12 +153,12 @@ export class Budget {
     return true;
   }
 
-  /** Finds the limit because of which the principal is not read now; undefined: it is read. */
+  /** Finds the limit that stops reading of the principal now; undefined: none does. */
   reachedLimit(nowMs: number): ReachedLimit | undefined {
     return this.#reachedOf(TRAFFIC, nowMs);
   }
 
-  /** Finds the limit because of which the principal may not connect now. */
+  /** Finds the limit that stops the principal from connecting now. */
   reachedConnectLimit(nowMs: number): ReachedLimit | undefined {
     return this.#reachedOf(CONNECT, nowMs);
   }
@@ -179,7 +179,7 @@ export class Budget {
     return undefined;
   }
 
-  /** Follows a change of its limits or its location. */
+  /** Applies a change of its limits or its location. */
   #refresh(nowMs: number): Terms {
     const terms = this.#termsNow();
     if (terms === this.#terms) return terms;
@@ -190,7 +190,7 @@ export class Budget {
   }
 }
 
-/** The limit by its key of `limits` in the configuration. */
+/** The key of the limit under `limits` in the configuration. */
 export function limitKey({ of, name }: ReachedLimit): string {
   return `${of}.${name}`;
 }
@@ -234,7 +234,7 @@ export class Budgets {
     this.#byOwner.delete(owner);
   }
 
-  /** A device's terms follow its record, which is another object after every change. */
+  /** A device's terms follow its record, which is a new object after every change. */
   #termsOfDevice(id: string): () => Terms {
     let known = this.#model.device(id);
     let terms = this.#termsOf(known);

@@ -10,7 +10,7 @@ import type { Slowed, Slowing } from './slowing.js';
 
 export const SLOWED_CHECK_MS = 1_000;
 const LOG_INTERVAL_MS = 60_000;
-/** Faults at a time, so that many slowed devices do not hide everything else. */
+/** The most faults at a time: many slowed devices must not hide everything else. */
 const MAX_NAMED = 5;
 
 const SLOWED = {
@@ -26,7 +26,7 @@ export interface SlowedFaultsOptions {
   readonly log: Logger;
 }
 
-/** Names those that are slowed: as faults, and once a minute in the log. */
+/** Reports slowed principals: as faults, and once a minute in the log. */
 export class SlowedFaults {
   readonly #slowing: Slowing;
   readonly #options: SlowedFaultsOptions;
@@ -38,7 +38,7 @@ export class SlowedFaults {
     this.#options = options;
   }
 
-  /** Reports those that are slowed now; to be called every `SLOWED_CHECK_MS`. */
+  /** Reports the principals that are slowed now; call it every `SLOWED_CHECK_MS`. */
   check(): void {
     const slowed = this.#slowing.all();
     const { health, log } = this.#options;

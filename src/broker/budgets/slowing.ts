@@ -3,7 +3,7 @@ import type { Budget, ReachedLimit } from './budgets.js';
 
 /** Coarse enough for a thousand slowed connections, fine enough for a burst of 50 ms. */
 const CHECK_INTERVAL_MS = 50;
-/** A principal that has not been held back for so long is no longer called slowed. */
+/** A principal that has not been held back for this long no longer counts as slowed. */
 const OVER_AFTER_MS = 10_000;
 
 /** A principal that is read later than it sends. */
@@ -13,7 +13,7 @@ export interface Slowed {
   readonly sinceMs: number;
 }
 
-/** Finds the limit for which a connection of a principal waits. */
+/** Finds the limit that a principal's connection waits for. */
 type ReachedOf = (budget: Budget, nowMs: number) => ReachedLimit | undefined;
 
 const ofTraffic: ReachedOf = (budget, nowMs) => budget.reachedLimit(nowMs);
@@ -21,7 +21,7 @@ const ofConnects: ReachedOf = (budget, nowMs) => budget.reachedConnectLimit(nowM
 
 interface Entry {
   readonly slowed: { readonly budget: Budget; limit: ReachedLimit; readonly sinceMs: number };
-  /** Its connections that wait, each with the limit that is looked at. */
+  /** Its waiting connections, each with the limit to check. */
   readonly waiting: Map<() => void, ReachedOf>;
   heldAtMs: number;
 }
@@ -44,10 +44,10 @@ export class Slowing {
   }
 
   /**
-   * Waits until the principal may connect: for ever when the connection ends before.
+   * Waits until the principal may connect; for ever if the connection ends first.
    *
-   * Released with others like it, it would only add to the debt, and it must not take the session of a client
-   * that is there.
+   * An ended connection would only add to the debt, together with others like it, and must not take the
+   * session of a connected client.
    */
   async holdConnect(budget: Budget, connection: Duplex): Promise<void> {
     await new Promise<void>((resolve) => {
@@ -78,7 +78,7 @@ export class Slowing {
     return () => entry.waiting.delete(proceed);
   }
 
-  /** Those that are slowed at present. */
+  /** The principals that are slowed now. */
   all(): readonly Slowed[] {
     return Array.from(this.#entries.values(), ({ slowed }) => slowed);
   }

@@ -5,23 +5,23 @@ import type { PacketWriter } from '../wire/packet-writer.js';
 const MIB = 1024 * 1024;
 
 /**
- * Unstored bytes of all principals at which clients are read no further.
+ * At this many unstored bytes of all principals, the gateway stops reading clients.
  *
- * Some 800 publishes; a publish that arrives then waits for them.
+ * About 800 publishes; a publish that arrives then waits for them.
  */
 const HOLD_TOTAL_BYTES = 2 * MIB;
-/** Each principal's reserve, a few publishes, which the total does not touch. */
+/** Each principal's reserve of a few publishes; the total does not affect it. */
 const RESERVED_BYTES = 16 * 1024;
 
-/** A store that has not answered for longer is slow; clients are then read on, for live alarms (docs/reference/contract.md, 4.4). */
+/** A store that takes longer to answer is slow; reading goes on, for live alarms (docs/reference/contract.md, 4.4). */
 const SLOW_AFTER_MS = 250;
 /** Bounds for one principal, and for all together, while the store is slow. */
 const MAX_OWN_BYTES = 12 * MIB;
 const MAX_TOTAL_BYTES = 64 * MIB;
-/** The multiple of these bounds for alarms. */
+/** For alarms these bounds are this many times higher. */
 const OF_ALARMS = 3;
 
-/** Memory of an unstored publish beside its payload, and how many copies of that exist. */
+/** Memory of an unstored publish besides its payload, and the number of copies of the payload. */
 const BYTES_OF_ANY = 2_048;
 const COPIES_OF_PAYLOAD = 4;
 
@@ -40,11 +40,11 @@ interface Held {
 /**
  * Back-pressure: clients are read as fast as the store takes their publishes.
  *
- * This bounds the memory of publishes on their way to the store, also while it is away.
+ * This bounds the memory of publishes on their way to the store, even while it is away.
  */
 export class BackPressure {
   readonly #unansweredMs: () => number;
-  /** By principal, so that further connections of one get no more room. */
+  /** By principal: more connections do not get it more room. */
   readonly #shares = new Map<string, Share>();
   readonly #held = new Set<Held>();
   #unstoredBytes = 0;
@@ -76,7 +76,7 @@ export class BackPressure {
     return share;
   }
 
-  /** Forgets a principal (`principalKey`) that is gone; what it holds is counted on. */
+  /** Forgets a principal (`principalKey`) that is gone; what it holds still counts. */
   forget(owner: string): void {
     this.#shares.delete(owner);
   }
@@ -85,7 +85,7 @@ export class BackPressure {
   whenThereIsRoom(isRoom: () => boolean, proceed: () => void): () => void {
     const held = { isRoom, proceed };
     this.#held.add(held);
-    // A store that turns slow may make room as well.
+    // A store that becomes slow may make room as well.
     this.#timer ??= setInterval(() => this.#check(), CHECK_INTERVAL_MS);
     return () => this.#held.delete(held);
   }
@@ -144,7 +144,7 @@ export class Share {
     return this.#isWithin(isAlarm ? OF_ALARMS : 1);
   }
 
-  /** Whether the client may send again the publishes that were turned away. */
+  /** Whether the client may resend the publishes that were turned away. */
   get isRelieved(): boolean {
     return !this.#all.isStoreSlow && this.keeps(false);
   }
@@ -159,7 +159,7 @@ export class Share {
     this.#all.release(bytes);
   }
 
-  /** Takes room until the promise is settled. */
+  /** Takes room until the promise settles. */
   takeUntil(stored: Promise<unknown>, bytes: number): void {
     this.take(bytes);
     const release = () => this.release(bytes);
@@ -186,18 +186,18 @@ export interface UnstoredPublishesOptions {
   readonly backPressure: BackPressure;
   readonly share: Share;
   readonly writer: Pick<PacketWriter, 'acknowledge'>;
-  /** Ends the connection, so that the client sends again what was not acknowledged. */
+  /** Ends the connection, so that the client resends what was not acknowledged. */
   readonly end: () => void;
 }
 
 /**
  * Acknowledges a connection's publishes once they are stored.
  *
- * Acknowledgements go out in the order in which the publishes came [MQTT-4.6.0-2], [MQTT-4.6.0-3].
+ * Acknowledgements go out in the order of the publishes [MQTT-4.6.0-2], [MQTT-4.6.0-3].
  */
 export class UnstoredPublishes {
   readonly #options: UnstoredPublishesOptions;
-  /** The first and the last of a linked list: a client that never pauses must not make it longer. */
+  /** The ends of a linked list: it must not grow if the client never pauses. */
   #first: Unacknowledged | undefined;
   #last: Unacknowledged | undefined;
   #whenAllAreAcknowledged: (() => void) | undefined;
@@ -218,7 +218,7 @@ export class UnstoredPublishes {
    * Whether a publish can be kept until it is stored.
    *
    * After a QoS 1 or 2 publish was turned away, later ones of its kind are not kept either: the
-   * client sends them again in their order.
+   * client resends them in order.
    */
   keeps(isAlarm: boolean, qos: number): boolean {
     const isOutOfTurn = isAlarm ? this.#hasTurnedAwayAlarm : this.#hasTurnedAway;
@@ -229,7 +229,7 @@ export class UnstoredPublishes {
    * Turns away a publish that cannot be kept.
    *
    * No later publish is acknowledged, even if it is stored [MQTT-4.6.0-2]. Once there is room again
-   * the connection ends, and the client sends the publish again.
+   * the connection ends, and the client resends the publish.
    */
   turnAway(isAlarm: boolean, qos: number): void {
     const { backPressure, share, end } = this.#options;

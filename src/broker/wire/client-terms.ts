@@ -15,9 +15,9 @@ export interface ClientTerms {
   readonly receiveMaximum: number;
   /** Of whole packets. */
   readonly maxPacketBytes: number;
-  /** How many topics it lets the gateway replace by a number. */
+  /** How many topics the gateway may replace by a number. */
   readonly topicAliasMaximum: number;
-  /** Whether it wants reasons in words beside the codes. */
+  /** Whether it wants reasons in words as well as codes. */
   readonly wantsReasons: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Whose turns a connection takes part in. */
+/** The location and principal whose turns a connection shares. */
 export interface TurnPlace {
   /** The location, or what stands for one. */
   readonly location: string;
@@ -52,7 +52,7 @@ export class FairTurns {
     this.#waiting++;
   }
 
-  /** Removes a connection that is gone, or whose place is another now. */
+  /** Removes a connection that is gone, or whose place has changed. */
   leave(taker: TurnTaker): void {
     const place = this.#places.get(taker);
     if (place === undefined) return;
@@ -65,7 +65,7 @@ export class FairTurns {
     for (const [location, principals] of this.#locations) {
       for (const [principal, takers] of principals) {
         for (const taker of takers) {
-          // Those that are left have their next turns behind all others.
+          // Those that remain get their next turns after all others.
           toEnd(this.#locations, location, principals);
           toEnd(principals, principal, takers);
           this.#takeOut(taker, { location, principal });

@@ -6,14 +6,14 @@ import type { ClientTerms } from './client-terms.js';
 /** Undefined until the client's CONNECT is read. */
 type Terms = Pick<ClientTerms, 'maxPacketBytes'> | undefined;
 
-/** The DISCONNECT of MQTT 5 that a client is sent. */
+/** The DISCONNECT for an MQTT 5 client. */
 export function farewellOf(refusal: Refusal, terms: Terms): Buffer {
   const { reasonCode, reason: reasonString } = refusal;
   const told = encodeDisconnect(reasonCode, { reasonString });
   return fits(told, terms) ? told : encodeDisconnect(reasonCode);
 }
 
-/** The CONNACK of a client that is refused. */
+/** The CONNACK for a refused client. */
 export function refusingConnack(
   refusal: Refusal,
   version: MqttVersion | undefined,
@@ -24,7 +24,7 @@ export function refusingConnack(
   return fits(told, terms) ? told : encodeConnack(version ?? 4, reasonCode);
 }
 
-/** Whether the client takes a packet so large [MQTT-3.2.2-19, MQTT-3.14.2-3]. */
+/** Whether the client accepts a packet this large [MQTT-3.2.2-19, MQTT-3.14.2-3]. */
 function fits({ length }: Buffer, terms: Terms): boolean {
   return terms === undefined || length <= terms.maxPacketBytes;
 }

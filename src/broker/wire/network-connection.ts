@@ -6,6 +6,6 @@ export interface NetworkConnection {
   readonly stream: Duplex;
   /** Whether it is closed, or being closed: nothing more is read or written. */
   readonly isClosed: boolean;
-  /** @param refusal for DISCONNECT to a client of MQTT 5; undefined: closes without one */
+  /** @param refusal for the DISCONNECT to an MQTT 5 client; undefined: closes without one */
   close(refusal?: Refusal): void;
 }

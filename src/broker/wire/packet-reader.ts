@@ -2,19 +2,19 @@ import { Frames } from '../../mqtt/packet-bytes.js';
 import { FairTurns, type TurnPlace, type TurnTaker } from './fair-turns.js';
 import type { NetworkConnection } from './network-connection.js';
 
-/** Bytes read in one turn: some publishes; a large packet takes many turns. */
+/** Bytes read in one turn: a few publishes; a large packet takes many turns. */
 const BYTES_PER_TURN = 1_024;
 
-/** The connection that is read. */
+/** The connection to read. */
 export interface ReadConnection extends NetworkConnection {
   readonly isSubscriber: boolean;
-  /** Whose turns the connection takes part in. */
+  /** The location and principal whose turns the connection shares. */
   readonly place: TurnPlace;
   /** Whether more may be read now; if not, `resume` is called later. */
   readonly mayRead: boolean;
-  /** Whether a CONNECT is being answered: what follows it waits. */
+  /** Whether the answer to a CONNECT is pending: later packets wait. */
   readonly isConnecting: boolean;
-  /** Called with each packet in its order. Returns whether it counts as a message. */
+  /** Called with each packet, in order. Returns whether it counts as a message. */
   onPacket(bytes: Buffer): boolean;
   /** Called with what a turn has read. */
   onRead(messages: number, bytes: number, nowMs: number): void;
@@ -75,7 +75,7 @@ export class PacketReader implements TurnTaker {
   }
 
   takeTurn(nowMs: number): number {
-    // The budget may have been used up, or the room taken, since the turn was asked for.
+    // Since this turn was requested, the budget may have been used up, or the room taken.
     if (!this.#connection.mayRead) return 0;
     this.#messages = 0;
     const bytes = this.#frames.hasMore ? 0 : this.#readSome(nowMs);
@@ -114,7 +114,7 @@ export class PacketReader implements TurnTaker {
     }
   }
 
-  /** Closes the connection behind the last packet; at the end of the stream, this read makes it emit `end`. */
+  /** Closes the connection after the last packet; at the end of the stream, the read makes it emit `end`. */
   #noticeEnd(): void {
     const { stream } = this.#connection;
     if (this.#hasAll) this.#connection.close();
@@ -122,12 +122,12 @@ export class PacketReader implements TurnTaker {
   }
 }
 
-/** Messages read in one round; about as many are sent to each consumer in one. */
+/** Messages read in one round; each consumer is sent about as many per round. */
 const MESSAGES_PER_ROUND = 100;
 /** Messages read in one round while consumers lag: acknowledgements go before publishes. */
 const MESSAGES_PER_ROUND_WHEN_LAGGING = 20;
 const LAG_ENTRIES = 500;
-/** The more entries consumers lag, the longer the pause between rounds, up to a bound. */
+/** The more entries consumers lag behind, the longer the pause between rounds, up to a bound. */
 const ENTRIES_PER_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5;
 const SUBSCRIBERS_ROUND_MS = 5;
@@ -137,9 +137,9 @@ const LAG_CHECK_INTERVAL_MS = 5;
 /**
  * Reads connections in turn, one bounded piece each.
  *
- * Delivery goes on however fast publishes come in: subscribers, whose acknowledgements make room
- * for messages, are read first, and publishes take a bounded part of each turn of the event loop,
- * less the more the consumers lag.
+ * Delivery continues however fast publishes arrive. Subscribers are read first: their
+ * acknowledgements make room for messages. Publishes take a bounded part of each turn of the event
+ * loop; the more the consumers lag, the smaller it is.
  */
 export class ReadTurns {
   readonly #deliveries: { readonly lag: number };
@@ -153,7 +153,7 @@ export class ReadTurns {
   #othersNotBeforeMs = 0;
 
   /**
-   * @param deliveries `lag`: how many entries a consumer that reads has still to be sent
+   * @param deliveries `lag`: how many entries still wait to be sent to a consumer that reads
    * @param elapsed a clock that does not jump
    */
   constructor(deliveries: { readonly lag: number }, elapsed = () => performance.now()) {
@@ -169,7 +169,7 @@ export class ReadTurns {
     this.#schedule();
   }
 
-  /** Removes a connection that is gone, or whose place is another now. */
+  /** Removes a connection that is gone, or whose place has changed. */
   leave(taker: TurnTaker): void {
     this.#subscribers.leave(taker);
     this.#others.leave(taker);
@@ -197,7 +197,7 @@ export class ReadTurns {
     if (this.#subscribers.waiting + this.#others.waiting > 0) this.#schedule();
   }
 
-  /** As many turns as there are subscribers that want one: about one each. */
+  /** Gives as many turns as there are waiting subscribers: about one each. */
   #readSubscribers(nowMs: number): void {
     for (let turns = this.#subscribers.waiting; turns > 0; turns--) {
       this.#subscribers.next();
@@ -216,7 +216,7 @@ export class ReadTurns {
     while (left > 0 && this.#elapsed() - startMs < OTHERS_ROUND_MS) {
       const messages = this.#others.next();
       if (messages === undefined) return;
-      // One at least: a large publish takes many turns that bring none.
+      // At least one: a large publish takes many turns without a message.
       left -= Math.max(1, messages);
     }
   }

@@ -13,18 +13,18 @@ import type { ClientTerms } from './client-terms.js';
 import type { NetworkConnection } from './network-connection.js';
 import { SentAliases } from './topic-aliases.js';
 
-/** How long a client may leave a piece of its messages unread before it is named. */
+/** How long a client may leave a piece of its messages unread before it is reported. */
 const NAMED_AFTER_MS = 3_000;
-/** How long until it is disconnected after that; nothing is lost. */
+/** How long after that it is disconnected; nothing is lost. */
 const CLOSED_AFTER_MS = 2_000;
-/** Bytes that may wait for the network; beyond that a client that does not keep up misses QoS 0. */
+/** Bytes that may wait for the network. A client that falls further behind misses QoS 0 messages. */
 const MAX_UNSENT_BYTES = 256 * 1024;
-/** A client that was not writable is again when so few bytes wait. */
+/** A client that was not writable becomes writable again when only this many bytes wait. */
 const LOW_WATER_BYTES = MAX_UNSENT_BYTES / 2;
 /**
- * Bytes that the network is handed at once.
+ * Bytes handed to the network in one write.
  *
- * Progress is visible only when a whole piece has been taken. Even a client on a very slow link takes one in time.
+ * Progress shows only once the network takes a whole piece. Even a client on a very slow link takes one in time.
  */
 const PIECE_BYTES = 16 * 1024;
 
@@ -32,13 +32,13 @@ const PIECE_BYTES = 16 * 1024;
 export interface WriterOwner {
   /** Called when the connection takes messages again. */
   readonly onWritable: () => void;
-  /** Called when the client has read nothing for some seconds, though there was something to read. */
+  /** Called when the client has read nothing for some seconds, although data was waiting. */
   readonly onUnread: () => void;
   /** Ends the connection of a client that still reads nothing. */
   readonly end: () => void;
 }
 
-/** Topics that are replaced by a number; a subscriber of a home gets some hundred. */
+/** Topics replaced by a number; a subscriber of a home gets about a hundred. */
 const MAX_SENT_ALIASES = 1_000;
 
 /**
@@ -52,9 +52,9 @@ export class PacketWriter implements Receiver {
   readonly #terms: ClientTerms;
   readonly #owner: WriterOwner;
   readonly #aliases: SentAliases;
-  /** Packets, those longer than a piece in several parts. */
+  /** Packets; one longer than a piece is in several parts. */
   #waiting: Buffer[] = [];
-  /** Bytes that the network has not taken: what waits, and the piece that it was handed. */
+  /** Bytes that the network has not taken: those that wait, and the piece handed over. */
   #unsentBytes = 0;
   #isWriting = false;
   #wasFull = false;
@@ -133,7 +133,7 @@ export class PacketWriter implements Receiver {
     process.nextTick(() => this.#handOver());
   }
 
-  /** Notes that the client has read: it has acknowledged a message, which the system does not show. */
+  /** Notes that the client has read: its acknowledgement shows it, the system does not. */
   noteRead(): void {
     this.#unreadTimer?.refresh();
   }
@@ -170,7 +170,7 @@ export class PacketWriter implements Receiver {
       properties,
     );
     if (known !== undefined) return bytes;
-    // With the number it may be too large, and would make no number known.
+    // With the alias the packet may be too large; the client would then not learn the alias.
     if (bytes.length > this.#terms.maxPacketBytes)
       return encodePublish(publish, joinFields(others));
     this.#aliases.add(topic);
@@ -183,7 +183,7 @@ export class PacketWriter implements Receiver {
     const piece = this.#takePiece();
     this.#isWriting = piece.length > 0 && stream.writable;
     if (!this.#isWriting) return;
-    // One write for all: each costs several times what copying a packet does.
+    // One write for all: a write costs several times as much as copying a packet.
     const [first, ...others] = piece;
     const bytes = first !== undefined && others.length === 0 ? first : Buffer.concat(piece);
     stream.write(bytes, () => this.#taken(bytes.length));

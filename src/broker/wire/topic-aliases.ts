@@ -2,7 +2,7 @@ import { PacketError } from '../../mqtt/packet-error.js';
 import type { PublishPacket } from '../../mqtt/packets.js';
 import { PROTOCOL_ERROR, TOPIC_ALIAS_INVALID } from '../../mqtt/reason-codes.js';
 
-/** How many topics a client may replace by a number: a device has some ten. */
+/** How many topics a client may replace by a number; a device has about ten. */
 export const MAX_TOPIC_ALIASES = 64;
 
 /** The topics that a client sends as numbers (MQTT 5, 3.3.2.3.4). */
@@ -33,7 +33,7 @@ export class TopicAliases {
   }
 }
 
-/** The numbers by which the gateway replaces topics for one client. */
+/** The numbers that replace topics in messages to one client. */
 export class SentAliases {
   readonly #aliases = new Map<string, number>();
   readonly #max: number;
