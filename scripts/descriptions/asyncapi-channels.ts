@@ -21,11 +21,11 @@ export interface Channel {
   /** The gateway's own action. */
   readonly action: 'send' | 'receive';
   readonly summary: string;
-  /** The highest QoS of what the gateway sends; the recommended one of what it receives. */
+  /** The highest QoS of what the gateway sends; the recommended QoS of what it receives. */
   readonly qos: 0 | 1 | 2;
   /** Undefined where the publisher decides. */
   readonly retain?: boolean;
-  /** Whether the properties of MQTT 5 that the message is published with reach its receivers. */
+  /** Whether the MQTT 5 properties of the published message reach its receivers. */
   readonly passesProperties?: true;
   /** Undefined for any bytes. */
   readonly payload?: z.ZodType;

@@ -5,7 +5,7 @@ import { asyncApiDocument } from './asyncapi-document.js';
 import { mqttPage } from './mqtt-page.js';
 import { openApiDocument } from './openapi-document.js';
 
-/** In place of every part of a gateway: the app is built for its routes alone, and never answers. */
+/** Stands for every part of a gateway: the app is built only for its routes, and never answers. */
 const nothing: object = new Proxy(() => undefined, { get: () => nothing });
 
 /** The documents that programs read, and the page of the MQTT side, by the names of their files. */

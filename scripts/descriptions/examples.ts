@@ -1,4 +1,4 @@
-/** Examples of the OpenAPI and the AsyncAPI document, made of those that the schemas name and of their formats. */
+/** Examples of the OpenAPI and the AsyncAPI document, made from the schemas' own examples and formats. */
 
 import { z } from 'zod';
 
@@ -24,7 +24,7 @@ const OF_FORMATS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Makes an example of a schema: its own, or one with an example in each of its fields.
+ * Makes an example of a schema: its own, or an object with an example in each of its fields.
  *
  * @param components the schemas that others refer to, by name
  * @returns undefined where the schema leaves it open, as for the bytes of a recording

@@ -2,7 +2,7 @@
  * Schemas of the messages of docs/reference/contract.md, 3, for their receivers.
  *
  * Messages are composed as text (`src/domain/messages.ts`), so nothing here makes or parses one:
- * `/asyncapi.json` is generated from these schemas, and the tests hold every message that they
+ * `/asyncapi.json` is generated from these schemas, and the tests check every message that they
  * receive against them.
  */
 
@@ -17,7 +17,7 @@ const time = z.iso.datetime({ precision: 3 }).describe('UTC, with milliseconds.'
 const named = z
   .strictObject({ id: z.guid(), name: z.string().meta({ examples: ['Room 7'] }) })
   .register(messageNames, { id: 'Named' });
-// Named as well: Java has a type for it.
+// Also named, because Java has a type for it.
 const namedOrNull = named.nullable().register(messageNames, { id: 'NamedOrNull' });
 const kind = z
   .enum(ALARM_KINDS)
@@ -30,7 +30,7 @@ const anyJson = z
   .meta({ examples: [21.5] });
 const base64 = z.base64();
 
-/** The device's place and custom data, as of when the message was accepted. */
+/** The device's place and custom data when the message was accepted. */
 const place = {
   device: named,
   location: named,
@@ -104,7 +104,7 @@ export const forwardedStateSchema = z
     id: z.guid().describe('The id of the alarm.'),
     kind,
     state: givenState,
-    // The id of the administrator's token is no UUID.
+    // The id of the administrator's token is not a UUID.
     by: z
       .strictObject({ id: z.string(), name: z.string() })
       .describe('The access token that gave it the state, by the name that it had.')

@@ -17,7 +17,7 @@ interface Response {
   readonly headers?: Readonly<Record<string, object>>;
 }
 
-/** With the member of OpenAPI 3.1 that the library's types lack. */
+/** Has the member of OpenAPI 3.1 that the library's types lack. */
 const LICENSE = { name: 'Apache License 2.0', identifier: 'Apache-2.0' };
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
@@ -94,8 +94,8 @@ const RESPONSES_OF_ALL = {
 /**
  * The OpenAPI 3.1 document of the app's routes.
  *
- * Completed here is what holds for every route: a request id on every response, that any request may be
- * malformed or fail, and an example of every body.
+ * Adds what holds for every route: a request id on every response, that any request may be malformed or
+ * fail, and an example of every body.
  * The gateway fills in its version and its address (`src/http/built-files.ts`).
  */
 export function openApiDocument(app: HttpApp): OpenApi {

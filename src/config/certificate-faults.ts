@@ -10,12 +10,12 @@ export interface Certificate {
   readonly keyFile?: string | undefined;
 }
 
-/** Files for TLS towards a server. */
+/** Files for TLS to a server. */
 export interface ClientTls extends Certificate {
   readonly caFile?: string | undefined;
 }
 
-/** Checks the files for TLS towards a server, which would be read only when it is connected to. */
+/** Checks the files for TLS to a server; otherwise, only a connection to it would read them. */
 export function clientTlsFaults(keys: ClientTls, cwd: string): FieldFault[] {
   const faults = certificateFaults(keys, cwd);
   if (keys.caFile !== undefined)
@@ -48,7 +48,7 @@ function pemFaults(path: string, file: string, role: 'cert' | 'key', what: strin
   return [{ path, message: `holds no usable ${what} in PEM` }];
 }
 
-/** Whether OpenSSL takes the PEM; its own words say less than the name of the file. */
+/** Whether OpenSSL accepts the PEM; its own words say less than the name of the file. */
 function isUsable({ cert, key }: { readonly cert?: string; readonly key?: string }): boolean {
   try {
     createSecureContext({

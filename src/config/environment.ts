@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { FieldFault } from '../errors.js';
 
-/** The variable that names the configuration file, the only one that is no key. */
+/** The variable that names the configuration file; it is the only one that is not a key. */
 export const FILE_VARIABLE = 'GATEWAY_CONFIG';
 const PREFIX = 'GATEWAY_';
 const NUMBER = /^-?\d+(\.\d+)?$/;
@@ -32,7 +32,7 @@ export function configKeys(schema: z.ZodObject, path: readonly string[] = []): C
   });
 }
 
-/** Reads the keys that the environment sets; a `GATEWAY_…` variable that sets none is a fault. */
+/** Reads the keys that the environment sets; an unknown `GATEWAY_…` variable is a fault. */
 export function readEnvironment(
   keys: readonly ConfigKey[],
   env: Environment,

@@ -22,7 +22,7 @@ export interface FilePlace {
   readonly cwd: string;
 }
 
-/** Beside the program; the first is for a checkout, whose sample a local change would dirty. */
+/** Files next to the program; the first is for a checkout, where a local change would dirty the sample. */
 const OWN_NAMES = ['gateway.local.yaml', 'gateway.yaml'];
 
 /** Finds the file to read; undefined for the defaults (docs/reference/contract.md, 1, config). */
@@ -77,14 +77,14 @@ export function whyUnreadable(file: string): string | undefined {
   }
 }
 
-/** Removes keys without a value (`redis:`, all its keys commented out). */
+/** Removes keys without a value (`redis:` with all its keys commented out). */
 function withoutNulls(value: unknown): unknown {
   if (value === null) return undefined;
   if (!isRecord(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutNulls(item)]));
 }
 
-/** Whether the value is an object with keys, and no list. */
+/** Whether the value is an object with keys, not a list. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -9,11 +9,11 @@ import { storeFaults } from './store-faults.js';
 import { isEmbeddedStore, storeSchema } from './store-schema.js';
 
 const defaults = configSchema.parse({});
-/** A renewal that is late must not end the lease. */
+/** One late renewal must not end the lease. */
 const RENEWALS_OF_LEASE = 2;
-/** Of the path of a Unix socket on macOS, the closing zero not included; Linux takes four more. */
+/** The longest path of a Unix socket on macOS, without the closing zero; Linux takes four more. */
 const MAX_SOCKET_PATH_BYTES = 103;
-/** Of the gateway's own store, in `dataDir`. */
+/** The socket of the gateway's own store, in `dataDir`. */
 const STORE_SOCKET = 'redis/redis.sock';
 
 const text = z.string().min(1).optional().catch(undefined);
@@ -34,9 +34,9 @@ const bridge = z.object({
   caFile: text,
 });
 
-/** Only the keys checked here, so that no other fault of the configuration hides theirs. */
 const seconds = z.number().catch(0);
 
+/** Only the keys checked here, so that no other fault of the configuration hides theirs. */
 const looked = z.object({
   lease: z
     .object({
@@ -60,7 +60,7 @@ type Looked = z.output<typeof looked>;
 type Bridge = Looked['bridges'][number];
 
 /**
- * Finds faults of several keys together, or of the files they name, which no key's schema sees.
+ * Finds faults of several keys together, or of the files they name; no key's own schema sees these.
  *
  * @param values the configuration before it was checked
  * @param cwd the base of relative file names
@@ -113,7 +113,7 @@ function plaintextFaults({ allowPlaintext, mqtt, http }: Looked): FieldFault[] {
   return hosts.filter(({ host }) => !isLoopbackHost(host)).map(({ path }) => ({ path, message }));
 }
 
-/** Two listeners cannot have the same address, and one of all addresses leaves none to another. */
+/** Two listeners cannot have the same address, and a listener on all addresses leaves none for another. */
 function portFaults({ mqtt, http, tls }: Looked): FieldFault[] {
   const listeners = [
     { path: 'mqtt.port', host: mqtt.host, port: mqtt.port },
@@ -128,7 +128,7 @@ function portFaults({ mqtt, http, tls }: Looked): FieldFault[] {
   return listeners.flatMap(({ path, host, port }, index) => {
     const other = listeners.slice(0, index).find((one) => {
       const isSameHost = one.host === host || isAnyAddress(one.host) || isAnyAddress(host);
-      // Each gets a port of its own for 0.
+      // With port 0, each gets its own port.
       return port !== 0 && one.port === port && isSameHost;
     });
     return other === undefined ? [] : [{ path, message: `is the port of ${other.path}` }];

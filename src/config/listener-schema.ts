@@ -101,7 +101,7 @@ export const httpSchema = z.strictObject({
     ),
 });
 
-/** Whether it is an address on the web, without credentials, query and fragment. */
+/** Whether the text is a web URL without credentials, query and fragment. */
 export function isWebUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, username, password, search, hash } = new URL(text);

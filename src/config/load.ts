@@ -8,9 +8,9 @@ import { furtherFaults } from './further-faults.js';
 import { type Config, configSchema } from './schema.js';
 
 /**
- * Loads the configuration from file and environment, which wins; paths become absolute.
+ * Loads the configuration from file and environment; the environment wins. Paths become absolute.
  *
- * @throws GatewayError `invalid-config` with every fault at once (docs/reference/contract.md, 1, config)
+ * @throws GatewayError `invalid-config` with all faults together (docs/reference/contract.md, 1, config)
  */
 export function loadConfig(place: FilePlace): Config {
   const file = findConfigFile(place);
@@ -35,7 +35,7 @@ function invalidConfig(faults: readonly FieldFault[]): GatewayError {
   return new GatewayError('invalid-config', `the configuration has ${many}`, { faults });
 }
 
-/** Sets a key; if the file has no section in its place, the schema reports that. */
+/** Sets a key; if the file has something else in place of its section, the schema reports that. */
 function assign(
   values: Readonly<Record<string, unknown>>,
   { key, value }: Assignment,

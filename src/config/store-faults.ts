@@ -43,7 +43,7 @@ export function storeFaults(values: unknown, cwd: string): FieldFault[] {
   ];
 }
 
-/** The store is in one place, and each key belongs to one that is given. */
+/** The store is in one place, and each key belongs to a place that is given. */
 function placeFaults(keys: Looked): FieldFault[] {
   const [place, ...others] = PLACES.filter((key) => keys[key] !== undefined);
   const faults = others.map((key) => fault(key, `cannot be given beside ${place}`));
@@ -71,7 +71,7 @@ function accessFaults(keys: Looked): FieldFault[] {
     .map(([user, password]) => fault(password, `is missing, a ${user} is given`));
 }
 
-/** A user or password in the URL may not be given again as a key of its own. */
+/** A user or password in the URL must not be given again as a key of its own. */
 function urlFaults(keys: Looked): FieldFault[] {
   if (keys.url === undefined || !URL.canParse(keys.url)) return [];
   const { protocol, username, password } = new URL(keys.url);

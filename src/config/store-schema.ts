@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Address, parseAddress } from '../domain/server-address.js';
 
-/** An empty store needs some of it. */
+/** Even an empty store needs some memory. */
 const MIN_STORE_BYTES = 16 * 1024 * 1024;
 const MAX_REPLICAS = 10;
 

@@ -4,13 +4,13 @@ import { faultWords } from '../domain/faults/faults.js';
 import type { FieldFault } from '../errors.js';
 import type { Config } from './schema.js';
 
-/** Shorter tokens can be guessed in the end, however slowly failures are answered. */
+/** Shorter tokens can eventually be guessed, however slowly failures are answered. */
 const ADVISABLE_LENGTH = 16;
 
 /**
  * The fault of a certificate that has ended, for `check-config`.
  *
- * A start only warns of it: alarms of clients without TLS, or which do not check it, must not wait for a new one.
+ * A start only warns: alarms of clients that use no TLS, or do not check it, must not wait for a new certificate.
  */
 export function endedCertificateFaults({ tls }: Config, nowMs: number): FieldFault[] {
   const hasEnded = tls !== undefined && endOf(tls) <= nowMs;
@@ -21,7 +21,7 @@ function endOf({ certFile }: NonNullable<Config['tls']>): number {
   return certificateEndMs(readFileSync(certFile, 'utf8'));
 }
 
-/** What the configuration may say and should not, for `check-config` and the log of a start. */
+/** What the configuration may say but should not, for `check-config` and the log of a start. */
 export function configWarnings({ adminToken, tls }: Config, nowMs: number): string[] {
   const isShort = adminToken !== undefined && adminToken.length < ADVISABLE_LENGTH;
   const ending = tls && endingFault(endOf(tls), nowMs);

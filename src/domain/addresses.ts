@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 
 const loopback = new BlockList();
-// Of IPv6 addresses it checks those that are IPv4 inside, too.
+// It also checks IPv6 addresses that hold an IPv4 address.
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
@@ -19,7 +19,7 @@ export function plainAddress(address: string | undefined): string {
 /** Whether an IP address is loopback, also IPv4 written as IPv6. */
 export function isLoopbackAddress(address: string): boolean {
   const version = isIP(address);
-  // Without the objects that the list makes for each check: every new connection is checked.
+  // Avoids the objects that the list makes for each check, because every new connection is checked.
   if (version === 4) return address.startsWith('127.');
   return version === 6 && loopback.check(address, 'ipv6');
 }
@@ -29,22 +29,22 @@ export function isAnyAddress(address: string): boolean {
   return address === '0.0.0.0' || address === '::';
 }
 
-/** Whether a host name or address, as a URL has it, is of this machine. */
+/** Whether a host name or address, as written in a URL, means this machine. */
 export function isLoopbackHost(hostName: string): boolean {
   const name = hostName.toLowerCase().replace(/^\[(.*)\]$/, '$1');
   return name === 'localhost' || isLoopbackAddress(name);
 }
 
-/** Link-local and unique local addresses (RFC 4291, 2.5.6; RFC 4193): in the home's own network only. */
+/** Link-local and unique local addresses (RFC 4291, 2.5.6; RFC 4193): only in the home's own network. */
 const LOCAL_IPV6 = /^f(?:e[89ab]|[cd])/i;
 
 /**
- * The address, or of a global IPv6 address the network of 64 bits: all of it is one subscriber's (RFC 6177).
+ * The address, or the 64-bit network of a global IPv6 address: one subscriber has all of it (RFC 6177).
  *
- * A limit for each address must not start again with the next of 2^64. In a home all sensors share such a
- * network, so that each of its local addresses counts by itself.
+ * A limit for each address must not start again with the next of 2^64 addresses. In a home, all sensors share
+ * such a network, so each of its local addresses counts on its own.
  *
- * @param address in the one form in which the system writes it (RFC 5952)
+ * @param address in the one form that the system writes (RFC 5952)
  */
 export function networkOf(address: string): string {
   // Otherwise all of IPv4 written as IPv6 would be one network.

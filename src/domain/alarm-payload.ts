@@ -24,7 +24,7 @@ import {
 const MAX_AHEAD_MS = 5 * 60_000;
 const MAX_FOOTAGE_KEY_LENGTH = 512;
 
-/** An alarm, with what of it could not be used; or why there is none. */
+/** An alarm, with the reason why a part of it cannot be used; or why there is no alarm. */
 export type AlarmResult =
   | { readonly alarm: Alarm; readonly flaw?: InvalidPublishReason | undefined }
   | { readonly reason: InvalidPublishReason };
@@ -40,8 +40,8 @@ export interface AlarmOrigin {
 /**
  * Parses the payload of `devices/<deviceId>/alarms` or `devices/<deviceId>/alarms/<kind>`.
  *
- * Lenient, because no alarm must be lost over a detail: a wrong time is replaced, an `id` that is
- * no UUID is kept in `data`, unusable footage is left out, and of a payload that is no JSON the kind is enough.
+ * Lenient, because no alarm must be lost over a detail: a wrong time is replaced, an `id` that is not
+ * a UUID is kept in `data`, unusable footage is left out, and a payload that is not JSON needs only a kind.
  */
 export function parseAlarm(payload: Buffer, origin: AlarmOrigin): AlarmResult {
   const text = textOf(payload);
@@ -52,7 +52,7 @@ export function parseAlarm(payload: Buffer, origin: AlarmOrigin): AlarmResult {
   return { alarm: { ...bareAlarm(origin.kind, origin), data: text } };
 }
 
-/** An alarm without any field of JSON. */
+/** An alarm without any JSON fields. */
 function bareAlarm(kind: AlarmKind, { receivedAtMs }: AlarmOrigin): Alarm {
   return {
     id: newId(),
@@ -77,7 +77,7 @@ function textOf(payload: Buffer): string | undefined {
 
 const KIND_IN_BYTES = new RegExp(`["']kind["']\\s*:\\s*["'](${ALARM_KINDS.join('|')})["']`);
 
-/** The alarm of a payload that is no JSON: cut off, in another encoding, or with a bare `nan`. */
+/** The alarm of a payload that is not JSON: cut off, in another encoding, or with a bare `nan`. */
 function alarmOfBytes(payload: Buffer, origin: AlarmOrigin): AlarmResult {
   const base64 = payload.toString('base64');
   if (origin.kind !== undefined) return { alarm: { ...bareAlarm(origin.kind, origin), base64 } };
@@ -99,7 +99,7 @@ function alarmOfObject(text: string, value: object, origin: AlarmOrigin): AlarmR
   const sentId = own(value, 'id');
   const isIdUsed = sentId === undefined || sentId === null || isUuidText(sentId);
   const isTimeReported = believed === undefined && sentTime !== undefined && sentTime !== null;
-  // The texts as sent are scanned for only where some of them are kept.
+  // Scans for the original texts only if it keeps some of them.
   const hasRest = Object.keys(value).some((key) => !KNOWN_KEYS.has(key));
   const members =
     hasRest || !isIdUsed || isTimeReported ? (objectMembers(text) ?? NO_MEMBERS) : NO_MEMBERS;
@@ -148,7 +148,7 @@ function believedTime(sent: unknown, receivedAtMs: number): Instant | undefined 
   return instant.timeMs < PLAUSIBLE_FROM_MS ? undefined : instant;
 }
 
-/** Nil and max (RFC 9562, 5.9 and 5.10) are what firmware sends that has none. */
+/** Firmware without an id sends nil or max (RFC 9562, 5.9 and 5.10). */
 const NO_ID = /^(?:[0-]+|[f-]+)$/i;
 
 function isUuidText(value: unknown): value is string {
@@ -158,10 +158,10 @@ function isUuidText(value: unknown): value is string {
 /**
  * Takes the id as sent, derives one, or makes a new one.
  *
- * A derived id must never make two alarms one. Without a plausible time there is nothing to derive
- * from: a device whose clock stands still would have a single alarm for ever, and so would one that
- * sends the same text as its id each time, or counts from one again after a restart.
- * @param sentText JSON text of an `id` that is no UUID
+ * A derived id must never merge two alarms. Without a plausible time, no id can be derived: a device
+ * whose clock stands still would have a single alarm for ever, and so would a device that sends the
+ * same text as its id each time, or counts from one again after a restart.
+ * @param sentText JSON text of an `id` that is not a UUID
  */
 function identify(
   deviceId: string,
@@ -180,9 +180,9 @@ function identify(
 /**
  * The part of the time that goes into the id (docs/reference/contract.md, 3).
  *
- * All digits that were sent count, because two falls within one millisecond are two. Without finer
- * digits the part is the milliseconds alone: histories hold such ids, and devices repeat their
- * alarms after an update of the gateway, too.
+ * All digits that were sent count, because two falls within one millisecond are two alarms. Without
+ * finer digits, the part is only the milliseconds: histories hold such ids, and devices also repeat
+ * their alarms after an update of the gateway.
  */
 function instantName({ timeMs, finerDigits }: Instant): string {
   return finerDigits === '' ? String(timeMs) : `${timeMs}.${finerDigits}`;
@@ -190,13 +190,13 @@ function instantName({ timeMs, finerDigits }: Instant): string {
 
 const NO_FOOTAGE: Alarm['footage'] = {};
 
-/** Parses `footage`, where an empty key is none; leaves out what is no recording of the device. */
+/** Parses `footage`; an empty key means none. Leaves out anything but recordings of the device. */
 function parseFootage(
   sent: unknown,
   deviceId: string,
 ): { readonly footage: Alarm['footage']; readonly isUsable: boolean } {
   if (sent === undefined || sent === null) return { footage: NO_FOOTAGE, isUsable: true };
-  // An empty array is usable: PHP writes an empty object so.
+  // An empty array is usable: PHP writes an empty object like this.
   if (typeof sent !== 'object') return { footage: NO_FOOTAGE, isUsable: false };
   const footage: Partial<Record<FootageType, string>> = {};
   let isUsable = true;
@@ -246,7 +246,7 @@ const NOT_LATE_BYTES = NOT_LATE.length;
 /**
  * Renders `care-homes/<l>/devices/<d>/alarms/<kind>`, with `"late":false`.
  *
- * @param contextText `DeviceContext.text` as of the alarm: live from memory, later from its record
+ * @param contextText `DeviceContext.text` at the time of the alarm: live from memory, later from its record
  */
 export function alarmText(
   alarm: ForwardedAlarm,

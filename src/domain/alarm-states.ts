@@ -7,11 +7,11 @@ import { decodeUtf8, formatTime, isUuid, parseJson } from './notation.js';
 export const ALARM_STATES = ['raised', 'acknowledged', 'resolved'] as const;
 export type AlarmState = (typeof ALARM_STATES)[number];
 
-/** The states that somebody gives an alarm; without one it is raised. */
+/** The states that somebody gives an alarm; until then, it is raised. */
 export const GIVEN_STATES = ['acknowledged', 'resolved'] as const;
 export type GivenState = (typeof GIVEN_STATES)[number];
 
-/** An access token, by the name that it had. */
+/** An access token, with the name that it had then. */
 export interface StateAuthor {
   readonly id: string;
   readonly name: string;
@@ -23,7 +23,7 @@ export interface StateStep {
   readonly atMs: number;
 }
 
-/** What is stored of the states of one alarm. */
+/** The stored states of one alarm. */
 export interface AlarmStateRecord {
   readonly state: AlarmState;
   readonly acknowledged?: StateStep | undefined;
@@ -64,7 +64,7 @@ export function parsePublishedState(payload: Uint8Array): PublishedStateResult {
   return { change: { id: id.toLowerCase(), state, note: note ?? undefined } };
 }
 
-/** The note; null for none, undefined for one that is invalid. */
+/** The note; null for none, undefined if it is invalid. */
 function publishedNote(sent: unknown): string | null | undefined {
   if (sent === undefined || sent === null) return null;
   if (typeof sent !== 'string') return undefined;
@@ -72,7 +72,7 @@ function publishedNote(sent: unknown): string | null | undefined {
   return 'note' in result ? result.note : undefined;
 }
 
-/** A change as it is forwarded. */
+/** A change as forwarded. */
 export interface ForwardedState extends StateStep {
   readonly id: string;
   readonly kind: AlarmKind;
@@ -84,7 +84,7 @@ export interface ForwardedState extends StateStep {
 /**
  * Renders `care-homes/<l>/devices/<d>/alarm-states/<kind>`.
  *
- * @param contextText `DeviceContext.text` as of the alarm
+ * @param contextText `DeviceContext.text` at the time of the alarm
  */
 export function alarmStateText(change: ForwardedState, contextText: string): string {
   const { id, kind, state, by, atMs, note } = change;

@@ -19,13 +19,13 @@ export interface Alarm {
   readonly id: string;
   readonly kind: AlarmKind;
   readonly detectedAtMs: number;
-  /** JSON text of the detection time as sent, where it is plainly wrong. */
+  /** JSON text of the detection time as sent, if it is plainly wrong. */
   readonly reportedAt: string | undefined;
   /** Object keys of the recordings. */
   readonly footage: Readonly<Partial<Record<FootageType, string>>>;
   /** JSON text: the object of all other fields, or what came with a kind in the topic; undefined for none. */
   readonly data: string | undefined;
-  /** The payload where it is no JSON, in base64. */
+  /** The payload in base64, if it is not JSON. */
   readonly base64?: string | undefined;
   /** Whether the payload should have been JSON, and only its kind could be read. */
   readonly isMalformed?: boolean | undefined;

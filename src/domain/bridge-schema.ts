@@ -144,10 +144,10 @@ const bridge = bridgeKeys
   })
   .transform((keys) => ({ ...keys, send: keys.send ?? (keys.kinds ? 'alarms' : 'all') }) as const);
 
-/** One bridge as it is configured, or `isMissing` from the configuration though it has a queue. */
+/** One bridge as configured; `isMissing` if the configuration lacks it, but it still has a queue. */
 export type BridgeOptions = Readonly<z.output<typeof bridge>> & { readonly isMissing?: true };
 
-/** A bridge of which only the name is known: it queues within the defaults, and alarms of any age. */
+/** A bridge known only by its name: it queues within the defaults, and keeps alarms of any age. */
 export function missingBridge(name: string): BridgeOptions {
   const keys = bridge.parse({ name, url: 'mqtt://missing', maxQueuedHours: MAX_HOURS });
   return { ...keys, isMissing: true };
@@ -156,7 +156,7 @@ export function missingBridge(name: string): BridgeOptions {
 /** All bridges; each name is the key of a queue in the store. */
 export const bridgesSchema = z.array(bridge);
 
-/** Checks keys that are well-formed one by one but not together. */
+/** Checks for keys that are well-formed one by one but contradict each other. */
 function* contradictions(
   keys: z.output<typeof bridgeKeys>,
 ): Generator<[key: keyof typeof keys, message: string]> {
@@ -181,7 +181,7 @@ function hasNoCredentials(text: string): boolean {
   return username === '' && password === '';
 }
 
-/** mqtt.js takes options from a query, and a token in one would show in the status. */
+/** mqtt.js takes options from a query, and a token in a query would show in the status. */
 function hasNoQuery(text: string): boolean {
   return !/[?#]/.test(text);
 }

@@ -1,4 +1,4 @@
-/** Topics of a bridge: of messages to its upstream, and of commands from there. */
+/** Topics of a bridge: for messages to its upstream, and for commands from there. */
 
 import type { AlarmKind } from './alarms.js';
 import { isUuid } from './notation.js';
@@ -14,7 +14,7 @@ export type BridgeTopic = readonly (
   | { readonly placeholder: Placeholder }
 )[];
 
-/** Reads a template like `care/{locationId}/{kind}`; undefined when it makes no topic. */
+/** Reads a template like `care/{locationId}/{kind}`; undefined if it does not make a topic. */
 export function parseBridgeTopic(template: string): BridgeTopic | undefined {
   const parts: BridgeTopic[number][] = [];
   for (const part of template.split(/(\{[^{}]*\})/).filter((text) => text !== '')) {
@@ -30,7 +30,7 @@ export function parseBridgeTopic(template: string): BridgeTopic | undefined {
 /**
  * The upstream topic of a forwarded topic.
  *
- * `{kind}` is the alarm's kind, and of any other message the levels after its device: `status`,
+ * `{kind}` is the alarm's kind; for any other message, the levels after its device: `status`,
  * `battery/level`.
  */
 export function bridgedTopic(template: BridgeTopic, topic: string): string {
@@ -68,7 +68,7 @@ export function selectedFilters({ locations, send, kinds, filters }: BridgeSelec
   return [...new Set(both.filter((filter) => filter !== undefined))];
 }
 
-/** The filter that matches the topics which both match, undefined when there are none. */
+/** The filter for the topics that both filters match; undefined when there are none. */
 function intersection(one: string, other: string): string | undefined {
   const [first, second] = [one.split('/'), other.split('/')];
   const levels: string[] = [];

@@ -4,7 +4,7 @@ import { type FaultReport, fault } from './faults/faults.js';
 const DAY_MS = 24 * 3_600_000;
 const WARNED_DAYS = 30;
 
-/** When a certificate ends; the first one of a chain, which is the gateway's own. */
+/** When a certificate ends; in a chain, the first one, which is the gateway's own. */
 export function certificateEndMs(pem: string): number {
   return Date.parse(new X509Certificate(pem).validTo);
 }

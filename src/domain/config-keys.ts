@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ALARM_KINDS } from './alarms.js';
 
-/** Keys that several lists of the configuration have (`config/schema.ts`). */
+/** Keys that several lists of the configuration share (`config/schema.ts`). */
 
 /** The name of an entry: a level of topics, and of keys in the store. */
 export const entryName = z
@@ -26,7 +26,7 @@ export const chosenKinds = z
     examples: [['fall', 'helpCall']],
   });
 
-/** A list of which no two entries have the same name. */
+/** A list in which no two entries have the same name. */
 export function namedList<Entry extends z.ZodType<{ readonly name: string }>>(entry: Entry) {
   return z
     .array(entry)

@@ -7,7 +7,7 @@ const GENERATED = /^[A-Za-z0-9_-]{43}$/;
 /**
  * A fresh secret of 256 random bits, for a device or an access token.
  *
- * Never with a minus at its start: commands would take it for an option, spreadsheets for a formula.
+ * Never begins with a minus: commands would take it for an option, spreadsheets for a formula.
  */
 export function newSecret(): string {
   const secret = randomBytes(SECRET_BYTES).toString('base64url');
@@ -17,8 +17,8 @@ export function newSecret(): string {
 /**
  * Whether a secret has the form of a generated one.
  *
- * A generated secret cannot be guessed; one that an administrator made up for a configuration may
- * be.
+ * Nobody can guess a generated secret. Somebody may guess a secret that an administrator made up for a
+ * configuration.
  */
 export function looksGenerated(secret: string | Uint8Array): boolean {
   return GENERATED.test(Buffer.from(secret).toString('latin1'));
@@ -27,8 +27,7 @@ export function looksGenerated(secret: string | Uint8Array): boolean {
 /**
  * Digests a secret for the store.
  *
- * A plain SHA-256 is enough: 256 random bits cannot be guessed, so there is nothing that a slow
- * hash would protect.
+ * A plain SHA-256 is enough: nobody can guess 256 random bits, so a slow hash would protect nothing.
  */
 export function hashSecret(secret: string | Uint8Array): string {
   return createHash('sha256').update(secret).digest('hex');

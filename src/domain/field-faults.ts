@@ -20,8 +20,8 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' entries' };
 
-// The words of every schema without its own, set for the whole process because the routes' validators take
-// them in no other way.
+// The words for every schema without its own. They are set for the whole process, because the routes'
+// validators accept them in no other way.
 z.config({ localeError: plainWords });
 
 /**

@@ -56,7 +56,7 @@ function collect<T>(node: Node<T>, levels: readonly string[], depth: number, fou
   }
 }
 
-/** Removes a value. Returns whether the node is empty now and can go. */
+/** Removes a value. Returns whether the node is now empty and can go. */
 function removeFrom<T>(node: Node<T>, levels: readonly string[], value: T): boolean {
   const [level, ...rest] = levels;
   if (level === undefined) {

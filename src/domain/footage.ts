@@ -5,7 +5,7 @@ import { newId } from './notation.js';
 /**
  * A media type of video or audio, without parameters (RFC 6838, 4.2).
  *
- * Subtypes lack the characters that no registered one has and that mean something in a URL.
+ * Subtypes cannot have characters that mean something in a URL; no registered subtype has any.
  */
 const CONTENT_TYPE = /^(video|audio)\/([a-z0-9][a-z0-9.+_-]{0,63})$/;
 const UUID_IN_LOWER_CASE = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
@@ -17,8 +17,8 @@ const typeSchema = z.enum(FOOTAGE_TYPES);
 /**
  * An uploaded recording, as its object key describes it.
  *
- * The key says all there is to know, the content type included, so that nothing else need be stored
- * beside the recording.
+ * The key says everything, including the content type, so nothing else has to be stored with the
+ * recording.
  */
 export interface Recording {
   /** `<deviceId>/<type>/<id>.<subtype>` */
@@ -35,7 +35,7 @@ export function isFootageContentType(text: string, type: FootageType): boolean {
   return CONTENT_TYPE.exec(text)?.[1] === type;
 }
 
-/** Makes the key of a new recording, which cannot be guessed. */
+/** Makes the key of a new recording; nobody can guess it. */
 export function newRecording(deviceId: string, type: FootageType, contentType: string): Recording {
   const id = newId();
   const subtype = contentType.slice(contentType.indexOf('/') + 1);

@@ -8,7 +8,7 @@ import {
   type PublishTarget,
 } from './topics.js';
 
-/** Each may do what those before it may. */
+/** Each may do everything that the ranks before it may do. */
 const RANKS = ['viewer', 'responder', 'manager', 'admin'] as const;
 export type Rank = (typeof RANKS)[number];
 /** A publisher publishes for devices, and may do nothing else. */
@@ -101,16 +101,16 @@ export function maySubscribe(principal: Principal, filter: string): boolean {
   if (filter === GATEWAY_STATUS_TOPIC) {
     return principal.grants.some(({ role }) => role !== 'publisher');
   }
-  // The status of a bridge is for the administrator, over HTTP as here.
+  // The status of a bridge is for the administrator, as over HTTP.
   if (filter.startsWith(BRIDGE_TOPICS)) return isAdmin(principal.grants);
   const [first = '', location = ''] = filter.split('/');
-  // `mayReceive` decides for each message: an integrator need not know an id first.
+  // `mayReceive` decides for each message, so an integrator need not know an id first.
   if (first === '#' || filter === '+' || isWildcard(location)) return true;
   if (first !== 'care-homes' && first !== '+') return false;
   return location !== '' && touchesLocation(principal.grants, location);
 }
 
-/** Other brokers publish about themselves there; clients ask for it unasked. */
+/** Other brokers publish about themselves there; clients subscribe to it unprompted. */
 const BROKER_TOPICS = '$SYS/';
 
 function isWildcard(level: string): boolean {
@@ -120,7 +120,7 @@ function isWildcard(level: string): boolean {
 /**
  * Whether the principal may publish to the topic.
  *
- * Whether a responder's grant covers the alarm of a state is decided when it arrives.
+ * A later check, when a state arrives, decides whether the responder's grant covers its alarm.
  *
  * @param place where the device of the topic is; undefined: there is no such device
  */
@@ -140,7 +140,7 @@ export function mayPublish(
   return permits(grants, 'manager', { locationId: target.locationId, groupId: place?.groupId });
 }
 
-/** Topic, location and group of a message: decide who may see it. */
+/** Topic, location and group of a message; they decide who may see it. */
 export interface Audience {
   readonly topic: string;
   /** Null: about no location. */
@@ -163,11 +163,11 @@ export function mayReceive(principal: Principal, audience: Audience): boolean {
   });
 }
 
-/** `mayReceive` of one principal. */
+/** `mayReceive` for one principal. */
 export function receiverRule(principal: Principal): (audience: Audience) => boolean {
   if (principal.type === 'device') return always;
   return (audience) => mayReceive(principal, audience);
 }
 
-/** One for all devices, of which there are many. */
+/** One for all devices, because there are many. */
 const always = () => true;

@@ -3,10 +3,10 @@ import { z } from 'zod';
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
 
-/** A limit. 0 is none: what may send nothing at all is to be deleted instead. */
+/** A limit. 0 is not allowed: delete a client that may send nothing at all. */
 const limit = z.int().min(1);
 
-/** Limits of what any MQTT client sends, and of how often it connects. */
+/** Limits on what any MQTT client sends, and on how often it connects. */
 const clientLimits = {
   messagesPerSecond: limit
     .default(2_000)
@@ -48,7 +48,7 @@ export type RateLimits = Pick<
   DeviceLimits,
   'messagesPerSecond' | 'messageBurst' | 'bytesPerSecond' | 'byteBurst'
 >;
-/** How often one may connect over MQTT. */
+/** How often a client may connect over MQTT. */
 export type ConnectLimits = Pick<DeviceLimits, 'connectsPerSecond' | 'connectBurst'>;
 /** How much may be stored in the alarm history. */
 export type AlarmLimits = Pick<DeviceLimits, 'alarmsPerDay' | 'alarmBytesPerDay'>;
@@ -65,12 +65,12 @@ const limitNames = deviceLimitsSchema.keyof();
 /** The names of a device's limits. */
 export const DEVICE_LIMITS = limitNames.options;
 
-/** The limits that one device has of its own, instead of those of all devices. */
+/** A device's own limits, instead of those of all devices. */
 export const ownLimitsSchema = z.partialRecord(limitNames, limit);
 
 export type OwnLimits = z.output<typeof ownLimitsSchema>;
 
-/** A change of them: null takes one back. */
+/** A change of a device's own limits: null takes one back. */
 export const limitsChangeSchema = z.partialRecord(limitNames, limit.nullable());
 
 export type LimitsChange = z.output<typeof limitsChangeSchema>;
@@ -150,7 +150,7 @@ export const totalLimitsSchema = z.strictObject({
     ),
 });
 
-/** The limits of all that is counted over MQTT. */
+/** The limits of everything that is counted over MQTT. */
 export interface BudgetLimits {
   readonly device: RateLimits & ConnectLimits & AlarmLimits;
   readonly token: RateLimits & ConnectLimits;

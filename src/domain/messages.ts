@@ -1,7 +1,7 @@
 /**
  * Texts of forwarded messages (docs/reference/contract.md, 3), composed of JSON texts, never re-serialised.
  *
- * Alarms are in `alarms.ts`.
+ * Alarms are in `alarm-payload.ts`.
  */
 
 import type { InvalidPublishReason } from './alarms.js';

@@ -1,15 +1,15 @@
 const MAX_NAME_CODE_POINTS = 120;
 const MAX_NOTE_CODE_POINTS = 500;
 const CONTROL_CHARACTER = /\p{Cc}/u;
-/** Turn the text behind them round on a display (UAX #9, 2): embeddings, overrides and isolates; for a character class. */
+/** Embeddings, overrides and isolates, for a character class: displays reverse the text after them (UAX #9, 2). */
 export const DIRECTIONAL_CONTROLS = '\\u202a-\\u202e\\u2066-\\u2069';
 const DIRECTIONAL_CONTROL = new RegExp(`[${DIRECTIONAL_CONTROLS}]`);
-/** Show nothing (Unicode's default ignorables, and the blank of braille), for a character class; without plane 14. */
+/** Characters that show nothing, for a character class: Unicode's default ignorables (no plane 14), blank braille. */
 export const INVISIBLES =
   '\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f' +
   '\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufff8';
 const VISIBLE_CHARACTER = new RegExp(`[^\\s${INVISIBLES}\\u{e0000}-\\u{e0fff}]`, 'u');
-/** Everything that Unicode or JavaScript calls white space; `trim` alone would leave U+0085 there. */
+/** Everything that Unicode or JavaScript calls white space; `trim` alone would leave U+0085. */
 const SPACE = /[\s\u0085]/;
 
 /** A valid name, or its fault. */
@@ -30,14 +30,14 @@ export function parseName(text: string): NameResult {
   return fault === undefined ? { name } : { fault };
 }
 
-/** Parses the note to an alarm's state: by the rule for names, with up to 500 code points. */
+/** Parses the note to an alarm's state by the rule for names, with up to 500 code points. */
 export function parseNote(text: string): NoteResult {
   const note = trimmed(text);
   const fault = faultOf(note, MAX_NOTE_CODE_POINTS);
   return fault === undefined ? { note } : { fault };
 }
 
-/** Without one regular expression for it all, which takes quadratic time for white space that does not end the text. */
+/** A single regular expression would take quadratic time for white space that does not end the text. */
 function trimmed(text: string): string {
   let [start, end] = [0, text.length];
   while (start < end && SPACE.test(text.charAt(start))) start++;

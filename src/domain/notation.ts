@@ -22,7 +22,7 @@ export function isJson(text: string): boolean {
   return parseJson(text) !== undefined;
 }
 
-/** The value of a JSON text; undefined, which no JSON text means, when the text is none. */
+/** The value of a JSON text; undefined, which no JSON text means, when the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -34,7 +34,7 @@ export function parseJson(text: string): unknown {
 /**
  * Splits a JSON object into its keys and the texts of their values, in order.
  *
- * A key that occurs twice keeps its first place and its last value, as `JSON.parse` has it.
+ * A key that occurs twice keeps its first place and its last value, as in `JSON.parse`.
  * @param text one valid JSON value (see `isJson`)
  * @returns undefined when the value is not an object
  */
@@ -91,7 +91,7 @@ const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 const NINE = 0x39;
 
-/** The text is valid JSON, so what is no visible character is one of its four kinds of white space. */
+/** The text is valid JSON, so any invisible character is one of its four kinds of white space. */
 function skipSpace(text: string, from: number): number {
   let at = from;
   while (text.charCodeAt(at) <= SPACE) at++;
@@ -142,7 +142,7 @@ export const PLAUSIBLE_FROM_MS = Date.UTC(2020, 0, 1);
 const RFC3339 =
   /^(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
-/** An instant as finely as it was written. */
+/** An instant, as precise as it was written. */
 export interface Instant {
   /** Milliseconds since 1970, finer fractions cut off. */
   readonly timeMs: number;
@@ -156,7 +156,7 @@ export interface Instant {
 /**
  * Parses an RFC 3339 date-time.
  *
- * Undefined when the text is none, also for a day that its month does not have.
+ * Undefined when the text is not a date-time, also for a day that its month does not have.
  */
 export function parseInstant(text: string): Instant | undefined {
   const match = RFC3339.exec(text);
@@ -175,14 +175,14 @@ export function parseInstant(text: string): Instant | undefined {
   };
 }
 
-/** How a fraction finer than a millisecond is treated. */
+/** How to round a fraction finer than a millisecond. */
 export type Rounding = 'down' | 'up';
 
 /**
  * Parses an RFC 3339 date-time to milliseconds since 1970.
  *
- * Finer fractions are cut off, or with `up` taken for a whole millisecond. Undefined when the text
- * is none.
+ * Cuts off finer fractions, or with `up` makes them a whole millisecond. Undefined when the text is
+ * not a date-time.
  */
 export function parseRfc3339(text: string, rounding: Rounding = 'down'): number | undefined {
   const instant = parseInstant(text);
@@ -191,7 +191,7 @@ export function parseRfc3339(text: string, rounding: Rounding = 'down'): number 
   return rounding === 'up' && finerDigits !== '' ? timeMs + 1 : timeMs;
 }
 
-/** Without a regular expression, which takes quadratic time for zeros that do not trail. */
+/** A regular expression would take quadratic time for zeros that do not trail. */
 function withoutTrailingZeros(digits: string): string {
   let end = digits.length;
   while (end > 0 && digits[end - 1] === '0') end--;
@@ -209,7 +209,7 @@ const THREE_DIGITS = Array.from({ length: 1000 }, (_, number) => String(number).
 /** Digits of the milliseconds with their `Z`. */
 const MILLISECONDS_END = '000Z'.length;
 
-/** The second that was formatted last: most times are of the same one. */
+/** The last formatted second: most times fall into the same one. */
 let lastSecond = { number: Number.NaN, text: '' };
 
 /**
@@ -230,7 +230,7 @@ export function formatTime(timeMs: number): string {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Whether the text is a UUID in its usual notation, of whatever version. */
+/** Whether the text is a UUID in its usual notation, of any version. */
 export function isUuid(text: string): boolean {
   return UUID.test(text);
 }
@@ -253,7 +253,7 @@ export function derivedId(namespace: string, name: string): string {
   return uuidText(digest);
 }
 
-/** The SHA-1 digest; as text first, which takes Node half as long as a buffer of its own. */
+/** The SHA-1 digest; as text first, which takes Node half as long as making a buffer. */
 export function sha1(bytes: Buffer): Buffer {
   return Buffer.from(hash('sha1', bytes, 'binary'), 'binary');
 }

@@ -32,7 +32,7 @@ const outputSchema = z.strictObject({
     .transform(keyOf)
     .meta({
       description:
-        'signs: whsec_ and base64, as Standard Webhooks has it (24 random bytes or more), or any other text',
+        'signs: whsec_ and base64 of 24 random bytes or more, as in Standard Webhooks, whose libraries also decode base64 without the prefix; a text that is no base64 is the key itself',
       examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
     }),
   topics: z
@@ -59,7 +59,7 @@ const outputSchema = z.strictObject({
 /** All outputs; each name is the key of a queue in the store. */
 export const outputsSchema = namedList(outputSchema);
 
-/** A webhook as it is configured; `secret` is the key that signs. */
+/** A webhook as configured; `secret` is the key that signs. */
 export type WebhookOptions = Readonly<z.output<typeof outputSchema>>;
 
 function isWebhookUrl(text: string): boolean {
@@ -68,7 +68,7 @@ function isWebhookUrl(text: string): boolean {
   return ['http:', 'https:'].includes(protocol) && username === '' && password === '';
 }
 
-/** The key in a secret as Standard Webhooks writes it (`whsec_` and base64); any other text is the key itself. */
+/** The key in a secret as the libraries of Standard Webhooks read it: base64, with or without `whsec_`. Any other text is the key. */
 function keyOf(secret: string): Buffer {
   const text = secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret;
   return BASE64.test(text) ? Buffer.from(text, 'base64') : Buffer.from(secret);

@@ -8,7 +8,7 @@ export function isSameAddress(one: Address | undefined, other: Address | undefin
   return one?.host === other?.host && one?.port === other?.port;
 }
 
-/** As it is written in the configuration. */
+/** The address as the configuration writes it. */
 export function addressText({ host, port }: Address): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -10,7 +10,7 @@ export interface SharedFilter {
 /**
  * Parses `$share/<group>/<filter>` (MQTT 5, 4.8.2).
  *
- * @returns undefined for any other filter, and for one whose group or filter is missing or has wildcards in its group
+ * @returns undefined for any other filter, and if the group or filter is missing, or the group has wildcards
  */
 export function parseSharedFilter(filter: string): SharedFilter | undefined {
   const [, group, shared] = /^\$share\/([^/+#]+)\/(.+)$/s.exec(filter) ?? [];

@@ -36,7 +36,7 @@ export interface Device {
   readonly secretHash: string;
   /** JSON text of an object. */
   readonly customData: string;
-  /** Limits of its own, instead of those of all devices. */
+  /** Its own limits, instead of those of all devices. */
   readonly limits: OwnLimits;
   /** After how many seconds without a packet it is silent; undefined: as the configuration says. */
   readonly silentAfterSeconds?: number | undefined;
@@ -55,7 +55,7 @@ export interface AccessToken {
   readonly isExpiryNoted: boolean;
 }
 
-/** All records of the site, as they are loaded at start. */
+/** All records of the site, as loaded at start. */
 export interface SiteRecords {
   readonly locations: readonly Location[];
   readonly groups: readonly Group[];
@@ -76,7 +76,7 @@ export interface RecordOfKind {
 export const RECORD_KINDS = ['location', 'group', 'room', 'device', 'access-token'] as const;
 export type RecordKind = (typeof RECORD_KINDS)[number];
 
-/** One record as it is before and after a change: undefined while it does not exist. */
+/** One record before and after a change; undefined while it does not exist. */
 export type RecordChange<Kind extends RecordKind = RecordKind> = {
   readonly [K in Kind]: {
     readonly kind: K;

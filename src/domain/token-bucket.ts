@@ -1,4 +1,4 @@
-/** A limit of token buckets, which many of them share. */
+/** A limit that many token buckets share. */
 export class TokenRate {
   readonly msPerToken: number;
   readonly burstMs: number;
@@ -12,18 +12,18 @@ export class TokenRate {
 const UNLIMITED = new TokenRate(Number.POSITIVE_INFINITY, 0);
 
 /**
- * A token bucket, kept as the time at which it will be full again.
+ * A token bucket, stored as the time at which it will be full again.
  *
- * What is taken is taken, also beyond the burst: a bucket in debt is free again once that is paid.
+ * Taking always succeeds, even beyond the burst: a bucket in debt is free again once the debt is paid.
  */
 export class TokenBucket {
   #rate = UNLIMITED;
   #fullAtMs = 0;
 
   /**
-   * Sets the limit; what is missing in the bucket remains missing.
+   * Sets the limit; missing tokens remain missing.
    *
-   * A lower limit makes no debt: it would shut its holder out for what it took under the higher one.
+   * A lower limit makes no debt: that would shut its holder out for what it took under the higher limit.
    */
   limit(rate: TokenRate, nowMs: number): void {
     const factor = this.#rate.msPerToken === 0 ? 0 : rate.msPerToken / this.#rate.msPerToken;

@@ -4,9 +4,9 @@ import { ALARM_KINDS, type AlarmKind } from './alarms.js';
 import { isUuid } from './notation.js';
 import { parseSharedFilter, SHARE_PREFIX } from './shared-filters.js';
 
-/** Where responders publish states of alarms, and under which they are forwarded. */
+/** The level on which responders publish states of alarms, and under which they are forwarded. */
 export const ALARM_STATES_LEVEL = 'alarm-states';
-/** Second topic level under `devices/<id>/` on which a device must not publish by itself. */
+/** First topic level under `devices/<id>/` on which a device must not publish by itself. */
 const RESERVED = new Set([
   'status',
   'rejected',
@@ -53,7 +53,7 @@ export function parseForwardedTopic(
   return locationId === undefined || deviceId === undefined ? undefined : { locationId, deviceId };
 }
 
-/** The device that a command's topic, as the device receives it, is about; undefined for other topics. */
+/** The device of a command's topic, in the form that the device receives; undefined for other topics. */
 export function parseCommandTopic(topic: string): string | undefined {
   const [first, deviceId, third] = topic.split('/');
   return first === 'devices' && third === 'commands' ? deviceId : undefined;
@@ -85,7 +85,7 @@ export type DeviceTarget =
       readonly type: 'unusable';
       readonly deviceId: string;
       readonly reason: 'reserved-topic' | 'invalid-topic' | 'not-permitted';
-      /** Whether it is meant for an alarm: a kind that there is not. */
+      /** Whether it is meant as an alarm, but of an unknown kind. */
       readonly isAlarm: boolean;
     };
 

@@ -19,15 +19,15 @@ import { invalidRequest } from './problem.js';
 type Guard = MiddlewareHandler<HttpEnv>;
 
 /**
- * What a request may do, and see: the guards before a route's handler, and the part of a location to show.
+ * What a request may do and see: the guards before a route's handler, and the part of a location to show.
  *
  * Each guard checks permission, then whether the ids in the path are well formed, then whether they exist,
- * location first. So a caller without a grant always gets 403, and learns nothing (docs/reference/contract.md, 2). The body is
- * read after that, and then all checks are repeated. If the body names more that needs a permission, the guard
- * stops at the ids, and the handler checks that permission, then existence.
+ * location first. So a caller without a grant always gets 403, and learns nothing (docs/reference/contract.md, 2).
+ * The body is read next, and then all checks run again. If the body refers to something else that needs
+ * permission, the guard stops after the ids, and the handler checks that permission, then existence.
  *
  * A grant covers a whole location, or a group with its rooms and the devices in them. With a grant on a group,
- * a room or device of another group and one that does not exist are both 403.
+ * a caller gets 403 for a room or device of another group, and for an unknown one too.
  */
 export class Access {
   readonly #model: SiteModel;
@@ -104,7 +104,7 @@ export class Access {
   /**
    * Requires the role over a scope that the body refers to: a location or a group in it.
    *
-   * Call before the lookup. No grant on a group covers the scope with the group null, outside of groups.
+   * Call before the lookup. A scope with the group null is outside all groups; no grant on a group covers it.
    *
    * @throws GatewayError `forbidden`
    */
@@ -112,7 +112,7 @@ export class Access {
     requirePermission(permits(callerOf(c).grants, role, scope));
   }
 
-  /** @throws GatewayError `forbidden`, to a grant on a group also for a room that does not exist */
+  /** @throws GatewayError `forbidden`; with a grant on a group, also for a room that does not exist */
   requireOverRoom(c: Context<HttpEnv>, role: Rank, key: RoomKey): void {
     const { groupId } = this.#model.roomIn(key) ?? {};
     this.requireOver(c, role, { locationId: key.locationId, groupId });
@@ -190,7 +190,7 @@ export class Access {
   }
 }
 
-/** Makes a guard of a check that `checkAgain` repeats. */
+/** Makes a guard from a check that `checkAgain` repeats. */
 function standingGuard(check: StandingCheck): Guard {
   return (c, next) => {
     check(c);
@@ -199,7 +199,7 @@ function standingGuard(check: StandingCheck): Guard {
   };
 }
 
-/** An id of the path in lower case, as UUIDs are stored (RFC 9562, 4). */
+/** An id from the path in lower case, as UUIDs are stored (RFC 9562, 4). */
 function pathId(c: Context<HttpEnv>, name: string): string {
   return (c.req.param(name) ?? '').toLowerCase();
 }

@@ -4,7 +4,7 @@ import { isUuid } from '../domain/notation.js';
 import type { Actor, AuditEntry, AuditSubject } from '../site/audit-trail.js';
 import { type HttpEnv, pathOf } from './http-env.js';
 
-/** The actor of this request as named in the audit trail; decided only here. */
+/** The actor of this request, as the audit trail names it; decided only here. */
 export function actorOf(c: Context<HttpEnv>): Actor {
   const origin = { address: addressOf(c) ?? null, requestId: c.get('requestId') };
   const device = c.get('device');
@@ -18,7 +18,7 @@ export function addressOf(c: Context<HttpEnv>): string | undefined {
   return plainAddress(c.env.incoming.socket.remoteAddress);
 }
 
-/** Who asks, for the log: the principal, and the address of the connection. */
+/** The caller, for the log: the principal, and the address of the connection. */
 export function whoAsks(c: Context<HttpEnv>): { principal: string | undefined; address: string } {
   const principal = c.get('caller')?.id ?? c.get('device')?.id;
   return { principal, address: addressOf(c) ?? 'unknown' };

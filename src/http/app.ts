@@ -39,14 +39,14 @@ import { registerWebSocket } from './routes/web-socket.js';
 import { knownRoute, wellFormedRequest } from './routing.js';
 import { refuseUnknownParameters, rejectInvalid } from './validation.js';
 
-/** A script with an outdated token asks for dozens of things before it is mended. */
+/** A script with an outdated token sends dozens of requests before somebody fixes it. */
 const FREE_FAILURES = 100;
 
 /**
  * Builds the HTTP side of the gateway.
  *
  * The order of the layers matters: routes registered below `authentication` need an access token, and
- * routes above `refuseUnknownParameters` have rules of their own for their query.
+ * routes above `refuseUnknownParameters` have their own rules for the query.
  */
 export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   const { denials, health, log, maxBodyBytes, model, elapsed, version } = dependencies;

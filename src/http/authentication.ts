@@ -22,10 +22,10 @@ export interface Authenticators {
 }
 
 /**
- * Requires a valid access token. Who has one that the gateway generated never waits (`FailedLogins`).
+ * Requires a valid access token. A valid token that the gateway generated never waits (`FailedLogins`).
  *
- * Any other can only be meant for the admin token. A request without a token guesses nothing and is
- * not counted.
+ * Any token of another form can only be a try at the admin token. A request without a token guesses
+ * nothing and is not counted.
  */
 export function authentication(services: Authenticators): MiddlewareHandler<HttpEnv> {
   const { accessTokens } = services;
@@ -45,7 +45,7 @@ export function authentication(services: Authenticators): MiddlewareHandler<Http
   };
 }
 
-/** As `authentication`, but a request without a valid token goes on as one without any: a probe must not break. */
+/** Like `authentication`, but treats an invalid token as no token: a probe must not break. */
 export function optionalAuthentication(services: Authenticators): MiddlewareHandler<HttpEnv> {
   const authenticate = authentication(services);
   return async (c, next) => {
@@ -62,8 +62,8 @@ export function optionalAuthentication(services: Authenticators): MiddlewareHand
 }
 
 /**
- * Lets only a device through that shows its id and its secret by HTTP Basic, and only on a path of its
- * own: any other id is 403, whether or not there is such a device.
+ * Admits only a device that sends its id and secret by HTTP Basic, and only on its own path: any other
+ * id gets 403, whether or not such a device exists.
  */
 export function deviceAuthentication(services: Authenticators): MiddlewareHandler<HttpEnv> {
   const { devices } = services;
@@ -88,9 +88,9 @@ export function deviceAuthentication(services: Authenticators): MiddlewareHandle
 }
 
 /**
- * Whether the login is admitted; one that is not is noted for the audit trail.
+ * Whether the login is admitted; a denied login is noted for the audit trail.
  *
- * @throws GatewayError `too-many-requests` to a login that is ignored (`LoginVerdict`)
+ * @throws GatewayError `too-many-requests` for an ignored login (`LoginVerdict`)
  */
 function judge(
   c: Context<HttpEnv>,
@@ -117,7 +117,7 @@ function unauthenticated(detail: string): GatewayError {
   return new GatewayError('unauthenticated', detail);
 }
 
-/** The id, in lower case, ends at the first colon (RFC 7617, 2); the secret is compared as bytes. */
+/** The id (in lower case) ends at the first colon (RFC 7617, 2); the secret is compared as bytes. */
 function credentialsOf(encoded: string): { id: string; secret: Uint8Array } {
   const bytes = Buffer.from(encoded, 'base64');
   const colon = bytes.indexOf(':');

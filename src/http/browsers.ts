@@ -1,15 +1,15 @@
-/** Response headers for browsers: who may call the interface, and that the name is for HTTPS. */
+/** Response headers for browsers: who may call the interface, and that its host name needs HTTPS. */
 
 import type { MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
 import type { HttpEnv } from './http-env.js';
 import { connectionOf } from './server/http-connection.js';
 
-/** Short: it holds for every port of the host name, the plaintext one of the gateway included. */
+/** Short: it applies to every port of the host name, including the gateway's plaintext port. */
 const HSTS_SECONDS = 24 * 3600;
 const PREFLIGHT_SECONDS = 600;
 
-/** Lets web applications of these origins call the interface (Fetch, CORS protocol); others as before. */
+/** Lets web applications of these origins call the interface (Fetch, CORS protocol), and no others. */
 export function crossOrigin(allowedOrigins: readonly string[]): MiddlewareHandler<HttpEnv> {
   const allowOrigin = cors({
     origin: (origin) => (allowedOrigins.includes(origin) ? origin : null),
@@ -34,7 +34,7 @@ export function crossOrigin(allowedOrigins: readonly string[]): MiddlewareHandle
   };
 }
 
-/** Tells browsers that come over HTTPS to the public name to stay with it (RFC 6797). */
+/** Tells browsers that reach the public name over HTTPS to keep using HTTPS (RFC 6797). */
 export function strictTransport(publicUrl: string | undefined): MiddlewareHandler<HttpEnv> {
   const isPublic = publicUrl?.startsWith('https:') === true;
   return async (c, next) => {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../errors.js';
 
-/** What the build cannot know of a gateway, by the names that stand for it in the files. */
+/** The values that the build cannot know, by their placeholders in the files. */
 export interface OwnValues {
   readonly VERSION: string;
   /** Where clients reach the gateway. */
@@ -13,15 +13,15 @@ export interface OwnValues {
   readonly HTTPS_PORT: string;
 }
 
-/** What `npm run build` makes for browsers and other clients: the console, and the descriptions of the interface. */
+/** The files that `npm run build` makes for clients: the console, and the descriptions of the interface. */
 export class BuiltFiles {
   readonly #directory: string;
   readonly #names: ReadonlySet<string>;
   readonly #values: ReadonlyMap<string, string>;
-  /** The console is served on while another version is being put in its place. */
+  /** Kept in memory, so the console is still served while an update replaces its files. */
   readonly #console = new Map<string, Buffer>();
 
-  /** @throws GatewayError `start-failed` when they are not there */
+  /** @throws GatewayError `start-failed` when files are missing */
   constructor(directory: string, values: OwnValues) {
     this.#directory = directory;
     this.#names = namesIn(directory);
@@ -39,7 +39,7 @@ export class BuiltFiles {
     return this.#console.get(name) ?? readFileSync(join(this.#directory, name));
   }
 
-  /** Reads a text, with the gateway's own values in it: `%MQTT_PORT%` stands for its port. */
+  /** Reads a text and fills in the gateway's own values: `%MQTT_PORT%` stands for its port. */
   readFilled(name: string): Buffer {
     const text = this.read(name).toString();
     return Buffer.from(
@@ -55,7 +55,7 @@ function namesIn(directory: string): ReadonlySet<string> {
     const names = new Set(readdirSync(directory, { recursive: true }).map(String));
     if (NEEDED.every((name) => names.has(name))) return names;
   } catch {
-    // Not there at all: the same to do.
+    // The directory is missing: the remedy is the same.
   }
   const detail = `the console in ${directory} cannot be read: npm ci && npm run build`;
   throw new GatewayError('start-failed', detail);

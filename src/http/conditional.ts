@@ -7,11 +7,11 @@ import { actorOf } from './actor.js';
 import type { HttpEnv } from './http-env.js';
 
 const DIGEST_BYTES = 12;
-/** Divides what a change can be made of from what changes by itself; no digest has it. */
+/** Separates the digest of what callers change from that of what changes on its own; no digest contains it. */
 const PART_END = '.';
 const WHOLE_TAG = /"[^"]*"/g;
 
-/** Answers 304 to an `If-None-Match` that names the entity tag which the handler has set (RFC 9110, 13.1.2). */
+/** Answers 304 to an `If-None-Match` that names the entity tag set by the handler (RFC 9110, 13.1.2). */
 export const notModifiedIfKnown = etag({
   retainedHeaders: ['cache-control', 'etag', 'vary', 'x-request-id', 'x-content-type-options'],
 });
@@ -19,21 +19,21 @@ export const notModifiedIfKnown = etag({
 /**
  * The strong entity tag of a representation (RFC 9110, 8.8.3).
  *
- * @param state what of it changes by itself: an `If-Match` does not look at it
+ * @param state the part of it that changes on its own; `If-Match` ignores it
  */
 export function entityTag(representation: unknown, state?: unknown): string {
   const parts = state === undefined ? [representation] : [representation, state];
   return `"${parts.map(digest).join(PART_END)}"`;
 }
 
-/** Gives the answer the entity tag of what it shows. */
+/** Sets the entity tag of the answer. */
 export function tagged<View>(c: Context<HttpEnv>, view: View, tag = entityTag(view)): View {
   c.header('ETag', tag);
   return view;
 }
 
 /**
- * The actor of this request, who changes only what its `If-Match` names (RFC 9110, 13.1.1).
+ * The actor of this request, with its `If-Match` as the precondition of a change (RFC 9110, 13.1.1).
  *
  * @param tagNow the entity tag at the moment of the change
  */
@@ -48,7 +48,7 @@ export function conditionalActor(c: Context<HttpEnv>, tagNow: () => string): Act
   return { ...actorOf(c), precondition };
 }
 
-/** Weak tags name nothing: `If-Match` compares strongly. */
+/** Ignores weak tags: `If-Match` compares strongly. */
 function namesLike(list: string, tag: string): boolean {
   const strong = list.replaceAll(/W\/"[^"]*"/g, '').match(WHOLE_TAG) ?? [];
   return strong.some((one) => firstPart(one) === firstPart(tag));

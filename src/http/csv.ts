@@ -14,11 +14,11 @@ const CSV_MEDIA_TYPE = 'text/csv';
 const CSV_CONTENT_TYPE = `${CSV_MEDIA_TYPE}; charset=utf-8; header=present`;
 const LINE_END = '\r\n';
 const NEEDS_QUOTES = /[",\r\n]/;
-/** A spreadsheet runs a cell that begins so as a formula, also behind white space. */
+/** A spreadsheet runs a cell that begins like this as a formula, even after white space. */
 const FORMULA = /^\s*[=+\-@]|^[\t\r]/;
 
 interface Page {
-  /** Null on the last one. */
+  /** Null on the last page. */
   readonly nextCursor: string | null;
 }
 
@@ -35,7 +35,7 @@ export function withCsv({ description, content }: ReturnType<typeof preparedJson
   return { description, content: { ...content, [CSV_MEDIA_TYPE]: { schema } } };
 }
 
-/** Whether the client would rather have CSV than JSON. */
+/** Whether the client prefers CSV to JSON. */
 export function wantsCsv(c: Context<HttpEnv>): boolean {
   c.header('Vary', 'Accept');
   const supports = [JSON_MEDIA_TYPE, CSV_MEDIA_TYPE];

@@ -35,7 +35,7 @@ export interface Health {
   ready(): boolean;
 }
 
-/** The devices from which nothing comes any more. */
+/** The devices that have gone silent. */
 export interface SilentDevices {
   list(): readonly {
     readonly deviceId: string;
@@ -44,7 +44,7 @@ export interface SilentDevices {
   }[];
 }
 
-/** The metrics in the format of Prometheus, as a registry of prom-client has them. */
+/** The metrics in the format of Prometheus, like a registry of prom-client. */
 export interface Metrics {
   /** Includes the version of the format, which scrapers need. */
   readonly contentType: string;
@@ -77,7 +77,7 @@ export interface HttpDependencies {
   readonly deadLetters: Pick<DeadLetterStore, 'list'>;
   readonly denials: Denials;
   readonly watch: QuotaWatch;
-  /** Is told of every request with a valid credential. */
+  /** Learns of every request with a valid credential. */
   readonly knownNetworks: KnownNetworks;
   readonly connections: ConnectionList;
   readonly sessions: SessionList;
@@ -89,7 +89,7 @@ export interface HttpDependencies {
   readonly footage: Footage;
   /** The recordings served under `/footage/`; undefined when another server serves them. */
   readonly footageFiles: FootageFiles | undefined;
-  /** The URL at which clients reach the gateway, without a slash at its end; undefined for the Host of each request. */
+  /** The URL at which clients reach the gateway, without a trailing slash; undefined: the Host of each request. */
   readonly publicUrl: string | undefined;
   /** Origins of web applications that may call the interface. */
   readonly allowedOrigins: readonly string[];
@@ -97,7 +97,7 @@ export interface HttpDependencies {
   readonly requestDurations: RequestDurations;
   /** Whether other machines need no token for `/metrics`. */
   readonly openMetrics: boolean;
-  /** Signs the cursors of the listings, which are valid as long as the key stays. */
+  /** Signs the cursors of the listings; they are valid while the key stays the same. */
   readonly cursorKey: Buffer;
   readonly maxBodyBytes: number;
   readonly pages: PagesOptions;
@@ -114,6 +114,6 @@ export interface RouteServices extends HttpDependencies {
   readonly cursors: PageCursors;
   /** Runs before the validators of every route with a JSON body. */
   readonly readsJson: MiddlewareHandler<HttpEnv>;
-  /** The same for routes whose body may be left out. */
+  /** The same for routes with an optional body. */
   readonly readsOptionalJson: MiddlewareHandler<HttpEnv>;
 }

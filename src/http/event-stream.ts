@@ -5,29 +5,29 @@ import type {
   StreamOutlet,
 } from '../site/alarms/event-streams.js';
 
-/** A reader may count on a heartbeat in every five seconds. */
+/** Readers may rely on a heartbeat every five seconds. */
 const CHECK_INTERVAL_MS = 2_000;
 const CHECKS_PER_HEARTBEAT = 2;
-/** How long a client may leave unread a piece that was handed to the network. */
+/** How long a client may leave a piece unread after it went to the network. */
 const UNREAD_AFTER_MS = 5_000;
-/** Bytes of a piece, which a client on the slowest of links takes in time. */
+/** Bytes of a piece; even a client on the slowest link takes it in time. */
 const PIECE_BYTES = 16 * 1024;
-/** Bytes that may wait for the network; beyond that a client misses what is not in a log. */
+/** Bytes that may wait for the network; beyond that, a client misses messages that are in no log. */
 const MAX_WAITING_BYTES = 256 * 1024;
-/** A client that was behind by as much gets more when so little waits. */
+/** A client that fell behind by the maximum gets more once only this much waits. */
 const LOW_WATER_BYTES = MAX_WAITING_BYTES / 2;
 const NO_VALUE = Buffer.from('null');
 const LINE_END = /\r\n|\r|\n/g;
 
 export interface EventStreamOptions {
-  /** The response, which is destroyed under a client that does not read. */
+  /** The response; it is destroyed if the client does not read. */
   readonly outgoing: { destroy(): unknown; once(event: 'close', listener: () => void): unknown };
   readonly now: () => number;
   /** A clock that does not jump. */
   readonly elapsed: () => number;
 }
 
-/** An event, or the rest of one, and the message that is taken with it. */
+/** An event, or the rest of one, and the message that it carries. */
 interface Frame {
   bytes: Buffer;
   readonly message: StreamMessage | undefined;
@@ -36,7 +36,7 @@ interface Frame {
 /**
  * A response of server-sent events, written in batches of what has arrived since the last write.
  *
- * Messages are acknowledged when the network has taken them, so that the rest waits in the log.
+ * Messages are acknowledged once the network has taken them, so the rest waits in the log.
  */
 export class EventStream implements StreamOutlet {
   readonly body: ReadableStream<Uint8Array>;
@@ -45,7 +45,7 @@ export class EventStream implements StreamOutlet {
   readonly #frames: Frame[] = [];
   #waitingBytes = 0;
   #wasFull = false;
-  /** Messages that were handed to the network to their end, and are not known to be taken. */
+  /** Messages handed to the network in full, but not yet known to be taken. */
   #handedOver: StreamMessage[] = [];
   #handedOverAtMs: number | undefined;
   #isEnded = false;
@@ -63,7 +63,7 @@ export class EventStream implements StreamOutlet {
     );
   }
 
-  /** Names where the messages come from. */
+  /** Sets the source of the messages. */
   attach(subscription: EventSubscription): void {
     this.#subscription = subscription;
     if (this.#isEnded) subscription.close();
@@ -110,7 +110,7 @@ export class EventStream implements StreamOutlet {
         this.#notice = resolve;
       });
     }
-    // In no turn of HTTP: an alarm waits for no request, as over MQTT.
+    // Outside the turns of HTTP: as over MQTT, an alarm does not wait for requests.
     if (this.#isEnded) controller.close();
     else this.#handOver(controller);
   }
@@ -156,7 +156,7 @@ export class EventStream implements StreamOutlet {
   }
 }
 
-/** A message as an event: the payload as it is, unless it has line ends, which no line of an event may hold. */
+/** A message as an event: the payload is unchanged except for line ends, which a line of an event cannot hold. */
 function frameOf({ topic, payload, retained, position }: StreamMessage): Buffer {
   const id = position === undefined ? '' : `id: ${position}\n`;
   const before = `event: message\n${id}data: {"topic":${JSON.stringify(topic)},"retained":${retained},"payload":`;
@@ -164,7 +164,7 @@ function frameOf({ topic, payload, retained, position }: StreamMessage): Buffer 
   return Buffer.concat([Buffer.from(before), inLines(value), Buffer.from('}\n\n')]);
 }
 
-/** Continues the data in a line of its own after each line end; the reader puts them together again. */
+/** Continues the data on a new `data` line after each line end; the reader joins them again. */
 function inLines(payload: Buffer): Buffer {
   if (!payload.includes('\n') && !payload.includes('\r')) return payload;
   return Buffer.from(payload.toString().replaceAll(LINE_END, '\ndata: '));

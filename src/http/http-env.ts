@@ -27,7 +27,7 @@ export interface HttpEnv {
     device: Device | undefined;
     /** `WWW-Authenticate` of a 401 (RFC 9110, 11.6.1); by default for an access token. */
     challenge: string | undefined;
-    /** Checks that the request has passed, to be repeated once its body is read. */
+    /** Checks that the request has passed; they run again once its body is read. */
     standingChecks: readonly StandingCheck[] | undefined;
   };
 }

@@ -8,9 +8,9 @@ export const JSON_MEDIA_TYPE = 'application/json';
 /**
  * Checks the body of every route that takes JSON, for the validators after it.
  *
- * A body of another content type, beyond the limit, not UTF-8 or not JSON goes no further.
+ * Rejects a body of another content type, beyond the limit, not in UTF-8 or not JSON.
  *
- * @param withoutBody the JSON of a body that is empty; undefined where there must be one
+ * @param withoutBody the JSON to assume for an empty body; undefined if the body is required
  * @throws GatewayError `unsupported-media-type`, `body-too-large`, `invalid-request`
  */
 export function jsonBody(maxBytes: number, withoutBody?: string): MiddlewareHandler<HttpEnv> {
@@ -36,8 +36,8 @@ export function jsonBody(maxBytes: number, withoutBody?: string): MiddlewareHand
 /**
  * The media type of the body, in lower case and without parameters.
  *
- * JSON is UTF-8 whatever a `charset` says (RFC 8259, 8.1 and 11). Without a body, the first supported type
- * is returned, as the type is not what is wrong.
+ * JSON is UTF-8 whatever a `charset` says (RFC 8259, 8.1 and 11). Without a body, returns the first supported
+ * type, because the type is not the mistake then.
  *
  * @throws GatewayError `unsupported-media-type` also for a body in a content coding (RFC 9110, 15.5.16)
  */
@@ -88,13 +88,13 @@ export async function readBody(
   return Buffer.concat(chunks);
 }
 
-/** Has a client that waits with its body send it (RFC 9110, 10.1.1). */
+/** Tells a client that holds back its body to send it (RFC 9110, 10.1.1). */
 export function askForBody({ env: { incoming, outgoing } }: Context<HttpEnv>): void {
   const isAwaited = incoming.headers.expect?.toLowerCase() === '100-continue';
   if (isAwaited && incoming.httpVersion === '1.1') outgoing.writeContinue();
 }
 
-/** Reads chunks without cancelling the stream. That would destroy the socket before the answer. */
+/** Reads chunks without cancelling the stream: cancelling would destroy the socket before the answer. */
 async function* bodyChunks(c: Context<HttpEnv>): AsyncGenerator<Uint8Array> {
   const reader = c.req.raw.body?.getReader();
   if (reader === undefined) return;

@@ -3,9 +3,9 @@ import { accepts } from 'hono/accepts';
 import { LANGUAGES, type Language } from '../domain/faults/fault-kind.js';
 
 /**
- * The language that the caller prefers of those that the gateway speaks (RFC 9110, 12.5.4); English by default.
+ * The language of the gateway that the caller prefers (RFC 9110, 12.5.4); English by default.
  *
- * The answer says that it depends on it.
+ * Marks the answer with its language, and as dependent on the caller's choice.
  */
 export function answerLanguage(c: Context): Language {
   c.header('Vary', 'Accept-Language', { append: true });

@@ -10,7 +10,7 @@ export interface PageCursor {
   readonly upToSequence: number;
 }
 
-/** Everything that selects entries, but for the size of a page: listings differ in the names of members. */
+/** Everything that selects entries except the page size; each listing has its own member names. */
 export type CursorScope = Readonly<Record<string, string | number | readonly string[] | undefined>>;
 
 const NUMBER_BYTES = 8;
@@ -43,7 +43,7 @@ export class PageCursors {
     const payload = bytes.subarray(0, PAYLOAD_BYTES);
     const signature = bytes.subarray(PAYLOAD_BYTES);
     const expected = this.#sign(payload, scope);
-    // `Buffer.from` skips characters outside of base64url, which no cursor of ours has.
+    // `Buffer.from` skips characters outside base64url; our cursors have none.
     const isOurs =
       bytes.toString('base64url') === text &&
       signature.length === expected.length &&

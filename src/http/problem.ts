@@ -50,14 +50,14 @@ export function problemReply(
   const headers: Record<string, string> = { 'Content-Type': PROBLEM_MEDIA_TYPE };
   if (status === 401) headers['WWW-Authenticate'] = challenge;
   // RFC 9110, 15.5.22
-  // Without `close`, Node.js would keep the connection of a client that asked for its end.
+  // Without `close`, Node.js would keep a connection that the client asked to close.
   if (status === 426)
     Object.assign(headers, { Upgrade: 'websocket', Connection: 'close, Upgrade' });
   if (status === 503) headers['Retry-After'] = String(RETRY_AFTER_SECONDS);
   return { status, headers, body: JSON.stringify(problem) };
 }
 
-/** The faults of the input (docs/reference/contract.md, 2); without particular ones, of the request as a whole. */
+/** The faults of the input (docs/reference/contract.md, 2); if none are given, one for the whole request. */
 function faultsOf({ faults, detail }: GatewayError): readonly FieldFault[] {
   return faults.length > 0 ? faults : [{ path: '', message: detail }];
 }
@@ -95,7 +95,7 @@ function isErrorCode(text: string): text is ErrorCode {
   return text in ERRORS;
 }
 
-/** Whether the failure is the gateway's own, and so for its operator to see. */
+/** Whether the failure is the gateway's own, so its operator must see it. */
 export function isOwnFailure(error: GatewayError): boolean {
   return ERRORS[error.code].status >= 500;
 }

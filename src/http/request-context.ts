@@ -10,7 +10,7 @@ import { type HttpEnv, pathOf } from './http-env.js';
 import { isOwnFailure, problemReply, toGatewayError } from './problem.js';
 import { connectionOf } from './server/http-connection.js';
 
-/** An id of a caller's or a proxy's own, for the log: nothing that could forge a line of it. */
+/** An id from the caller or a proxy, for the log: it must not be able to forge a log line. */
 const ACCEPTABLE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 const EVERY_PATH = '/*';
@@ -25,8 +25,8 @@ export function commonHeaders(requestId: string): Readonly<Record<string, string
 }
 
 /**
- * The outermost layer of every request: its id, the headers that every response has, and one line in
- * the log, which has neither query, token nor body.
+ * The outermost layer of every request: its id, the headers of every response, and one log line, without
+ * query, token or body.
  */
 export function requestContext({
   knownNetworks,
@@ -40,7 +40,7 @@ export function requestContext({
   return async (c, next) => {
     const startedAtMs = elapsed();
     const sentId = c.req.header('X-Request-Id') ?? '';
-    // Never the caller's own: the audit trail has it, and he could make two requests look like one.
+    // Never the caller's own id: in the audit trail, it could make two requests look like one.
     const requestId = randomUUID();
     c.set('requestId', requestId);
     for (const [name, value] of Object.entries(commonHeaders(requestId))) c.header(name, value);
@@ -55,7 +55,7 @@ export function requestContext({
       const type = c.get('caller') === undefined ? 'device' : 'token';
       connectionOf(c.env.incoming)?.know(`${type}:${who.principal}`);
     }
-    // Monitoring and listings come in by the second; a change is worth a line by default.
+    // Monitoring and listings arrive every second; a change is worth a line by default.
     const level = method === 'GET' || method === 'HEAD' ? 'debug' : 'info';
     log[level](
       {
@@ -73,14 +73,14 @@ export function requestContext({
   };
 }
 
-/** The path of the route, with its parameters; that of the guards, which see every request, where there is none. */
+/** The path of the route, with its parameters; without a route, the path of the guards, which see every request. */
 function routeOf(c: Context<HttpEnv>): string {
   return matchedRoutes(c).findLast(({ path }) => path !== EVERY_PATH)?.path ?? EVERY_PATH;
 }
 
 /**
- * Turns a thrown error into a problem response. The gateway's own failures are logged; every denied
- * permission of a caller with a credential, wherever it was denied, goes to the audit trail.
+ * Turns a thrown error into a problem response. Logs the gateway's own failures. Every permission denied
+ * to a caller with a credential goes to the audit trail, wherever it was denied.
  */
 export function errorResponder(
   log: Logger,
@@ -102,7 +102,7 @@ export function errorResponder(
 
 /**
  * Whether the request has a valid token or secret, or at least the signature of a URL. Anybody can ask
- * for a recording without one: a record of that tells nothing, and there is no end of them.
+ * for a recording without a signature: records of that would say nothing and have no end.
  */
 function showsCredential(c: Context<HttpEnv>): boolean {
   return actorOf(c).type !== 'anonymous' || c.req.query('signature') !== undefined;

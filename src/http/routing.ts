@@ -8,7 +8,7 @@ const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
  * Rejects requests that fit no route at all.
  *
  * The router would pass on broken percent-encoding or UTF-8 in path or query undecoded. HTTP/1.1 needs a
- * Host, and of two the gateway and a proxy in front might not take the same one (RFC 9112, 3.2).
+ * Host; given two, the gateway and a proxy in front might choose different ones (RFC 9112, 3.2).
  */
 export function wellFormedRequest(): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
@@ -43,13 +43,13 @@ export function knownRoute(app: HttpApp): MiddlewareHandler<HttpEnv> {
   };
 }
 
-/** The methods of a path, from the router itself: no second list can get out of date. */
+/** The methods of a path, from the router itself: a second list could get out of date. */
 function allowedMethods(app: HttpApp, path: string): string[] {
   const matching = METHODS.flatMap((method) => {
     const [handlers] = app.router.match(method, path);
     return handlers.flatMap(([[, route]]) => (route.method === 'ALL' ? [] : [route]));
   });
-  // A path that is a route by itself is no id of another route.
+  // A path that is a route itself is not an id in another route.
   const own = matching.filter((route) => route.path === path);
   const routes = own.length > 0 ? own : matching;
   const taken = METHODS.filter((method) => routes.some((route) => route.method === method));

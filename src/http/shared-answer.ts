@@ -10,7 +10,7 @@ import { isNamed } from './server/entity-tag.js';
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * An answer with bytes that all clients share, compressed once for those who accept that.
+ * An answer with bytes that all clients share, compressed once for those that accept gzip.
  *
  * The bytes go out piece by piece, as fast as the client takes them: a `Response` of bytes would copy them
  * whole for every request, even for a client that reads nothing.
@@ -21,7 +21,7 @@ export class SharedAnswer {
   #content: { readonly bytes: Uint8Array; readonly tag: string } | undefined;
   #compressed: Promise<Uint8Array> | undefined;
 
-  /** @param make makes the bytes at the first request, as a start need not wait for them */
+  /** @param make makes the bytes at the first request, so the start does not wait for them */
   constructor(make: () => Uint8Array, headers: Readonly<Record<string, string>>) {
     this.#make = make;
     this.#headers = { 'Cache-Control': 'no-cache', Vary: 'Accept-Encoding', ...headers };

@@ -20,9 +20,9 @@ export const rejectInvalid: Hook<unknown, HttpEnv, string, undefined> = (result)
 /**
  * Makes every route registered from now on reject unknown query parameters.
  *
- * Unknown parameters are typos, and a filter that is ignored answers with everything (docs/reference/contract.md, 2, 400 invalid
+ * Unknown parameters are typos, and an ignored filter would return everything (docs/reference/contract.md, 2, 400 invalid
  * query). The check comes after the route's own guards, because a caller without a grant always gets 403.
- * No route can forget it, as registration adds it.
+ * No route can forget it, because registration adds it.
  */
 export function refuseUnknownParameters(app: HttpApp): void {
   app.openapi = new Proxy(app.openapi, {

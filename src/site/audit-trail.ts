@@ -35,7 +35,7 @@ export const AUDIT_ACTIONS = [
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** A client was denied something. Such records are kept apart, so that a flood of them removes no others. */
+/** Whether a client was denied something. Such records are kept apart, so a flood of them removes no others. */
 export function isDenial(action: AuditAction): boolean {
   return action === 'permission.refused' || action === 'authentication.refused';
 }
@@ -55,7 +55,7 @@ export interface Actor {
   readonly address: string | null;
   /** `X-Request-Id` of the request, null where there is none. */
   readonly requestId: string | null;
-  /** Checked at the moment of a change; throws when the actor must not make it any more. Never stored. */
+  /** Checked at the moment of a change; throws when the actor may no longer make it. Never stored. */
   readonly precondition?: (() => void) | undefined;
 }
 
@@ -102,7 +102,7 @@ export interface AuditQuery {
   readonly locationId: string | undefined;
   readonly actorId: string | undefined;
   readonly resourceId: string | undefined;
-  /** Of the numbers. */
+  /** The order of the numbers. */
   readonly order: 'asc' | 'desc';
   readonly limit: number;
   /** Records written after this one, and so after the first page was read, are left out. */
@@ -123,7 +123,7 @@ export interface AuditReader {
   /**
    * Reads a page, in the order of writing.
    *
-   * A page may have fewer than `limit` records, and yet a next one, when its filters leave out very many.
+   * A page may have fewer than `limit` records and still not be the last, when its filters leave out very many.
    *
    * @throws GatewayError `store-unavailable`
    */

@@ -47,16 +47,16 @@ export interface DeadLetterStore {
   oldest(bridge: string): Promise<DeadLetter | undefined>;
   /** @throws GatewayError `store-unavailable` */
   removeOldest(bridge: string): Promise<void>;
-  /** Deletes the dead letters of a bridge that is given up. @throws GatewayError `store-unavailable` */
+  /** Deletes the dead letters of a deleted bridge. @throws GatewayError `store-unavailable` */
   clear(bridge: string): Promise<void>;
 }
 
-/** The bridges of the configuration, and those that are missing from it and have a queue. */
+/** The configured bridges, and those that are missing from the configuration but still have a queue. */
 export interface BridgeList {
   /** Lists them in the order of the configuration, the missing ones last. */
   statuses(): Promise<BridgeStatus[]>;
   has(name: string): boolean;
-  /** Deletes the queue of a missing one. @throws GatewayError `bridge-configured` for any other */
+  /** Deletes the queue of a missing bridge. @throws GatewayError `bridge-configured` for any other */
   delete(actor: Actor, name: string): Promise<void>;
 }
 

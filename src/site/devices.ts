@@ -24,7 +24,7 @@ export interface DeviceWithSecret {
   readonly secret: string;
 }
 
-/** What a change makes of a device. */
+/** The result of a change of a device. */
 interface Changed {
   readonly details: AuditEntry['details'];
   readonly after: Device;
@@ -74,7 +74,7 @@ export class Devices {
   }
 
   /**
-   * Changes the name, limits of its own, after what time it is silent, or several of them.
+   * Changes the name, the device's own limits, the time after which it is silent, or several of them.
    *
    * @throws GatewayError `device-not-found`
    */
@@ -103,7 +103,7 @@ export class Devices {
   }
 
   /**
-   * Gives the device a new secret: the old one stops working at once.
+   * Gives the device a new secret: the old one stops working immediately.
    *
    * @throws GatewayError `device-not-found`
    */
@@ -130,7 +130,7 @@ export class Devices {
   }
 
   /**
-   * Moves the device into a room of its location, or with null out of its room.
+   * Moves the device into a room of its location, or out of its room (null).
    *
    * @throws GatewayError `device-not-found`, `room-not-found` when the room is not in the location
    */
@@ -169,7 +169,7 @@ export class Devices {
     return device.customData;
   }
 
-  /** Whether there is a device with this id, in any location. */
+  /** Whether a device with this id exists, in any location. */
   has(id: string): boolean {
     return this.#model.device(id) !== undefined;
   }
@@ -210,7 +210,7 @@ export class Devices {
   }
 }
 
-/** A change of limits as the audit trail shows it, by their names, with the former ones. */
+/** A change of limits for the audit trail, by their names, with the previous limits. */
 function limitDetails(before: OwnLimits, change: LimitsChange): AuditEntry['details'] {
   const details: Record<string, string | null> = {};
   for (const name of DEVICE_LIMITS) {

@@ -7,11 +7,11 @@ export const FOOTAGE_URL_VALID_MS = 10 * 60_000;
 export interface UrlTerms {
   /** Start of the validity of `FOOTAGE_URL_VALID_MS`: milliseconds since 1970, in whole seconds. */
   readonly fromMs: number;
-  /** The URL at which the caller reaches the gateway, without a `/` at its end. */
+  /** The URL at which the caller reaches the gateway, without a trailing `/`. */
   readonly gatewayUrl: string;
 }
 
-/** Signs URLs of recordings, without asking whether they exist. */
+/** Signs URLs of recordings, without checking whether they exist. */
 export interface FootageStore {
   /** A signed URL to GET the object from. */
   downloadUrl(key: string, terms: UrlTerms): Promise<string>;
@@ -19,7 +19,7 @@ export interface FootageStore {
   uploadUrl(recording: Recording, terms: UrlTerms): Promise<string>;
 }
 
-/** One request to a signed URL of the gateway's own. */
+/** A request to one of the gateway's own signed URLs. */
 export interface SignedRequest {
   readonly method: 'GET' | 'PUT';
   readonly key: string;

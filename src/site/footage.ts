@@ -10,7 +10,7 @@ export type FootageUrls = Readonly<Record<FootageType, string | null>>;
 /** The caller for whom URLs are made, and the URL at which they reach the gateway. */
 export interface UrlReceiver {
   readonly actor: Actor;
-  /** Without a `/` at its end. */
+  /** Without a trailing `/`. */
   readonly gatewayUrl: string;
 }
 

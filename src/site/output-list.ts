@@ -5,7 +5,7 @@ import type { QueueFigures } from './queue-figures.js';
 /** Status of a webhook. */
 export interface OutputStatus extends QueueFigures {
   readonly name: string;
-  /** Of its URL. */
+  /** The host of its URL. */
   readonly host: string;
   /** Whether nothing can be delivered now. */
   readonly isFailing: boolean;
@@ -17,13 +17,13 @@ export interface OutputStatus extends QueueFigures {
   readonly oldestQueuedAtMs: number | null;
 }
 
-/** How many dead letters were sent again, and why no more; undefined: none is left. */
+/** How many dead letters were sent again, and why no more were; undefined: none is left. */
 export interface SentAgain {
   readonly sent: number;
   readonly reason: string | undefined;
 }
 
-/** The outputs of the configuration. */
+/** The configured outputs. */
 export interface OutputList {
   statuses(): Promise<OutputStatus[]>;
   /** The newest first. @throws GatewayError `output-not-found`, `store-unavailable` */

@@ -2,7 +2,7 @@
 export interface QueueFigures {
   readonly delivered: number;
   readonly dropped: {
-    /** Messages older than they are kept. */
+    /** Messages beyond the age that is kept. */
     readonly tooOld: number;
     /** Messages beyond the number or size that is kept. */
     readonly tooMany: number;

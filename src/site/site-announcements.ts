@@ -11,7 +11,7 @@ export interface SiteBefore {
 
 interface DeviceBefore {
   readonly device: Device;
-  /** The text of its context; undefined when that is going to change for sure. */
+  /** The text of its context; undefined when it is certain to change. */
   readonly text: string | undefined;
 }
 

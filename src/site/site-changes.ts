@@ -12,7 +12,7 @@ import type { SiteStore } from './site-store.js';
 import { StoreTurns } from './store-turns.js';
 
 const RETRY_AFTER_MS = 500;
-/** How often a change starts anew when another gateway changes the same site at the same moment. */
+/** How often a change is tried when another gateway changes the same site at the same moment. */
 const MAX_ATTEMPTS = 10;
 
 export interface SiteChangesOptions {
@@ -25,27 +25,27 @@ export interface SiteChangesOptions {
   readonly now: () => number;
 }
 
-/** What a change does, and what the audit trail says of it. */
+/** What a change does, and what the audit trail says about it. */
 export interface PlannedChange<Result> {
   readonly action: AuditAction;
   readonly details: AuditEntry['details'];
   /** When it took effect; now unless given. */
   readonly atMs?: number | undefined;
-  /** The first is the one that the audit trail names. */
+  /** The audit trail names the first. */
   readonly records: readonly [RecordChange, ...RecordChange[]];
   readonly result: Result;
 }
 
 /**
- * The one writer of the site, which keeps the model equal to the store.
+ * The only writer of the site; it keeps the model equal to the store.
  *
  * One change at a time: checked against the model, stored with its audit entry in one atomic write, made in
  * the model, and announced. The write also checks that the store has had no other change: by a second
- * gateway, by an earlier write that got no answer, or by a restored backup. Then the site is read again,
- * and the change is checked anew.
+ * gateway, by an earlier write that got no answer, or by a restored backup. If it has, the site is read
+ * again, and the change is checked again.
  *
- * The site is read at start, and again when a write that got no answer was made all the same. What has changed
- * is announced likewise.
+ * The site is read at start, and again when a write without an answer did take effect. What has changed is
+ * announced in the same way.
  */
 export class SiteChanges {
   readonly #options: SiteChangesOptions;
@@ -70,11 +70,11 @@ export class SiteChanges {
   }
 
   /**
-   * Makes one change, after those that were requested before it.
+   * Makes one change, after the changes requested before it.
    *
    * @param plan checks the model and says what to change; called again after another gateway's change
-   * @throws GatewayError what `plan` and the actor's precondition throw, with nothing changed; `store-unavailable`, and then it is unknown
-   *   whether the change was made
+   * @throws GatewayError what `plan` and the actor's precondition throw, with nothing changed;
+   *   `store-unavailable`, and then it is unknown whether the change was made
    */
   make<Result>(actor: Actor, plan: () => PlannedChange<Result>): Promise<Result> {
     return this.#turns.take(async () => {
@@ -88,7 +88,7 @@ export class SiteChanges {
     });
   }
 
-  /** Requests a reload, which is made as soon as the store answers, if the site has changed. */
+  /** Requests a reload if the site has changed; it is made as soon as the store answers. */
   #requestReload(): void {
     this.#isReloadWanted = true;
     if (this.#isReloading) return;
@@ -103,7 +103,7 @@ export class SiteChanges {
     this.#stopping.abort();
   }
 
-  /** Stores the change, makes it in the model and announces it; false after a change by others. */
+  /** Stores the change, makes it in the model and announces it; false if others have changed the site. */
   async #store(
     actor: Actor,
     { action, details, atMs, records }: PlannedChange<unknown>,
@@ -143,7 +143,7 @@ export class SiteChanges {
     this.#isReloading = false;
   }
 
-  /** A store that is full refuses one write after the other, and none of them has changed anything. */
+  /** Checks first: a full store refuses one write after another, and none of them changes anything. */
   async #loadIfChanged(): Promise<boolean> {
     const revision = await this.#answered(this.#options.store.revision());
     if (revision === this.#revision) return false;
@@ -161,7 +161,7 @@ export class SiteChanges {
     faults.report(state.findings);
   }
 
-  /** Waits for the store; when it gives no answer, it is asked later whether the site has changed. */
+  /** Waits for the store; if it gives no answer, asks it later whether the site has changed. */
   async #answered<Answer>(answer: Promise<Answer>): Promise<Answer> {
     try {
       return await this.#turns.answered(answer);
@@ -172,7 +172,7 @@ export class SiteChanges {
   }
 }
 
-/** The location of the record, or the one that it was in before the change. */
+/** The location of the record before the change; of a new record, its location now. */
 function locationOf({ kind, before, after }: RecordChange): string | null {
   if (kind === 'access-token') return null;
   if (kind === 'location') return (before ?? after)?.id ?? null;

@@ -1,17 +1,17 @@
 import { EventEmitter } from 'node:events';
 import type { Device } from '../domain/site.js';
 
-/** Changes of the site for other parts to act upon. */
+/** Changes of the site for other parts to act on. */
 export class SiteEvents extends EventEmitter<{
   /** The credential of this principal (`principalKey`) is no longer valid. */
   credentialEnded: [principal: string];
-  /** The principal (`principalKey`) is gone, or a token expired for good, and its sessions and messages go. */
+  /** The principal (`principalKey`) is gone, or its token expired for good; its sessions and messages go too. */
   principalRemoved: [principal: string];
   /** The access token with this id was changed or deleted. */
   tokenChanged: [id: string];
   /** The device as it was before it was deleted. */
   deviceDeleted: [device: Device];
-  /** A device is in another location now. */
+  /** A device has moved to another location. */
   deviceMoved: [move: { readonly before: Device; readonly after: Device }];
   /**
    * Messages describe this device differently from now on: its custom data, name or room has changed, or

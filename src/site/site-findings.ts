@@ -2,9 +2,9 @@ import type { RecordKind, SiteRecords } from '../domain/site.js';
 
 /** Inconsistencies of the stored site. */
 export type SiteProblem =
-  /** The record lacks what its kind must hold: left out. */
+  /** The record lacks what its kind must hold; it is left out. */
   | 'record-unreadable'
-  /** A location's record is missing or unreadable, but others are in it: the id is its name. */
+  /** A location's record is missing or unreadable, but other records are in it; its id becomes its name. */
   | 'location-lost'
   /** The room that a device names is missing, or in another location. */
   | 'room-lost'

@@ -18,8 +18,8 @@ type RecordsById = { readonly [K in RecordKind]: Map<string, RecordOfKind[K]> };
 /**
  * The whole site in memory, every kind of record in the order of creation.
  *
- * Messages are enriched and permissions decided from it, without a round trip to the store. The store is
- * the authority: a change is made here once it is stored there (SiteChanges).
+ * It serves to enrich messages and decide permissions, without a round trip to the store. The store is the
+ * authority: a change is made here once it is stored there (SiteChanges).
  */
 export class SiteModel {
   #records: RecordsById = recordsById([], [], [], [], []);
@@ -27,7 +27,7 @@ export class SiteModel {
   #unreadable: ReadonlySet<string> = new Set();
   #lastOrder = 0;
 
-  /** Replaces everything by the stored site. */
+  /** Replaces everything with the stored site. */
   load({ records, findings }: SiteState): void {
     const { locations, groups, rooms, devices, accessTokens } = records;
     this.#unreadable = unreadableHolders(findings);
@@ -38,7 +38,7 @@ export class SiteModel {
     }
   }
 
-  /** Makes changes that are stored. */
+  /** Makes changes that are already stored. */
   apply(changes: readonly RecordChange[]): void {
     for (const change of changes) this.#apply(change);
   }
@@ -119,7 +119,7 @@ export class SiteModel {
     return idsBy(this.devicesOf(locationId), ({ roomId }) => roomId);
   }
 
-  /** The ids of the rooms in each group of the location with rooms, in order of creation. */
+  /** The ids of the rooms in each group of the location that has rooms, in order of creation. */
   roomIdsByGroup(locationId: string): ReadonlyMap<string, readonly string[]> {
     return idsBy(this.roomsOf(locationId), ({ groupId }) => groupId);
   }
@@ -168,7 +168,7 @@ export class SiteModel {
     return this.#records['access-token'].get(id);
   }
 
-  /** The device with its place as of now; undefined when there is no such device. */
+  /** The device with its present place; undefined when there is no such device. */
   context(deviceId: string): DeviceContext | undefined {
     const known = this.#contexts.get(deviceId);
     if (known !== undefined) return known;
@@ -227,7 +227,7 @@ function recordsById(
   };
 }
 
-/** The records by id. The map keeps them in the order of creation: what is created later is put behind. */
+/** The records by id. The map keeps them in the order of creation: later records go to the end. */
 function byId<T extends { readonly id: string; readonly order: number }>(
   records: readonly T[],
 ): Map<string, T> {

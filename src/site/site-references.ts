@@ -2,10 +2,10 @@ import type { SiteRecords } from '../domain/site.js';
 import type { SiteFinding, SiteState } from './site-findings.js';
 
 /**
- * Resolves dangling references between records, so that the rest of a damaged site is served.
+ * Resolves dangling references between records, so the gateway can serve the rest of a damaged site.
  *
- * References to a lost room or group are removed. A lost location is replaced by one with its id as the
- * name: its devices' alarms must go through, and topics and grants know only the id.
+ * Removes references to a lost room or group. Replaces a lost location with a location named by its id:
+ * its devices' alarms must go through, and topics and grants know only the id.
  */
 export function withSoundReferences({ records, findings, revision }: SiteState): SiteState {
   const lost = lostLocations(records);
@@ -30,7 +30,7 @@ export function withSoundReferences({ records, findings, revision }: SiteState):
   };
 }
 
-/** The locations that others are in, but that have no readable record. */
+/** The locations that other records are in, but that have no readable record themselves. */
 function lostLocations({ locations, groups, rooms, devices }: SiteRecords): ReadonlySet<string> {
   const lost = new Set([...groups, ...rooms, ...devices].map(({ locationId }) => locationId));
   for (const { id } of locations) lost.delete(id);

@@ -6,7 +6,7 @@ import type { SiteState } from './site-findings.js';
 /** Stores the site. */
 export interface SiteStore {
   /**
-   * Loads the site; unreadable records are findings.
+   * Loads the site; unreadable records become findings.
    *
    * @throws GatewayError `store-unavailable`, also when all records of a kind were overwritten
    */
@@ -20,7 +20,7 @@ export interface SiteStore {
   /**
    * Writes the records and the audit entry of one change, in one atomic call.
    *
-   * @param revision the number of changes that the site has had, as the caller knows it
+   * @param revision the number of changes that the site has had, as far as the caller knows
    * @returns false, with nothing written, when the site has had other changes
    * @throws GatewayError `store-unavailable`, and then it is unknown whether the change was made
    */

@@ -1,9 +1,9 @@
 import { GatewayError } from '../errors.js';
 
 /**
- * Calls to the store that are made one after another, in the order in which they were asked for.
+ * Makes calls to the store one after another, in the order in which they were requested.
  *
- * When the store gives no answer to one, those that wait for it fail as well: each would wait as long, and in vain.
+ * When the store does not answer a call, the calls that wait behind it fail too: each would wait just as long, in vain.
  */
 export class StoreTurns {
   #last: Promise<unknown> = Promise.resolve();
@@ -17,7 +17,7 @@ export class StoreTurns {
       if (outages === this.#outages) return work();
       throw new GatewayError('store-unavailable', 'The store does not answer.');
     });
-    // The caller gets the error; the next turn comes all the same.
+    // The caller gets the error; the next turn still comes.
     this.#last = turn.catch(() => undefined);
     return turn;
   }

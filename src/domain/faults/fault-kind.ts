@@ -12,6 +12,6 @@ interface FaultWords {
 export interface FaultKind extends Readonly<Record<Language, FaultWords>> {
   /** Stable, for programs. Kinds that a program need not tell apart share one. */
   readonly code: string;
-  /** Whether the gateway is not ready meanwhile. */
+  /** Whether the gateway is not ready while it lasts. */
   readonly stops: boolean;
 }

@@ -13,11 +13,11 @@ export const FAULT_SUBJECTS = [
   'address',
 ] as const;
 
-/** What a fault is about. Only those who may see it are shown it. */
+/** What a fault is about. Shown only to callers who may see it. */
 export interface FaultSubject {
   readonly type: (typeof FAULT_SUBJECTS)[number];
   readonly id: string;
-  /** The id again where there is no name. */
+  /** The id again if there is no name. */
   readonly name: string;
 }
 
@@ -25,21 +25,21 @@ export interface FaultSubject {
 export type Phrase = Readonly<Record<Language, string>>;
 
 /**
- * What stands in a message.
+ * A value in a message.
  *
- * It is for everybody: never the name or id of a device, location, token or client.
+ * Everybody sees it: never the name or id of a device, location, token or client.
  */
 export type FaultValue = string | number | Phrase;
 
-/** A fault as the part of the gateway that finds it reports it. */
+/** A fault as reported by the part of the gateway that finds it. */
 export interface FaultReport {
   readonly name: FaultName;
   readonly code: FaultCode;
-  /** Whether the gateway is not ready meanwhile. */
+  /** Whether the gateway is not ready while it lasts. */
   readonly stops: boolean;
   readonly values: Readonly<Record<string, FaultValue>>;
   readonly subject?: FaultSubject | undefined;
-  /** How many others like it this one stands for. */
+  /** How many other faults like it this fault stands for. */
   readonly more?: number | undefined;
   /** Ends a fault that stays until an administrator has seen it. */
   readonly acknowledge?: (() => void) | undefined;
@@ -51,7 +51,7 @@ type Slots<Message extends string> = Message extends `${string}{${infer Slot}}${
   : never;
 type SlotsOf<Name extends FaultName> = Slots<(typeof FAULTS)[Name]['en']['message']>;
 
-/** @param values what stands in its message, if anything does */
+/** @param values the values in its message, if it has any */
 export function fault<Name extends FaultName>(
   name: Name,
   ...[values]: [SlotsOf<Name>] extends [never]
@@ -77,13 +77,13 @@ export function faultWords(
   return { message: filled.replace(/\.$/, others), advice };
 }
 
-/** Faults of one kind about different subjects: the first ones, and one that says how many more there are. */
+/** Faults of one kind about different subjects: the first ones, and a fault that says how many more there are. */
 export interface FaultGroup {
   readonly faults: readonly FaultReport[];
   readonly others: FaultReport | undefined;
 }
 
-/** @param others stands for those beyond; by default the fault of the first of them */
+/** @param others stands for the rest; by default the fault of the first of the rest */
 export function firstOf<About>(
   all: readonly About[],
   max: number,
@@ -103,7 +103,7 @@ export interface Fault extends FaultReport {
   readonly since: string;
 }
 
-/** Leaves of faults that look the same the one that began first. */
+/** Keeps only the oldest of the faults that look the same. */
 export function withoutRepeats<Shown extends Pick<Fault, 'since'>>(
   faults: readonly Shown[],
 ): Shown[] {

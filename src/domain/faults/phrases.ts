@@ -9,13 +9,13 @@ const UNITS = {
   connectsPerSecond: { en: 'connects a second', de: 'Verbindungen je Sekunde' },
 } as const;
 
-/** A limit as it stands in a message: `5,000 messages a second`. */
+/** A limit as a message shows it: `5,000 messages a second`. */
 export function limitPhrase(name: keyof typeof UNITS, value: number): Phrase {
   const { en, de } = UNITS[name];
   return { en: `${value.toLocaleString('en')} ${en}`, de: `${value.toLocaleString('de')} ${de}` };
 }
 
-/** Since when alarms are lost if the power fails, by the store's `appendfsync`. */
+/** Since when alarms are lost if the power fails, depending on the store's `appendfsync`. */
 export function lostAtPowerCut(appendfsync: string): Phrase {
   return appendfsync === 'everysec'
     ? { en: 'in the second before it', de: 'in der Sekunde davor' }
@@ -25,7 +25,7 @@ export function lostAtPowerCut(appendfsync: string): Phrase {
       };
 }
 
-/** Why a certificate and its key cannot be used: what OpenSSL says in many ways. */
+/** Why a certificate and its key cannot be used; OpenSSL says this in many ways. */
 export const NO_PAIR: Phrase = {
   en: 'not PEM, or not a matching pair',
   de: 'kein PEM, oder Schlüssel und Zertifikat passen nicht zusammen',

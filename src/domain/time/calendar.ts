@@ -26,22 +26,22 @@ export class TimeZone {
     });
   }
 
-  /** The beginning of the hour or day in which the time is. */
+  /** The beginning of the hour or day that the time falls into. */
   startOf(unit: CalendarUnit, timeMs: number): number {
     if (unit === 'day') return this.#startOfDay(this.#localMs(timeMs));
     return timeMs - modulo(this.#localMs(timeMs), HOUR_MS);
   }
 
-  /** The beginning of the next hour or day. A change of the clocks makes days, and seldom hours, longer or shorter. */
+  /** The beginning of the next hour or day. A change of the clocks makes days, and rarely hours, longer or shorter. */
   startOfNext(unit: CalendarUnit, timeMs: number): number {
     if (unit === 'day') return this.#startOfDay(this.#localMs(timeMs) + DAY_MS);
     return timeMs + HOUR_MS - modulo(this.#localMs(timeMs), HOUR_MS);
   }
 
   /**
-   * When the clocks show a time of day, on the day in which the time is.
+   * When the clocks show a time of day, on the day that the time falls into.
    *
-   * @param sinceMidnightMs what they show
+   * @param sinceMidnightMs what the clocks show
    */
   timeOfDay(timeMs: number, sinceMidnightMs: number): number {
     const localMs = this.#localMs(timeMs);
@@ -52,7 +52,7 @@ export class TimeZone {
     return this.#whenShown(localMs - modulo(localMs, DAY_MS));
   }
 
-  /** When the clocks show a local time: the first time, or where they leave it out, so long after they do. */
+  /** When the clocks first show a local time; if they skip it, when they would have shown it without the skip. */
   #whenShown(localMs: number): number {
     const before = localMs - this.#offsetMs(localMs - DAY_MS);
     const after = localMs - this.#offsetMs(localMs + DAY_MS);
@@ -73,7 +73,7 @@ export class TimeZone {
   }
 }
 
-/** Divides the time from one moment to another at each beginning of an hour or day; undefined for too many parts. */
+/** Divides the time between two moments at each beginning of an hour or day; undefined for too many parts. */
 export function calendarBounds(
   zone: TimeZone,
   unit: CalendarUnit,

@@ -1,4 +1,4 @@
-/** When drills are (docs/reference/contract.md, 3, drill). */
+/** When drills take place (docs/reference/contract.md, 3, drill). */
 
 import { z } from 'zod';
 import { chosenLocations } from '../config-keys.js';
@@ -40,7 +40,7 @@ export class DrillSchedule {
     this.#minutes = Number(hours) * 60 + Number(minutes);
   }
 
-  /** The newest moment of a drill up to a time, in milliseconds since 1970. */
+  /** The latest moment of a drill up to a time, in milliseconds since 1970. */
   lastDueMs(nowMs: number): number {
     const today = this.#zone.timeOfDay(nowMs, this.#minutes * MINUTE_MS);
     if (today <= nowMs) return today;

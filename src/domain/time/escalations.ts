@@ -1,4 +1,4 @@
-/** When an alarm escalates that nobody has acknowledged (docs/reference/contract.md, 3). */
+/** When an alarm without an acknowledgement escalates (docs/reference/contract.md, 3). */
 
 import { z } from 'zod';
 import type { AlarmKind } from '../alarms.js';
@@ -25,7 +25,7 @@ export const escalationsSchema = namedList(escalationSchema);
 
 export type Escalation = Readonly<z.output<typeof escalationSchema>>;
 
-/** The level of their topics behind the device. */
+/** The level of their topics after the device. */
 export const ESCALATIONS_LEVEL = 'escalations';
 
 /** When an escalation of an alarm is due, by the clock of its receipt. */

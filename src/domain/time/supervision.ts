@@ -9,7 +9,7 @@ const MAX_SECONDS = 604_800;
 /** After how many seconds without a packet a device is silent. */
 export const silentAfterSchema = z.int().min(MIN_SECONDS).max(MAX_SECONDS);
 
-/** The level of the topic behind the device. */
+/** The level of the topic after the device. */
 export const SUPERVISION_LEVEL = 'supervision';
 
 export type SupervisionState = 'silent' | 'heard';
@@ -18,9 +18,9 @@ export type SupervisionState = 'silent' | 'heard';
 export interface SupervisionEvent {
   readonly id: string;
   readonly state: SupervisionState;
-  /** Since when it is so, by the machine's clock. */
+  /** Since when it has been in this state, by the machine's clock. */
   readonly sinceMs: number;
-  /** The last packet before it became silent; of a device that is heard again, the first one after. */
+  /** The last packet before it became silent; for a device that is heard again, the first one after. */
   readonly lastSeenAtMs: number;
 }
 

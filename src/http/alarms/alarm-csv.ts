@@ -11,7 +11,7 @@ const COLUMNS = ['id', 'kind', 'detectedAt', 'receivedAt']
   .concat(['state'], STEP_COLUMNS, LAST_COLUMNS);
 
 export const ALARM_CSV_HEADER = csvLine(COLUMNS);
-/** Of a listing of several locations. */
+/** The header of a listing of several locations. */
 export const PLACED_ALARM_CSV_HEADER = csvLine(['locationId', 'locationName'].concat(COLUMNS));
 
 /** The lines of a page. */

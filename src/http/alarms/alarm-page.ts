@@ -24,7 +24,7 @@ export interface AlarmPage<Shown = ShownFootage> {
   readonly alarms: readonly ShownAlarm<Shown>[];
 }
 
-/** Adds to alarms what is shown of their recordings. */
+/** Adds to each alarm what to show of its recordings. */
 export type ShowFootage<Shown> = (alarms: readonly AlarmRecord[]) => Promise<ShownAlarm<Shown>[]>;
 
 const NO_FOOTAGE: FootageUrls = { video: null, audio: null };
@@ -32,9 +32,9 @@ const NO_FOOTAGE: FootageUrls = { video: null, audio: null };
 const EVERY_LOCATION = '*';
 
 /**
- * Reads a page of the alarms whose group, as of the alarm, the caller's grants cover.
+ * Reads a page of the alarms that the caller's grants cover, by the group at the time of the alarm.
  *
- * @param locationIds the locations of the listing; a single one is part of what its cursors are good for
+ * @param locationIds the locations of the listing; the cursors of a single location work only for it
  */
 export async function readAlarmPage<Shown>(
   { history, cursors }: Pick<RouteServices, 'history' | 'cursors'>,
@@ -67,7 +67,7 @@ export async function readAlarmPage<Shown>(
   };
 }
 
-/** The alarms of locations that the parameters of a request select, of those that its caller may see. */
+/** Selects the alarms that match the parameters of a request and that its caller may see. */
 export function alarmFilter(
   c: Context<HttpEnv>,
   locationIds: readonly string[],
@@ -85,7 +85,7 @@ export function alarmFilter(
   };
 }
 
-/** Shows signed URLs, which are in the audit trail before. */
+/** Shows signed URLs, after the audit trail has recorded them. */
 export function signedFootage(
   { footage, publicUrl }: Pick<RouteServices, 'footage' | 'publicUrl'>,
   c: Context<HttpEnv>,
@@ -96,7 +96,7 @@ export function signedFootage(
   };
 }
 
-/** Shows what recordings exist, where `footage=list` asks for that; else signed URLs. */
+/** Shows which recordings exist if `footage=list` asks for that; otherwise signed URLs. */
 export function footageAsAsked(
   services: Pick<RouteServices, 'footage' | 'publicUrl'>,
   c: Context<HttpEnv>,
@@ -110,7 +110,7 @@ export function footageAsAsked(
     }));
 }
 
-/** The part of the location that the caller may see, and asks for. */
+/** The part of the location that the caller asks for and may see. */
 export function scopeOf(
   c: Context<HttpEnv>,
   locationId: string,

@@ -40,9 +40,9 @@ const body = {
 /** Problems of a route that needs the store. */
 const store = { 503: problem('The store does not answer.') };
 
-/** The problem responses that routes share, to be spread into their `responses`. */
+/** The problem responses that routes share; spread them into `responses`. */
 export const problems = {
-  /** Problems of a route for which a token is enough. */
+  /** Problems of a route that needs only a token. */
   caller: behindAuthentication,
   /** Problems of a route that needs a grant, and names no resource in its path. */
   granted: {
@@ -50,11 +50,11 @@ export const problems = {
     ...grant,
   },
   resource,
-  /** Problems of a route that changes a resource by a JSON body. */
+  /** Problems of a route that changes a resource with a JSON body. */
   change: { ...resource, ...body, ...store },
   /** Problems of a route with parameters. */
   invalid: { 400: invalid },
-  /** Problems of a route for devices themselves. */
+  /** Problems of a route that devices call. */
   device: {
     400: invalid,
     401: problem('Id and secret of a device are missing, or not valid.'),
@@ -71,7 +71,7 @@ export const problems = {
     503: problem('The recordings cannot be reached.'),
   },
   body,
-  /** Problems of a route that reads its body by itself. */
+  /** Problems of a route that reads its body itself. */
   media: { 415: unsupported },
   store,
   precondition: { 412: problem('`If-Match` names another state of it; nothing was changed.') },
@@ -90,18 +90,18 @@ export function jsonResponse<Schema extends z.ZodType>(description: string, sche
   return { description, content: { [JSON_MEDIA_TYPE]: { schema } } };
 }
 
-/** A response with JSON rendered before, typed so that a handler may answer with bytes. */
+/** A response with already rendered JSON, typed so that a handler may answer with bytes. */
 export function preparedJson(description: string, schema: z.ZodType, mediaType = JSON_MEDIA_TYPE) {
   const content: Record<string, { schema: z.ZodType }> = { [mediaType]: { schema } };
   return { description, content };
 }
 
-/** A body that must be JSON; the route's middleware has `jsonBody` as well. */
+/** A body that must be JSON; the route also needs `jsonBody` in its middleware. */
 export function jsonRequestBody<Schema extends z.ZodType>(schema: Schema) {
   return { required: true, content: { [JSON_MEDIA_TYPE]: { schema } } };
 }
 
-/** A body that may be left out; the route's middleware has `jsonBody` for that as well. */
+/** An optional body; the route also needs `jsonBody` for it in its middleware. */
 export function optionalJsonRequestBody<Schema extends z.ZodType>(schema: Schema) {
   return { required: false, content: { [JSON_MEDIA_TYPE]: { schema } } };
 }
@@ -125,7 +125,7 @@ export const ifMatchHeaders = z.object({
     .openapi({ description: 'Entity tags; any other state is not changed.' }),
 });
 
-/** Headers of a request for what the caller may have already. */
+/** Headers of a request for something that the caller may already have. */
 export const ifNoneMatchHeaders = z.object({
   'if-none-match': z
     .string()
@@ -133,7 +133,7 @@ export const ifNoneMatchHeaders = z.object({
     .openapi({ description: 'Entity tags that the caller has.' }),
 });
 
-/** The answer to a client that has the newest already. */
+/** The answer to a client that already has the newest version. */
 export const notModified = { 304: { description: 'The client has it already.' } };
 
 /** `security` of an open route; all others need the bearer token. */

@@ -11,7 +11,7 @@ import {
   taggedResponse,
 } from './openapi.js';
 
-/** A resource with an entity tag, as its routes are described. */
+/** A resource with an entity tag, for the description of its routes. */
 interface Resource<Path extends string, Params, View, Change, Removing> {
   readonly path: Path;
   readonly params: Params;
@@ -71,7 +71,7 @@ export function itemRoutes<
   };
 }
 
-/** The route that lists the resources of a location as far as the caller's grants cover them. */
+/** The route that lists the resources of a location that the caller's grants cover. */
 export function listRoute<Path extends string, Params extends z.ZodObject, View extends z.ZodType>(
   path: Path,
   params: Params,

@@ -136,7 +136,7 @@ function auditCsvLine(event: AuditEvent): string {
   return csvLine([...cells, JSON.stringify(event.details)]);
 }
 
-/** The present name behind an id; null without one. */
+/** The present name for an id; null if it has none. */
 type NameOf = (id: string | null) => string | null;
 
 function namesOf({ model, accessTokens }: Pick<RouteServices, 'model' | 'accessTokens'>): NameOf {
@@ -186,7 +186,7 @@ export function registerAudit(app: HttpApp, services: RouteServices): void {
       upToSequence: start?.upToSequence,
       position: start?.sequence,
     });
-    // The place in the order of numbers needs no time.
+    // Records are in the order of their numbers, so the position needs no time.
     const nextCursor =
       next === undefined
         ? null

@@ -9,7 +9,7 @@ import { timestampSchema } from '../schemas/common.js';
 import { deadLetterSchema, deadLetterView } from '../schemas/dead-letter.js';
 import { queueFields } from '../schemas/destination.js';
 
-/** A bridge's status, over HTTP and on `gateway/bridges/<name>/status` alike. */
+/** A bridge's status, the same over HTTP and on `gateway/bridges/<name>/status`. */
 const bridgeSchema = z
   .object({
     name: z.string().openapi({ example: 'head-office' }),
@@ -71,7 +71,7 @@ const listDeadLetters = createRoute({
   },
 });
 
-/** The bridges to other brokers, which are configured in the file and not here. */
+/** The bridges to other brokers; they are configured in the file, not here. */
 export function registerBridges(app: HttpApp, services: RouteServices): void {
   const { access, bridges, deadLetters } = services;
 

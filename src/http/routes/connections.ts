@@ -106,7 +106,7 @@ const deniedConnectionSchema = z
   })
   .openapi('DeniedConnection');
 
-/** An open connection as it is shown. */
+/** An open connection in a response. */
 function connectionView({
   sinceMs,
   slowed,
@@ -119,7 +119,7 @@ function connectionView({
   };
 }
 
-/** A denial over MQTT, or a connect error, as it is shown. */
+/** A denial over MQTT, or a connect error, in a response. */
 function deniedConnectionView({
   atMs,
   ...shown
@@ -151,7 +151,7 @@ const sessionsSchema = z
   })
   .openapi('Sessions');
 
-/** A persistent session as it is shown. */
+/** A persistent session in a response. */
 function sessionView({
   awaySinceMs,
   oldestQueuedAtMs,
@@ -212,10 +212,10 @@ const listSessions = createRoute({
   },
 });
 
-/** Who is connected, who could not be over MQTT, and for whom something waits, for the administrator. */
+/** Open connections, denials over MQTT, and sessions with their backlogs, for the administrator. */
 export function registerConnections(app: HttpApp, services: RouteServices): void {
   const { access, connections, sessions, cursors } = services;
-  // Connections are numbered anew at each start.
+  // The numbers of connections begin again at each start.
   const scope = { connectionsSince: randomUUID() };
 
   app.openapi({ ...list, middleware: [access.admin()] }, (c) => {

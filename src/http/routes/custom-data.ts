@@ -98,7 +98,7 @@ function jsonText(c: Context<HttpEnv>, text: string): Response {
   return c.body(tagged(c, text), 200, { 'Content-Type': JSON_MEDIA_TYPE });
 }
 
-/** Reads the body; too large is 400 here, not 413 (specification 7). */
+/** Reads the body; a body that is too large gets 400 here, not 413 (specification 7). */
 async function readObjectText(c: Context<HttpEnv>): Promise<string> {
   const bytes = await readBody(c, MAX_CUSTOM_DATA_BYTES);
   if (bytes === undefined) {

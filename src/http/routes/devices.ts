@@ -22,7 +22,7 @@ import {
 } from '../schemas/common.js';
 import { createdHeaders } from '../server/public-url.js';
 
-// A copy: only schemas made after Hono's extension of zod can be described.
+// A copy: only schemas made after Hono has extended zod can be described.
 const ownLimits = ownLimitsSchema.clone().openapi('DeviceLimits', {
   description: 'Limits of its own, instead of `limits.device` of the configuration; if it has any.',
 });
@@ -98,7 +98,7 @@ function deviceView(device: Device, presence: PresenceView): z.infer<typeof devi
   };
 }
 
-/** For a change, a device is the same although it has connected or sent something meanwhile. */
+/** For a change, a device counts as unchanged even if it has connected or sent something meanwhile. */
 function deviceTag({ online, lastSeenAt, ...made }: z.infer<typeof deviceSchema>): string {
   return entityTag(made, { online, lastSeenAt });
 }

@@ -46,7 +46,7 @@ const eventsHeaderSchema = z.object({
   }),
 });
 
-/** An event stream is text; what is in it, the examples show. */
+/** An event stream is text; the example shows its content. */
 const eventStreamSchema = z.string().openapi({
   example: [
     'event: open',
@@ -89,7 +89,7 @@ const events = createRoute({
   },
 });
 
-/** Forwarded messages for browsers and scripts, which speak no MQTT. */
+/** Forwarded messages for browsers and scripts, which do not speak MQTT. */
 export function registerEvents(app: HttpApp, services: RouteServices): void {
   app.openapi(events, (c) => {
     const { filter: filters = [DEFAULT_FILTER], lastEventId } = c.req.valid('query');
@@ -111,7 +111,7 @@ export function registerEvents(app: HttpApp, services: RouteServices): void {
   });
 }
 
-/** Subscribes; what cannot be had now can be had later. */
+/** Subscribes; after a failure, tells the client to try again later. */
 function subscribed(
   { events: streams }: RouteServices,
   c: Context<HttpEnv>,

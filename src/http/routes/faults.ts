@@ -31,7 +31,7 @@ const list = createRoute({
   },
 });
 
-/** The present faults, and those that an administrator acknowledges. */
+/** Lists the present faults, and lets an administrator acknowledge some of them. */
 export function registerFaults(app: HttpApp, { access, health, audit, now }: RouteServices): void {
   app.openapi(list, (c) => {
     const language = answerLanguage(c);

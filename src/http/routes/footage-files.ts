@@ -94,7 +94,7 @@ export function registerFootageFiles(
   });
 }
 
-/** The object key, after its signature is checked. */
+/** Checks the signature, and returns the object key. */
 function authorized(
   c: Context<HttpEnv>,
   files: FootageFiles,
@@ -106,7 +106,7 @@ function authorized(
   return key;
 }
 
-/** Requires the content type of the signed key; any other, as with S3, is another request. */
+/** Requires the content type of the signed key; as with S3, the signature covers no other. */
 function requireUploadHeaders(c: Context<HttpEnv>, { contentType }: Recording): void {
   const sent = c.req.header('Content-Type')?.trim().toLowerCase();
   if (sent !== undefined && sent !== contentType) {
@@ -123,9 +123,9 @@ function requireUploadHeaders(c: Context<HttpEnv>, { contentType }: Recording): 
 }
 
 /**
- * Reads the body of an upload, piece by piece, as fast as it is taken.
+ * Reads the body of an upload, piece by piece, as fast as the consumer takes it.
  *
- * A consumer that stops early leaves the rest to the server, so that the caller can still be answered.
+ * A consumer that stops early leaves the rest to the server, so the caller still gets an answer.
  *
  * @throws GatewayError `invalid-request` when the body ends early
  */

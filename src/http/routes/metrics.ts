@@ -24,7 +24,7 @@ export function registerMetrics(app: HttpApp, options: MetricsRouteOptions): voi
   const unlessOpen = (guard: MiddlewareHandler<HttpEnv>): MiddlewareHandler<HttpEnv> => {
     return (c, next) => {
       const address = plainAddress(c.env.incoming.socket.remoteAddress);
-      // A page of another site may have its own name lead here (DNS rebinding), and ask in a browser's name.
+      // A page of another site may point its own name here (DNS rebinding), and make a browser on this machine ask.
       const isLocal = isTrusted(address) && isLoopbackHost(new URL(c.req.url).hostname);
       return isOpen || isLocal ? next() : guard(c, next);
     };

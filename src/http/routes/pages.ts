@@ -7,7 +7,7 @@ import type { HttpApp } from '../http-env.js';
 import { JSON_MEDIA_TYPE } from '../json-body.js';
 import { SharedAnswer } from '../shared-answer.js';
 
-/** What browsers are given, open to everybody: the pages have no data of their own, and ask for a token. */
+/** The files for browsers, open to everybody: the pages have no data of their own, and ask for a token. */
 export interface PagesOptions {
   readonly files: BuiltFiles;
   /** Where recordings are, besides the page's own origin. */
@@ -21,7 +21,7 @@ interface OpenRoute {
   readonly summary: string;
 }
 
-/** No page is shown within another: a page in a frame could be made to acknowledge alarms. */
+/** Forbids frames: another page could frame this one and trick a user into acknowledging alarms. */
 const IN_NO_FRAME = ["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"];
 
 /** Limits the descriptions to the gateway's own files and answers, whatever a document or a script says. */
@@ -34,7 +34,7 @@ const DOCS_POLICY = [
   ...IN_NO_FRAME,
 ].join('; ');
 
-/** Recordings alone may have another origin: that of the bucket, or the gateway's own behind a proxy. */
+/** Only recordings may have another origin: the bucket's, or the gateway's own behind a proxy. */
 function consolePolicy(footageOrigins: readonly string[]): string {
   return [
     "default-src 'self'",
@@ -50,7 +50,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Names carry a digest of the content: a browser need never ask again. */
+/** Names carry a digest of the content, so a browser never has to ask again. */
 const KEPT_FOR_EVER = { 'Cache-Control': 'public, max-age=31536000, immutable' };
 
 const common = { method: 'get' as const, tags: ['Operation'], security: NO_SECURITY };

@@ -45,7 +45,7 @@ export function registerRejected(app: HttpApp, services: RouteServices): void {
     const { locationId } = c.req.valid('param');
     const { grants } = callerOf(c);
     const records = await invalidPublishes.list(locationId);
-    // The group of that time counts: a publish from another group is for those who may see that one.
+    // The group at that time counts: only callers who may see that group see the publish.
     const visible = records.filter(({ groupId }) =>
       permits(grants, 'viewer', { locationId, groupId }),
     );

@@ -98,7 +98,7 @@ export function registerRooms(app: HttpApp, services: RouteServices): void {
     const key = c.req.valid('param');
     const { locationId } = key;
     const { name, groupId } = c.req.valid('json');
-    // Leaving a group needs only the role over the room; a new group is checked, too.
+    // Leaving a group needs only the role over the room; joining a group needs the role over that group, too.
     if (typeof groupId === 'string') access.requireOver(c, 'manager', { locationId, groupId });
     const room = await rooms.change(actorFor(c, key), key, { name, groupId });
     return c.json(tagged(c, viewOf(room)), 200);

@@ -10,7 +10,7 @@ const open = createRoute({
   summary: 'MQTT over WebSocket',
   tags: ['Operation'],
   security: NO_SECURITY,
-  // No exchange of HTTP that a generated client could use; the AsyncAPI document has it among its servers.
+  // A generated HTTP client could not use it; the AsyncAPI document has it among its servers.
   hide: true,
   responses: {
     101: { description: 'The connection speaks MQTT from here on.' },
@@ -18,7 +18,7 @@ const open = createRoute({
   },
 });
 
-/** Answers a plain request at the path of MQTT over WebSocket; an upgrade never comes here. */
+/** Answers a plain request at the path of MQTT over WebSocket; an upgrade never gets here. */
 export function registerWebSocket(app: HttpApp): void {
   app.openapi(open, () => {
     throw new GatewayError('upgrade-required', 'MQTT over WebSocket (RFC 6455) is spoken here.');

@@ -108,7 +108,7 @@ export const issuedTokenSchema = accessTokenSchema
   })
   .openapi('IssuedAccessToken');
 
-/** An access token in a response: neither the token nor its hash. */
+/** An access token in a response, without the token itself and its hash. */
 export function accessTokenView(
   record: AccessToken,
   lastUsedAtMs: number | null,

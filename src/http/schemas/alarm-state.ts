@@ -6,7 +6,7 @@ import { idSchema, timestampSchema, uuidSchema } from './common.js';
 
 export const alarmPathSchema = z.object({ locationId: uuidSchema, alarmId: uuidSchema });
 
-/** A note by its one rule; null for none. */
+/** A note, by the one rule for notes; null for none. */
 const noteSchema = z
   .string()
   .transform((text, context) => {
@@ -34,7 +34,7 @@ const authorSchema = z.object({ id: z.string(), name: z.string() }).openapi('Ala
   example: { id: '3f0c2a5e-8d1b-4c7a-9e64-5b2f7d90c318', name: 'Nurses, first floor' },
 });
 
-/** What the states of an alarm show beside the state. */
+/** What the states of an alarm show besides the state. */
 export const stateFields = {
   acknowledgedBy: authorSchema.optional(),
   acknowledgedAt: timestampSchema.optional(),

@@ -48,7 +48,7 @@ const footageQuerySchema = z.object({
     }),
 });
 
-/** The query of what concerns one alarm. */
+/** The query of any resource of one alarm. */
 export const deviceQuerySchema = z.object({
   device: parameter.pipe(uuidSchema).optional().openapi({
     type: 'string',
@@ -77,7 +77,7 @@ const placesQuerySchema = z.object({
     }),
 });
 
-/** What selects alarms of a location, but for the time. */
+/** What selects alarms of a location, except the time. */
 export const alarmFilterQuerySchema = placesQuerySchema.extend(selectionQuery);
 
 /** The query of a listing with places: of a location, or of all. */
@@ -86,7 +86,7 @@ export const placedAlarmQuerySchema = alarmQuerySchema.extend({
   ...footageQuerySchema.shape,
 });
 
-/** What selects alarms, but for the time. */
+/** What selects alarms, except the time. */
 export type AlarmFilterParameters = Pick<z.output<typeof alarmQuerySchema>, 'kinds' | 'state'> &
   Partial<z.output<typeof placesQuerySchema>>;
 

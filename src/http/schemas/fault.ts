@@ -27,7 +27,7 @@ export const faultSchema = z
   })
   .openapi('Fault');
 
-/** A fault as a caller sees it who is to do something about it. */
+/** A fault as shown to a caller who must do something about it. */
 export const advisedFaultSchema = faultSchema
   .required({ message: true })
   .extend({

@@ -8,7 +8,7 @@ const MAX_PAGE = 100;
 const MAX_IDS = 100;
 const ORDERS = ['asc', 'desc'] as const;
 
-/** A single parameter; one given twice arrives as a list, and neither is surely meant. */
+/** A single parameter. Given twice, it arrives as a list, and nobody knows which value is meant. */
 export const parameter = z.string('must be given once');
 
 export const orderParameter = parameter

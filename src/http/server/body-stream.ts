@@ -7,7 +7,7 @@ import { isOwnFailure, toGatewayError } from '../problem.js';
 /**
  * Streams a body piece by piece, no faster than the client takes it.
  *
- * @param takeTurn waits for a turn to make the next piece in, and returns the function that ends it
+ * @param takeTurn waits for a turn in which to make the next piece; returns the function that ends the turn
  */
 export function bodyStream(
   c: Context<HttpEnv>,

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { networkOf, plainAddress } from '../../domain/addresses.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
 
-/** The part of all connections that strangers leave to clients of known networks. */
+/** The share of all connections that only clients of known networks get. */
 const RESERVE = 0.1;
 
 export interface ConnectionQuotaOptions {
@@ -11,25 +11,25 @@ export interface ConnectionQuotaOptions {
   readonly maxConnectionsPerAddress: number;
   /** Whether connections of the address count only for the total. */
   readonly isExempt: (address: string) => boolean;
-  /** Whether somebody of this network showed a valid credential. */
+  /** Whether somebody in this network has shown a valid credential. */
   readonly isKnown: (network: string) => boolean;
   readonly watch: Pick<QuotaWatch, 'exceeded'>;
   readonly log: Logger;
 }
 
 /**
- * Limits the connections of a listener, upgraded ones included, in all and for each network.
+ * Limits the connections of a listener, upgraded ones included, in total and for each network.
  *
- * Where there is no room, the connection that has been without a request for longest makes it: idle ones cost
- * a stranger nothing and must not keep others out. The last tenth is for clients of known networks.
+ * When the listener is full, the connection that has been idle for longest makes room: idle connections cost a
+ * stranger nothing and must not keep others out. The last tenth is for clients of known networks.
  */
 export class ConnectionQuota {
   readonly #options: ConnectionQuotaOptions;
   readonly #networks = new Map<string, number>();
   readonly #open = new Set<Socket>();
-  /** Connections without a request, the one that has been so for longest first. */
+  /** Connections without a request, the longest idle first. */
   readonly #idle = new Set<Socket>();
-  /** Connections with all of their answers, which only wait for the client to close. */
+  /** Connections that have sent all answers and only wait for the client to close. */
   readonly #ending = new Set<Socket>();
   #isClosing = false;
 
@@ -42,7 +42,7 @@ export class ConnectionQuota {
     return this.#open;
   }
 
-  /** Counts a new connection. Returns whether there is room for it; otherwise it is to be closed. */
+  /** Counts a new connection. Returns whether there is room for it; if not, the caller closes it. */
   admits(socket: Socket): boolean {
     const address = plainAddress(socket.remoteAddress);
     const network = networkOf(address);
@@ -74,7 +74,7 @@ export class ConnectionQuota {
     if (this.#open.has(socket)) this.#ending.add(socket);
   }
 
-  /** Ends each connection as soon as it is without a request. */
+  /** Ends each connection as soon as it has no request. */
   close(): void {
     this.#isClosing = true;
     for (const socket of this.#idle) socket.destroy();
@@ -98,7 +98,7 @@ export class ConnectionQuota {
     return true;
   }
 
-  /** Names a network that has more than its part of a full listener, and no client with few connections. */
+  /** Names a network that has more than its share of a full listener, but no client with few connections. */
   #nameIfLarge(network: string): void {
     const count = this.#networks.get(network) ?? 0;
     if (count * this.#networks.size < this.#open.size || count === 1) return;

@@ -16,7 +16,7 @@ interface ByteRange {
 const BYTES_RANGE = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i;
 
 /**
- * Lets a browser play a recording that it opens by itself, and neither run nor load anything else: its
+ * Lets a browser play a recording that it opens directly, but neither run nor load anything else: its
  * player is a page with the recording as its only medium.
  */
 const SECURITY_POLICY = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'; sandbox";
@@ -75,8 +75,8 @@ function isKnown(c: Context<HttpEnv>, entityTag: string, lastModified: string): 
 }
 
 /**
- * The range to send: the whole to a client with the rest of another representation (RFC 9110, 13.1.5), and
- * for every method but GET (14.2).
+ * The range to send; undefined (the whole) if the client has a part of another representation (RFC 9110,
+ * 13.1.5), or if the method is not GET (14.2).
  */
 function rangeFor(c: Context<HttpEnv>, totalBytes: number, validators: readonly string[]) {
   if (c.req.method !== 'GET') return undefined;

@@ -5,16 +5,16 @@ import { plainAddress } from '../../domain/addresses.js';
 import type { ProcessorShare, ShareUser } from '../../network/processor-share.js';
 import { SocketFront } from '../../network/socket-front.js';
 
-/** Bytes parsed in one turn: a dozen of the smallest requests at most. */
+/** Bytes parsed in one turn: at most a dozen of the smallest requests. */
 const BYTES_PER_TURN = 512;
 const OFFER = /upgrade/i;
 const END_OF_HEAD = '\r\n\r\n';
-/** What is looked for may begin in the piece before. */
+/** The word searched for may begin in the previous piece. */
 const OVERLAP = 'upgrade'.length - 1;
-/** Bytes of a body in one turn: its parsing costs next to nothing. */
+/** Bytes of a body in one turn: parsing them costs next to nothing. */
 const BODY_BYTES_PER_TURN = 65_536;
 const BODY_BUFFER_BYTES = 16_384;
-/** How long, and how much, the rest of a request is read after the last answer. */
+/** How long, and how much, to read on after the last answer. */
 const LINGER_MS = 1_000;
 const MAX_LINGER_BYTES = 2 * 1024 * 1024;
 const HEAD_METHOD = 'HEAD ';
@@ -24,9 +24,9 @@ export interface HttpConnectionOptions {
   /** The line in which it waits until the client is known. */
   readonly network: string;
   readonly turns: ProcessorShare;
-  /** Called when a request has been parsed or another protocol taken up, and when nothing is left to be answered. */
+  /** Called when a request is parsed or another protocol takes over, and when nothing is left to answer. */
   readonly onBusy: (isBusy: boolean) => void;
-  /** Called when all is answered, and only the client's end is awaited. */
+  /** Called when everything is answered and only the client has to close. */
   readonly onEnding: () => void;
 }
 
@@ -36,14 +36,14 @@ export function connectionOf({ socket }: { readonly socket: unknown }): HttpConn
 }
 
 /**
- * A connection as Node's HTTP server sees it, which reads and handles one thing in each turn.
+ * A connection as Node's HTTP server sees it; it reads or handles one thing in each turn.
  *
- * Node would parse all that has arrived, a thousand requests in 64 KiB, before anything else happens.
+ * Node would parse everything that has arrived, a thousand requests in 64 KiB, before anything else happens.
  * Here the bytes stay in the socket until it is their turn, and requests are handled one after another.
  */
 export class HttpConnection extends SocketFront<Socket> implements ShareUser {
   line: string;
-  /** For Node, which buffers as much of a body before it pauses the connection. */
+  /** For Node, which buffers this much of a body before it pauses the connection. */
   override readonly readableHighWaterMark = BODY_BUFFER_BYTES;
   readonly #turns: ProcessorShare;
   readonly #onBusy: (isBusy: boolean) => void;
@@ -57,16 +57,16 @@ export class HttpConnection extends SocketFront<Socket> implements ShareUser {
   #beginning = '';
   #isAskedForBytes = false;
   #pieceBytes = 0;
-  /** The last bytes of the piece before. */
+  /** The last bytes of the previous piece. */
   #lastOfHead = '';
   /** Whether the head that is being read may have an `Upgrade`. */
   #hasOffer = false;
-  /** At least so much of the body is still to be read; the bytes after it may be requests. */
+  /** Bytes of the body still to read, at least; the bytes after them may be requests. */
   #bodyBytesLeft = 0;
   #isHandedOver = false;
 
   constructor({ socket, network, turns, onBusy, onEnding }: HttpConnectionOptions) {
-    // No bytes wait here: Node parses what does as soon as it reads on, without a turn.
+    // No bytes wait here: Node would parse them without a turn, as soon as it reads on.
     super(socket, 1);
     this.on('resume', () => this.#want());
     this.line = network;
@@ -93,24 +93,24 @@ export class HttpConnection extends SocketFront<Socket> implements ShareUser {
     return this;
   }
 
-  /** Whether the request that is being read is a HEAD, as far as that can be seen. */
+  /** Whether the request being read is a HEAD, as far as can be seen. */
   get isHead(): boolean {
     return this.#beginning === HEAD_METHOD;
   }
 
-  /** Closes the connection once all is written, as Node asks a socket after the last answer. */
+  /** Closes the connection once everything is written; Node calls this on a socket after the last answer. */
   destroySoon(): void {
     if (this.writable) this.end();
   }
 
-  /** Notes that the client has shown a valid credential, of this principal (`principalKey`). */
+  /** Notes that the client has shown a valid credential of this principal (`principalKey`). */
   know(principal: string): void {
     this.#turns.leave(this);
     this.line = principal;
     this.#want();
   }
 
-  /** Waits for a turn for work that goes on; returns the function that ends it. */
+  /** Waits for a turn for the next part of longer work; returns the function that ends the turn. */
   turn(): Promise<() => void> {
     const { line } = this;
     return new Promise((resolve) => {
@@ -138,8 +138,8 @@ export class HttpConnection extends SocketFront<Socket> implements ShareUser {
   }
 
   /**
-   * Ends the connection, whose bytes are no HTTP, with an answer to that. Requests before them are answered
-   * first; an answer that has begun to the very request is broken off, or the error would become part of it.
+   * Ends a connection whose bytes are not HTTP, with an error answer. Earlier requests are answered first. If the
+   * answer to the faulty request itself has begun, it is cut off, or the error would become part of it.
    */
   refuse(answer: () => void): void {
     this.#isMalformed = true;
@@ -157,7 +157,7 @@ export class HttpConnection extends SocketFront<Socket> implements ShareUser {
     this.#want();
   }
 
-  /** Hands over the socket, with the bytes that are not read, to another protocol. */
+  /** Hands over the socket, with its unread bytes, to another protocol. */
   handOver(): Socket {
     this.#isHandedOver = true;
     this.#onBusy(true);
@@ -215,8 +215,8 @@ export class HttpConnection extends SocketFront<Socket> implements ShareUser {
   }
 
   /**
-   * Hands over bytes of heads, but none behind the head of a request with `Upgrade`: Node would throw them
-   * away, even if nobody takes the offer.
+   * Passes on bytes of heads, but none after the head of a request with `Upgrade`: Node would throw them
+   * away, even if nobody accepts the offer.
    */
   #pushHead(bytes: Buffer): void {
     const before = this.#lastOfHead;
@@ -240,7 +240,7 @@ export class HttpConnection extends SocketFront<Socket> implements ShareUser {
   /**
    * Waits for the client to close, and reads what it still sends, up to a bound.
    *
-   * Were the connection closed over unread bytes, TCP would reset it, and the client would lose the end of
+   * If the connection closed with unread bytes, TCP would reset it, and the client would lose the end of
    * the answer (RFC 9112, 9.6).
    */
   #linger(): void {
@@ -267,7 +267,7 @@ export class HttpConnection extends SocketFront<Socket> implements ShareUser {
   readonly #onEnd = () => this.push(null);
 
   readonly #onTimeout = () => {
-    // What waits for its turn has not stalled.
+    // A connection that waits for its turn has not stalled.
     if (this.#wantsTurn) this.behind.setTimeout(this.behind.timeout ?? 0);
     else this.emit('timeout');
   };

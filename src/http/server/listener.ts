@@ -19,9 +19,8 @@ const BODY_TIMEOUT_MS = 30_000;
 /** Timeout of a large upload over a slow line. */
 const LONG_BODY_TIMEOUT_MS = 15 * 60_000;
 const TIMEOUT_CHECK_INTERVAL_MS = 2_000;
-/** Timeout for a client that neither sends nor takes anything; Node's 5 s between requests are too few in a flood. */
+/** Timeout for a client that neither sends nor takes anything; Node's 5 s between requests are too short in a flood. */
 const STALLED_AFTER_MS = 15_000;
-/** A year, in which a browser that used HTTPS once uses nothing else here (RFC 6797). */
 
 /** Handles connections that switch to another protocol. */
 export interface ProtocolSwitch {
@@ -56,9 +55,9 @@ export interface HttpListenerOptions {
   readonly turns: ProcessorShare;
   /** Whether an address may begin a TLS handshake now. */
   readonly admitsHandshake: (address: string) => boolean;
-  /** Whether somebody of this network showed a valid credential. */
+  /** Whether somebody in this network has shown a valid credential. */
   readonly isKnown: (network: string) => boolean;
-  /** Names who has too many connections. */
+  /** Names the clients that have too many connections. */
   readonly watch: Pick<QuotaWatch, 'exceeded'>;
 }
 
@@ -97,16 +96,16 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     if (socket instanceof HttpConnection) socket.refuse(answer);
     else answer();
   });
-  // The gateway is no proxy, and Node would close the connection without an answer.
+  // The gateway is not a proxy, and Node would close the connection without an answer.
   server.on('connect', (_request, socket) => answerClientError({}, socket));
-  // An expectation that is not understood may be ignored (RFC 9110, 10.1.1).
+  // An unknown expectation may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   // The app asks for the body itself, unless the head decides the answer.
   server.on('checkContinue', (request, response) => server.emit('request', request, response));
   if (protocolSwitch !== undefined) {
     server.on('upgrade', (request, socket, head) => {
       if (!(socket instanceof HttpConnection)) return;
-      // What asks the request for its socket, and whether that is TLS, means the one that goes on.
+      // Code that asks the request for its socket, and whether that is TLS, means the socket handed over.
       request.socket = socket.handOver();
       protocolSwitch.upgrade(request, request.socket, head);
     });
@@ -127,7 +126,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
  * request. So an offer of HTTP/2, which curl and Java's client add to ordinary requests, would cost them
  * their answer. An offer may be ignored (RFC 9110, 7.8).
  *
- * @param isTaken whether the request switches protocols; called when the header fields are there
+ * @param isTaken whether the request switches protocols; called once the header fields are there
  */
 function requestClass(isTaken: (request: IncomingMessage) => boolean): typeof IncomingMessage {
   return class extends IncomingMessage {
@@ -147,14 +146,14 @@ function requestClass(isTaken: (request: IncomingMessage) => boolean): typeof In
 /**
  * Gives connections to Node's HTTP server as streams whose bytes come in turns.
  *
- * Node's own listener takes any stream; without it, Node would read the sockets itself.
+ * Node's own listener takes any stream; given the sockets, Node would read them itself.
  */
 function acceptInTurn(server: Server, quota: ConnectionQuota, options: HttpListenerOptions): void {
   const { turns, stalledAfterMs = STALLED_AFTER_MS, log } = options;
   const [serve] = server.listeners('connection');
   server.removeAllListeners('connection');
   const listenToErrors = (socket: Duplex) => {
-    // Node stops listening before `connect` and `upgrade`, and a reset would end the process.
+    // Node stops listening before `connect` and `upgrade`; then a reset would end the process.
     socket.on('error', (error) => log.debug({ err: error }, 'http connection failed'));
   };
   const accept = (tcp: Socket, socket: Socket) => {
@@ -181,7 +180,7 @@ function acceptInTurn(server: Server, quota: ConnectionQuota, options: HttpListe
   });
 }
 
-/** Waits for the first bytes, before which a connection costs no more than its socket. */
+/** Waits for the first bytes; until then, a connection costs no more than its socket. */
 function whenReadable(socket: Socket, timeoutMs: number, serve: () => void): void {
   const end = () => socket.destroy();
   socket.setTimeout(timeoutMs, end);
@@ -216,7 +215,7 @@ function requestListener(options: HttpListenerOptions): RequestListener {
     { incoming, outgoing },
   ) => {
     const expectLongBody = limitBodyTime(incoming, outgoing, bodyTimeoutMs);
-    // Otherwise it is the client who keeps the app waiting.
+    // Holds the turn only for a complete request; otherwise, the app waits for the client.
     const line = connectionOf(incoming)?.line;
     const release = incoming.complete && line !== undefined ? turns.hold(line) : undefined;
     try {
@@ -228,9 +227,9 @@ function requestListener(options: HttpListenerOptions): RequestListener {
     }
   };
   return getRequestListener(limited, {
-    // HTTP/1.0 knows no Host.
+    // HTTP/1.0 has no Host.
     hostname: 'localhost',
-    // Else the library replaces Request and Response for the whole process.
+    // Otherwise, the library replaces Request and Response for the whole process.
     overrideGlobalObjects: false,
     errorHandler: (error) => {
       if (error instanceof RequestError) {

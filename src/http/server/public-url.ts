@@ -5,7 +5,7 @@ import type { HttpEnv } from '../http-env.js';
 
 /**
  * The headers of a 201 (RFC 9110, 15.3.2): where the created resource is, below the collection that the
- * request was sent to. A reference without host, unless the configuration says how clients come here.
+ * request was sent to. The reference has no host, unless the configuration says how clients get here.
  */
 export function createdHeaders(
   c: Context<HttpEnv>,

@@ -9,7 +9,7 @@ import { commonHeaders } from '../request-context.js';
 import { createHttpListener, type HttpListener } from './listener.js';
 
 const TIMEOUT_MS = 5_000;
-/** A load balancer and a monitor have a few; nobody else has business here. */
+/** A load balancer and a monitor need a few; nobody else has business here. */
 const MAX_CONNECTIONS = 200;
 
 export interface StandingByOptions {

@@ -24,7 +24,7 @@ export function answerClientError(
     return;
   }
   const { status, headers, body } = replyTo(cause);
-  // A HEAD, as far as an unreadable request shows, gets no body (RFC 9110, 9.3.2).
+  // A HEAD gets no body (RFC 9110, 9.3.2), if an unreadable request shows that it is one.
   const isHead = socket.isHead === true;
   const lines = Object.entries({
     ...headers,

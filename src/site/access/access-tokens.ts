@@ -23,7 +23,7 @@ export interface TokenRequest {
   readonly expiresAtMs: number | null;
 }
 
-/** What is changed of a token; what is undefined stays. */
+/** A change of a token: undefined parts stay. */
 export type TokenChange = { readonly [Key in keyof TokenRequest]?: TokenRequest[Key] | undefined };
 
 /** The access tokens of the site, and the admin token, which lives in the configuration. */
@@ -61,7 +61,7 @@ export class AccessTokens {
     };
   }
 
-  /** Lists all tokens but the admin token. */
+  /** Lists all tokens except the admin token. */
   list(): AccessToken[] {
     return this.#model.accessTokens();
   }
@@ -86,7 +86,7 @@ export class AccessTokens {
   }
 
   /**
-   * Changes the name, the grants, the expiry, or several of them. Grants count at once, for open connections too.
+   * Changes the name, the grants, the expiry, or several of them. Grants apply immediately, to open connections too.
    *
    * @throws GatewayError `access-token-not-found`
    */
@@ -110,7 +110,7 @@ export class AccessTokens {
   }
 
   /**
-   * Gives the token a new secret under its id: the old one stops working at once.
+   * Gives the token a new secret under the same id: the old one stops working immediately.
    *
    * @throws GatewayError `access-token-not-found`
    */
@@ -143,7 +143,7 @@ export class AccessTokens {
 
   /** The owner of a bearer token (HTTP); undefined when it is unknown or has expired. */
   authenticateBearer(token: string): Principal | undefined {
-    // An admin token may be invented by hand, so the time taken must not show how much of a guess is right.
+    // A person may have made up the admin token, so the time taken must not show how much of a guess is right.
     if (secretMatches(token, this.#admin.tokenHash)) return this.#used(this.#admin);
     const hash = hashSecret(token);
     return this.#used(this.#model.accessTokens().find(({ tokenHash }) => tokenHash === hash));
@@ -161,20 +161,20 @@ export class AccessTokens {
     return this.#valid(this.#record(id));
   }
 
-  /** The principal with this token id, even expired: a wrong clock must end nothing for good. */
+  /** The principal with this token id, even if expired: a wrong clock must not end anything for good. */
   owner(id: string): Principal | undefined {
     const record = this.#record(id);
     return record && this.#principalOf(record);
   }
 
-  /** Takes note of a token that was changed or deleted, by this gateway or another one. */
+  /** Notes that this gateway or another one has changed or deleted a token. */
   changed(id: string): void {
     const record = this.#model.accessToken(id);
     if (record === undefined) this.#principals.delete(id);
     else this.#principalOf(record);
   }
 
-  /** The name of the token; of one that was just deleted, its id. */
+  /** The name of the token; its id if it was just deleted. */
   nameOf(id: string): string {
     return this.#record(id)?.name ?? id;
   }
@@ -193,7 +193,7 @@ export class AccessTokens {
   }
 
   /**
-   * Records that a token has expired, once, however often this is called.
+   * Records only once that a token has expired, however often it is called.
    *
    * @throws GatewayError `store-unavailable`
    */
@@ -225,14 +225,14 @@ export class AccessTokens {
     return this.#principalOf(record);
   }
 
-  /** As `#valid`, of a token that was shown. */
+  /** Like `#valid`, for a token that a client has shown. */
   #used(record: AccessToken | undefined): Principal | undefined {
     const principal = this.#valid(record);
     if (principal !== undefined) this.#use.note(principal.id);
     return principal;
   }
 
-  /** One for each token: what is open has the new grants with it. */
+  /** Keeps one object for each token, so open connections get its new grants. */
   #principalOf({ id, grants }: AccessToken): Principal {
     const principal = this.#principals.get(id) ?? { type: 'token', id, grants };
     principal.grants = grants;
@@ -243,7 +243,7 @@ export class AccessTokens {
 
 const TOKEN_DETAILS = ['name', 'grants', 'expiresAt'] as const;
 
-/** A token as the audit trail shows it. */
+/** A token for the audit trail. */
 function detailsOf({ name, grants, expiresAtMs }: AccessToken) {
   const expiresAt = expiresAtMs === null ? null : formatTime(expiresAtMs);
   return { name, grants: JSON.stringify(grants), expiresAt };
@@ -254,7 +254,7 @@ function found(record: AccessToken | undefined): AccessToken {
   throw new GatewayError('access-token-not-found', 'There is no such access token.');
 }
 
-/** The audit entry of the first administrator's token, which the gateway generates. */
+/** The audit entry for the first administrator's token, which the gateway generates. */
 export function firstTokenEntry(atMs: number): AuditEntry {
   return {
     action: 'access-token.created',

@@ -1,4 +1,4 @@
-/** Why MQTT clients are denied something, or cannot connect: every code there is, and its words. */
+/** Why MQTT clients are denied something, or cannot connect: every code, with its words. */
 export const DENIED_REASONS = {
   'unknown-user-name': 'No device and no access token has this user name as its id.',
   'wrong-password':
@@ -62,11 +62,11 @@ export interface DeniedConnection {
   /** Only the id of a device or access token: anything else may be a mistyped secret. */
   readonly username: string | null;
   readonly operation: DeniedOperation;
-  /** The filter or the topic, null where it is none that was denied. */
+  /** The denied filter or topic; null if something else was denied. */
   readonly topic: string | null;
-  /** That of the CONNECT; null when none could be read. */
+  /** The version in the CONNECT; null when none could be read. */
   readonly mqttVersion: MqttVersionName | null;
-  /** In the CONNACK or SUBACK, with MQTT 5 in the PUBACK, PUBREC or DISCONNECT; null where there was none. */
+  /** The code in the CONNACK or SUBACK, with MQTT 5 in the PUBACK, PUBREC or DISCONNECT; null if none was sent. */
   readonly returnCode: number | null;
   readonly code: DeniedReason;
   /** The reason in words. */
@@ -76,7 +76,7 @@ export interface DeniedConnection {
 export const TRANSPORTS = ['mqtt', 'mqtts', 'ws', 'wss'] as const;
 export type Transport = (typeof TRANSPORTS)[number];
 
-/** With that of event streams. */
+/** The transports, and the protocol of event streams. */
 export const PROTOCOLS = [...TRANSPORTS, 'sse'] as const;
 
 export const MQTT_VERSIONS = ['3.1', '3.1.1', '5'] as const;
@@ -91,15 +91,15 @@ export interface ConnectionView {
   readonly protocol: (typeof PROTOCOLS)[number];
   /** Null: an event stream. */
   readonly mqttVersion: MqttVersionName | null;
-  /** The one that the gateway goes by; null: an event stream. */
+  /** The keep-alive that the gateway applies; null: an event stream. */
   readonly keepAliveSeconds: number | null;
-  /** Accepted for the client's session, and not acknowledged. */
+  /** Accepted for the client's session, but not yet acknowledged. */
   readonly backlog: { readonly alarms: number; readonly messages: number };
-  /** Since when it is read later than it sends, and the limit (its key of `limits`); null: it is not. */
+  /** Since when a limit delays reading from it, and which one (its key in `limits`); null: none does. */
   readonly slowed: { readonly sinceMs: number; readonly limit: string } | null;
 }
 
-/** Where a page of connections starts, and ends at the latest: by their numbers. */
+/** The bounds of a page of connections, by their numbers. */
 export interface ConnectionPosition {
   readonly after: number;
   /** Connections opened later are left out: they came after the first page was read. */
@@ -112,9 +112,9 @@ export interface ConnectionPage {
   readonly next: ConnectionPosition | undefined;
 }
 
-/** Who is connected, and who was denied something over MQTT. */
+/** The open connections, and what clients were denied over MQTT. */
 export interface ConnectionList {
-  /** In the order in which they were opened. */
+  /** In the order of opening. */
   page(limit: number, from: ConnectionPosition | undefined): ConnectionPage;
   /** The newest 1,000 since the start, the newest first. */
   denied(): readonly DeniedConnection[];

@@ -4,16 +4,16 @@ import type { Actor, AuditEntry, AuditSubject, AuditTrail } from '../audit-trail
 import { pause } from '../clock/pause.js';
 import type { StoreHeadroom } from '../health/store-headroom.js';
 
-/** Denials that are recorded one by one, of each principal or address: at once, and in a second. */
+/** Denials that are recorded one by one for each principal or address: in a burst, and in a second. */
 const MAX_PER_SECOND = 10;
 const COUNTED_FOR_MS = 60_000;
 const SWEEP_INTERVAL_MS = 1_000;
-/** Of principals and addresses, and of records that wait for the store: a flood must not fill the memory. */
+/** Bounds for principals and addresses, and for records that wait for the store: a flood must not fill the memory. */
 const MAX_REMEMBERED = 10_000;
 const MAX_WAITING = 10_000;
 const MAX_BATCH = 100;
 const RETRY_AFTER_MS = 500;
-/** The denied client chooses its topics, paths and client ids, of any length. */
+/** A denied client chooses topics, paths and client ids of any length. */
 const MAX_DETAIL_LENGTH = 256;
 
 /** Token bucket of one principal or address, and what is counted beyond it. */
@@ -27,7 +27,7 @@ interface Bucket {
 interface Counted {
   readonly untilMs: number;
   readonly first: AuditEntry;
-  /** With location and resource only if all of them have the same. */
+  /** Has a location and a resource only if all denials have the same. */
   last: AuditEntry;
   count: number;
 }
@@ -37,7 +37,7 @@ export interface DenialsOptions {
   readonly headroom: Pick<StoreHeadroom, 'takes'>;
   readonly log: Logger;
   readonly now: () => number;
-  /** A clock that does not jump: rates go by it. */
+  /** A clock that does not jump, for rates. */
   readonly steadyNow: () => number;
 }
 
@@ -45,9 +45,9 @@ export interface DenialsOptions {
  * Records denied permissions and failed logins in the audit trail, in the background: neither the
  * answer nor anything else waits for it (docs/reference/contract.md, 2, Audit and denials).
  *
- * Denials are recorded one by one up to ten a second of a principal, or of an address where the
- * principal is unknown; beyond that as one record a minute with their number. A record whose write got
- * no answer is written again, and may be there twice.
+ * Up to ten denials a second of a principal, or of an address if the principal is unknown, are recorded
+ * one by one; any more become one record a minute with their number. A record whose write got no answer
+ * is written again, and may exist twice.
  */
 export class Denials {
   readonly #options: DenialsOptions;
@@ -72,7 +72,7 @@ export class Denials {
     this.#timer = setInterval(() => this.sweep(), SWEEP_INTERVAL_MS);
   }
 
-  /** Tries once to write what is counted and what waits: a stop must not take long. */
+  /** Tries once to write the counted and the waiting denials: a stop must not take long. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     for (const bucket of this.#buckets.values()) this.#recordCounted(bucket);
@@ -82,17 +82,17 @@ export class Denials {
     if (lost > 0) this.#options.log.error({ lost }, 'failed to record denials before the stop');
   }
 
-  /** Takes note of a permission that a principal, or the signature of a URL, does not give. */
+  /** Notes a permission that a principal, or the signature of a URL, does not give. */
   addDeniedPermission(actor: Actor, subject: AuditSubject, details: AuditEntry['details']): void {
     this.#add('permission.refused', actor, subject, details);
   }
 
-  /** Takes note of a credential that is not valid. */
+  /** Notes an invalid credential. */
   addFailedLogin(actor: Actor, details: AuditEntry['details']): void {
     this.#add('authentication.refused', actor, { locationId: null, resourceId: null }, details);
   }
 
-  /** Records what was counted in the minutes that are over, and forgets full buckets. */
+  /** Records the counts of minutes that are over, and forgets full buckets. */
   sweep(): void {
     const nowMs = this.#options.steadyNow();
     for (const [key, bucket] of this.#buckets) {
@@ -110,7 +110,7 @@ export class Denials {
   ): void {
     const atMs = this.#options.now();
     const pairs = Object.entries(details).map(([name, text]) => [name, shortened(text)]);
-    // Copies: parts of a path would keep all of it in memory for as long as the record waits.
+    // Copies: a part of a path would keep the whole path in memory while the record waits.
     const locationId = shortened(subject.locationId);
     const resourceId = shortened(subject.resourceId);
     const place = { locationId, resourceId };
@@ -131,7 +131,7 @@ export class Denials {
     }
   }
 
-  /** The bucket, moved to the end; beyond the bound the one denied longest ago is forgotten. */
+  /** Returns the bucket and moves it to the end; beyond the bound, forgets the bucket denied longest ago. */
   #bucketOf(key: string): Bucket {
     const known = this.#buckets.get(key);
     const bucket = known ?? { left: MAX_PER_SECOND, atMs: 0, counted: undefined };
@@ -145,7 +145,7 @@ export class Denials {
     return bucket;
   }
 
-  /** The last of the counted denials, with their number and what was first. */
+  /** Records the last of the counted denials, with their number and the details of the first. */
   #recordCounted(bucket: Bucket): void {
     if (bucket.counted === undefined) return;
     const { first, last, count } = bucket.counted;
@@ -164,9 +164,9 @@ export class Denials {
     this.#record({ ...last, details }, count);
   }
 
-  /** @param count of the denials that it stands for */
+  /** @param count how many denials the entry stands for */
   #record(entry: AuditEntry, count: number): void {
-    // A flood of denials must not take the room of alarms.
+    // A flood of denials must not use up the room for alarms.
     if (!this.#options.headroom.takes('denial')) {
       this.#lost += count;
       return;
@@ -209,7 +209,7 @@ function leftAt({ left, atMs }: Bucket, nowMs: number): number {
   return Math.min(MAX_PER_SECOND, left + ((nowMs - atMs) / 1000) * MAX_PER_SECOND);
 }
 
-/** The first 256 characters of a text, copied: a part of a request would keep all of it in memory. */
+/** The first 256 characters of a text, copied: a part of a request would keep the whole request in memory. */
 export function shortened(text: string | null | undefined): string | null {
   return text ? Buffer.from(text.slice(0, MAX_DETAIL_LENGTH)).toString() : (text ?? null);
 }

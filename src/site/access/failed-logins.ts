@@ -4,41 +4,41 @@ import type { QuotaWatch } from './quota-watch.js';
 
 const FIRST_BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 5_000;
-/** In the long run an address, or all addresses at one name, have one guess in this time. */
+/** In the long run, an address, or all addresses that try one name, get one guess in this time. */
 const FORGET_ONE_MS = 5_000;
-/** Between answers that an address, or all at one name, get to logins that fail during a backoff. */
+/** Time between answers during a backoff to an address, or to all addresses that try one name. */
 const ANSWER_INTERVAL_MS = 500;
-/** Above the free failures: more would not make the backoff longer. */
+/** Failures counted beyond the free ones: more would not make the backoff longer. */
 const MAX_COUNTED = 6;
-/** How long an address is known to have failed, or to have had the right credential. */
+/** How long the failures and the right credentials of an address are remembered. */
 const REMEMBERED_MS = 3_600_000;
-/** Beyond this the oldest is forgotten, so that nobody fills the memory. */
+/** Beyond this, the oldest is forgotten, so the memory cannot fill up. */
 const MAX_REMEMBERED = 10_000;
 
-/** A login with a credential that has been looked at. */
+/** A login whose credential has been checked. */
 export interface LoginAttempt {
   readonly address: string;
-  /** Id of a device or token of ours; undefined for any other: nothing is behind it to guess. */
+  /** Id of an existing device or token; undefined for any other: it has no secret to guess. */
   readonly name: string | undefined;
   readonly secret: string | Uint8Array;
   /** Whether the credential is right. */
   readonly isValid: boolean;
 }
 
-/** What becomes of a login. */
+/** The decision on a login. */
 export interface LoginVerdict {
-  /** `ignored`: during a backoff, so that the answer must not show whether the credential is right. */
+  /** `ignored`: it came during a backoff, so the answer must not show whether the credential is right. */
   readonly result: 'admitted' | 'failed' | 'ignored';
-  /** How long to keep the client waiting; another login may be heard then. */
+  /** How long to keep the client waiting; after that, another login may be heard. */
   readonly waitMs: number;
-  /** False where so many wait for an answer that this one gets none. */
+  /** False if too many wait for an answer already. */
   readonly isAnswered: boolean;
 }
 
 interface Failures {
   readonly count: number;
   readonly atMs: number;
-  /** When the last answer of those that wait is due. */
+  /** When the last of the waiting answers is due. */
   answerAtMs: number;
 }
 
@@ -47,21 +47,21 @@ const ADMITTED: LoginVerdict = { result: 'admitted', waitMs: 0, isAnswered: true
 export interface FailedLoginsOptions {
   /** Failures without a backoff. */
   readonly free: number;
-  /** Whether this machine's own addresses may be anybody's: then they are not counted. */
+  /** Whether anybody may use this machine's own addresses: then they are not counted. */
   readonly isBehindProxy: boolean;
-  /** Names who guesses. */
+  /** Names the addresses that guess. */
   readonly watch: Pick<QuotaWatch, 'exceeded'>;
   /** A clock that does not jump. */
   readonly now: () => number;
 }
 
 /**
- * Slows guessing down: an exponential backoff for each address, and for each name that is tried.
+ * Slows guessing down with an exponential backoff for each address, and for each name that is tried.
  *
- * A secret of the gateway's own making cannot be guessed, so it is admitted at any time: a device
+ * Nobody can guess a secret that the gateway generated, so it is admitted at any time: a device raises
  * alarms while others guess at its name, even from its own address. Only the admin token may be made up
  * by a person. It has to wait, but never for the failures of others: it is heard from an address that
- * has not failed, and from one from which it came before.
+ * has not failed, and from an address that has shown it before.
  */
 export class FailedLogins {
   readonly #options: FailedLoginsOptions;
@@ -95,7 +95,7 @@ export class FailedLogins {
     return { result: 'failed', ...this.#answer(network, name) };
   }
 
-  /** Gives the answers of a backoff their turns, so that no number of connections gets more of them. */
+  /** Spaces out the answers of a backoff, so more connections do not get more answers. */
   #answer(network: string | undefined, name: string | undefined) {
     const waitMs = this.#waitMs(network, name);
     if (waitMs === 0) return { waitMs, isAnswered: true };
@@ -119,7 +119,7 @@ export class FailedLogins {
     if (key === undefined) return;
     const { now, free } = this.#options;
     const known = failures.get(key) ?? { count: 0, atMs: now(), answerAtMs: 0 };
-    // One failure is forgotten after the other, and not all at once.
+    // Failures are forgotten one by one, not all together.
     const left = Math.max(0, known.count - (now() - known.atMs) / FORGET_ONE_MS);
     const count = Math.min(left + 1, free + MAX_COUNTED);
     remember(failures, key, { ...known, count, atMs: now() });

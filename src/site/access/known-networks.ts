@@ -2,9 +2,9 @@
 const MAX_NETWORKS = 10_000;
 
 /**
- * The networks from which a valid credential was shown since the start.
+ * The networks that have shown a valid credential since the start.
  *
- * Where strangers fill up what there is, clients from these networks come first.
+ * When strangers use up connections and the like, clients from these networks come first.
  */
 export class KnownNetworks {
   readonly #networks = new Set<string>();

@@ -2,7 +2,7 @@ import type { Principal } from '../../domain/grants.js';
 import type { DeviceLimits, TokenLimits } from '../../domain/limits.js';
 import type { SiteModel } from '../site-model.js';
 
-/** The limits that hold for each principal: those of the configuration, and of a device its own. */
+/** The limits of each principal: the configured ones, and a device's own. */
 export class PrincipalLimits {
   readonly #device: DeviceLimits;
   readonly #token: TokenLimits;

@@ -4,7 +4,7 @@ import { holderSubject } from '../health/fault-subjects.js';
 import type { Health } from '../health/health.js';
 import type { SiteModel } from '../site-model.js';
 
-/** What quotas bound, with the fault of asking for more. */
+/** The quotas, each with the fault for asking for more. */
 const QUOTAS = {
   newcomers: 'tooManyNewcomers',
   connections: 'tooManyConnections',
@@ -39,14 +39,14 @@ interface Excess {
 
 export interface QuotaWatchOptions {
   readonly health: Health;
-  /** Where the names of holders are. */
+  /** Has the names of holders. */
   readonly model: SiteModel;
   readonly log: Logger;
   /** A clock that does not jump. */
   readonly now: () => number;
 }
 
-/** Names who holds as much as a quota allows and asks for more: a fault, a count, a log line a minute. */
+/** Names holders that have used up a quota and ask for more: by a fault, a count, a log line a minute. */
 export class QuotaWatch {
   readonly #options: QuotaWatchOptions;
   readonly #excesses = new Map<Quota, Excess>();
@@ -69,7 +69,7 @@ export class QuotaWatch {
       excess.holders.set(holder, this.#options.now());
     excess.total++;
     excess.unlogged++;
-    // Each report is a `gateway/status` to everybody: a thousand addresses at once are counted by the next check.
+    // Each report sends `gateway/status` to everybody: if a thousand addresses come, the next check counts them.
     if (isNew && excess.holders.size <= MAX_NAMED + 1) this.#report(quota, excess);
     this.#tell(quota, excess);
   }
@@ -79,7 +79,7 @@ export class QuotaWatch {
     return [...this.#excesses].map(([quota, { total }]) => [quota, total]);
   }
 
-  /** Reports who has exceeded a quota lately; to be called every `QUOTA_CHECK_MS`. */
+  /** Reports the holders that have recently exceeded a quota; call it every `QUOTA_CHECK_MS`. */
   check(): void {
     const oldestMs = this.#options.now() - KEPT_MS;
     for (const [quota, excess] of this.#excesses) {

@@ -5,7 +5,7 @@ export interface SessionView {
   readonly connected: boolean;
   /** When it was last connected; null while it is. */
   readonly awaySinceMs: number | null;
-  /** Accepted for it, and not acknowledged. */
+  /** Accepted for it, but not yet acknowledged. */
   readonly backlog: { readonly alarms: number; readonly messages: number };
   /** When the oldest of its backlog was received; null for none, or while the store is away. */
   readonly oldestQueuedAtMs: number | null;
@@ -17,8 +17,8 @@ export interface SessionPage {
   readonly sessions: readonly SessionView[];
 }
 
-/** For whom something waits. */
+/** The persistent sessions. */
 export interface SessionList {
-  /** Those for whom most waits, alarms before messages; then those away for the longest. */
+  /** The largest backlogs first, alarms before messages; then the sessions away for the longest. */
   withLargestBacklogs(limit: number): Promise<SessionPage>;
 }

@@ -17,9 +17,9 @@ export interface TokenExpiryOptions {
 /**
  * Closes the connections of expired tokens, ends their sessions, and records the expiry.
  *
- * HTTP checks the time of each request itself. Sessions and their backlogs end only when the clock has told the
- * time since the token was created without a jump, or for a day: it may be years ahead for a while, and the
- * token is valid again once the clock is set right (docs/reference/contract.md, 4.7).
+ * HTTP itself checks the expiry at each request. Sessions and their backlogs end only if the clock has not jumped
+ * since the token was created, or for a day: the clock may be years ahead for a while, and the token is valid
+ * again once the clock is corrected (docs/reference/contract.md, 4.7).
  */
 export class TokenExpiry {
   readonly #options: TokenExpiryOptions;
@@ -54,7 +54,7 @@ export class TokenExpiry {
       });
   }
 
-  /** Closes the token's connections, and once that is sure, ends its sessions. Returns whether they have ended. */
+  /** Closes the token's connections, and ends its sessions once the expiry is sure. Returns whether they have ended. */
   #end({ id, grants, createdAtMs }: AccessToken): boolean {
     const { events, isSureSince } = this.#options;
     const principal = principalKey({ type: 'token', id, grants });
@@ -65,7 +65,7 @@ export class TokenExpiry {
     return true;
   }
 
-  /** Records tokens that expired while the gateway or the store was away, too. */
+  /** Also records tokens that expired while the gateway or the store was away. */
   async #noteExpiries(expired: readonly AccessToken[]): Promise<void> {
     for (const record of expired) {
       if (!record.isExpiryNoted) await this.#options.accessTokens.noteExpiry(record);

@@ -7,7 +7,7 @@ export interface TokenUseStore {
   save(usedAtMs: ReadonlyMap<string, number>): Promise<void>;
 }
 
-/** When access tokens were last used, so that forgotten ones are found. */
+/** When access tokens were last used, so that people can find forgotten ones. */
 export class TokenUse {
   readonly #store: TokenUseStore;
   readonly #log: Logger;
@@ -37,7 +37,7 @@ export class TokenUse {
     return this.#usedAtMs.get(id) ?? null;
   }
 
-  /** Saves what was noted since; never throws, as the next time is soon enough. */
+  /** Saves what was noted since the last save; never throws, because the next save is soon enough. */
   async save(): Promise<void> {
     if (this.#unsaved.size === 0) return;
     const saved = new Map(this.#unsaved);

@@ -6,7 +6,7 @@ interface Named {
   readonly name: string;
 }
 
-/** A device's place and custom data as of an alarm. */
+/** A device's place and custom data at the time of an alarm. */
 export interface AlarmPlace {
   readonly device: Named;
   readonly location: Named;
@@ -16,7 +16,7 @@ export interface AlarmPlace {
   readonly customData: string;
 }
 
-/** An alarm in the history, with its place as of its receipt. */
+/** An alarm in the history, with its place at the time of its receipt. */
 export interface AlarmRecord extends AlarmPlace {
   readonly id: string;
   readonly kind: AlarmKind;
@@ -26,12 +26,12 @@ export interface AlarmRecord extends AlarmPlace {
   readonly footage: Readonly<Partial<Record<FootageType, string>>>;
   /** JSON text of the device's other fields, undefined when there were none. */
   readonly data: string | undefined;
-  /** The payload where it was no JSON, in base64. */
+  /** The payload in base64, if it was not JSON. */
   readonly base64?: string | undefined;
   /** Whether the payload should have been JSON, and only its kind could be read. */
   readonly isMalformed?: boolean | undefined;
   readonly isTest?: boolean | undefined;
-  /** The names of the escalations that were made of it, of the newest 20,000; undefined: none. */
+  /** The names of the escalations made of it, among the newest 20,000; undefined: none. */
   readonly escalations?: readonly string[] | undefined;
   /** Who has given it which state. */
   readonly states: AlarmStateRecord;
@@ -49,11 +49,11 @@ export interface AlarmPosition {
 /** A location, or some groups of it. */
 export interface AlarmScope {
   readonly locationId: string;
-  /** Only alarms that happened in one of these groups; undefined: anywhere, outside of groups too. */
+  /** Only alarms that happened in one of these groups; undefined: anywhere, also outside groups. */
   readonly groupIds: readonly string[] | undefined;
 }
 
-/** Which alarms are meant, whenever they were detected. */
+/** Selects alarms by everything except the time. */
 export interface AlarmFilter {
   readonly scopes: readonly AlarmScope[];
   /** Only alarms of these devices; undefined: of all. */
@@ -87,7 +87,7 @@ export interface AlarmPage {
   readonly upToSequence: number;
 }
 
-/** What an alarm is found by. */
+/** Identifies an alarm. */
 export interface AlarmName {
   readonly locationId: string;
   readonly alarmId: string;
@@ -98,11 +98,11 @@ export interface AlarmName {
 /** Reads the history. */
 export interface AlarmHistory {
   /**
-   * Reads a page, full unless it is the last or nobody waits for it, in three round trips to the store.
+   * Reads a page in three round trips to the store. It is full unless it is the last or nobody waits for it.
    *
-   * There are two more for each thousand alarms in between that came after the first page, or are of another kind,
-   * group or state. Such further ones are made for one page after another: all of them at once would keep the store
-   * from everything else.
+   * Each thousand skipped alarms cost two more round trips: alarms that came after the first page, or are of another
+   * kind, group or state. These further trips are made for one page after another: together they would keep the
+   * store from everything else.
    *
    * @throws GatewayError `store-unavailable`
    */
@@ -116,7 +116,7 @@ export interface AlarmHistory {
   find(alarm: AlarmName): Promise<AlarmRecord | undefined>;
 
   /**
-   * Finds what became of an alarm for each destination that has, or had, it in its queue.
+   * Finds what became of an alarm for each destination whose queue has, or had, it.
    *
    * @returns undefined when there is no such alarm
    * @throws GatewayError `store-unavailable`
@@ -124,11 +124,11 @@ export interface AlarmHistory {
   deliveries(alarm: AlarmName): Promise<AlarmDelivery[] | undefined>;
 
   /**
-   * Counts the alarms that were detected between two bounds, for each pair of neighbours, by kind.
+   * Counts alarms by kind, for each pair of neighbouring bounds, by when they were detected.
    *
-   * Those of devices, rooms or states, and tests, are counted by reading them, a thousand at a time.
+   * To count only certain devices, rooms, states or tests, it reads the alarms, a thousand at a time.
    *
-   * @param boundsMs in ascending order, two or more; each alarm counts from its lower bound on, to before the upper one
+   * @param boundsMs two or more, in ascending order; a pair includes its lower bound, but not its upper one
    * @throws GatewayError `store-unavailable`
    */
   counts(filter: AlarmFilter, boundsMs: readonly number[]): Promise<AlarmCounts[]>;
@@ -141,9 +141,9 @@ export interface AlarmDelivery {
   /** Its name in the store: the session's key. */
   readonly destination: string;
   readonly state: (typeof DELIVERY_STATES)[number];
-  /** When, by the machine's clock; of one that is queued, when the alarm was received. */
+  /** When, by the machine's clock; for a queued alarm, when it was received. */
   readonly atMs: number;
 }
 
-/** How many alarms there are of each kind that has any. */
+/** The number of alarms of each kind that has any. */
 export type AlarmCounts = Partial<Record<AlarmKind, number>>;

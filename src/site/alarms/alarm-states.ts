@@ -7,7 +7,6 @@ export interface AlarmStateRequest {
   readonly alarmId: string;
   readonly state: GivenState;
   readonly note: string | undefined;
-  /** The access token. */
   readonly tokenId: string;
   /** Only an alarm that happened in one of these groups; undefined: anywhere in the location. */
   readonly groupIds: readonly string[] | undefined;
@@ -17,10 +16,10 @@ export interface AlarmStateRequest {
 /** Gives alarms their states. */
 export interface AlarmStateChanges {
   /**
-   * Gives an alarm a state, once, however often that is asked for.
+   * Gives an alarm a state only once, however often it is requested.
    *
    * @returns all states of the alarm
-   * @throws GatewayError `alarm-not-found`; `alarm-resolved` when it would go back; `store-unavailable`, and
+   * @throws GatewayError `alarm-not-found`; `alarm-resolved` if the state would go back; `store-unavailable`, and
    *   then it is unknown whether the change was made
    */
   change(request: AlarmStateRequest): Promise<AlarmStateRecord>;

@@ -3,12 +3,12 @@ import type { SiteModel } from '../site-model.js';
 
 export const DESTINATION_TYPES = ['session', 'bridge', 'webhook'] as const;
 
-/** Where alarms go, as people know it. */
+/** Where alarms go, in terms that people know. */
 export interface NamedDestination {
   readonly type: (typeof DESTINATION_TYPES)[number];
-  /** Of a session its client id, of a bridge or webhook its name. */
+  /** The client id of a session, the name of a bridge or webhook. */
   readonly id: string;
-  /** Of a session the name of its access token or device. */
+  /** For a session, the name of its access token or device. */
   readonly name: string;
 }
 

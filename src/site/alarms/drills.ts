@@ -10,7 +10,7 @@ interface Named {
 export const DRILL_TIMEOUT_MS = 60_000;
 export const MAX_DRILLS_SHOWN = 100;
 
-/** A drill as it is kept; what became of its alarm is in the proof of delivery. */
+/** A stored drill; the proof of delivery says what became of its alarm. */
 export interface DrillRecord {
   readonly id: string;
   readonly atMs: number;
@@ -29,7 +29,7 @@ export interface DrillResult {
   readonly acknowledgedAfterMs: number | undefined;
 }
 
-/** A drill with what is known of it by now. */
+/** A drill with its results so far. */
 export interface DrillReport extends DrillRecord {
   /** Whether the time is over. */
   readonly isOver: boolean;
@@ -51,7 +51,7 @@ export interface DrillRequest {
   readonly by: Named | null;
 }
 
-/** Tries whether alarms arrive, by test alarms on the way of every alarm. */
+/** Tests whether alarms arrive, with test alarms that go the way of every alarm. */
 export interface Drills {
   /**
    * Begins a drill.

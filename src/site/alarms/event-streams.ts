@@ -5,20 +5,20 @@ export interface StreamMessage {
   readonly topic: string;
   readonly payload: Buffer;
   readonly retained: boolean;
-  /** Where an alarm stands in the log; undefined for all else. */
+  /** The position of an alarm in the log; undefined for anything else. */
   readonly position: string | undefined;
   /** What `EventSubscription.taken` acknowledges; 0: nothing. */
   readonly messageId: number;
 }
 
-/** Who takes the messages of a subscription: an event stream. */
+/** The receiver of a subscription's messages: an event stream. */
 export interface StreamOutlet {
   /** False while earlier messages still wait for the network. */
   readonly isWritable: boolean;
   /**
    * Called once, before all messages.
    *
-   * @param hasMissed whether alarms that followed the wanted position are not sent
+   * @param hasMissed whether alarms after the requested position are not sent
    */
   opened(position: string, hasMissed: boolean): void;
   send(message: StreamMessage): void;
@@ -26,7 +26,7 @@ export interface StreamOutlet {
   end(): void;
 }
 
-/** Who asks for events, and for which. */
+/** A request for events: the caller, and which events. */
 export interface StreamRequest {
   readonly principal: Principal;
   readonly address: string;
@@ -39,15 +39,15 @@ export interface StreamRequest {
 export interface EventSubscription {
   /** Acknowledges messages that the network has taken. */
   taken(messages: readonly StreamMessage[]): void;
-  /** Sends on: the outlet is writable again. */
+  /** Continues to send: the outlet is writable again. */
   wake(): void;
-  /** Names the client, which leaves its messages unread. */
+  /** Names the client, because it leaves its messages unread. */
   unread(): void;
-  /** Sends no more: the stream has ended. */
+  /** Stops sending: the stream has ended. */
   close(): void;
 }
 
-/** Subscriptions of forwarded messages for clients that speak no MQTT. */
+/** Subscriptions to forwarded messages for clients that do not speak MQTT. */
 export interface EventStreams {
   /** @throws GatewayError `too-many-requests`, `not-ready` */
   open(request: StreamRequest, outlet: StreamOutlet): EventSubscription;

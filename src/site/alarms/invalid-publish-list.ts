@@ -1,4 +1,4 @@
-/** A publish that cannot be used, as it is listed (docs/reference/contract.md, 3). */
+/** An invalid publish in the list (docs/reference/contract.md, 3). */
 export interface InvalidPublishRecord {
   readonly deviceId: string;
   /** The group that the device was in. */

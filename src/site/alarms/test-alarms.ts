@@ -13,7 +13,7 @@ export interface TestAlarms {
   /**
    * Raises an alarm of the device, with `"test": true` in its `data`.
    *
-   * @returns the id of the alarm, which is stored
+   * @returns the id of the alarm, once it is stored
    * @throws GatewayError `store-unavailable`, and then it is unknown whether the alarm was raised
    */
   raise(request: TestAlarmRequest): Promise<string>;

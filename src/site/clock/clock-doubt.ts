@@ -9,9 +9,9 @@ export const MIN_JUMP_MS = 5_000;
 /**
  * Judges whether the wall clock can be trusted.
  *
- * A clock that went back, or ahead by more than a day, is in doubt until it is set right, or has run for a
- * day without a jump. A clock behind one that was confirmed in this way is certainly wrong, and stays in
- * doubt as long as it is behind.
+ * A clock that went back, or ahead by more than a day, is in doubt until it is corrected, or has run for a
+ * day without a jump. A clock behind a time that was confirmed in this way is certainly wrong, and stays in
+ * doubt while it is behind.
  */
 export class ClockDoubt {
   #trust: ClockTrust;
@@ -32,22 +32,18 @@ export class ClockDoubt {
     return this.#trust;
   }
 
-  /** Notes a jump of the wall clock, whose confirmation begins again. */
+  /** Notes a jump of the wall clock; its confirmation begins again. */
   jumped(steadyMs: number): void {
     this.#trust = { ...this.#trust, unchangedSinceMs: steadyMs };
   }
 
-  /**
-   * Whether the wall clock has told the time since that moment without a jump, or has run for a day without one.
-   *
-   * The latter does not hold for a clock that is in doubt.
-   */
+  /** Whether the wall clock has run without a jump since that moment, or for a day. */
   isUnchangedSince(sinceMs: number, { wallMs, steadyMs }: ClockReading): boolean {
     const unchangedMs = steadyMs - this.#trust.unchangedSinceMs;
     return unchangedMs >= DAY_MS || wallMs - sinceMs <= unchangedMs + MIN_JUMP_MS;
   }
 
-  /** A sentence that names the doubt; undefined when there is none. */
+  /** Judges a reading, and learns from it. Returns the fault that names the doubt; undefined when there is none. */
   judge(reading: ClockReading): FaultReport | undefined {
     if (reading.wallMs < PLAUSIBLE_FROM_MS) return fault('clockUnset');
     const { seen, isConfirmed, unchangedSinceMs } = this.#trust;

@@ -10,7 +10,7 @@ export interface ClockReading {
   readonly steadyMs: number;
 }
 
-/** The history of the wall clock, on which its trust depends. */
+/** The history of the wall clock, which decides how far to trust it. */
 export interface ClockTrust {
   /** The last moment at which the wall clock was not in doubt; undefined when there was none. */
   readonly seen?: ClockReading | undefined;
@@ -28,7 +28,7 @@ export interface ClockRecord extends ClockReading {
 
 /** Stores the steady clock, which outlives the process. */
 export interface ClockStore {
-  /** Loads the record; undefined when none is stored, or an unreadable one. */
+  /** Loads the record; undefined when it is missing or unreadable. */
   load(): Promise<ClockRecord | undefined>;
   /** Finds the newest plausible timestamp of anything else in the store. */
   newestStampMs(): Promise<number | undefined>;

@@ -7,7 +7,7 @@ export async function pause(durationMs: number, signal: AbortSignal): Promise<vo
   });
 }
 
-/** Resolves to the answer, or to undefined after the timeout, so that a store that is away delays nobody for longer. */
+/** Resolves to the answer, or to undefined after the timeout, so an absent store delays nobody for longer. */
 export async function within<T>(answer: Promise<T>, durationMs: number): Promise<T | undefined> {
   const waiting = new AbortController();
   const late = pause(durationMs, waiting.signal).then(() => undefined);

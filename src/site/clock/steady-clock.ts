@@ -17,14 +17,14 @@ const DOUBT_FAULT = 'clock-doubt';
 export interface SteadyClockOptions {
   /** The machine's clock, milliseconds since 1970. */
   readonly now: () => number;
-  /** Milliseconds since any moment; never jumps. */
+  /** Milliseconds since some moment; never jumps. */
   readonly elapsed: () => number;
   readonly health: Health;
   readonly log: Logger;
 }
 
 /**
- * The time that the gateway was seen to run, over all its runs.
+ * The time that the gateway has run, over all its runs.
  *
  * All ages are measured by this clock, so setting the wall clock, while the gateway runs or while it is
  * down, makes nothing older (docs/reference/contract.md, 4.7). The time between two runs does not count, except
@@ -75,7 +75,7 @@ export class SteadyClock {
   readonly wallTimeOf = (stampMs: number): number =>
     this.#options.now() - this.elapsedSinceMs(stampMs);
 
-  /** What it was set forward at the start, as the last run may have gone on for so long after its last save. */
+  /** How far the start set it forward: the last run may have gone on for that long after its last save. */
   get addedAtStartMs(): number {
     return this.#resumed === undefined ? 0 : this.#resumed.steadyMs - this.#resumed.last.steadyMs;
   }
@@ -149,7 +149,7 @@ export class SteadyClock {
       this.#jumpFault = undefined;
     }
     health.report(JUMP_FAULT, this.#jumpFault);
-    // Doubt waits until the jump's own fault is over: a jump undone by then leaves none.
+    // Doubt waits until the jump's own fault is over: a jump undone by then leaves no doubt.
     const doubt = this.#jumpFault === undefined ? this.#doubt.judge(reading) : undefined;
     // Doubt may last, and leaves the gateway ready.
     health.report(DOUBT_FAULT, doubt);
@@ -159,7 +159,7 @@ export class SteadyClock {
   /**
    * Whether the time that has passed since this moment of the wall clock is beyond doubt.
    *
-   * Only then may something be given up because of a time in the wall clock's terms (docs/reference/contract.md, 4.7).
+   * Only then may the gateway give something up because of a wall-clock time (docs/reference/contract.md, 4.7).
    */
   readonly isSureSince = (wallMs: number): boolean => {
     this.check();
@@ -170,7 +170,7 @@ export class SteadyClock {
   #starts(): readonly ClockStart[] {
     if (this.#resumed === undefined) return [];
     const { last, steadyMs } = this.#resumed;
-    // The wall clock of now counts, as a box boots with any time and is set right soon after.
+    // The present wall clock counts, because a machine boots with any time and is corrected soon after.
     const downtimeMs = this.#options.now() - this.now() - (last.wallMs - last.steadyMs);
     return downtimeMs > 0 ? [...last.starts, { steadyMs, downtimeMs }] : last.starts;
   }
@@ -203,7 +203,7 @@ function newDoubt(steadyMs: number): ClockDoubt {
   return new ClockDoubt({ isConfirmed: false, unchangedSinceMs: steadyMs });
 }
 
-/** The steady time after a downtime, counted only as far as the last run may have outlived its save. */
+/** The steady time after a downtime, which counts only as far as the last run may have outlived its save. */
 function resumedSteadyMs(wallMs: number, last: ClockReading): number {
   return last.steadyMs + Math.min(Math.max(0, wallMs - last.wallMs), SAVE_INTERVAL_MS);
 }

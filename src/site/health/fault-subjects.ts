@@ -3,7 +3,7 @@ import type { RecordKind } from '../../domain/site.js';
 import type { SiteModel } from '../site-model.js';
 
 /**
- * Who holds or sends too much, as the subject of a fault.
+ * The holder or sender of too much, as the subject of a fault.
  *
  * @param holder a `principalKey`, `location:<id>` or `address:<address>`; anything else is an address
  */

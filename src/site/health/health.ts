@@ -20,7 +20,7 @@ export class Health extends EventEmitter<{ changed: [] }> {
     if (this.#set(source, fault)) this.emit('changed');
   }
 
-  /** Reports all faults of a source that has several: those reported before and not given have ended. */
+  /** Reports all faults of a source that has several: faults reported before but not given now have ended. */
   reportAll(source: string, { faults, others }: FaultGroup): void {
     const wanted = new Map<string, FaultReport>();
     for (const fault of faults) {
@@ -50,7 +50,7 @@ export class Health extends EventEmitter<{ changed: [] }> {
     return this.#started && this.faults().every(({ stops }) => !stops);
   }
 
-  /** Whether this changes anything. */
+  /** Sets or ends the fault of a source; returns whether this changes anything. */
   #set(source: string, fault: FaultReport | undefined): boolean {
     const before = this.#faults.get(source);
     if (fault === undefined) return this.#faults.delete(source);

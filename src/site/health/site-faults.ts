@@ -48,7 +48,7 @@ function sourceOf({ problem, kind }: SiteFinding): string {
   return `site/${problem}/${kind}`;
 }
 
-/** The ids are the names: a damaged record has none, and a whole one is found by its id. */
+/** Ids serve as names: a damaged record has no name, and people find an intact one by its id. */
 function faultsOf(finding: SiteFinding): FaultGroup {
   return firstOf(finding.ids, MAX_NAMED, (id) => {
     return { ...faultOf(finding), subject: { type: finding.kind, id, name: id } };

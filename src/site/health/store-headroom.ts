@@ -1,15 +1,15 @@
 import { bytesOfProperties, type MessageProperties } from '../../mqtt/message-properties.js';
-/** What is stored no more, ahead of alarms, when the store's memory or its disk runs short. */
+/** What is no longer stored, ahead of alarms, when the store's memory or disk runs short. */
 export type NotStoredKind = 'telemetry' | 'retained' | 'invalid-publish' | 'denial';
 
 /** How much room is left: `short` is for alarms only, `full` for nothing. */
 export type Headroom = 'ample' | 'short' | 'full';
 
-/** Bytes that the store keeps beside topic and payload, and the factor by which its blocks exceed their content. */
+/** Bytes that the store keeps besides topic and payload, and the factor by which its blocks exceed their content. */
 const BYTES_BESIDE = 256;
 const BLOCK_FACTOR = 1.25;
 
-/** Memory of a stored message, rather too much than too little. */
+/** The memory of a stored message; rather too high than too low. */
 export function storedBytesOf(message: {
   readonly topic: string;
   readonly payload: Uint8Array;
@@ -23,24 +23,24 @@ export function storedBytesOf(message: {
 /**
  * How much room the store has, and for what.
  *
- * Alarms are taken to the last: everything else stops being stored before (docs/reference/contract.md, 4.7). The
- * fastest flood fills the alarms' part between two readings of the memory. So bytes are reserved before they
- * are stored, and count until a reading includes them.
+ * Alarms are stored to the very end; everything else stops earlier (docs/reference/contract.md, 4.7).
+ * The fastest flood could fill the alarms' share between two readings of the memory. So bytes are reserved before
+ * they are stored, and count until a reading includes them.
  */
 export class StoreHeadroom {
-  /** A field, because every batch of alarms looks at it. */
+  /** A field, because every batch of alarms reads it. */
   isFull = false;
   #isAmple = true;
   readonly #bySource = new Map<string, Headroom>();
   readonly #notStored = new Map<NotStoredKind, number>();
   /** The memory left for everything but alarms at the last reading. */
   #leftBytes = Number.POSITIVE_INFINITY;
-  /** Of all reserved bytes: those that are stored, and those that the last reading includes. */
+  /** All reserved bytes; of these, the bytes that are stored, and the bytes that the last reading includes. */
   #reservedBytes = 0;
   #storedBytes = 0;
   #readBytes = 0;
 
-  /** Whether there is room for what is no alarm. */
+  /** Whether there is room for anything but alarms. */
   get isAmple(): boolean {
     return this.#isAmple;
   }
@@ -58,7 +58,7 @@ export class StoreHeadroom {
     this.#isAmple = !this.isFull && !all.includes('short');
   }
 
-  /** Begins a reading of the memory. The returned function takes what it leaves for all but alarms. */
+  /** Begins a reading of the memory. The returned function takes the bytes left for everything but alarms. */
   beginReading(): (leftBytes: number) => void {
     const storedBytes = this.#storedBytes;
     return (leftBytes) => {
@@ -67,7 +67,7 @@ export class StoreHeadroom {
     };
   }
 
-  /** Whether this may be stored, for which its bytes are then reserved; what may not is counted. */
+  /** Whether this may be stored. Reserves its bytes if so; otherwise counts it. */
   takes(kind: NotStoredKind, bytes = 0): boolean {
     if (this.hasRoom(bytes)) {
       this.reserve(bytes);
@@ -86,7 +86,7 @@ export class StoreHeadroom {
     this.#storedBytes += bytes;
   }
 
-  /** Whether there is room for so many bytes of what is no alarm. */
+  /** Whether there is room for this many bytes of anything but alarms. */
   hasRoom(bytes: number): boolean {
     return this.#isAmple && bytes + this.#reservedBytes - this.#readBytes <= this.#leftBytes;
   }

@@ -52,8 +52,8 @@ const resolve = createRoute({
 /**
  * States of alarms (docs/reference/contract.md, 2, alarm state).
  *
- * A grant on a group covers the alarms that happened in the group. To such a grant, an alarm elsewhere and
- * one that does not exist are both 403.
+ * A grant on a group covers the alarms that happened in the group. With such a grant, both an alarm elsewhere
+ * and an unknown alarm give 403.
  */
 export function registerAlarmStates(app: HttpApp, services: RouteServices): void {
   const { access, readsOptionalJson } = services;

@@ -103,7 +103,7 @@ const one = createRoute({
   },
 });
 
-/** The alarm history of a device (specification 4), of a location and of all of them (docs/reference/contract.md, 2). */
+/** The alarm history of a device (specification 4), of a location and of all (docs/reference/contract.md, 2). */
 export function registerAlarms(app: HttpApp, services: RouteServices): void {
   const { access, history, model } = services;
 
@@ -132,7 +132,7 @@ export function registerAlarms(app: HttpApp, services: RouteServices): void {
     const { groupIds } = scopeOf(c, locationId);
     const { device: deviceId, footage } = c.req.valid('query');
     const record = await history.find({ locationId, alarmId, deviceId });
-    // To a grant on a group, an alarm elsewhere and one that does not exist look alike.
+    // With a grant on a group, an alarm elsewhere and an unknown alarm look the same.
     if (groupIds?.includes(record?.group?.id ?? '') === false) throw noGrant();
     if (record === undefined) {
       throw new GatewayError('alarm-not-found', 'The location has no such alarm.');
