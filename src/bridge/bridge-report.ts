@@ -70,7 +70,7 @@ export class BridgeReport {
     this.#lastAcknowledgedAtMs = this.#options.now();
   }
 
-  /** Logs each failure once. */
+  /** Logs a failure, at debug level if it is the same as the last one. */
   failed({ kind, detail }: ConnectionFailure): void {
     const { log, now } = this.#options;
     this.#lastError = { atMs: now(), kind, detail };

@@ -47,7 +47,7 @@ export class AedesPipe extends Duplex {
     this.push(DISCONNECT);
   }
 
-  /** Ends the client, with its will unless it has sent DISCONNECT. */
+  /** Ends the client, with its will unless it has sent a DISCONNECT that drops it. */
   leave(): void {
     if (!this.#isDisconnecting) this.destroy();
   }

@@ -20,7 +20,7 @@ interface Delayed {
 }
 
 /**
- * Publishes the wills of clients that left without DISCONNECT, some after a delay (MQTT 5, 3.1.3.2.2).
+ * Publishes the wills of clients that left without a DISCONNECT of reason code 0, some after a delay (MQTT 5, 3.1.3.2.2).
  *
  * Wills still delayed when the gateway stops are not published.
  */

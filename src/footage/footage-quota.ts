@@ -97,7 +97,7 @@ export class FootageQuota {
     this.#kept.delete(deviceId);
   }
 
-  /** The device with the most recordings, of those that have uploaded one since the start. */
+  /** The device with the most recordings, of those that `#kept` knows. */
   largestHolder(): string | undefined {
     const [largest] = [...this.#kept].sort(([, one], [, other]) => other.bytes - one.bytes);
     return largest && `device:${largest[0]}`;

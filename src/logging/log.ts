@@ -40,8 +40,8 @@ const MAX_CAUSES = 5;
 /**
  * Fields that name whom or what a line is about; the first one in a line counts.
  *
- * A line with one of them comes once a minute for each subject. The client chooses its client id, so that
- * comes after the fields that it does not choose.
+ * A line with one of them comes once a minute for each subject. Clients choose client ids, of which `session` has one: an
+ * address or a principal counts before.
  */
 export const SUBJECT_FIELDS = [
   'principal',

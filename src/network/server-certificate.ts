@@ -29,7 +29,7 @@ export interface ServerCertificateOptions {
 /**
  * The certificate of the TLS listeners, read again when its files change.
  *
- * Files that cannot be used leave the old certificate in place, and so does one that has ended.
+ * Files that cannot be used leave the old certificate in place. One that has ended is used, and is a fault.
  */
 export class ServerCertificate {
   readonly #options: ServerCertificateOptions;

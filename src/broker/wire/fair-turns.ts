@@ -20,8 +20,8 @@ export interface TurnTaker {
 /**
  * Gives connections turns by location, then principal, then connection.
  *
- * Further connections of a principal bring no more turns, nor do further devices of a location. So a connection waits for
- * one turn of each other location, and one of each principal of its own.
+ * Further connections of a principal bring no more turns, nor do further devices of a location: locations share the turns,
+ * then the principals of a location share its own.
  */
 export class FairTurns {
   readonly #locations = new Map<string, Map<string, Set<TurnTaker>>>();

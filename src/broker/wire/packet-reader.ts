@@ -18,7 +18,7 @@ export interface ReadConnection extends NetworkConnection {
   onPacket(bytes: Buffer): boolean;
   /** Called with what a turn has read. */
   onRead(messages: number, bytes: number, nowMs: number): void;
-  /** Called when what was read is no packet. */
+  /** Called when what was read is not a packet, or cannot be handled. */
   fail(error: unknown): void;
 }
 
