@@ -1,4 +1,4 @@
-/** The status and title of every way in which a request can fail, by its stable, public code. */
+/** The status and title of every failure of a request, by its stable, public code. */
 export const ERRORS = {
   'invalid-request': { status: 400, title: 'Invalid request' },
   'invalid-custom-data': { status: 400, title: 'Invalid custom data' },
@@ -51,7 +51,7 @@ export interface FieldFault {
 }
 
 /**
- * The only error that crosses a module border.
+ * The only error that crosses a module boundary.
  *
  * `detail` is written for the caller and may be shown; `cause` is for the log and never leaves the process.
  */

@@ -37,10 +37,10 @@ const GIVEN_UP =
 
 type TakeUpBridges = (configured: Config['bridges']) => Promise<void>;
 
-/** The composition root: builds every part, starts them in order, stops them in reverse. */
+/** The composition root: builds all parts, starts them in order, stops them in reverse. */
 export class Gateway {
   readonly #foundation: Foundation;
-  /** Takes up the bridges of a configuration; resolves at the end of the start. */
+  /** Applies the bridges of a configuration; resolves at the end of the start. */
   readonly #takingUp: Promise<TakeUpBridges>;
   #bridgesStarted: (takeUp: TakeUpBridges) => void = () => undefined;
   #certificate: ServerCertificate | undefined;
@@ -66,8 +66,8 @@ export class Gateway {
   }
 
   /**
-   * Reads the TLS certificate again, and applies the bridges of a changed configuration, during a start at its end;
-   * other keys need a new start.
+   * Reads the TLS certificate again, and applies the bridges of a changed configuration (during a start, at its end).
+   * Other keys need a new start.
    */
   async reload({ bridges }: Config): Promise<void> {
     await this.#certificate?.reload();
@@ -121,10 +121,10 @@ export class Gateway {
     storage.startConfirming();
     await foundation.beforeListening?.();
     const addresses = await openListeners(foundation, site, brokers.broker, app, this.#certificate);
-    // Before the listeners, which wait for the requests in hand.
+    // Stops before the listeners, which wait for the requests in hand.
     releasers.add(() => events.stop());
     steady.startSaving();
-    // Only now: a gateway that cannot listen must not take another's place upstream.
+    // Only now: a gateway that cannot listen must not replace another upstream.
     bridges.connect();
     outputs.connect();
     this.#bridgesStarted((configured) => bridges.apply(configured));

@@ -27,7 +27,7 @@ const EXIT_FAULTY_CONFIG = 2;
 /** How long a stop may take (docs/reference/contract.md, 1, stop). */
 const STOP_DEADLINE_MS = 10_000;
 const LAST_LINES_TIMEOUT_MS = 500;
-/** So many signs of life in the time after which systemd misses them. */
+/** How many signs of life are sent within systemd's watchdog timeout. */
 const WATCHDOG_PARTS = 3;
 const STANDARD_OUTPUT = 1;
 const USAGE = `usage: node dist/main.js [check-config] [--config FILE]
@@ -58,19 +58,19 @@ function readArguments(): Invocation {
       return { command, file: values.config };
     }
   } catch {
-    // An unknown option is answered with the usage below.
+    // The usage below answers an unknown option.
   }
   process.stderr.write(USAGE);
   process.exit(EXIT_FAULTY_CONFIG);
 }
 
-/** Prints the text and exits, without a gateway. */
+/** Prints the text and exits without starting a gateway. */
 function answer(text: string): never {
   process.stdout.write(text);
   process.exit(0);
 }
 
-/** Reads the configuration, or prints its faults, one a line, and exits. */
+/** Reads the configuration, or prints its faults, one per line, and exits. */
 function readConfig(): Config {
   try {
     return loadConfig(sources);
@@ -86,7 +86,7 @@ function reject(detail: string, faults: readonly FieldFault[]): never {
   process.exit(EXIT_FAULTY_CONFIG);
 }
 
-/** Prints what the configuration should not say, and that it is valid all the same. */
+/** Prints warnings about the configuration, and whether it is valid. */
 function checked(config: Config): void {
   const nowMs = Date.now();
   const faults = endedCertificateFaults(config, nowMs);
@@ -108,10 +108,10 @@ function tellSystemd(state: string, log: Logger): void {
 }
 
 /**
- * Tells systemd again and again that the event loop turns, in which all of the gateway runs.
+ * Tells systemd regularly that the event loop turns, where the whole gateway runs.
  *
- * Not that the store answers: while it does not, alarms go on being forwarded live (docs/reference/contract.md, 4.4), and a gateway that
- * is started anew waits for it.
+ * This says nothing about the store. While the store does not answer, alarms are still forwarded live
+ * (docs/reference/contract.md, 4.4), and a restarted gateway waits for it.
  */
 function feedWatchdog(log: Logger): void {
   const timeoutMs = watchdogTimeoutMs(process.env, process.pid);
@@ -119,7 +119,7 @@ function feedWatchdog(log: Logger): void {
   setInterval(() => tellSystemd('WATCHDOG=1', log), timeoutMs / WATCHDOG_PARTS).unref();
 }
 
-/** Exits after the log is written. */
+/** Exits once the log is written. */
 async function exit(code: number): Promise<never> {
   repeated.stop();
   await sink.drain(LAST_LINES_TIMEOUT_MS);
@@ -140,16 +140,16 @@ async function stop(service: Service, log: Logger, signal: string): Promise<void
   else await exit(0);
 }
 
-/** Ends by the signal: Node's own exit restores the terminal, and aborts when that is gone. */
+/** Ends by the signal: Node's own exit restores the terminal, and aborts if the terminal is gone. */
 function endByHangup(): void {
   process.removeAllListeners('SIGHUP');
   process.kill(process.pid, 'SIGHUP');
 }
 
-/** Reloads the bridges and the TLS certificate on SIGHUP; a faulty configuration is logged and changes nothing. */
+/** Reloads the bridges and the TLS certificate on SIGHUP. A faulty configuration is logged and changes nothing. */
 function reload(service: Service, log: Logger): void {
   try {
-    // The file of the start must still exist: without it every bridge would be missing.
+    // The file used at the start must still exist: without it, every bridge would be missing.
     const changed = loadConfig({ ...sources, file: configFile, isReadAgain: true });
     service.reload(changed).then(
       () =>
@@ -164,7 +164,7 @@ function reload(service: Service, log: Logger): void {
   }
 }
 
-/** Whether SIGHUP means a closed terminal, and not a reload. */
+/** Whether SIGHUP means a closed terminal instead of a reload. */
 function isTerminalGone(): boolean {
   if (!isInTerminal) return false;
   try {
@@ -175,7 +175,7 @@ function isTerminalGone(): boolean {
   }
 }
 
-/** Handles signals; the result tells whether one of them is ending the gateway. */
+/** Handles signals. The returned function tells whether one is ending the gateway. */
 function handleSignals(service: Service, log: Logger): () => boolean {
   let isStopping = false;
   const end = (signal: string): void => {
@@ -195,7 +195,7 @@ function handleSignals(service: Service, log: Logger): () => boolean {
   return () => isStopping;
 }
 
-/** Logs a failed start in one line; only an unforeseen failure has a stack. */
+/** Logs a failed start in one line. Only an unexpected failure has a stack. */
 function logFailedStart(error: unknown, log: Logger): void {
   const isKnown = error instanceof GatewayError;
   const cause = isKnown ? error.cause : error;
@@ -205,7 +205,7 @@ function logFailedStart(error: unknown, log: Logger): void {
   log.fatal(isExplained ? { reason } : { err: error }, `failed to start the gateway: ${detail}`);
 }
 
-/** How many files the process may open, sockets among them. */
+/** How many files the process may open, including sockets. */
 function maxOpenFiles(): number {
   const limit = z.union([z.number(), z.literal('unlimited')]);
   const report = z.object({ userLimits: z.object({ open_files: z.object({ soft: limit }) }) });
@@ -213,7 +213,7 @@ function maxOpenFiles(): number {
   return soft === 'unlimited' ? Number.MAX_SAFE_INTEGER : soft;
 }
 
-/** Where a browser finds the console, and below it the description of the interface; ends with a slash. */
+/** The URL of the console, with the description of the interface below it; ends with a slash. */
 function browserUrl({ address, port }: GatewayAddresses['http'], publicUrl?: string): string {
   if (publicUrl !== undefined) return `${publicUrl}/`;
   const url = new URL('http://localhost/');
@@ -244,10 +244,10 @@ async function run(config: Config): Promise<void> {
 }
 
 async function serve(config: Config, log: Logger): Promise<void> {
-  // Only now: what reads or checks a configuration need not wait for all that a gateway loads.
+  // Only now: reading or checking a configuration need not wait for the whole gateway to load.
   const { Service } = await import('./service.js');
   let isFed = false;
-  /** Once: a gateway that stands by is as alive as one that serves. */
+  /** Feeds the watchdog from the first call on: a gateway that stands by is as alive as one that serves. */
   const started = () => {
     tellSystemd('READY=1', log);
     if (!isFed) feedWatchdog(log);
@@ -278,8 +278,8 @@ async function serve(config: Config, log: Logger): Promise<void> {
   }
 }
 
-// What survives a young collection is little: threads that share the work take more processor time, and longer,
-// than one takes for all of it.
+// Little survives a young collection: threads that share this work take more processor time, and longer, than a
+// single thread takes for all of it.
 setFlagsFromString('--no-parallel-scavenge');
 const { command, file } = readArguments();
 const sources = { file, env: process.env, programDir, cwd: process.cwd() };

@@ -6,34 +6,34 @@ interface Step {
 }
 
 export interface ReleaseOptions {
-  /** Timeout of all steps together, without those that have a timeout of their own. */
+  /** Timeout of all steps together, except those with their own timeout. */
   readonly timeoutMs: number;
   readonly onFailure: (error: unknown) => void;
   /** Called once, at the first step that exceeds the timeout. */
   readonly onOutOfTime: () => void;
 }
 
-/** Stops the started parts in reverse order, also after a start that failed half-way. */
+/** Stops the started parts in reverse order, even after a start that failed half-way. */
 export class Releasers {
   readonly #steps: Step[] = [];
 
-  /** Adds a step that may wait for the store, and is abandoned at the timeout. */
+  /** Adds a step that may wait for the store; it is abandoned at the timeout. */
   add(release: Release): void {
     this.#steps.push({ release, isLimited: false });
   }
 
-  /** Does the work at an interval, until everything stops. */
+  /** Does the work at an interval until everything stops. */
   every(intervalMs: number, work: () => void): void {
     const timer = setInterval(work, intervalMs);
     this.add(() => clearInterval(timer));
   }
 
-  /** Adds a step with a timeout of its own, which is always awaited. */
+  /** Adds a step with its own timeout; it is always awaited. */
   addLimited(release: Release): void {
     this.#steps.push({ release, isLimited: true });
   }
 
-  /** Stops everything, last in, first out; one failure does not keep the others running. */
+  /** Stops everything, last in, first out. A failure does not keep other parts running. */
   async release({ timeoutMs, onFailure, onOutOfTime }: ReleaseOptions): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     let isOutOfTime = false;

@@ -1,10 +1,10 @@
 /**
- * Repeats a check, at once and then so long after each of its ends, until the returned function is called.
+ * Runs a check immediately, and again after a pause each time it ends, until the returned function is called.
  *
- * A check that fails is repeated like any other: the check itself tells those who must know, and StoreMonitor
- * reports a store that does not answer.
+ * A failed check is repeated like any other: it reports its failure itself, and StoreMonitor reports a store that
+ * does not answer.
  *
- * @param pauseMs asked after each check when it is a function
+ * @param pauseMs if a function, it is called after each check
  */
 export function repeat(check: () => Promise<void>, pauseMs: number | (() => number)): () => void {
   let timer: NodeJS.Timeout | undefined;

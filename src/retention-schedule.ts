@@ -3,21 +3,21 @@ import { repeat } from './repeat.js';
 
 /** Removes things of one kind that are too old. */
 export interface Retention {
-  /** Removes all of them, or a part when stopped; returns how many. */
+  /** Removes all of them, or only some when stopped. Returns how many. */
   removeOld(stopping: AbortSignal): Promise<number>;
 }
 
 export interface RetentionOptions {
-  /** The plural noun of the things removed, for the log. */
+  /** A plural noun for the things removed, for the log. */
   readonly what: string;
   readonly intervalMs: number;
   readonly log: Logger;
 }
 
 /**
- * Runs a retention at once, and then so long after the end of each run, until the returned function is called.
+ * Runs a retention immediately, and again an interval after each run ends, until the returned function is called.
  *
- * A run may wait for the store for hours; one that fails is repeated the next time.
+ * A run may wait for the store for hours. A failed run is repeated at the next interval.
  */
 export function runRetention(
   retention: Retention,

@@ -1,6 +1,6 @@
 import { type FaultReport, fault } from './domain/faults/faults.js';
 
-/** When the project of Node.js stops mending its releases with long-term support (nodejs.org/en/about/previous-releases). */
+/** When Node.js ends the support of its LTS releases (nodejs.org/en/about/previous-releases). */
 const SUPPORTED_UNTIL: Readonly<Record<string, string>> = {
   20: '2026-04-30',
   22: '2027-04-30',
@@ -8,7 +8,7 @@ const SUPPORTED_UNTIL: Readonly<Record<string, string>> = {
 };
 
 /**
- * The fault of a runtime whose faults nobody mends any more; undefined for any other.
+ * The fault of a runtime that no longer gets fixes; undefined for any other.
  *
  * @param version as in `process.version`
  */

@@ -16,24 +16,24 @@ import { checkServer } from './store/server/server-check.js';
 import { Store } from './store/store.js';
 
 const RELEASE_TIMEOUT_MS = 1_000;
-/** The store takes no more of a gateway that has lost the lease: nothing is worth waiting for. */
+/** The store takes nothing more from a gateway that has lost the lease: nothing is worth waiting for. */
 const LOST_TIMEOUT_MS = 300;
 const READY_TIMEOUT_MS = 10_000;
-/** A store that takes longer to answer is away, and the gateway says so over HTTP. */
+/** A store that takes longer to answer is away, and the gateway reports this over HTTP. */
 const AWAY_AFTER_MS = 1_000;
 
 export interface ServiceOptions extends Omit<GatewayOptions, 'store' | 'beforeListening'> {
-  /** Told whenever the gateway has begun to serve. */
+  /** Called whenever the gateway has begun to serve. */
   readonly onReady: (addresses: GatewayAddresses) => void;
-  /** Told whenever another gateway serves. */
+  /** Called whenever the gateway begins to stand by. */
   readonly onStandingBy: () => void;
 }
 
 /**
- * A gateway for as long as the process runs.
+ * A gateway for the life of the process.
  *
- * On its own store it serves, and that is all. On an external one, which another gateway may serve as well, it
- * stands by until it has the lease, serves, and stands by again when the lease is another's.
+ * With its own store, it just serves. With an external store, which other gateways may also serve, it stands by
+ * until it has the lease, serves, and stands by again when another gateway has the lease.
  */
 export class Service {
   readonly #options: ServiceOptions;
@@ -43,7 +43,7 @@ export class Service {
   #gatewayLog: Logger;
   #held: HeldLease | undefined;
   #isStopping = false;
-  /** Ends the wait of a gateway that serves. */
+  /** Ends the wait of a serving gateway. */
   #stopped: () => void = () => undefined;
 
   constructor(options: ServiceOptions) {
@@ -53,7 +53,7 @@ export class Service {
   }
 
   /**
-   * Resolves once the gateway on its own store is ready, and otherwise when it was stopped.
+   * Resolves once the gateway is ready if it has its own store, and otherwise once it is stopped.
    *
    * @throws GatewayError `start-failed`, with everything stopped again
    */
@@ -70,13 +70,13 @@ export class Service {
     }
   }
 
-  /** Applies the bridges of a changed configuration, now or when the gateway serves. */
+  /** Applies the bridges of a changed configuration, now or once the gateway serves. */
   async reload(config: Config): Promise<void> {
     this.#config = { ...this.#config, bridges: config.bridges };
     await this.#gateway?.reload(config);
   }
 
-  /** Stops within ten seconds; the lease is given up when nothing is written any more. */
+  /** Stops within ten seconds. Gives the lease up once nothing more is written. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#gateway?.stop();
@@ -113,14 +113,14 @@ export class Service {
       if (this.#isStopping || lostTo === undefined) return;
       const { holder, epoch } = lostTo;
       log.warn({ holder, epoch }, 'lost the lease to another gateway, stopping to serve');
-      // All else that its parts could say follows from that.
+      // Everything else its parts could log follows from this.
       this.#gatewayLog.level = 'fatal';
       await this.#gateway?.stop(LOST_TIMEOUT_MS);
       this.#gateway = undefined;
     }
   }
 
-  /** Stands by until the lease is ours, unless it is at once. */
+  /** Stands by until the lease is ours, unless it is ours immediately. */
   async #untilHeld(keeper: LeaseKeeper, standingBy: StandingBy): Promise<HeldLease | undefined> {
     const answer = await keeper.ask();
     if (answer !== undefined && 'giveUp' in answer) return answer;
@@ -137,7 +137,7 @@ export class Service {
     this.#options.onStandingBy();
   }
 
-  /** Starts a gateway; false when it lost the lease before it was ready. */
+  /** Starts a gateway; false if it lost the lease before it was ready. */
   async #serveUnder(
     store: ExternalStore,
     held: HeldLease,
@@ -178,13 +178,13 @@ export class Service {
     const standsBy = new Promise<never>((_, reject) => {
       away = setTimeout(() => this.#standBy(standingBy).catch(reject), AWAY_AFTER_MS);
     });
-    // Before the first write. A store that is away is waited for, if HTTP can tell so.
+    // Before the first write. This waits for a store that is away, provided that HTTP can report it.
     const checked = untilReady(connection).then(() => checkServer(patient, cluster !== undefined));
     await Promise.race([checked, standsBy]).finally(() => clearTimeout(away));
     patient.close();
     const redis = connectManagementRedis({ ...address, name: 'lease' });
     this.#releasers.add(() => redis.disconnect());
-    // One that has gone away again is asked for the lease until it answers.
+    // A store that has gone away again is asked for the lease until it answers.
     await untilReady(redis, READY_TIMEOUT_MS).catch(() => undefined);
     await createDataDirectory(dataDir);
     const lease = new Lease({

@@ -6,9 +6,9 @@ const TIMEOUT_MS = 5000;
 /**
  * Notifies systemd of a state of the service, such as `READY=1` (sd_notify(3); docs/reference/contract.md, 1, ready).
  *
- * Does nothing where `notifySocket`, the variable `NOTIFY_SOCKET`, is unset. Node has no Unix datagram
- * sockets, so the program `systemd-notify` is run, for which the unit needs `NotifyAccess=all`. Rejects when
- * systemd cannot be notified.
+ * Does nothing if `notifySocket`, the variable `NOTIFY_SOCKET`, is unset. Node has no Unix datagram sockets, so
+ * this runs the program `systemd-notify`, for which the unit needs `NotifyAccess=all`. Rejects if systemd cannot
+ * be notified.
  */
 export async function notifySystemd(
   state: string,
@@ -22,7 +22,7 @@ export async function notifySystemd(
 }
 
 /**
- * Returns the time within which systemd expects a sign of life, `WATCHDOG=1`; undefined when it expects none.
+ * Returns the time within which systemd expects a sign of life, `WATCHDOG=1`; undefined if it expects none.
  *
  * `environment` holds `WATCHDOG_USEC` and `WATCHDOG_PID` (sd_watchdog_enabled(3)).
  */

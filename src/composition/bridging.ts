@@ -7,7 +7,7 @@ import type { Storage } from './storage.js';
 
 const FORGOTTEN_CHECK_MS = 10_000;
 
-/** Opens the bridges' queues; nothing connects yet. */
+/** Opens the queues of the bridges; nothing connects yet. */
 export async function openBridges(
   { config, log, health, releasers, steady, now }: Foundation,
   { audit, deadLetters }: Storage,

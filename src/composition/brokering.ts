@@ -20,21 +20,21 @@ import type { Foundation } from './foundation.js';
 import type { IngestParts } from './ingesting.js';
 import type { SiteParts } from './site-loading.js';
 
-/** Of MQTT, where the answer to a failed login is only delayed. */
+/** For MQTT, which only delays the answer to a failed login. */
 const FREE_FAILURES = 3;
 
-/** The broker, and the parts of it that others read or tell. */
+/** The broker, and its parts that others read or notify. */
 export interface BrokerParts {
   readonly broker: MqttBroker;
   readonly backPressure: BackPressure;
   readonly budgets: Budgets;
   readonly slowing: Slowing;
   readonly quota: ConnectionQuota;
-  /** Forgets a principal (`principalKey`) that is gone. */
+  /** Forgets a removed principal (`principalKey`). */
   readonly forget: (owner: string) => void;
 }
 
-/** Opens the broker, which has no listener yet. */
+/** Opens the broker, still without listeners. */
 export async function openBroker(
   { config, log, health, releasers, maxOpenFiles, steady, now, elapsed }: Foundation,
   site: SiteParts,

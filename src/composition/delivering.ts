@@ -42,7 +42,7 @@ const EXPIRED_CHECK_MS = 10_000;
 const MAX_NAMED_SESSIONS = 3;
 const MAX_LOGGED_TOPICS = 10;
 
-/** The two logs' writers, and everyone who is fed from the logs. */
+/** The writers of the two logs, and everything fed from the logs. */
 export interface DeliveryParts {
   readonly deliveries: Deliveries;
   readonly sessions: Sessions;
@@ -53,7 +53,7 @@ export interface DeliveryParts {
   readonly retained: RetainedMessages;
 }
 
-/** Opens the delivery: its writers, its sessions, and what looks after both. */
+/** Opens the delivery: its writers, its sessions, and their upkeep. */
 export async function openDelivery(
   foundation: Foundation,
   storage: Storage,
@@ -122,7 +122,7 @@ export async function openDelivery(
   return { deliveries, sessions, accounts, alarms, messages, forwarder, retained };
 }
 
-/** Reads the retained messages, and removes those of devices that are gone or elsewhere since. */
+/** Reads the retained messages, and removes those of devices that are gone or have moved. */
 async function openRetained(
   { config, health, log, releasers, steady }: Foundation,
   { broker, retainedTopics, headroom, witness }: Storage,
@@ -149,10 +149,10 @@ async function openRetained(
     const topics = unreadable.slice(0, MAX_LOGGED_TOPICS);
     log.error({ count: unreadable.length, topics }, 'failed to read retained messages, left out');
   }
-  // A gateway that was killed may have moved or deleted a device, and not yet removed these.
+  // A killed gateway may have moved or deleted a device without removing these.
   retained.removeStray((deviceId, locationId) => {
     const device = model.device(deviceId);
-    // Somebody may restore a record that is unreadable or was lost.
+    // Somebody may restore an unreadable or lost record.
     if (device === undefined)
       return !witness.hasLostPrincipals && !model.isUnreadable(`device:${deviceId}`);
     return locationId !== device.locationId;
@@ -160,7 +160,7 @@ async function openRetained(
   return { retained, store };
 }
 
-/** Loads the sessions and counts their backlogs; only afterwards may anything be appended. */
+/** Loads the sessions and counts their backlogs. Nothing may be appended before. */
 async function openSessions(
   { deliveries, accounts, alarms }: Pick<DeliveryParts, 'deliveries' | 'accounts' | 'alarms'>,
   foundation: Foundation,
@@ -229,7 +229,7 @@ function appendedItem({ source }: LogEntry): AlarmLogItem[] {
   return isAlarm(source) || isStateChange(source) || isEvent(source) ? [source] : [];
 }
 
-/** Finds the owner of a stored session: a bridge, a principal, or one whose record is unreadable. */
+/** Finds the owner of a stored session: a bridge, a webhook, or a principal, even one with an unreadable record. */
 function ownersOf(
   { config }: Foundation,
   { witness }: Storage,
@@ -241,7 +241,7 @@ function ownersOf(
     const configured = config.bridges.find((bridge) => bridge.name === name);
     return name === undefined ? undefined : bridgeOwner(configured ?? missingBridge(name));
   };
-  // Of one that is missing from the configuration the queue stays, until it is forgotten as a session is.
+  // The queue of a webhook missing from the configuration stays until it is forgotten like any session.
   const webhookOwnerOf = (key: string): SessionOwner | undefined => {
     const name = webhookNameOf(key);
     if (name === undefined) return undefined;
@@ -262,10 +262,10 @@ function ownerOf(principal: Principal | undefined): SessionOwner | undefined {
 }
 
 /**
- * The owner of a session whose device or token has a record that is unreadable or was lost.
+ * The owner of a session whose device or token has an unreadable or lost record.
  *
- * That must not discard a session with its backlog: somebody may restore the record. Until then there is no
- * credential to connect with.
+ * This must not discard the session with its backlog: somebody may restore the record. Until then no credential
+ * can connect to it.
  */
 function heldOwner(key: string, principals: Principals): SessionOwner {
   return {

@@ -21,10 +21,10 @@ import type { Foundation } from './foundation.js';
 import type { SiteParts } from './site-loading.js';
 import type { Storage } from './storage.js';
 
-/** The client ids of streams; the rest is random, and nobody's by chance. */
+/** Begins the client ids of streams. The rest is random, so no client has one by chance. */
 const CLIENT_ID_PREFIX = 'events-';
 
-/** A stream as a connection that may be counted. It owes no keep-alive: the outlet sees that it is read. */
+/** A stream that counts as a connection. It owes no keep-alive: the outlet watches whether it is read. */
 interface OpenStream extends Held {
   readonly owner: string;
   readonly sessionKey: string;
@@ -98,7 +98,7 @@ export class EventStreaming implements EventStreams {
     };
   }
 
-  /** Ends every stream, and opens no more. */
+  /** Ends all streams and opens no more. */
   stop(): void {
     this.#isStopped = true;
     for (const { outlet } of this.#streams) outlet.end();
@@ -150,7 +150,7 @@ export class EventStreaming implements EventStreams {
   }
 }
 
-/** A stream as the list of connections shows it. */
+/** A stream as shown in the list of connections. */
 function viewOf(
   clientId: string,
   { principal, address }: StreamRequest,

@@ -18,16 +18,16 @@ import type { Storage } from './storage.js';
 const DAY_MS = 24 * 3_600_000;
 const RETENTION_INTERVAL_MS = DAY_MS;
 
-/** The parts that handle the footage of alarms. */
+/** The parts that handle alarm footage. */
 export interface FootageParts {
   readonly footage: Footage;
   /** The recordings that the gateway serves itself; undefined when another server serves them. */
   readonly footageFiles: FootageFiles | undefined;
-  /** Where recordings are, besides the address at which the gateway was asked. */
+  /** Where recordings are, besides the address that the browser used for the gateway. */
   readonly origins: readonly string[];
 }
 
-/** Opens the configured S3-compatible server, or else a folder in the data directory. */
+/** Opens the configured S3-compatible server, or a folder in the data directory. */
 export async function openFootage(
   { config, log, health, releasers, steady, now }: Foundation,
   { audit }: Storage,
@@ -46,7 +46,7 @@ export async function openFootage(
   const steadyNow = steady.now;
   const quota = new FootageQuota({ directory, watch, maxBytesOf });
   const retention = new FootageRetention({ directory, maxAgeMs, quota, now: steadyNow, log });
-  // Alarms matter more than footage, and are forwarded without its folder, too.
+  // Alarms matter more than footage: they are forwarded even without its folder.
   await retention.prepare().catch((error: unknown) => {
     log.error({ err: error }, 'failed to prepare the folder for recordings');
   });
@@ -80,7 +80,7 @@ export async function openFootage(
   return { footage, footageFiles, origins };
 }
 
-/** Loads the signing key. Its file lets URLs outlive a restart; removing it ends them all with the next start. */
+/** Loads the signing key. Its file lets URLs outlive a restart; deleting it ends them all at the next start. */
 async function signingKey(dataDir: string, log: Logger): Promise<Buffer> {
   const { text } = await loadSecret(join(dataDir, 'footage.key'), log);
   return Buffer.from(text);

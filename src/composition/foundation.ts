@@ -8,7 +8,7 @@ import type { StoreAddress } from './store-place.js';
 
 export interface ExternalStore {
   readonly address: StoreAddress;
-  /** The lease under which all is written. */
+  /** The lease that guards every write. */
   readonly tenure: Tenure;
 }
 
@@ -16,15 +16,15 @@ export interface GatewayOptions {
   readonly config: Config;
   readonly log: Logger;
   readonly version: string;
-  /** The built console (http/routes/console.ts). */
+  /** The built console (http/built-files.ts). */
   readonly consoleDirectory: string;
-  /** The `PATH` for programs that the gateway runs, the only part of the environment that is passed on. */
+  /** The `PATH` for programs that the gateway runs; they get nothing else from the environment. */
   readonly searchPath: string | undefined;
   /** The version of Node.js, as `process.version`. */
   readonly runtime: string;
-  /** How many files the process may open, sockets among them. */
+  /** How many files the process may open, including sockets. */
   readonly maxOpenFiles: number;
-  /** The external store, which outlives a gateway that loses the lease; none with the embedded one. */
+  /** The external store, which outlives a gateway that loses the lease; undefined with the embedded store. */
   readonly store?: ExternalStore | undefined;
   /** Frees the addresses of the listeners. */
   readonly beforeListening?: (() => Promise<void>) | undefined;
@@ -34,10 +34,10 @@ export interface GatewayOptions {
   readonly elapsed: () => number;
 }
 
-/** What every part of the gateway is built on. */
+/** The base of every part of the gateway. */
 export interface Foundation extends GatewayOptions {
   readonly health: Health;
-  /** Stops what was started. */
+  /** Stops all started parts. */
   readonly releasers: Releasers;
   /** The clock for ages. */
   readonly steady: SteadyClock;

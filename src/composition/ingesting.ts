@@ -17,7 +17,7 @@ import type { Storage } from './storage.js';
 
 const HEARD_SAVED_MS = 30_000;
 
-/** What becomes of publishes, and of devices that come and go. */
+/** The parts that handle publishes, and devices that come and go. */
 export interface IngestParts {
   readonly publishes: DevicePublishes;
   readonly commands: Commands;
@@ -31,7 +31,7 @@ export interface IngestParts {
   readonly drills: DrillRunner;
 }
 
-/** Opens what takes publishes, and loads who was last heard when. */
+/** Opens the parts that take publishes, and loads when each device was last heard. */
 export async function openIngest(
   { config, health, log, releasers, steady, now }: Foundation,
   storage: Storage,

@@ -5,7 +5,7 @@ import { loadSecret } from '../store/secret-file.js';
 
 const NAME_LENGTH = 12;
 
-/** The identity of this gateway, and secrets derived from it. */
+/** The identity of this gateway, and the secrets derived from it. */
 export class Installation {
   readonly #key: Buffer;
 
@@ -13,7 +13,7 @@ export class Installation {
     this.#key = key;
   }
 
-  /** Loads the identity, or makes one. */
+  /** Loads the identity, or creates one. */
   static async load(dataDir: string, log: Logger): Promise<Installation> {
     const { text } = await loadSecret(join(dataDir, 'installation.key'), log);
     return new Installation(Buffer.from(text));

@@ -21,10 +21,10 @@ const HTTP_CLOSE_DEADLINE_MS = 2_000;
 /** A router may hand out another network at any time. */
 const LOOK_AT_NETWORKS_MS = 60_000;
 
-/** A handshake with a longer key takes a small box several milliseconds. */
+/** On a small box, a handshake with a longer key takes several milliseconds. */
 const MAX_RSA_KEY_BITS = 2_048;
 
-/** The addresses of the listeners, by their names in the ready line. */
+/** The addresses of the listeners, by name in the ready line. */
 export interface GatewayAddresses {
   readonly mqtt: BoundAddress;
   readonly http: BoundAddress;
@@ -39,14 +39,14 @@ interface TlsMaterial {
 
 type Listen = (host: string, port: number, tls?: TlsMaterial) => Promise<BoundAddress>;
 
-/** The keys of the configuration with a listener's address. */
+/** The configuration keys for a listener's address. */
 interface AddressKeys {
   readonly host: string;
   readonly port: string;
 }
 
 /**
- * Opens every listener: MQTT and HTTP, and with a certificate both over TLS.
+ * Opens all listeners: MQTT and HTTP, and with a certificate both also over TLS.
  *
  * MQTT over WebSocket comes with HTTP.
  *
@@ -95,7 +95,7 @@ export async function openCertificate({
   return certificate;
 }
 
-/** Explains a failure to listen by the keys to change. */
+/** Explains a failure to listen, with the keys to change. */
 export function explained(listen: Listen, section: 'mqtt' | 'http'): Listen {
   return async (host, port, tls) => {
     try {
@@ -174,7 +174,7 @@ function listenersOf(
     upgrade: webSockets.upgrade.bind(webSockets),
   };
   const open: { readonly stop: (deadlineMs: number) => void | Promise<void> }[] = [];
-  // All at once: none accepts connections, or uses up the time, while another waits for requests in hand.
+  // All in parallel: none accepts connections, or uses up the time, while another waits for requests in hand.
   releasers.add(async () => {
     webSockets.stop();
     await Promise.all(open.map((listener) => listener.stop(HTTP_CLOSE_DEADLINE_MS)));
@@ -216,7 +216,7 @@ function listenersOf(
   };
 }
 
-/** Warns of an RSA key whose every handshake costs the processor milliseconds. */
+/** Warns of an RSA key that costs the processor milliseconds per handshake. */
 function warnOfSlowKey({ cert }: TlsMaterial, log: Logger): void {
   const { asymmetricKeyType, asymmetricKeyDetails } = new X509Certificate(cert).publicKey;
   const keyBits = asymmetricKeyDetails?.modulusLength ?? 0;

@@ -4,7 +4,7 @@ import type { Foundation } from './foundation.js';
 import type { Installation } from './installation.js';
 import type { Storage } from './storage.js';
 
-/** Opens the queues of the webhooks; nothing is sent yet. */
+/** Opens the queues of the webhooks, but sends nothing yet. */
 export async function openOutputs(
   { config, log, health, releasers, steady, now }: Foundation,
   { deadLetters, audit }: Storage,

@@ -1,13 +1,13 @@
 import { BuiltFiles } from '../http/built-files.js';
 import type { Foundation } from './foundation.js';
 
-/** Of a configured port 0, which stands for a free one, the usual one is shown. */
+/** The ports shown instead of a configured port 0, which stands for any free port. */
 const USUAL_PORTS = { mqtt: 1883, mqtts: 8883, http: 8080, https: 8443 };
 
 /**
- * Opens what the build made for browsers.
+ * Opens the files that the build made for browsers.
  *
- * @throws GatewayError `start-failed` when it is not there
+ * @throws GatewayError `start-failed` when they are missing
  */
 export function openPages({
   config,

@@ -7,7 +7,7 @@ import { SentinelMajority } from '../store/pair/sentinel-majority.js';
 import type { Foundation } from './foundation.js';
 import { accessOf } from './store-place.js';
 
-/** The replicas that must confirm what is acknowledged; undefined where none must. */
+/** The replicas that must confirm writes before they are acknowledged; undefined if none must. */
 export function openReplicas(
   { config, health, log, elapsed, releasers }: Foundation,
   keys: Keys,
@@ -26,7 +26,7 @@ export function openReplicas(
   });
 }
 
-/** Who can say that no other server has become the primary. */
+/** The Sentinels, which can tell whether another server has become the primary. */
 function majorityOf(redis: StoreConfig, releasers: Releasers): Majority | undefined {
   const { sentinels, name = '' } = redis;
   if (sentinels === undefined) return undefined;

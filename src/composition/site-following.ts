@@ -21,7 +21,7 @@ export function followSite(
       log.warn({ principal, err: error }, 'failed to tidy up after a change');
     });
   });
-  // A command given at the old place must not be carried out at another.
+  // A command given at the old place must not run at another.
   const forgetRetainedOf = ({ id, locationId }: Device) => retained.forget(id, locationId);
   events.on('deviceDeleted', (device) => {
     presence.removed(device);

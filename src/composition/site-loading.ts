@@ -19,7 +19,7 @@ import type { Storage } from './storage.js';
 
 const TOKEN_USE_SAVED_MS = 60_000;
 
-/** The site in memory, its changes, and what is remembered about its clients. */
+/** The site in memory, its changes, and facts remembered about its clients. */
 export interface SiteParts {
   readonly model: SiteModel;
   readonly events: SiteEvents;
@@ -81,7 +81,7 @@ export async function loadSite(foundation: Foundation, storage: Storage): Promis
 /**
  * The first administrator's token, configured or generated at the first start (docs/reference/contract.md, 1, first admin).
  *
- * The log names its file, and never shows the token.
+ * The log names its file but never shows the token.
  */
 async function firstAdminToken(
   { config, log, now }: Foundation,

@@ -10,7 +10,7 @@ import { explained } from './listening.js';
 const STORE_IS_AWAY =
   'This gateway stands by: the store does not answer, so that it cannot know whether another serves.';
 
-/** What a gateway shows the world while another serves. */
+/** What a gateway shows to the outside while another serves. */
 export class StandingBy {
   readonly #config: Config;
   readonly #log: Logger;
@@ -28,7 +28,7 @@ export class StandingBy {
   }
 
   /**
-   * Opens the listeners of HTTP, unless they are open.
+   * Opens the HTTP listeners, unless they are open.
    *
    * @throws GatewayError `start-failed` when an address cannot be bound
    */
@@ -37,7 +37,7 @@ export class StandingBy {
     await this.#opening;
   }
 
-  /** Says who serves, and logs it when it is another than before. */
+  /** Sets who serves, and logs a change. */
   tell(state: LeaseState | undefined): void {
     if (state === undefined) {
       this.#reason = STORE_IS_AWAY;
@@ -52,7 +52,7 @@ export class StandingBy {
 
   /** Frees the addresses for the gateway. */
   async close(): Promise<void> {
-    // A failed opening has released them, and has told its caller why.
+    // A failed opening has released them and told its caller why.
     await this.#opening?.catch(() => undefined);
     await this.#free();
   }
@@ -73,7 +73,7 @@ export class StandingBy {
     }
   }
 
-  /** Its faults are those of the gateway that serves: this one shows none. */
+  /** The serving gateway reports the faults of its certificate: this one shows none. */
   async #openCertificate(tls: NonNullable<Config['tls']>): Promise<ServerCertificate> {
     const unseen = { report: () => undefined };
     const options = { ...tls, health: unseen, log: this.#log, now: Date.now };

@@ -50,11 +50,11 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const RETENTION_INTERVAL_MS = HOUR_MS;
 const EXPORT_INTERVAL_MS = 1_000;
-/** In less time than telemetry can fill what the last check left for alarms alone. */
+/** Too short for telemetry to fill the room that the last check left for alarms. */
 const DISK_INTERVAL_MS = 250;
 const WITNESS_INTERVAL_MS = 1_000;
 
-/** Everything stored, over as many connections as must not wait for each other. */
+/** Everything stored, over separate connections where one must not wait for another. */
 export interface Storage {
   readonly site: SiteStoreRedis;
   readonly headroom: StoreHeadroom;
@@ -66,7 +66,7 @@ export interface Storage {
   readonly alarmFinder: AlarmFinderRedis;
   readonly audit: AuditTrailRedis;
   readonly witness: StoreWitness;
-  /** Tells the store from one that was emptied or replaced; empty while that is unknown. */
+  /** Distinguishes the store from an emptied or replaced one; empty while unknown. */
   readonly identity: () => string;
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
@@ -76,16 +76,16 @@ export interface Storage {
   readonly tokenUse: TokenUseStoreRedis;
   readonly invalidPublishes: InvalidPublishStoreRedis;
   readonly deadLetters: DeadLetterStoreRedis;
-  /** Retained messages, as Aedes' own Redis persistence keeps them, and their topics. */
+  /** Retained messages as kept by Aedes' own Redis persistence, and their topics. */
   readonly broker: RedisPersistence;
   readonly retainedTopics: () => Promise<string[]>;
   /** Starts removing old alarms and audit records. */
   readonly startRetention: () => void;
-  /** Has each write wait for `redis.replicas` from now on: before, nothing is acknowledged to anybody. */
+  /** From now on, each write waits for `redis.replicas`. Before, nothing is acknowledged to anybody. */
   readonly startConfirming: () => void;
 }
 
-/** Connects to the configured store, or else starts the embedded one. */
+/** Connects to the configured store, or starts the embedded one. */
 export async function openStorage(options: Foundation): Promise<Storage> {
   const { config, log, health, releasers, elapsed, steady, now } = options;
   const headroom = new StoreHeadroom();
@@ -170,7 +170,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   };
 }
 
-/** Starts watching for later changes to a suitable server. */
+/** Starts watching a suitable server for later changes. */
 async function startServerWatches(
   store: Store,
   headroom: StoreHeadroom,
@@ -178,7 +178,7 @@ async function startServerWatches(
 ): Promise<MemoryMonitor> {
   await checkSettings(store, health);
   const memory = new MemoryMonitor({ store, health, headroom, log });
-  // A store that has gone away again does not keep the gateway from starting.
+  // A store that has gone away again must not stop the gateway from starting.
   await memory.check().catch(() => undefined);
   releasers.add(
     repeat(
@@ -189,7 +189,7 @@ async function startServerWatches(
   return memory;
 }
 
-/** Starts watching for lost data, after finding what was lost before the start. */
+/** Starts watching for lost data, after a check for data lost before the start. */
 async function openWitness(
   store: Store,
   keys: Keys,
@@ -198,7 +198,7 @@ async function openWitness(
   const path = join(config.dataDir, 'store-witness.json');
   const { site } = config;
   const witness = await StoreWitness.start({ store, keys, path, site, health, log, now });
-  // The last change is noted as well.
+  // A last check records the last change.
   releasers.add(() => witness.check());
   releasers.add(repeat(() => witness.check(), WITNESS_INTERVAL_MS));
   return witness;

@@ -21,7 +21,7 @@ export interface StorePlaceOptions {
 /** How to reach the store, for any connection to it. */
 export type StoreAddress = Omit<ConnectionOptions, 'name'>;
 
-/** @param socketPath of the gateway's own store */
+/** @param socketPath the socket of the gateway's own store */
 export function addressOfStore({
   config,
   socketPath,
@@ -36,7 +36,7 @@ export function addressOfStore({
   return { ...placeOfStore({ ...options, redis: config.redis }), log, outages };
 }
 
-/** Finds a store that is not the gateway's own, and starts watching who is its primary. */
+/** Finds an external store, and starts watching which server is its primary. */
 export function placeOfStore({ redis, keys, log, releasers }: StorePlaceOptions): StorePlace {
   const { url } = redis;
   const access = accessOf(redis.user, redis.password, redis.tls);
@@ -54,7 +54,7 @@ function sourceOf(redis: StoreConfig, access: StoreAccess, keys: Keys): PrimaryS
   return sentinelSource({ sentinels, name, access: own });
 }
 
-/** Reads the certificates, and how to identify oneself. */
+/** Reads the certificates and combines them with the credentials. */
 export function accessOf(
   user: string | undefined,
   password: string | undefined,

@@ -7,21 +7,21 @@ const POSITION = /^([0-9a-f]{0,8})-(\d{1,15})-([0-9a-f]{0,8})$/;
 const ALARM_ID = /^\{"id":"([0-9a-f]{8})-/;
 const BEGINNING_BYTES = 20;
 const STORE_LENGTH = 8;
-/** A store that does not answer by then keeps nobody from what is new. */
+/** A slower store does not keep clients from new alarms. */
 const ANSWER_WITHIN_MS = 1_000;
 
 export interface AlarmPositionsOptions {
   readonly tail: Tail;
   readonly reader: HistoryReader;
-  /** Tells the store from one that was emptied or replaced. */
+  /** Distinguishes the store from an emptied or replaced one. */
   readonly storeIdentity: () => string;
 }
 
 /**
- * Positions in the history as text, for clients that read on from one.
+ * Positions in the history as text, for clients that resume from one.
  *
- * Beside the sequence they hold the beginnings of the store's identity and of the alarm's id: sequences start anew in
- * another store, and a store that has lost its newest entries gives their numbers to others.
+ * Besides the sequence, they hold the beginnings of the store's identity and of the alarm's id: another store starts
+ * its own sequence, and a store that has lost its newest entries reuses their numbers.
  */
 export class AlarmPositions {
   readonly #options: AlarmPositionsOptions;
@@ -44,8 +44,8 @@ export class AlarmPositions {
   /**
    * The sequence of a position.
    *
-   * Undefined when not all that followed can be told any more: the position is of another store, of alarms that were
-   * lost, or older than the log. So it is for a store that does not answer.
+   * Undefined when the alarms that followed are not all known: the position is from another store, from lost alarms,
+   * or older than the log, or the store does not answer.
    */
   async sequenceOf(position: string): Promise<number | undefined> {
     const [, store, digits, alarm = ''] = POSITION.exec(position) ?? [];
@@ -77,7 +77,7 @@ export class AlarmPositions {
     const [here, next] = [tail.entryAfter(sequence - 1), tail.entryAfter(sequence)];
     const isKnown = (here !== undefined || !needsHere) && (next !== undefined || !needsNext);
     if (isKnown) return [here, next];
-    // A store that does not answer tells nothing: see `sequenceOf`.
+    // For a store that does not answer, see `sequenceOf`.
     const reading = reader.read(sequence - 1, 2).catch(() => undefined);
     const entries = await within(reading, ANSWER_WITHIN_MS);
     const at = (wanted: number) => entries?.find((entry) => entry.sequence === wanted);

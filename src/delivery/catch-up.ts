@@ -6,7 +6,7 @@ import type { ConsumerServices } from './consumer-options.js';
 import { type HistoryReader, type LogEntry, payloadOf, type Tail } from './log/log-entry.js';
 
 const PAGE_ENTRIES = 500;
-/** A store that does not answer must not keep from the receiver what is new. */
+/** A store that does not answer must not keep new alarms from the receiver. */
 const ANSWER_WITHIN_MS = 5_000;
 
 export interface CatchUpOptions {
@@ -20,9 +20,9 @@ export interface CatchUpOptions {
 }
 
 /**
- * Sends the alarms of the log after a place that a receiver has read up to, as fast as it takes them.
+ * Sends a receiver the alarms of the log after the place it has read up to, as fast as it takes them.
  *
- * Unlike a session's backlog they are not counted beforehand, which would mean to read them twice.
+ * Unlike a session's backlog, they are not counted first: that would mean reading them twice.
  */
 export class CatchUp {
   readonly #options: CatchUpOptions;
@@ -36,9 +36,9 @@ export class CatchUp {
   }
 
   /**
-   * Sends what follows this place.
+   * Sends the alarms after this place.
    *
-   * @param atEnd called at the end of the log: before it returns, nothing can be added to the log
+   * @param atEnd called at the end of the log; nothing can be added to the log until it returns
    * @throws when the store does not answer
    */
   async run(after: number, atEnd: () => void): Promise<void> {
@@ -47,7 +47,7 @@ export class CatchUp {
     while (at < tail.last && !this.#isStopped) {
       const { last } = tail;
       const page = await this.#pageAfter(at);
-      // Entries that are stored but not announced are read later; without any, the rest was removed by age.
+      // Stored entries that are not announced are read later. If no entry is left, the rest was removed by age.
       const entries = page.filter(({ sequence }) => sequence <= last);
       for (const entry of entries) await this.#take(entry);
       at = entries.at(-1)?.sequence ?? last;
@@ -55,7 +55,7 @@ export class CatchUp {
     if (!this.#isStopped) atEnd();
   }
 
-  /** Goes on: the receiver is writable again. */
+  /** Continues: the receiver is writable again. */
   wake(): void {
     this.#wake();
   }
@@ -85,7 +85,7 @@ export class CatchUp {
       inMemory.push(entry);
     }
     if (inMemory.length > 0) {
-      // Others have their turn between two pages.
+      // Other work gets a turn between two pages.
       await nextTurn();
       return inMemory;
     }

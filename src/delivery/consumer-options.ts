@@ -8,13 +8,13 @@ import type { Subscriptions } from './sessions/subscriptions.js';
 
 /** A consumer's in-flight limit and the bounds of its backlog. */
 export interface ConsumerLimits {
-  /** Messages at QoS 1 that may await their acknowledgement at a time. */
+  /** Messages at QoS 1 that may await acknowledgement at the same time. */
   readonly maxInFlight: number;
-  /** Messages other than alarms that may be queued, those in flight included. */
+  /** Messages other than alarms that may be queued, including those in flight. */
   readonly maxQueued: number;
-  /** Bytes of payload of those messages. */
+  /** Bytes of those messages: payload and properties. */
   readonly maxQueuedBytes: number;
-  /** Maximum age of alarms and messages alike. */
+  /** Maximum age of both alarms and messages. */
   readonly maxAgeMs: number;
   /** How fast a backlog is sent; undefined: as fast as it is acknowledged. */
   readonly replayPerSecond?: number | undefined;
@@ -27,15 +27,15 @@ export interface ConsumerServices extends SendingServices {
   readonly routes: Pick<Routes<Consumer>, 'connected'>;
   /** The newest alarms. */
   readonly tail: Tail;
-  /** The number of the entry of a log that was announced last. */
+  /** The number of the last announced entry of a log. */
   readonly lastAnnounced: (log: LogName) => number;
-  /** Wakes a consumer once, after the events that are being handled now. */
+  /** Wakes a consumer once, after the events now being handled. */
   readonly pumpLater: (consumer: Consumer) => void;
   /** The steady clock. */
   readonly now: () => number;
-  /** Called when a message beside the queues is larger than a client takes. */
+  /** Called when a message outside the queues is larger than a client takes. */
   readonly leftOut: () => void;
-  /** Called with the number of entries that a consumer accepted, and the store no longer has. */
+  /** Called with the number of entries that a consumer accepted and the store has lost. */
   readonly lost: (log: LogName, count: number) => void;
 }
 
@@ -51,8 +51,8 @@ export interface ConsumerOptions {
   /** Whether the principal may see messages about this audience. */
   readonly mayReceive: (audience: Audience) => boolean;
   readonly limits: ConsumerLimits;
-  /** Called when it is connected, and when that has ended. */
+  /** Called when it connects and when it disconnects. */
   readonly onConnection?: (() => void) | undefined;
-  /** Called when the store cannot be read; the consumer is woken again later. */
+  /** Called when the store cannot be read. The consumer is woken again later. */
   readonly onReadFailure: (error: unknown) => void;
 }

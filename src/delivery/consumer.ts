@@ -14,13 +14,13 @@ import type { QoS, Subscriptions } from './sessions/subscriptions.js';
 
 /** A consumer that was sent nothing for this long has nothing to read. */
 const READING_FOR_MS = 1_000;
-/** A consumer that acknowledges later is slow itself. */
+/** A consumer that takes longer to acknowledge is itself slow. */
 const PROMPT_WITHIN_MS = 100;
 
 /**
  * One receiver of forwarded messages: subscriptions, queues, and a sending window.
  *
- * Absent, it costs nothing; behind, it reads its queues in the store; live, it is sent what is announced.
+ * While absent, it costs nothing. While behind, it reads its queues in the store. While live, it gets new entries.
  */
 export class Consumer implements RouteMember {
   readonly name: string;
@@ -34,7 +34,7 @@ export class Consumer implements RouteMember {
   readonly #services: ConsumerServices;
   readonly #options: ConsumerOptions;
   readonly window: SendingWindow;
-  /** The consumers of groups whose messages go over this one's connection. */
+  /** The consumers of groups whose messages go over this consumer's connection. */
   readonly carried = new Set<Consumer>();
   #limits: ConsumerLimits;
   #backlog = NO_BACKLOG;
@@ -78,10 +78,10 @@ export class Consumer implements RouteMember {
   }
 
   /**
-   * Whether the consumer is being sent messages and acknowledges them promptly.
+   * Whether the consumer gets messages and acknowledges them promptly.
    *
-   * The lag of a prompt consumer is the gateway's own doing. A consumer whose backlog is sent at a
-   * pace is never prompt.
+   * The gateway itself causes the lag of a prompt consumer. A consumer with a paced backlog is never
+   * prompt.
    */
   get isPrompt(): boolean {
     const isBusy = this.isConnected && this.#services.now() - this.#offeredAtMs < READING_FOR_MS;
@@ -89,7 +89,7 @@ export class Consumer implements RouteMember {
     return isBusy && !isPaced && this.window.roundTripMs < PROMPT_WITHIN_MS;
   }
 
-  /** How many entries are still to be sent, as far as known. */
+  /** How many entries are still unsent, as far as known. */
   get lag(): number {
     const stored = this.#stored;
     return LOG_NAMES.reduce((sum, log) => {
@@ -109,22 +109,22 @@ export class Consumer implements RouteMember {
     if (this.isConnected) this.#paceReplay();
   }
 
-  /** How many entries wait, those in flight included; of a durable consumer as the store told last. */
+  /** How many entries wait, including those in flight; for a durable consumer as last reported by the store. */
   get queued(): Queued {
     return this.#stored === undefined ? this.#memory.queued : this.#backlog;
   }
 
-  /** Bytes of the messages that wait; alarms do not count. */
+  /** Bytes of waiting messages; alarms do not count. */
   get backlogBytes(): number {
     return this.#stored === undefined ? this.#memory.messageBytes : this.#backlog.messageBytes;
   }
 
-  /** The accounts; those of a durable consumer as last read from the store. */
+  /** The accounts; for a durable consumer as last read from the store. */
   get accounts(): Accounts {
     return this.#stored === undefined ? this.#memory.accounts : this.#storedAccounts;
   }
 
-  /** Notes what the store has told of the accounts. */
+  /** Notes the accounts that the store reports. */
   noteAccounts(accounts: Accounts): void {
     this.#storedAccounts = accounts;
     this.noteBacklog({ alarms: accounts.alarms.queued, messages: accounts.messages.queued });
@@ -137,7 +137,7 @@ export class Consumer implements RouteMember {
     if (messages > maxQueued || messageBytes > maxQueuedBytes) void this.keepBounds();
   }
 
-  /** Reads the queues anew, which were mended and may have lost some. */
+  /** Reads the queues again: they were mended, and may have lost entries. */
   mended(backlog: Backlog): void {
     const lost = this.queued.alarms - backlog.alarms;
     if (lost > 0) this.#services.lost('alarms', lost);
@@ -145,7 +145,7 @@ export class Consumer implements RouteMember {
     this.restart();
   }
 
-  /** When the oldest entry that waits was received, by the steady clock; undefined for an empty queue. */
+  /** When the oldest waiting entry was received, by the steady clock; undefined for an empty queue. */
   async oldestReceivedAtMs(): Promise<number | undefined> {
     const { key } = this;
     return key === undefined ? undefined : this.#services.queues.oldestReceivedAtMs(key);
@@ -153,7 +153,7 @@ export class Consumer implements RouteMember {
 
   /** Sends to this connection, beginning with unacknowledged messages. */
   connect(receiver: Receiver): void {
-    // A connection that was taken over acknowledges no more [MQTT-3.1.4-2].
+    // A connection that was taken over no longer acknowledges [MQTT-3.1.4-2].
     const { receiver: before } = this.window;
     if (before !== undefined) this.disconnect(before);
     this.#stored?.restart();
@@ -172,7 +172,7 @@ export class Consumer implements RouteMember {
     this.#options.onConnection?.();
   }
 
-  /** Reads the queues anew: they hold what was not announced, or are no longer those that were read. */
+  /** Reads the queues again: they hold unannounced entries, or have changed since they were read. */
   restart(): void {
     if (!this.isConnected || this.#stored === undefined) return;
     this.#stored.restart();
@@ -188,10 +188,10 @@ export class Consumer implements RouteMember {
   }
 
   /**
-   * Turns a message that the receiver never takes into a dead letter.
+   * Turns a message that the receiver will never take into a dead letter.
    *
-   * The returned function, called once the dead letter is stored, passes the message, which counts as dropped; on a
-   * later connection too: some brokers close the one on which they reject a message.
+   * Call the returned function once the dead letter is stored: it skips the message, which counts as dropped. It works
+   * on a later connection too: some brokers close the connection on which they reject a message.
    */
   deadLetter(messageId: number): () => void {
     return this.window.deadLetter(messageId);
@@ -208,13 +208,13 @@ export class Consumer implements RouteMember {
     this.window.sendNow(messageOf(entry, this.#services));
   }
 
-  /** Drops the oldest messages beyond so many bytes; alarms leave by age only. */
+  /** Drops the oldest messages beyond this many bytes; alarms leave only by age. */
   async cutBacklog(maxBytes: number): Promise<void> {
     if (this.#stored === undefined) this.#memory.cutMessages(maxBytes);
     else await this.#bound(maxBytes);
   }
 
-  /** Expires what is too old, and drops the oldest messages beyond the bounds. */
+  /** Expires entries that are too old, and drops the oldest messages beyond the bounds. */
   keepBounds(): Promise<void> {
     if (this.#stored === undefined) return Promise.resolve();
     this.#bounding ??= this.#bound(this.#limits.maxQueuedBytes)
@@ -226,9 +226,9 @@ export class Consumer implements RouteMember {
   }
 
   /**
-   * Reads the queues anew when the store has more in them than the connection knows of.
+   * Reads the queues again if the store has more in them than the connection knows.
    *
-   * The last resort: an acknowledgement that a failover lost leaves its item in the queue.
+   * The last resort: an acknowledgement lost in a failover leaves its item in the queue.
    */
   readForgotten(): void {
     const stored = this.#stored;
@@ -242,7 +242,7 @@ export class Consumer implements RouteMember {
     return this.window.sendNow(message);
   }
 
-  /** Sends a message beside the queues, if permitted. Dropped when nobody is connected. */
+  /** Sends a message outside the queues, if permitted. Drops it if nobody is connected. */
   offerDirect(message: DirectMessage, qos: QoS): void {
     if (!this.isConnected || !this.mayReceive(message)) return;
     if (qos === 1 && message.qos === 1) {

@@ -24,13 +24,13 @@ export interface DeliveriesOptions {
   /** The number of the newest alarm in the store. */
   readonly newestAlarm: number;
   readonly queues: QueueStore;
-  /** Writes the record of a durable consumer that the store has lost. Returns whether there is such a consumer. */
+  /** Writes a durable consumer's lost record again. Returns whether the consumer exists. */
   readonly mend: (key: string) => Promise<boolean>;
-  /** Called when a read shows that the store has lost alarms. */
+  /** Called when a read reveals that the store has lost alarms. */
   readonly onBehind: () => void;
-  /** Called with the numbers of the newest alarms when the store has lost them. */
+  /** Called with the first and last number of the alarms that the store has lost. */
   readonly onWentBack: (from: number, to: number) => void;
-  /** Called with the number of entries that a consumer accepted, and the store no longer has. */
+  /** Called with the number of entries that a consumer accepted and the store has lost. */
   readonly onLost: (log: LogName, count: number) => void;
   readonly log: Logger;
   /** The steady clock. */
@@ -38,20 +38,20 @@ export interface DeliveriesOptions {
   readonly elapsedSinceMs: (timeMs: number) => number;
 }
 
-/** Takes stored entries and direct messages to every consumer that must receive them. */
+/** Takes stored entries and direct messages to the consumers that must receive them. */
 export class Deliveries implements Fed<DurableConsumer> {
   readonly tail: LogTail;
   /** The parts that all consumers share. */
   readonly services: ConsumerServices;
   readonly routes = new Routes<Consumer>();
   readonly alarmFigures: AlarmFigures;
-  /** How many messages beside the queues were larger than a client takes, since the start. */
+  /** How many messages outside the queues were larger than a client takes, since the start. */
   leftOutCount = 0;
   readonly #options: DeliveriesOptions;
   readonly #consumers = new Set<Consumer>();
   readonly #durable = new Map<string, DurableConsumer>();
   readonly #toPump = new Set<Consumer>();
-  /** Undefined until a message is announced in this run: all that is stored was announced before. */
+  /** Undefined until this run announces a message: stored messages were all announced before. */
   #lastMessage: number | undefined;
   /** By the routes of a topic: most messages share the destinations of others. */
   readonly #destinations = new WeakMap<object, readonly DurableConsumer[]>();
@@ -95,7 +95,7 @@ export class Deliveries implements Fed<DurableConsumer> {
     this.routes.remove(consumer);
   }
 
-  /** The number of the newest entry that was announced; in a new run all messages in the store count as announced. */
+  /** The number of the newest announced entry. In a new run, all messages in the store count as announced. */
   lastAnnounced(log: LogName): number {
     return log === 'alarms' ? this.tail.last : (this.#lastMessage ?? Number.MAX_SAFE_INTEGER);
   }
@@ -119,9 +119,9 @@ export class Deliveries implements Fed<DurableConsumer> {
   };
 
   /**
-   * Announces entries that are stored, in this order.
+   * Announces stored entries, in this order.
    *
-   * An alarm that was announced before changes nothing: it was published again.
+   * An alarm announced before is skipped: it was published again.
    */
   announce(announced: readonly Announced<DurableConsumer>[]): void {
     for (const { entry, isNew, destinations } of announced) {
@@ -132,7 +132,7 @@ export class Deliveries implements Fed<DurableConsumer> {
     }
   }
 
-  /** Offers an entry to those who have no queue in the store for it. */
+  /** Offers an entry to the subscribers that have no queue for it in the store. */
   offerUnstored(entry: LogEntry): void {
     for (const route of this.routes.match(entry.topic)) {
       const { member, qos } = route;
@@ -145,11 +145,11 @@ export class Deliveries implements Fed<DurableConsumer> {
   }
 
   /**
-   * Ends the tail where the history does, which lost its newest alarms: a failover, or a restored backup. The queues
-   * went back as well, and are read anew.
+   * Cuts the tail where the history now ends: it lost its newest alarms, by a failover or a restored backup. The queues
+   * went back too, and are read again.
    *
-   * @param last the number of the newest alarm that is left
-   * @returns the lost ones that memory still has, in order
+   * @param last the number of the newest alarm left
+   * @returns the lost alarms still in memory, in order
    */
   wentBack(last: number): readonly LogEntry[] {
     const { last: to } = this.tail;
@@ -162,7 +162,7 @@ export class Deliveries implements Fed<DurableConsumer> {
     return lost;
   }
 
-  /** Whether a read has failed because the store has lost alarms; then the queues are read anew soon. */
+  /** Whether a read failed because the store has lost alarms. If so, the queues are soon read again. */
   isBehind(error: unknown): boolean {
     if (lastLeft(error) === undefined) return false;
     this.#options.onBehind();
@@ -177,7 +177,7 @@ export class Deliveries implements Fed<DurableConsumer> {
     for (const key of keys) await this.#options.mend(key);
   }
 
-  /** Sends a message beside the queues to every connected subscriber. */
+  /** Sends a message outside the queues to every connected subscriber. */
   publishDirect(message: DirectMessage): void {
     for (const route of this.routes.match(message.topic)) {
       if (isOwnOf(route, message.publisher)) continue;
@@ -186,9 +186,9 @@ export class Deliveries implements Fed<DurableConsumer> {
   }
 
   /**
-   * Sends a message at QoS 0 to the connected subscribers that do not have it.
+   * Sends a message at QoS 0 to the connected subscribers that do not have it yet.
    *
-   * @param sentTo the receivers that have it; those that get it are added
+   * @param sentTo the receivers that have it; those that get it now are added
    * @returns whether all have it: a connection may be full for a moment
    */
   publishCopy(message: DirectMessage, sentTo: Set<unknown>): boolean {
@@ -209,9 +209,9 @@ export class Deliveries implements Fed<DurableConsumer> {
   }
 
   /**
-   * The lag, in entries, of the consumer that is least behind of those that acknowledge at once; 0 when none reads.
+   * The smallest lag, in entries, of the consumers that acknowledge promptly; 0 when none reads.
    *
-   * One that is slower than the others must not slow the devices for all of them.
+   * One slow consumer must not slow down the devices for all.
    */
   get lag(): number {
     let least = Number.POSITIVE_INFINITY;
@@ -221,18 +221,18 @@ export class Deliveries implements Fed<DurableConsumer> {
     return Number.isFinite(least) ? least : 0;
   }
 
-  /** Follows the numbers of messages, which a store that has lost its newest gives again. */
+  /** Follows the numbers of messages. A store that has lost its newest gives their numbers again. */
   #noteMessage(sequence: number): void {
     const hasLost = this.#lastMessage !== undefined && sequence <= this.#lastMessage;
     this.#lastMessage = sequence;
     if (hasLost) this.#restartAll();
   }
 
-  /** Takes an alarm into the tail. Returns whether it is to be delivered. */
+  /** Takes an alarm into the tail. Returns whether to deliver it. */
   #append(entry: LogEntry, isNew: boolean): boolean {
     const { tail } = this;
     if (entry.sequence <= tail.last) return false;
-    // Somebody else has written: what that put on the queues was not announced.
+    // Another writer has put entries on the queues, and these were not announced.
     const isAfterGap = entry.sequence > tail.last + 1;
     if (isNew) this.alarmFigures.recorded(entry);
     tail.append(entry);
@@ -244,7 +244,7 @@ export class Deliveries implements Fed<DurableConsumer> {
     for (const consumer of this.#consumers) consumer.restart();
   }
 
-  /** Wakes the consumer once for a batch, or for all acknowledgements of one read. */
+  /** Wakes the consumer once per batch, or once for all acknowledgements of one read. */
   #pumpLater(consumer: Consumer): void {
     if (this.#toPump.size === 0) queueMicrotask(() => this.#pump());
     this.#toPump.add(consumer);
@@ -257,9 +257,9 @@ export class Deliveries implements Fed<DurableConsumer> {
   }
 }
 
-/** Counts durations in buckets, each twice as long as the one before: an increment for each. */
+/** Counts durations in buckets, each twice as long as the one before; each duration costs one increment. */
 export class Durations {
-  /** How many took less than 1, 2, 4 … 65,536 ms, beyond the bucket before; the last took longer. */
+  /** How many took less than 1, 2, 4 … 65,536 ms and did not fit the bucket before; the last bucket has the rest. */
   readonly counts: number[] = new Array(18).fill(0);
   sumMs = 0;
 
@@ -271,7 +271,7 @@ export class Durations {
   }
 }
 
-/** Counts the alarms that were accepted since the start, for `/metrics`. */
+/** Counts the alarms accepted since the start, for `/metrics`. */
 export class AlarmFigures {
   /** Recorded alarms by kind. */
   readonly counts = new Map<AlarmKind, number>(ALARM_KINDS.map((kind) => [kind, 0]));
@@ -291,7 +291,7 @@ export class AlarmFigures {
     this.untilRecorded.add(this.#now() - source.receivedAtMs);
   }
 
-  /** Notes that an alarm is being sent; only the first time counts. */
+  /** Notes that an alarm is sent; only the first time counts. */
   sent(alarm: NewAlarm): void {
     if (alarm.isSent) return;
     alarm.isSent = true;

@@ -4,7 +4,7 @@ import { bytesOfMessage } from './log/log-entry.js';
 import { RetainedFeed, type RetainedFeedOptions } from './retained/retained-feed.js';
 import type { QoS } from './sessions/subscriptions.js';
 
-/** A message beside the logs: telemetry at QoS 0, retained messages, the gateway's own status. */
+/** A message outside the logs: telemetry at QoS 0, retained messages, the gateway's own status. */
 export interface DirectMessage extends Audience {
   readonly topic: string;
   readonly payload: Buffer;
@@ -12,20 +12,17 @@ export interface DirectMessage extends Audience {
   readonly retain: boolean;
   readonly properties?: MessageProperties | undefined;
   readonly publisher?: string | undefined;
-  /** Whether a store that runs short need not retain the message. */
+  /** Whether a store short of room may skip retaining the message. */
   readonly isExpendable?: boolean;
-  /** The location in which the device of a command was when it was given. */
+  /** The location of a command's device when the command was given. */
   readonly givenIn?: string | undefined;
 }
 
-/**
- * Direct messages are not guaranteed: a client that does not acknowledge must not take memory
- * without bound.
- */
+/** Direct messages are not guaranteed: a client that does not acknowledge must not take unbounded memory. */
 const MAX_WAITING = 1_000;
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 
-/** Queues messages beside the logs until a connection has room. */
+/** Queues messages outside the logs until a connection has room. */
 export class DirectQueue {
   readonly #queue = new Set<DirectMessage>();
   #bytes = 0;
@@ -38,18 +35,18 @@ export class DirectQueue {
     while (this.#queue.size > MAX_WAITING || this.#bytes > MAX_WAITING_BYTES) this.take();
   }
 
-  /** Has the retained messages follow that match these filters. */
+  /** Adds the retained messages that match these filters. */
   addRetained(filters: readonly string[], options: RetainedFeedOptions): void {
     this.#retained ??= new RetainedFeed(options);
     this.#retained.add(filters);
   }
 
-  /** Whether nothing waits, and nothing is being read. */
+  /** Whether nothing waits and nothing is being read. */
   get isIdle(): boolean {
     return this.#queue.size === 0 && this.#retained?.isIdle !== false;
   }
 
-  /** Notes a message that is being sent, and need not be sent as a retained one. */
+  /** Notes a message that is being sent and so need not be sent as a retained one. */
   noteSent(topic: string, payload: Buffer): void {
     this.#retained?.noteSent(topic, payload);
   }
@@ -72,7 +69,7 @@ export class DirectQueue {
     return message;
   }
 
-  /** Ends it; what is being read is not used. */
+  /** Closes the queue. A read in progress is not used. */
   close(): void {
     this.#retained?.close();
   }

@@ -17,7 +17,7 @@ export interface FeedOptions {
   readonly retained: Pick<RetainedMessages, 'matching' | 'later'>;
   readonly positions: AlarmPositions;
   readonly owner: SessionOwner;
-  /** Of its session: nobody else uses it. */
+  /** The client id of its session, used by nobody else. */
   readonly clientId: string;
   readonly filters: readonly string[];
   readonly outlet: StreamOutlet;
@@ -25,9 +25,9 @@ export interface FeedOptions {
 }
 
 /**
- * Sends what matches its filters to an outlet that knows no packets: the alarms after a position, then a clean session.
+ * Sends matching messages to an outlet without MQTT packets: the alarms after a position, then a clean session.
  *
- * The outlet acknowledges by taking the next messages (`taken`), and calls `wake` when it is writable again.
+ * The outlet acknowledges messages that the network took (`taken`), and calls `wake` when it is writable again.
  */
 export class Feed implements Receiver {
   readonly #options: FeedOptions;
@@ -48,7 +48,7 @@ export class Feed implements Receiver {
     return this.#session?.consumer;
   }
 
-  /** @param after the position of the last alarm that the client has; undefined: it has none */
+  /** @param after the position of the client's last alarm; undefined: it has none */
   async start(after: string | undefined): Promise<void> {
     const { outlet, positions, log, owner } = this.#options;
     const sequence = after === undefined ? undefined : await positions.sequenceOf(after);
@@ -58,12 +58,12 @@ export class Feed implements Receiver {
         outlet.opened(positions.newest, after !== undefined);
         this.#goLive();
       } else {
-        // Its own, until the alarms after that are sent: the client may be cut off before.
+        // The client keeps its own position until it has the alarms after it: it may be cut off before.
         outlet.opened(after, false);
         await this.#sendAfter(sequence);
       }
     } catch (error) {
-      // The client asks again, from where it is.
+      // The client asks again from its position.
       log.warn({ principal: owner.key, err: error }, 'failed to read alarms for an event stream');
       if (!this.#isClosed) outlet.end();
     }
@@ -83,13 +83,13 @@ export class Feed implements Receiver {
     }
   }
 
-  /** Sends on: the outlet is writable again. */
+  /** Continues: the outlet is writable again. */
   wake(): void {
     this.#catchUp?.wake();
     this.consumer?.wake();
   }
 
-  /** Sends no more. */
+  /** Stops sending. */
   close(): void {
     this.#isClosed = true;
     this.#catchUp?.stop();

@@ -11,11 +11,11 @@ const NOTHING = Buffer.alloc(0);
 export interface MessageToForward extends NewMessage {
   readonly qos: QoS;
   readonly retain: boolean;
-  /** Whether the message removes its topic's retained message [MQTT-3.3.1-10]. */
+  /** Whether the message removes the retained message of its topic [MQTT-3.3.1-10]. */
   readonly removesRetained?: boolean;
-  /** Whether a store that runs short need not retain the message: a device's own. */
+  /** Whether a store short of room may skip retaining the message: true for a device's own. */
   readonly isExpendable?: boolean;
-  /** The location in which the device of a command was when it was given. */
+  /** The location of a command's device when the command was given. */
   readonly givenIn?: string;
 }
 
@@ -37,8 +37,8 @@ export class Forwarder {
   /**
    * Forwards a message.
    *
-   * @param done called with true once the message is stored, as a retained one too, and accepted for every
-   *   consumer, at QoS 0 once it is sent; with false when it could not be stored
+   * @param done called with true once the message is stored, also as a retained one, and accepted for every
+   *   consumer, or at QoS 0 once it is sent; with false if it could not be stored
    */
   forward(message: MessageToForward, done: (isStored: boolean) => void): void {
     if (!message.retain) {
@@ -59,10 +59,10 @@ export class Forwarder {
   }
 
   /**
-   * Sends a message: at QoS 1 by way of the store, where a durable consumer wants it and as long as there is room.
+   * Sends a message; at QoS 1 through the store, if a durable consumer wants it and the store has room.
    *
-   * A store that is nearly full is for alarms. The message then reaches connected subscribers only, and is
-   * done with: a device whose telemetry got no PUBACK would soon send no alarms either.
+   * A nearly full store is for alarms. The message then only reaches connected subscribers and still
+   * counts as stored: a device whose telemetry gets no PUBACK would soon stop sending alarms too.
    */
   #send(message: MessageToForward, done: (isStored: boolean) => void): void {
     const { deliveries, writer, headroom } = this.#options;
@@ -72,7 +72,7 @@ export class Forwarder {
       return;
     }
     const copies = deliveries.destinationsOf(message).length;
-    // The identifier of a QoS 2 publish is stored, also where the message is not.
+    // The identifier of a QoS 2 publish is stored even if no consumer queues the message.
     const mustBeStored = copies > 0 || message.received !== undefined;
     const bytes = storedBytesOf(message) * Math.max(1, copies);
     if (mustBeStored && headroom.takes('telemetry', bytes)) {

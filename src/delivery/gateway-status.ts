@@ -9,7 +9,7 @@ const INTERVAL_MS = 30_000;
 /** A store that is away must not delay the gateway's stop. */
 const STOP_TIMEOUT_MS = 1_000;
 
-/** The retained `gateway/status`: every 30 s, on every change of the faults, and on stop. */
+/** Publishes the retained `gateway/status`: every 30 s, whenever the faults change, and on stop. */
 export class GatewayStatus {
   readonly #forwarder: Forwarder;
   readonly #health: Health;
@@ -55,7 +55,7 @@ export class GatewayStatus {
   }
 }
 
-/** All readers get the same payload, and not all of them may see every subject. */
+/** All readers get the same payload, but not all may see every subject. */
 function withoutSubject(fault: Fault) {
   const { code, stops, since } = fault;
   return { code, stops, message: faultWords(fault, 'en').message, since };

@@ -1,4 +1,4 @@
-/** The packet identifiers of entries that were in flight when the connection broke: no other message gets them. */
+/** Packet identifiers of entries in flight when the connection broke. No other message gets them. */
 export class InterruptedIdentifiers {
   readonly #byName = new Map<string, number>();
   readonly #identifiers = new Set<number>();
@@ -16,7 +16,7 @@ export class InterruptedIdentifiers {
     return this.#identifiers.has(identifier);
   }
 
-  /** Removes and returns the identifier of an entry that is sent again. */
+  /** Removes and returns the identifier of an entry being sent again. */
   take(name: string): number | undefined {
     const identifier = this.#byName.get(name);
     if (identifier === undefined) return undefined;

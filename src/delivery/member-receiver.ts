@@ -2,14 +2,14 @@ import type { Consumer } from './consumer.js';
 import type { OutgoingPublish, Receiver } from './receiver.js';
 import type { QoS } from './sessions/subscriptions.js';
 
-/** The connection of a group's member, over which the messages of the group's queue are sent (MQTT 5, 4.8.2). */
+/** The connection of a group's member, which carries the messages of the group's queue (MQTT 5, 4.8.2). */
 export class MemberReceiver implements Receiver {
   readonly #group: Consumer;
   readonly #member: Consumer;
   readonly #maxQos: QoS;
   readonly #connection: Receiver | undefined;
 
-  /** @param maxQos that the member has subscribed with */
+  /** @param maxQos the QoS of the member's subscription */
   constructor(group: Consumer, member: Consumer, maxQos: QoS) {
     this.#group = group;
     this.#member = member;
@@ -17,7 +17,7 @@ export class MemberReceiver implements Receiver {
     this.#connection = member.window.receiver;
   }
 
-  /** Whether the member still has the connection that it had. */
+  /** Whether the member still has the same connection. */
   get isOpen(): boolean {
     return this.#connection !== undefined && this.#member.window.receiver === this.#connection;
   }
@@ -35,7 +35,7 @@ export class MemberReceiver implements Receiver {
     return this.#member.limits.maxInFlight;
   }
 
-  /** Sends the message under a packet identifier of the member's. */
+  /** Sends the message under one of the member's packet identifiers. */
   send(publish: OutgoingPublish): boolean {
     const { messageId } = publish;
     const settle = (isRefused: boolean) => this.#group.acknowledge(messageId, isRefused);

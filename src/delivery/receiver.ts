@@ -9,13 +9,13 @@ export interface OutgoingPublish {
   readonly dup: boolean;
   /** The packet identifier at QoS 1, 0 at QoS 0. */
   readonly messageId: number;
-  /** Encoded properties of MQTT 5. */
+  /** Encoded MQTT 5 properties. */
   readonly fields?: Buffer | undefined;
-  /** How long until the message expires (MQTT 5, 3.3.2.3.3). */
+  /** Seconds until the message expires (MQTT 5, 3.3.2.3.3). */
   readonly expirySeconds?: number | undefined;
-  /** Of all subscriptions that match. */
+  /** Those of all matching subscriptions. */
   readonly subscriptionIdentifiers?: readonly number[] | undefined;
-  /** Undefined for a message beside the logs. */
+  /** Undefined for a message outside the logs. */
   readonly entry?: LogEntry | undefined;
 }
 
@@ -23,10 +23,10 @@ export interface OutgoingPublish {
 export interface Receiver {
   /** False while earlier messages still wait for the network. */
   readonly isWritable: boolean;
-  /** Whether it takes the properties of MQTT 5. */
+  /** Whether it takes MQTT 5 properties. */
   readonly takesProperties?: boolean;
-  /** The receiver's own in-flight limit, where it has stated one. */
+  /** The receiver's own in-flight limit, if it has stated one. */
   readonly maxInFlight?: number | undefined;
-  /** Returns false for a message that is larger than the receiver takes, now and ever. */
+  /** Returns false for a message that is too large for the receiver, now and always. */
   send(publish: OutgoingPublish): boolean;
 }

@@ -8,7 +8,7 @@ export interface RetryOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Repeats an attempt until it succeeds. Resolves to whether one did before the signal. */
+/** Repeats an attempt until it succeeds or the signal aborts. Resolves to whether it succeeded. */
 export async function retry(
   attempt: () => Promise<unknown>,
   { signal, onFailure }: RetryOptions,

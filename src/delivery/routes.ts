@@ -4,7 +4,7 @@ import type { DirectMessage } from './direct-queue.js';
 import type { LogEntry } from './log/log-entry.js';
 import type { QoS, Subscription } from './sessions/subscriptions.js';
 
-/** A consumer whose filters match, at the highest QoS that it has asked for. */
+/** A consumer whose filters match, at the highest QoS it has asked for. */
 export interface Route<Member> {
   readonly member: Member;
   readonly qos: QoS;
@@ -12,10 +12,10 @@ export interface Route<Member> {
   readonly isNoLocal: boolean;
 }
 
-/** Topics whose routes are remembered: a device has some ten, an ordinary home a few hundred. */
+/** Topics whose routes are remembered: a device has about ten, an ordinary home a few hundred. */
 const MAX_REMEMBERED_TOPICS = 20_000;
 
-/** A consumer, as far as it is fed. */
+/** A consumer, as routes need it. */
 export interface RouteMember {
   /** The name of its queues in the store; undefined for a clean session. */
   readonly key: string | undefined;
@@ -29,7 +29,7 @@ export interface RouteMember {
   offerAtQos0(entry: LogEntry): void;
   /** Sends a message at QoS 0, if the connection takes it now. */
   offerCopy(message: DirectMessage): boolean;
-  /** Offers a message beside the queues, at the QoS of the member's filters. */
+  /** Offers a message outside the queues, at the QoS of the member's filters. */
   offerDirect(message: DirectMessage, qos: QoS): void;
 }
 
@@ -39,19 +39,19 @@ export class Routes<Member extends RouteMember> {
   /** By member and filter. */
   readonly #branches = new Map<Member, Map<string, Route<Member>>>();
   readonly #remembered = new Map<string, readonly Route<Member>[]>();
-  /** Members whose filters are to be read anew before the next match. */
+  /** Members whose filters must be read again before the next match. */
   readonly #changed = new Map<Member, () => readonly Subscription[]>();
   #joinCount = 0;
 
-  /** Rises whenever a connected subscriber may match what it did not match before. */
+  /** Rises whenever a connected subscriber may match something new. */
   get joinCount(): number {
     return this.#joinCount;
   }
 
   /**
-   * Has a member matched by these filters from now on.
+   * Sets the filters that a member is matched by.
    *
-   * They are read before the next match: a client that subscribes a thousand times in a row is changed once.
+   * They are read before the next match: a thousand subscriptions in a row cause one change.
    */
   set(member: Member, filters: () => readonly Subscription[]): void {
     this.#changed.set(member, filters);
@@ -106,14 +106,14 @@ export class Routes<Member extends RouteMember> {
   }
 }
 
-/** Combines two filters of a member: the higher QoS, and no local only if both ask for it. */
+/** Combines two filters of a member: the higher QoS, and No Local only if both ask for it. */
 function broader<Member>(one: Route<Member>, other: Route<Member>): Route<Member> {
   const isNoLocal = one.isNoLocal && other.isNoLocal;
   const highest = one.qos < other.qos ? other : one;
   return highest.isNoLocal === isNoLocal ? highest : { ...highest, isNoLocal };
 }
 
-/** Whether a route leads back to where the message came from, and is without its own messages (MQTT 5, 3.8.3.1). */
+/** Whether a route leads back to the publisher, whose subscription is No Local (MQTT 5, 3.8.3.1). */
 export function isOwnOf(
   { isNoLocal, member }: Route<Pick<RouteMember, 'session'>>,
   publisher: string | undefined,

@@ -23,7 +23,7 @@ const MAX_MESSAGE_ID = 65_535;
 export interface SendingWindowOptions {
   readonly queues: Queues;
   readonly services: Pick<ConsumerServices, 'elapsedSinceMs' | 'alarmSent' | 'leftOut' | 'now'>;
-  /** What the subscriptions that match a topic ask of its messages. */
+  /** What the subscriptions matching a topic ask of its messages. */
   readonly forwardingFor: (topic: string) => Forwarding;
   /** Called when more may be sent. */
   readonly onReady: () => void;
@@ -69,7 +69,7 @@ export class SendingWindow {
     this.#receiver = receiver;
   }
 
-  /** Ends the connection: what is in flight is to be sent again. */
+  /** Ends the connection: messages in flight will be sent again. */
   close(): void {
     this.#receiver = undefined;
     for (const sent of this.#inFlight.interrupt()) {
@@ -91,9 +91,7 @@ export class SendingWindow {
     return isInFlight;
   }
 
-  /**
-   * Turns a message into a dead letter. The returned function settles it; until then it stays in flight.
-   */
+  /** Turns a message into a dead letter. It stays in flight until the returned function settles it. */
   deadLetter(messageId: number): () => void {
     const sent = this.#inFlight.get(messageId);
     return () => {
@@ -103,7 +101,7 @@ export class SendingWindow {
     };
   }
 
-  /** Sends a message of a group's queue. Returns false for one that is too large. */
+  /** Sends a message of a group's queue. Returns false if it is too large. */
   carry(publish: OutgoingPublish, settle: Carried['settle']): boolean {
     const { messageId } = this.#inFlight.add({ settle });
     if (this.#receiver?.send({ ...publish, messageId, dup: false }) === true) return true;
@@ -119,12 +117,12 @@ export class SendingWindow {
     this.#sendFrom('alarms', oldestMs, () => this.#inFlight.size < window);
     if (this.#direct !== undefined) this.#sendDirect(this.#direct, half);
     const hasRoom = () => this.#inFlight.size < window && this.#counts.messages < half;
-    // While alarms are being read or are paced, telemetry does not go before them.
+    // While alarms are being read or paced, telemetry does not go before them.
     const mustWait = this.replay?.holdsAlarms === true || this.#options.queues.isLoading('alarms');
     if (!mustWait) this.#sendFrom('messages', oldestMs, hasRoom);
   }
 
-  /** Sends at most once: a receiver that cannot keep up misses the message. Returns whether it was sent. */
+  /** Sends at most once: a receiver that cannot keep up misses the message. Returns whether it needs no other attempt. */
   sendNow(message: Sendable): boolean {
     if (this.#receiver?.isWritable !== true) return false;
     this.#direct?.noteSent(message.topic, message.payload);
@@ -206,14 +204,14 @@ export class SendingWindow {
   }
 }
 
-/** The messages that await their acknowledgement, by packet identifier. */
+/** The messages that await acknowledgement, by packet identifier. */
 export class InFlight<Message> {
   readonly #nameOf: (message: Message) => string | undefined;
   readonly #messages = new Map<number, Message>();
   #interrupted: InterruptedIdentifiers | undefined;
   /**
-   * Starts at random, not at 1: a client may send a delayed acknowledgement on its next connection
-   * (mqtt.js does), which must not acknowledge another message of the same number.
+   * Starts at random, not at 1: a client may send a late acknowledgement on its next connection
+   * (mqtt.js does), and this must not acknowledge another message with the same number.
    */
   #lastMessageId = Math.floor(Math.random() * MAX_MESSAGE_ID);
   /** One message at a time is timed. */
@@ -228,18 +226,18 @@ export class InFlight<Message> {
     return this.#messages.size;
   }
 
-  /** How long the last timed message took, or the present one has taken so far, if longer. */
+  /** How long the last timed message took, or the current one has taken so far, if longer. */
   get roundTripMs(): number {
     if (this.#timed === undefined) return this.#lastRoundTripMs;
     return Math.max(this.#lastRoundTripMs, performance.now() - this.#timed.sentAtMs);
   }
 
   /**
-   * Gives the message the packet identifier that it had before [MQTT-4.4.0-1], else one that is not in
-   * use [MQTT-2.3.1-4].
+   * Gives the message the packet identifier it had before [MQTT-4.4.0-1], or else an unused one
+   * [MQTT-2.3.1-4].
    */
   add(message: Message): { readonly messageId: number; readonly isRepeated: boolean } {
-    // Hardly ever is one interrupted, and a name for each message would cost the most of this.
+    // Interrupted messages are rare, and computing a name for every message would be the main cost here.
     const name = this.#interrupted === undefined ? undefined : this.#nameOf(message);
     const before = name === undefined ? undefined : this.#interrupted?.take(name);
     if (this.#interrupted?.size === 0) this.#interrupted = undefined;
@@ -284,7 +282,7 @@ export class InFlight<Message> {
   }
 
   #unused(): number {
-    // Expired entries are never sent again: they must not keep their packet identifiers for ever.
+    // Expired entries are never sent again and must not keep their packet identifiers for ever.
     const reserved = this.#interrupted?.size ?? 0;
     if (this.#messages.size + reserved >= MAX_MESSAGE_ID) this.#interrupted = undefined;
     do {

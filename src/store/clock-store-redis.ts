@@ -21,7 +21,7 @@ const recordSchema = z.object({
 });
 const entriesSchema = z.array(z.tuple([z.string(), z.array(z.string())]));
 
-/** Fields with an entry's time by the steady clock. */
+/** The field with an entry's time by the steady clock. */
 const HISTORY_STAMP = 't';
 
 /** The steady clock in Redis: one hash. */
@@ -32,10 +32,10 @@ export class ClockStoreRedis implements ClockStore {
   readonly #log: Logger;
 
   /**
-   * Saves must not wait for the store: on a full disk each would end it anew after a restart.
+   * Saves must not wait for the store: on a full disk, a waiting save would end it again after each restart.
    *
    * @param store waits for the store
-   * @param writer fails soon and retries nothing
+   * @param writer fails soon and never retries
    */
   constructor(store: Store, writer: Store, keys: Keys, log: Logger) {
     this.#store = store;

@@ -4,17 +4,17 @@ import { join } from 'node:path';
 import { GatewayError, systemErrorCode } from '../errors.js';
 import { lockFile } from './embedded/file-lock.js';
 
-/** The file that the gateway locks, and which is there as long as it runs. */
+/** The file that the gateway locks. It exists while the gateway runs. */
 export const LOCK = 'gateway.lock';
-/** Linux' name for the time since the machine was started. */
+/** Linux's identifier for the time since the machine booted. */
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 
-/** Creates the data directory for the gateway's user only, unless it exists. */
+/** Creates the data directory, for the gateway's user only, unless it exists. */
 export async function createDataDirectory(dataDir: string): Promise<void> {
   try {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    // The path or a part of it may be a file.
+    // The path, or a part of it, may be a file.
     const isFile = ['EEXIST', 'ENOTDIR'].includes(systemErrorCode(cause) ?? '');
     const detail = isFile
       ? `${dataDir} is to be a directory, but a file is in its place: set dataDir`
@@ -26,7 +26,7 @@ export async function createDataDirectory(dataDir: string): Promise<void> {
 /**
  * Locks the data directory, which must exist, for this process.
  *
- * The lock holds until the returned function is called or the process ends, `kill -9` included.
+ * The lock holds until the returned function is called or the process ends, even by `kill -9`.
  */
 export function lockDataDirectory(dataDir: string): () => void {
   const descriptor = lockFile(join(dataDir, LOCK));
@@ -41,12 +41,12 @@ export function lockDataDirectory(dataDir: string): () => void {
 }
 
 /**
- * A name for the data directory, which must exist, that only one living process has: the one that locks it.
+ * Claims a name for the data directory, which must exist. Only the living process that locks it has this name.
  *
- * So a gateway that is started again after `kill -9` knows that the one before has ended. The name is of the
- * file as the running kernel knows it, so that a copy of the directory has another.
+ * A gateway restarted after `kill -9` can then tell that its predecessor has ended. The name identifies the
+ * file in the running kernel, so a copy of the directory has another name.
  *
- * @returns the name until the process ends; empty when another process has it or nobody can
+ * @returns the name, valid until the process ends; empty if another process has it or locking fails
  */
 export function claimDataDirectory(dataDir: string): string {
   try {
@@ -56,7 +56,7 @@ export function claimDataDirectory(dataDir: string): string {
     const { dev, ino } = fstatSync(descriptor);
     return `${bootId}/${dev}/${ino}`;
   } catch {
-    // Without the lock the lease is taken when it ends, as from any other machine.
+    // Without the lock, the gateway takes the lease when it expires, as from any other machine.
     return '';
   }
 }

@@ -10,7 +10,7 @@ const push = new Script('push-bounded', z.number());
 
 /** People read dead letters one by one: more would only fill the store. */
 const MAX_PER_BRIDGE = 1_000;
-/** A thousand of the largest would leave no room for alarms. */
+/** A thousand of the largest letters would leave no room for alarms. */
 const MAX_LIST_BYTES = 16 * 1024 * 1024;
 
 const letterSchema = z
@@ -37,7 +37,7 @@ export class DeadLetterStoreRedis implements DeadLetterStore {
     const texts = await answering(() =>
       this.#store.read((redis) => redis.lrange(this.#keys.deadLetters(bridge), 0, -1)),
     );
-    // One that cannot be read must not hide the others.
+    // An unreadable letter must not hide the others.
     return texts.flatMap((text) => letterSchema.safeParse(parseJson(text)).data ?? []);
   }
 

@@ -6,7 +6,7 @@ import { systemErrorCode } from '../errors.js';
 const FILE_MODE = 0o600;
 const DRAFT_SUFFIX = '.new';
 
-/** Writes a file: whole on the disk or as before, even after a power cut. */
+/** Writes a file atomically: after a power cut it is either complete or unchanged. */
 export async function writeDurably(path: string, content: string): Promise<void> {
   const draft = path + DRAFT_SUFFIX;
   try {
@@ -30,7 +30,7 @@ async function writeDraft(draft: string, content: string): Promise<void> {
   }
 }
 
-/** Syncs a directory: only then are the names in it on the disk. */
+/** Syncs a directory: only this puts the names in it on disk. */
 async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, constants.O_RDONLY);
   try {
@@ -40,7 +40,7 @@ async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-/** The result of the read; undefined when there is no such file. */
+/** The result of the read; undefined if the file does not exist. */
 export async function unlessMissing<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;

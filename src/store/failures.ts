@@ -4,9 +4,9 @@ import { GatewayError } from '../errors.js';
 /**
  * Runs a call to the store for a caller who waits for the answer.
  *
- * Any failure (closed connection, timeout, full memory) is `store-unavailable` to the caller.
+ * Any failure (closed connection, timeout, full memory) becomes `store-unavailable`.
  *
- * @throws GatewayError `store-unavailable`, or the one that `call` throws itself
+ * @throws GatewayError `store-unavailable`, or the error that `call` itself throws
  */
 export async function answering<T>(call: () => Promise<T>): Promise<T> {
   try {
@@ -18,9 +18,9 @@ export async function answering<T>(call: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Resolves to the value of a key, or to undefined when somebody has overwritten it with another type.
+ * Resolves to the value of a key, or to undefined if somebody has overwritten it with another type.
  *
- * Any other refusal says nothing about the key: the store may be busy with a script of somebody else.
+ * Any other refusal says nothing about the key: the store may be busy with somebody else's script.
  */
 export async function unlessOfAnotherType<T>(reading: Promise<T>): Promise<T | undefined> {
   try {

@@ -4,14 +4,14 @@ interface Waiting<Item, Reply> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Makes what is asked for while a group is under way together, as the next group, in the order of the calls. */
+/** Handles items in groups, in the order of the calls. Items added during one group form the next. */
 export class GroupCommit<Item, Reply> {
   readonly #make: (items: readonly Item[]) => Promise<readonly PromiseSettledResult<Reply>[]>;
   readonly #maxItems: number;
   readonly #waiting: Waiting<Item, Reply>[] = [];
   #isMaking = false;
 
-  /** @param make resolves to what became of each item; when it rejects, each of them failed */
+  /** @param make resolves to the result of each item; if it rejects, all of them failed */
   constructor(
     make: (items: readonly Item[]) => Promise<readonly PromiseSettledResult<Reply>[]>,
     maxItems: number,
@@ -29,7 +29,7 @@ export class GroupCommit<Item, Reply> {
 
   async #makeAll(): Promise<void> {
     this.#isMaking = true;
-    // What comes in one turn of the event loop is one group.
+    // The items of one turn of the event loop form one group.
     await Promise.resolve();
     while (this.#waiting.length > 0) await this.#makeGroup(this.#waiting.splice(0, this.#maxItems));
     this.#isMaking = false;

@@ -13,9 +13,9 @@ import type { Store } from './store.js';
 
 const push = new Script('push-bounded', z.number());
 
-/** More of a payload than anyone reads; the list must not fill the store. */
+/** More of a payload than anyone reads. The list must not fill the store. */
 const MAX_KEPT_PAYLOAD_BYTES = 16 * 1024;
-/** Of one location's list: a thousand such payloads, in each of ten homes, would leave no room for telemetry. */
+/** Per location: a thousand such payloads in each of ten homes would leave no room for telemetry. */
 const MAX_LIST_BYTES = 4 * 1024 * 1024;
 
 const recordSchema = z.object({
@@ -28,7 +28,7 @@ const recordSchema = z.object({
 });
 
 export interface InvalidPublishStoreOptions {
-  /** Waits for a store that is away, as what was published does. */
+  /** Waits for a store that is away, as the publishes themselves do. */
   readonly store: Store;
   /** Fails soon when the store is away: somebody waits for the list. */
   readonly management: Store;
@@ -56,7 +56,7 @@ export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPub
   /**
    * Adds invalid publishes, unless their location is gone.
    *
-   * A location that was deleted meanwhile gets no list, which would stay for ever.
+   * A location deleted meanwhile gets no list: it would stay for ever.
    */
   async add(locationId: string, listed: readonly ListedInvalidPublish[]): Promise<void> {
     const newest = listed.slice(-this.#maxPerLocation).map((one) => JSON.stringify(recordOf(one)));
@@ -72,7 +72,7 @@ export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPub
     const texts = await answering(() =>
       this.#management.read((redis) => redis.lrange(this.#keys.rejected(locationId), 0, -1)),
     );
-    // One that cannot be read must not hide the others.
+    // An unreadable record must not hide the others.
     return texts.flatMap((text) => recordSchema.safeParse(parseJson(text)).data ?? []);
   }
 }

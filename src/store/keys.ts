@@ -3,7 +3,7 @@ import type { RecordKind } from '../domain/site.js';
 /**
  * Every key of the store, under one hash-tagged prefix per site.
  *
- * The tag puts a site on one slot of a Redis Cluster; the prefix keeps the sites of a shared store apart.
+ * The tag puts a site into one slot of a Redis Cluster. The prefix separates the sites of a shared store.
  */
 export class Keys {
   readonly #prefix: string;
@@ -22,12 +22,12 @@ export class Keys {
     return this.#key('absent');
   }
 
-  /** String: written to see whether replicas confirm it (replica-link.ts). */
+  /** String: written to check whether replicas confirm it (replica-link.ts). */
   get replicaMark(): string {
     return this.#key('replica-mark');
   }
 
-  /** Prefix of the keys of aedes-persistence-redis, whose own names know no site. */
+  /** Prefix of the keys of aedes-persistence-redis, whose own names do not include a site. */
   get brokerPrefix(): string {
     return `${this.#prefix}broker:`;
   }
@@ -52,7 +52,7 @@ export class Keys {
     return this.#key('sequence', 'site');
   }
 
-  /** Hash: device id → milliseconds since 1970. */
+  /** Hash: device id → when it was last heard, and whether it is online (site/presence-store-redis.ts). */
   get lastSeen(): string {
     return this.#key('last-seen');
   }
@@ -62,7 +62,7 @@ export class Keys {
     return this.#key('token-use');
   }
 
-  /** Hash: device → JSON of whether it is silent or was heard again, for devices that have ever been silent. */
+  /** Hash: device → JSON: silent or heard again; only for devices that have ever been silent. */
   get supervision(): string {
     return this.#key('supervision');
   }
@@ -72,7 +72,7 @@ export class Keys {
     return this.#key('drills', locationId);
   }
 
-  /** Prefix of what became of alarms, a hundred in each piece (shared/proofs.lua). */
+  /** Prefix of the proofs of what became of alarms, a hundred alarms per piece (shared/proofs.lua). */
   get proofPrefix(): string {
     return this.#key('proofs', '');
   }
@@ -87,7 +87,7 @@ export class Keys {
     return this.#key('escalations', 'due');
   }
 
-  /** Sorted set: the newest escalations that were made, by their sequence. */
+  /** Sorted set: the newest escalations made, by their sequence. */
   get escalationsMade(): string {
     return this.#key('escalations', 'made');
   }
@@ -102,12 +102,12 @@ export class Keys {
     return this.#key('sequence', log);
   }
 
-  /** The store's identity: tells it from one that was emptied or replaced. */
+  /** The store's identity, which distinguishes it from an emptied or replaced one. */
   get identity(): string {
     return this.#key('identity');
   }
 
-  /** Stream: the history of alarms, and of changes of their states. */
+  /** Stream: the history of alarms and of changes to their states. */
   get history(): string {
     return this.#key('history');
   }
@@ -136,8 +136,8 @@ export class Keys {
   }
 
   /**
-   * Prefix of the open alarms of a location: sorted sets as those of `alarmIndexesOf`, without alarms that are
-   * resolved.
+   * Prefix of the open alarms of a location: sorted sets like those of `alarmIndexesOf`, without resolved
+   * alarms.
    */
   openAlarmIndexesOf(locationId: string): string {
     return `${this.openAlarmIndexPrefix}${locationId}:`;
@@ -158,7 +158,7 @@ export class Keys {
     return this.#key('alarm-groups', '');
   }
 
-  /** Hash: digest of an id → sequences of the alarms that have it; one piece of many (alarm-records.ts). */
+  /** Hash: digest of an id → sequences of the alarms with it; one of many pieces (alarm-records.ts). */
   alarmIds(piece: number): string {
     return `${this.alarmIdsPrefix}${piece}`;
   }
@@ -168,7 +168,7 @@ export class Keys {
     return this.#key('alarm-ids', '');
   }
 
-  /** Prefix of the hashes of states: sequence of an alarm → its states, a piece of many (change-alarm-state.lua). */
+  /** Prefix of the hashes of states, in pieces: sequence of an alarm → its states (change-alarm-state.lua). */
   get alarmStatesPrefix(): string {
     return this.#key('alarm-states', '');
   }
@@ -198,7 +198,7 @@ export class Keys {
     return this.#key('sessions');
   }
 
-  /** Hash: the record of a session, and the account of what it gets. */
+  /** Hash: the record of a session, and its account. */
   session(key: string): string {
     return this.sessionPrefix + key;
   }
@@ -208,7 +208,7 @@ export class Keys {
     return this.#key('session', '');
   }
 
-  /** List: what a session gets of the history, as items (shared/queues.lua), the oldest first. */
+  /** List: the entries of the history that a session gets, as items (shared/queues.lua), oldest first. */
   queue(session: string): string {
     return this.queuePrefix + session;
   }
@@ -252,7 +252,7 @@ export class Keys {
     return this.#key('rejected', locationId);
   }
 
-  /** List: a bridge's dead letters, the newest first. */
+  /** List: a bridge's dead letters, newest first. */
   deadLetters(bridge: string): string {
     return this.#key('dead-letters', bridge);
   }

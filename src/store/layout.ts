@@ -7,9 +7,9 @@ import type { Store } from './store.js';
 const LAYOUT = '1';
 
 /**
- * Checks that the store has the layout of this program; a store without a number gets it.
+ * Checks that the store has the layout of this program. Writes the number to a store without one.
  *
- * @throws GatewayError `start-failed` when it has another one
+ * @throws GatewayError `start-failed` when the store has another layout
  */
 export async function requireLayout(store: Store, keys: Keys): Promise<void> {
   const layout =
@@ -22,6 +22,6 @@ export async function requireLayout(store: Store, keys: Keys): Promise<void> {
         'that wrote it, or move its data away as a backup and start with an empty store',
     );
   }
-  // A store that is full still serves: the next start writes the number.
+  // A full store still serves: the next start writes the number.
   await store.write(['SET', keys.layout, LAYOUT]).catch(() => undefined);
 }

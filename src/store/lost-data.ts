@@ -10,22 +10,22 @@ const SITE_THINGS = [...RECORD_KINDS, 'change'] as const;
 const THINGS = ['store', ...SITE_THINGS, 'backlog', 'index', 'key'] as const;
 type Thing = (typeof THINGS)[number];
 
-/** What there is of a site: records by kind, and how many changes it has had. */
+/** What a site consists of: records by kind, and how many changes it has had. */
 const siteSchema = z.record(z.enum(SITE_THINGS), count);
 export type SiteCounts = Readonly<z.infer<typeof siteSchema>>;
 
 /** A store as last seen. */
 export const seenStoreSchema = z.object({
-  /** Empty while it has none. */
+  /** Empty if it has none. */
   identity: z.string(),
-  /** The server's run id: it counts the keys that it evicts from its start. */
+  /** The server's run id. `evictedKeys` counts from the server's start. */
   runId: z.string(),
   evictedKeys: count,
   site: siteSchema,
   /** The numbers of alarms; 0 for none. */
   oldestAlarm: count,
   newestAlarm: count,
-  /** How many of the keys are missing that list the newest alarm. */
+  /** How many keys that should list the newest alarm are missing. */
   missingIndexes: count,
 });
 export type SeenStore = Readonly<z.infer<typeof seenStoreSchema>>;
@@ -50,11 +50,11 @@ export type LostData = Readonly<z.infer<typeof lostDataSchema>>;
 export const NOTHING_LOST: LostData = { counts: {}, alarms: null };
 
 /**
- * What is missing; undefined when nothing is.
+ * The missing data; undefined when nothing is missing.
  *
- * Records may be missing as far as no change has removed them.
+ * Records count as missing only if no change has removed them.
  *
- * @param site what the gateway has in memory; undefined before it has loaded the site
+ * @param site the counts in the gateway's memory; undefined before it has loaded the site
  */
 export function lostSince(
   seen: SeenStore,
@@ -79,13 +79,13 @@ export function lostSince(
   return alarms === null && Object.keys(counts).length === 0 ? undefined : { counts, alarms };
 }
 
-/** A store that lacks its identity, but has other data, has lost that one key. */
+/** A store without its identity but with other data is not replaced: it has lost that one key. */
 function wasReplaced({ identity }: SeenStore, found: SeenStore): boolean {
   if (identity === '' || found.identity === identity) return false;
   return found.identity !== '' || (found.site.change === 0 && found.newestAlarm === 0);
 }
 
-/** Both losses as one. */
+/** Combines two losses. */
 export function merged(one: LostData, other: LostData): LostData {
   const sums = THINGS.map((thing): [Thing, number] => {
     return [thing, (one.counts[thing] ?? 0) + (other.counts[thing] ?? 0)];

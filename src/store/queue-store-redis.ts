@@ -32,10 +32,10 @@ const readAccounts = new Script('read-accounts', z.array(z.array(z.coerce.number
 
 const findOldestQueued = new Script('oldest-queued', z.string());
 
-/** Redis serves nobody else while a script runs: some milliseconds for this many. */
+/** Redis serves nobody else while a script runs: a few milliseconds for this many. */
 const TAKEN_AT_ONCE = 500;
 
-/** The fields of an account: of each log, what was accepted, and what became of it. */
+/** The fields of an account: for each log, what was accepted and what became of it. */
 const FIGURES = ['accepted', 'delivered', 'expired', 'dropped', ...DROP_REASONS] as const;
 export const ACCOUNT_FIELDS: readonly string[] = ['alarms', 'messages'].flatMap((log) =>
   FIGURES.map((figure) => `${log}.${figure}`),
@@ -135,7 +135,7 @@ export class QueueStoreRedis implements QueueStore {
 
   async accounts(destinations: readonly string[]): Promise<(Accounts | undefined)[]> {
     const args = [...this.#prefixes, ACCOUNT_FIELDS.length, ...ACCOUNT_FIELDS, ...destinations];
-    // A start reads them, and a failover may not be over on every connection by then.
+    // This is also read at a start, when a failover may not be over on every connection.
     const accounts = await this.#reader.run(readAccounts, [this.#names], args);
     return accounts.map(accountsOf);
   }
@@ -149,7 +149,7 @@ export class QueueStoreRedis implements QueueStore {
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
-  /** The number of the first alarm that stands in a queue; infinite when all are empty. */
+  /** The number of the first alarm in any queue; infinite when all are empty. */
   async oldestQueued(): Promise<number> {
     const { sessions, queuePrefix } = this.#keys;
     const item = await this.#store.run(findOldestQueued, [sessions], [queuePrefix]);
@@ -157,7 +157,7 @@ export class QueueStoreRedis implements QueueStore {
   }
 }
 
-/** Reads what read-accounts.lua returns; undefined for a destination that is gone, or of another type. */
+/** Reads the result of read-accounts.lua; undefined for a destination that is gone or of another type. */
 function accountsOf(values: readonly number[]): Accounts | undefined {
   const queued = values.slice(2 * FIGURES.length);
   const [alarms = -1, messages = -1] = queued;

@@ -8,7 +8,7 @@ export interface RetainedConnection {
   hgetBuffer(name: string, topic: string): Promise<Buffer | null>;
 }
 
-/** What the library takes for a connection: its calls go through the store's door. */
+/** Looks like a connection to the library, but its calls go through the store's door. */
 export function retainedConnection(store: Store, keys: Keys): RetainedConnection {
   const keyOf = (name: string) => keys.brokerPrefix + name;
   return {

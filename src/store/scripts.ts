@@ -2,18 +2,18 @@ import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 import type { Destination } from '../delivery/log/batch.js';
 
-/** A Lua script of ./lua, each of which opens with its contract: `Reads only.` if it writes nothing. */
+/** A Lua script of ./lua. Each begins with its contract: `Reads only.` if it writes nothing. */
 export class Script<Reply> {
   readonly text: string;
   readonly isReading: boolean;
-  /** Whether its reply holds bytes that are no text. */
+  /** Whether its reply holds bytes that are not text. */
   readonly hasBytes: boolean;
   readonly #reply: z.ZodType<Reply>;
 
   constructor(name: string, reply: z.ZodType<Reply>, { hasBytes = false } = {}) {
     const lua = withShared(textOf(name));
     this.isReading = lua.startsWith('-- Reads only.');
-    // The store digests the text at each call: a third of it is comments.
+    // The store hashes the text on each call, and a third of it is comments.
     this.text = lua.replace(/^ *--.*$/gm, '');
     this.hasBytes = hasBytes;
     this.#reply = reply;
@@ -31,7 +31,7 @@ function textOf(name: string): string {
   return readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
 }
 
-/** The script with the functions that it shares with others, in the place of the line that names them. */
+/** Replaces the `include` lines of a script with the shared functions they name. */
 function withShared(lua: string): string {
   return lua.replace(SHARED, (_line, name) => textOf(`shared/${name}`));
 }
@@ -39,9 +39,9 @@ function withShared(lua: string): string {
 /**
  * Packs a batch into one argument of a script, in MessagePack.
  *
- * One long argument costs Redis and its client far less than hundreds of short ones. `cmsgpack` of Redis
- * 6.2 and 7 knows no `bin`, so bytes are sent as `str`, which is the same to Lua; no packer in the registry
- * can be told to.
+ * One long argument costs Redis and its client far less than hundreds of short ones. `cmsgpack` in Redis
+ * 6.2 and 7 does not know `bin`, so bytes are sent as `str`, which is the same to Lua. No packer in the npm
+ * registry can do that.
  */
 
 const ARRAY_32 = 0xdd;
@@ -49,7 +49,7 @@ const STRING_32 = 0xdb;
 const FLOAT_64 = 0xcb;
 const HEADER_BYTES = 5;
 const NUMBER_BYTES = 9;
-/** UTF-8 takes up to three bytes for a unit of UTF-16. */
+/** UTF-8 takes up to three bytes per UTF-16 unit. */
 const MAX_BYTES_OF_UNIT = 3;
 const MAX_ASCII = 0x7f;
 const SHORT_TEXT = 64;
@@ -89,7 +89,7 @@ function writeValue(packed: Buffer, at: number, value: Packable): number {
   return start + length;
 }
 
-/** Writes UTF-8. Short ASCII, which most values are, is written here faster than by a call into Node. */
+/** Writes UTF-8. Most values are short ASCII, which this loop writes faster than a call into Node. */
 function writeText(packed: Buffer, start: number, text: string): number {
   if (text.length > SHORT_TEXT) return packed.write(text, start);
   for (let at = 0; at < text.length; at++) {

@@ -7,23 +7,23 @@ import { createDataDirectory } from './data-directory.js';
 import { unlessMissing, writeDurably } from './durable-file.js';
 
 const SECRET_BYTES = 32;
-/** The form of generated secrets; one written by hand must not be shorter. */
+/** The form of a usable secret, whether generated or written by hand. */
 const USABLE = /^[!-~]{16,}$/;
 const ANY_OTHER_USER = 0o077;
 
 export interface Secret {
   readonly text: string;
-  /** Whether it was generated now, and is in its file. */
+  /** Whether it was just generated and is now in its file. */
   readonly isNew: boolean;
 }
 
 /**
  * Loads a secret from its file in the data directory; generates it at the first start.
  *
- * No file keeps a gateway from starting: a damaged one is set aside, and a secret that cannot be written is good
- * until the next start.
+ * No file keeps the gateway from starting: a damaged file is set aside, and a secret that cannot be written is
+ * valid until the next start.
  *
- * @param beforeWriting called before a new one is written, which is not in use until this resolves
+ * @param beforeWriting called before a new secret is written; the secret is not in use until this resolves
  */
 export async function loadSecret(
   file: string,
@@ -46,7 +46,7 @@ export async function loadSecret(
   return writeDurably(file, `${text}\n`).then(() => ({ text, isNew: true }), notKept);
 }
 
-/** Reads a secret; undefined when there is none, or a damaged one, which is set aside. */
+/** Reads a secret; undefined if it is missing or damaged. Sets a damaged file aside. */
 async function readUsable(file: string, log: Logger): Promise<string | undefined> {
   let secret: string | undefined = '';
   let failure: unknown;

@@ -40,7 +40,7 @@ const record = z.object({
   owner: z.string(),
   subscriptions: json(subscriptions),
   seenAtMs: z.coerce.number(),
-  /** Empty: none of its own. */
+  /** Empty: the session has none of its own. */
   expirySeconds: z
     .string()
     .optional()
@@ -60,7 +60,7 @@ const RELEASED_AT_ONCE = 1_000;
 
 type Commands = readonly [StoreCommand, ...StoreCommand[]];
 
-/** A change that waits for those before it. */
+/** A change that waits for earlier ones. */
 interface WaitingChange {
   readonly commands: Commands;
   readonly resolve: () => void;
@@ -70,7 +70,7 @@ interface WaitingChange {
 /**
  * Persistent sessions in Redis, a hash for each.
  *
- * Changes are written in the order of the calls, so a cursor's save cannot overtake the deletion of its session. What
+ * Changes are written in the order of the calls, so the save of a session cannot overtake its deletion. What
  * comes while others are being written is one write.
  */
 export class SessionStoreRedis implements SessionStore {
@@ -120,7 +120,7 @@ export class SessionStoreRedis implements SessionStore {
 
   async release(key: string, packetIdentifiers: readonly number[]): Promise<void> {
     const released: Promise<void>[] = [];
-    // Lua unpacks some 8,000 arguments at most.
+    // Lua unpacks about 8,000 arguments at most.
     for (let at = 0; at < packetIdentifiers.length; at += RELEASED_AT_ONCE) {
       const identifiers = packetIdentifiers.slice(at, at + RELEASED_AT_ONCE).map(String);
       released.push(this.#change([['HDEL', this.#keys.received(key), ...identifiers]]));
@@ -153,7 +153,7 @@ export class SessionStoreRedis implements SessionStore {
         await this.#store.write(first, ...others);
         for (const { resolve } of changes) resolve();
       } catch {
-        // A key of another type must not keep the others from being written.
+        // A key of another type must not stop the other writes.
         for (const { commands, resolve, reject } of changes)
           await this.#store.write(...commands).then(resolve, reject);
       }
@@ -161,9 +161,9 @@ export class SessionStoreRedis implements SessionStore {
     this.#isWriting = false;
   }
 
-  /** Reads one session; undefined, and that one left out, when its record is unreadable. */
+  /** Reads one session; undefined if its record is unreadable. */
   async #read(key: string): Promise<StoredSessions['sessions'][number] | undefined> {
-    // A key of another type is as unreadable as one with other fields.
+    // A key of another type is as unreadable as one with wrong fields.
     const [fields, received] = await Promise.all([
       unlessOfAnotherType(this.#store.read((redis) => redis.hgetall(this.#keys.session(key)))),
       unlessOfAnotherType(this.#store.read((redis) => redis.hkeys(this.#keys.received(key)))),

@@ -26,7 +26,7 @@ import type { Store } from './store.js';
 const parsed = z.string().transform((text): unknown => JSON.parse(text));
 const lookAtStore = new Script('look-at-store', parsed.pipe(seenStoreSchema));
 
-/** What was lost and not acknowledged, and when it was noticed. */
+/** Unacknowledged losses, and when they were first noticed. */
 const findingSchema = z.object({ lost: lostDataSchema, sinceMs: z.number() });
 type Finding = z.infer<typeof findingSchema>;
 const fileSchema = z.object({
@@ -41,22 +41,22 @@ export interface StoreWitnessOptions {
   /** Fails soon while the store is away. */
   readonly store: Store;
   readonly keys: Keys;
-  /** The file beside the store. */
+  /** The file next to the store. */
   readonly path: string;
-  /** The site in the store: a file of another one is ignored. */
+  /** The site in the store. A file of another site is ignored. */
   readonly site: string;
   readonly health: Pick<Health, 'report'>;
   readonly log: Logger;
-  /** The wall clock, as people read these times. */
+  /** The wall clock: people read these times. */
   readonly now: () => number;
 }
 
 /**
- * Detects that the store has lost what was acknowledged: data deleted, evicted, set back or replaced.
+ * Detects that the store has lost acknowledged data: deleted, evicted, set back or replaced.
  *
- * A small file beside the store holds what was last seen of it, and a script that only reads compares them. What
- * is missing is a fault until it is acknowledged, also after a restart: nobody can bring back an alarm, but
- * somebody may have to look after the person who raised it.
+ * A small file next to the store holds its last known state, which is compared with what a read-only script finds.
+ * Missing data is a fault until acknowledged, even after a restart: nobody can bring back an alarm, but somebody
+ * may have to look after the person who raised it.
  */
 export class StoreWitness {
   readonly #options: StoreWitnessOptions;
@@ -65,14 +65,14 @@ export class StoreWitness {
   #seen: SeenStore = NEVER_SEEN;
   #finding: Finding | null = null;
   #siteCounts: () => SiteCounts | undefined = () => undefined;
-  /** The text in the file. */
+  /** The text now in the file. */
   #written = '';
 
   private constructor(options: StoreWitnessOptions) {
     this.#options = options;
   }
 
-  /** Resolves once the store was compared, or could not be. */
+  /** Resolves once the store has been compared or cannot be. */
   static async start(options: StoreWitnessOptions): Promise<StoreWitness> {
     const witness = new StoreWitness(options);
     await witness.#read();
@@ -80,23 +80,23 @@ export class StoreWitness {
     return witness;
   }
 
-  /** The identity of the store as last seen; empty while that is unknown. */
+  /** The store's identity as last seen; empty while unknown. */
   get identity(): string {
     return this.#seen.identity;
   }
 
-  /** Whether devices or access tokens are missing, and nobody has acknowledged that. */
+  /** Whether devices or access tokens are missing and nobody has acknowledged it. */
   get hasLostPrincipals(): boolean {
     const { device = 0, 'access-token': tokens = 0 } = this.#finding?.lost.counts ?? {};
     return device + tokens > 0;
   }
 
-  /** Compares with the site in the gateway's memory, too, from now on. */
+  /** From now on, also compares with the site in the gateway's memory. */
   followSite(counts: () => SiteCounts): void {
     this.#siteCounts = counts;
   }
 
-  /** Adds a loss to those that are to be acknowledged. */
+  /** Adds a loss to those that await acknowledgement. */
   report(part: Partial<LostData>): void {
     const lost = { ...NOTHING_LOST, ...part };
     const { log, now } = this.#options;
@@ -105,12 +105,12 @@ export class StoreWitness {
     this.#setFinding({ ...before, lost: merged(before.lost, lost) });
   }
 
-  /** Compares the store with what was last seen of it, and notes that for the next time. */
+  /** Compares the store with its last known state, and saves the new one. */
   check(): Promise<void> {
     this.#checking ??= this.#compare()
       .catch((err: unknown) => {
         const { store, log } = this.#options;
-        // StoreOutages has already logged a store that is away.
+        // StoreOutages already logs a store that is away.
         const level = store.isReady ? 'warn' : 'debug';
         log[level]({ part: 'store', err }, 'failed to look for lost data');
       })
@@ -144,7 +144,7 @@ export class StoreWitness {
       [keys.alarmGroupsPrefix, keys.alarmIndexPrefix, ...RECORD_KINDS],
     );
     const { change } = this.#siteCounts() ?? found.site;
-    // The gateway has yet to make a change in its memory: what the store has of the site is compared afterwards.
+    // A change of the site has not reached the gateway's memory yet: compare the site after it has.
     const isBeingChanged =
       found.site.change > this.#seen.site.change && found.site.change !== change;
     return isBeingChanged ? { ...found, site: this.#seen.site } : found;

@@ -11,7 +11,7 @@ const RETRY_MS = 100;
 
 const runCommands = new Script('run-commands', z.array(z.unknown()));
 
-/** The commands that `read` may send: they change nothing. */
+/** The commands that `read` may send. They change nothing. */
 export type StoreReader = Pick<
   Redis,
   | 'config'
@@ -35,30 +35,30 @@ export type StoreReader = Pick<
 /** A writing command of the store, with its key. */
 export type StoreCommand = readonly [name: string, key: string, ...args: Packable[]];
 
-/** What a script is given beside its keys. */
+/** An argument of a script besides its keys. */
 export type ScriptArgument = string | number | Buffer;
 
 export interface StoreOptions {
-  /** The lease that each write is checked against; undefined without one. */
+  /** The lease that each write is checked against; undefined: no lease. */
   readonly guard?: WriteGuard | undefined;
-  /** What replicas must have before a write is answered. */
+  /** The replicas that must have a write before it is answered. */
   readonly replicas?: Replicas | undefined;
-  /** A key of the site that never exists; in a cluster only. */
+  /** A key of the site that never exists; only in a cluster. */
   readonly absentKey?: string | undefined;
   /**
-   * Whether a call is repeated while the store is away.
+   * Whether to repeat calls while the store is away.
    *
-   * Only for calls that may be made twice, and may overtake each other: an invalid publish may then be listed twice. All others fail at once, and whoever makes
-   * them decides what comes first when the store is back.
+   * Only for calls that may run twice and overtake each other: an invalid publish may then be listed twice. All
+   * others fail immediately, and their caller decides what comes first when the store is back.
    */
   readonly isPatient?: boolean;
 }
 
 /**
- * The one door to the store, over one connection.
+ * The only door to the store, over one connection.
  *
- * Whatever is written is a script: it is checked against the lease within the store, by the same atomic call that
- * writes, and answered once the replicas have it. The connection queues nothing and sends nothing twice.
+ * Every write is a script: the store checks it against the lease in the same atomic call, and it is answered once
+ * the replicas have it. The connection queues nothing and sends nothing twice.
  */
 export class Store {
   readonly #redis: Redis;
@@ -66,28 +66,28 @@ export class Store {
   readonly #confirmed: ((call: ScriptCall) => Promise<unknown>) | undefined;
   #isClosed = false;
 
-  /** @param redis a connection that fails at once while the store is away (server/connection.ts) */
+  /** @param redis a connection that fails immediately while the store is away (server/connection.ts) */
   constructor(redis: Redis, options: StoreOptions = {}) {
     this.#redis = redis;
     this.#options = options;
     this.#confirmed = options.replicas?.writer(redis);
   }
 
-  /** Whether the connection is there. */
+  /** Whether the connection is ready. */
   get isReady(): boolean {
     return this.#redis.status === 'ready';
   }
 
-  /** Reads, by commands that change nothing. */
+  /** Reads with commands that change nothing. */
   read<T>(ask: (redis: StoreReader) => Promise<T>): Promise<T> {
     return this.#answered(() => ask(this.#redis));
   }
 
   /**
-   * Runs a script as one atomic call; what it wrote is durable when this resolves.
+   * Runs a script as one atomic call. Its writes are durable when this resolves.
    *
    * @throws ReplyError `FENCED` when another gateway has the lease
-   * @throws GatewayError `store-unavailable` when it was made, but no replica confirms it
+   * @throws GatewayError `store-unavailable` when the script ran but no replica confirms it
    */
   async run<Reply>(
     script: Script<Reply>,
@@ -102,12 +102,12 @@ export class Store {
     return script.parse(reply);
   }
 
-  /** Runs commands as one atomic call, all in one slot; resolves to their replies. */
+  /** Runs commands as one atomic call, all in one slot. Resolves to their replies. */
   async write(...commands: readonly [StoreCommand, ...StoreCommand[]]): Promise<unknown[]> {
     return this.run(runCommands, [commands[0][1]], [packRows(commands)]);
   }
 
-  /** Ends the connection, and whatever waits for the store. */
+  /** Ends the connection and everything that waits for the store. */
   close(): void {
     this.#isClosed = true;
     this.#redis.disconnect();
@@ -158,9 +158,9 @@ export class Store {
   /**
    * The arguments of EVAL.
    *
-   * Its text goes with each call: a restarted store has forgotten its scripts. While a slot of a cluster moves, a script
-   * may find some of its keys here and others gone, and Redis ends it then in the middle of its writes. A script with a
-   * declared key that does not exist is not begun.
+   * Each call sends the text: a restarted store has forgotten its scripts. While a cluster slot moves, a script may
+   * find some of its keys here and others gone, and Redis then aborts it in the middle of its writes. Redis does not
+   * start a script with a declared key that does not exist.
    */
   #callOf(
     text: string,

@@ -4,13 +4,13 @@ import type { Store } from './store.js';
 export interface StreamRow {
   /** The number before the hyphen of the entry's id. */
   readonly sequence: number;
-  /** The number behind it. */
+  /** The number after it. */
   readonly tag: number;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly fields: readonly Buffer[];
 }
 
-/** Reads entries of a stream, without zod: a page of a backlog has thousands of fields. */
+/** Reads entries of a stream without zod: a page of a backlog has thousands of fields. */
 export async function readStream(
   store: Store,
   key: string,
@@ -33,12 +33,12 @@ function rowOf(row: unknown): StreamRow {
   return { sequence: Number(sequence), tag: Number(tag), fields };
 }
 
-/** Whether it is what a stream has for an entry: names and values in turn. */
+/** Whether these are the fields of a stream entry: alternating names and values. */
 function areBuffers(fields: unknown): fields is Buffer[] {
   return Array.isArray(fields) && fields.every((field) => field instanceof Buffer);
 }
 
-/** The error for an answer that is not of the shape that Redis promises. */
+/** The error for an answer without the shape that Redis promises. */
 function unreadable(): GatewayError {
   return new GatewayError(
     'internal-error',

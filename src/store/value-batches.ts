@@ -21,7 +21,7 @@ const appendValues = new Script(
   z.tuple([z.number(), z.array(z.number())]).rest(z.array(z.string())),
 );
 
-/** Writes messages other than alarms to the streams of those who want them. */
+/** Writes messages other than alarms to the streams of their destinations. */
 export class ValueBatches implements BatchStore<NewMessage> {
   readonly #store: Store;
   readonly #keys: Keys;
@@ -55,7 +55,7 @@ export class ValueBatches implements BatchStore<NewMessage> {
     return Promise.resolve({ destinations, write });
   }
 
-  /** @throws GatewayError `store-unavailable` when the store is full */
+  /** @throws Error with the reply code `OOM` when the store is full */
   async #write(
     args: readonly ScriptArgument[],
     names: readonly string[],

@@ -32,12 +32,12 @@ export class ValuePages {
   }
 }
 
-/** The id of an item's entry. */
+/** The stream id of an item's entry. */
 export function idOf(item: number): string {
   return `${sequenceOf(item)}-${tagOf(item)}`;
 }
 
-/** Reads the fields in the order in which append-values.lua writes them. */
+/** Reads the fields in the order that append-values.lua writes them. */
 function entryOf({ sequence, tag, fields }: StreamRow): LogEntry {
   const [, topic, , payload, , receivedAtMs, , locationId, , groupId, , properties] = fields;
   return {

@@ -4,13 +4,13 @@ import { LOG_NAMES } from '../log/log-entry.js';
 import { isBalanced } from '../queues/account.js';
 import { consumerSubject } from './backlog-fault.js';
 
-/** Consumers named in the fault. */
+/** How many consumers the fault names. */
 const MAX_NAMED = 3;
 
 /**
- * The faults of accounts that do not hold.
+ * The faults of accounts that do not balance.
  *
- * @param acknowledge makes them hold again
+ * @param acknowledge makes them balance again
  */
 export function accountFaults(consumers: Iterable<Consumer>, acknowledge: () => void): FaultGroup {
   const broken = [...consumers].filter(({ accounts }) =>

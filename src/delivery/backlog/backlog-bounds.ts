@@ -1,6 +1,6 @@
 import type { Consumer } from '../consumer.js';
 
-/** So much of the backlogs is left when they are too large: to cut a little each second costs more. */
+/** Backlogs that are too large are cut to this part of the bound: cutting a little each second costs more. */
 const LEFT_OF_BOUND = 0.75;
 
 type Bounded = Pick<Consumer, 'backlogBytes' | 'cutBacklog'>;
@@ -8,19 +8,19 @@ type Bounded = Pick<Consumer, 'backlogBytes' | 'cutBacklog'>;
 export interface BacklogBoundsOptions {
   /** Consumers with a backlog, by the principal that owns them. */
   readonly byOwner: () => ReadonlyMap<string, readonly Bounded[]>;
-  /** Bytes of all backlogs of one owner; undefined: each has a bound of its own. */
+  /** Bytes of all backlogs of one owner; undefined: each has its own bound. */
   readonly maxBytesOf: (owner: string) => number | undefined;
   /** Bytes of all backlogs. */
   readonly maxBytes: number;
-  /** How many more bytes the store takes of what is no alarm; negative: so many must go. */
+  /** How many more bytes the store takes besides alarms; negative: this many must go. */
   readonly leftInStore: () => number;
 }
 
 /**
  * Bounds backlogs in bytes: those of one principal together, and all of them in the store.
  *
- * The largest backlogs are cut first, so that the excess of one costs the others nothing. Only telemetry
- * goes: alarms leave a backlog by age (docs/reference/contract.md, 4.6).
+ * It cuts the largest backlogs first: an oversized one costs the others nothing. It cuts only telemetry:
+ * alarms leave a backlog by age (docs/reference/contract.md, 4.6).
  */
 export class BacklogBounds {
   readonly #options: BacklogBoundsOptions;
@@ -29,7 +29,7 @@ export class BacklogBounds {
     this.#options = options;
   }
 
-  /** Cuts what each principal, and all of them, have beyond their bounds. */
+  /** Cuts the excess of each principal, and of all together. */
   async keep(): Promise<void> {
     const { byOwner, maxBytesOf, maxBytes, leftInStore } = this.#options;
     const owners = byOwner();
@@ -44,7 +44,7 @@ export class BacklogBounds {
   }
 }
 
-/** Cuts the largest backlogs until all of them together are within the bytes. */
+/** Cuts the largest backlogs until all together are within this many bytes. */
 async function cut(consumers: readonly Bounded[], maxBytes: number): Promise<void> {
   const bySize = consumers.toSorted((one, other) => other.backlogBytes - one.backlogBytes);
   const level = levelOf(
@@ -57,7 +57,7 @@ async function cut(consumers: readonly Bounded[], maxBytes: number): Promise<voi
   }
 }
 
-/** The size to which the largest must shrink for all to be within the bound. */
+/** The size to which the largest must shrink to bring all within the bound. */
 function levelOf(largestFirst: readonly number[], maxBytes: number): number {
   let others = largestFirst.reduce((sum, bytes) => sum + bytes, 0);
   for (const [index, bytes] of largestFirst.entries()) {

@@ -4,7 +4,7 @@ import { WEBHOOK_CLIENT_ID_PREFIX } from '../../domain/output-schema.js';
 import type { Consumer } from '../consumer.js';
 
 export const BACKLOG_CHECK_MS = 10_000;
-/** Consumers named in the fault; a subscriber long gone must not hide the others. */
+/** How many consumers the fault names. One long-gone subscriber must not hide the others. */
 const MAX_NAMED = 3;
 
 /** The faults of backlogs that are more than half full. */
@@ -26,7 +26,7 @@ export function consumerSubject(clientId: string): FaultSubject {
   return { type: 'session', id: clientId, name: clientId };
 }
 
-/** Consumers that are no clients, by the prefix of their client ids. */
+/** Consumers that are not clients, by the prefix of their client ids. */
 const OURS = [
   ['bridge', BRIDGE_CLIENT_ID_PREFIX],
   ['webhook', WEBHOOK_CLIENT_ID_PREFIX],

@@ -14,7 +14,7 @@ export class OldestQueued {
 
   /** Null for an empty queue, undefined when the store does not answer in time. */
   async receivedAtMs(): Promise<number | null | undefined> {
-    // One read at a time: while the store is away, callers share the one that waits.
+    // One read at a time: while the store is away, callers share the waiting read.
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined;
     });

@@ -2,7 +2,7 @@ import type { QueueFigures } from '../../site/queue-figures.js';
 import { NO_ACCOUNTS, sumOf, tooMany } from '../queues/account.js';
 import type { Accounts } from '../queues/queue-store.js';
 
-/** Sums up the accounts of a queue, which may not be open yet. */
+/** Sums up the accounts of a queue. The queue may not be open yet. */
 export function queueFigures(accounts: Accounts = NO_ACCOUNTS): QueueFigures {
   return {
     delivered: sumOf(accounts, ({ delivered }) => delivered),

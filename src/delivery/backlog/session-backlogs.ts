@@ -4,10 +4,10 @@ import type { ConsumingSession } from '../sessions/session.js';
 import type { Sessions } from '../sessions/sessions.js';
 import { OldestQueued } from './oldest-queued.js';
 
-/** The persistent sessions of devices and access tokens; the queues of bridges are listed with the bridges. */
+/** The persistent sessions of devices and access tokens. The bridges list their own queues. */
 export class SessionBacklogs implements SessionList {
   readonly #sessions: Pick<Sessions, 'withConsumers'>;
-  /** One read of the store at a time for each consumer, however many ask. */
+  /** One read of the store at a time per consumer, however many callers ask. */
   readonly #oldest = new WeakMap<Consumer, OldestQueued>();
 
   constructor(sessions: Pick<Sessions, 'withConsumers'>) {
@@ -61,7 +61,7 @@ function backlogOf({ consumer: { queued } }: ConsumingSession): SessionView['bac
   return { alarms: queued.alarms, messages: queued.messages };
 }
 
-/** @param owner `principalKey`, or the key of a bridge */
+/** @param owner `principalKey`, or the key of a bridge or webhook */
 function principalOf(owner: string): SessionView['principal'] | undefined {
   const [type, id = ''] = owner.split(':');
   if (type === 'device') return { type, id };

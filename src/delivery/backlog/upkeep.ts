@@ -6,7 +6,7 @@ import type { Sessions } from '../sessions/sessions.js';
 import type { BacklogBounds } from './backlog-bounds.js';
 
 const INTERVAL_MS = 1_000;
-/** Entries are expired, and accounts checked, every so many intervals. */
+/** Every this many intervals, entries are expired and accounts checked. */
 const INTERVALS_PER_KEEPING = 10;
 
 export interface UpkeepOptions {
@@ -16,14 +16,14 @@ export interface UpkeepOptions {
   readonly bounds: BacklogBounds;
   /** Reads the number of the newest alarm in the store. */
   readonly newestAlarm: () => Promise<number>;
-  /** Called when that is less than it was. */
+  /** Called when that number is lower than before. */
   readonly onWentBack: () => void;
   /** Called when the accounts have been read. */
   readonly onAccounts: () => void;
   readonly log: Logger;
 }
 
-/** Keeps queues in bounds, and reads their accounts. */
+/** Keeps queues in bounds and reads their accounts. */
 export class Upkeep {
   readonly #options: UpkeepOptions;
   #timer: NodeJS.Timeout | undefined;
@@ -38,7 +38,7 @@ export class Upkeep {
   start(): void {
     this.#timer = setInterval(() => {
       if (this.#isRunning) return;
-      // Runs count, not ticks: one that takes long must not make expiry miss its turn.
+      // Count runs, not ticks: a long run must not make expiry miss its turn.
       this.#intervals++;
       this.#running = this.#run();
     }, INTERVAL_MS);
@@ -49,7 +49,7 @@ export class Upkeep {
     await this.#running;
   }
 
-  /** Expires what is too old, reads the accounts, and has forgotten items read. */
+  /** Expires old entries, reads the accounts, and has consumers read forgotten items. */
   async keep(): Promise<void> {
     const { deliveries, sessions, accounts, newestAlarm, onWentBack, onAccounts } = this.#options;
     const { last } = deliveries.tail;
@@ -59,7 +59,7 @@ export class Upkeep {
       if (isDurable(consumer) && alarms + messages > 0) await consumer.keepBounds();
     }
     for (const key of await accounts.read()) {
-      // A new session has no record until it is stored for the first time.
+      // A new session has no record until it is first stored.
       if (sessions.get(key)?.isSaved === true) await sessions.mend(key);
     }
     onAccounts();
@@ -73,7 +73,7 @@ export class Upkeep {
     this.#isRunning = false;
   }
 
-  /** One failure does not keep the rest from being tried; StoreMonitor reports a store that does not answer. */
+  /** A failure does not stop the rest; StoreMonitor reports a store that does not answer. */
   async #attempt(work: () => Promise<void>): Promise<void> {
     await work().catch((err: unknown) => {
       const { log } = this.#options;

@@ -20,11 +20,11 @@ export interface Appended {
   readonly sequence: number;
   /** False when the alarm had been recorded before, under this sequence. */
   readonly isNew: boolean;
-  /** The entry, where the item does not tell it. */
+  /** The entry, if the item does not contain it. */
   readonly entry?: LogEntry | undefined;
 }
 
-/** The result of a write; or the destinations whose records are gone or damaged, and then nothing is written. */
+/** The result of a write. If it lists destinations with missing or damaged records, nothing was written. */
 export type Written =
   | {
       readonly appended: readonly Appended[];
@@ -37,11 +37,11 @@ export interface BatchIdentity {
   readonly id: string;
   /** Distinguishes its items from those that get the same numbers after a failover. */
   readonly tag: number;
-  /** The newest number that the gateway knows of: a store that has lost it takes nothing before it has that again. */
+  /** The newest number the gateway knows. A store that has lost it rejects the batch until it has it back. */
   readonly after: number;
 }
 
-/** A batch as it goes to the store: however often it is written, it is stored once. */
+/** A batch ready for the store. Repeated writes store it once. */
 export interface FrozenBatch<To extends Destination> {
   /** The destinations of each item. */
   readonly destinations: readonly (readonly To[])[];
@@ -63,7 +63,7 @@ export interface BatchStore<Item extends NewMessage> {
   ): Promise<FrozenBatch<To>>;
 }
 
-/** An entry that is stored, and on the queues of these destinations. */
+/** A stored entry, and the destinations that have it in their queues. */
 export interface Announced<To extends Destination> {
   readonly entry: LogEntry;
   /** False when it had been recorded before. */
@@ -76,7 +76,7 @@ export interface Fed<To extends Destination> {
   readonly destinationsOf: DestinationsOf<To>;
   announce(entries: readonly Announced<To>[]): void;
   noteBacklogs(backlogs: ReadonlyMap<string, Partial<Backlog>>): void;
-  /** Makes destinations usable whose records the store has lost; those that have ended are forgotten. */
+  /** Restores the records of destinations that the store has lost; forgets destinations that have ended. */
   mend(destinations: readonly string[]): Promise<void>;
   /** The number of the newest entry that was announced. */
   lastAnnounced(log: LogName): number;

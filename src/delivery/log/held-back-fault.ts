@@ -3,10 +3,10 @@ import { parseForwardedTopic } from '../../domain/topics.js';
 import { isAlarm } from './log-entry.js';
 import type { NewMessage } from './log-item.js';
 
-/** Devices named in the fault. */
+/** How many devices the fault names. */
 const MAX_NAMED = 3;
 
-/** The faults of devices whose messages the store cannot take. */
+/** The faults for devices whose messages the store cannot take. */
 export function heldBackFaults(items: readonly NewMessage[]): FaultGroup {
   return firstOf(items, MAX_NAMED, faultOf);
 }

@@ -3,24 +3,24 @@ import { isAlarm } from './log-entry.js';
 import type { AlarmLogItem, NewAlarm } from './log-item.js';
 import type { LogWriter, Unstored } from './log-writer.js';
 
-/** An alarm that is not stored by then goes out as a live copy (docs/reference/contract.md, 4.4). */
+/** An alarm not stored within this time goes out as a live copy (docs/reference/contract.md, 4.4). */
 const LIVE_AFTER_MS = 400;
 const LOOK_EVERY_MS = 50;
-/** Bytes sent in one turn of the event loop: connections take a bounded amount in each. */
+/** Bytes sent in one turn of the event loop: connections take a bounded amount per turn. */
 const BYTES_PER_TURN = 128 * 1024;
 
 /** How far the live copies of an alarm have gone. */
 interface Copies {
-  /** Those who have it. */
+  /** The receivers that have it. */
   readonly sentTo: Set<unknown>;
-  /** How many connections and subscriptions there had been when the last of them got it; undefined: not all have it. */
+  /** `Routes.joinCount` when the last receiver got it; undefined: not all have it. */
   completeAt: number | undefined;
 }
 
 /**
  * Sends live copies: alarms at QoS 0 ahead of their record, while the store is slow or away.
  *
- * Each subscriber gets one: who connects or subscribes meanwhile, and who could take none at first, gets it later.
+ * Each subscriber gets one. Subscribers that connect or subscribe later, or were not writable at first, get it then.
  */
 export class LiveCopies {
   readonly #writer: LogWriter<AlarmLogItem>;
@@ -49,7 +49,7 @@ export class LiveCopies {
     let bytes = 0;
     for (const unstored of this.#writer.unstored()) {
       const { item, sinceMs } = unstored;
-      // Whether a state can be given is known when it is stored.
+      // Only the store decides whether a state change is valid.
       if (sinceMs > dueMs || !isAlarm(item) || !this.#isDue(unstored)) continue;
       if (bytes > BYTES_PER_TURN) {
         this.#next = setImmediate(() => this.#look());
@@ -64,7 +64,7 @@ export class LiveCopies {
     return copies === undefined || copies.completeAt !== this.#deliveries.routes.joinCount;
   }
 
-  /** Returns how many bytes were sent, about. */
+  /** Returns roughly how many bytes were sent. */
   #send(unstored: Unstored<AlarmLogItem>, alarm: NewAlarm): number {
     const { routes } = this.#deliveries;
     const { topic, payload, locationId, groupId, properties, publisher } = alarm;

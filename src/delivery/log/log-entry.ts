@@ -5,17 +5,17 @@ import type { OutgoingPublish } from '../receiver.js';
 import type { Forwarding, QoS } from '../sessions/subscriptions.js';
 import type { AlarmLogItem, NewAlarm, NewEvent, NewMessage, NewStateChange } from './log-item.js';
 
-/** The two logs: telemetry has its own, so that it can never push an alarm out. */
+/** The two logs: telemetry has its own and can never push out an alarm. */
 export const LOG_NAMES = ['alarms', 'messages'] as const;
 export type LogName = (typeof LOG_NAMES)[number];
 
-/** A message, as far as it takes memory. */
+/** The parts of a message that take memory. */
 export interface Sized {
   readonly payload: { readonly length: number };
   readonly properties?: MessageProperties | undefined;
 }
 
-/** The size of a message in the bounds of queues, in memory and in the store (lua/append-values.lua). */
+/** The size of a message for the bounds of queues, in memory and in the store (lua/append-values.lua). */
 export function bytesOfMessage({ payload, properties }: Sized): number {
   return payload.length + (properties === undefined ? 0 : bytesOfProperties(properties));
 }
@@ -35,15 +35,15 @@ export function isEvent(item: NewMessage): item is NewEvent {
 /** A stored message on its way to the consumers whose filters match. */
 export interface LogEntry extends Audience {
   readonly log: LogName;
-  /** Its number: of an alarm that in the history, without gaps. */
+  /** Its number. For an alarm, its number in the history, which has no gaps. */
   readonly sequence: number;
-  /** Its number and tag, as queues hold it (`itemOf`); 0 for an entry that is in no queue. */
+  /** Its number and tag, as queues hold them (`itemOf`); 0 for an entry in no queue. */
   readonly item: number;
   readonly topic: string;
   payload: Buffer;
   readonly receivedAtMs: number;
   readonly properties?: MessageProperties | undefined;
-  /** Whether it is no alarm, and so has no `late`. */
+  /** Whether it is not an alarm and so has no `late`. */
   readonly isNeverLate?: boolean | undefined;
   /** The appended item, if this run of the gateway appended it. */
   readonly source?: NewMessage | AlarmLogItem | undefined;
@@ -55,14 +55,14 @@ export function sentOf(item: NewMessage) {
   return { topic, payload, receivedAtMs, locationId, groupId, properties, isNeverLate };
 }
 
-/** An alarm forwarded later than this after its receipt is marked `late` (docs/reference/contract.md, 3). */
+/** An alarm forwarded more than this after its receipt is marked `late` (docs/reference/contract.md, 3). */
 const LATE_AFTER_MS = 60_000;
 
 /** Services for sending entries. */
 export interface SendingServices {
-  /** The real time since a time of the steady clock, as well as that is known. */
+  /** The real time elapsed since a time of the steady clock, as far as known. */
   readonly elapsedSinceMs: (timeMs: number) => number;
-  /** Called with each alarm of this run that is sent. */
+  /** Called with each alarm from this run that is sent. */
   readonly alarmSent: (alarm: NewAlarm) => void;
 }
 
@@ -101,7 +101,7 @@ export interface Sending {
 /**
  * The PUBLISH of a message.
  *
- * @param forwarding what its subscriptions ask for; undefined: the receiver speaks no MQTT 5
+ * @param forwarding what its subscriptions ask for; undefined: the receiver does not speak MQTT 5
  */
 export function publishOf(
   { topic, payload, retain, properties }: Sendable,
@@ -123,17 +123,17 @@ export function publishOf(
   };
 }
 
-/** Within what a packet can say; the clock may have gone back since. */
+/** Clamped to what a packet can hold: the clock may have gone back. */
 function secondsUntil(timeMs: number, nowMs: number): number {
   return Math.min(MAX_UINT32, Math.max(1, Math.round((timeMs - nowMs) / 1_000)));
 }
 
 const MAX_UINT32 = 0xffffffff;
 
-/** How many tags there are: the part of an item behind the number. */
+/** How many tags exist. A tag is the low part of an item, below the number. */
 const TAGS = 65_536;
 
-/** The item of a number and the tag of its batch, as shared/queues.lua makes it. */
+/** The item for a number and its batch's tag, as shared/queues.lua makes it. */
 export function itemOf(sequence: number, tag: number): number {
   return sequence * TAGS + tag;
 }
@@ -153,19 +153,19 @@ export function randomTag(): number {
   return Math.floor(Math.random() * TAGS);
 }
 
-/** The newest alarms, which are in memory. */
+/** The newest alarms, in memory. */
 export interface Tail {
   /** The number of the newest. */
   readonly last: number;
-  /** The number of the oldest that is here; that after the newest when none is. */
+  /** The number of the oldest in memory; if none is, the number after the newest. */
   readonly first: number;
-  /** The alarm that follows this number, undefined when it is not (or no longer) here. */
+  /** The alarm that follows this number; undefined when it is not (or no longer) in memory. */
   entryAfter(sequence: number): LogEntry | undefined;
 }
 
 /** Reads the history from the store. */
 export interface HistoryReader {
-  /** The entries after a number, in order: at most `count`, none only at the end. */
+  /** The entries after a number, in order: at most `count`; none only at the end. */
   read(afterSequence: number, count: number): Promise<LogEntry[]>;
 }
 
@@ -174,10 +174,10 @@ export interface Carried {
   readonly settle: (isRefused: boolean) => void;
 }
 
-/** An entry of the queues, or one of a group's; undefined for a message beside them. */
+/** An entry of the queues, or of a group's queue; undefined for a message outside the queues. */
 export type Sent = LogEntry | Carried | undefined;
 
 export const isEntry = (sent: Sent): sent is LogEntry => sent !== undefined && 'log' in sent;
 
-/** Identifies an entry each time it is sent; undefined for a message that is sent once. */
+/** Identifies an entry each time it is sent; undefined for a message sent only once. */
 export const nameOf = (sent: Sent) => (isEntry(sent) ? `${sent.log} ${sent.item}` : undefined);

@@ -9,20 +9,20 @@ import type { Actor } from '../../site/audit-trail.js';
 /** A message on its way into a log. */
 export interface NewMessage extends Audience {
   readonly topic: string;
-  /** The forwarded text; for an alarm with `"late":false`. Its copy takes its place where it is kept for long. */
+  /** The forwarded text; for an alarm with `"late":false`. `LogTail` replaces it with a copy of its own. */
   payload: Buffer;
-  /** By the steady clock: expiry and `late` go by it. */
+  /** By the steady clock, which decides expiry and `late`. */
   readonly receivedAtMs: number;
   readonly properties?: MessageProperties | undefined;
-  /** `sessionKey` of who has published it, where a subscription of theirs is without it (MQTT 5, 3.8.3.1). */
+  /** `sessionKey` of the publisher, if one of its subscriptions is No Local (MQTT 5, 3.8.3.1). */
   readonly publisher?: string | undefined;
-  /** Of a QoS 2 publish: stored together with the message, so that a repetition is recognised. */
+  /** For a QoS 2 publish: stored with the message, to recognise a repetition. */
   readonly received?: ReceivedIdentifier | undefined;
-  /** Whether it goes into the log of alarms and is none, and so has no `late`. */
+  /** Whether it goes into the log of alarms but is not an alarm, and so has no `late`. */
   readonly isNeverLate?: boolean | undefined;
 }
 
-/** An alarm on its way into its log, with all that its record holds. */
+/** An alarm on its way into its log, with everything its record holds. */
 export interface NewAlarm extends NewMessage {
   readonly alarm: Alarm;
   readonly context: DeviceContext;
@@ -30,13 +30,13 @@ export interface NewAlarm extends NewMessage {
   readonly wallReceivedAtMs: number;
   /** Identifies a retransmission where the alarm's id does not [MQTT-3.3.1-1]. */
   readonly receipt: Receipt | undefined;
-  /** When it is forwarded once more if nobody has acknowledged it; undefined: never. */
+  /** When it is forwarded again if nobody has acknowledged it; undefined: never. */
   readonly escalations?: readonly DueEscalation[] | undefined;
-  /** Whether it has been sent to anybody; a live copy counts. */
+  /** Whether anybody has been sent it; a live copy counts. */
   isSent: boolean;
 }
 
-/** A change of an alarm's state, as it was asked for. */
+/** A requested change of an alarm's state. */
 export interface StateChange {
   readonly locationId: string;
   readonly deviceId: string;
@@ -51,7 +51,7 @@ export interface StateChange {
   readonly actor: Actor;
 }
 
-/** What became of a change: the states of the alarm, or why it was not made. */
+/** The result of a change: the alarm's states, or why it was refused. */
 export type StateOutcome =
   | { readonly record: AlarmStateRecord }
   | { readonly refused: 'unknown-alarm' | 'alarm-resolved' };
@@ -59,11 +59,11 @@ export type StateOutcome =
 /**
  * A change of an alarm's state on its way into the log of alarms.
  *
- * Its topic and payload are not those of the entry: the log knows the alarm, and renders it.
+ * Its topic and payload are not those of the entry: the log, which knows the alarm, renders them.
  */
 export interface NewStateChange extends NewMessage {
   readonly stateChange: StateChange;
-  /** Called when the store has answered, and again when it has lost the entry and taken it anew. */
+  /** Called when the store has answered, and again if it loses the entry and stores it again. */
   readonly onOutcome: (outcome: StateOutcome) => void;
 }
 
@@ -73,7 +73,7 @@ export type EventSubject =
       readonly type: 'supervision';
       readonly deviceId: string;
       readonly state: 'silent' | 'heard';
-      /** Of the event. */
+      /** The event's own id. */
       readonly id: string;
       readonly lastSeenAtMs: number;
     }
@@ -85,11 +85,11 @@ export type EventSubject =
       readonly alarmId: string;
     };
 
-/** An event of the gateway itself on its way into the log of alarms, whose guarantees it has. */
+/** An event of the gateway itself on its way into the log of alarms. It has the guarantees of an alarm. */
 export interface NewEvent extends NewMessage {
   readonly isNeverLate: true;
   readonly event: {
-    /** The topic behind the device: `supervision`. */
+    /** The topic level after the device: `supervision`. */
     readonly level: string;
     /** The members of its JSON before the device's place, without braces. */
     readonly members: string;
@@ -101,7 +101,7 @@ export interface NewEvent extends NewMessage {
   };
 }
 
-/** What goes into the log of alarms. */
+/** Anything that goes into the log of alarms. */
 export type AlarmLogItem = NewAlarm | NewStateChange | NewEvent;
 
 /** The packet identifier of a QoS 2 publish until PUBREL [MQTT-4.3.3-2]. */

@@ -1,12 +1,12 @@
 import { bytesOfMessage, type LogEntry, type Tail } from './log-entry.js';
 
-/** Bounds of the tail, which is then cut in half. */
+/** Beyond these bounds the tail is cut in half. */
 const MAX_ENTRIES = 20_000;
 const MAX_BYTES = 24 * 1024 * 1024;
-/** What an entry takes besides its payload, and besides the text of the device, which is as long at most. */
+/** What an entry takes besides its payload and the device's text, which is no longer than the payload. */
 const ENTRY_BYTES = 1_024;
 
-/** Keeps the newest alarms in memory: a store that loses its newest gets them again. */
+/** Keeps the newest alarms in memory. A store that loses its newest gets them again from here. */
 export class LogTail implements Tail {
   #entries: LogEntry[] = [];
   #bytes = 0;
@@ -26,7 +26,7 @@ export class LogTail implements Tail {
     return this.#entries[0]?.sequence ?? this.#last + 1;
   }
 
-  /** Adds the next entry. Begins anew after a gap: the store no longer has the entries between. */
+  /** Adds the next entry. Starts over after a gap: the store no longer has the entries in between. */
   append(entry: LogEntry): void {
     if (entry.sequence !== this.#last + 1) this.restart(entry.sequence - 1);
     ownPayload(entry);
@@ -36,7 +36,7 @@ export class LogTail implements Tail {
     if (this.#entries.length > MAX_ENTRIES || this.#bytes > MAX_BYTES) this.#forgetOlderHalf();
   }
 
-  /** Forgets the entries after this one, which is the newest that is left in the store. */
+  /** Forgets the entries after this one, the newest left in the store. */
   cutAfter(last: number): void {
     this.#entries = this.#entries.filter(({ sequence }) => sequence <= last);
     this.#bytes = this.#entries.reduce((bytes, entry) => bytes + memoryOf(entry), 0);
@@ -50,13 +50,13 @@ export class LogTail implements Tail {
     this.#last = last;
   }
 
-  /** The entry that follows this sequence number, undefined when it is not (or no longer) here. */
+  /** The entry that follows this sequence number; undefined when it is not (or no longer) here. */
   entryAfter(sequence: number): LogEntry | undefined {
     const first = this.#entries[0];
     return first === undefined ? undefined : this.#entries[sequence + 1 - first.sequence];
   }
 
-  /** The entries after this sequence number that are here. */
+  /** The entries here after this sequence number. */
   entriesAfter(sequence: number): LogEntry[] {
     return this.#entries.filter((entry) => entry.sequence > sequence);
   }
@@ -67,12 +67,12 @@ export class LogTail implements Tail {
   }
 }
 
-/** About how much memory an entry takes. */
+/** Roughly how much memory an entry takes. */
 function memoryOf(entry: LogEntry): number {
   return ENTRY_BYTES + 2 * bytesOfMessage(entry);
 }
 
-/** Gives an entry memory of its own: a small payload would keep all that it was read or composed with. */
+/** Gives an entry its own memory: a small payload would keep alive the whole buffer that it is part of. */
 function ownPayload(entry: LogEntry): void {
   const { payload, source } = entry;
   entry.payload = owned(payload);

@@ -8,16 +8,16 @@ import { failedWrite, isDataError, isPassing, isUnanswered, lastLeft } from './r
 import { addInOrder, subjectOf, WaitingItems } from './waiting-items.js';
 
 const RETRY_AFTER_MS = 250;
-/** A refusal that passes, as during a failover, is an outage only after this time. */
+/** A temporary refusal, as during a failover, counts as an outage only after this time. */
 const PASSING_MS = 1_000;
 
 export interface LogWriterOptions<Item extends NewMessage, To extends Destination> {
   readonly log: LogName;
   readonly store: BatchStore<Item>;
   readonly deliveries: Fed<To>;
-  /** Called with the number of the newest entry when the store has lost later ones. Returns those that memory still has. */
+  /** Called with the newest number left when the store has lost later entries. Returns those still in memory. */
   readonly onWentBack: (last: number) => readonly Item[];
-  /** Called with the reason while the store takes nothing, with undefined once it does again. */
+  /** Called with the reason when the store takes nothing, and with undefined once it does again. */
   readonly onOutage: (fault: FaultReport | undefined) => void;
   /** Called with the first item of each device, or topic, that the store cannot take. */
   readonly onHeldBack: (items: readonly Item[]) => void;
@@ -33,37 +33,37 @@ export interface Unstored<Item> {
 
 interface Pending<Item> extends Unstored<Item> {
   readonly done: (isStored: boolean) => void;
-  /** Whether the store had it before, and has lost it: nothing newer of its device goes before it. */
+  /** Whether the store had it and lost it: nothing newer of its device goes first. */
   readonly isRestored: boolean;
   isStored: boolean;
 }
 
 /**
- * Appends, then announces: the one way into a log.
+ * Appends, then announces: the only way into a log.
  *
  * Items that arrive while a batch is being stored form the next batch: the store forces each write
- * to the disk, which takes as long for a hundred alarms as for one. Any error of the store is an
- * outage: the batch is kept and retried in order, and nothing of it is acknowledged. A key of the store
- * that cannot be written (somebody has overwritten it) holds back the items of its device, and no others.
+ * to disk, which takes as long for a hundred alarms as for one. Any error of the store is an outage:
+ * the writer keeps the batch, retries it in order, and acknowledges none of it. A key that cannot be
+ * written (somebody has overwritten it) holds back only the items of its device.
  */
 export class LogWriter<Item extends NewMessage, To extends Destination = Destination> {
   readonly #options: LogWriterOptions<Item, To>;
   readonly #waiting = new WaitingItems<Pending<Item>>();
-  /** The batch that is being written. */
+  /** The batch being written. */
   #batch: readonly Pending<Item>[] = [];
   #isWriting = false;
   #isStopped = false;
   #hasFailed = false;
-  /** Since when the store has refused the batch, for reasons that may pass. */
+  /** Since when the store has refused the batch for temporary reasons. */
   #refusedSinceMs: number | undefined;
   #writtenAtMs = 0;
   #wakeRetry: (() => void) | undefined;
-  /** By subject, in their order: the store cannot take the first. */
+  /** By subject, in order: the store cannot take the first. */
   readonly #heldBack = new Map<string, Pending<Item>[]>();
   #heldBackTimer: NodeJS.Timeout | undefined;
   #isRetryDue = false;
   #isCheckDue = false;
-  /** The subjects of which the log tells. */
+  /** The subjects already reported in the gateway's log. */
   readonly #logged = new Set<string>();
 
   constructor(options: LogWriterOptions<Item, To>) {
@@ -73,8 +73,8 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
   /**
    * Appends an item.
    *
-   * @param done called once the item is stored and announced, in the order of the log; with false when
-   *   the writer has been stopped before that
+   * @param done called once the item is stored and announced, in the order of the log; with false if
+   *   the writer stops first
    */
   append(item: Item, done: (isStored: boolean) => void): void {
     if (this.#isStopped) {
@@ -85,25 +85,25 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
     this.#add({ item, done, sinceMs, isRestored: false, isStored: false });
   }
 
-  /** Has the store asked for its newest entry, as with every batch: what it has lost need not wait for the next item. */
+  /** Checks the store's newest entry now, as every batch does, so that lost entries do not wait for the next item. */
   check(): void {
     this.#isCheckDue = true;
     if (!this.#isWriting) void this.#write();
   }
 
-  /** Items that wait for the store, or for its answer; one that is being held back may come twice. */
+  /** Items that wait for the store or its answer; one that is held back may come twice. */
   *unstored(): Generator<Unstored<Item>> {
     for (const pending of this.#batch) if (!pending.isStored) yield pending;
     yield* this.#waiting;
     for (const items of this.#heldBack.values()) yield* items;
   }
 
-  /** How long the present write has waited for the store's answer, in milliseconds. */
+  /** How long the current write has waited for the store's answer, in milliseconds. */
   get unansweredMs(): number {
     return this.#isWriting ? performance.now() - this.#writtenAtMs : 0;
   }
 
-  /** Gives up items that are not stored, none of which was acknowledged. */
+  /** Gives up the items that are not stored; none of them was acknowledged. */
   stop(): void {
     this.#isStopped = true;
     this.#wakeRetry?.();
@@ -118,7 +118,7 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
     if (!this.#isWriting) void this.#write();
   }
 
-  /** Writes one batch after the other until none is left. */
+  /** Writes batch after batch until none is left. */
   async #write(): Promise<void> {
     this.#isWriting = true;
     while (this.#waiting.size > 0 || this.#isRetryDue || this.#isCheckDue) {
@@ -140,7 +140,7 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
     while (!this.#isStopped) {
       try {
         const after = deliveries.lastAnnounced(log);
-        // Each time: who has subscribed while the store was away gets what is stored then.
+        // Again for each attempt: clients that subscribed during an outage get the items too.
         const frozen = await store.freeze(items, deliveries.destinationsOf, { ...identity, after });
         const written = await frozen.write();
         if ('unusable' in written) {
@@ -160,7 +160,7 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
         const last = lastLeft(error);
         if (last !== undefined) {
           await this.#storeAgain(onWentBack(last));
-          // Its numbers may have been others' before.
+          // Other entries may have had its numbers before.
           identity = { id: randomUUID(), tag: randomTag() };
           const left = this.#withoutHeldBack(batch);
           if (left.length === batch.length) continue;
@@ -179,13 +179,13 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
   }
 
   /**
-   * Stores items again that the store has lost, before anything newer of their devices.
+   * Stores lost items again, before anything newer of their devices.
    *
-   * Their clients may have released the packet identifiers since, so these are not stored again.
+   * It does not store their packet identifiers: the clients may have released them since.
    */
   async #storeAgain(lost: readonly Item[]): Promise<void> {
     const items = new WaitingItems<Pending<Item>>();
-    // Nobody waits for these items, and they have been sent live already.
+    // Nobody waits for these items, and they have already been sent live.
     const common = { done: () => undefined, sinceMs: Number.POSITIVE_INFINITY };
     for (const item of lost) {
       const again = { ...item, received: undefined };
@@ -194,7 +194,7 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
     while (items.size > 0 && !this.#isStopped) await this.#store(items.takeBatch());
   }
 
-  /** Stores what the store can take of a batch; the rest is held back. */
+  /** Stores the items of a batch that the store can take, and holds back the rest. */
   async #storeSingly(batch: readonly Pending<Item>[], error: unknown): Promise<void> {
     const [first, ...others] = batch;
     if (first === undefined) return;
@@ -204,7 +204,7 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
         if (this.#withoutHeldBack([pending]).length > 0) await this.#store([pending]);
   }
 
-  /** Leaves out items that must wait for one before them with the same subject. */
+  /** Leaves out items that must wait for an earlier one with the same subject. */
   #withoutHeldBack(batch: readonly Pending<Item>[]): readonly Pending<Item>[] {
     if (this.#heldBack.size === 0) return batch;
     return batch.filter((pending) => {
@@ -231,7 +231,7 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
     }, RETRY_AFTER_MS);
   }
 
-  /** Stores what was held back, before anything newer of its subject. */
+  /** Stores the items held back, before anything newer of their subjects. */
   async #retryHeldBack(): Promise<void> {
     this.#isRetryDue = false;
     for (const [subject, items] of [...this.#heldBack]) {
@@ -273,7 +273,7 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
     this.#options.onOutage(undefined);
   }
 
-  /** One log line for an outage, however often the write is retried; others report a store that does not answer. */
+  /** One log line per outage, however often the write is retried; others report a store that does not answer. */
   #failed(error: unknown): void {
     if (isUnanswered(error)) return;
     const { log, logger, onOutage } = this.#options;

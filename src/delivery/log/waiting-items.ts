@@ -1,15 +1,15 @@
 import { bytesOfMessage } from './log-entry.js';
 import type { AlarmLogItem, NewMessage } from './log-item.js';
 
-/** A larger batch would hold up the store, and everybody else, for too long. */
+/** A larger batch would hold up the store and all its users for too long. */
 const MAX_BATCH_ITEMS = 250;
 const MAX_BATCH_BYTES = 1024 * 1024;
 
 /**
- * Items that wait to be stored, in the order in which they are.
+ * Items that wait to be stored, in the order in which the store gets them.
  *
- * The first alarm of a device goes before those of devices that have more waiting, so that it passes a flood (as in
- * `FairTurns`). The alarms of one device stay in their order, and so do all other messages.
+ * The first alarm of a device goes ahead of devices with more alarms waiting, and so passes a flood (as in
+ * `FairTurns`). The alarms of one device stay in order, and so do all other messages.
  */
 export class WaitingItems<Waiting extends { readonly item: NewMessage }> {
   /** Items whose device had none waiting. */
@@ -29,7 +29,7 @@ export class WaitingItems<Waiting extends { readonly item: NewMessage }> {
     (count === 0 ? this.#firsts : this.#others).push(waiting);
   }
 
-  /** Adds an item behind all others. */
+  /** Adds an item after all others. */
   addBehind(waiting: Waiting): void {
     const source = sourceOf(waiting.item);
     if (source !== undefined) this.#counts.set(source, (this.#counts.get(source) ?? 0) + 1);
@@ -72,7 +72,7 @@ export class WaitingItems<Waiting extends { readonly item: NewMessage }> {
   }
 }
 
-/** Removes items from the front: at least one, where there is room for any. */
+/** Removes items from the front: at least one, if there is room for any. */
 function takeUpTo<Waiting extends { readonly item: NewMessage }>(
   from: Waiting[],
   maxItems: number,
@@ -95,17 +95,17 @@ function takeUpTo<Waiting extends { readonly item: NewMessage }>(
   return from.splice(0, end < 0 ? from.length : end);
 }
 
-/** A change of a state is a write of its own. */
+/** A state change is a write of its own. */
 function isAlone({ item }: { readonly item: NewMessage | AlarmLogItem }): boolean {
   return 'stateChange' in item;
 }
 
-/** Events of the gateway itself share a write, with nothing else. */
+/** Events of the gateway itself share a write, but only with each other. */
 function isOfEvents(waiting: { readonly item: NewMessage | AlarmLogItem } | undefined): boolean {
   return waiting !== undefined && 'event' in waiting.item;
 }
 
-/** The subject of an event. The store remembers only the last event of each, to recognise a batch that is written again. */
+/** The subject of an event. To recognise a repeated batch, the store remembers only the last event of each subject. */
 function eventSubject(item: NewMessage | AlarmLogItem): string | undefined {
   if (!('event' in item)) return undefined;
   const { subject } = item.event;
@@ -116,18 +116,18 @@ function bytesOf(batch: readonly { readonly item: NewMessage }[]): number {
   return batch.reduce((bytes, { item }) => bytes + bytesOfMessage(item), 0);
 }
 
-/** What a broken key of the store holds back: a device's alarms, or the messages of a topic. */
+/** What a broken key in the store holds back: a device's alarms, or the messages of a topic. */
 export function subjectOf(item: NewMessage | AlarmLogItem): string {
   return sourceOf(item) ?? item.topic;
 }
 
-/** The device of an alarm, or of a change of its state; events of the gateway itself let these go first. */
+/** The device of an alarm or of its state change. Events of the gateway itself have none and let these go first. */
 function sourceOf(item: NewMessage | AlarmLogItem): string | undefined {
   if ('alarm' in item) return item.context.device.id;
   return 'stateChange' in item ? item.stateChange.deviceId : undefined;
 }
 
-/** Adds an item to those of its subject that are held back: what the store has lost goes before what it never had. */
+/** Adds an item to those held back for its subject: items the store has lost go before items it never had. */
 export function addInOrder<Held extends { readonly isRestored: boolean }>(
   heldBack: Held[],
   item: Held,

@@ -3,10 +3,10 @@ import { type Deliveries, isDurable } from '../deliveries.js';
 import type { QueueStore } from './queue-store.js';
 
 const WITHIN_MS = 1_000;
-/** How many accounts one call reads. */
+/** Accounts read in one call. */
 const AT_ONCE = 250;
 
-/** Has durable consumers know what the store counts of them. */
+/** Reads the accounts of durable consumers from the store. */
 export class AccountReader {
   readonly #deliveries: Deliveries;
   readonly #queues: Pick<QueueStore, 'accounts'>;
@@ -18,9 +18,9 @@ export class AccountReader {
   }
 
   /**
-   * Has every consumer know its account, as of now if the store answers soon.
+   * Updates the accounts of all consumers, if the store answers soon.
    *
-   * A store that is away tells nothing new, and those who ask are shown what it told last.
+   * While the store is away, the accounts stay as last read.
    */
   async refresh(): Promise<void> {
     this.#refreshing ??= this.read()
@@ -32,9 +32,9 @@ export class AccountReader {
   }
 
   /**
-   * Reads the accounts of all durable consumers, once what is acknowledged is settled.
+   * Reads the accounts of all durable consumers, after settling what is acknowledged.
    *
-   * @returns the keys of those of which the store has none
+   * @returns the keys of consumers without an account in the store
    */
   async read(): Promise<readonly string[]> {
     const { services, consumers } = this.#deliveries;

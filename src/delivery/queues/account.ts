@@ -1,12 +1,12 @@
 import type { LogName } from '../log/log-entry.js';
 import type { Account, Accounts, DropReason } from './queue-store.js';
 
-/** Whether each accepted item is in exactly one state. */
+/** Whether every accepted item is in exactly one state. */
 export function isBalanced({ accepted, delivered, queued, expired, dropped }: Account): boolean {
   return accepted === delivered + queued + expired + dropped;
 }
 
-/** Counts what became of the messages of a clean session, which has no place in the store. */
+/** Counts what became of the messages of a clean session, which is not in the store. */
 export class MemoryAccount {
   #accepted = 0;
   #delivered = 0;
@@ -31,13 +31,13 @@ export class MemoryAccount {
     this.#expired++;
   }
 
-  /** @param reason undefined: beyond a bound */
+  /** @param reason undefined: because of a bound */
   dropped(reason?: DropReason): void {
     this.#dropped++;
     if (reason !== undefined) this.#reasons[reason]++;
   }
 
-  /** @param queued how many wait, those in flight included */
+  /** @param queued how many wait, including those in flight */
   withQueued(queued: number): Account {
     return {
       accepted: this.#accepted,

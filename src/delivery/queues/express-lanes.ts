@@ -10,33 +10,33 @@ export interface ExpressLanesOptions {
   readonly destination: string;
   readonly store: Pick<QueueStore, 'page' | 'pickAlarms'>;
   readonly tail: Tail;
-  /** The newest alarm when the replay began: those up to here are the backlog. */
+  /** The newest alarm when the replay began. Alarms up to this one are the backlog. */
   readonly backlogUpTo: number;
-  /** The last item that was taken in its turn. */
+  /** The last item taken in its turn. */
   readonly turn: () => number;
 }
 
 /**
  * Lets new alarms pass other devices' backlog during a replay.
  *
- * The queued alarms of the same device go ahead of the new one, so that one device's alarms stay in
- * order (docs/reference/contract.md, 4.3).
+ * The queued alarms of its device go before the new one, which keeps each device's alarms in order
+ * (docs/reference/contract.md, 4.3).
  */
 export class ExpressLanes {
   readonly #options: ExpressLanesOptions;
-  /** Queued items by device, in order, including those whose turn has come since. */
+  /** Queued items by device, in order, including those whose turn has since come. */
   readonly #waiting = new Map<string, number[]>();
   /** Devices with a new alarm. */
   readonly #urgent = new Set<string>();
   readonly #loaded = new Map<number, LogEntry>();
-  /** New alarms while the backlog has not been scanned; undefined afterwards. */
+  /** New alarms until the backlog has been scanned; undefined afterwards. */
   #early: LogEntry[] | undefined = [];
 
   constructor(options: ExpressLanesOptions) {
     this.#options = options;
   }
 
-  /** Whether the alarm is of the backlog, and not a new one. */
+  /** Whether the alarm belongs to the backlog, and is not new. */
   hasWaited({ sequence }: LogEntry): boolean {
     return sequence <= this.#options.backlogUpTo;
   }
@@ -82,7 +82,7 @@ export class ExpressLanes {
     for (const entry of await this.#options.store.pickAlarms(wanted)) {
       this.#loaded.set(entry.item, entry);
     }
-    // In their turn they are found to be lost. What memory has is not: it is recorded again.
+    // These count as lost when their turn comes. An alarm in memory is not lost: it is recorded again.
     const gone = new Set(wanted.filter((item) => this.#inMemory(item) === undefined));
     const waiting = this.#waitingOf(lane).filter((item) => !gone.has(item));
     this.#waiting.set(lane, waiting);
@@ -94,11 +94,11 @@ export class ExpressLanes {
     let last = turn();
     for (let isEnd = false; !isEnd; ) {
       const page = await store.page('alarms', destination, last, PAGE_ENTRIES, tail);
-      // What is stored and not announced may yet be lost.
+      // A stored entry that is not announced may still be lost.
       const announced = page.entries.filter(({ sequence }) => sequence <= tail.last);
       for (const entry of announced) {
         const lane = this.#append(entry);
-        // It came before the lanes were opened anew.
+        // It came before the lanes were reopened.
         if (!this.hasWaited(entry)) this.#urgent.add(lane);
       }
       last = Math.max(last, announced.at(-1)?.item ?? 0, ...page.missing);

@@ -98,12 +98,12 @@ export class MemoryQueues implements Queues {
     this.#accounts[log].dropped();
   }
 
-  /** The bytes of the messages that wait to be sent. */
+  /** The bytes of messages that wait to be sent. */
   get messageBytes(): number {
     return this.#readers.messages.readyBytes;
   }
 
-  /** How many entries wait, those in flight included. */
+  /** How many entries wait, including those in flight. */
   get queued(): Queued {
     const { alarms, messages } = this.#readers;
     return {
@@ -121,7 +121,7 @@ export class MemoryQueues implements Queues {
     };
   }
 
-  /** Drops the oldest messages beyond so many bytes. */
+  /** Drops the oldest messages beyond this many bytes. */
   cutMessages(maxBytes: number): void {
     this.#readers.messages.cut(Number.POSITIVE_INFINITY, maxBytes);
   }

@@ -4,11 +4,11 @@ import { ReadyEntries } from './queue-reader.js';
 export interface MemoryReaderOptions {
   readonly maxEntries: () => number;
   readonly maxBytes: number;
-  /** Called for each entry that goes because too many wait. */
+  /** Called for each entry dropped because too many wait. */
   readonly onDropped: () => void;
 }
 
-/** A queue in memory alone, which loses the oldest when too much waits. */
+/** A queue in memory only. It drops the oldest entries when too much waits. */
 export class MemoryReader {
   readonly #options: MemoryReaderOptions;
   readonly #ready = new ReadyEntries();

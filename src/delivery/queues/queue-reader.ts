@@ -3,18 +3,18 @@ import { bytesOfMessage } from '../log/log-entry.js';
 import type { QueuePage } from './queue-store.js';
 
 const PAGE_ENTRIES = 500;
-/** The next page is read while so many entries of the last are still to be sent. */
+/** The next page is read when fewer entries than this are left to send. */
 const READ_AHEAD_ENTRIES = 250;
-/** Beyond these bounds entries are read from the store later. */
+/** Entries beyond these bounds are read from the store later. */
 const MAX_READY_ENTRIES = 5_000;
 const MAX_READY_BYTES = 4 * 1024 * 1024;
 
 export interface QueueReaderOptions {
   /** Reads a page of the queue after an item. */
   readonly page: (after: number, count: number) => Promise<QueuePage>;
-  /** Whether the entry has been announced: one that has not may yet be lost by a failover. */
+  /** Whether the entry has been announced. A failover may still lose one that has not. */
   readonly isAnnounced: (sequence: number) => boolean;
-  /** Whether the item is in flight, or acknowledged and not settled yet. */
+  /** Whether the item is in flight, or acknowledged but not yet settled. */
   readonly isTaken: (item: number) => boolean;
   /** How many entries may be ready, if fewer than `MAX_READY_ENTRIES`. */
   readonly maxReady: () => number;
@@ -23,10 +23,10 @@ export interface QueueReaderOptions {
 }
 
 /**
- * Reads one queue for one connection: behind, by pages of the queue in the store; live, by what is announced.
+ * Reads one queue for one connection: in pages from the store while behind, from announcements while live.
  *
- * It is live once a page has reached the end of the queue, together with what was announced while it was read. It
- * falls behind when too much is ready: all of it is in the queue anyway.
+ * It goes live once a page reaches the end of the queue, and adds what was announced during that read. It
+ * falls behind when too much is ready: everything is in the queue anyway.
  */
 export class QueueReader {
   readonly #options: QueueReaderOptions;
@@ -34,16 +34,16 @@ export class QueueReader {
   #lastLoaded = 0;
   #isLive = false;
   #isLoading = false;
-  /** What was announced while a page is being read; undefined when that is too much. */
+  /** Entries announced while a page is being read; undefined when there are too many. */
   #meanwhile: LogEntry[] | undefined = [];
-  /** Rises when all is to be read anew: a page that was asked for before is not used. */
+  /** Rises on each restart: a page requested before is not used. */
   #run = 0;
 
   constructor(options: QueueReaderOptions) {
     this.#options = options;
   }
 
-  /** The last item that became ready, or was passed over; 0 for none. */
+  /** The last item that became ready or was passed over; 0 for none. */
   get lastLoaded(): number {
     return this.#lastLoaded;
   }
@@ -56,12 +56,12 @@ export class QueueReader {
     return this.#ready.count;
   }
 
-  /** Whether a page is to be read. */
+  /** Whether to read a page. */
   get wantsPage(): boolean {
     return !this.#isLive && this.#ready.count < READ_AHEAD_ENTRIES;
   }
 
-  /** Begins anew at the head of the queue. */
+  /** Starts again at the head of the queue. */
   restart(): void {
     this.#run++;
     this.#ready.clear();
@@ -71,7 +71,7 @@ export class QueueReader {
     this.#meanwhile = [];
   }
 
-  /** Offers an entry that has just been pushed onto the queue. */
+  /** Offers an entry just pushed onto the queue. */
   offer(entry: LogEntry): void {
     if (this.#isLive) this.#add(entry);
     else if (this.#isLoading && this.#meanwhile !== undefined) {
@@ -80,12 +80,12 @@ export class QueueReader {
     }
   }
 
-  /** The next entry; undefined when none is ready. It stays the next one until `shift`. */
+  /** The next entry; undefined when none is ready. It stays the next until `shift`. */
   get next(): LogEntry | undefined {
     return this.#ready.first;
   }
 
-  /** Passes the next entry. */
+  /** Moves past the next entry. */
   shift(): void {
     this.#ready.shift();
   }
@@ -114,7 +114,7 @@ export class QueueReader {
       this.#lastLoaded = Math.max(this.#lastLoaded, ...missing);
       onMissing(missing);
     }
-    // Behind the last that is announced, the rest will be.
+    // The entries after the last announced one will be announced too.
     const isAtEnd = isEnd || announced.length < entries.length;
     const meanwhile = this.#meanwhile;
     this.#meanwhile = [];
@@ -123,7 +123,7 @@ export class QueueReader {
     for (const entry of meanwhile) this.#add(entry);
   }
 
-  /** Adds an entry while live; falls behind where there is no room for it. */
+  /** Adds an entry while live; falls behind if it has no room. */
   #add(entry: LogEntry): void {
     if (!this.#isLive || entry.item <= this.#lastLoaded) return;
     const maxReady = Math.min(MAX_READY_ENTRIES, this.#options.maxReady());
@@ -136,10 +136,10 @@ export class QueueReader {
   }
 }
 
-/** Entries in the order in which they are sent, and the bytes of their payloads. */
+/** Entries in sending order, and their bytes: payload and properties. */
 export class ReadyEntries {
   #entries: LogEntry[] = [];
-  /** How many of them, at the front, are gone. */
+  /** How many entries at the front are gone. */
   #passed = 0;
   #bytes = 0;
 
@@ -165,7 +165,7 @@ export class ReadyEntries {
     if (entry === undefined) return undefined;
     this.#passed++;
     this.#bytes -= bytesOfMessage(entry);
-    // Half of the array at a time: moving all that is left costs more than passing one.
+    // Half of the array at a time: moving the rest costs more than passing one.
     if (this.#passed * 2 >= this.#entries.length) {
       this.#entries = this.#entries.slice(this.#passed);
       this.#passed = 0;

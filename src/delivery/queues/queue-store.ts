@@ -4,13 +4,13 @@ import type { LogEntry, LogName, Sized, Tail } from '../log/log-entry.js';
 export interface Backlog {
   readonly alarms: number;
   readonly messages: number;
-  /** Of the payloads of the messages. */
+  /** Of the messages: payload and properties. */
   readonly messageBytes: number;
 }
 
 export const NO_BACKLOG: Backlog = { alarms: 0, messages: 0, messageBytes: 0 };
 
-/** What can become of an item beside being delivered and expiring: the reason for which it is dropped. */
+/** The reasons, other than a bound, for which an item is dropped. */
 export const DROP_REASONS = ['refused', 'lost', 'forbidden', 'too-large'] as const;
 export type DropReason = (typeof DROP_REASONS)[number];
 export type Outcome = 'delivered' | 'expired' | DropReason;
@@ -22,12 +22,12 @@ export interface Account {
   readonly queued: number;
   readonly expired: number;
   readonly dropped: number;
-  /** Of the dropped ones, those dropped for a reason other than a bound. */
+  /** The dropped items that a bound did not drop, by reason. */
   readonly reasons: Readonly<Record<DropReason, number>>;
 }
 export type Accounts = Readonly<Record<LogName, Account>>;
 
-/** Items of one destination, settled alike. */
+/** Items of one destination with the same outcome. */
 export interface Settlement {
   readonly destination: string;
   readonly log: LogName;
@@ -35,7 +35,7 @@ export interface Settlement {
   readonly items: readonly QueuedItem[];
 }
 
-/** An entry as far as it is settled. */
+/** The parts of an entry needed to settle it. */
 export interface QueuedItem extends Sized {
   readonly item: number;
 }
@@ -43,44 +43,44 @@ export interface QueuedItem extends Sized {
 /** A part of a queue, in order. */
 export interface QueuePage {
   readonly entries: readonly LogEntry[];
-  /** Items whose record is gone, or cannot be read. */
+  /** Items whose record is gone or unreadable. */
   readonly missing: readonly number[];
   /** Whether the queue ended here when it was read. */
   readonly isEnd: boolean;
 }
 
-/** What may stay of a queue. */
+/** What may stay in a queue. */
 export interface QueueBounds {
-  /** Items received earlier expire; by the steady clock. */
+  /** Items received before this expire; by the steady clock. */
   readonly oldestMs: number;
   readonly maxMessages: number;
   readonly maxMessageBytes: number;
 }
 
-/** Which messages may be taken off a queue: not those that are being sent, nor those that are not announced yet. */
+/** Which messages may be taken off a queue: none being sent, and none not yet announced. */
 export interface MessageRange {
   /** The last item that stays; 0 for none. */
   readonly after: number;
-  /** The number of the last one that may go. */
+  /** The number of the last message that may go. */
   readonly upTo: number;
 }
 
 /** What is left of a queue. */
 export interface Bounded {
   readonly backlog: Backlog;
-  /** Of the alarms taken off, those whose record is gone. */
+  /** How many of the alarms taken off have lost their record. */
   readonly lost: number;
-  /** Whether there may be more to take off. */
+  /** Whether more may have to go. */
   readonly hasMore: boolean;
 }
 
 /** The queues of durable consumers in the store. */
 export interface QueueStore {
   /**
-   * Reads the items after one, at most `count`; 0: from the head.
+   * Reads at most `count` items after this one; 0: from the head.
    *
-   * @param tail the newest alarms, which are not read
-   * @throws Error with the reply code `WENTBACK` when the store has lost some of them (`lastLeft`)
+   * @param tail the newest alarms, which need no read
+   * @throws Error with the reply code `WENTBACK` when the store has lost some of these (`lastLeft`)
    */
   page(
     log: LogName,
@@ -89,11 +89,11 @@ export interface QueueStore {
     count: number,
     tail?: Tail,
   ): Promise<QueuePage>;
-  /** The alarms of these items, but for those that are gone. */
+  /** The alarms of these items, except those that are gone. */
   pickAlarms(items: readonly number[]): Promise<LogEntry[]>;
   /** Removes items and counts what became of them; undefined for a destination that is gone. */
   settle(settlements: readonly Settlement[]): Promise<readonly (Backlog | undefined)[]>;
-  /** Takes off some of what is beyond the bounds, the oldest first; undefined for a destination that is gone. */
+  /** Takes off some of the excess, oldest first; undefined for a destination that is gone. */
   keepBounds(
     destination: string,
     bounds: QueueBounds,

@@ -3,7 +3,7 @@ import type { LogEntry, LogName } from '../log/log-entry.js';
 import { ExpressLanes, type ExpressLanesOptions } from './express-lanes.js';
 import type { Backlog } from './queue-store.js';
 
-/** After a pause a tenth of a second's messages go at once. */
+/** After a pause, the messages of a tenth of a second go in one burst. */
 const BURST_SECONDS = 0.1;
 
 export interface ReplayOptions extends Omit<ExpressLanesOptions, 'backlogUpTo'> {
@@ -16,11 +16,11 @@ export interface ReplayOptions extends Omit<ExpressLanesOptions, 'backlogUpTo'> 
   readonly onReadFailure: (error: unknown) => void;
 }
 
-/** Replays a connection's backlog at a pace, while new alarms go ahead. */
+/** Replays a connection's backlog at a set pace, while new alarms go ahead. */
 export class Replay {
   readonly #options: ReplayOptions;
   readonly #pace = new TokenBucket();
-  /** Queues whose end has not been reached since the connection began. */
+  /** Queues not yet read to their end on this connection. */
   readonly #lagging = new Set<LogName>();
   readonly #backlogUpTo: number;
   #lanes: ExpressLanes | undefined;
@@ -31,7 +31,7 @@ export class Replay {
     this.#options = options;
     this.#backlogUpTo = options.tail.last;
     const { backlog, perSecond, now } = options;
-    // A bucket lets the first message pass that it has no token left for.
+    // A bucket lets one message pass without a token.
     const burst = Math.max(0, perSecond * BURST_SECONDS - 1);
     this.#pace.limit(new TokenRate(perSecond / 1_000, burst), now());
     if (backlog.alarms > 0) this.#lagging.add('alarms');
@@ -43,12 +43,12 @@ export class Replay {
     clearTimeout(this.#timer);
   }
 
-  /** Opens the express lanes anew. */
+  /** Opens fresh express lanes. */
   openLanes(): void {
     this.#lanes = new ExpressLanes({ ...this.#options, backlogUpTo: this.#backlogUpTo });
   }
 
-  /** Whether alarms are paced: telemetry does not go before them. */
+  /** Whether alarms are paced. Telemetry must not go before them. */
   get holdsAlarms(): boolean {
     return this.#lagging.has('alarms');
   }
@@ -77,10 +77,10 @@ export class Replay {
   }
 
   /**
-   * Takes the next alarm that goes ahead of backlog and pace.
+   * Takes the next alarm that goes ahead of the backlog and its pace.
    *
-   * An alarm of the backlog that goes ahead counts towards the pace, so that in the end the
-   * upstream gets no more than it should.
+   * A backlog alarm that goes ahead counts towards the pace: overall, the upstream gets no more
+   * than it should.
    */
   takeAhead(): LogEntry | undefined {
     const lanes = this.#lanes;

@@ -3,16 +3,16 @@ import type { LogName } from '../log/log-entry.js';
 import { isUnanswered } from '../log/reply-code.js';
 import type { Backlog, Outcome, QueuedItem, QueueStore } from './queue-store.js';
 
-/** An acknowledged item is settled within 50 ms (docs/reference/contract.md, 4.2): those of so long are one write. */
+/** One write settles the items of this time. The limit for an item is 50 ms (docs/reference/contract.md, 4.2). */
 const SETTLE_AFTER_MS = 20;
 const RETRY_AFTER_MS = 250;
-/** Redis serves nobody else while a script runs: some milliseconds for this many. */
+/** Redis serves nobody else while a script runs: a few milliseconds for this many. */
 const MAX_ITEMS = 1_000;
 
-/** A durable consumer whose items are settled. */
+/** A durable consumer, as the settler needs it. */
 export interface Settled {
   readonly key: string;
-  /** Called when the store has settled items; without a backlog when the destination is gone. */
+  /** Called when the store has settled items; without a backlog if the destination is gone. */
   settled(log: LogName, items: readonly QueuedItem[], backlog: Backlog | undefined): void;
 }
 
@@ -25,20 +25,20 @@ interface Row {
 
 export interface SettlerOptions {
   readonly store: Pick<QueueStore, 'settle'>;
-  /** Writes the record of a destination that the store has lost. Returns whether there is such a destination. */
+  /** Writes a destination's lost record again. Returns whether the destination exists. */
   readonly mend: (key: string) => Promise<boolean>;
   readonly log: Logger;
 }
 
 /**
- * Settles items of all durable consumers, together with what is acknowledged meanwhile.
+ * Settles the items of all durable consumers in shared writes.
  *
- * Until the store has taken it a write is repeated: the script settles an item once.
+ * It repeats a write until the store has taken it. This is safe: the script settles each item once.
  */
 export class Settler {
   readonly #options: SettlerOptions;
   #rows = new Map<Settled, Row[]>();
-  /** The row that was added to last: a connection acknowledges many at a time. */
+  /** The row added to last: a connection acknowledges many at a time. */
   #last: Row | undefined;
   #timer: NodeJS.Timeout | undefined;
   #settling: Promise<void> | undefined;
@@ -61,7 +61,7 @@ export class Settler {
     this.#settleLater(SETTLE_AFTER_MS);
   }
 
-  /** Resolves once all that was added before is settled, or the store did not take it. */
+  /** Resolves once everything added before is settled, or the store has failed to take it. */
   async flush(): Promise<void> {
     await this.#settling;
     clearTimeout(this.#timer);
@@ -95,7 +95,7 @@ export class Settler {
     this.#timer ??= setTimeout(() => void this.flush(), afterMs);
   }
 
-  /** Settles what is here now; what is added meanwhile is for the next time. */
+  /** Settles the items here now; later ones wait for the next write. */
   async #settle(): Promise<void> {
     const parts = [...this.#rows.values()].flat().flatMap(partsOf);
     this.#rows = new Map();
@@ -111,7 +111,7 @@ export class Settler {
     }
   }
 
-  /** Settles, and removes, as many of the parts as one call takes. */
+  /** Settles and removes as many parts as fit into one call. */
   async #write(parts: Row[]): Promise<void> {
     let count = 0;
     const end = parts.findIndex(({ items }) => {
@@ -132,14 +132,14 @@ export class Settler {
     }
   }
 
-  /** Settles later what is of a destination that has lost its record, or whose keys were overwritten. */
+  /** Retries items later if their destination's record was lost, or its keys overwritten. */
   async #unsettled({ consumer, log, outcome, items }: Row): Promise<void> {
     if (await this.#options.mend(consumer.key)) {
       this.#rowOf(consumer, log, outcome).items.unshift(...items);
     } else consumer.settled(log, items, undefined);
   }
 
-  /** One log line for an outage; StoreMonitor reports a store that does not answer. */
+  /** One log line per outage; StoreMonitor reports a store that does not answer. */
   #failed(err: unknown): void {
     if (!this.#hasFailed && !isUnanswered(err)) {
       const { log } = this.#options;
@@ -149,7 +149,7 @@ export class Settler {
   }
 }
 
-/** The row in parts that one call takes. */
+/** Splits a row into parts that fit into one call. */
 function partsOf(row: Row): Row[] {
   const parts: Row[] = [];
   for (let at = 0; at < row.items.length; at += MAX_ITEMS) {

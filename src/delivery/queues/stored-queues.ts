@@ -19,7 +19,7 @@ export interface StoredQueuesOptions {
   readonly mayReceive: (entry: LogEntry) => boolean;
   /** How many messages may wait. */
   readonly maxMessages: () => number;
-  /** Called with each backlog that the store tells. */
+  /** Called with each backlog that the store reports. */
   readonly onBacklog: (backlog: Partial<Backlog>) => void;
 }
 
@@ -28,18 +28,18 @@ export class StoredQueues implements Queues, Settled {
   readonly key: string;
   readonly #options: StoredQueuesOptions;
   readonly #readers: Readonly<Record<LogName, QueueReader>>;
-  /** Items in flight, and acknowledged ones that are not settled yet. */
+  /** Items in flight, and acknowledged ones not yet settled. */
   readonly #taken: Readonly<Record<LogName, Set<number>>> = {
     alarms: new Set(),
     messages: new Set(),
   };
-  /** Alarms taken before their turn, which is still to come. */
+  /** Alarms taken ahead, whose turn is still to come. */
   readonly #ahead = new Set<number>();
   #turn = 0;
   readonly #loading = new Set<LogName>();
-  /** Items that were settled while pages are being read. */
+  /** Items settled while pages are being read. */
   readonly #settledMeanwhile = new Set<number>();
-  /** The last read or cut of the messages: a page must not hold what is being dropped. */
+  /** The last read or cut of the messages: a page must not hold messages being dropped. */
   #lastTurn: Promise<unknown> = Promise.resolve();
 
   constructor(options: StoredQueuesOptions) {
@@ -48,12 +48,12 @@ export class StoredQueues implements Queues, Settled {
     this.#readers = { alarms: this.#reader('alarms'), messages: this.#reader('messages') };
   }
 
-  /** The last alarm that was taken in its turn; 0 for none. */
+  /** The last alarm taken in its turn; 0 for none. */
   get turn(): number {
     return this.#turn;
   }
 
-  /** Has the backlog sent at a pace. */
+  /** Sends the backlog at a set pace. */
   replay(
     options: Pick<ReplayOptions, 'perSecond' | 'backlog' | 'onReady' | 'onReadFailure'>,
   ): Replay {
@@ -62,7 +62,7 @@ export class StoredQueues implements Queues, Settled {
     return new Replay({ ...options, destination: this.key, store, tail, now, turn });
   }
 
-  /** Begins anew at the heads: all that is not taken is to be sent. */
+  /** Starts again at the heads: everything not taken will be sent. */
   restart(): void {
     this.#ahead.clear();
     this.#turn = 0;
@@ -113,7 +113,7 @@ export class StoredQueues implements Queues, Settled {
   }
 
   /**
-   * Takes off what is beyond the bounds, but for messages that are being sent.
+   * Takes off whatever exceeds the bounds, except messages being sent.
    *
    * @returns undefined when the destination is gone
    */
@@ -130,7 +130,7 @@ export class StoredQueues implements Queues, Settled {
     }
   }
 
-  /** How many entries wait to be sent; those of a queue that is not read to its end are not all known. */
+  /** How many known entries wait to be sent. A queue not read to its end may hold more. */
   readyCount(log: LogName): number {
     return this.#readers[log].readyCount;
   }
@@ -139,7 +139,7 @@ export class StoredQueues implements Queues, Settled {
     return this.#readers[log].isLive;
   }
 
-  /** Whether the connection has been sent all, and has acknowledged it. */
+  /** Whether the connection has been sent everything and has acknowledged it. */
   isDone(log: LogName): boolean {
     const reader = this.#readers[log];
     return reader.isLive && reader.readyCount === 0 && this.#taken[log].size === 0;
@@ -156,14 +156,14 @@ export class StoredQueues implements Queues, Settled {
   settled(log: LogName, items: readonly QueuedItem[], backlog: Backlog | undefined): void {
     const taken = this.#taken[log];
     for (const { item } of items) taken.delete(item);
-    // A page that is being read may still have them.
+    // A page being read may still have them.
     if (this.#loading.has(log)) for (const { item } of items) this.#settledMeanwhile.add(item);
     if (backlog === undefined) return;
     const { alarms, messages, messageBytes } = backlog;
     this.#options.onBacklog(log === 'alarms' ? { alarms } : { messages, messageBytes });
   }
 
-  /** Whether an entry is still wanted; one that its receiver may no longer see is settled. */
+  /** Whether an entry is still wanted. Settles one that has expired or that its receiver may no longer see. */
   #isToSend(entry: LogEntry, oldestMs: number): boolean {
     const { receivedAtMs, properties } = entry;
     const isTooOld =
@@ -176,7 +176,7 @@ export class StoredQueues implements Queues, Settled {
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#lastTurn.then(work);
-    // The caller gets the error; the next turn goes ahead all the same.
+    // The caller gets the error; the next turn still runs.
     this.#lastTurn = turn.catch(() => undefined);
     return turn;
   }

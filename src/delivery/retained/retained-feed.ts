@@ -1,12 +1,12 @@
 import type { DirectMessage } from '../direct-queue.js';
 import type { RetainedMessages } from './retained-messages.js';
 
-/** Filters that may wait before those that are subscribed to no more are taken out. */
+/** How many filters may wait before those no longer subscribed to are removed. */
 const MAX_WAITING_FILTERS = 1_000;
 
 export interface RetainedFeedOptions {
   readonly retained: Pick<RetainedMessages, 'matching' | 'later'>;
-  /** The message as the consumer gets it; undefined when it does not concern the consumer (any more). */
+  /** The message as the consumer gets it; undefined when it does not (or no longer) concern the consumer. */
   readonly select: (message: DirectMessage) => DirectMessage | undefined;
   readonly isSubscribed: (filter: string) => boolean;
   /** Called when there may be something to take, after a pause for others. */
@@ -14,14 +14,14 @@ export interface RetainedFeedOptions {
 }
 
 /**
- * What new subscriptions of one connection get of the retained messages.
+ * The retained messages for new subscriptions of one connection.
  *
- * One message at a time, as it is when the connection has room for it: never older than what was sent live. One that
- * was sent live meanwhile is left out.
+ * It gives one message at a time, as it is when the connection has room, so never older than a live one. It leaves
+ * out a message that was sent live meanwhile.
  */
 export class RetainedFeed {
   readonly #options: RetainedFeedOptions;
-  /** Filters of the next run: those subscribed to while one is under way. */
+  /** Filters of the next run: those subscribed to during the current one. */
   readonly #filters = new Set<string>();
   /** Payloads by topic. */
   readonly #sentMeanwhile = new Map<string, Buffer>();
@@ -33,7 +33,7 @@ export class RetainedFeed {
     this.#options = options;
   }
 
-  /** Whether there is nothing to take, now or later. */
+  /** Whether nothing is left to take, now or later. */
   get isIdle(): boolean {
     return this.#filters.size === 0 && this.#run === undefined;
   }
@@ -51,7 +51,7 @@ export class RetainedFeed {
     if (!this.isIdle) this.#sentMeanwhile.set(topic, payload);
   }
 
-  /** Returns the next message; undefined when there is none for now. */
+  /** Returns the next message; undefined when none is available now. */
   take(): DirectMessage | undefined {
     if (this.#isPaused) return undefined;
     while (!this.isIdle) {

@@ -12,16 +12,16 @@ import type { RetainedWriter } from './retained-writer.js';
 const FAULT = 'retained';
 const MIB = 1024 * 1024;
 const WILDCARD = /\/?[+#].*$/;
-/** Topics matched in a row: a millisecond or two. */
+/** Topics matched in a row, which takes a millisecond or two. */
 const LOOKS_A_TURN = 2_000;
-/** Of a topic that is out of question by its beginning. */
+/** The cost of a topic that its beginning already rules out. */
 const COST_OF_PREFIX = 0.05;
-/** Memory of a message beside topic and payload. */
+/** Memory of a message besides topic and payload. */
 const BYTES_BESIDE = 512;
-/** The part of all bytes below which there is room again. */
+/** Below this part of all bytes, there is room again. */
 const ROOM_AGAIN = 0.9;
 
-/** The retained messages of one holder: a device, a location, or all. */
+/** The retained messages of one holder: a device, its commands, or a location. */
 interface Account {
   topics: number;
   bytes: number;
@@ -37,28 +37,28 @@ export interface RetainedMessagesOptions {
   readonly writer: RetainedWriter;
   readonly quotasOfDevice: (deviceId: string) => RetainedQuotas;
   readonly quotasOfLocation: RetainedQuotas;
-  /** Of all together. */
+  /** For all messages together. */
   readonly maxBytes: number;
   readonly watch: Pick<QuotaWatch, 'exceeded'>;
   readonly health: Pick<Health, 'report'>;
 }
 
 /**
- * The last message of each topic that was published to be retained.
+ * The last retained message of each topic.
  *
- * All are in memory, so the newest is at hand also while the store is away, and are stored behind that
- * (`RetainedWriter`). A message beyond a quota is forwarded, but not retained. Its topic then has no retained message
- * rather than an outdated one.
+ * All are in memory, so the newest is available even while the store is away; `RetainedWriter` stores them afterwards.
+ * A message beyond a quota is forwarded but not retained. Its topic then has no retained message instead of an
+ * outdated one.
  */
 export class RetainedMessages {
   readonly #options: RetainedMessagesOptions;
   /** By topic. */
   readonly #messages = new Map<string, DirectMessage>();
-  /** By device, the gateway's own statuses included. */
+  /** By device, including the gateway's own statuses. */
   readonly #topicsOf = new Map<string, Set<string>>();
   /** By the holder's name. */
   readonly #accounts = new Map<string, Account>();
-  /** Readers that wait for their turn. */
+  /** Readers waiting for their turn. */
   readonly #waiting: (() => void)[] = [];
   #bytes = 0;
   #isFull = false;
@@ -67,7 +67,7 @@ export class RetainedMessages {
     this.#options = options;
   }
 
-  /** Takes over what an earlier run has retained, all of it: a limit that is lower now refuses new messages only. */
+  /** Takes over everything an earlier run has retained: a lowered limit only refuses new messages. */
   async load(stored: AsyncIterable<DirectMessage>): Promise<void> {
     for await (const message of stored) this.#keep(message);
   }
@@ -86,7 +86,7 @@ export class RetainedMessages {
     return this.#options.writer.write(message.topic, this.#messages.get(message.topic));
   }
 
-  /** Removes what is retained of a device at a location, and the commands that were given to it there. */
+  /** Removes the retained messages of a device at a location, and the commands given to it there. */
   forget(deviceId: string, locationId: string): void {
     for (const topic of this.#topicsOf.get(deviceId) ?? []) {
       if (this.#placeOf(topic) === locationId) this.remove(topic);
@@ -102,7 +102,7 @@ export class RetainedMessages {
     void this.#options.writer.write(topic, undefined);
   }
 
-  /** Removes what has expired, which would keep its place in the quotas. */
+  /** Removes expired messages, which would otherwise count towards the quotas. */
   removeExpired(nowMs: number): void {
     for (const [topic, { properties }] of this.#messages) {
       if (properties !== undefined && hasExpired(properties, nowMs)) this.remove(topic);
@@ -110,9 +110,9 @@ export class RetainedMessages {
   }
 
   /**
-   * Stores everything again in a store that is back at an earlier state.
+   * Stores everything again in a store that went back to an earlier state.
    *
-   * @param topics those that the store has: what was removed since is removed again
+   * @param topics the topics in the store: messages removed since are removed again
    */
   storeAll(topics: readonly string[]): void {
     const { writer } = this.#options;
@@ -121,9 +121,9 @@ export class RetainedMessages {
   }
 
   /**
-   * Removes messages of devices, and commands to them, that an earlier run has left behind.
+   * Removes messages of devices, and commands to them, left behind by an earlier run.
    *
-   * @param isStray asked with the device and its location at the time of the message
+   * @param isStray called with the device and its location at the time of the message
    */
   removeStray(isStray: (deviceId: string, locationId: string | undefined) => boolean): void {
     for (const [deviceId, topics] of this.#topicsOf) {
@@ -134,7 +134,7 @@ export class RetainedMessages {
   /**
    * The messages that match any of the filters, each once and as it is when its turn comes.
    *
-   * Yields undefined now and then: the reader is to go on with `later`.
+   * Yields undefined now and then: the reader must then continue through `later`.
    */
   *matching(filters: readonly string[]): Generator<DirectMessage | undefined> {
     const tree = new FilterTree<string>();
@@ -157,7 +157,7 @@ export class RetainedMessages {
     }
   }
 
-  /** Calls readers back one in a turn of the event loop: many subscribers must not delay alarms. */
+  /** Calls back one reader per turn of the event loop: many subscribers must not delay alarms. */
   later(resume: () => void): void {
     this.#waiting.push(resume);
     if (this.#waiting.length === 1) setImmediate(this.#resumeNext);
@@ -180,11 +180,11 @@ export class RetainedMessages {
 
   #keep(message: DirectMessage): void {
     const { topic, payload } = message;
-    // A copy: a part of a chunk from the network would keep all of it in memory.
+    // A copy: a slice of a network chunk would keep the whole chunk in memory.
     const { properties } = message;
     const own = properties && { ...properties, fields: copyOf(properties.fields) };
     const kept = { ...message, payload: copyOf(payload), properties: own, retain: true };
-    // In its former place of the order: a feed that has passed it does not come to it again.
+    // `set` keeps its place in the order: a feed that has passed it does not reach it again.
     this.#messages.set(topic, kept);
     this.#count(kept, 1);
     const deviceId = deviceOf(topic);
@@ -202,7 +202,7 @@ export class RetainedMessages {
     if (topics?.size === 0) this.#topicsOf.delete(deviceId);
   }
 
-  /** Whether the quotas have room; the gateway's own statuses have it always. */
+  /** Whether the quotas have room; the gateway's own statuses always have room. */
   #hasRoom(message: DirectMessage): boolean {
     const { watch, maxBytes } = this.#options;
     const bytes = bytesOf(message);
@@ -220,7 +220,7 @@ export class RetainedMessages {
     return full === undefined && this.#bytes + bytes + BYTES_BESIDE <= maxBytes;
   }
 
-  /** @param sign 1 for a message that is retained, -1 for one that is no more */
+  /** @param sign 1 for a message that is now retained, -1 for one that no longer is */
   #count(message: DirectMessage, sign: 1 | -1): void {
     const bytes = sign * bytesOf(message);
     this.#bytes += bytes + sign * BYTES_BESIDE;
@@ -245,12 +245,12 @@ export class RetainedMessages {
     health.report(FAULT, isFull ? full : undefined);
   }
 
-  /** The location in which a device's message was retained, or its command given. */
+  /** The location where a device's message was retained, or its command given. */
   #placeOf(topic: string): string | undefined {
     return parseForwardedTopic(topic)?.locationId ?? this.#messages.get(topic)?.givenIn;
   }
 
-  /** For whom a topic counts: its device and location. A command counts apart, for it is a token's. */
+  /** The holders a topic counts for: its device and location. A command counts separately: a token sent it. */
   #holdersOf(topic: string): readonly Holder[] {
     const { quotasOfDevice, quotasOfLocation } = this.#options;
     const commanded = parseCommandTopic(topic);
@@ -281,7 +281,7 @@ function deviceOf(topic: string): string | undefined {
   return parseForwardedTopic(topic)?.deviceId ?? parseCommandTopic(topic);
 }
 
-/** The text with which every topic begins that one of the filters matches. */
+/** The text that begins every topic matched by one of the filters. */
 function commonPrefix(filters: readonly string[]): string {
   // `a/#` matches `a` as well [MQTT-4.7.1-2].
   const fixed = filters.map((filter) => filter.replace(WILDCARD, '')).toSorted();

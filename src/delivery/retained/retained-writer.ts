@@ -11,7 +11,7 @@ const STOP_TIMEOUT_MS = 1_000;
 export interface RetainedStore {
   /** The topics that have a message. */
   topics(): Promise<string[]>;
-  /** The messages of the topics, without those that cannot be read. */
+  /** The messages of the topics, without unreadable ones. */
   load(topics: readonly string[]): AsyncIterable<DirectMessage>;
   /** Stores the message of its topic. */
   put(message: DirectMessage): Promise<void>;
@@ -21,19 +21,19 @@ export interface RetainedStore {
 
 /** The newest value of a topic that is not stored yet. */
 interface Unstored {
-  /** Undefined: the topic's message is to be removed. */
+  /** Undefined: remove the topic's message. */
   readonly message: DirectMessage | undefined;
-  /** Resolves once this value or a newer one is stored; shared by all that were replaced. */
+  /** Resolves once this value or a newer one is stored; shared by all values it has replaced. */
   readonly stored: Promise<void>;
   readonly resolve: () => void;
 }
 
 /**
- * Stores the newest retained message of each topic, behind the memory that has it.
+ * Stores the newest retained message of each topic, after memory has it.
  *
- * A bed mat that publishes a weight every second costs one value while the store is away. A store that is nearly full is
- * for alarms: a device's message is then in memory alone, its topic has none in the store, and it is stored when there is
- * room.
+ * While the store is away, a bed mat that publishes a weight every second costs one value. A nearly full store is for
+ * alarms: a device's message then stays in memory only, its topic has none in the store, and it is stored once there
+ * is room.
  */
 export class RetainedWriter {
   readonly #store: RetainedStore;
@@ -41,7 +41,7 @@ export class RetainedWriter {
   readonly #log: Logger;
   /** By topic. */
   readonly #unstored = new Map<string, Unstored>();
-  /** By topic: what the store has refused, or has no room for. */
+  /** By topic: values that the store has refused or has no room for. */
   readonly #postponed = new Map<string, Unstored>();
   #writing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -63,7 +63,7 @@ export class RetainedWriter {
       this.#unstored.set(topic, { message, stored, resolve });
     } else {
       this.#headroom.notTaken('retained');
-      // A device whose telemetry got no PUBACK would soon send no alarms either: removing the old value is enough.
+      // A device whose telemetry gets no PUBACK would soon stop sending alarms too: removing the old value is enough.
       this.#unstored.set(topic, { message: undefined, stored, resolve });
       this.#postpone(topic, { message, ...promised() });
     }
@@ -71,7 +71,7 @@ export class RetainedWriter {
     return stored;
   }
 
-  /** Stores what it can; the rest was not acknowledged, or stayed in memory because the store had no room. */
+  /** Stores what it can. The rest was never acknowledged, or the store had no room for it. */
   async stop(): Promise<void> {
     if (this.#writing !== undefined) await within(this.#writing, STOP_TIMEOUT_MS);
     this.#isStopped = true;
@@ -83,14 +83,14 @@ export class RetainedWriter {
   }
 
   async #writeAll(): Promise<void> {
-    // What comes in one turn of the event loop is one write.
+    // The values of one turn of the event loop share one write.
     await Promise.resolve();
     while (this.#unstored.size > 0 && !this.#isStopped) {
       const batch = [...this.#unstored].slice(0, TOPICS_A_WRITE);
       for (const [topic] of batch) this.#unstored.delete(topic);
       await Promise.all(batch.map(([topic, one]) => this.#put(topic, one)));
     }
-    // In the same turn, or what is written next would wait for ever.
+    // In the same turn, or the next value would wait for ever.
     this.#writing = undefined;
   }
 
@@ -134,7 +134,7 @@ export class RetainedWriter {
     return message.isExpendable !== true || this.#headroom.hasRoom(storedBytesOf(message));
   }
 
-  /** One log line for an outage, however often values are retried. */
+  /** One log line per outage, however often values are retried. */
   #failed(err: unknown): void {
     if (!this.#hasFailed && !this.#isStopped) {
       this.#log.warn({ part: 'retained', err }, 'failed to store a retained message');

@@ -5,18 +5,18 @@ type Done = (isStored: boolean, refused?: InvalidPublishReason) => void;
 /**
  * The packet identifiers of a session's QoS 2 publishes that its client has not released.
  *
- * A repetition must not be taken for another publish [MQTT-4.3.3-2], not even while the first is still
- * on its way to the store.
+ * A repetition must not count as another publish [MQTT-4.3.3-2], even while the first is still on its
+ * way to the store.
  */
 export class ReceivedIdentifiers {
   /** Undefined before the first one: most clients never publish at QoS 2. */
   #stored: Set<number> | undefined;
   /**
-   * Identifiers that the store held at the start. Their client may have released them since: a store that
-   * loses its newest writes keeps what was removed.
+   * Identifiers that the store held at the start. The client may have released them: a store that loses its
+   * newest writes still has what they removed.
    */
   #ofEarlierRun: Set<number> | undefined;
-  /** Identifiers being stored, with the callbacks that wait for that. */
+  /** Identifiers being stored, with the callbacks that wait for this. */
   #pending: Map<number, Done[]> | undefined;
 
   /** @param ofEarlierRun the identifiers that the store holds at the start */
@@ -27,7 +27,7 @@ export class ReceivedIdentifiers {
   /**
    * Registers a publish with this identifier.
    *
-   * @param mayRepeatEarlierRun whether an identifier of before the start shows that the publish is known
+   * @param mayRepeatEarlierRun whether an identifier from before the start proves that the publish is known
    * @param done called when the first publish with this identifier is stored, or cannot be
    * @returns whether the publish is the first with this identifier
    */

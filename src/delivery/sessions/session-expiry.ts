@@ -14,7 +14,7 @@ export interface SessionExpiryOptions {
   readonly now: () => number;
 }
 
-/** Forgets sessions that were away for too long, with their backlogs (docs/reference/contract.md, 5). */
+/** Forgets sessions that were away too long, with their backlogs (docs/reference/contract.md, 5). */
 export class SessionExpiry {
   readonly #options: SessionExpiryOptions;
   #timer: NodeJS.Timeout | undefined;
@@ -31,7 +31,7 @@ export class SessionExpiry {
     clearInterval(this.#timer);
   }
 
-  /** Whether the session has been away for longer than it may be. */
+  /** Whether the session has been away longer than it may. */
   isOver({ owner, consumer, seenAtMs, expirySeconds, openCount }: KeptSession): boolean {
     const { now, forgetAfterMs } = this.#options;
     // A clean session without a consumer ends with its connection.
@@ -41,7 +41,7 @@ export class SessionExpiry {
     return seenAtMs < now() - afterMs;
   }
 
-  /** A time that a client has asked for, within what any session may be away. */
+  /** The time a client asks for, limited to what any session may be away. */
   limited(expirySeconds: number | undefined): number | undefined {
     const maxSeconds = Math.floor(this.#options.forgetAfterMs / 1_000);
     return expirySeconds === undefined ? undefined : Math.min(expirySeconds, maxSeconds);

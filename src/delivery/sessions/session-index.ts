@@ -24,7 +24,7 @@ export class SessionIndex<S extends Session> {
     return this.#byKey.get(key);
   }
 
-  /** Whether this is the present session of its key. */
+  /** Whether this is the current session of its key. */
   has(session: S): boolean {
     return this.#byKey.get(session.key) === session;
   }

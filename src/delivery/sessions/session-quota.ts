@@ -14,7 +14,7 @@ export interface SessionQuotaOptions {
   readonly watch: QuotaWatch;
 }
 
-/** Bounds persistent sessions: each alarm is queued for every one that has subscribed. */
+/** Bounds persistent sessions: each alarm is queued for every subscribed one. */
 export class SessionQuota {
   readonly #options: SessionQuotaOptions;
 
@@ -22,7 +22,7 @@ export class SessionQuota {
     this.#options = options;
   }
 
-  /** Whether the principal may have one more beside those, and these many that are being opened. */
+  /** Whether the principal may have one more session, besides its own and this many being opened. */
   hasRoom(principal: Principal, opening = 0): boolean {
     const { sessions, quotasOf, maxOfTokens, watch } = this.#options;
     const owner = principalKey(principal);
@@ -42,14 +42,13 @@ export class SessionQuota {
 }
 
 /**
- * Chooses the absent session that makes room for a new one of its owner.
+ * Chooses an absent session to make room for a new one of the same owner.
  *
- * The longest absent of those that hold nothing, neither a subscription nor a backlog. A nurse-call system
- * loses no session that holds something: its backlog is what the gateway promises to keep. A device loses
- * the longest absent one even so, for it must not be kept from sending alarms by the sessions of clients
- * that it no longer is.
+ * It chooses the longest absent session that has neither a subscription nor a backlog. A nurse-call system
+ * loses no other session: the gateway promises to keep its backlog. A device without such a session loses
+ * its longest absent one: sessions of its former client ids must not keep it from sending alarms.
  *
- * @param absent the owner's sessions that are not in use
+ * @param absent the owner's unused sessions
  */
 export function sessionToReplace(
   absent: readonly Session[],

@@ -9,12 +9,12 @@ import type { SharedTurn } from './shared-turn.js';
 export interface KeptSession extends Session {
   owner: SessionOwner;
   consumer: Consumer | undefined;
-  /** Stores the whole session: a thousand SUBSCRIBEs at once are one write. */
+  /** Stores the whole session: a thousand simultaneous SUBSCRIBEs are one write. */
   saving: SharedTurn | undefined;
   expirySeconds: number | undefined;
   seenAtMs: number;
   isResumed: boolean;
-  /** How many connections have opened it that have not closed it: two while one is taken over. Bridges do not count. */
+  /** How many connections have it open: two while one takes over from another. Bridges do not count. */
   openCount: number;
   isSaved: boolean;
 }
@@ -42,7 +42,7 @@ export function newSession(
   };
 }
 
-/** Stored instead of a time while the session is connected, or is kept however long it is away. */
+/** Stored instead of a time while the session is connected, or if it is kept however long it is away. */
 export const CONNECTED = 0;
 
 export interface SessionSavingOptions {
@@ -64,7 +64,7 @@ export class SessionSaving {
     const { store, isKept } = this.#options;
     // A discarded session must not be written again.
     if (!isKept(session) || !isConsuming(session)) return;
-    // Set before the answer: later changes are for the next save.
+    // Set before the answer: later changes belong to the next save.
     session.isSaved = true;
     try {
       await store.save(recordOf(session));
@@ -75,10 +75,10 @@ export class SessionSaving {
   }
 
   /**
-   * Writes without waiting for the store; a failure is logged.
+   * Writes without waiting for the store, and logs a failure.
    *
-   * A new session has nothing to lose yet: CONNACK does not wait for the store, so that a device
-   * can connect while the store is away. The first subscription is stored, with the whole session,
+   * A new session has nothing to lose yet: CONNACK does not wait for the store, so a device can
+   * connect while the store is away. The first subscription is stored with the whole session,
    * before SUBACK.
    */
   inBackground(key: string, work: Promise<void>): void {

@@ -1,17 +1,17 @@
 import type { Backlog } from '../queues/queue-store.js';
 import type { Subscription } from './subscriptions.js';
 
-/** A persistent session as it is stored; the account of its queues stands beside it. */
+/** A persistent session as stored. The account of its queues is stored next to it. */
 export interface SessionRecord {
   /** `sessionKey` */
   readonly key: string;
-  /** `principalKey` of the principal it belongs to. */
+  /** `principalKey` of its owner. */
   readonly owner: string;
   readonly clientId: string;
   readonly subscriptions: readonly Subscription[];
   /** When the session was last connected, by the steady clock. */
   readonly seenAtMs: number;
-  /** How long the session outlives its connection; undefined: as long as all may. */
+  /** How long the session outlives its connection; undefined: as long as any session may. */
   readonly expirySeconds?: number | undefined;
 }
 
@@ -21,7 +21,7 @@ export interface StoredSessions {
     /** The packet identifiers of QoS 2 publishes that the client has not released. */
     readonly received: readonly number[];
   })[];
-  /** Keys of sessions whose record cannot be read. */
+  /** Keys of sessions with an unreadable record. */
   readonly unreadable: readonly string[];
 }
 
@@ -29,9 +29,9 @@ export interface StoredSessions {
 export interface SessionStore {
   load(): Promise<StoredSessions>;
   save(session: SessionRecord): Promise<void>;
-  /** Writes a record that is gone, removes keys that were overwritten, and makes the account hold. */
+  /** Restores a lost record, removes overwritten keys, and makes the account balance. */
   mend(session: SessionRecord): Promise<Backlog>;
-  /** Forgets QoS 2 packet identifiers that the client released. */
+  /** Forgets QoS 2 packet identifiers that the client has released. */
   release(key: string, packetIdentifiers: readonly number[]): Promise<void>;
   /** Removes the session with its queues. */
   delete(key: string): Promise<void>;

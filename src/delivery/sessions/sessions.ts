@@ -28,7 +28,7 @@ import { type Subscription, Subscriptions } from './subscriptions.js';
 export interface SessionsOptions {
   readonly store: SessionStore;
   readonly deliveries: Deliveries;
-  /** The owner of a stored session by `principalKey`, undefined when the principal is gone. */
+  /** The owner of a stored session, by `principalKey`; undefined if the principal is gone. */
   readonly ownerOf: (key: string) => SessionOwner | undefined;
   readonly limits: ConsumerLimits;
   readonly forgetAfterMs: number;
@@ -57,15 +57,15 @@ export class Sessions {
     });
   }
 
-  /** Takes up the persistent sessions where they stopped. Resolves to the keys of those that cannot be read. */
+  /** Resumes the persistent sessions. Resolves to the keys of unreadable ones. */
   async start(): Promise<readonly string[]> {
     const { store, ownerOf, now } = this.#options;
     const { sessions, unreadable } = await store.load();
     for (const { received, ...record } of sessions) {
       const owner = ownerOf(record.owner);
-      // A session that was connected when the gateway ended has been away since now.
+      // A session that was connected when the gateway ended counts as away from now on.
       const seenAtMs = record.seenAtMs === CONNECTED ? now() : record.seenAtMs;
-      // A store that takes no writes must not keep the gateway from starting (docs/reference/contract.md, 4.7).
+      // A store that takes no writes must not stop the gateway from starting (docs/reference/contract.md, 4.7).
       if (owner === undefined) this.#saving.inBackground(record.key, store.delete(record.key));
       else {
         const kept = isGroup(record) ? { ...owner, isKept: true } : owner;
@@ -79,16 +79,16 @@ export class Sessions {
     return unreadable;
   }
 
-  /** Settles what is acknowledged. */
+  /** Settles acknowledged messages. */
   async stop(): Promise<void> {
     this.#expiry.stop();
     await this.#options.deliveries.services.settler.stop();
   }
 
   /**
-   * Writes the record of a session again that the store has lost, or whose keys were overwritten.
+   * Writes a session again whose record the store has lost, or whose keys were overwritten.
    *
-   * @returns whether there is such a session
+   * @returns whether the session exists
    */
   async mend(key: string): Promise<boolean> {
     const session = this.#sessions.get(key);
@@ -96,9 +96,9 @@ export class Sessions {
     const backlog = await this.#options.store.mend(recordOf(session));
     session.isSaved = true;
     session.consumer.mended(backlog);
-    // The set of all names may have been lost as well.
+    // The set of all names may be lost too.
     this.saveAll();
-    // One that has ended meanwhile must not come back; another one may have its place by now.
+    // A session that has ended meanwhile must not come back. Another one may have taken its place.
     if (this.#sessions.get(key) === undefined) await this.#options.store.delete(key);
     return true;
   }
@@ -124,7 +124,7 @@ export class Sessions {
     return this.#sessions.size;
   }
 
-  /** All that have a consumer. */
+  /** All sessions that have a consumer. */
   consuming(): (KeptSession & ConsumingSession)[] {
     return [...this.#sessions.all()].filter(isConsuming);
   }
@@ -139,8 +139,8 @@ export class Sessions {
   /**
    * Opens a client's session: its persistent one, or a new one.
    *
-   * A clean session ends with its connection (`closed`). Opening does not wait for the store, so that a device can
-   * connect while that is away (docs/reference/contract.md, 4.4). A SUBSCRIBE does wait, and is written after the session.
+   * A clean session ends with its connection (`closed`). Opening does not wait for the store, so a device can connect
+   * while the store is away (docs/reference/contract.md, 4.4). A SUBSCRIBE does wait, and is written after the session.
    */
   open(clientId: string, owner: SessionOwner, start: typeof PERSISTENT): ConsumingSession;
   open(clientId: string, owner: SessionOwner, start: SessionStart): Session;
@@ -178,9 +178,9 @@ export class Sessions {
   }
 
   /**
-   * Ends a connection, and a clean session with it.
+   * Ends a connection, and its session if that is clean.
    *
-   * A connection that has taken over the client id has a session of its own, which stays
+   * A connection that has taken over the client id has its own session, which stays
    * [MQTT-3.1.4-2].
    */
   closed(closed: Session): void {
@@ -194,7 +194,7 @@ export class Sessions {
       this.#saving.inBackground(session.key, session.saving.take());
   }
 
-  /** Adds subscriptions; for a persistent session they are stored when this resolves. */
+  /** Adds subscriptions. For a persistent session they are stored when this resolves. */
   async subscribe(key: string, requested: readonly Subscription[]): Promise<void> {
     const session = this.#sessions.get(key);
     if (session === undefined || requested.length === 0) return;
@@ -219,7 +219,7 @@ export class Sessions {
     for (const identifier of packetIdentifiers) session.received.release(identifier);
   }
 
-  /** Ends the session for good; its connection, if any, is the caller's to close. */
+  /** Ends the session for good. The caller must close its connection, if any. */
   async discard(key: string): Promise<void> {
     const session = this.#sessions.get(key);
     if (session === undefined) return;
@@ -254,7 +254,7 @@ export class Sessions {
     return session;
   }
 
-  /** The session's consumer, made at the first call: it takes more memory than its connection. */
+  /** The session's consumer, created on the first call: it takes more memory than its connection. */
   #consumerOf(session: KeptSession): Consumer {
     return session.consumer ?? this.#consume(session, []);
   }
@@ -282,7 +282,7 @@ export class Sessions {
     return consumer;
   }
 
-  /** Applies changed subscriptions; of a persistent session they are stored when this resolves. */
+  /** Applies changed subscriptions. For a persistent session they are stored when this resolves. */
   async #changed(session: KeptSession, consumer: Consumer): Promise<void> {
     this.#options.deliveries.routes.set(consumer, () => consumer.subscriptions.list());
     session.isSaved = false;

@@ -1,7 +1,7 @@
 /**
  * Runs a piece of work one turn at a time.
  *
- * Callers that ask during a turn share the next one, which sees all changes made until it begins.
+ * Callers during a turn share the next one, which sees all changes made until it begins.
  */
 export class SharedTurn {
   readonly #work: () => Promise<void>;
@@ -20,7 +20,7 @@ export class SharedTurn {
       return this.#work();
     });
     this.#next = next;
-    // The callers of a turn are told of its failure; the turn after it only waits for its end.
+    // A failure goes to the turn's own callers; the next turn only waits for the end.
     this.#last = Promise.allSettled([next]);
     return next;
   }

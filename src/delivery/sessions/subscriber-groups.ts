@@ -12,13 +12,13 @@ interface Group {
   readonly name: string;
   /** The session that holds the messages. */
   readonly queue: ConsumingSession;
-  /** In the order in which they have joined. */
+  /** In the order in which they joined. */
   readonly members: Map<Consumer, Subscription>;
-  /** The member that the messages are sent to, and its connection. */
+  /** The member that gets the messages, and its connection. */
   serving: { readonly member: Consumer; readonly receiver: MemberReceiver } | undefined;
 }
 
-/** Whether the session is the queue of a group; no client may have such a client id. */
+/** Whether the session is a group's queue. No client may have such a client id. */
 export function isGroup({ clientId }: Pick<Session, 'clientId'>): boolean {
   return clientId.startsWith(SHARE_PREFIX);
 }
@@ -26,8 +26,8 @@ export function isGroup({ clientId }: Pick<Session, 'clientId'>): boolean {
 /**
  * The groups of shared subscriptions (MQTT 5, 4.8.2).
  *
- * One member at a time serves a group, so that each device's messages stay in order. When it leaves, what it has not
- * acknowledged goes to the next. The queue is a persistent session, and ends with the last member's session.
+ * One member at a time serves a group, which keeps each device's messages in order. When it leaves, its unacknowledged
+ * messages go to the next. The queue is a persistent session, and ends with the last member's session.
  */
 export class SubscriberGroups {
   readonly #sessions: Pick<Sessions, 'open' | 'subscribe' | 'discardLater' | 'consuming'>;
@@ -42,7 +42,7 @@ export class SubscriberGroups {
   /**
    * Takes stored sessions into their groups, and ends groups whose members' sessions ended with the last run.
    *
-   * @param inBackground is given what is being stored of a session
+   * @param inBackground called with each pending write of a session
    */
   start(inBackground: (key: string, stored: Promise<void>) => void): void {
     const all = this.#sessions.consuming();
@@ -55,7 +55,7 @@ export class SubscriberGroups {
     }
   }
 
-  /** Takes a member into the groups among its subscriptions; their queues are stored when this resolves. */
+  /** Takes a member into the groups it subscribes to. Their queues are stored when this resolves. */
   async join(
     owner: SessionOwner,
     member: Consumer,
@@ -71,7 +71,7 @@ export class SubscriberGroups {
     }
   }
 
-  /** Forgets a session that has ended: a member of groups, or the queue of one. */
+  /** Forgets an ended session: a member of groups, or the queue of one. */
   forget({ key, consumer }: Session): void {
     for (const group of (consumer && this.#ofMember.get(consumer)) ?? []) {
       if (consumer !== undefined) this.#remove(group, consumer);
@@ -82,7 +82,7 @@ export class SubscriberGroups {
     for (const member of group.members.keys()) this.#ofMember.get(member)?.delete(group);
   }
 
-  /** Notes that a member has a connection, or none any more. */
+  /** Notes that a member has connected or disconnected. */
   connectionChanged(member: Consumer): void {
     for (const group of this.#ofMember.get(member) ?? []) this.#choose(group);
   }
@@ -102,11 +102,11 @@ export class SubscriberGroups {
     const isChanged = !isDeepStrictEqual(group.members.get(member), subscription);
     group.members.set(member, subscription);
     this.#ofMember.set(member, (this.#ofMember.get(member) ?? new Set<Group>()).add(group));
-    // Members may ask for different QoS: the queue has the highest.
+    // Members may ask for different QoS: the queue gets the highest.
     const [before] = queue.consumer.subscriptions.list();
     const highest = before?.qos === 1 ? 1 : qos;
     const stored = this.#sessions.subscribe(queue.key, [{ ...before, filter, qos: highest }]);
-    // What is in flight is sent again: not because a client asks for the same once more, as many do.
+    // This sends messages in flight again, so not when a client just repeats its subscription, as many do.
     if (isChanged && group.serving?.member === member) this.#stopServing(group);
     this.#choose(group);
     await stored;
@@ -124,7 +124,7 @@ export class SubscriberGroups {
     }
   }
 
-  /** Has another member serve the group if the present one no longer can. */
+  /** Lets another member serve the group if the current one no longer can. */
   #choose(group: Group): void {
     const { members, serving } = group;
     if (serving !== undefined && members.has(serving.member) && serving.receiver.isOpen) return;
@@ -132,7 +132,7 @@ export class SubscriberGroups {
     const { consumer } = group.queue;
     for (const [member, { qos, isRetainAsPublished, identifier }] of members) {
       if (!member.isConnected) continue;
-      // The messages are sent as the member has asked for them.
+      // Send the messages as this member has asked for them.
       for (const subscription of consumer.subscriptions.list()) {
         consumer.subscriptions.put({ ...subscription, isRetainAsPublished, identifier });
       }

@@ -2,7 +2,7 @@ import { FilterTree } from '../../domain/filter-tree.js';
 
 export type QoS = 0 | 1;
 
-/** One subscription of a session; what MQTT 5 adds is left out where it was not asked for (3.8.3.1). */
+/** One subscription of a session. MQTT 5 options (3.8.3.1) are left out if not asked for. */
 export interface Subscription {
   readonly filter: string;
   readonly qos: QoS;
@@ -10,11 +10,11 @@ export interface Subscription {
   readonly isNoLocal?: true | undefined;
   /** Whether messages keep the RETAIN flag that they were published with. */
   readonly isRetainAsPublished?: true | undefined;
-  /** A number that comes with the messages of the subscription. */
+  /** A number sent with the messages of the subscription. */
   readonly identifier?: number | undefined;
 }
 
-/** What the subscriptions that match a topic ask of the messages that are sent. */
+/** What the subscriptions matching a topic ask of the messages sent. */
 export interface Forwarding {
   readonly isRetainAsPublished: boolean;
   readonly identifiers: readonly number[] | undefined;
@@ -38,7 +38,7 @@ export class Subscriptions {
     return this.#byFilter.size;
   }
 
-  /** Whether the session may be without its own messages. */
+  /** Whether any subscription may leave out the session's own messages. */
   get hasNoLocal(): boolean {
     return this.#hasNoLocal;
   }
@@ -64,7 +64,7 @@ export class Subscriptions {
     if (this.#byFilter.delete(filter)) this.#tree = undefined;
   }
 
-  /** The highest QoS granted for the topic, undefined when no filter matches. */
+  /** The highest QoS granted for the topic; undefined when no filter matches. */
   qosFor(topic: string): QoS | undefined {
     let qos: QoS | undefined;
     for (const subscription of this.#matching(topic)) {
@@ -77,7 +77,7 @@ export class Subscriptions {
   forwardingFor(topic: string): Forwarding {
     if (!this.#hasOptions) return AS_BEFORE_MQTT_5;
     const all = this.#matching(topic);
-    // Each once: Mosquitto's clients close at a property that is repeated.
+    // Each once: Mosquitto's clients disconnect on a repeated property.
     const identifiers = [...new Set(all.flatMap(({ identifier }) => identifier ?? []))];
     return {
       isRetainAsPublished: all.some(({ isRetainAsPublished }) => isRetainAsPublished === true),

@@ -15,7 +15,7 @@ const foundSchema = z.union([
 ]);
 const findAlarm = new Script('find-alarm', foundSchema);
 
-/** What the place of a state's change is found by. */
+/** An alarm as found by its id. */
 export interface FoundAlarm {
   readonly deviceId: string;
   readonly kind: AlarmKind;
@@ -23,7 +23,7 @@ export interface FoundAlarm {
   readonly sequence: string;
 }
 
-/** Finds an alarm by its id; undefined when the location, or that device, has none. */
+/** Finds an alarm by its id; undefined if the location or the device has none with that id. */
 export async function findAlarmIn(
   store: Store,
   keys: Keys,

@@ -34,7 +34,7 @@ const readAlarms = new Script('read-alarms', z.array(entrySchema), { hasBytes: t
 type Entry = z.output<typeof entrySchema>;
 type AddCount = (at: number, kind: AlarmKind, count: number) => void;
 
-/** How many alarms one call reads at most. Redis serves nobody else while a script runs: some milliseconds for this many. */
+/** The most alarms in one call. Redis serves nobody else while a script runs: a few milliseconds for this many. */
 const READ_AT_ONCE = 1_001;
 
 /** The alarm history in Redis: records in a stream, and sorted sets that list them by detection time. */
@@ -45,7 +45,7 @@ export class AlarmHistoryRedis implements AlarmHistory {
   readonly #escalations: readonly string[];
   readonly #turns = new StoreTurns();
 
-  /** @param escalations the names of those that are configured */
+  /** @param escalations the names of the configured escalations */
   constructor(store: Store, keys: Keys, log?: Logger, escalations: readonly string[] = []) {
     this.#store = store;
     this.#keys = keys;
@@ -92,7 +92,7 @@ export class AlarmHistoryRedis implements AlarmHistory {
     });
   }
 
-  /** Counts alarms of which nothing is asked that their records alone have. */
+  /** Counts alarms by their indexes, when the filter needs nothing from their records. */
   async #countIndexes(
     { scopes, kinds }: AlarmFilter,
     boundsMs: readonly number[],
@@ -114,7 +114,7 @@ export class AlarmHistoryRedis implements AlarmHistory {
     }
   }
 
-  /** Counts alarms page after page, the oldest first. */
+  /** Counts alarms page by page, oldest first. */
   async #countRecords(
     filter: AlarmFilter,
     boundsMs: readonly number[],
@@ -125,7 +125,7 @@ export class AlarmHistoryRedis implements AlarmHistory {
       afterMs,
       beforeMs: boundsMs.at(-1),
       order: 'asc',
-      // With the one more that shows whether anything follows, one call of the store.
+      // One less than one call reads: the page reads one more to see whether anything follows.
       limit: READ_AT_ONCE - 1,
     } as const;
     let at = 0;
@@ -151,7 +151,7 @@ export class AlarmHistoryRedis implements AlarmHistory {
     const alarms: AlarmRecord[] = [];
     let reached = query.position;
     for (let isFirst = true; isFirst || query.isAwaited?.() !== false; isFirst = false) {
-      // One more than is wanted shows whether anything follows.
+      // One more than wanted shows whether anything follows.
       const count = isFirst ? query.limit + 1 - alarms.length : READ_AT_ONCE;
       const read = () => this.#read(indexes, query, upToSequence, Math.min(count, READ_AT_ONCE));
       const { listed, found } = isFirst
@@ -170,7 +170,7 @@ export class AlarmHistoryRedis implements AlarmHistory {
     return { alarms, upToSequence, next: reached };
   }
 
-  /** Reads the next alarms of the indexes, and finds those that the query wants. */
+  /** Reads the next alarms of the indexes and picks those that the query wants. */
   async #read(
     indexes: AlarmIndexes,
     query: AlarmQuery,
@@ -220,9 +220,9 @@ export class AlarmHistoryRedis implements AlarmHistory {
   }
 
   /**
-   * The indexes of the wanted devices; or of the wanted groups and kinds.
+   * The indexes of the wanted devices, or of the wanted groups and kinds.
    *
-   * Those of open alarms alone, where nothing else is asked for: a history has a thousand resolved ones for each.
+   * If only open alarms are wanted, the indexes of these: a history has a thousand resolved alarms for each open one.
    */
   async #indexesFor({ scopes, deviceIds, states, kinds }: AlarmQuery): Promise<string[]> {
     const keys = this.#keys;
@@ -253,7 +253,7 @@ export class AlarmHistoryRedis implements AlarmHistory {
   }
 }
 
-/** Undefined when the record is damaged. */
+/** Undefined if the record is damaged. */
 function recordOf([, fields, states]: Entry): AlarmRecord | undefined {
   const alarm = readAlarm(fields);
   const place = alarm && readPlace(alarm.placeText);
@@ -263,7 +263,7 @@ function recordOf([, fields, states]: Entry): AlarmRecord | undefined {
   return { ...record, ...shown, states: statesOf(alarm.id, states) };
 }
 
-/** Those of another alarm that had the sequence do not count. */
+/** Ignores the states of another alarm that had the sequence. */
 function statesOf(alarmId: string, stored: Buffer) {
   if (stored.length <= UUID_BYTES) return RAISED;
   return uuidText(stored.subarray(0, UUID_BYTES)) === alarmId ? readStates(stored) : RAISED;

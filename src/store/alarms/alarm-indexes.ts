@@ -1,7 +1,7 @@
 import type { AlarmOrder, AlarmPosition } from '../../site/alarms/alarm-history.js';
 import type { Store } from '../store.js';
 
-/** A reader fetches at least so many. */
+/** A reader fetches at least this many. */
 const MIN_ROWS = 8;
 
 /** Where a listing starts and ends. */
@@ -10,11 +10,11 @@ export interface IndexBounds {
   /** Exclusive. */
   readonly afterMs: number | undefined;
   readonly beforeMs: number | undefined;
-  /** The last alarm of the page before. */
+  /** The last alarm of the previous page. */
   readonly position: AlarmPosition | undefined;
 }
 
-/** Reads several indexes as one, in the order of detection time and sequence (append-alarms.lua). */
+/** Reads several indexes as one, ordered by detection time and sequence (append-alarms.lua). */
 export class AlarmIndexes {
   readonly #store: Store;
   readonly #order: AlarmOrder;
@@ -27,7 +27,7 @@ export class AlarmIndexes {
     this.#readers = keys.map((key) => new IndexReader(key, bounds));
   }
 
-  /** Takes the next alarms; fewer than asked for only at the end. */
+  /** Takes the next alarms; fewer than requested only at the end. */
   async take(count: number): Promise<AlarmPosition[]> {
     while (this.#ready.length < count && this.#readers.some((reader) => !reader.isDone)) {
       const rows = Math.max(MIN_ROWS, Math.ceil((2 * count) / this.#readers.length));
@@ -38,7 +38,7 @@ export class AlarmIndexes {
     return this.#ready.splice(0, count);
   }
 
-  /** Takes what no reader can still precede: all up to the end of the one that has got the least far. */
+  /** Takes the alarms that no reader can still precede: all up to where the slowest reader has got. */
   #merge(): void {
     const ends = this.#readers.flatMap((reader) => reader.end ?? []);
     const [first, ...others] = ends;
@@ -66,9 +66,9 @@ class IndexReader {
   readonly #key: string;
   readonly #bounds: IndexBounds;
   #rows: AlarmPosition[] = [];
-  /** Behind this alarm all others follow. */
+  /** All other alarms follow this one. */
   #last: AlarmPosition | undefined;
-  /** Where the next read begins: the detection time, and how many alarms with it were read, as thousands may have it. */
+  /** Where the next read begins: the detection time, and how many of the alarms with it (maybe thousands) were read. */
   #fromMs: number | undefined;
   #tied = 0;
   #isAtEnd = false;
@@ -80,7 +80,7 @@ class IndexReader {
     this.#fromMs = bounds.position?.detectedAtMs;
   }
 
-  /** Whether there is nothing more to take. */
+  /** Whether nothing is left to take. */
   get isDone(): boolean {
     return this.#isAtEnd && this.#rows.length === 0;
   }
@@ -89,7 +89,7 @@ class IndexReader {
     return !this.#isAtEnd && this.#rows.length === 0;
   }
 
-  /** The last alarm that was read, undefined when the others follow no more. */
+  /** The last alarm read; undefined when no others follow. */
   get end(): AlarmPosition | undefined {
     return this.#isAtEnd ? undefined : this.#rows.at(-1);
   }
@@ -99,7 +99,7 @@ class IndexReader {
     return this.#rows.splice(0, kept === -1 ? this.#rows.length : kept);
   }
 
-  /** Reads on until it has something or is at its end. */
+  /** Reads until it has something or reaches its end. */
   async fetch(store: Store, count: number): Promise<void> {
     while (this.needsMore) {
       const found = await this.#read(store, count);

@@ -36,17 +36,17 @@ import { AlarmStateLog, type EntryPlace, stateEntry } from './alarm-state-log.js
 import { readStateChange } from './alarm-state-records.js';
 import { EventLog, eventEntry, readEvent } from './event-log.js';
 
-/** Two connections: no page read delays an alarm. */
+/** Two connections, so that no page read delays an alarm. */
 export interface LogConnections {
   readonly writer: Store;
   readonly reader: Store;
   readonly headroom: Pick<StoreHeadroom, 'isFull'>;
 }
 
-/** As Redis itself says a little later. */
+/** The error that Redis itself gives a little later. */
 const FULL = 'OOM the last of the memory is for what makes room';
 
-/** @throws Error with the reply code `OOM` when the store is full but for what makes room */
+/** @throws Error with the reply code `OOM` when the store is full, except for the room reserved for making room */
 export function requireHeadroom({ isFull }: Pick<StoreHeadroom, 'isFull'>): void {
   if (isFull) throw new Error(FULL);
 }
@@ -65,14 +65,14 @@ const MAX_PLACES_IN_MEMORY = 10_000;
 /**
  * The history in Redis: one stream.
  *
- * An alarm is stored once. Consumers that lag get it rendered from its record, by the code that renders the live
+ * An alarm is stored once. Lagging consumers get it rendered from its record, by the code that renders the live
  * message.
  */
 export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
   readonly #connections: LogConnections;
   readonly #keys: Keys;
   readonly #log: Logger | undefined;
-  /** By their texts: many alarms share a place. */
+  /** By text: many alarms share a place. */
   readonly #readPlaces = new BoundedMap<string, ReadPlace>(MAX_PLACES_IN_MEMORY);
   readonly #states: AlarmStateLog;
   readonly #events: EventLog;
@@ -102,7 +102,7 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
     this.#events = new EventLog(connections.writer, keys);
   }
 
-  /** Freezes alarms, events, or one change of a state (`WaitingItems`). */
+  /** Freezes alarms, events, or one state change (`WaitingItems`). */
   async freeze<To extends Destination>(
     items: readonly AlarmLogItem[],
     destinationsOf: DestinationsOf<To>,
@@ -158,7 +158,7 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
     return { appended, backlogs };
   }
 
-  /** Leaves out lost and damaged alarms, which must not hold up the others. */
+  /** Leaves out lost and damaged alarms: they must not hold up the others. */
   async read(afterSequence: number, count: number): Promise<LogEntry[]> {
     const { reader } = this.#connections;
     const entries: LogEntry[] = [];
@@ -185,9 +185,9 @@ export class AlarmLog implements BatchStore<AlarmLogItem>, HistoryReader {
   }
 
   /**
-   * The entries of rows of the history, without those that cannot be read.
+   * The entries for rows of the history, without unreadable ones.
    *
-   * @param itemOf the item of a number in the queue that is being read
+   * @param itemOf the item of a number in the queue being read
    */
   entriesOf(
     rows: readonly StreamRow[],

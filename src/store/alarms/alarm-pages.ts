@@ -25,8 +25,8 @@ export class AlarmPages {
   }
 
   /**
-   * @param tail the newest alarms, which are not read
-   * @throws Error with the reply code `WENTBACK` when the store has lost some of them (`lastLeft`)
+   * @param tail the newest alarms, which need no read
+   * @throws Error with the reply code `WENTBACK` when the store has lost some of these (`lastLeft`)
    */
   async page(
     destination: string,
@@ -39,7 +39,7 @@ export class AlarmPages {
     const args = [String(after), this.#size.fitting(count), tail?.last ?? 0];
     const reading = this.#reader.run(readQueue, keys, args);
     const [isEnd, ...texts] = (await unlessOfAnotherType(reading)) ?? [1];
-    // What somebody else has pushed is taken off at the head.
+    // Values pushed by somebody else are removed once they reach the head.
     const items = texts.map(Number).filter(Number.isSafeInteger);
     const known = new Map<number, LogEntry>();
     for (const item of items) {
@@ -54,13 +54,13 @@ export class AlarmPages {
     return { entries, missing, isEnd: isEnd === 1 };
   }
 
-  /** The alarms of these items, but for those that are gone or cannot be read. */
+  /** The alarms of these items, except those that are gone or unreadable. */
   async pick(items: readonly number[]): Promise<LogEntry[]> {
     const read = await Promise.all(runsOf(items).map((run) => this.#read(run)));
     return read.flat();
   }
 
-  /** Reads alarms with consecutive numbers by one command. */
+  /** Reads alarms with consecutive numbers in one command. */
   async #read(run: readonly number[]): Promise<LogEntry[]> {
     const itemOfNumber = new Map(run.map((item) => [sequenceOf(item), item]));
     const [first = 0] = itemOfNumber.keys();
@@ -70,7 +70,7 @@ export class AlarmPages {
   }
 }
 
-/** Divides the items where their numbers do not follow each other. */
+/** Splits the items where their numbers are not consecutive. */
 function runsOf(items: readonly number[]): number[][] {
   const runs: number[][] = [];
   for (const item of items) {

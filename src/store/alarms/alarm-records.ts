@@ -1,4 +1,4 @@
-/** Writes alarms into the history, and reads them from it again. */
+/** Writes alarms to the history and reads them back. */
 
 import { z } from 'zod';
 import type { NewAlarm } from '../../delivery/log/log-item.js';
@@ -23,7 +23,7 @@ const extrasSchema = z.object({
   base64: z.string().optional(),
   malformed: z.literal(true).optional(),
   test: z.literal(true).optional(),
-  /** Of MQTT 5 (`packProperties`), in base64. */
+  /** MQTT 5 properties (`packProperties`), in base64. */
   properties: z.string().optional(),
 });
 
@@ -32,12 +32,12 @@ export interface ReadAlarm extends ForwardedAlarm {
   readonly receivedAtMs: number;
   /** Time of receipt by the steady clock. */
   readonly steadyAtMs: number;
-  /** The device's place and custom data as of the alarm, as JSON (`placeTextOf`). */
+  /** The device's place and custom data at the time of the alarm, as JSON (`placeTextOf`). */
   readonly placeText: string;
   readonly properties: MessageProperties | undefined;
 }
 
-/** A kind as the log writes it: its place in the specification's list, which is closed. */
+/** A kind as the log writes it: its position in the specification's closed list. */
 export function kindNumber(kind: AlarmKind): number {
   return ALARM_KINDS.indexOf(kind);
 }
@@ -45,9 +45,9 @@ export function kindNumber(kind: AlarmKind): number {
 /**
  * The values of an alarm's record, except kind and place.
  *
- * In order: id, time of receipt, time from detection to receipt, data, extras, time of receipt by the
- * steady clock; and the time of detection, which only the indexes have. Every alarm has the same fields, so that Redis keeps their names once per node of the
- * stream.
+ * In order: id, time of receipt, time from detection to receipt, data, extras, time of receipt by the steady clock;
+ * then the time of detection, for the indexes only. Every alarm has the same fields, so Redis keeps their names once
+ * per node of the stream.
  * @param id the bytes of the alarm's id
  */
 export function alarmRecordValues(entry: NewAlarm, id: Buffer): Packable[] {
@@ -75,9 +75,9 @@ function extrasText(entry: NewAlarm, deviceId: string): string {
 }
 
 /**
- * Reads the fields and values of a record; undefined when they are not ours.
+ * Reads the fields and values of a record; undefined if they are not ours.
  *
- * Without zod where there are no extras: a consumer that lags reads thousands of records a second.
+ * It uses zod only for extras: a lagging consumer reads thousands of records a second.
  */
 export function readAlarm(fields: readonly Buffer[]): ReadAlarm | undefined {
   const text = (name: string) => valueNamed(fields, name)?.toString() ?? '';
@@ -108,7 +108,7 @@ export function readAlarm(fields: readonly Buffer[]): ReadAlarm | undefined {
   };
 }
 
-/** The value behind a name of one character. */
+/** The value of a name of one character. */
 export function valueNamed(fields: readonly Buffer[], name: string): Buffer | undefined {
   const code = name.charCodeAt(0);
   for (let at = 0; at + 1 < fields.length; at += 2) {
@@ -135,7 +135,7 @@ function mapFootage(footage: Footage, change: (key: string) => string): Footage 
   return Object.fromEntries(Object.entries(footage).map(([type, key]) => [type, change(key)]));
 }
 
-/** Every footage key begins with its device, or with `devices/` and that (docs/reference/contract.md, 3). */
+/** Every footage key begins with its device, or with `devices/` and its device (docs/reference/contract.md, 3). */
 const DEVICES = 'devices/';
 
 function withoutDevice(key: string, deviceId: string): string {
@@ -156,19 +156,17 @@ const placeSchema = z.object({
   group: namedSchema.nullable(),
 });
 
-/** A place as read: messages are rendered with `contextText`. */
+/** A place as read. `contextText` is for rendering messages. */
 export interface ReadPlace extends AlarmPlace {
   readonly contextText: string;
 }
 
-/** The JSON object whose members every forwarded message of the device ends with. */
+/** The JSON object whose members end every forwarded message of the device. */
 export function placeTextOf(context: DeviceContext): string {
   return `{${context.text}}`;
 }
 
-/**
- * Reads a place's text; undefined when it is not ours. The custom data keeps the customer's spelling.
- */
+/** Reads a place's text; undefined if it is not ours. The custom data keeps the customer's spelling. */
 export function readPlace(text: string): ReadPlace | undefined {
   const place = placeSchema.safeParse(parseJson(text)).data;
   if (place === undefined) return undefined;
@@ -177,14 +175,14 @@ export function readPlace(text: string): ReadPlace | undefined {
 }
 
 /**
- * Redis packs small hashes tightly: with a million alarms there are 30 in each piece, and up to four
- * million they stay under the 128 that are packed by default.
+ * Redis packs small hashes tightly. A million alarms make 30 in each piece, and up to four million stay
+ * below the 128 that Redis packs by default.
  */
 const PIECE_BITS = 15;
 const PIECE_BYTES = 2;
 const FIELD_BYTES = 10;
 
-/** Where the history remembers the alarms that were recorded under an id. */
+/** Where the history remembers the alarms recorded under an id. */
 export interface AlarmIdPlace {
   readonly piece: number;
   readonly field: Buffer;
@@ -193,9 +191,9 @@ export interface AlarmIdPlace {
 /**
  * Finds the place by a digest of the alarm's id.
  *
- * Ids are the devices' own affair: two devices may use the same one for different alarms, so a place has the
- * sequences of all of them. The digest is SHA-1, the only one that scripts know (expire-alarms.lua). A device
- * gains nothing by two alarms of its own that count as one.
+ * Devices choose their ids, and two may use the same one for different alarms, so a place has the sequences of
+ * all of these. The digest is SHA-1, the only one available to scripts (expire-alarms.lua). A device gains
+ * nothing if two of its own alarms count as one.
  */
 export function alarmIdPlace(alarmId: Buffer): AlarmIdPlace {
   const digest = sha1(alarmId);

@@ -7,10 +7,10 @@ import type { Store } from '../store.js';
 
 const expireAlarms = new Script('expire-alarms', z.number());
 const entriesSchema = z.array(z.tuple([z.string(), z.array(z.string())]));
-/** 0 for what is no time: its age is unknown, as is that of a time before any gateway. */
+/** 0 for a value that is not a time: the age is unknown, as for a time before any gateway existed. */
 const timeSchema = z.coerce.number().catch(0);
 
-/** Redis serves nobody else while a script runs: some milliseconds for this many. */
+/** Redis serves nobody else while a script runs: a few milliseconds for this many. */
 const ALARMS_PER_CALL = 200;
 /** The field with an entry's time by the steady clock. */
 const STEADY_AT = 't';
@@ -19,9 +19,9 @@ export interface AlarmRetentionOptions {
   readonly store: Store;
   readonly keys: Keys;
   readonly maxAgeMs: number;
-  /** The clock that ages are measured by. */
+  /** The clock that measures ages. */
   readonly now: () => number;
-  /** The number of the first entry that may be in a queue, whose records those of the history are. */
+  /** The number of the first entry that may be in a queue. Queues have no records but those of the history. */
   readonly queuedFrom: () => Promise<number>;
 }
 
@@ -63,7 +63,7 @@ export class AlarmRetention implements Retention {
   /**
    * Finds the newest alarm that may be removed; 0 for none.
    *
-   * The age of a damaged record is unknown: it expires with the first later alarm whose age is known.
+   * The age of a damaged record is unknown: it expires with the next alarm of known age.
    */
   async #lastBefore(timeMs: number, queuedFrom: number, stopping: AbortSignal): Promise<number> {
     const { store, keys } = this.#options;

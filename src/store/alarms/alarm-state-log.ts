@@ -35,7 +35,7 @@ const ACTIONS: Readonly<Record<GivenState, AuditAction>> = {
 const ANY_GROUP = '*';
 const NOT_APPENDED: Appended = { sequence: 0, isNew: false };
 
-/** Gives alarms their states: entries of the history. */
+/** Sets the states of alarms, as entries of the history. */
 export class AlarmStateLog {
   readonly #store: Store;
   readonly #keys: Keys;
@@ -45,7 +45,7 @@ export class AlarmStateLog {
     this.#keys = keys;
   }
 
-  /** Freezes a change: finds the alarm, whose kind and group tell who gets the entry. */
+  /** Freezes a change. Finds the alarm: its kind and group decide who gets the entry. */
   async freeze<To extends Destination>(
     item: NewStateChange,
     destinationsOf: DestinationsOf<To>,
@@ -61,7 +61,7 @@ export class AlarmStateLog {
     return { destinations: [destinations], write: () => this.#write(item, args, names) };
   }
 
-  /** Makes the change in one atomic write, unless it is made; durable when the promise resolves. */
+  /** Makes the change in one atomic write, unless already made. Durable when the promise resolves. */
   async #write(
     item: NewStateChange,
     args: readonly ScriptArgument[],
@@ -135,7 +135,7 @@ function appendedOf({ stateChange, receivedAtMs }: NewStateChange, reply: Answer
   const { alarmId: id, state, by, atMs, note } = stateChange;
   const made = record[state];
   const place = readPlace(placeText);
-  // Another change has made it before, and announced it.
+  // An earlier change already made and announced it.
   const isOwn = isNew || (made?.atMs === atMs && made.by.id === by.id);
   if (!isOwn || kind === undefined || place === undefined) return NOT_APPENDED;
   const change = { id, kind, state, by, atMs, note, steadyAtMs: receivedAtMs, placeText };
@@ -145,7 +145,7 @@ function appendedOf({ stateChange, receivedAtMs }: NewStateChange, reply: Answer
 /** The number of an entry, and its item in a queue. */
 export type EntryPlace = Pick<LogEntry, 'sequence' | 'item'>;
 
-/** The entry of a change, rendered. */
+/** The rendered entry of a change. */
 export function stateEntry(at: EntryPlace, change: ReadStateChange, place: ReadPlace): LogEntry {
   const { kind, steadyAtMs } = change;
   const { location, device, group, contextText } = place;

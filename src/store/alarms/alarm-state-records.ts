@@ -1,4 +1,4 @@
-/** Reads states of alarms, and the entries of their changes in the history (change-alarm-state.lua). */
+/** Reads alarm states, and the entries of their changes in the history (change-alarm-state.lua). */
 
 import { z } from 'zod';
 import type { StateOutcome } from '../../delivery/log/log-item.js';
@@ -27,7 +27,7 @@ export interface ReadStateChange extends ForwardedState {
   readonly placeText: string;
 }
 
-/** Reads the fields and values of an entry; undefined when it is no change of a state. */
+/** Reads the fields and values of an entry; undefined if it is not a state change. */
 export function readStateChange(fields: readonly Buffer[]): ReadStateChange | undefined {
   const text = (name: string) => valueNamed(fields, name)?.toString() ?? '';
   const id = valueNamed(fields, 'j');
@@ -48,13 +48,13 @@ export function readStateChange(fields: readonly Buffer[]): ReadStateChange | un
   };
 }
 
-/** Reads the states of an alarm; raised when there are none, or none that can be read. */
+/** Reads the states of an alarm; raised if it has none or they are unreadable. */
 export function readStates(stored: Buffer): AlarmStateRecord {
   const json = stored.subarray(UUID_BYTES + 1).toString();
   return json === '' ? RAISED : (parseStates(json) ?? RAISED);
 }
 
-/** Parses the JSON of states; undefined when it is none of ours. */
+/** Parses the JSON of states; undefined if it is not ours. */
 function parseStates(json: string): AlarmStateRecord | undefined {
   const states = statesSchema.safeParse(parseJson(json)).data;
   if (states === undefined) return undefined;
@@ -71,7 +71,7 @@ const made = z
     placeText,
     isNew: outcome === 'changed',
     record: parseStates(json) ?? RAISED,
-    /** How long the queues of the destinations are. */
+    /** The lengths of the destinations' queues. */
     lengths,
   }));
 const refused = z

@@ -7,7 +7,7 @@ import type { Store } from '../store.js';
 /** As in shared/proofs.lua. */
 const ALARMS_PER_PROOF = 100;
 const STATES = { d: 'delivered', e: 'expired', x: 'dropped' } as const;
-/** A destination's number, the outcome, the time, and the last digits of the alarms' sequences, of runs their ends. */
+/** A destination's number, the outcome, the time, and the last digits of the alarms' sequences, for a run its ends. */
 const PROOF = /(\d+)([dex])(\d+):([\d,-]+);/g;
 
 const findDeliveries = new Script(

@@ -20,7 +20,7 @@ const recordSchema = z.object({
   silent: z.array(namedSchema),
 });
 
-/** The newest drills of each location, in Redis: a list for each. */
+/** The newest drills of each location, in Redis: one list per location. */
 export class DrillStoreRedis implements DrillStore {
   readonly #store: Store;
   readonly #keys: Keys;

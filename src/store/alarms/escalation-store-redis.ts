@@ -53,7 +53,7 @@ export class EscalationStoreRedis implements EscalationStore {
   }
 }
 
-/** Which of these escalations were made of these alarms, by the sequence of the alarm. */
+/** Which of these escalations were made for these alarms, by the sequence of the alarm. */
 export async function escalationsMade(
   store: Store,
   { escalationsMade: key }: Keys,
@@ -72,7 +72,7 @@ export async function escalationsMade(
   return made;
 }
 
-/** Of nothing that there is: it is forgotten when it is due. */
+/** An escalation of no alarm: it is forgotten when due. */
 function unreadable(member: string): DueAlarm {
   return { member, sequence: 0, name: '' };
 }

@@ -22,7 +22,7 @@ const appendEvents = new Script(
   z.tuple([numbers, numbers]).rest(z.array(z.string())),
 );
 
-/** Appends events of the gateway itself to the history: what supervision notices, and escalations. */
+/** Appends events of the gateway itself to the history: findings of supervision, and escalations. */
 export class EventLog {
   readonly #store: Store;
   readonly #keys: Keys;
@@ -83,7 +83,7 @@ export interface ReadEvent {
   readonly steadyAtMs: number;
 }
 
-/** Reads the fields and values of an entry; undefined when it is no event. */
+/** Reads the fields and values of an entry; undefined if it is not an event. */
 export function readEvent(fields: readonly Buffer[]): ReadEvent | undefined {
   const text = (name: string) => valueNamed(fields, name)?.toString() ?? '';
   const [level, steadyAtMs] = [text('l'), Number(text('t'))];
@@ -91,7 +91,7 @@ export function readEvent(fields: readonly Buffer[]): ReadEvent | undefined {
   return { level, members: text('m'), placeText: text('c'), steadyAtMs };
 }
 
-/** The entry of an event, rendered. */
+/** The rendered entry of an event. */
 export function eventEntry(at: EntryPlace, event: ReadEvent, place: ReadPlace): LogEntry {
   const { location, device, group, contextText } = place;
   return {

@@ -11,7 +11,7 @@ const recordSchema = z.object({
   lastSeenAtMs: z.number(),
 });
 
-/** What supervision has said of devices, in Redis: one hash, written by append-events.lua. */
+/** What supervision has reported about devices, in Redis: one hash, written by append-events.lua. */
 export class SupervisionStoreRedis implements SupervisionStore {
   readonly #store: Store;
   readonly #keys: Keys;

@@ -26,7 +26,7 @@ export interface AuditExportOptions {
 /**
  * Appends each audit record, as a line of JSON, to the file of its day.
  *
- * A record may be there twice: after a crash, or when the store is back at an earlier state.
+ * A record may appear twice: after a crash, or after the store went back to an earlier state.
  */
 export class AuditExport {
   readonly #options: AuditExportOptions;
@@ -36,16 +36,16 @@ export class AuditExport {
     this.#options = options;
   }
 
-  /** Exports what is new; a failure of the disk is a fault, one of the store is for others to report. */
+  /** Exports new records. A failure of the disk is a fault; others report a failure of the store. */
   async run(): Promise<void> {
     const { store, keys, directory, health } = this.#options;
     const streams = [keys.auditChanges, keys.auditDenials];
-    /** Has the number of the last record exported. */
+    /** Holds the number of the last exported record. */
     const positionFile = join(directory, 'exported');
     const text = await this.#onDisk(() => unlessMissing(readFile(positionFile, 'utf8')));
     const exported = Number(text ?? 0) || 0;
     const upTo = await newestNumber(store, streams);
-    // A store that was emptied or set back: its records are exported twice rather than not at all.
+    // The store was emptied or set back: better to export its records twice than not at all.
     let after: number | undefined = exported > upTo ? 0 : exported;
     while (after !== undefined && after < upTo) {
       const { records, end } = await readRecords(store, streams, 'asc', after, upTo);
@@ -86,7 +86,7 @@ async function appendRecords(directory: string, stored: readonly StoredRecord[])
   for (const [day, lines] of days) await appendLines(join(directory, `${day}.jsonl`), lines);
 }
 
-/** Appends lines durably, and first ends a last line that a crash has cut short. */
+/** Appends lines durably. If a crash has cut the last line short, ends that first. */
 async function appendLines(path: string, lines: string): Promise<void> {
   const file = await open(path, 'a+', FILE_MODE);
   try {

@@ -1,4 +1,4 @@
-/** The records of the audit trail as the store has them: two streams that share one numbering. */
+/** The records of the audit trail as stored: two streams that share one numbering. */
 
 import { z } from 'zod';
 import { parseJson } from '../../domain/notation.js';
@@ -37,7 +37,7 @@ export interface StoredRecord extends Omit<ChangeRecord, 'isDenial'> {
 export class AuditRecords {
   readonly #steadyNow: () => number;
 
-  /** @param steadyNow the clock that the age of records is measured by */
+  /** @param steadyNow the clock that measures the age of records */
   constructor(steadyNow: () => number) {
     this.#steadyNow = steadyNow;
   }
@@ -49,14 +49,14 @@ export class AuditRecords {
   }
 }
 
-/** The entry as JSON, without its time; Lua's JSON library does not read a lone surrogate. */
+/** The entry as JSON without its time. Lua's JSON library cannot read a lone surrogate. */
 export function recordText({ atMs: _, ...entry }: AuditEntry): string {
   return JSON.stringify(entry, (_, value: unknown) =>
     typeof value === 'string' ? value.replace(/\p{Surrogate}/gu, '\ufffd') : value,
   );
 }
 
-/** Parses a record; undefined when it is damaged, or a later version's. */
+/** Parses a record; undefined if it is damaged or from a later version. */
 export function parseRecord({ sequence, atMs, text }: StoredRecord): AuditRecord | undefined {
   const entry = entrySchema.safeParse(parseJson(text)).data;
   return entry && Number.isFinite(atMs) ? { sequence, atMs, ...entry } : undefined;
@@ -74,9 +74,9 @@ export async function newestNumber(store: Store, streams: readonly string[]): Pr
 /**
  * Reads the next records of the streams, in the order of their numbers.
  *
- * @param after the number to go on from; undefined to begin
- * @param upTo the highest number: one that was given before, as the streams are read one after the other
- * @returns `end` is the number that was reached, undefined when no records follow
+ * @param after the number to continue from; undefined to begin
+ * @param upTo the highest number: one already given, because the streams are not read at the same moment
+ * @returns `end` is the number reached; undefined when no records follow
  */
 export async function readRecords(
   store: Store,
@@ -96,7 +96,7 @@ export async function readRecords(
     return rows.map(storedRecord);
   };
   const chunks = await Promise.all(streams.map(read));
-  // Behind a full chunk its stream has more, so the other one is taken up to there only.
+  // After a full chunk its stream has more, so take the other only up to there.
   const full = chunks.filter(({ length }) => length === RECORDS_PER_CALL);
   const end = Math.min(...full.map((chunk) => sign * (chunk.at(-1)?.sequence ?? 0)));
   const records = chunks

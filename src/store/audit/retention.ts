@@ -11,7 +11,7 @@ export interface AuditRetentionOptions {
   readonly now: () => number;
 }
 
-/** Removes audit records that are too old; their number is bounded as they are written (write-change.lua). */
+/** Removes audit records that are too old. write-change.lua bounds their number. */
 export class AuditRetention implements Retention {
   readonly #options: AuditRetentionOptions;
 

@@ -14,7 +14,7 @@ import { makeChange } from '../site/change.js';
 import type { Store } from '../store.js';
 import { type AuditRecords, newestNumber, parseRecord, readRecords } from './records.js';
 
-/** Bounds the wait for a filter that leaves out nearly everything. */
+/** Bounds the wait for a filter that excludes nearly everything. */
 const MAX_READ_PER_PAGE = 10_000;
 
 export interface AuditTrailOptions {
@@ -39,7 +39,7 @@ export class AuditTrailRedis implements AuditTrail, AuditReader {
   }
 
   async page(query: AuditQuery): Promise<AuditPage> {
-    // Left out, as they must not hide the others.
+    // Left out: they must not hide the others.
     const unreadable: number[] = [];
     const page = await answering(() => this.#read(query, unreadable));
     const { log } = this.#options;
@@ -77,7 +77,7 @@ export class AuditTrailRedis implements AuditTrail, AuditReader {
   }
 }
 
-/** A move between locations belongs to both; footage URLs to every device in the page's keys. */
+/** A move between locations belongs to both. Footage URLs belong to every device in the record's keys. */
 function matches(query: AuditQuery, record: AuditRecord): boolean {
   const { actions, afterMs = -Infinity, beforeMs = Infinity } = query;
   const { locationId, actorId, resourceId } = query;

@@ -9,9 +9,9 @@ import { LOCK } from '../data-directory.js';
 import { unlessMissing } from '../durable-file.js';
 
 const MIB = 1024 * 1024;
-/** With less free, the embedded store soon ends and cannot write why. */
+/** With less free space, the embedded store soon ends and cannot write why. */
 const MIN_FREE_BYTES = MIB;
-/** Where the fault begins, and where only alarms are stored; less on a small disk. */
+/** Free space below which the fault begins, and below which only alarms are stored; less on a small disk. */
 const LOW = { bytes: 256 * MIB, part: 0.1 };
 const SHORT = { bytes: 64 * MIB, part: 0.05 };
 const FAULT = 'disk';
@@ -50,11 +50,11 @@ export class DiskMonitor {
     return isFull ? FULL : this.#unwritable();
   }
 
-  /** The fault of an unwritable disk, found without writing: the kernel makes a failing disk read-only. */
+  /** The fault of an unwritable disk, found without a write: the kernel makes a failing disk read-only. */
   async #unwritable(): Promise<FaultReport | undefined> {
     try {
       await access(this.#directory, constants.W_OK);
-      // That is still permitted after an error of ext4, and nothing else is.
+      // After an ext4 error the check above still succeeds, but opening a file to write fails.
       const file = await unlessMissing(open(join(this.#directory, LOCK), 'r+'));
       await file?.close();
       return undefined;

@@ -12,7 +12,7 @@ import { hasLoaded, obtainServer, type StoreServer, stopServer } from './server.
 
 const MIN_RESTART_DELAY_MS = 100;
 const MAX_RESTART_DELAY_MS = 2000;
-/** A server that ran this long did not end because of how it was started. */
+/** A server that ran this long did not end because of a bad start. */
 const STABLE_AFTER_MS = 10_000;
 /** The gateway has 10 s to stop, and the store stops last. */
 const STOP_TIMEOUT_MS = 4000;
@@ -21,7 +21,7 @@ export interface EmbeddedRedisOptions {
   readonly dataDir: string;
   readonly maxMemoryBytes: number;
   readonly log: Logger;
-  /** `PATH` for the server's program; the gateway's own environment when left out. */
+  /** `PATH` for the server's program; undefined: the gateway's own environment. */
   readonly searchPath?: string | undefined;
 }
 
@@ -54,9 +54,9 @@ export class EmbeddedRedis {
   }
 
   /**
-   * Locks the data directory; resolves once the store has loaded its data and answers.
+   * Locks the data directory. Resolves once the store has loaded its data and answers.
    *
-   * From then on a store that ends is started again. May be called once.
+   * From then on, a store that ends is started again. May be called only once.
    *
    * @throws GatewayError `start-failed`
    */
@@ -68,7 +68,7 @@ export class EmbeddedRedis {
   /** Ends the store cleanly and unlocks the data directory. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    // A failed start is reported to the caller of `start`.
+    // The caller of `start` gets its failure.
     await Promise.allSettled([this.#starting]);
     await this.#supervision;
     await this.#shutDown();
@@ -120,14 +120,14 @@ export class EmbeddedRedis {
   async #logEnd({ pid }: StoreServer, how: string): Promise<void> {
     this.#running = false;
     this.#server = undefined;
-    // A store whose disk is full cannot write why it ended.
+    // A store with a full disk cannot write why it ended.
     const disk = await statfs(this.#place.directory).catch(() => undefined);
     const diskFreeBytes = disk && disk.bavail * disk.bsize;
     const output = await lastOutput(this.#place.outputFile);
     this.#log.error({ how, pid, diskFreeBytes, output }, 'the embedded store ended');
   }
 
-  /** Starts servers until one answers; undefined when the gateway stops first. */
+  /** Starts servers until one answers; undefined if the gateway stops first. */
   async #restart(): Promise<StoreServer | undefined> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
@@ -151,7 +151,7 @@ export class EmbeddedRedis {
     return server;
   }
 
-  /** Obtains a server that answers; undefined when it ended first. */
+  /** Obtains a server that answers; undefined if it ends first. */
   async #tryServer(prepare: () => Promise<void>): Promise<StoreServer | undefined> {
     const { signal } = this.#stopping;
     const { searchPath, maxMemoryBytes } = this.#options;

@@ -3,8 +3,8 @@ import { closeSync, openSync } from 'node:fs';
 import { GatewayError } from '../../errors.js';
 
 /**
- * Programs that lock the open file which they inherit as descriptor 3, and exit with status 1 when
- * another process holds it. Every Linux system has `flock`; macOS has `perl`.
+ * Programs that lock the open file inherited as descriptor 3, and exit with status 1 if another
+ * process holds the lock. Every Linux system has `flock`; macOS has `perl`.
  */
 const LOCKERS = [
   { program: 'flock', args: ['-n', '3'] },
@@ -12,13 +12,13 @@ const LOCKERS = [
 ];
 
 /**
- * Locks a file, created if missing; undefined when another process holds it.
+ * Locks a file, which is created if missing.
  *
- * The kernel keeps the lock with the open file and not with the process, so the helper's lock is ours,
- * and that of every process that inherits the descriptor. The lock ends with the last of them, however
- * that one ends, so it is never stale, and no process id has to be trusted.
+ * The kernel ties the lock to the open file, not to the process. The helper's lock is therefore ours too,
+ * and that of every process that inherits the descriptor. It ends with the last of them, however that one
+ * ends: it is never stale, and no process id has to be trusted.
  *
- * @returns the descriptor
+ * @returns the descriptor; undefined if another process holds the lock
  */
 export function lockFile(path: string): number | undefined {
   const descriptor = openSync(path, 'a+', 0o600);

@@ -3,26 +3,26 @@ import { readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { unlessMissing } from '../durable-file.js';
 
-/** Where Redis 7 and later keep a base and its increments, in the store's directory. */
+/** The directory where Redis 7 and later keep a base and its increments. */
 const APPEND_ONLY_DIRECTORY = 'appendonlydir';
 const MANIFEST = 'appendonly.aof.manifest';
-/** The one file of Redis 6. */
+/** The single file of Redis 6. */
 const SINGLE_FILE = 'appendonly.aof';
-/** A base or an increment in the manifest; files of type `h` are history, about to be removed. */
+/** A base or an increment in the manifest. Files of type `h` are history and about to be removed. */
 const NAMED = /^file (\S+) seq \d+ type [bi]\b/gm;
-/** What a server writes anew, until it is whole. */
+/** A file that a server is rewriting and has not completed. */
 const DRAFT = /^temp-.*\.(?:aof|rdb)$/;
 
-/** The manifest, or the one file of Redis 6; undefined when there is neither. */
+/** The manifest, or the single file of Redis 6; undefined if neither exists. */
 export function appendOnlyFile(directory: string): string | undefined {
   const files = [join(directory, APPEND_ONLY_DIRECTORY, MANIFEST), join(directory, SINGLE_FILE)];
   return files.find((file) => existsSync(file));
 }
 
 /**
- * Removes what servers that were killed had begun to write anew, as large as all data.
+ * Removes unfinished rewrites of killed servers, which may be as large as all data.
  *
- * A server removes its own drafts only. No server may be running.
+ * A server removes only its own drafts. No server may be running.
  */
 export async function removeDrafts(directory: string): Promise<void> {
   const drafts = (await readdir(directory)).filter((name) => DRAFT.test(name));
@@ -30,11 +30,11 @@ export async function removeDrafts(directory: string): Promise<void> {
 }
 
 /**
- * Moves append-only files away that no manifest names: a server would start empty, and write over them.
+ * Moves away append-only files without a manifest: a server would start empty and overwrite them.
  *
- * A first start that was killed leaves such files, too. No server may be running.
+ * A killed first start also leaves such files. No server may be running.
  *
- * @returns where they are now; undefined when there are none
+ * @returns where they are now; undefined if there are none
  */
 export async function moveUnnamedFiles(directory: string): Promise<string | undefined> {
   const files = join(directory, APPEND_ONLY_DIRECTORY);
@@ -45,7 +45,7 @@ export async function moveUnnamedFiles(directory: string): Promise<string | unde
   return movedTo;
 }
 
-/** The files that the manifest names and that are not there: no server starts without them. */
+/** The missing files that the manifest names: no server starts without them. */
 export async function missingFiles(directory: string): Promise<string[]> {
   const files = join(directory, APPEND_ONLY_DIRECTORY);
   const manifest = (await unlessMissing(readFile(join(files, MANIFEST), 'utf8'))) ?? '';

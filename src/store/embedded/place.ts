@@ -7,11 +7,11 @@ export interface EmbeddedPlace {
   readonly socketPath: string;
   readonly outputFile: string;
   readonly pidFile: string;
-  /** Locked by the running server itself, so that two never write the same append-only file. */
+  /** Locked by the running server itself: two servers never write the same append-only file. */
   readonly lockFile: string;
 }
 
-/** Composes the paths. The configuration was checked for the length of the socket's. */
+/** Composes the paths. The configuration check covers the length of the socket path. */
 export function embeddedPlace(dataDir: string): EmbeddedPlace {
   const directory = join(resolve(dataDir), 'redis');
   return {

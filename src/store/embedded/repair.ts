@@ -7,16 +7,16 @@ import { appendOnlyFile } from './files.js';
 
 const CHECKERS = ['redis-check-aof', 'valkey-check-aof'];
 const REPORT = /AOF analyzed: (?:filename=(.+), )?size=\d+, ok_up_to=(\d+),.* diff=(\d+)/g;
-/** A longer end with a whole transaction in it is no torn end: it may have been acknowledged. */
+/** A longer end that contains a whole transaction is not torn: it may have been acknowledged. */
 const MAX_DOUBTFUL_BYTES = 1024 * 1024;
 const END_OF_TRANSACTION = '*1\r\n$4\r\nEXEC\r\n';
 
 /**
- * Has the server's own checker cut the torn end off the last append-only file, and keeps what is cut.
+ * Cuts the torn end off the last append-only file with the server's own checker, and keeps a copy of the end.
  *
  * Every write is synced before it is answered: nothing in a torn end was acknowledged. No server may be running.
  *
- * @returns undefined when there is no such end; no `copy` when the disk had no room for it
+ * @returns undefined without a torn end; no `copy` if the disk had no room for it
  */
 export async function cutTornEnd(directory: string, searchPath: string | undefined) {
   const checked = appendOnlyFile(directory);
@@ -38,14 +38,14 @@ export async function cutTornEnd(directory: string, searchPath: string | undefin
 }
 
 async function hasTransaction(file: string, start: number): Promise<boolean> {
-  // One that lies across two chunks is missed: where so much was acknowledged, there are others.
+  // This misses one that spans two chunks, but an end this long with acknowledged writes has others.
   for await (const chunk of createReadStream(file, { start })) {
     if (chunk.includes(END_OF_TRANSACTION)) return true;
   }
   return false;
 }
 
-/** Answers the checker's question with yes. Returns what it says; nothing when none is installed. */
+/** Runs the checker and answers its question with yes. Returns its output; empty if none is installed. */
 async function runChecker(args: string[], searchPath: string | undefined): Promise<string> {
   const env = searchPath === undefined ? undefined : { PATH: searchPath };
   for (const program of CHECKERS) {

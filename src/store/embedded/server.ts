@@ -15,24 +15,24 @@ const ANSWER_TIMEOUT_MS = 1000;
 /** Timeout after which a server that holds the data but does not answer is killed. */
 const UNANSWERED_MS = 5000;
 
-/** A server that answers, launched or adopted; it may still be loading its data. */
+/** A server that answers, launched or adopted. It may still be loading its data. */
 export interface StoreServer {
   readonly pid: number;
   readonly adopted: boolean;
-  /** Never reconnects: of an adopted server, it ends when the server does. */
+  /** Never reconnects: for an adopted server, its end is the end of the server. */
   readonly control: Redis;
-  /** Resolves when the server has ended, with how it did. */
+  /** Resolves to how the server ended, once it has. */
   readonly ended: Promise<string>;
 }
 
 /** Options to find and start a server. */
 export interface ServerOptions {
   readonly place: EmbeddedPlace;
-  /** `PATH` for the server's program; the gateway's own environment when left out. */
+  /** `PATH` for the server's program; undefined: the gateway's own environment. */
   readonly searchPath: string | undefined;
-  /** `maxmemory` of a new server, and of an adopted one. */
+  /** `maxmemory` of a new or adopted server. */
   readonly maxMemoryBytes: number;
-  /** Sees to the files before a launch, while the lock makes sure that no server runs on them. */
+  /** Prepares the files before a launch, while the lock guarantees that no server uses them. */
   readonly prepare: () => Promise<void>;
 }
 
@@ -44,9 +44,9 @@ interface Launched {
 /**
  * Adopts the server of a killed gateway, or launches a new one.
  *
- * A server's lock lasts as long as it lives, so there are never two.
+ * A server holds its lock as long as it lives, so two never run.
  *
- * @returns undefined when the new server ended at once
+ * @returns undefined if the new server ended immediately
  */
 export async function obtainServer(
   options: ServerOptions,
@@ -76,7 +76,7 @@ export async function obtainServer(
   }
 }
 
-/** Whether the server has loaded its data; false when it ends before that. */
+/** Waits until the server has loaded its data; false if it ends first. */
 export async function hasLoaded({ control }: StoreServer, signal: AbortSignal): Promise<boolean> {
   while (control.status !== 'end') {
     const info = await control.info('persistence').catch(() => '');
@@ -86,11 +86,11 @@ export async function hasLoaded({ control }: StoreServer, signal: AbortSignal): 
   return false;
 }
 
-/** Ends the server cleanly, and kills it after `timeoutMs`. */
+/** Ends the server cleanly, or kills it after `timeoutMs`. */
 export async function stopServer(server: StoreServer, timeoutMs: number): Promise<void> {
   const { control, ended, pid } = server;
   const byForce = setTimeout(() => killIfAlive(pid), timeoutMs);
-  // The answer to SHUTDOWN is the end of the connection.
+  // SHUTDOWN answers by ending the connection.
   await control.shutdown().catch(ignoreError);
   await ended;
   clearTimeout(byForce);
@@ -104,9 +104,9 @@ interface Control {
 }
 
 /**
- * Connects to the server on our socket, and limits its memory; undefined when none answers.
+ * Connects to the server on our socket, and limits its memory; undefined if none answers.
  *
- * @throws GatewayError `start-failed` for a server that keeps its data elsewhere, which is left alone
+ * @throws GatewayError `start-failed` for a server that keeps its data elsewhere; it is left alone
  */
 async function connect({ place, maxMemoryBytes }: ServerOptions): Promise<Control | undefined> {
   const redis = new Redis({
@@ -131,7 +131,7 @@ async function connect({ place, maxMemoryBytes }: ServerOptions): Promise<Contro
         `another server answers on ${place.socketPath}; its data is in ${String(directory)}`,
       );
     }
-    // An adopted server may have been started with another limit, or none.
+    // An adopted server may have another limit or none.
     await redis.config('SET', 'maxmemory', maxMemoryBytes);
     await redis.config('SET', 'maxmemory-policy', 'noeviction');
     return { redis, pid, closed };
@@ -147,7 +147,7 @@ function serverOf({ redis, pid, closed }: Control, launched: Launched | undefine
   return { pid, adopted: launched === undefined, control: redis, ended };
 }
 
-/** Launches a server that inherits `lock`; our own hold on it ends here. */
+/** Launches a server that inherits `lock`. Our own hold on it ends here. */
 async function launch(
   { place, searchPath, maxMemoryBytes, prepare }: ServerOptions,
   lock: number,
@@ -156,7 +156,7 @@ async function launch(
   try {
     await prepare();
     for (const program of PROGRAMS) {
-      // Detached, and with no pipe to us: it must survive whatever ends the gateway.
+      // Detached and without a pipe to us: it must survive whatever ends the gateway.
       const child = spawn(program, serverArguments(place, maxMemoryBytes), {
         detached: true,
         stdio: ['ignore', output, output, lock],
@@ -185,7 +185,7 @@ function endOf(child: ChildProcess): Promise<string> {
   });
 }
 
-/** False when there is no such program. */
+/** False if the program does not exist. */
 async function isSpawned(child: ChildProcess): Promise<boolean> {
   try {
     await once(child, 'spawn');
@@ -205,12 +205,12 @@ function serverArguments(place: EmbeddedPlace, maxMemoryBytes: number): string[]
     ['pidfile', place.pidFile],
     ['daemonize', 'no'],
     ['loglevel', 'warning'],
-    // Durable before it is answered, nothing evicted; no snapshots beside the log.
+    // Durable before it is answered, nothing evicted; no snapshots besides the log.
     ['appendonly', 'yes'],
     ['appendfsync', 'always'],
     ['no-appendfsync-on-rewrite', 'no'],
-    // The gateway repairs a short file itself: the server's own cut may leave an open MULTI at the end,
-    // which swallows everything appended after it.
+    // The gateway repairs a truncated file itself: the server's own cut may leave an open MULTI at the
+    // end, which swallows everything appended after it.
     ['aof-load-truncated', 'no'],
     ['auto-aof-rewrite-percentage', '100'],
     ['auto-aof-rewrite-min-size', '64mb'],
@@ -221,7 +221,7 @@ function serverArguments(place: EmbeddedPlace, maxMemoryBytes: number): string[]
   return settings.flatMap(([name, value]) => [`--${name}`, value]);
 }
 
-/** Kills the process that holds the data's lock and does not answer, if surely found. */
+/** Kills the process that holds the data's lock and does not answer, if it can be identified for certain. */
 function killUnanswering({ directory, pidFile }: EmbeddedPlace): void {
   try {
     const pid = Number(readFileSync(pidFile, 'utf8'));
@@ -230,7 +230,7 @@ function killUnanswering({ directory, pidFile }: EmbeddedPlace): void {
       return;
     }
   } catch {
-    // The process has ended meanwhile, or there is no /proc: the error below says what to do.
+    // The process has ended, or /proc is missing: the error below says what to do.
   }
   throw new GatewayError(
     'start-failed',
@@ -242,11 +242,11 @@ function killIfAlive(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // The server has ended by itself meanwhile.
+    // The server has ended on its own.
   }
 }
 
-/** Ignores an error that also shows as a rejected call or an ended connection. */
+/** Ignores an error that also appears as a rejected call or an ended connection. */
 function ignoreError(): undefined {
   return undefined;
 }

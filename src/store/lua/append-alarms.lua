@@ -9,7 +9,7 @@
 -- ARGV[13] MessagePack: for each place of these alarms
 --          1 its text, 2 device, 3 location, 4 group ('' for none)
 -- ARGV[14] MessagePack: for each alarm
---          1 which of the places it is, 2 kind
+--          1 which of the places it has, 2 kind
 --          3 piece and 4 field of its id (alarm-records.ts)
 --          5 to 10 values of the record: i, r, a, d, x, t (alarm-records.ts)
 --         11 time of detection, in milliseconds
@@ -18,11 +18,11 @@
 --         15 session and 16 packet identifier of a QoS 2 publish, '' for none
 --         17 which of the sets gets it
 --         18 for each escalation when it is due, and its name, '' for none
--- ARGV[15] sorted set: escalations by when they are due   ARGV[16] the newest number that the gateway knows of
--- Numbers that are stored are texts, for Redis would have to print each of them.
--- returns { for each alarm its sequence: negative when it had been recorded before; for each destination the length of
---         its queue }, or { {}, {}, the destinations that cannot be pushed to } or an error `WENTBACK n`, and then
---         nothing is written
+-- ARGV[15] sorted set: escalations by due time   ARGV[16] the newest number that the gateway knows
+-- Stored numbers are texts: otherwise Redis would have to format each of them.
+-- returns { for each alarm its sequence: negative if recorded before; for each destination the length of its queue },
+--         or { {}, {}, the destinations that cannot be pushed to }, or an error `WENTBACK n`; the last two with nothing
+--         written
 --- include last-number
 --- include destinations
 --- include queues
@@ -36,12 +36,12 @@ if wentBack then return wentBack end
 local unusable = unusableQueues(hashes, queues, destinations)
 if #unusable > 0 then return { {}, {}, unusable } end
 
--- One batch that waited for the store may hold both an alarm and its retransmission.
+-- A batch that waited for the store may hold both an alarm and its retransmission.
 local results, new, receiptsInBatch = {}, {}, {}
--- The sequences under each id of the batch, those of the batch too; and the devices of the latter.
+-- The sequences under each id, including those from this batch; and the devices of the sequences from this batch.
 local sequencesOf, devicesInBatch = {}, {}
 
--- Several devices may use one id, and a number whose alarm was lost may be given to another one.
+-- Several devices may use one id, and the number of a lost alarm may go to another one.
 local function isAlarmOf(device, id, sequence)
   if devicesInBatch[sequence] then return devicesInBatch[sequence] == device end
   local row = redis.call('XRANGE', history, sequence .. '-0', sequence .. '-0')[1]
@@ -119,7 +119,7 @@ for number, alarm in ipairs(alarms) do
   end
 end
 
--- What a batch adds to one index, or to one queue, is one command.
+-- All additions of a batch to one index, or to one queue, are one command.
 local itemsOf = {}
 local function addToQueues(set, item)
   for _, number in ipairs(set) do
@@ -144,7 +144,7 @@ end
 local function add(alarm, sequence)
   local place, kind = places[alarm[1]], alarm[2]
   local number = text(sequence)
-  -- Fixed width, so that alarms with equal detection times stay in the order in which they came.
+  -- Fixed width keeps alarms with equal detection times in the order of arrival.
   local member = string.rep('0', 12 - #number) .. number
   redis.call('XADD', history, number .. '-0', 'i', alarm[5], 'k', kind, 'r', alarm[6], 'a', alarm[7],
     'c', place[1], 'd', alarm[8], 'x', alarm[9], 't', alarm[10])
@@ -166,7 +166,7 @@ for number, alarm in ipairs(new) do
   add(alarm, last - #new + number)
   addToQueues(sets[alarm[17]], itemOf(last - #new + number, tag))
   local place = places[alarm[1]]
-  -- Each time: the store may have lost it since, and without it no listing has the alarm.
+  -- Every time: the store may have lost it since, and without it no listing has the alarm.
   if not isGrouped[place] then redis.call('SADD', groups .. place[3], place[4]) end
   isGrouped[place] = true
 end

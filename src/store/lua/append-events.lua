@@ -1,7 +1,7 @@
--- Appends events of the gateway itself to the history, each once: the event, what it says of its subject, and its
+-- Appends events of the gateway itself to the history, each once: the event, what it says about its subject, and its
 -- number on the queue of every destination, in one atomic write (docs/reference/contract.md, 4.1 and 4.2).
--- KEYS[1] sequence counter   KEYS[2] history   KEYS[3] hash: device → what supervision says of it
--- KEYS[4] sorted set: escalations by when they are due   KEYS[5] sorted set: escalations made, by their sequence
+-- KEYS[1] sequence counter   KEYS[2] history   KEYS[3] hash: device → what supervision says about it
+-- KEYS[4] sorted set: escalations by due time   KEYS[5] sorted set: escalations made, by sequence
 -- ARGV[1] to ARGV[3] prefixes, all in the slot of the history: of states of alarms, of destinations, of queues
 -- ARGV[4] the tag of the batch   ARGV[5] MessagePack: for each destination its name
 -- ARGV[6] MessagePack: sets of destinations, each as their numbers
@@ -10,10 +10,10 @@
 --         5 time, 6 the same by the steady clock, in milliseconds, 7 'supervision' or 'escalation'
 --         supervision: 8 device, 9 'silent' or 'heard', 10 id of the event, 11 time of the last packet
 --         escalation: 8 its member of the sorted sets, 9 sequence and 10 id of the alarm
--- ARGV[8] the newest number that the gateway knows of
--- returns { for each event its sequence: negative when it had been appended before, 0 when it is not due any more; for
---         each destination the length of its queue }, or { {}, {}, the destinations that cannot be pushed to } or an
---         error `WENTBACK n`, and then nothing is written
+-- ARGV[8] the newest number that the gateway knows
+-- returns { for each event its sequence: negative if appended before, 0 if no longer due; for each destination the
+--         length of its queue }, or { {}, {}, the destinations that cannot be pushed to }, or an error `WENTBACK n`;
+--         the last two with nothing written
 --- include last-number
 --- include destinations
 --- include queues
@@ -22,7 +22,7 @@ local states, hashes, queues, tag = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local destinations, sets, events = cmsgpack.unpack(ARGV[5]), cmsgpack.unpack(ARGV[6]), cmsgpack.unpack(ARGV[7])
 -- As in change-alarm-state.lua.
 local STATES_PER_PIECE = 100
--- A write that got no answer is repeated within seconds.
+-- An unanswered write is repeated within seconds.
 local MADE_KEPT = 20000
 
 local last, wentBack = lastAlarm(counter, history, ARGV[8])
@@ -42,7 +42,7 @@ local function isRaised(sequence, id)
   return not stored or string.sub(stored, 1, 16) ~= id
 end
 
--- Whether another alarm has the number: this one was lost, and has been stored again under another.
+-- Whether another alarm has the number: then this one was lost, and was stored again under another number.
 local function isOfAnother(sequence, id)
   local row = redis.call('XRANGE', history, sequence .. '-0', sequence .. '-0')[1]
   for at = 1, row and #row[2] or 0, 2 do
@@ -51,7 +51,7 @@ local function isOfAnother(sequence, id)
   return false
 end
 
--- The sequence of an event that was appended before, 0 for one that is not due any more, nil for one to append.
+-- The sequence of an event appended before, 0 for one no longer due, nil for one to append.
 local function settled(event)
   if event[7] == 'supervision' then
     local record = known(event[8])
@@ -66,7 +66,7 @@ local function settled(event)
   end
 end
 
--- All checks come before the first write, because a script is not rolled back. Two events of a batch are never about the same.
+-- All checks come before the first write, because a script is not rolled back. Events of a batch never share a subject.
 redis.call('HLEN', supervision)
 redis.call('ZCARD', due)
 redis.call('ZCARD', made)

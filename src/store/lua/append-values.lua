@@ -1,15 +1,15 @@
--- Appends a batch of messages other than alarms to the streams of the destinations that want them, once: a batch that is
--- sent again, because its answer was lost, gets the same answer.
+-- Appends a batch of messages other than alarms to the streams of their destinations, once: a batch sent again because
+-- its answer was lost gets the same answer.
 -- KEYS[1] sequence counter   KEYS[2] hash: id and first number of the last batch
 -- ARGV[1] to ARGV[3] prefixes, in the slot of the counter: of destinations, of streams, of received packet identifiers
 -- ARGV[4] id of the batch   ARGV[5] its tag: the second part of the ids of its entries (shared/queues.lua)
 -- ARGV[6] MessagePack: for each destination its name
 -- ARGV[7] MessagePack: sets of destinations, each as their numbers
 -- ARGV[8] MessagePack: for each message its topic, payload, time of receipt, location and group ('' for none), session
---         and packet identifier of a QoS 2 publish ('' for none), which of the sets gets it, and its properties of MQTT 5
+--         and packet identifier of a QoS 2 publish ('' for none), which of the sets gets it, and its MQTT 5 properties
 --         ('' for none)
 -- returns { number of the first message; for each destination in turn the length of its stream and the bytes of its
---         payloads and properties }, or { 0, {}, the destinations that cannot be added to }, and then nothing is written
+--         payloads and properties }, or { 0, {}, the destinations that cannot be added to } with nothing written
 --- include last-number
 --- include destinations
 local hashes, streams, received, batch, tag = unpack(ARGV, 1, 5)
@@ -38,7 +38,7 @@ local known = redis.pcall('HMGET', KEYS[2], 'id', 'first')
 if known.err then redis.call('DEL', KEYS[2]) end
 if known[1] == batch and tonumber(known[2]) then return { tonumber(known[2]), lengths() } end
 
--- A counter that was lost, set back or overwritten must not stop the recording: the streams know their last numbers.
+-- A lost, set back or overwritten counter must not stop the recording: the streams know their last numbers.
 local last = tonumber(redis.pcall('GET', KEYS[1])) or 0
 for _, row in ipairs(destinations) do last = math.max(last, lastOf(streams .. row[1])) end
 for _, message in ipairs(messages) do

@@ -1,4 +1,4 @@
--- Gives an alarm a state: the states of the alarm, an entry of the history and a record of the audit
+-- Gives an alarm a state: writes the alarm's states, an entry of the history and a record of the audit
 -- trail in one atomic write. An alarm without states is raised.
 -- KEYS[1] sequence counter   KEYS[2] history   KEYS[3] counter of audit records
 -- KEYS[4], [5] their streams: of changes, of denials
@@ -12,15 +12,15 @@
 -- ARGV[17] device   ARGV[18] how many audit records of changes are kept
 -- ARGV[19], [20] prefixes of destinations and of queues   ARGV[21] the tag of the entry
 -- ARGV[22] MessagePack: for each destination its name
--- ARGV[23] the newest number that the gateway knows of
+-- ARGV[23] the newest number that the gateway knows
 -- ARGV[24] on: groups in which the alarm may have happened, or '*' for all
--- The states are the bytes of the alarm's id, which must not pass on to another alarm with its sequence;
--- 'a' or 'r' for the present state; and JSON: { acknowledged, resolved, note }, of each step
+-- The states are stored as the bytes of the alarm's id, so that no other alarm with its sequence gets them;
+-- 'a' or 'r' for the current state; and JSON: { acknowledged, resolved, note }, each step as
 -- { by, atMs, sequence }.
--- returns 'changed', 'unchanged', 'unknown-alarm' or 'alarm-resolved'; and when it is one of the first two:
--- the sequence of the entry, kind, text of the place, the JSON of the states, and for each destination the length of its
--- queue. Or 'unusable' and the destinations that cannot be pushed to, or an error `WENTBACK n`, and then nothing is
--- written
+-- returns 'changed', 'unchanged', 'unknown-alarm' or 'alarm-resolved'; after the first two also the sequence
+-- of the entry, kind, text of the place, the JSON of the states, and for each destination the length of its
+-- queue. Or 'unusable' and the destinations that cannot be pushed to, or an error `WENTBACK n`; these two with
+-- nothing written
 --- include last-number
 --- include destinations
 --- include queues
@@ -41,7 +41,7 @@ local function isIn(group)
   return false
 end
 
--- Several devices may use one id, and a number whose alarm was lost may be given to another one.
+-- Several devices may use one id, and the number of a lost alarm may go to another one.
 local sequence, alarm, group
 for candidate in string.gmatch(redis.call('HGET', ids .. piece, field) or '', '%d+') do
   local row = redis.call('XRANGE', log, candidate .. '-0', candidate .. '-0')[1]
@@ -88,7 +88,7 @@ redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[18], auditNumber .. '-0',
   'at', atMs, 'steady', steadyMs, 'record', audit)
 redis.call('SET', KEYS[3], auditNumber)
 redis.call('SET', counter, numberText)
--- None of an alarm's fields, except for the times: nobody must take the entry for an alarm.
+-- No field of an alarm except the times: nobody must mistake the entry for an alarm.
 redis.call('XADD', log, numberText .. '-0', 'r', atMs, 't', steadyMs, 's', wanted, 'j', id,
   'K', alarm.k, 'c', alarm.c, 'b', author, 'n', note)
 known[wanted] = { by = cjson.decode(author), atMs = tonumber(atMs), sequence = number }

@@ -1,10 +1,10 @@
 -- Reads only.
 -- Counts the alarms of an index between neighbouring bounds.
--- KEYS[1] index   ARGV bounds, milliseconds since 1970 in ascending order; the lower one of a pair belongs to it
--- returns for each pair with alarms its number, from 0, and how many there are
+-- KEYS[1] index   ARGV bounds, milliseconds since 1970 in ascending order; a pair includes its lower bound
+-- returns for each pair with alarms its number, from 0, and how many it has
 local counts, at = {}, 1
 while at < #ARGV do
-  -- A year without one of a kind is one step, and not 365.
+  -- A year without an alarm takes one step, not 365.
   local next = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[at], '(' .. ARGV[#ARGV], 'WITHSCORES', 'LIMIT', 0, 1)[2]
   if not next then break end
   while tonumber(ARGV[at + 1]) <= tonumber(next) do at = at + 1 end

@@ -1,17 +1,17 @@
--- Removes entries whose time in the history is over, the oldest first, a bounded number at a time, with
--- everything that append-alarms.lua wrote for them.
+-- Removes expired entries from the history, oldest first and a bounded number at a time, with everything that
+-- append-alarms.lua wrote for them.
 -- KEYS[1] history
 -- ARGV[1] sequence of the last one to remove   ARGV[2] how many at most
 -- ARGV[3] prefixes (all in the same slot as the history) of alarm indexes, ARGV[4] of alarm ids,
 -- ARGV[5] of groups of alarms, ARGV[6] of states, ARGV[7] of open alarms
--- ARGV[8] the first entry that somebody may still need   ARGV[9] prefix of proofs (shared/proofs.lua)
+-- ARGV[8] the first entry that a queue may still need   ARGV[9] prefix of proofs (shared/proofs.lua)
 -- returns how many were removed
 local last, limit = ARGV[1], ARGV[2]
 local indexes, ids, groups, states, open = unpack(ARGV, 3, 7)
 local neededFrom = tonumber(ARGV[8])
 -- As in change-alarm-state.lua.
 local STATES_PER_PIECE = 100
--- As many as `ALARM_KINDS` has.
+-- The length of `ALARM_KINDS`.
 local KINDS = 8
 
 -- Finds piece and field as alarm-records.ts does.
@@ -35,7 +35,7 @@ local function fieldsOf(row)
   return entry
 end
 
--- Forgets a group of a location when no alarm in it is left.
+-- Forgets a group of a location once it has no alarms left.
 local function leaveGroup(location, group)
   for kind = 0, KINDS - 1 do
     if redis.call('EXISTS', indexes .. location .. ':' .. group .. ':' .. kind) == 1 then return end
@@ -43,7 +43,7 @@ local function leaveGroup(location, group)
   redis.call('SREM', groups .. location, group)
 end
 
--- Removes the states of an alarm, and their entries, unless somebody has yet to get those.
+-- Removes the states of an alarm, and their entries unless a queue still needs these.
 local function removeStates(sequence, id)
   local piece = states .. string.format('%.0f', math.floor(sequence / STATES_PER_PIECE))
   local stored = redis.call('HGET', piece, string.format('%.0f', sequence))
@@ -70,7 +70,7 @@ local function removeAlarm(row)
     local location, device, group = place.location.id, place.device.id, place.group
     local groupId = group ~= cjson.null and group.id or ''
     local member = string.format('%012.0f', sequence)
-    -- An index that was overwritten must not end the removal.
+    -- An overwritten index must not stop the removal.
     local scope = location .. ':' .. groupId .. ':' .. alarm.k
     redis.pcall('ZREM', indexes .. location .. ':' .. device, member)
     redis.pcall('ZREM', open .. scope, member)
@@ -86,7 +86,7 @@ for _, row in ipairs(rows) do
   if fieldsOf(row).s then redis.call('XDEL', KEYS[1], row[1]) else removeAlarm(row) end
 end
 
--- Of the alarms of a piece of proofs the last one takes it along.
+-- The last alarm of a piece of proofs takes the piece with it.
 local function pieceOf(row)
   return math.floor(tonumber(string.match(row[1], '^%d+')) / 100)
 end

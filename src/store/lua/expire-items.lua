@@ -1,13 +1,13 @@
--- Takes items off a destination's queues: alarms and messages that are too old, and messages beyond the bounds, the
--- oldest first. An alarm whose record is gone is dropped as lost.
+-- Takes items off a destination's queues, oldest first: alarms and messages that are too old, and messages beyond the
+-- bounds. An alarm whose record is gone is dropped as lost.
 -- KEYS[1] history
 -- ARGV[1] to ARGV[3] prefixes, in the slot of the history: of destinations, of queues, of streams
 -- ARGV[4] the destination   ARGV[5] the time before which an item is too old   ARGV[6] how many to take at most
 -- ARGV[7] how many messages may stay, ARGV[8] how many bytes of their payloads and properties
--- ARGV[9], [10] the first and the last id of messages that may be taken, as XRANGE has them
+-- ARGV[9], [10] the first and the last id of messages that may be taken, in XRANGE's notation
 -- ARGV[11] prefix of proofs and ARGV[12] the hash of the destinations' numbers (shared/proofs.lua)   ARGV[13] the time
--- returns { how many were taken, how many alarms of them were lost, how many alarms stay, how many messages, and how
---         many bytes of these }; {} when the destination is gone
+-- returns { how many were taken, how many of these were lost alarms, how many alarms stay, how many messages stay, and
+--         their bytes }; {} if the destination is gone
 --- include destinations
 --- include proofs
 local history, hashes, queues, streams, name = KEYS[1], unpack(ARGV, 1, 4)
@@ -41,7 +41,7 @@ if #lost > 0 then
   redis.call('HINCRBY', hash, 'alarms.dropped', #lost)
   redis.call('HINCRBY', hash, 'alarms.lost', #lost)
 end
--- Of a lost one there is nothing to ask for.
+-- A lost alarm needs no proof: nobody can ask for it.
 noteOutcome(ARGV[11], ARGV[12], name, 'e', ARGV[13], expired)
 
 -- Messages
@@ -58,6 +58,6 @@ while taken < limit do
 end
 if outdated > 0 then redis.call('HINCRBY', hash, 'messages.expired', outdated) end
 if dropped > 0 then redis.call('HINCRBY', hash, 'messages.dropped', dropped) end
--- What somebody else added or removed by hand must not stay in the sum.
+-- The sum must not keep what somebody added or removed by hand.
 if outdated + dropped > 0 then redis.call('HSET', hash, 'messages.bytes', count == 0 and 0 or string.format('%.0f', bytes)) end
 return { taken, #lost, redis.call('LLEN', queue), count, bytes }

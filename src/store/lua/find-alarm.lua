@@ -1,9 +1,9 @@
 -- Reads only.
 -- Finds an alarm of a location by its id: the newest if several devices use the id.
 -- KEYS[1] history   KEYS[2] the piece of alarm ids that has the id
--- ARGV[1] field of the id (alarm-records.ts)   ARGV[2] location   ARGV[3] bytes of the id, as a number whose alarm was
---         lost may be given to another one   ARGV[4] the device, '' for any
--- returns device, kind, group ('' for none) and sequence of the alarm, {} when there is none
+-- ARGV[1] field of the id (alarm-records.ts)   ARGV[2] location   ARGV[3] bytes of the id, because the number of a lost
+--         alarm may go to another one   ARGV[4] the device, '' for any
+-- returns device, kind, group ('' for none) and sequence of the alarm, {} if none is found
 local found = {}
 for sequence in string.gmatch(redis.call('HGET', KEYS[2], ARGV[1]) or '', '%d+') do
   local row = redis.call('XRANGE', KEYS[1], sequence .. '-0', sequence .. '-0')[1]

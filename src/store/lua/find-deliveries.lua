@@ -1,13 +1,13 @@
 -- Reads only.
--- Finds what became of an alarm for each destination that has, or had, it in its queue.
+-- Finds what became of an alarm for each destination that has or had it in its queue.
 -- KEYS[1] the set of the destinations' names   KEYS[2] the piece of proofs that has the alarm (shared/proofs.lua)
 -- KEYS[3] the hash of the destinations' numbers
 -- ARGV[1] prefix of queues   ARGV[2] sequence of the alarm
 -- returns { the names of the destinations that have it in their queue }, the proofs of a hundred alarms or '', and
---         { name, number, … } of the destinations that were ever noted
+--         { name, number, … } of all destinations ever noted
 local queues, sequence = ARGV[1], tonumber(ARGV[2])
 
--- Items rise along the queue.
+-- Items are in rising order along the queue.
 local function hasQueued(queue)
   local low, high = 0, redis.pcall('LLEN', queue)
   if type(high) ~= 'number' then return false end

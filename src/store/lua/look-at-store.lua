@@ -3,12 +3,12 @@
 -- KEYS[1] identity   KEYS[2] revision of the site   KEYS[3] history   KEYS[4] on: the records of each kind
 -- ARGV[1] prefix of alarm groups, ARGV[2] of alarm indexes, in the slot of the history
 -- ARGV[3] on: the kinds
--- returns JSON: identity, '' for none; runId of the server, and the evictedKeys since its start; of the site
+-- returns JSON: identity, '' for none; runId of the server, and the evictedKeys since its start; for the site
 --         the number of records by kind, and of changes; numbers of the oldestAlarm and newestAlarm, 0 for none;
---         missingIndexes: how many of the keys are missing that list the newest entry of the history
+--         missingIndexes: how many keys that should list the newest entry of the history are missing
 local groups, indexes = unpack(ARGV)
 
--- A key that was overwritten with another type has nothing of ours: false.
+-- False for a key overwritten with another type: it has nothing of ours.
 local function read(...)
   local reply = redis.pcall(...)
   return (type(reply) ~= 'table' or not reply.err) and reply
@@ -25,7 +25,7 @@ local function numberOf(id)
   return tonumber(id and string.match(id, '^%d+') or 0)
 end
 
--- A change of an alarm's state is in no index.
+-- No index lists a change of an alarm's state.
 local function missingFor(entry)
   local fields = {}
   for at = 1, #entry[2], 2 do fields[entry[2][at]] = entry[2][at + 1] end

@@ -1,8 +1,8 @@
--- Writes the record of a destination again, removes what is of another type, and makes its account hold.
+-- Writes the record of a destination again, removes keys of another type, and makes its account balance.
 -- KEYS[1] the destination   KEYS[2] its queue   KEYS[3] its stream   KEYS[4] set: the names of all destinations
--- ARGV[1] its name   ARGV[2] how many fields and values of the record follow; then those, then the fields of the
---         account: of each log the accepted, and then what became of those
--- returns { how long its queue is, its stream, the bytes of its payloads and properties }
+-- ARGV[1] its name   ARGV[2] how many fields and values of the record follow; then these, then the fields of the
+--         account: for each log what was accepted, then what became of it
+-- returns { length of its queue, length of its stream, bytes of the payloads and properties }
 --- include destinations
 local hash, queue, stream, names = unpack(KEYS)
 local name, recordLength = ARGV[1], tonumber(ARGV[2])

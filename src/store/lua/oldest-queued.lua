@@ -1,7 +1,7 @@
 -- Reads only.
--- Finds the oldest alarm that stands in a queue.
+-- Finds the oldest alarm in any queue.
 -- KEYS[1] set: the names of the destinations   ARGV[1] prefix of their queues
--- returns the least item at the head of a queue, '' when all are empty
+-- returns the smallest item at the head of a queue, '' if all are empty
 local least
 for _, name in ipairs(redis.call('SMEMBERS', KEYS[1])) do
   local head = redis.pcall('LINDEX', ARGV[1] .. name, 0)

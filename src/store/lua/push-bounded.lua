@@ -1,8 +1,8 @@
--- Prepends values to a list, and cuts it to its bounds.
--- KEYS     the list; the hash with the record that owns it, if one does: without that record nothing is written
--- ARGV     id of that record, '' without one; the greatest length of the list, how many bytes of memory it may
---          take, then the values, the last of which comes to its front
--- returns  1, or 0 when nothing was written
+-- Prepends values to a list and cuts it to its bounds.
+-- KEYS     the list; the hash with the record that owns it, if any: without that record nothing is written
+-- ARGV     id of that record, '' for none; the greatest length of the list; how many bytes of memory it may take;
+--          then the values, of which the last comes first in the list
+-- returns  1, or 0 if nothing was written
 if KEYS[2] and redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then return 0 end
 redis.call('LPUSH', KEYS[1], unpack(ARGV, 4))
 redis.call('LTRIM', KEYS[1], 0, ARGV[2] - 1)

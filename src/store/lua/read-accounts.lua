@@ -3,8 +3,8 @@
 -- KEYS[1] a key in the slot of all
 -- ARGV[1] to ARGV[3] prefixes: of destinations, of queues, of streams
 -- ARGV[4] how many fields of an account follow; then the fields, then the destinations
--- returns for each destination the values of the fields, '' for none, the lengths of its queue and of its stream;
---         {} when it is gone, or a field is no count; -1 for what is of another type
+-- returns for each destination the values of the fields, '' for none, and the lengths of its queue and stream;
+--         {} if it is gone or a field is not a count; -1 for a queue or stream of another type
 --- include destinations
 local hashes, queues, streams, fieldCount = unpack(ARGV, 1, 4)
 local fields = {}

@@ -1,9 +1,9 @@
 -- Reads only.
--- Reads entries of the history, and what is known of the states of alarms.
+-- Reads entries of the history, and the states of alarms.
 -- KEYS[1] history
 -- ARGV[1] prefix of states, in the slot of the history
 -- ARGV[2] on: sequences
--- returns for each entry that is there its sequence, [field, value, …], its states or ''
+-- returns for each existing entry its sequence, [field, value, …], and its states or ''
 --         (change-alarm-state.lua), which may be those of another alarm that had its sequence
 -- As in change-alarm-state.lua.
 local STATES_PER_PIECE = 100

@@ -1,5 +1,5 @@
 -- Runs commands as one.
--- KEYS[1]  a key in the slot of all that are written
+-- KEYS[1]  a key in the slot of all written keys
 -- ARGV[1]  MessagePack: for each command its name and arguments
 -- returns  their replies
 local replies = {}

@@ -1,18 +1,18 @@
--- Removes items from the queues of destinations, and counts what became of them. An item that is no longer there is
--- not counted: the script may be run again.
+-- Removes items from the queues of destinations, and counts what became of them. It does not count an item that is no
+-- longer there: the script may run again.
 -- KEYS[1] a key in the slot of all
 -- ARGV[1] to ARGV[3] prefixes: of destinations, of queues, of streams
--- ARGV[4] MessagePack: rows of a destination, 'alarms' or 'messages', the outcome, and the items: of alarms as they are
---         queued, of messages the id of each followed by the bytes of its payload and properties. The outcome is 'delivered',
---         'expired', or the reason for which they are dropped
+-- ARGV[4] MessagePack: rows of a destination, 'alarms' or 'messages', the outcome, and the items: alarms as queued,
+--         messages as the id of each followed by the bytes of its payload and properties. The outcome is 'delivered',
+--         'expired', or the reason for dropping them
 -- ARGV[5] prefix of proofs and ARGV[6] the hash of the destinations' numbers (shared/proofs.lua)   ARGV[7] the time
--- returns for each row how long the queue is, and the bytes in it; -1 for both when the destination is gone
+-- returns for each row the length of the queue, and the bytes in it; -1 for both if the destination is gone
 --- include destinations
 --- include proofs
 local hashes, queues, streams = unpack(ARGV, 1, 3)
 local proofs, numbers, atMs = unpack(ARGV, 5, 7)
 
--- Items are acknowledged in their order, but for a few: what is at the head goes with one command.
+-- Most items are acknowledged in order: one command removes those at the head.
 local function removeAlarms(queue, row)
   local isSettled, count = {}, #row - 3
   for at = 4, #row do isSettled[row[at]] = true end
@@ -23,8 +23,8 @@ local function removeAlarms(queue, row)
     removed[#removed + 1] = item
   end
   if #removed > 0 then redis.call('LTRIM', queue, #removed, -1) end
-  -- What is not between head and tail is gone: looking for it would take the whole list. What went ahead of a paced
-  -- backlog is near the tail.
+  -- An item not between head and tail is gone: a search would go through the whole list. An item that went ahead of a
+  -- paced backlog is near the tail.
   local first, last = tonumber(redis.call('LINDEX', queue, 0) or ''), tonumber(redis.call('LINDEX', queue, -1) or '')
   for item in pairs(isSettled) do
     local number = tonumber(item)
@@ -72,7 +72,7 @@ for _, row in ipairs(cmsgpack.unpack(ARGV[4])) do
     end
     count(hash, log, outcome, removed)
     results[#results + 1] = redis.call(command, key)
-    -- A full store takes what makes room, and what follows that in the same script.
+    -- A full store takes commands that make room, and those that follow them in the same script.
     if removed > 0 and not isAlarms then redis.call('HINCRBY', hash, 'messages.bytes', -bytes) end
     results[#results + 1] = tonumber(redis.call('HGET', hash, 'messages.bytes') or 0)
   else

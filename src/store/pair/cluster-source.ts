@@ -6,9 +6,9 @@ import type { Claim, PrimarySource } from './primary-watch.js';
 
 const slotSchema = z.number();
 
-/** A few are enough, and thousands of gateways may ask. */
+/** A few suffice, and thousands of gateways may ask. */
 const ASKED_AT_ONCE = 3;
-/** Each is asked for a minute or so, then another one. */
+/** Each node is asked for about a minute, then another takes its place. */
 const ROUNDS_OF_ONE = 60;
 
 /** A line of `CLUSTER NODES`. */
@@ -18,33 +18,33 @@ interface ClusterNode extends Claim {
 }
 
 export interface ClusterOptions {
-  /** Some of the nodes; the others are learnt from them. */
+  /** Some of the nodes. The others are learnt from these. */
   readonly nodes: readonly Address[];
   readonly access: StoreAccess;
-  /** Any key of the site: all of them are in one slot. */
+  /** Any key of the site: all are in one slot. */
   readonly key: string;
 }
 
 /**
- * The nodes of a Redis Cluster, which know who serves the slot of the site.
+ * The nodes of a Redis Cluster, which know the server of the site's slot.
  *
- * All keys of a site are in one slot, so that one connection to its primary is all that a gateway needs. ioredis'
- * `Cluster` would send commands without a key (INFO, WAIT) to any node, give up after 16 redirections, and
- * let a later command overtake one that is redirected.
+ * All keys of a site are in one slot, so a gateway needs only one connection, to its primary. The `Cluster` of
+ * ioredis would send commands without a key (INFO, WAIT) to any node, give up after 16 redirections, and let
+ * a later command overtake a redirected one.
  */
 export class ClusterSource implements PrimarySource {
   readonly name = 'no node of the cluster names the primary of the site';
   readonly #options: ClusterOptions;
-  /** Every node that was ever heard of, the next one to be asked first. */
+  /** Every node ever heard of, in asking order. */
   readonly #known: Address[] = [];
-  /** Those that are asked, the longest asked one first. */
+  /** The nodes being asked, the longest asked first. */
   readonly #asked = new Map<string, readonly [Address, Informant]>();
   #rounds = 0;
   #isStopped = false;
 
   constructor(options: ClusterOptions) {
     this.#options = options;
-    // Gateways with the same configuration begin with different nodes.
+    // Gateways with the same configuration start with different nodes.
     const start = Math.floor(Math.random() * options.nodes.length);
     this.#learn([...options.nodes.slice(start), ...options.nodes.slice(0, start)]);
   }
@@ -81,7 +81,7 @@ export class ClusterSource implements PrimarySource {
     return serving;
   }
 
-  /** Nodes are never forgotten: one that has left the cluster answers nothing, or names a lower epoch. */
+  /** Nodes are never forgotten: a node that has left the cluster does not answer, or names a lower epoch. */
   #learn(addresses: readonly Address[]): void {
     const isNew = (address: Address) => !this.#known.some((one) => isSameAddress(one, address));
     this.#known.push(...addresses.filter(isNew));
@@ -110,10 +110,10 @@ function isServing({ isPrimary, slots }: ClusterNode, slot: number): boolean {
 }
 
 /**
- * Parses the answer to `CLUSTER NODES`; nodes without an address are left out.
+ * Parses the answer to `CLUSTER NODES`, without nodes that have no address.
  *
  * @param asked the node that answered: it may not know its own address yet
- * @param isNamed whether a node's host name counts more than its IP address, as a certificate has it
+ * @param isNamed whether to prefer a node's host name, as in its certificate, to its IP address
  */
 export function parseClusterNodes(text: string, asked: Address, isNamed: boolean): ClusterNode[] {
   return text.split('\n').flatMap((line) => {
@@ -143,7 +143,7 @@ function addressOf(place: string, asked: Address, isNamed: boolean): Address | u
   return { host, port: Number(match[2]) };
 }
 
-/** Reads `first-last` or one number; slots on their way are in brackets, and named by their present node too. */
+/** Reads `first-last` or one number. Moving slots are in brackets, and their current node also lists them as usual. */
 function slotsOf(text: string): [number, number][] {
   const match = /^(\d+)(?:-(\d+))?$/.exec(text);
   return match === null ? [] : [[Number(match[1]), Number(match[2] ?? match[1])]];

@@ -1,33 +1,33 @@
-/** The code with which a store refuses the write of a gateway whose lease is another's. */
+/** The code with which the store refuses a write when another gateway has the lease. */
 const FENCED = 'FENCED';
 
 /** The lease under which a gateway writes. */
 export interface Fence {
-  /** The hash that is the lease, in the slot of all that is written. */
+  /** The hash of the lease, in the slot of all written keys. */
   readonly key: string;
-  /** What its field `token` holds as long as nobody else holds the lease. */
+  /** The value of its field `token` while nobody else holds the lease. */
   readonly token: string;
 }
 
-/** What each write is subject to while the gateway serves under a lease. */
+/** Guards each write while the gateway serves under a lease. */
 export interface WriteGuard {
-  /** Each write is made only while the lease has this token, and is refused with `FENCED` otherwise. */
+  /** A write succeeds only while the lease has this token; otherwise the store refuses it with `FENCED`. */
   readonly fence: Fence;
   /**
-   * Asked for each reply: undefined while the lease was renewed in time.
+   * Called for each reply. Undefined if the lease was renewed in time.
    *
-   * Otherwise it resolves to whether the lease is still this gateway's: a reply may have waited in the socket of a
-   * process that was frozen while another gateway began to serve.
+   * Otherwise it resolves to whether the lease is still ours: a reply may have waited in the socket of a frozen
+   * process while another gateway began to serve.
    */
   readonly overdue: () => Promise<boolean> | undefined;
-  /** Called for each write that was refused. */
+  /** Called for each refused write. */
   readonly fenced: () => void;
 }
 
 /**
- * The check, before any other line of a script: the lease is its last key, the token its last argument.
+ * The check at the start of every script: the lease is its last key, the token its last argument.
  *
- * Both are taken away again, as scripts count theirs.
+ * It removes both, because scripts count their keys and arguments.
  */
 export const FENCE_PROLOGUE = `if redis.call('HGET', table.remove(KEYS), 'token') ~= table.remove(ARGV) then
 return redis.error_reply('${FENCED} another gateway holds the lease') end
@@ -40,7 +40,7 @@ export function isFenced(error: unknown): boolean {
   );
 }
 
-/** The failure of a write whose reply was read too late. */
+/** The error of a write whose reply was read too late. */
 export function lateReply(): Error {
   return new Error(`${FENCED} another gateway had the lease before the reply was read`);
 }

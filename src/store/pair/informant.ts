@@ -6,17 +6,17 @@ const ANSWER_TIMEOUT_MS = 500;
 const CONNECT_TIMEOUT_MS = 1_000;
 
 /**
- * A Sentinel or cluster node that is asked who is the primary.
+ * A Sentinel or cluster node that tells who is the primary.
  *
- * ioredis itself asks Sentinels without a timeout, so that a frozen one holds it up for ever. A connection that has
- * failed once is never used again: the kernel notices a peer that vanished only after minutes, and ioredis takes a
- * connection for ready that was broken during its first commands, and never connects again (ioredis issue 2099).
+ * ioredis itself asks Sentinels without a timeout, so a frozen one blocks it for ever. A connection that has failed
+ * once is never used again: the kernel takes minutes to notice a vanished peer, and ioredis considers a connection
+ * ready that broke during its first commands, and never reconnects (ioredis issue 2099).
  */
 export class Informant {
   readonly #address: Address;
   readonly #access: StoreAccess;
   #redis: Redis | undefined;
-  /** Why the connection is not there. */
+  /** Why there is no connection. */
   #failure: Error | undefined;
 
   constructor(address: Address, access: StoreAccess) {
@@ -24,7 +24,7 @@ export class Informant {
     this.#access = access;
   }
 
-  /** Asks several questions; rejects within half a second when one has no answer. */
+  /** Asks several questions; rejects within half a second if one gets no answer. */
   async ask(...questions: readonly (readonly [string, ...string[]])[]): Promise<unknown[]> {
     const redis = this.#connection();
     try {
@@ -34,7 +34,7 @@ export class Informant {
       this.#failure = undefined;
       return answers;
     } catch (error) {
-      // One that is still connecting has a timeout of its own.
+      // A connection still being made has its own timeout.
       if (redis.status !== 'connecting') this.#drop(redis);
       const cause = this.#failure ?? error;
       const reason = cause instanceof Error ? cause.message : String(cause);
@@ -71,7 +71,7 @@ export class Informant {
   #drop(redis: Redis): void {
     if (redis === this.#redis) this.#redis = undefined;
     redis.disconnect();
-    // What ioredis only ends stays open for as long as the peer is silent; it has no socket before it connects.
+    // ioredis only ends the socket, which stays open while the peer is silent. Before connecting there is none.
     redis.stream?.destroy();
   }
 }

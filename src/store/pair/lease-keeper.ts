@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { WriteGuard } from './fence.js';
 import type { Lease, LeaseState } from './lease.js';
 
-/** How soon after a lease was given up another gateway asks for it. */
+/** How often a gateway asks for the lease, and so how soon it gets a lease given up. */
 const ASK_INTERVAL_MS = 25;
 
 export interface LeaseKeeperOptions {
@@ -11,28 +11,28 @@ export interface LeaseKeeperOptions {
   readonly log: Logger;
 }
 
-/** What a gateway that serves under a lease knows of it. */
+/** What a serving gateway knows of its lease. */
 export interface Tenure extends WriteGuard {
   readonly epoch: number;
   /** The name of this gateway. */
   readonly holder: string;
 }
 
-/** A lease that is ours and renewed. */
+/** A lease that we hold and renew. */
 export interface HeldLease extends Tenure {
-  /** Resolves to who has the lease when it is another's. */
+  /** Resolves, once another gateway has the lease, to who has it. */
   readonly lost: Promise<LeaseState>;
-  /** Asks the store whether the lease is another's. */
+  /** Asks the store whether another gateway has the lease. */
   readonly isLost: () => Promise<boolean>;
-  /** Stops renewing, and gives the lease up unless it is lost. */
+  /** Stops renewing and gives the lease up, unless it is lost. */
   readonly giveUp: () => Promise<void>;
 }
 
 /**
- * Asks for the lease again and again, and renews it while it is ours.
+ * Asks for the lease repeatedly, and renews it while it is ours.
  *
- * A store that does not answer makes nobody lose the lease: without it nothing is acknowledged, and the
- * gateway goes on forwarding alarms live (docs/reference/contract.md, 4.4). It is lost when the store says that it is another's.
+ * Nobody loses the lease because the store does not answer: nothing is acknowledged then, and the gateway keeps
+ * forwarding alarms live (docs/reference/contract.md, 4.4). It is lost when the store names another holder.
  */
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions;
@@ -45,7 +45,7 @@ export class LeaseKeeper {
   /**
    * Asks once.
    *
-   * @returns the lease, or who has it; undefined when the store does not answer
+   * @returns the lease, or who has it; undefined if the store does not answer
    */
   async ask(): Promise<HeldLease | LeaseState | undefined> {
     try {
@@ -61,9 +61,9 @@ export class LeaseKeeper {
   /**
    * Asks until the lease is ours.
    *
-   * @param isWanted whether to go on
-   * @param told of each answer that it is another's
-   * @returns the lease; undefined when it is wanted no more
+   * @param isWanted whether to continue
+   * @param told called with each answer that another gateway has it, and with undefined if the store does not answer
+   * @returns the lease; undefined when no longer wanted
    */
   async wait(
     isWanted: () => boolean,
@@ -107,7 +107,7 @@ export class LeaseKeeper {
       }
     };
     const timer = setInterval(renew, renewMs);
-    /** Until the store has said whose the lease is; one answer for all who ask meanwhile. */
+    /** Set until the store has said whose lease it is. Everyone who asks meanwhile shares the answer. */
     let asked: Promise<boolean> | undefined;
     const untilKnown = async (): Promise<boolean> => {
       while (lostTo === undefined && lease.isOverdue) {
@@ -138,7 +138,7 @@ export class LeaseKeeper {
     };
   }
 
-  /** A store that is away is logged as such (StoreOutages). */
+  /** StoreOutages logs a store that is away. */
   readonly #failed = (error: unknown): void => {
     const isRefused = error instanceof Error && error.name === 'ReplyError';
     const level = isRefused && !this.#hasFailed ? 'warn' : 'debug';

@@ -6,7 +6,7 @@ import type { Store } from '../store.js';
 import type { Fence } from './fence.js';
 
 const RANDOM_BYTES = 3;
-/** Between two answers of a store that is there; far more than one that is slow takes. */
+/** The longest gap between two answers of an available store; a slow one takes far less. */
 const MAX_GAP_MS = 1_000;
 
 const takeLease = new Script(
@@ -29,14 +29,14 @@ export interface LeaseOptions {
   readonly key: string;
   /** The name of this gateway. */
   readonly holder: string;
-  /** What no other living gateway has; empty without one (data-directory.ts). */
+  /** A name that no other living gateway has; empty for none (data-directory.ts). */
   readonly place: string;
   readonly lengthMs: number;
   /** Milliseconds by a clock that does not jump. */
   readonly elapsed: () => number;
 }
 
-/** A name that tells an operator which process it is, and that no other has. */
+/** A unique name that tells an operator which process it is. */
 export function holderName(): string {
   return `${hostname()}/${process.pid}/${randomBytes(RANDOM_BYTES).toString('hex')}`;
 }
@@ -44,16 +44,16 @@ export function holderName(): string {
 /**
  * The lease of a site in its store: one gateway has it and serves, the others stand by.
  *
- * It is an agreement about who serves, and no more: what keeps a gateway that has lost it from writing is the
- * check of each write (fence.ts), whatever the clocks say.
+ * It is only an agreement about who serves. The check of each write (fence.ts) keeps a gateway that has lost it
+ * from writing, whatever the clocks say.
  */
 export class Lease {
   readonly #options: LeaseOptions;
   #epoch = 0;
-  /** The other's last renewal, and since when it has been the last, the store answering all the time. */
+  /** The other's last renewal, and since when there has been no newer one while the store kept answering. */
   #renewal = '';
   #unrenewedSinceMs = 0;
-  /** When our own last renewal that the store has answered was sent. */
+  /** When we sent our last renewal that the store has answered. */
   #renewedAtMs = 0;
   #answeredAtMs: number | undefined;
 
@@ -64,8 +64,8 @@ export class Lease {
   /**
    * Takes the lease unless another gateway has it.
    *
-   * To be called again and again. A store that does not answer, or fails over, keeps the holder from renewing as
-   * it keeps us from asking: after such a gap the full length of the lease must pass once more without a renewal.
+   * Call it repeatedly. A store that does not answer, or fails over, stops the holder from renewing just as it stops
+   * us from asking: after such a gap, the full length of the lease must pass again without a renewal.
    */
   async take(): Promise<LeaseState> {
     const { store, key, holder, place, lengthMs, elapsed } = this.#options;
@@ -85,7 +85,7 @@ export class Lease {
     return this.#state(taken, epoch, by);
   }
 
-  /** Whether the lease may have ended since it was renewed, and another gateway have taken it. */
+  /** Whether the lease may have ended since its last renewal, so that another gateway may have taken it. */
   get isOverdue(): boolean {
     const { lengthMs, elapsed } = this.#options;
     return elapsed() - this.#renewedAtMs >= lengthMs;
@@ -101,13 +101,13 @@ export class Lease {
     return this.#state(...reply);
   }
 
-  /** Gives the lease up for the next gateway to take it at once. */
+  /** Gives the lease up, so the next gateway can take it immediately. */
   async release(epoch: number): Promise<void> {
     const { store, key } = this.#options;
     await store.run(releaseLease, [key], [this.fence(epoch).token]);
   }
 
-  /** What each write under the lease is checked against. */
+  /** The fence that each write under the lease is checked against. */
   fence(epoch: number): Fence {
     return { key: this.#options.key, token: `${epoch} ${this.#options.holder}` };
   }

@@ -11,7 +11,7 @@ const infoSchema = z.object({ role: z.string().optional() });
 
 type Connector = NonNullable<RedisOptions['Connector']>;
 
-/** Makes connections of ioredis that follow the primary. */
+/** Creates the class of ioredis connectors that follow the primary. */
 export function primaryConnector(watch: PrimaryWatch, tls: StoreTls | undefined): Connector {
   return class extends PrimaryConnector {
     constructor() {
@@ -23,7 +23,7 @@ export function primaryConnector(watch: PrimaryWatch, tls: StoreTls | undefined)
 /**
  * Connects to the primary, and breaks the connection once another server is the primary.
  *
- * The socket is destroyed, not ended: a frozen server would keep an ended one open (ioredis issue 1314).
+ * It destroys the socket, not just ends it: a frozen server would keep an ended one open (ioredis issue 1314).
  */
 class PrimaryConnector extends AbstractConnector {
   readonly #watch: PrimaryWatch;
@@ -59,12 +59,12 @@ class PrimaryConnector extends AbstractConnector {
     this.#socket?.destroy();
   }
 
-  /** Whether it is a primary by its own word: what the others say may be too new or too old. */
+  /** Whether the server itself says it is a primary: what others say may be too new or too old. */
   override check(info: unknown): boolean {
     return infoSchema.safeParse(info).data?.role !== 'slave';
   }
 
-  /** Asks until there is an answer: an error thrown here would end the connection for good. */
+  /** Asks until it gets an answer: an error thrown here would end the connection for good. */
   async #find(emit: (type: string, error: Error) => void): Promise<Address> {
     for (;;) {
       try {

@@ -3,28 +3,28 @@ import { type Address, addressText, isSameAddress } from '../../domain/server-ad
 
 const INTERVAL_MS = 500;
 
-/** Who is the primary, as one of those asked has it. */
+/** Who is the primary, according to one of those asked. */
 export interface Claim {
   readonly primary: Address;
-  /** Rises with every failover: of two claims, the higher one is newer. */
+  /** Rises with every failover: the claim with the higher epoch is newer. */
   readonly epoch: number;
 }
 
 /** Those who know the primary: Sentinels, or the nodes of a cluster. */
 export interface PrimarySource {
-  /** What they are, for messages. */
+  /** The beginning of the message that none of them names the primary. */
   readonly name: string;
-  /** Asks every one of them; each answers or fails within a second. */
+  /** Asks all of them; each answers or fails within a second. */
   readonly ask: () => readonly Promise<Claim>[];
   readonly stop: () => void;
 }
 
 /**
- * Keeps an eye on which server is the primary of the site's keys.
+ * Watches which server is the primary of the site's keys.
  *
- * A primary that is frozen or cut off closes no connection, and ioredis would ask one Sentinel after the
- * other and believe the first that answers, however long it was cut off itself. So all are asked at once, twice a
- * second, and the newest answer counts.
+ * A frozen or cut-off primary closes no connection. ioredis would ask one Sentinel after another and believe
+ * the first that answers, even if that was itself cut off for long. The watch therefore asks all of them
+ * simultaneously, twice a second, and the newest answer counts.
  */
 export class PrimaryWatch {
   readonly #source: PrimarySource;
@@ -48,7 +48,7 @@ export class PrimaryWatch {
     this.#source.stop();
   }
 
-  /** The primary by the last answers; undefined before the first. */
+  /** The primary according to the last answers; undefined before the first. */
   get primary(): Address | undefined {
     return this.#known?.primary;
   }
@@ -65,7 +65,7 @@ export class PrimaryWatch {
     return this.#round;
   }
 
-  /** Calls the listener whenever another server has become the primary, until the returned function is called. */
+  /** Calls the listener whenever another server becomes the primary, until the returned function is called. */
   onMove(listener: (primary: Address) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -74,7 +74,7 @@ export class PrimaryWatch {
   async #ask(): Promise<Address> {
     const { claim, isMajority } = await newestOf(this.#source);
     const known = this.#known;
-    // One that was cut off tells of a former primary; epochs begin anew only for all of them together.
+    // A source that was cut off names a former primary. Epochs restart only for all of them together.
     if (known !== undefined && !isMajority && claim.epoch < known.epoch) return known.primary;
     this.#known = claim;
     const { primary } = claim;
@@ -90,7 +90,7 @@ export class PrimaryWatch {
 
 interface Newest {
   readonly claim: Claim;
-  /** Whether more than half of those asked say so. */
+  /** Whether more than half of those asked agree. */
   readonly isMajority: boolean;
 }
 

@@ -10,22 +10,22 @@ const MARK_KEPT_SECONDS = 366 * 24 * 3_600;
 
 type Value = string | number | Buffer;
 
-/** What tells a server from others. */
+/** What identifies a server. */
 export interface AnsweringServer {
   readonly runId: string;
   readonly host: string | undefined;
   readonly port: number | undefined;
 }
 
-/** The socket over which a write went: only there a server can be asked who has it. */
+/** The socket that carried a write. Only over this one can a server be asked who has the write. */
 export type WriteSocket = Redis['stream'];
 
 /** The arguments of EVAL. */
 export type ScriptCall = readonly Value[];
 
-/** Writes that the server has made, or refused. */
+/** Writes that the server has made or refused. */
 export interface MadeWrites {
-  /** What the server answered to each, in their order. */
+  /** The server's answer to each, in order. */
   readonly replies: readonly PromiseSettledResult<unknown>[];
   readonly socket: WriteSocket;
   /** How many replicas have them so far. */
@@ -33,17 +33,17 @@ export interface MadeWrites {
 }
 
 /**
- * Writes over one connection, and asks over the same one whether replicas have what it wrote.
+ * Writes over one connection, and asks over the same one whether replicas have the writes.
  *
- * WAIT knows the writes of its own connection only: on a new one it answers at once for writes that it has never
- * seen, and after a failover the new primary may lack them. So each call here fails when the connection breaks.
+ * WAIT knows only the writes of its own connection: on a new one it answers immediately for writes it has never
+ * seen, and after a failover the new primary may lack them. So each call here fails if the connection breaks.
  */
 export class ReplicaLink {
   readonly #redis: Redis;
   readonly #markKey: string;
-  /** The socket of a server before Redis 7.2, which cannot say what is on a replica's disk. */
+  /** The socket of a server older than Redis 7.2, which cannot say what is on a replica's disk. */
   #withoutWaitAof: WriteSocket | undefined;
-  /** The socket over which a mark was written: WAIT answers for what came before it. */
+  /** The socket that carried a mark: WAIT answers for everything before the mark. */
   #marked: WriteSocket | undefined;
   #server: { readonly server: AnsweringServer; readonly socket: WriteSocket } | undefined;
 
@@ -54,10 +54,10 @@ export class ReplicaLink {
   }
 
   /**
-   * Writes, and waits for replicas in the same round trip, once for all that is written.
+   * Writes, and waits for replicas in the same round trip, once for all writes.
    *
-   * The mark is written as well, because from Redis 7.2 on, WAIT goes back to the last write of its connection that
-   * changed something, and a batch that is sent again changes nothing. What the store had before the mark is covered by it.
+   * It also writes the mark: from Redis 7.2 on, WAIT goes back to the last write of its connection that changed
+   * something, and a repeated batch changes nothing. The mark covers everything the store had before it.
    */
   async write(
     calls: readonly ScriptCall[],
@@ -67,7 +67,7 @@ export class ReplicaLink {
     const socket = this.#redis.stream;
     const pipeline = this.#redis.pipeline();
     for (const call of calls) pipeline.call('EVAL', ...call);
-    // A full store still takes the second of them, once there is a mark.
+    // A full store still takes the second command, once a mark exists.
     pipeline.set(this.#markKey, '').expire(this.#markKey, MARK_KEPT_SECONDS);
     pipeline.call(...this.#waitOn(socket, replicas, timeoutMs));
     const answers = (await pipeline.exec()) ?? [];
@@ -82,7 +82,7 @@ export class ReplicaLink {
     return { replies: answers.slice(0, calls.length).map(settledOf), socket, confirming };
   }
 
-  /** Writes without waiting for anybody. */
+  /** Writes without waiting for replicas. */
   async writeAlone(calls: readonly ScriptCall[]): Promise<MadeWrites> {
     const socket = this.#redis.stream;
     const pipeline = this.#redis.pipeline();
@@ -92,10 +92,10 @@ export class ReplicaLink {
     return { replies, socket, confirming: 0 };
   }
 
-  /** Counts the replicas that have all that was written over the socket, or in the store before it. */
+  /** Counts the replicas that have everything written over the socket and everything in the store before it. */
   async confirming(socket: WriteSocket, replicas: number, timeoutMs: number): Promise<number> {
     this.requireOpen(socket);
-    // Without a mark the server may answer for writes that are not these.
+    // Without a mark the server may answer for other writes.
     if (this.#marked !== socket) return this.#failed(undefined, socket, timeoutMs);
     try {
       const count = countOf(await this.#redis.call(...this.#waitOn(socket, replicas, timeoutMs)));
@@ -106,7 +106,7 @@ export class ReplicaLink {
     }
   }
 
-  /** Counts the replicas that are connected and have copied. */
+  /** Counts the connected replicas that have copied the data. */
   async connected(socket: WriteSocket): Promise<number> {
     this.requireOpen(socket);
     const info = await this.#redis.info('replication');
@@ -127,7 +127,7 @@ export class ReplicaLink {
     return server;
   }
 
-  /** @throws Error when the connection has broken since */
+  /** @throws Error if the connection has broken since */
   requireOpen(socket: WriteSocket): void {
     const { stream, status } = this.#redis;
     if (status !== 'ready' || stream !== socket || socket.destroyed) throw broken();
@@ -138,11 +138,11 @@ export class ReplicaLink {
     return ['WAITAOF', 0, replicas, timeoutMs];
   }
 
-  /** A server that may not be asked, or takes no mark, will not say so sooner if it is asked at once. */
+  /** Waits before failing: an immediate retry does not help if the server cannot be asked or takes no mark. */
   async #failed(error: unknown, socket: WriteSocket, timeoutMs: number): Promise<number> {
     this.requireOpen(socket);
     const text = error instanceof Error ? error.message : '';
-    // It has become a replica.
+    // The server has become a replica.
     if (/^(UNBLOCKED|READONLY|ERR WAIT)/.test(text)) throw broken();
     if (/^ERR unknown command/.test(text)) this.#withoutWaitAof = socket;
     else await delay(timeoutMs);
@@ -160,7 +160,7 @@ function settledOf([error, value]: [Error | null, unknown]): PromiseSettledResul
   return { status: 'rejected', reason: error };
 }
 
-/** As ioredis says it of a command whose connection broke. */
+/** The error that ioredis gives for a command whose connection broke. */
 function broken(): Error {
   return new Error('Connection is closed.');
 }

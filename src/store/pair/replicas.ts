@@ -9,14 +9,14 @@ import { GroupCommit } from '../group-commit.js';
 import { type MadeWrites, ReplicaLink, type ScriptCall, type WriteSocket } from './replica-link.js';
 import type { Sought } from './sentinel-majority.js';
 
-/** How long a replica may take to confirm before it is given up. */
+/** How long a replica may take to confirm before it counts as lost. */
 const TIMEOUT_MS = 2_000;
-/** A connection is blocked for so long at most, and serves others in between. */
+/** The longest time a connection is blocked; in between it serves others. */
 const SLICE_MS = 100;
 const INTERVAL_MS = 1_000;
-/** Replicas are tried so often while nothing is acknowledged. */
+/** How often replicas are tried while nothing is acknowledged. */
 const REFUSING_MS = 250;
-/** How many calls one write makes at most. */
+/** The most calls in one write. */
 const MAX_CALLS = 250;
 /** Sentinels ping once a second. */
 const MAX_UNHEARD_MS = 2_000;
@@ -27,7 +27,7 @@ const REFUSAL_FAULT = 'replicas-refusal';
 /** Why nothing is acknowledged without a replica. */
 type Refusal = 'replicaAwayRefusing' | 'replicaCutOff';
 
-/** Whether most of those who choose the primary can be reached, and take a server for it. */
+/** Asks whether most of those who choose the primary can be reached and agree on a server. */
 export interface Majority {
   takesForPrimary(sought: Sought): Promise<boolean>;
 }
@@ -36,28 +36,28 @@ export interface ReplicasOptions {
   /** How many must confirm, at least 1. */
   readonly count: number;
   readonly withoutReplica: 'continue' | 'refuse';
-  /** Undefined where nobody chooses a primary: a store behind a plain address. */
+  /** Undefined if nobody chooses a primary: a store behind a plain address. */
   readonly majority?: Majority | undefined;
   readonly health: Pick<Health, 'report'>;
   readonly log: Logger;
   /** Milliseconds since an arbitrary moment; never jumps. */
   readonly elapsed: () => number;
-  /** A key of the site that replicas are tried with. */
+  /** The key of the site used to try replicas. */
   readonly markKey: string;
   readonly timeoutMs?: number;
 }
 
 /**
- * Acknowledges what replicas have, and decides what is acknowledged while they are gone.
+ * Acknowledges writes that replicas have, and decides what is acknowledged while replicas are gone.
  *
- * Without a replica the gateway goes on alone, but only while a majority of the Sentinels was in touch with this
- * primary after the replica was: a box that is cut off must not acknowledge what the other will never have.
+ * Without a replica the gateway continues alone, but only if a majority of the Sentinels was in touch with this
+ * primary after the replica was lost: a cut-off box must not acknowledge what the other will never have.
  */
 export class Replicas {
   readonly #options: ReplicasOptions;
   readonly #timeoutMs: number;
   #isOn = false;
-  /** Since when no replica confirms; undefined while one does. */
+  /** Since when no replica has confirmed; undefined while one does. */
   #lostAtMs: number | undefined;
   #isCutOff = false;
   #confirmedAtMs = 0;
@@ -73,11 +73,11 @@ export class Replicas {
   }
 
   /**
-   * Returns what writes over a connection, and resolves to the reply once it may be acknowledged.
+   * Returns a function that writes over a connection and resolves to the reply once it may be acknowledged.
    *
-   * What is written while others wait for a replica is one write: a replica is asked once for all of it.
-   * What fails may have been written all the same, and lost with a former primary: its writer writes it again.
-   * It throws GatewayError `store-unavailable` when nothing is acknowledged at present.
+   * Calls made while others wait for a replica share one write, for which the replica is asked once. A failed call
+   * may still have been written, or lost with a former primary: its writer repeats it. The function throws
+   * GatewayError `store-unavailable` while nothing is acknowledged.
    */
   writer(redis: Redis): (call: ScriptCall) => Promise<unknown> {
     const link = this.#link(redis);
@@ -92,7 +92,7 @@ export class Replicas {
    * Begins to withhold replies, and to try the replicas once a second.
    *
    * @param redis a connection of its own
-   * @returns stops trying; what is written is confirmed until its connection ends
+   * @returns stops trying; writes are still confirmed until their connection ends
    */
   start(redis: Redis): () => void {
     const link = this.#link(redis);
@@ -119,18 +119,18 @@ export class Replicas {
     return made.replies;
   }
 
-  /** Waits until a replica has the writes, or they may be acknowledged without one. */
+  /** Waits until a replica has the writes or they may be acknowledged without one. */
   async #requireConfirmed(link: ReplicaLink, { socket, confirming }: MadeWrites): Promise<void> {
     for (let having = confirming; ; having = 0) {
       if (this.#lostAtMs === undefined && (await this.#untilConfirmed(link, socket, having)))
         return;
       await this.#requirePrimary(link, socket);
-      // Over another connection a replica may have been found meanwhile: then it is asked for these writes as well.
+      // Another connection may have found a replica meanwhile: then ask it for these writes too.
       if (this.#lostAtMs !== undefined) return;
     }
   }
 
-  /** Why nothing is acknowledged at present; undefined when it is. */
+  /** Why nothing is acknowledged now; undefined when writes are acknowledged. */
   get #refusal(): Refusal | undefined {
     if (this.#lostAtMs === undefined) return undefined;
     if (this.#options.withoutReplica === 'refuse') return 'replicaAwayRefusing';
@@ -138,10 +138,10 @@ export class Replicas {
   }
 
   /**
-   * Waits in slices, so that the connection serves others in between.
+   * Waits in slices: the connection serves others in between.
    *
    * @param confirming how many replicas have the write so far
-   * @returns false when it is given up
+   * @returns false when the replica counts as lost
    */
   async #untilConfirmed(
     link: ReplicaLink,
@@ -151,7 +151,7 @@ export class Replicas {
     const { count, elapsed } = this.#options;
     const sinceMs = elapsed();
     for (let having = confirming; having < count; ) {
-      // One that is not even connected needs no waiting for.
+      // Do not wait for a replica that is not even connected.
       if ((await link.connected(socket)) < count) return this.#lose(elapsed());
       if (this.#lostAtMs !== undefined) return false;
       having = await link.confirming(socket, count, SLICE_MS);
@@ -162,14 +162,14 @@ export class Replicas {
     return this.#found();
   }
 
-  /** Without a replica, a write is acknowledged only if most Sentinels take the server that made it for the primary. */
+  /** Without a replica, a write counts only if most Sentinels consider the server that made it the primary. */
   async #requirePrimary(link: ReplicaLink, socket: WriteSocket): Promise<void> {
     if (this.#options.withoutReplica === 'refuse') throw unconfirmed('replicaAwayRefusing');
     if (!(await this.#isPrimary(link, socket))) throw unconfirmed('replicaCutOff');
     link.requireOpen(socket);
   }
 
-  /** Whether most Sentinels were in touch with this primary after the replica was lost, and lately. */
+  /** Whether most Sentinels were in touch with this primary recently, and after the replica was lost. */
   async #isPrimary(link: ReplicaLink, socket: WriteSocket): Promise<boolean> {
     const { majority, elapsed } = this.#options;
     if (majority === undefined) return true;
@@ -178,7 +178,7 @@ export class Replicas {
       const server = await link.server(socket);
       const heardWithinMs = Math.min(elapsed() - lostAtMs, MAX_UNHEARD_MS);
       const is = await majority.takesForPrimary({ ...server, heardWithinMs });
-      // They may not have had the time to be in touch since.
+      // They may not have had time to be in touch since.
       if (is || this.#isCutOff || elapsed() - lostAtMs > MAX_UNHEARD_MS) {
         if (this.#lostAtMs !== undefined) this.#setCutOff(!is);
         return is;
@@ -187,7 +187,7 @@ export class Replicas {
     }
   }
 
-  /** Finds out by itself, so that a fault comes and goes although nothing is written. */
+  /** Tries the replicas, so that a fault comes and goes even if nothing is written. */
   async #try(link: ReplicaLink): Promise<void> {
     const { count, elapsed, withoutReplica } = this.#options;
     const wasLost = this.#lostAtMs !== undefined;
@@ -222,7 +222,7 @@ export class Replicas {
     this.#report();
   }
 
-  /** Alone it serves as well as anybody could; when it acknowledges nothing it is not ready. */
+  /** A gateway that serves alone is ready; one that acknowledges nothing is not. */
   #report(): void {
     const { health } = this.#options;
     const refusal = this.#refusal;

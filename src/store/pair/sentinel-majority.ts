@@ -1,21 +1,21 @@
 import { z } from 'zod';
 
 const fieldsSchema = z.array(z.string());
-/** Flags of a primary that is to be replaced, or that the Sentinel does not reach. */
+/** Flags of a primary that is being replaced, or that the Sentinel cannot reach. */
 const REPLACING = 'failover_in_progress';
 const DOUBTFUL = ['s_down', 'o_down', 'disconnected', REPLACING, 'master_reboot'];
 /** How long the last Sentinels may take once most have agreed: one of them may know of a newer primary. */
 const LAST_ANSWERS_MS = 20;
 
-/** Asks a Sentinel; rejects soon when it does not answer (Informant). */
+/** A Sentinel to ask; `ask` soon rejects if it does not answer (Informant). */
 export interface Sentinel {
   ask(...questions: readonly (readonly [string, ...string[]])[]): Promise<unknown[]>;
 }
 
-/** The server that is sought as the primary. */
+/** The server that should be the primary. */
 export interface Sought {
   readonly runId: string;
-  /** As it is connected to. Sentinel learns the run id of a new primary after some seconds. */
+  /** The address we are connected to. A Sentinel learns the run id of a new primary only after some seconds. */
   readonly host: string | undefined;
   readonly port: number | undefined;
   /** A Sentinel must have heard from it within this time. */
@@ -31,26 +31,26 @@ interface View {
   readonly heardAgoMs: number;
   /** Rises with every failover. */
   readonly epoch: number;
-  /** How many Sentinels it knows, itself among them. */
+  /** How many Sentinels it knows, including itself. */
   readonly sentinels: number;
 }
 
 /**
- * Asks whether most Sentinels can be reached and take a server for the primary.
+ * Asks whether most Sentinels can be reached and consider a server the primary.
  *
- * If they do, no other server becomes the primary for as long as it takes them to notice its end.
+ * If so, no other server becomes the primary until they have had time to notice its end.
  */
 export class SentinelMajority {
   readonly #sentinels: readonly Sentinel[];
   readonly #name: string;
 
-  /** @param name of the primary, in the Sentinels' configuration */
+  /** @param name the primary's name in the Sentinels' configuration */
   constructor(sentinels: readonly Sentinel[], name: string) {
     this.#sentinels = sentinels;
     this.#name = name;
   }
 
-  /** Resolves soon after most agree, or else once all have answered or failed. */
+  /** Resolves soon after most agree, or once all have answered or failed. */
   takesForPrimary(sought: Sought): Promise<boolean> {
     return new Promise((resolve) => {
       const views: View[] = [];
@@ -75,9 +75,9 @@ export class SentinelMajority {
   #isAgreed(views: readonly View[], sought: Sought): boolean {
     const agreeing = views.filter((view) => isAgreed(view, sought));
     const epoch = Math.max(...agreeing.map((view) => view.epoch));
-    // Those that the configuration does not name count too.
+    // Sentinels that the configuration does not name count too.
     const all = Math.max(this.#sentinels.length, ...views.map(({ sentinels }) => sentinels));
-    // The one Sentinel that leads a takeover may be the only one that knows of it, for some seconds.
+    // For some seconds, only the Sentinel that leads a failover may know of it.
     const isReplaced = views.some((view) => view.epoch > epoch || view.flags.includes(REPLACING));
     return agreeing.length > all / 2 && !isReplaced;
   }

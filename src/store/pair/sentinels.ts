@@ -11,7 +11,7 @@ export interface SentinelOptions {
   readonly sentinels: readonly Address[];
   /** The primary's name in the Sentinels' configuration. */
   readonly name: string;
-  /** The Sentinels' own, not the store's. */
+  /** Access to the Sentinels, not to the store. */
   readonly access: StoreAccess;
 }
 
@@ -28,7 +28,7 @@ export function sentinelSource({ sentinels, name, access }: SentinelOptions): Pr
 }
 
 async function claimOf(informant: Informant, name: string): Promise<Claim> {
-  // The first knows a promoted replica before the second does, which alone has the epoch.
+  // The first command knows a promoted replica sooner; only the second has the epoch.
   const [address, primary] = await informant.ask(
     ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name],
     ['SENTINEL', 'MASTER', name],

@@ -10,7 +10,7 @@ import type { StoreOutages } from './store-outages.js';
 const RETRY_STEP_MS = 50;
 const MAX_RETRY_DELAY_MS = 1000;
 const CONNECT_TIMEOUT_MS = 5000;
-/** Where another server takes over soon. */
+/** For a store where another server soon takes over. */
 const MAX_RETRY_DELAY_OF_MANY_MS = 250;
 const CONNECT_TIMEOUT_OF_MANY_MS = 1000;
 const KEEP_ALIVE_MS = 10_000;
@@ -18,23 +18,23 @@ const LOADING_RETRY_MS = 250;
 const MANAGEMENT_TIMEOUT_MS = 3000;
 const MAX_SILENCE_MS = 10_000;
 
-/** Begins the message of a start that the store refuses. */
+/** Begins the message for a start that the store refuses. */
 export const CANNOT_BE_ASKED = 'the store cannot be asked what it is';
 const CLOSED = 'the connection to the store was closed before it was ready';
 
 /**
  * A connection to the store.
  *
- * Behind Sentinels, and in a cluster too, it is one connection to one server at a time, the primary of the
- * site's keys: commands without a key (INFO, WAIT) go where the site is, and in the order of their calls.
+ * Behind Sentinels and in a cluster too, it is one connection to one server at a time, the primary of the
+ * site's keys. Commands without a key (INFO, WAIT) go to the site's server, in the order of their calls.
  */
 export type StoreConnection = Redis;
 
-/** Where the store is: its only server, or the present primary. */
+/** Where the store is: its only server, or the current primary. */
 export interface StorePlace {
   /** The gateway's own server. */
   readonly socketPath?: string | undefined;
-  /** `redis://`, `rediss://` or `unix:///`, as `redis.url` has it. */
+  /** `redis://`, `rediss://` or `unix:///`, as in `redis.url`. */
   readonly url?: string | undefined;
   /** Behind Sentinels, or in a cluster. */
   readonly primary?: PrimaryWatch | undefined;
@@ -48,20 +48,20 @@ export interface ConnectionOptions extends StorePlace {
   /** Shared by all connections to the server. */
   readonly outages: StoreOutages;
   readonly name: string;
-  /** How long a command may take, and a server on another machine be silent. */
+  /** How long a command may take, and how long a server on another machine may be silent. */
   readonly timeoutMs?: number | undefined;
 }
 
 /**
  * Connects the message path.
  *
- * A store of the gateway's own that is busy with its disk may take its time. One on another machine may have vanished.
+ * The gateway's own store may take its time when busy with its disk. A store on another machine may have vanished.
  */
 export function connectRedis(options: ConnectionOptions): StoreConnection {
   return connect(options, isLocal(options) ? undefined : (options.timeoutMs ?? MAX_SILENCE_MS));
 }
 
-/** Connects the management interface, where somebody waits for each answer. */
+/** Connects the management interface, where people wait for each answer. */
 export function connectManagementRedis(options: ConnectionOptions): StoreConnection {
   return connect(options, options.timeoutMs ?? MANAGEMENT_TIMEOUT_MS);
 }
@@ -69,7 +69,7 @@ export function connectManagementRedis(options: ConnectionOptions): StoreConnect
 /**
  * Resolves once the connection can be used.
  *
- * @throws GatewayError `start-failed` when the server refuses it, it does not answer in time, or the connection is closed
+ * @throws GatewayError `start-failed` when the server refuses or does not answer in time, or the connection is closed
  */
 export function untilReady(redis: Redis, timeoutMs?: number): Promise<void> {
   if (redis.status === 'ready') return Promise.resolve();
@@ -85,7 +85,7 @@ export function untilReady(redis: Redis, timeoutMs?: number): Promise<void> {
     };
     const ready = () => settle();
     const failed = (cause: Error) => {
-      // A password that is wrong does not become right; a server that is away comes back.
+      // A wrong password stays wrong, but an absent server comes back.
       if (cause.name !== 'ReplyError') return;
       settle(new GatewayError('start-failed', CANNOT_BE_ASKED, { cause }));
     };
@@ -99,7 +99,7 @@ export function untilReady(redis: Redis, timeoutMs?: number): Promise<void> {
   });
 }
 
-/** Connects: a command fails when the connection is not there or breaks, and is never sent twice. */
+/** Connects. A command fails if the connection is missing or breaks, and is never sent twice. */
 function connect(options: ConnectionOptions, commandTimeoutMs: number | undefined): Redis {
   const { name, primary, outages } = options;
   let isLeaving = false;
@@ -116,8 +116,8 @@ function connect(options: ConnectionOptions, commandTimeoutMs: number | undefine
     maxRetriesPerRequest: 0,
     ...(commandTimeoutMs !== undefined && { commandTimeout: commandTimeoutMs }),
     retryStrategy: (times) => Math.min(times * RETRY_STEP_MS, maxRetryDelayMs),
-    // After a failover the old primary refuses writes: find the new one. For each further refusal on the same connection
-    // ioredis would end it again, and listen to it once more.
+    // After a failover the old primary refuses writes: find the new one. For each further refusal on the same
+    // connection, ioredis would end it again and add another listener.
     reconnectOnError: (error) => {
       if (isLeaving || !isElsewhere(error)) return false;
       isLeaving = true;
@@ -139,11 +139,11 @@ function isLocal({ socketPath, url = '' }: ConnectionOptions): boolean {
 }
 
 /**
- * Breaks a connection on which the server has gone silent, asking it for a sign of life.
+ * Pings the server, and breaks the connection if it has gone silent.
  *
- * The kernel reports a peer that vanished (a pulled cable) only after some 15 minutes, and ioredis'
- * `socketTimeout` can fire on the connection after the one it was set for. On a local socket no peer can
- * vanish: a server that is silent there is busy.
+ * The kernel takes about 15 minutes to report a vanished peer (a pulled cable), and the `socketTimeout` of
+ * ioredis can fire on the connection after the one it was set for. On a local socket no peer can vanish: a
+ * silent server there is busy.
  */
 function breakSilent(redis: Redis, { log, name }: ConnectionOptions, maxSilenceMs: number): void {
   const probe = async () => {
@@ -156,7 +156,7 @@ function breakSilent(redis: Redis, { log, name }: ConnectionOptions, maxSilenceM
       const isSilent = stream.bytesRead === heardBytes;
       if (!isSilent || stream.destroyed || redis.stream !== stream) return;
       log.warn({ connection: name, maxSilenceMs }, 'the store is silent, reconnecting');
-      // One that is ended waits for its peer.
+      // Ending it would wait for the peer.
       stream.destroy();
     }
   };
@@ -165,7 +165,7 @@ function breakSilent(redis: Redis, { log, name }: ConnectionOptions, maxSilenceM
     timer = setInterval(probe, maxSilenceMs / 2);
     timer.unref();
   });
-  // One that is closed while it waits to reconnect never says that it has ended.
+  // A connection closed while it waits to reconnect never emits `end`.
   redis.on('close', () => clearInterval(timer));
 }
 
@@ -182,7 +182,7 @@ function open(options: ConnectionOptions, common: RedisOptions): Redis {
   if (primary !== undefined) {
     return new Redis({ ...external, Connector: primaryConnector(primary, tls) });
   }
-  // ioredis recognises a socket's path only without the scheme.
+  // ioredis recognises a socket path only without the scheme.
   if (url !== undefined) return new Redis(url.replace(/^unix:\/\//i, ''), external);
   throw new GatewayError('start-failed', 'the store has no address');
 }

@@ -8,12 +8,12 @@ import { infoNumber } from './server-info.js';
 
 const FAULT = 'store-memory';
 
-/** Parts of the limit: where the fault begins, and where each class is stored no more. */
+/** Parts of the limit: where the fault begins, and where the store stops taking each class. */
 const FAULT_FROM = 0.8;
 const OTHERS_UP_TO = 0.9;
-/** The rest is for what makes room again: settled messages, retention, deletions over HTTP. */
+/** The rest is for work that makes room: settled messages, retention, deletions over HTTP. */
 const ALARMS_UP_TO = 0.98;
-/** What has begun ends only so much below, or it would come and go with every write. */
+/** A state ends only this much below its beginning, or it would come and go with every write. */
 const HYSTERESIS = 0.005;
 const PERCENT_STEP = 2;
 
@@ -23,10 +23,10 @@ const FAULT_AT = {
   full: 'storeTakesNothing',
 } as const satisfies Readonly<Record<Headroom, FaultName>>;
 
-/** Nearer to the limit a reading must be recent: reservations since then count for more than they take. */
+/** From here on readings must be recent: reservations made since a reading count for more than they take. */
 const READ_OFTEN_FROM = 0.5;
 const OFTEN_MS = 100;
-/** Reading costs the store more than anything else that a gateway at rest asks of it. */
+/** Of all that an idle gateway asks of the store, this reading costs the most. */
 const SELDOM_MS = 1_000;
 
 export interface MemoryMonitorOptions {
@@ -37,7 +37,7 @@ export interface MemoryMonitorOptions {
   readonly log: Logger;
 }
 
-/** The store's memory as it counts it against its `maxmemory`. */
+/** The store's memory, as counted against its `maxmemory`. */
 export interface StoreMemory {
   readonly usedBytes: number;
   /** 0: no limit. */
@@ -47,13 +47,13 @@ export interface StoreMemory {
 /**
  * Watches how full the store's memory is, and keeps the last part of it for alarms.
  *
- * A server without `maxmemory` has no bound to watch. One that is away keeps its last known state.
+ * A server without `maxmemory` has no bound to watch. An absent server keeps its last known state.
  */
 export class MemoryMonitor {
   readonly #options: MemoryMonitorOptions;
   #memory: StoreMemory = { usedBytes: 0, maxBytes: 0 };
   #level: Headroom = 'ample';
-  /** The percentage of the present fault. */
+  /** The percentage in the current fault. */
   #reported: number | undefined;
 
   constructor(options: MemoryMonitorOptions) {
@@ -64,7 +64,7 @@ export class MemoryMonitor {
     return this.#memory;
   }
 
-  /** How many more bytes may be stored of what is no alarm; negative: so many must go. */
+  /** How many more bytes may be stored besides alarms; negative: this many must go. */
   get leftForOthers(): number {
     const { usedBytes, maxBytes } = this.#memory;
     return maxBytes === 0 ? Number.POSITIVE_INFINITY : maxBytes * OTHERS_UP_TO - usedBytes;
@@ -125,7 +125,7 @@ export class MemoryMonitor {
   }
 }
 
-/** What the server itself compares: buffers of its append-only file and replicas do not count. */
+/** The figures that the server itself compares: buffers for its append-only file and replicas do not count. */
 function memoryIn(info: string): StoreMemory {
   const countedBytes = infoNumber(info, 'used_memory');
   const usedBytes = countedBytes - infoNumber(info, 'mem_not_counted_for_evict');

@@ -8,7 +8,7 @@ import { infoField } from './server-info.js';
 
 const MIN_VERSION = [6, 2] as const;
 
-/** A setting of the server, the value that gives the guarantees, and the fault of another. */
+/** A setting of the server, the value that gives the guarantees, and the fault for any other value. */
 interface Setting {
   readonly name: string;
   readonly safe: string;
@@ -32,14 +32,14 @@ const SETTINGS: readonly Setting[] = [
 /**
  * Checks that the server is suitable (docs/reference/contract.md, 1, store).
  *
- * @returns a sentence for each guarantee that its settings do not give, or that cannot be checked
- * @throws GatewayError `start-failed` when it is unsuitable
+ * @returns a sentence for each setting that does not give its guarantee, or cannot be checked
+ * @throws GatewayError `start-failed` when the server is unsuitable
  */
 export async function checkServer(store: Store, isCluster = false): Promise<string[]> {
   const info = await readInfo(store);
   const version = /^(\d+)\.(\d+)/.exec(infoField(info, 'redis_version') ?? '');
   if (version === null) throw unsuitable('it does not say which version of Redis it is');
-  // A Sentinel's other commands fail one by one, none of them saying why.
+  // Other commands would fail one by one on a Sentinel without saying why.
   if (infoField(info, 'redis_mode') === 'sentinel') {
     throw unsuitable('it is a Sentinel, which stores nothing; redis.url must name a Redis server');
   }
@@ -78,7 +78,7 @@ function unsuitable(reason: string): GatewayError {
 /**
  * Reports the server's unsafe settings.
  *
- * The gateway works as before, but what it acknowledges may be evicted or lost.
+ * The gateway keeps working, but acknowledged data may be evicted or lost.
  */
 export async function checkSettings(store: Store, health: Pick<Health, 'report'>): Promise<void> {
   for (const setting of SETTINGS) {
@@ -88,7 +88,7 @@ export async function checkSettings(store: Store, health: Pick<Health, 'report'>
   }
 }
 
-/** The fault of a setting; undefined if it gives its guarantee. Managed servers often forbid CONFIG. */
+/** The fault of a setting; undefined if its value gives the guarantee. Managed servers often forbid CONFIG. */
 async function unsafe(
   store: Store,
   { name, safe, faultOf }: Setting,

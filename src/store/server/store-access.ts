@@ -1,4 +1,4 @@
-/** PEM for TLS; without `ca` the certificate authorities that Node.js knows are trusted. */
+/** PEM for TLS. Without `ca`, the certificate authorities known to Node.js are trusted. */
 export interface StoreTls {
   readonly ca?: Buffer;
   readonly cert?: Buffer;

@@ -7,7 +7,7 @@ const INTERVAL_MS = 500;
 const MAX_ANSWER_MS = 1_000;
 const FAULT = 'store';
 
-/** So many slower answers in a row make a store slow; as many faster ones end that. */
+/** This many slower answers in a row make a store slow; as many faster ones end it. */
 const SLOW_ANSWER_MS = 200;
 const ANSWERS_IN_A_ROW = 3;
 const SLOW_FAULT = 'store-pace';
@@ -16,7 +16,7 @@ const UNREACHABLE = fault('storeUnreachable');
 const SILENT = fault('storeSilent');
 const SLOW = fault('storeSlow');
 
-/** Watches whether and how fast the store answers, on the alarms' own connection. */
+/** Watches whether and how fast the store answers, on the connection used for alarms. */
 export class StoreMonitor {
   readonly #store: Store;
   readonly #health: Health;

@@ -1,16 +1,16 @@
 import type { Logger } from 'pino';
 
-/** A store that refuses writes takes connections again and again: an outage has ended after this time without one. */
+/** A store that refuses writes still takes connections: an outage ends only after this time without another. */
 const ENDED_AFTER_MS = 3_000;
 
 /**
  * Logs the beginning and the end of each outage of the store once.
  *
- * Neither every connection that notices nor every attempt to reconnect is worth a line.
+ * Not every connection that notices, and not every attempt to reconnect, is worth a line.
  */
 export class StoreOutages {
   readonly #log: Logger;
-  /** The connections that are out. */
+  /** The connections now out. */
   readonly #out = new Set<string>();
   readonly #endedAfterMs: number;
   /** The connections that were out in this outage. */

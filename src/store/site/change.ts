@@ -6,7 +6,7 @@ import type { Store } from '../store.js';
 
 const writeChange = new Script('write-change', z.number());
 
-/** How many audit records are kept of each sort. */
+/** How many audit records of each sort are kept. */
 export const MAX_AUDITED_CHANGES = 1_000_000;
 const MAX_AUDITED_DENIALS = 100_000;
 
@@ -14,7 +14,7 @@ const MAX_AUDITED_DENIALS = 100_000;
 export interface ChangeRecord {
   readonly isDenial: boolean;
   readonly atMs: number;
-  /** When it is written, by the steady clock: its age goes by this. */
+  /** When it is written, by the steady clock, which decides its age. */
   readonly steadyMs: number;
   /** JSON of the entry without its time. */
   readonly text: string;
@@ -23,18 +23,18 @@ export interface ChangeRecord {
 /** A command of the store. */
 export type Write = readonly [command: 'HSET' | 'HDEL' | 'DEL', key: string, ...args: string[]];
 
-/** Writes with the audit records that tell of them. */
+/** Writes, and the audit records about them. */
 export interface Change {
   readonly writes: readonly Write[];
   readonly records: readonly ChangeRecord[];
-  /** For a change of the site: the number of the last one before. */
+  /** For a change of the site: the number of the previous change. */
   readonly revision?: number | undefined;
 }
 
 /**
  * Makes the change in one atomic call (write-change.lua).
  *
- * @returns false, with nothing written, when the site has another revision
+ * @returns false, with nothing written, if the site has another revision
  * @throws GatewayError `store-unavailable`
  */
 export async function makeChange(store: Store, keys: Keys, change: Change): Promise<boolean> {

@@ -26,7 +26,7 @@ export class PresenceStoreRedis implements PresenceStore {
     }));
   }
 
-  /** Saves nothing for a device deleted meanwhile: it would stay for ever. */
+  /** Saves nothing for a device deleted meanwhile: the entry would stay for ever. */
   async save(records: readonly PresenceRecord[]): Promise<void> {
     if (records.length === 0) return;
     const rows = records.map(({ deviceId, lastSeenAtMs, online, heardAtMs }) => [

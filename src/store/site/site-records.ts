@@ -1,4 +1,4 @@
-/** Writes the site's records as JSON, and reads them again. */
+/** Writes and reads the site's records as JSON. */
 
 import { z } from 'zod';
 import { ROLES } from '../../domain/grants.js';
@@ -17,7 +17,7 @@ const deviceSchema = groupSchema.extend({
   createdAtMs: z.number(),
   secretHash: z.string(),
   customData: objectText,
-  /** When they are unusable, the device has the limits of all devices. */
+  /** If unusable, the device has the limits of all devices. */
   limits: ownLimitsSchema.catch({}),
   silentAfterSeconds: silentAfterSchema.optional().catch(undefined),
 });
@@ -34,7 +34,7 @@ const accessTokenSchema = z.object({
   isExpiryNoted: z.boolean(),
 });
 
-/** Parses the record that is stored under an id; undefined when it lacks what its kind must hold. */
+/** Parses the record stored under an id; undefined if it lacks what its kind must have. */
 type Reading<T> = (id: string, text: string) => T | undefined;
 
 function readWith<T extends { readonly id: string }>(schema: z.ZodType<T>): Reading<T> {
@@ -53,7 +53,7 @@ export const READ_RECORD: { readonly [K in RecordKind]: Reading<RecordOfKind[K]>
   'access-token': readWith(accessTokenSchema),
 };
 
-/** Custom data stays a text inside the record, so that it keeps the customer's spelling. */
+/** Custom data stays a text inside the record, which keeps the customer's spelling. */
 export function recordText(record: RecordOfKind[RecordKind]): string {
   return JSON.stringify(record);
 }

@@ -11,7 +11,7 @@ import type { Store } from '../store.js';
 import { makeChange, type Write } from './change.js';
 import { READ_RECORD, recordText } from './site-records.js';
 
-/** The site in Redis: a hash for each kind, id → record. */
+/** The site in Redis: one hash per kind, id → record. */
 export class SiteStoreRedis implements SiteStore {
   readonly #store: Store;
   readonly #keys: Keys;
@@ -23,7 +23,7 @@ export class SiteStoreRedis implements SiteStore {
     this.#records = records;
   }
 
-  /** The revision is read first: when another gateway changes the site meanwhile, the next change shows it. */
+  /** Reads the revision first: if another gateway changes the site meanwhile, the next change shows it. */
   async load(): Promise<SiteState> {
     const revision = await this.revision();
     const findings: SiteFinding[] = [];

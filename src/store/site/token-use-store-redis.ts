@@ -24,7 +24,7 @@ export class TokenUseStoreRedis implements TokenUseStore {
     return new Map(times.filter(([, atMs]) => Number.isSafeInteger(atMs)));
   }
 
-  /** Saves nothing for a token deleted meanwhile: it would stay for ever. */
+  /** Saves nothing for a token deleted meanwhile: the entry would stay for ever. */
   async save(usedAtMs: ReadonlyMap<string, number>): Promise<void> {
     const rows = Array.from(usedAtMs, ([id, atMs]) => [id, String(atMs)]);
     const keys = [this.#keys.tokenUse, this.#keys.siteRecords('access-token')];

@@ -1,11 +1,11 @@
--- Destinations of a batch: the hash of each has its record and its account, a list or stream what it is to get.
+-- Destinations of a batch: a hash holds the record and account of each, a list or stream what it will get.
 
--- Whether a count may be added to; HINCRBY takes no other text.
+-- Whether a count can be added to: HINCRBY accepts no other text.
 local function isCount(text)
   return not text or (#text < 16 and string.match(text, '^%d+$') ~= nil)
 end
 
--- Whether the hash is there, with counts in these fields.
+-- Whether the hash exists and has counts in these fields.
 local function hasAccount(hash, ...)
   local values = redis.pcall('HMGET', hash, 'owner', ...)
   if values.err or not values[1] then return false end

@@ -1,4 +1,4 @@
--- The last number that a stream has had, 0 for none; also when its entry is gone.
+-- The last number that a stream has had, even if its entry is gone; 0 for none.
 local function lastOf(stream)
   if redis.call('EXISTS', stream) == 0 then return 0 end
   local info = redis.call('XINFO', 'STREAM', stream)
@@ -7,10 +7,10 @@ local function lastOf(stream)
   end
 end
 
--- The last number of the alarms, and what the script answers, before it has written anything, when the store has lost
--- alarms that the gateway knows of: those are to be stored again first (docs/reference/contract.md, 4.3).
--- A counter that was lost, set back or overwritten must not stop the recording, nor may a number be given twice: the
--- stream knows the last one, also when its entry is gone.
+-- The last number of the alarms; and, if the store has lost alarms that the gateway knows, the error that the script
+-- returns before writing anything: those must be stored again first (docs/reference/contract.md, 4.3).
+-- A lost, set back or overwritten counter must neither stop the recording nor give a number twice: the stream knows the
+-- last number even if its entry is gone.
 local function lastAlarm(counter, history, known)
   local last = math.max(tonumber(redis.pcall('GET', counter)) or 0, lastOf(history))
   if last >= tonumber(known) then return last end

@@ -1,9 +1,9 @@
--- Notes what became of alarms for a destination, for as long as the alarms are in the history (find-deliveries.lua).
--- Each piece has those of a hundred alarms: records of the destination's number, the first letter of the outcome, the time
--- in milliseconds, and the last two digits of each alarm's sequence, those of a run as its ends, as 7d1764212345678:4-9,17;
+-- Notes what became of alarms for a destination, while the alarms are in the history (find-deliveries.lua).
+-- Each piece is for a hundred alarms. Its records have the destination's number, the first letter of the outcome, the
+-- time in milliseconds, and the last two digits of each alarm's sequence, for a run its ends: 7d1764212345678:4-9,17;
 local ALARMS_PER_PROOF = 100
 
--- Items rise, but for a few. Nothing is done for each but arithmetic: an alarm is settled for each destination.
+-- Most items are in rising order. Each costs only arithmetic, because an alarm is settled for every destination.
 -- proofs: prefix of the pieces   numbers: the hash of the destinations' numbers
 local function noteOutcome(proofs, numbers, name, letter, atMs, items)
   if #items == 0 then return end

@@ -1,7 +1,7 @@
--- Pushes the numbers of alarms onto the queues of their destinations. Each is followed by the tag of its batch, in one
--- integer: after a failover the store may give a number again, and what settles the old one must not remove the new.
+-- Pushes the numbers of alarms onto the queues of their destinations. One integer holds the number and the tag of its
+-- batch: after a failover the store may give a number again, and settling the old item must not remove the new one.
 
--- The destinations that cannot be pushed to: their record is gone, or a key was overwritten.
+-- The destinations that cannot be pushed to, because their record is gone or a key was overwritten.
 local function unusableQueues(hashes, queues, destinations)
   local unusable = {}
   for _, row in ipairs(destinations) do
@@ -16,7 +16,7 @@ local function itemOf(number, tag)
   return string.format('%.0f', number * 65536 + tag)
 end
 
--- Pushes the items of each destination; returns how long its queue is.
+-- Pushes the items of each destination; returns the lengths of the queues.
 local function pushAll(hashes, queues, destinations, itemsOf)
   local lengths = {}
   for number, row in ipairs(destinations) do
