@@ -8,7 +8,7 @@ import { isEmbeddedStore } from './config/store-schema.js';
 import { Gateway } from './gateway.js';
 import { Releasers } from './releasers.js';
 import { claimDataDirectory, createDataDirectory } from './store/data-directory.js';
-import { Keys } from './store/keys.js';
+import { keysOf } from './store/keys.js';
 import { holderName, Lease } from './store/pair/lease.js';
 import { type HeldLease, LeaseKeeper } from './store/pair/lease-keeper.js';
 import { connectManagementRedis, connectRedis, untilReady } from './store/server/connection.js';
@@ -96,7 +96,7 @@ export class Service {
     });
     const standingBy = new StandingBy(this.#config, version, log);
     this.#releasers.add(() => standingBy.close());
-    const keys = new Keys(this.#config.site);
+    const keys = keysOf(this.#config.site);
     const releasers = this.#releasers;
     const address = addressOfStore({ config: this.#config, keys, log, releasers });
     const keeper = await this.#openLease(address, standingBy);
@@ -189,7 +189,7 @@ export class Service {
     await createDataDirectory(dataDir);
     const lease = new Lease({
       store: new Store(redis),
-      key: new Keys(site).lease,
+      key: keysOf(site).lease,
       holder: holderName(),
       place: claimDataDirectory(dataDir),
       lengthMs: lengthSeconds * 1000,

@@ -21,7 +21,7 @@ import { DiskMonitor } from '../store/embedded/disk-monitor.js';
 import { EmbeddedRedis } from '../store/embedded/embedded-redis.js';
 import { defaultMaxMemoryBytes } from '../store/embedded/memory.js';
 import { InvalidPublishStoreRedis } from '../store/invalid-publish-store-redis.js';
-import { Keys } from '../store/keys.js';
+import { type Keys, keysOf } from '../store/keys.js';
 import { requireLayout } from '../store/layout.js';
 import { QueueStoreRedis } from '../store/queue-store-redis.js';
 import { retainedConnection } from '../store/retained-connection.js';
@@ -90,7 +90,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   const { config, log, health, releasers, elapsed, steady, now } = options;
   const headroom = new StoreHeadroom();
   const embedded = await startEmbedded(options);
-  const keys = new Keys(config.site);
+  const keys = keysOf(config.site);
   const socketPath = embedded?.socketPath;
   const place = options.store?.address ?? addressOfStore({ ...options, keys, socketPath });
   const replicas = openReplicas(options, keys);

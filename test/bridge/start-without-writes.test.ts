@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import { Keys } from '../../src/store/keys.js';
+import { keysOf } from '../../src/store/keys.js';
 import { GatewayProcess } from '../harness/gateway/gateway-process.js';
 import { Store } from '../harness/stored/store.js';
 import { ScriptedUpstream } from './upstream/scripted-upstream.js';
@@ -36,5 +36,5 @@ it.each(['new', 'removed'])(
 );
 
 async function sessionsIn({ redis }: Store): Promise<string[]> {
-  return redis.smembers(new Keys(SITE).sessions);
+  return redis.smembers(keysOf(SITE).sessions);
 }

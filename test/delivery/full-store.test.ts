@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Keys } from '../../src/store/keys.js';
+import { keysOf } from '../../src/store/keys.js';
 import { RedisServer } from '../harness/servers/redis-server.js';
 import { StoredLogs } from '../harness/stored/stored-logs.js';
 import { numbered } from './running-delivery.js';
@@ -10,7 +10,7 @@ const NURSE = 'token:1/nurse';
 it('settles and drops in a store that is full, which makes room in it', async () => {
   const server = await RedisServer.start();
   const { redis } = server;
-  const keys = new Keys('site');
+  const keys = keysOf('site');
   const logs = new StoredLogs(redis, keys);
   await redis.hset(keys.session(NURSE), 'owner', 'token:1');
   const messages = Array.from({ length: MESSAGES }, (_, n) => numbered(n, 't', 0, 1_000));

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { FolderFootageStore } from '../../src/footage/folder-footage-store.js';
 import type { FootageStore } from '../../src/site/footage-store.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
-import { Keys } from '../../src/store/keys.js';
+import { type Keys, keysOf } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site/site-store-redis.js';
 import { Store } from '../../src/store/store.js';
 import { GatewayHere } from '../harness/gateway/gateway-here.js';
@@ -103,7 +103,7 @@ export class TestGateway extends AskedGateway {
     );
     if (options.hasLostData) await writeLostData(running.dataDir, site);
     const redis = new Redis({ path: socketPath, lazyConnect: true });
-    const keys = new Keys(site);
+    const keys = keysOf(site);
     const gateway = new TestGateway({ running, clock, keys, redis, proxy });
     await running.start();
     return gateway;

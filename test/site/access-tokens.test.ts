@@ -12,7 +12,7 @@ import { SiteChanges } from '../../src/site/site-changes.js';
 import { SiteEvents } from '../../src/site/site-events.js';
 import { SiteModel } from '../../src/site/site-model.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
-import { Keys } from '../../src/store/keys.js';
+import { keysOf } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site/site-store-redis.js';
 import { Store } from '../../src/store/store.js';
 import { useRedis } from '../harness/servers/shared-redis.js';
@@ -24,7 +24,7 @@ const log = createLog({ level: 'silent', destination: { write: () => undefined }
 it('works again when a clock that was ahead is set back, though the expiry is recorded', async () => {
   const redis = new Redis({ path: place.socketPath });
   onTestFinished(() => redis.disconnect());
-  const keys = new Keys(newId());
+  const keys = keysOf(newId());
   const records = new AuditRecords(Date.now);
   const store = new SiteStoreRedis(new Store(redis), keys, records);
   let nowMs = 1_000;

@@ -7,7 +7,7 @@ import { type Actor, AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { AuditTrailRedis } from '../../src/store/audit/trail.js';
-import { Keys } from '../../src/store/keys.js';
+import { keysOf } from '../../src/store/keys.js';
 import { Store } from '../../src/store/store.js';
 import { useRedis } from '../harness/servers/shared-redis.js';
 
@@ -16,7 +16,7 @@ const place = useRedis();
 /** Denials over a store that takes writes or refuses them; every denial one millisecond after the other. */
 async function start() {
   const redis = new Redis({ path: place.socketPath });
-  const keys = new Keys(newId());
+  const keys = keysOf(newId());
   const lines: string[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => lines.push(line) });
   const records = new AuditRecords(Date.now);

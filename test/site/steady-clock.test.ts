@@ -5,7 +5,7 @@ import { newId } from '../../src/domain/notation.js';
 import { SteadyClock } from '../../src/site/clock/steady-clock.js';
 import { Health } from '../../src/site/health/health.js';
 import { ClockStoreRedis } from '../../src/store/clock-store-redis.js';
-import { Keys } from '../../src/store/keys.js';
+import { keysOf } from '../../src/store/keys.js';
 import { Store } from '../../src/store/store.js';
 import { faultTexts } from '../harness/described/fault-texts.js';
 import { useRedis } from '../harness/servers/shared-redis.js';
@@ -23,7 +23,7 @@ const place = useRedis();
 /** A machine with a store, on which the gateway is started, stopped and killed. */
 class Machine {
   readonly redis = new Redis({ path: place.socketPath });
-  readonly keys = new Keys(newId());
+  readonly keys = keysOf(newId());
   readonly lines: string[] = [];
   readonly #log = pino({ level: 'info' }, { write: (line: string) => this.lines.push(line) });
   nowMs = START_MS;

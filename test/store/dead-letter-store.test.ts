@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { DeadLetterStoreRedis } from '../../src/store/dead-letter-store-redis.js';
-import { Keys } from '../../src/store/keys.js';
+import { keysOf } from '../../src/store/keys.js';
 import { Store } from '../../src/store/store.js';
 import { RedisServer } from '../harness/servers/redis-server.js';
 
@@ -12,7 +12,7 @@ const COUNT = 100;
 it('keeps the newest of a bridge within 16 MiB when payloads are large', async () => {
   const server = await RedisServer.start();
   const { redis } = server;
-  const keys = new Keys('dead');
+  const keys = keysOf('dead');
   const store = new DeadLetterStoreRedis(new Store(redis), keys);
   for (let atMs = 1; atMs <= COUNT; atMs++) {
     await store.add('hq', { atMs, topic: 't', reason: 'Packet too large', payload: PAYLOAD });

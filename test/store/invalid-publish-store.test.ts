@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { ListedInvalidPublish } from '../../src/ingest/invalid-publishes.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
-import { Keys } from '../../src/store/keys.js';
+import { keysOf } from '../../src/store/keys.js';
 import { Store } from '../../src/store/store.js';
 import { RedisServer } from '../harness/servers/redis-server.js';
 
@@ -24,7 +24,7 @@ function invalidPublish(receivedAtMs: number): ListedInvalidPublish {
 it('keeps the newest of a location within 4 MiB when payloads are large', async () => {
   const server = await RedisServer.start();
   const { redis } = server;
-  const [keys, locationId] = [new Keys('invalid'), randomUUID()];
+  const [keys, locationId] = [keysOf('invalid'), randomUUID()];
   await redis.hset(keys.siteRecords('location'), locationId, '{}');
   const store = new InvalidPublishStoreRedis({
     store: new Store(redis),

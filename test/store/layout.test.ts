@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { newId } from '../../src/domain/notation.js';
-import { Keys } from '../../src/store/keys.js';
+import { type Keys, keysOf } from '../../src/store/keys.js';
 import { requireLayout } from '../../src/store/layout.js';
 import { Store } from '../../src/store/store.js';
 import { useRedis } from '../harness/servers/shared-redis.js';
@@ -13,7 +13,7 @@ let keys: Keys;
 beforeEach(() => {
   redis = new Redis({ path: place.socketPath });
   onTestFinished(() => redis.disconnect());
-  keys = new Keys(newId());
+  keys = keysOf(newId());
 });
 
 it('gives a store without a number, or with something else under its key, that of this program', async () => {

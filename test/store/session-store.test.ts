@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Keys } from '../../src/store/keys.js';
+import { keysOf } from '../../src/store/keys.js';
 import { SessionStoreRedis } from '../../src/store/session-store-redis.js';
 import { Store } from '../../src/store/store.js';
 import { RedisServer } from '../harness/servers/redis-server.js';
@@ -15,7 +15,7 @@ const SESSION = {
 it('takes a session for unreadable when its key has another type, and not when the store refuses to read', async () => {
   const server = await RedisServer.start();
   const { redis } = server;
-  const keys = new Keys('sessions');
+  const keys = keysOf('sessions');
   const store = new SessionStoreRedis(new Store(redis), keys);
   await store.save(SESSION);
   await store.save({ ...SESSION, key: 'token:1/overwritten' });
@@ -30,7 +30,7 @@ it('takes a session for unreadable when its key has another type, and not when t
 
 it('releases as many packet identifiers as there are', async () => {
   const server = await RedisServer.start();
-  const keys = new Keys('sessions');
+  const keys = keysOf('sessions');
   const store = new SessionStoreRedis(new Store(server.redis), keys);
   const identifiers = Array.from({ length: 65_535 }, (_, index) => index + 1);
   const received = keys.received(SESSION.key);

@@ -20,7 +20,7 @@ import { SiteChanges } from '../../src/site/site-changes.js';
 import { SiteEvents } from '../../src/site/site-events.js';
 import { SiteModel } from '../../src/site/site-model.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
-import { Keys } from '../../src/store/keys.js';
+import { keysOf } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site/site-store-redis.js';
 import { Store } from '../../src/store/store.js';
 import { rewriteRecord } from '../harness/stored/stored-records.js';
@@ -28,7 +28,7 @@ import { rewriteRecord } from '../harness/stored/stored-records.js';
 /** A site of its own in a real Redis: a location with a group, a room, two devices and a token. */
 export class SiteWorld {
   readonly redis: Redis;
-  readonly keys = new Keys(newId());
+  readonly keys = keysOf(newId());
   readonly store: SiteStoreRedis;
   readonly model = new SiteModel();
   readonly events = new SiteEvents();

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { placeOfStore } from '../../src/composition/store-place.js';
 import { loadConfig } from '../../src/config/load.js';
 import { Releasers } from '../../src/releasers.js';
-import { Keys } from '../../src/store/keys.js';
+import { keysOf } from '../../src/store/keys.js';
 import {
   connectRedis,
   type StoreConnection,
@@ -78,7 +78,7 @@ function connected(redis: object): { redis: StoreConnection; messages: string[] 
   const config = loadConfig({ programDir: '/none', cwd: '/', file, env: {} });
   const { log, messages } = recordingLog();
   const releasers = new Releasers();
-  const place = placeOfStore({ redis: config.redis, keys: new Keys('site'), log, releasers });
+  const place = placeOfStore({ redis: config.redis, keys: keysOf('site'), log, releasers });
   const connection = connectRedis({ ...place, log, outages: new StoreOutages(log), name: 'test' });
   onTestFinished(async () => {
     connection.disconnect();

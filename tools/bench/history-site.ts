@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { type DeviceContext, deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
-import { Keys } from '../../src/store/keys.js';
+import { keysOf } from '../../src/store/keys.js';
 import { Api } from '../../test/harness/clients/api.js';
 import { newAlarm } from '../../test/harness/clients/new-alarm.js';
 import type { GatewayProcess } from '../../test/harness/gateway/gateway-process.js';
@@ -45,7 +45,7 @@ export class HistorySite {
     this.contexts = contexts;
     this.#gateway = gateway;
     this.#redis = redis;
-    this.#logs = new StoredLogs(redis, new Keys('site'));
+    this.#logs = new StoredLogs(redis, keysOf('site'));
   }
 
   /** @param gateway one that runs, and is removed with the site */
@@ -105,7 +105,7 @@ export class HistorySite {
     const stats = await this.#redis.info('commandstats');
     const [, calls = 0, microseconds = 0] =
       /^cmdstat_eval:calls=(\d+),usec=(\d+)/m.exec(stats) ?? [];
-    const written = await this.#redis.get(new Keys('site').auditSequence);
+    const written = await this.#redis.get(keysOf('site').auditSequence);
     return { calls: Number(calls) - Number(written), ms: Number(microseconds) / 1000 };
   }
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { z } from 'zod';
 import { RECORD_KINDS } from '../../../src/domain/site.js';
-import { Keys } from '../../../src/store/keys.js';
+import { keysOf } from '../../../src/store/keys.js';
 import type { TestDevice } from '../../harness/clients/api.js';
 import { connectDevice, Subscriber } from '../../harness/clients/mqtt-clients.js';
 import { faultTextsIn } from '../../harness/described/fault-texts.js';
@@ -111,7 +111,7 @@ it('says how many records are gone after a restart, and that they are', async ()
   const { home, store } = await homeOnOwnStore();
   await recordAlarms(home, 1);
   await home.gateway.stop();
-  const keys = new Keys('site');
+  const keys = keysOf('site');
   for (const kind of RECORD_KINDS) await store.redis.del(keys.siteRecords(kind));
   await home.gateway.start();
   await isLostUntilSeen(home, '1 location, 1 device, 2 access tokens');
@@ -125,7 +125,7 @@ it('keeps the queue of a token whose record is gone, until the loss is acknowled
   await away.end();
   await recordAlarms(home, 5);
   await home.gateway.stop();
-  const keys = RECORD_KINDS.map((kind) => new Keys('site').siteRecords(kind));
+  const keys = RECORD_KINDS.map((kind) => keysOf('site').siteRecords(kind));
   const dumps = await Promise.all(keys.map((key) => store.redis.dumpBuffer(key)));
   await store.redis.del(...keys);
   await home.gateway.start();
@@ -273,7 +273,7 @@ it('reports a Sentinel in one line when redis.url has its port', async () => {
 it('holds back the alarms of a device whose key was overwritten, in their order, and no others', async () => {
   const { home, store } = await homeOnOwnStore();
   const [broken, other] = [await home.device(), await home.device()];
-  const key = new Keys('site').deviceAlarms(home.locationId, broken.id);
+  const key = keysOf('site').deviceAlarms(home.locationId, broken.id);
   await store.redis.set(key, 'text');
   const sensor = await connectDevice(home.gateway, broken);
   const detectedAt = (at: number) => new Date(Date.UTC(2026, 0, 1) + at).toISOString();
@@ -295,7 +295,7 @@ it('holds back the alarms of a device whose key was overwritten, in their order,
   const path = `${home.path}/devices/${broken.id}/alarms?order=asc`;
   const page = history.parse(await home.api.json('GET', path));
   expect(page.events.map((event) => event.detectedAt)).toEqual([1, 2, 3].map(detectedAt));
-  const fields = await store.redis.xrange(new Keys('site').history, '-', '+');
+  const fields = await store.redis.xrange(keysOf('site').history, '-', '+');
   expect(fields).toHaveLength(5);
   await sensor.endAsync();
 });

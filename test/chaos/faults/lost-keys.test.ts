@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RecordKind } from '../../../src/domain/site.js';
-import { Keys } from '../../../src/store/keys.js';
+import { keysOf } from '../../../src/store/keys.js';
 import type { TestDevice } from '../../harness/clients/api.js';
 import { connectDevice, Subscriber } from '../../harness/clients/mqtt-clients.js';
 import { faultTextsIn } from '../../harness/described/fault-texts.js';
@@ -75,7 +75,7 @@ async function serves(): Promise<void> {
   await watcher.subscriber.end();
 }
 
-const recordsOf = (kind: RecordKind) => new Keys('site').siteRecords(kind);
+const recordsOf = (kind: RecordKind) => keysOf('site').siteRecords(kind);
 
 it('leaves out a device when its record cannot be read', async () => {
   const record = await store.redis.hget(recordsOf('device'), other.id);

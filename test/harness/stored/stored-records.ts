@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { RecordKind } from '../../../src/domain/site.js';
-import { Keys } from '../../../src/store/keys.js';
+import { keysOf } from '../../../src/store/keys.js';
 
-const SITE = new Keys('site');
+const SITE = keysOf('site');
 
 /** Gives a stored record other fields; undefined removes one. */
 export async function rewriteRecord(

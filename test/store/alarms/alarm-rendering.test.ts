@@ -5,7 +5,7 @@ import { parseAlarm } from '../../../src/domain/alarm-payload.js';
 import { ALARM_KINDS } from '../../../src/domain/alarms.js';
 import { deviceContext } from '../../../src/domain/messages.js';
 import { newId } from '../../../src/domain/notation.js';
-import { Keys } from '../../../src/store/keys.js';
+import { keysOf } from '../../../src/store/keys.js';
 import { newAlarm } from '../../harness/clients/new-alarm.js';
 import { useRedis } from '../../harness/servers/shared-redis.js';
 import { StoredLogs } from '../../harness/stored/stored-logs.js';
@@ -104,7 +104,7 @@ it('renders stored alarms byte for byte as they were forwarded live', async () =
   await fc.assert(
     fc.asyncProperty(batches, async (some) => {
       const sent = some.map(accepted);
-      const keys = new Keys(newId());
+      const keys = keysOf(newId());
       const logs = new StoredLogs(world.redis, keys);
       const appended = await logs.append(sent);
       const live = sent.flatMap(({ topic, payload, receivedAtMs, locationId, groupId }, at) => {

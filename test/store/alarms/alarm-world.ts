@@ -8,7 +8,7 @@ import { deviceContext } from '../../../src/domain/messages.js';
 import { newId } from '../../../src/domain/notation.js';
 import type { AlarmQuery, AlarmScope } from '../../../src/site/alarms/alarm-history.js';
 import { AlarmHistoryRedis } from '../../../src/store/alarms/alarm-history-redis.js';
-import { Keys } from '../../../src/store/keys.js';
+import { type Keys, keysOf } from '../../../src/store/keys.js';
 import { Store } from '../../../src/store/store.js';
 import { newAlarm } from '../../harness/clients/new-alarm.js';
 import { StoredLogs } from '../../harness/stored/stored-logs.js';
@@ -35,7 +35,7 @@ export class AlarmWorld {
   constructor({ socketPath }: { socketPath: string }) {
     this.redis = new Redis({ path: socketPath });
     onTestFinished(() => this.redis.disconnect());
-    this.keys = new Keys(newId());
+    this.keys = keysOf(newId());
     this.logs = new StoredLogs(this.redis, this.keys);
     this.history = new AlarmHistoryRedis(new Store(this.redis), this.keys);
   }

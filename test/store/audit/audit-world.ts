@@ -12,7 +12,7 @@ import {
 import { AuditRecords } from '../../../src/store/audit/records.js';
 import { AuditRetention } from '../../../src/store/audit/retention.js';
 import { AuditTrailRedis } from '../../../src/store/audit/trail.js';
-import { Keys } from '../../../src/store/keys.js';
+import { keysOf } from '../../../src/store/keys.js';
 import { Store } from '../../../src/store/store.js';
 
 /** How long records are kept in these tests. */
@@ -21,7 +21,7 @@ const MAX_AGE_MS = 100;
 /** The audit trail of a site of its own, in a store that many share. */
 export class AuditWorld {
   readonly redis: Redis;
-  readonly keys = new Keys(newId());
+  readonly keys = keysOf(newId());
   readonly trail: AuditTrailRedis;
   readonly logged: string[] = [];
   readonly log = pino({ level: 'info' }, { write: (line: string) => this.logged.push(line) });

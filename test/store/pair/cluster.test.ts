@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { Keys } from '../../../src/store/keys.js';
+import { keysOf } from '../../../src/store/keys.js';
 import { ClusterSource } from '../../../src/store/pair/cluster-source.js';
 import { Lease } from '../../../src/store/pair/lease.js';
 import { PrimaryWatch } from '../../../src/store/pair/primary-watch.js';
@@ -33,7 +33,7 @@ function connected(
   const source = new ClusterSource({
     nodes: nodes.map(({ port }) => ({ host: '127.0.0.1', port })),
     access,
-    key: new Keys(site).absent,
+    key: keysOf(site).absent,
   });
   const primary = new PrimaryWatch(source, log);
   primary.start();
@@ -50,7 +50,7 @@ function primaryOf(site: string): Promise<RedisProgram> {
 
 /** A store that waits for the primary, as on the message path. */
 function patient(site: string, nodes?: readonly RedisProgram[]): Store {
-  const absentKey = new Keys(site).absent;
+  const absentKey = keysOf(site).absent;
   return new Store(connected(connectRedis, site, nodes), { absentKey, isPatient: true });
 }
 
@@ -76,7 +76,7 @@ describe('in a cluster', () => {
     const store = patient(site);
     const managing = connected(connectManagementRedis, site);
     await untilReady(managing, TAKEOVER_MS);
-    const management = new Store(managing, { absentKey: new Keys(site).absent });
+    const management = new Store(managing, { absentKey: keysOf(site).absent });
     const slot = await cluster.slotOf(`{${site}}:`);
     const from = await cluster.primaryOf(slot);
     const others = await Promise.all(['home-1', 'home-2', 'home-3'].map(primaryOf));
@@ -135,7 +135,7 @@ describe('in a cluster', () => {
     onTestFinished(async () => void (await primary.redis.config('SET', 'maxmemory', 0)));
     await expect(redis.set(`{${site}}:a`, '1')).rejects.toThrow('OOM');
 
-    const key = new Keys(site).lease;
+    const key = keysOf(site).lease;
     const clock = { lengthMs: 60_000, elapsed: () => performance.now() };
     const lease = new Lease({ store: new Store(redis), key, holder: 'first', place: '', ...clock });
     expect((await lease.take()).isOurs).toBe(true);
