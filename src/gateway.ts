@@ -1,26 +1,20 @@
-import type { Bridges } from './bridge/bridges.js';
 import { openBridges } from './composition/bridging.js';
-import { type BrokerParts, openBroker } from './composition/brokering.js';
-import { type DeliveryParts, openDelivery } from './composition/delivering.js';
+import { openBroker } from './composition/brokering.js';
+import { openDelivery } from './composition/delivering.js';
 import { EventStreaming } from './composition/event-streaming.js';
-import { type FootageParts, openFootage } from './composition/footage-storage.js';
+import { openFootage } from './composition/footage-storage.js';
 import type { Foundation, GatewayOptions } from './composition/foundation.js';
-import { type IngestParts, openIngest } from './composition/ingesting.js';
+import { openIngest } from './composition/ingesting.js';
 import { Installation } from './composition/installation.js';
 import { type GatewayAddresses, openCertificate, openListeners } from './composition/listening.js';
 import { openOutputs } from './composition/outputting.js';
-import { openPages } from './composition/pages.js';
+import { openHttp } from './composition/serving.js';
 import { followSite } from './composition/site-following.js';
 import { loadSite, type SiteParts } from './composition/site-loading.js';
-import { openStorage, type Storage } from './composition/storage.js';
+import { openStorage } from './composition/storage.js';
 import type { Config } from './config/schema.js';
-import { SessionBacklogs } from './delivery/backlog/session-backlogs.js';
 import { GatewayStatus } from './delivery/gateway-status.js';
-import { createHttpApp } from './http/app.js';
-import type { HttpApp } from './http/http-env.js';
-import { Metrics } from './metrics/metrics.js';
 import type { ServerCertificate } from './network/server-certificate.js';
-import type { Outputs } from './outputs/outputs.js';
 import { Releasers } from './releasers.js';
 import { runtimeFault } from './runtime-support.js';
 import { TokenExpiry } from './site/access/token-expiry.js';
@@ -106,7 +100,7 @@ export class Gateway {
     releasers.add(() => status.stop());
     const footage = await openFootage(foundation, storage, site);
     const events = new EventStreaming(foundation, storage, site, delivery, brokers);
-    const http = {
+    const app = openHttp(foundation, {
       storage,
       site,
       delivery,
@@ -116,8 +110,9 @@ export class Gateway {
       bridges,
       footage,
       outputs,
-    };
-    const app = this.#openHttp({ ...http, events });
+      events,
+      certificateEndMs: () => this.#certificate?.endMs,
+    });
     storage.startConfirming();
     await foundation.beforeListening?.();
     const addresses = await openListeners(foundation, site, brokers.broker, app, this.#certificate);
@@ -152,85 +147,5 @@ export class Gateway {
     const expiry = new TokenExpiry({ accessTokens, events, isSureSince, log });
     expiry.start();
     releasers.add(() => expiry.stop());
-  }
-
-  #openHttp(parts: {
-    readonly storage: Storage;
-    readonly site: SiteParts;
-    readonly delivery: DeliveryParts;
-    readonly ingest: IngestParts;
-    readonly brokers: BrokerParts;
-    readonly bridges: Bridges;
-    readonly outputs: Outputs;
-    readonly events: EventStreaming;
-    readonly footage: FootageParts;
-    readonly installation: Installation;
-  }): HttpApp {
-    const { storage, site, delivery, ingest, brokers, bridges, footage, installation } = parts;
-    const { events } = parts;
-    const { config, log, health, now, elapsed, version, runtime } = this.#foundation;
-    const { broker, backPressure, slowing } = brokers;
-    const metrics = new Metrics({
-      deliveries: delivery.deliveries,
-      sessions: delivery.sessions,
-      accounts: delivery.accounts,
-      invalid: ingest.invalid,
-      version,
-      runtime,
-      leaseEpoch: this.#foundation.store?.tenure.epoch,
-      devicesOnline: () => ingest.presence.onlineCount,
-      exceededQuotas: () => site.watch.counts(),
-      health,
-      certificateEndMs: () => this.#certificate?.endMs,
-      connections: () => broker.connectionCount,
-      unstoredBytes: () => backPressure.unstoredBytes,
-      unkeptPublishes: () => backPressure.unkeptCount,
-      slowedPrincipals: () => slowing.all().length,
-      heldBack: () => slowing.times,
-      lostDenials: () => site.denials.lost,
-      storeMemory: () => storage.memory.memory,
-      notStored: storage.headroom,
-      bridges: () => bridges.statuses(),
-    });
-    return createHttpApp({
-      locations: site.locations,
-      groups: site.groups,
-      rooms: site.rooms,
-      devices: site.devices,
-      accessTokens: site.accessTokens,
-      model: site.model,
-      history: storage.history,
-      alarmStates: ingest.alarmStates,
-      testAlarms: ingest.testAlarms,
-      drills: ingest.drills,
-      audit: storage.audit,
-      bridges,
-      outputs: parts.outputs,
-      deadLetters: storage.deadLetters,
-      denials: site.denials,
-      watch: site.watch,
-      knownNetworks: site.knownNetworks,
-      connections: broker.connections,
-      sessions: new SessionBacklogs(delivery.sessions),
-      events,
-      presence: ingest.presence,
-      supervision: ingest.supervision,
-      invalidPublishes: storage.invalidPublishes,
-      health,
-      footage: footage.footage,
-      footageFiles: footage.footageFiles,
-      publicUrl: config.http.publicUrl,
-      allowedOrigins: config.http.allowedOrigins,
-      metrics,
-      requestDurations: metrics.requestDurations,
-      openMetrics: config.http.openMetrics,
-      cursorKey: installation.cursorKey,
-      maxBodyBytes: config.http.maxBodyBytes,
-      pages: { files: openPages(this.#foundation), footageOrigins: footage.origins },
-      version,
-      log,
-      now,
-      elapsed,
-    });
   }
 }

@@ -24,15 +24,7 @@ import type { SiteParts } from './site-loading.js';
 const FREE_FAILURES = 3;
 
 /** The broker, and its parts that others read or notify. */
-export interface BrokerParts {
-  readonly broker: MqttBroker;
-  readonly backPressure: BackPressure;
-  readonly budgets: Budgets;
-  readonly slowing: Slowing;
-  readonly quota: ConnectionQuota;
-  /** Forgets a removed principal (`principalKey`). */
-  readonly forget: (owner: string) => void;
-}
+export type BrokerParts = Awaited<ReturnType<typeof openBroker>>;
 
 /** Opens the broker, still without listeners. */
 export async function openBroker(
@@ -40,7 +32,7 @@ export async function openBroker(
   site: SiteParts,
   { deliveries, sessions, retained, alarms, messages }: DeliveryParts,
   { publishes, commands, alarmStates, presence }: IngestParts,
-): Promise<BrokerParts> {
+) {
   const { model, devices, accessTokens, watch, knownNetworks } = site;
   const { maxPacketBytes, maxKeepAliveSeconds, maxFiltersPerSession } = config.mqtt;
   const quotasOf = site.principalLimits.of;

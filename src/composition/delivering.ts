@@ -43,22 +43,10 @@ const MAX_NAMED_SESSIONS = 3;
 const MAX_LOGGED_TOPICS = 10;
 
 /** The writers of the two logs, and everything fed from the logs. */
-export interface DeliveryParts {
-  readonly deliveries: Deliveries;
-  readonly sessions: Sessions;
-  readonly accounts: AccountReader;
-  readonly alarms: LogWriter<AlarmLogItem, DurableConsumer>;
-  readonly messages: LogWriter<NewMessage, DurableConsumer>;
-  readonly forwarder: Forwarder;
-  readonly retained: RetainedMessages;
-}
+export type DeliveryParts = Awaited<ReturnType<typeof openDelivery>>;
 
 /** Opens the delivery: its writers, its sessions, and their upkeep. */
-export async function openDelivery(
-  foundation: Foundation,
-  storage: Storage,
-  site: SiteParts,
-): Promise<DeliveryParts> {
+export async function openDelivery(foundation: Foundation, storage: Storage, site: SiteParts) {
   const { log, health, releasers, steady } = foundation;
   const { retained, store: retainedStore } = await openRetained(foundation, storage, site);
   const restoreRetained = () =>

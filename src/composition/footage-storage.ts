@@ -9,7 +9,6 @@ import { FOOTAGE_CHECK_MS, FootageWatch } from '../footage/footage-watch.js';
 import { S3FootageStore } from '../footage/s3-footage-store.js';
 import { runRetention } from '../retention-schedule.js';
 import { Footage } from '../site/footage.js';
-import type { FootageFiles } from '../site/footage-store.js';
 import { loadSecret } from '../store/secret-file.js';
 import type { Foundation } from './foundation.js';
 import type { SiteParts } from './site-loading.js';
@@ -18,21 +17,15 @@ import type { Storage } from './storage.js';
 const DAY_MS = 24 * 3_600_000;
 const RETENTION_INTERVAL_MS = DAY_MS;
 
-/** The parts that handle alarm footage. */
-export interface FootageParts {
-  readonly footage: Footage;
-  /** The recordings that the gateway serves itself; undefined when another server serves them. */
-  readonly footageFiles: FootageFiles | undefined;
-  /** Where recordings are, besides the address that the browser used for the gateway. */
-  readonly origins: readonly string[];
-}
+/** The parts that handle alarm footage; `footageFiles` only where the gateway serves the recordings itself. */
+export type FootageParts = Awaited<ReturnType<typeof openFootage>>;
 
 /** Opens the configured S3-compatible server, or a folder in the data directory. */
 export async function openFootage(
   { config, log, health, releasers, steady, now }: Foundation,
   { audit }: Storage,
   { model, events, watch, principalLimits }: SiteParts,
-): Promise<FootageParts> {
+) {
   const { s3, maxUploadBytes, minFreeBytes } = config.footage;
   if (s3 !== undefined) {
     const store = new S3FootageStore(s3);

@@ -6,7 +6,6 @@ import { Presence } from '../ingest/presence.js';
 import { TestAlarmPublishes } from '../ingest/test-alarms.js';
 import { UNREADABLE_CHECK_MS, UnreadableDevices } from '../ingest/unreadable-devices.js';
 import { destinationOf } from '../site/alarms/destinations.js';
-import type { TestAlarms } from '../site/alarms/test-alarms.js';
 import { DrillRunner } from '../watch/drills.js';
 import { Escalations } from '../watch/escalations.js';
 import { SUPERVISION_CHECK_MS, Supervision } from '../watch/supervision.js';
@@ -18,18 +17,7 @@ import type { Storage } from './storage.js';
 const HEARD_SAVED_MS = 30_000;
 
 /** The parts that handle publishes, and devices that come and go. */
-export interface IngestParts {
-  readonly publishes: DevicePublishes;
-  readonly commands: Commands;
-  readonly alarmStates: AlarmStates;
-  readonly testAlarms: TestAlarms;
-  readonly presence: Presence;
-  readonly invalid: InvalidPublishes;
-  readonly unreadable: UnreadableDevices;
-  readonly supervision: Supervision;
-  readonly escalations: Escalations;
-  readonly drills: DrillRunner;
-}
+export type IngestParts = Awaited<ReturnType<typeof openIngest>>;
 
 /** Opens the parts that take publishes, and loads when each device was last heard. */
 export async function openIngest(
@@ -37,7 +25,7 @@ export async function openIngest(
   storage: Storage,
   { model, accessTokens }: SiteParts,
   { deliveries, alarms, forwarder, retained }: DeliveryParts,
-): Promise<IngestParts> {
+) {
   const steadyNow = steady.now;
   const store = storage.presence;
   const { addedAtStartMs } = steady;

@@ -19,23 +19,11 @@ import type { Storage } from './storage.js';
 
 const TOKEN_USE_SAVED_MS = 60_000;
 
-/** The site in memory, its changes, and facts remembered about its clients. */
-export interface SiteParts {
-  readonly model: SiteModel;
-  readonly events: SiteEvents;
-  readonly locations: Locations;
-  readonly groups: Groups;
-  readonly rooms: Rooms;
-  readonly devices: Devices;
-  readonly accessTokens: AccessTokens;
-  readonly principalLimits: PrincipalLimits;
-  readonly watch: QuotaWatch;
-  readonly knownNetworks: KnownNetworks;
-  readonly denials: Denials;
-}
+/** The site, and who may do what in it. */
+export type SiteParts = Awaited<ReturnType<typeof loadSite>>;
 
 /** Loads the site. */
-export async function loadSite(foundation: Foundation, storage: Storage): Promise<SiteParts> {
+export async function loadSite(foundation: Foundation, storage: Storage) {
   const { config, log, health, releasers, steady, now, elapsed } = foundation;
   const { site: store, audit, headroom } = storage;
   const adminToken = await firstAdminToken(foundation, storage);

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import createBrokerStorage, { type RedisPersistence } from 'aedes-persistence-redis';
+import createBrokerStorage from 'aedes-persistence-redis';
 import { isEmbeddedStore } from '../config/store-schema.js';
 import { repeat } from '../repeat.js';
 import { runRetention } from '../retention-schedule.js';
@@ -55,38 +55,10 @@ const DISK_INTERVAL_MS = 250;
 const WITNESS_INTERVAL_MS = 1_000;
 
 /** Everything stored, over separate connections where one must not wait for another. */
-export interface Storage {
-  readonly site: SiteStoreRedis;
-  readonly headroom: StoreHeadroom;
-  readonly memory: MemoryMonitor;
-  readonly alarmLog: AlarmLog;
-  readonly values: ValueBatches;
-  readonly queues: QueueStoreRedis;
-  readonly history: AlarmHistoryRedis;
-  readonly alarmFinder: AlarmFinderRedis;
-  readonly audit: AuditTrailRedis;
-  readonly witness: StoreWitness;
-  /** Distinguishes the store from an emptied or replaced one; empty while unknown. */
-  readonly identity: () => string;
-  readonly sessions: SessionStoreRedis;
-  readonly presence: PresenceStoreRedis;
-  readonly supervision: SupervisionStoreRedis;
-  readonly escalations: EscalationStoreRedis;
-  readonly drills: DrillStoreRedis;
-  readonly tokenUse: TokenUseStoreRedis;
-  readonly invalidPublishes: InvalidPublishStoreRedis;
-  readonly deadLetters: DeadLetterStoreRedis;
-  /** Retained messages as kept by Aedes' own Redis persistence, and their topics. */
-  readonly broker: RedisPersistence;
-  readonly retainedTopics: () => Promise<string[]>;
-  /** Starts removing old alarms and audit records. */
-  readonly startRetention: () => void;
-  /** From now on, each write waits for `redis.replicas`. Before, nothing is acknowledged to anybody. */
-  readonly startConfirming: () => void;
-}
+export type Storage = Awaited<ReturnType<typeof openStorage>>;
 
 /** Connects to the configured store, or starts the embedded one. */
-export async function openStorage(options: Foundation): Promise<Storage> {
+export async function openStorage(options: Foundation) {
   const { config, log, health, releasers, elapsed, steady, now } = options;
   const headroom = new StoreHeadroom();
   const embedded = await startEmbedded(options);
@@ -143,6 +115,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     alarmFinder: new AlarmFinderRedis(management, keys),
     audit,
     witness,
+    /** Distinguishes the store from an emptied or replaced one; empty while unknown. */
     identity: () => witness.identity,
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
@@ -158,9 +131,12 @@ export async function openStorage(options: Foundation): Promise<Storage> {
       maxPerLocation: config.rejected.maxPerLocation,
     }),
     deadLetters: new DeadLetterStoreRedis(management, keys),
+    /** Retained messages as kept by Aedes' own Redis persistence, and their topics. */
     broker: createBrokerStorage({ conn: retainedConnection(broker, keys) }),
     retainedTopics: () => state.read((redis) => redis.hkeys(keys.retained)),
+    /** Starts removing old alarms and audit records. */
     startRetention: () => startRetention(state, keys, queues, options),
+    /** From now on, each write waits for `redis.replicas`. Before, nothing is acknowledged to anybody. */
     startConfirming: () => {
       if (replicas === undefined) return;
       const trial = connectManagementRedis({ ...place, name: 'replicas' });
