@@ -192,7 +192,7 @@ export class Bridge {
     // At QoS 0 the queue does not hold the message.
     if (messageId === 0 || this.#queue === undefined) return;
     const letter = { atMs: this.#services.now(), topic, reason, payload };
-    this.#deadLetters.add(messageId, letter, this.#queue.deadLetter(messageId));
+    this.#deadLetters.add(messageId, letter, this.#queue.window.deadLetter(messageId));
   }
 
   /**

@@ -3,12 +3,12 @@ import type { ConsumerLimits, ConsumerOptions, ConsumerServices } from './consum
 import type { DirectMessage } from './direct-queue.js';
 import { LOG_NAMES, type LogEntry, messageOf } from './log/log-entry.js';
 import { NO_ACCOUNTS, type Queued } from './queues/account.js';
-import { MemoryQueues } from './queues/memory-queues.js';
+import { memoryQueues } from './queues/memory-queue.js';
 import { type Accounts, type Backlog, NO_BACKLOG } from './queues/queue-store.js';
-import { StoredQueues } from './queues/stored-queues.js';
+import { Replay } from './queues/replay.js';
+import { storedQueues } from './queues/stored-queue.js';
 import type { Receiver } from './receiver.js';
 import type { RetainedFeedOptions } from './retained/retained-feed.js';
-import type { RouteMember } from './routes.js';
 import { SendingWindow } from './sending-window.js';
 import type { QoS, Subscriptions } from './sessions/subscriptions.js';
 
@@ -22,15 +22,15 @@ const PROMPT_WITHIN_MS = 100;
  *
  * While absent, it costs nothing. While behind, it reads its queues in the store. While live, it gets new entries.
  */
-export class Consumer implements RouteMember {
+export class Consumer {
   readonly name: string;
   readonly key: string | undefined;
   readonly session: string;
   readonly subscriptions: Subscriptions;
   readonly mayReceive: (audience: Audience) => boolean;
   /** The queues in the store; undefined for a clean session. */
-  readonly #stored: StoredQueues | undefined;
-  readonly #memory: MemoryQueues;
+  readonly #stored: ReturnType<typeof storedQueues> | undefined;
+  readonly #memory: ReturnType<typeof memoryQueues>;
   readonly #services: ConsumerServices;
   readonly #options: ConsumerOptions;
   readonly window: SendingWindow;
@@ -53,17 +53,11 @@ export class Consumer implements RouteMember {
     this.subscriptions = subscriptions;
     this.mayReceive = mayReceive;
     const maxMessages = () => this.#limits.maxQueued;
-    this.#memory = new MemoryQueues({ maxMessages, mayReceive, now: services.now });
-    this.#stored =
-      key === undefined
-        ? undefined
-        : new StoredQueues({
-            key,
-            services,
-            mayReceive,
-            maxMessages,
-            onBacklog: (backlog) => this.noteBacklog(backlog),
-          });
+    this.#memory = memoryQueues({ maxMessages, mayReceive, now: services.now });
+    if (key !== undefined) {
+      const onBacklog = (backlog: Partial<Backlog>) => this.noteBacklog(backlog);
+      this.#stored = storedQueues({ key, services, mayReceive, maxMessages, onBacklog });
+    }
     this.window = new SendingWindow({
       queues: this.#stored ?? this.#memory,
       services,
@@ -91,11 +85,11 @@ export class Consumer implements RouteMember {
 
   /** How many entries are still unsent, as far as known. */
   get lag(): number {
-    const stored = this.#stored;
     return LOG_NAMES.reduce((sum, log) => {
-      if (stored === undefined) return sum + this.#memory.readyCount(log);
+      const stored = this.#stored?.[log];
+      if (stored === undefined) return sum + this.#memory[log].readyCount;
       const behind = this.#backlog[log] - this.window.countOf(log);
-      return sum + (stored.isLive(log) ? stored.readyCount(log) : Math.max(0, behind));
+      return sum + (stored.isLive ? stored.readyCount : Math.max(0, behind));
     }, 0);
   }
 
@@ -111,17 +105,23 @@ export class Consumer implements RouteMember {
 
   /** How many entries wait, including those in flight; for a durable consumer as last reported by the store. */
   get queued(): Queued {
-    return this.#stored === undefined ? this.#memory.queued : this.#backlog;
+    if (this.#stored !== undefined) return this.#backlog;
+    const { alarms, messages } = this.#memory;
+    return { alarms: alarms.queuedCount, messages: messages.queuedCount };
   }
 
   /** Bytes of waiting messages; alarms do not count. */
   get backlogBytes(): number {
-    return this.#stored === undefined ? this.#memory.messageBytes : this.#backlog.messageBytes;
+    return this.#stored === undefined
+      ? this.#memory.messages.readyBytes
+      : this.#backlog.messageBytes;
   }
 
   /** The accounts; for a durable consumer as last read from the store. */
   get accounts(): Accounts {
-    return this.#stored === undefined ? this.#memory.accounts : this.#storedAccounts;
+    if (this.#stored !== undefined) return this.#storedAccounts;
+    const { alarms, messages } = this.#memory;
+    return { alarms: alarms.account, messages: messages.account };
   }
 
   /** Notes the accounts that the store reports. */
@@ -156,7 +156,7 @@ export class Consumer implements RouteMember {
     // A connection that was taken over no longer acknowledges [MQTT-3.1.4-2].
     const { receiver: before } = this.window;
     if (before !== undefined) this.disconnect(before);
-    this.#stored?.restart();
+    this.#restartQueues();
     this.window.open(receiver);
     this.#services.routes.connected();
     this.#paceReplay();
@@ -168,14 +168,14 @@ export class Consumer implements RouteMember {
   disconnect(receiver: Receiver): void {
     if (this.window.receiver !== receiver) return;
     this.window.close();
-    this.#stored?.restart();
+    this.#restartQueues();
     this.#options.onConnection?.();
   }
 
   /** Reads the queues again: they hold unannounced entries, or have changed since they were read. */
   restart(): void {
     if (!this.isConnected || this.#stored === undefined) return;
-    this.#stored.restart();
+    this.#restartQueues();
     this.window.replay?.openLanes();
     this.#services.pumpLater(this);
   }
@@ -187,19 +187,9 @@ export class Consumer implements RouteMember {
     return wasInFlight;
   }
 
-  /**
-   * Turns a message that the receiver will never take into a dead letter.
-   *
-   * Call the returned function once the dead letter is stored: it skips the message, which counts as dropped. It works
-   * on a later connection too: some brokers close the connection on which they reject a message.
-   */
-  deadLetter(messageId: number): () => void {
-    return this.window.deadLetter(messageId);
-  }
-
   offer(entry: LogEntry): void {
     if (!this.isConnected) return;
-    (this.#stored ?? this.#memory).offer(entry);
+    (this.#stored ?? this.#memory)[entry.log].offer(entry);
     if (entry.log === 'alarms') this.window.replay?.accepted(entry);
     this.#services.pumpLater(this);
   }
@@ -210,7 +200,7 @@ export class Consumer implements RouteMember {
 
   /** Drops the oldest messages beyond this many bytes; alarms leave only by age. */
   async cutBacklog(maxBytes: number): Promise<void> {
-    if (this.#stored === undefined) this.#memory.cutMessages(maxBytes);
+    if (this.#stored === undefined) this.#memory.messages.cut(Number.POSITIVE_INFINITY, maxBytes);
     else await this.#bound(maxBytes);
   }
 
@@ -233,13 +223,8 @@ export class Consumer implements RouteMember {
   readForgotten(): void {
     const stored = this.#stored;
     if (stored === undefined || !this.isConnected) return;
-    if (LOG_NAMES.some((log) => stored.isDone(log) && this.#backlog[log] > 0)) this.restart();
+    if (LOG_NAMES.some((log) => stored[log].isDone && this.#backlog[log] > 0)) this.restart();
     else this.wake();
-  }
-
-  /** Sends a message at QoS 0. Returns whether the connection took it. */
-  offerCopy(message: DirectMessage): boolean {
-    return this.window.sendNow(message);
   }
 
   /** Sends a message outside the queues, if permitted. Drops it if nobody is connected. */
@@ -276,11 +261,19 @@ export class Consumer implements RouteMember {
     for (const group of this.carried) group.wake();
   }
 
+  #restartQueues(): void {
+    for (const log of LOG_NAMES) this.#stored?.[log].restart();
+  }
+
   async #bound(maxMessageBytes: number): Promise<void> {
     const { now, lost } = this.#services;
     const { maxAgeMs, maxQueued: maxMessages } = this.#limits;
     const oldestMs = now() - maxAgeMs;
-    const bounded = await this.#stored?.keepBounds({ oldestMs, maxMessages, maxMessageBytes });
+    const bounded = await this.#stored?.messages.keepBounds({
+      oldestMs,
+      maxMessages,
+      maxMessageBytes,
+    });
     if (bounded === undefined) return;
     if (bounded.lost > 0) lost('alarms', bounded.lost);
     this.#backlog = bounded.backlog;
@@ -289,12 +282,14 @@ export class Consumer implements RouteMember {
   /** Replays the backlog at the pace that the limits set, if any. */
   #paceReplay(): void {
     const { replayPerSecond: perSecond } = this.#limits;
+    const alarms = this.#stored?.alarms;
     this.window.replay?.end();
     this.window.replay = undefined;
-    if (perSecond === undefined || this.#stored === undefined) return;
-    const backlog = this.#backlog;
-    const { onReadFailure } = this.#options;
+    if (perSecond === undefined || alarms === undefined) return;
     const onReady = () => this.wake();
-    this.window.replay = this.#stored.replay({ perSecond, backlog, onReady, onReadFailure });
+    const [backlog, services] = [this.#backlog, this.#services];
+    const { onReadFailure } = this.#options;
+    const pace = { perSecond, backlog, onReady, onReadFailure };
+    this.window.replay = new Replay({ ...pace, alarms, services });
   }
 }

@@ -197,7 +197,7 @@ export class Deliveries implements Fed<DurableConsumer> {
       const { member } = route;
       if (!member.isConnected || sentTo.has(member) || !member.mayReceive(message)) continue;
       if (isOwnOf(route, message.publisher)) continue;
-      if (member.offerCopy(message)) sentTo.add(member);
+      if (member.window.sendNow(message)) sentTo.add(member);
       else isComplete = false;
     }
     return isComplete;

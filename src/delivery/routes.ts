@@ -1,7 +1,4 @@
 import { FilterTree } from '../domain/filter-tree.js';
-import type { Audience } from '../domain/grants.js';
-import type { DirectMessage } from './direct-queue.js';
-import type { LogEntry } from './log/log-entry.js';
 import type { QoS, Subscription } from './sessions/subscriptions.js';
 
 /** A consumer whose filters match, at the highest QoS it has asked for. */
@@ -16,21 +13,10 @@ export interface Route<Member> {
 const MAX_REMEMBERED_TOPICS = 20_000;
 
 /** A consumer, as routes need it. */
-export interface RouteMember {
-  /** The name of its queues in the store; undefined for a clean session. */
-  readonly key: string | undefined;
+interface RouteMember {
   /** `sessionKey` of its session. */
   readonly session: string;
   readonly isConnected: boolean;
-  readonly mayReceive: (audience: Audience) => boolean;
-  /** Offers an entry at QoS 1 that concerns the member. */
-  offer(entry: LogEntry): void;
-  /** Offers an entry at QoS 0. */
-  offerAtQos0(entry: LogEntry): void;
-  /** Sends a message at QoS 0, if the connection takes it now. */
-  offerCopy(message: DirectMessage): boolean;
-  /** Offers a message outside the queues, at the QoS of the member's filters. */
-  offerDirect(message: DirectMessage, qos: QoS): void;
 }
 
 /** Finds the consumers whose filters match a topic. */

@@ -13,7 +13,7 @@ import {
   type Sending,
   type Sent,
 } from './log/log-entry.js';
-import type { Queues } from './queues/queues.js';
+import type { Queue, Queues } from './queues/queue.js';
 import type { Replay } from './queues/replay.js';
 import type { OutgoingPublish, Receiver } from './receiver.js';
 import type { Forwarding } from './sessions/subscriptions.js';
@@ -73,7 +73,7 @@ export class SendingWindow {
   close(): void {
     this.#receiver = undefined;
     for (const sent of this.#inFlight.interrupt()) {
-      if (isEntry(sent)) this.#options.queues.released(sent);
+      if (isEntry(sent)) this.#options.queues[sent.log].released(sent);
     }
     this.#counts = { alarms: 0, messages: 0 };
     this.replay?.end();
@@ -86,17 +86,21 @@ export class SendingWindow {
   acknowledge(messageId: number, isRefused: boolean): boolean {
     const isInFlight = this.#inFlight.has(messageId);
     const sent = this.#leave(messageId);
-    if (isEntry(sent)) this.#options.queues.settle(sent, isRefused ? 'refused' : 'delivered');
+    if (isEntry(sent))
+      this.#options.queues[sent.log].settle(sent, isRefused ? 'refused' : 'delivered');
     else sent?.settle(isRefused);
     return isInFlight;
   }
 
-  /** Turns a message into a dead letter. It stays in flight until the returned function settles it. */
+  /**
+   * Turns a message into a dead letter. It stays in flight until the returned function settles it, on a later connection
+   * too: some brokers close the connection on which they reject a message.
+   */
   deadLetter(messageId: number): () => void {
     const sent = this.#inFlight.get(messageId);
     return () => {
       if (sent !== undefined && sent === this.#inFlight.get(messageId)) this.#leave(messageId);
-      if (isEntry(sent)) this.#options.queues.settle(sent, 'refused');
+      if (isEntry(sent)) this.#options.queues[sent.log].settle(sent, 'refused');
       this.#options.onReady();
     };
   }
@@ -118,7 +122,7 @@ export class SendingWindow {
     if (this.#direct !== undefined) this.#sendDirect(this.#direct, half);
     const hasRoom = () => this.#inFlight.size < window && this.#counts.messages < half;
     // While alarms are being read or paced, telemetry does not go before them.
-    const mustWait = this.replay?.holdsAlarms === true || this.#options.queues.isLoading('alarms');
+    const mustWait = this.replay?.holdsAlarms === true || this.#options.queues.alarms.isLoading;
     if (!mustWait) this.#sendFrom('messages', oldestMs, hasRoom);
   }
 
@@ -133,12 +137,12 @@ export class SendingWindow {
 
   #sendFrom(log: LogName, oldestMs: number, hasRoom: () => boolean): void {
     const { replay } = this;
-    const { queues } = this.#options;
+    const queue = this.#options.queues[log];
     while (this.#receiver?.isWritable === true && hasRoom()) {
       if (replay?.maySend(log) === false) return;
-      const entry = queues.take(log, oldestMs);
+      const entry = queue.take(oldestMs);
       if (entry === 'not-loaded') {
-        this.#load(log);
+        this.#load(queue);
         return;
       }
       if (entry === 'caught-up') {
@@ -147,7 +151,7 @@ export class SendingWindow {
       }
       replay?.sent(log);
       this.#send(this.#receiver, entry);
-      if (queues.wantsPage(log)) this.#load(log);
+      if (queue.wantsPage) this.#load(queue);
     }
   }
 
@@ -155,7 +159,7 @@ export class SendingWindow {
     while (this.#receiver?.isWritable === true && this.#inFlight.size < window) {
       const entry = replay.takeAhead();
       if (entry === undefined) return;
-      if (this.#options.queues.takeAhead(entry, oldestMs)) this.#send(this.#receiver, entry);
+      if (this.#options.queues.alarms.takeAhead(entry, oldestMs)) this.#send(this.#receiver, entry);
     }
   }
 
@@ -167,7 +171,7 @@ export class SendingWindow {
     const sending = { qos: 1, messageId, dup: isRepeated, entry } as const;
     if (receiver.send(this.#publishOf(messageOf(entry, services), sending))) return;
     this.#leave(messageId);
-    this.#options.queues.settle(entry, 'too-large');
+    this.#options.queues[entry.log].settle(entry, 'too-large');
   }
 
   #sendDirect(direct: DirectQueue, maxInFlight: number): void {
@@ -197,10 +201,9 @@ export class SendingWindow {
     return sent;
   }
 
-  #load(log: LogName): void {
-    const { queues, onReady, onReadFailure } = this.#options;
-    if (queues.isLoading(log)) return;
-    queues.load(log).then(onReady, onReadFailure);
+  #load(queue: Queue): void {
+    const { onReady, onReadFailure } = this.#options;
+    if (!queue.isLoading) queue.load().then(onReady, onReadFailure);
   }
 }
 

@@ -217,7 +217,7 @@ export class Webhook implements Receiver {
       if (!isWarned) log.warn({ webhook: name, err }, 'failed to store a dead letter');
       isWarned = true;
     };
-    const drop = this.#queue?.deadLetter(messageId);
+    const drop = this.#queue?.window.deadLetter(messageId);
     if (!(await retry(add, { signal: this.#signal, onFailure }))) return;
     log.warn({ webhook: name, topic, reason }, 'message became a dead letter');
     drop?.();

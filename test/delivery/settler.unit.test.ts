@@ -5,7 +5,7 @@ import { silent } from './running-delivery.js';
 
 const BACKLOG = { alarms: 0, messages: 0, messageBytes: 0 };
 
-/** A store and a consumer, whose settled items are noted. */
+/** A store and a queue, whose settled items are noted. */
 class World {
   readonly settled: number[] = [];
   readonly mended: string[] = [];
@@ -14,9 +14,10 @@ class World {
   isThere = true;
   isKnown = true;
   onSettle: () => Promise<void> = () => Promise.resolve();
-  readonly consumer = {
+  readonly queue = {
     key: 'token:1/nurse',
-    settled: (_log: string, items: readonly { readonly item: number }[]) => {
+    log: 'alarms' as const,
+    settled: (items: readonly { readonly item: number }[]) => {
       this.settled.push(...items.map(({ item }) => item));
     },
   };
@@ -32,7 +33,7 @@ class World {
 
   add(...items: readonly number[]): void {
     for (const item of items) {
-      this.settler.add(this.consumer, 'alarms', 'delivered', { item, payload: { length: 0 } });
+      this.settler.add(this.queue, 'delivered', { item, payload: { length: 0 } });
     }
   }
 

@@ -1,19 +1,16 @@
 import { parseForwardedTopic } from '../../domain/topics.js';
-import { type LogEntry, sequenceOf, type Tail } from '../log/log-entry.js';
-import type { QueueStore } from './queue-store.js';
+import type { ConsumerServices } from '../consumer-options.js';
+import { type LogEntry, sequenceOf } from '../log/log-entry.js';
 
 const PAGE_ENTRIES = 500;
 const LOADED_AT_ONCE = 100;
 
 export interface ExpressLanesOptions {
-  /** The destination whose queue it is. */
-  readonly destination: string;
-  readonly store: Pick<QueueStore, 'page' | 'pickAlarms'>;
-  readonly tail: Tail;
+  /** The queue of alarms: its destination, and the last item taken in its turn. */
+  readonly alarms: { readonly key: string; readonly turn: number };
+  readonly services: Pick<ConsumerServices, 'queues' | 'tail'>;
   /** The newest alarm when the replay began. Alarms up to this one are the backlog. */
   readonly backlogUpTo: number;
-  /** The last item taken in its turn. */
-  readonly turn: () => number;
 }
 
 /**
@@ -79,7 +76,7 @@ export class ExpressLanes {
     const [lane] = this.#urgent;
     if (lane === undefined) return;
     const wanted = this.#waitingOf(lane).slice(0, LOADED_AT_ONCE);
-    for (const entry of await this.#options.store.pickAlarms(wanted)) {
+    for (const entry of await this.#options.services.queues.pickAlarms(wanted)) {
       this.#loaded.set(entry.item, entry);
     }
     // These count as lost when their turn comes. An alarm in memory is not lost: it is recorded again.
@@ -89,11 +86,12 @@ export class ExpressLanes {
   }
 
   async #scan(early: readonly LogEntry[]): Promise<void> {
-    const { destination, store, tail, turn } = this.#options;
+    const { alarms, services } = this.#options;
+    const { queues, tail } = services;
     this.#waiting.clear();
-    let last = turn();
+    let last = alarms.turn;
     for (let isEnd = false; !isEnd; ) {
-      const page = await store.page('alarms', destination, last, PAGE_ENTRIES, tail);
+      const page = await queues.page('alarms', alarms.key, last, PAGE_ENTRIES, tail);
       // A stored entry that is not announced may still be lost.
       const announced = page.entries.filter(({ sequence }) => sequence <= tail.last);
       for (const entry of announced) {
@@ -120,13 +118,13 @@ export class ExpressLanes {
   }
 
   #inMemory(item: number): LogEntry | undefined {
-    const newest = this.#options.tail.entryAfter(sequenceOf(item) - 1);
+    const newest = this.#options.services.tail.entryAfter(sequenceOf(item) - 1);
     return newest?.item === item ? newest : this.#loaded.get(item);
   }
 
   #waitingOf(lane: string): number[] {
     const waiting = this.#waiting.get(lane) ?? [];
-    const turn = this.#options.turn();
+    const { turn } = this.#options.alarms;
     const toCome = waiting.findIndex((item) => item > turn);
     waiting.splice(0, toCome < 0 ? waiting.length : toCome);
     return waiting;

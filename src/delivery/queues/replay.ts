@@ -1,4 +1,5 @@
 import { TokenBucket, TokenRate } from '../../domain/token-bucket.js';
+import type { ConsumerServices } from '../consumer-options.js';
 import type { LogEntry, LogName } from '../log/log-entry.js';
 import { ExpressLanes, type ExpressLanesOptions } from './express-lanes.js';
 import type { Backlog } from './queue-store.js';
@@ -6,11 +7,11 @@ import type { Backlog } from './queue-store.js';
 /** After a pause, the messages of a tenth of a second go in one burst. */
 const BURST_SECONDS = 0.1;
 
-export interface ReplayOptions extends Omit<ExpressLanesOptions, 'backlogUpTo'> {
+export interface ReplayOptions extends Pick<ExpressLanesOptions, 'alarms'> {
+  readonly services: Pick<ConsumerServices, 'queues' | 'tail' | 'now'>;
   readonly perSecond: number;
   /** What waits when the connection begins. */
   readonly backlog: Backlog;
-  readonly now: () => number;
   /** Called when more may be sent. */
   readonly onReady: () => void;
   readonly onReadFailure: (error: unknown) => void;
@@ -29,11 +30,11 @@ export class Replay {
 
   constructor(options: ReplayOptions) {
     this.#options = options;
-    this.#backlogUpTo = options.tail.last;
-    const { backlog, perSecond, now } = options;
+    const { backlog, perSecond, services } = options;
+    this.#backlogUpTo = services.tail.last;
     // A bucket lets one message pass without a token.
     const burst = Math.max(0, perSecond * BURST_SECONDS - 1);
-    this.#pace.limit(new TokenRate(perSecond / 1_000, burst), now());
+    this.#pace.limit(new TokenRate(perSecond / 1_000, burst), services.now());
     if (backlog.alarms > 0) this.#lagging.add('alarms');
     if (backlog.messages > 0) this.#lagging.add('messages');
     if (backlog.alarms > 0) this.openLanes();
@@ -60,7 +61,7 @@ export class Replay {
 
   /** Whether the next entry of a queue may go now; if not, `onReady` follows. */
   maySend(log: LogName): boolean {
-    const waitMs = this.#pace.freeAtMs - this.#options.now();
+    const waitMs = this.#pace.freeAtMs - this.#options.services.now();
     if (waitMs <= 0 || !this.#lagging.has(log)) return true;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(this.#options.onReady, Math.ceil(waitMs));
@@ -68,7 +69,7 @@ export class Replay {
   }
 
   sent(log: LogName): void {
-    if (this.#lagging.has(log)) this.#pace.take(1, this.#options.now());
+    if (this.#lagging.has(log)) this.#pace.take(1, this.#options.services.now());
   }
 
   caughtUp(log: LogName): void {
@@ -90,7 +91,8 @@ export class Replay {
       this.#load(lanes);
       return undefined;
     }
-    if (entry !== undefined && lanes.hasWaited(entry)) this.#pace.take(1, this.#options.now());
+    if (entry !== undefined && lanes.hasWaited(entry))
+      this.#pace.take(1, this.#options.services.now());
     return entry;
   }
 

@@ -9,16 +9,17 @@ const RETRY_AFTER_MS = 250;
 /** Redis serves nobody else while a script runs: a few milliseconds for this many. */
 const MAX_ITEMS = 1_000;
 
-/** A durable consumer, as the settler needs it. */
+/** A queue of a durable consumer, as the settler needs it. */
 export interface Settled {
+  /** The name of the destination in the store. */
   readonly key: string;
+  readonly log: LogName;
   /** Called when the store has settled items; without a backlog if the destination is gone. */
-  settled(log: LogName, items: readonly QueuedItem[], backlog: Backlog | undefined): void;
+  settled(items: readonly QueuedItem[], backlog: Backlog | undefined): void;
 }
 
 interface Row {
-  readonly consumer: Settled;
-  readonly log: LogName;
+  readonly queue: Settled;
   readonly outcome: Outcome;
   readonly items: QueuedItem[];
 }
@@ -49,13 +50,13 @@ export class Settler {
     this.#options = options;
   }
 
-  add(consumer: Settled, log: LogName, outcome: Outcome, item: QueuedItem): void {
+  add(queue: Settled, outcome: Outcome, item: QueuedItem): void {
     const last = this.#last;
-    if (last?.consumer === consumer && last.log === log && last.outcome === outcome) {
+    if (last?.queue === queue && last.outcome === outcome) {
       last.items.push(item);
       return;
     }
-    const row = this.#rowOf(consumer, log, outcome);
+    const row = this.#rowOf(queue, outcome);
     row.items.push(item);
     this.#last = row;
     this.#settleLater(SETTLE_AFTER_MS);
@@ -80,12 +81,12 @@ export class Settler {
     clearTimeout(this.#timer);
   }
 
-  #rowOf(consumer: Settled, log: LogName, outcome: Outcome): Row {
-    const rows = this.#rows.get(consumer) ?? [];
-    this.#rows.set(consumer, rows);
-    const known = rows.find((row) => row.log === log && row.outcome === outcome);
+  #rowOf(queue: Settled, outcome: Outcome): Row {
+    const rows = this.#rows.get(queue) ?? [];
+    this.#rows.set(queue, rows);
+    const known = rows.find((row) => row.outcome === outcome);
     if (known !== undefined) return known;
-    const row: Row = { consumer, log, outcome, items: [] };
+    const row: Row = { queue, outcome, items: [] };
     rows.push(row);
     return row;
   }
@@ -104,8 +105,8 @@ export class Settler {
       while (parts.length > 0) await this.#write(parts);
       this.#hasFailed = false;
     } catch (error) {
-      for (const { consumer, log, outcome, items } of parts) {
-        this.#rowOf(consumer, log, outcome).items.unshift(...items);
+      for (const { queue, outcome, items } of parts) {
+        this.#rowOf(queue, outcome).items.unshift(...items);
       }
       this.#failed(error);
     }
@@ -120,23 +121,23 @@ export class Settler {
     });
     const settled = parts.slice(0, end < 0 ? parts.length : Math.max(1, end));
     const backlogs = await this.#options.store.settle(
-      settled.map(({ consumer, log, outcome, items }) => {
-        return { destination: consumer.key, log, outcome, items };
+      settled.map(({ queue: { key: destination, log }, outcome, items }) => {
+        return { destination, log, outcome, items };
       }),
     );
     for (const [index, row] of settled.entries()) {
       const backlog = backlogs[index];
       if (backlog === undefined) await this.#unsettled(row);
-      else row.consumer.settled(row.log, row.items, backlog);
+      else row.queue.settled(row.items, backlog);
       parts.shift();
     }
   }
 
   /** Retries items later if their destination's record was lost, or its keys overwritten. */
-  async #unsettled({ consumer, log, outcome, items }: Row): Promise<void> {
-    if (await this.#options.mend(consumer.key)) {
-      this.#rowOf(consumer, log, outcome).items.unshift(...items);
-    } else consumer.settled(log, items, undefined);
+  async #unsettled({ queue, outcome, items }: Row): Promise<void> {
+    if (await this.#options.mend(queue.key)) {
+      this.#rowOf(queue, outcome).items.unshift(...items);
+    } else queue.settled(items, undefined);
   }
 
   /** One log line per outage; StoreMonitor reports a store that does not answer. */

@@ -1,20 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { type RouteMember, Routes } from '../../../src/delivery/routes.js';
+import { Routes } from '../../../src/delivery/routes.js';
 import type { QoS } from '../../../src/delivery/sessions/subscriptions.js';
 
-const nothing = () => undefined;
-
-function member(isConnected = false): RouteMember {
-  return {
-    key: undefined,
-    session: 'one',
-    isConnected,
-    mayReceive: () => true,
-    offerCopy: () => true,
-    offer: nothing,
-    offerAtQos0: nothing,
-    offerDirect: nothing,
-  };
+function member(isConnected = false) {
+  return { session: 'one', isConnected };
 }
 
 function filters(...rows: readonly (readonly [string, QoS])[]) {
