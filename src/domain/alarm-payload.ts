@@ -112,7 +112,6 @@ function alarmOfObject(text: string, value: object, origin: AlarmOrigin): AlarmR
       reportedAt: isTimeReported ? members.get('detectedAt') : undefined,
       footage,
       data: hasRest || !isIdUsed ? dataOf(members, isIdUsed) : undefined,
-      isTest: own(value, 'test') === true ? true : undefined,
       idIsStable: isStable,
     },
     flaw: isUsable ? undefined : 'invalid-footage',

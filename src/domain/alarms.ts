@@ -29,7 +29,7 @@ export interface Alarm {
   readonly base64?: string | undefined;
   /** Whether the payload should have been JSON, and only its kind could be read. */
   readonly isMalformed?: boolean | undefined;
-  /** Whether its sender says that it is a test. */
+  /** Whether the gateway itself raised it, to see whether alarms arrive. A device's own `test` is one of its `data`. */
   readonly isTest?: boolean | undefined;
   /**
    * Whether the same publish sent again gives the same `id`.

@@ -33,6 +33,8 @@ export interface DevicePublish {
   readonly properties: MessageProperties | undefined;
   /** As in `NewMessage`. */
   readonly publisher: string | undefined;
+  /** Whether the gateway itself raises an alarm to see whether alarms arrive. */
+  readonly isTest?: true;
 }
 
 export interface DevicePublishesOptions {
@@ -102,7 +104,8 @@ export class DevicePublishes {
       this.#report(publish, result.reason, context, receivedAtMs, done);
       return;
     }
-    this.#record(publish, result.alarm, context, receivedAtMs, done);
+    const alarm = publish.isTest ? { ...result.alarm, isTest: true } : result.alarm;
+    this.#record(publish, alarm, context, receivedAtMs, done);
     if (result.flaw === undefined) {
       if (unreadable.deviceIds.has(deviceId)) unreadable.succeeded(deviceId);
     } else this.#report(publish, result.flaw, context, receivedAtMs, () => undefined);

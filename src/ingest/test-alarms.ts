@@ -44,6 +44,7 @@ export class TestAlarmPublishes implements TestAlarms {
       received: undefined,
       properties: undefined,
       publisher: undefined,
+      isTest: true,
     };
     const stored = new Promise<boolean>((resolve) => publishes.accept(publish, resolve));
     if ((await within(stored, TIMEOUT_MS)) === true) return id;

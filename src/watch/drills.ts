@@ -22,6 +22,8 @@ import type { SilentDevice } from './supervision.js';
 
 export const DRILL_CHECK_MS = 1_000;
 const MAX_NAMED = 3;
+/** More of a location are not under way at one time, but for somebody who begins one after the other by hand. */
+const MAX_LOADED = 5;
 const KIND = 'helpCall';
 
 export interface DrillRunnerOptions {
@@ -37,18 +39,25 @@ export interface DrillRunnerOptions {
   readonly now: () => number;
 }
 
+interface Unjudged {
+  readonly locationId: string;
+  readonly record: DrillRecord;
+  isBeingJudged: boolean;
+}
+
 /**
  * Drills: a test alarm that takes the path of every alarm, by hand or by schedule, and who acknowledged it in time.
  *
- * The result of a drill comes from the proof of delivery of its alarm, so a restart in between changes nothing. A
- * destination that failed in a location's newest drill is a fault until the next one.
+ * The result of a drill comes from the proof of delivery of its alarm, so a restart in between changes nothing, and is
+ * stored with it once it is over. A destination that failed in a location's newest drill is a fault until the next one.
  */
 export class DrillRunner implements Drills {
   readonly #options: DrillRunnerOptions;
   readonly #schedules: { readonly schedule: DrillSchedule; lastMs: number }[];
-  /** The newest drill of each location, until it is judged. */
-  readonly #unjudged = new Map<string, DrillRecord>();
-  readonly #judging = new Set<string>();
+  /** Drills that are not judged yet. */
+  readonly #unjudged = new Set<Unjudged>();
+  /** The id of the newest drill of each location. */
+  readonly #newest = new Map<string, string>();
 
   constructor(options: DrillRunnerOptions) {
     this.#options = options;
@@ -58,13 +67,13 @@ export class DrillRunner implements Drills {
     });
   }
 
-  /** Finds the newest drill of each location, which an earlier run may not have judged. */
+  /** Finds the drills that an earlier run may not have judged, and the newest of each location, which may be a fault. */
   async load(): Promise<void> {
     const { model, store } = this.#options;
     await Promise.all(
       model.locations().map(async ({ id }) => {
-        const [newest] = await store.newest(id, 1);
-        if (newest !== undefined) this.#unjudged.set(id, newest);
+        const newest = await store.newest(id, MAX_LOADED);
+        for (const record of newest.toReversed()) this.#add(id, record);
       }),
     );
   }
@@ -86,7 +95,7 @@ export class DrillRunner implements Drills {
     const silent = this.#silentIn(locationId);
     const record = { id: newId(), atMs, by, alarmId, device: named, silent };
     await store.add(locationId, record);
-    this.#unjudged.set(locationId, record);
+    this.#add(locationId, record);
     return await this.#reportOf(locationId, record);
   }
 
@@ -107,8 +116,11 @@ export class DrillRunner implements Drills {
       one.lastMs = dueMs;
       this.#beginAll(one.schedule.locations);
     }
-    for (const [locationId, record] of this.#unjudged) {
-      if (!this.#judging.has(locationId)) void this.#judge(locationId, record);
+    for (const unjudged of this.#unjudged) {
+      const { locationId, record, isBeingJudged } = unjudged;
+      const mayBeOver =
+        this.#newest.get(locationId) === record.id || nowMs - record.atMs >= DRILL_TIMEOUT_MS;
+      if (mayBeOver && !isBeingJudged) void this.#judge(unjudged);
     }
   }
 
@@ -124,12 +136,21 @@ export class DrillRunner implements Drills {
     }
   }
 
-  async #judge(locationId: string, record: DrillRecord): Promise<void> {
-    const { log, health } = this.#options;
-    this.#judging.add(locationId);
+  #add(locationId: string, record: DrillRecord): void {
+    this.#newest.set(locationId, record.id);
+    this.#unjudged.add({ locationId, record, isBeingJudged: false });
+  }
+
+  async #judge(unjudged: Unjudged): Promise<void> {
+    const { log, health, store } = this.#options;
+    const { locationId, record } = unjudged;
+    unjudged.isBeingJudged = true;
     try {
       const { results, isOver } = await this.#reportOf(locationId, record);
       if (!isOver) return;
+      if (record.results === undefined) await store.add(locationId, { ...record, results });
+      this.#unjudged.delete(unjudged);
+      if (this.#newest.get(locationId) !== record.id) return;
       const failed = results.filter(({ acknowledgedAfterMs }) => acknowledgedAfterMs === undefined);
       const faults = firstOf(
         failed.map(({ destination }) => destination),
@@ -137,17 +158,17 @@ export class DrillRunner implements Drills {
         (destination) => ({ ...fault('drillUnacknowledged'), subject: subjectOf(destination) }),
       );
       health.reportAll(`drills/${locationId}`, faults);
-      if (this.#unjudged.get(locationId) === record) this.#unjudged.delete(locationId);
     } catch (err) {
       log.debug({ locationId, err }, 'failed to judge a drill, retrying');
     } finally {
-      this.#judging.delete(locationId);
+      unjudged.isBeingJudged = false;
     }
   }
 
   async #reportOf(locationId: string, record: DrillRecord): Promise<DrillReport> {
     const { history, now, destinationOf } = this.#options;
     const { alarmId, atMs, device } = record;
+    if (record.results !== undefined) return { ...record, isOver: true, results: record.results };
     const alarm = { locationId, alarmId, deviceId: device.id };
     const deliveries = (await history.deliveries(alarm)) ?? [];
     const results = deliveries.map(({ destination, state, atMs: deliveredAtMs }) => {

@@ -10,7 +10,13 @@ interface Named {
 export const DRILL_TIMEOUT_MS = 60_000;
 export const MAX_DRILLS_SHOWN = 100;
 
-/** A stored drill; the proof of delivery says what became of its alarm. */
+export interface DrillResult {
+  readonly destination: NamedDestination;
+  /** Undefined: not within the time, or not yet. */
+  readonly acknowledgedAfterMs?: number | undefined;
+}
+
+/** A stored drill. Until it is over, the proof of delivery says what has become of its alarm. */
 export interface DrillRecord {
   readonly id: string;
   readonly atMs: number;
@@ -21,16 +27,12 @@ export interface DrillRecord {
   readonly device: Named;
   /** The devices that were silent. */
   readonly silent: readonly Named[];
-}
-
-export interface DrillResult {
-  readonly destination: NamedDestination;
-  /** Undefined: not within the time, or not yet. */
-  readonly acknowledgedAfterMs: number | undefined;
+  /** Once it is over: later changes of the destinations do not change it. */
+  readonly results?: readonly DrillResult[] | undefined;
 }
 
 /** A drill with its results so far. */
-export interface DrillReport extends DrillRecord {
+export interface DrillReport extends Omit<DrillRecord, 'results'> {
   /** Whether the time is over. */
   readonly isOver: boolean;
   readonly results: readonly DrillResult[];
@@ -38,6 +40,7 @@ export interface DrillReport extends DrillRecord {
 
 /** Keeps the newest drills of each location. */
 export interface DrillStore {
+  /** Stores a drill, or its results. */
   add(locationId: string, record: DrillRecord): Promise<void>;
   /** The newest first. */
   newest(locationId: string, count: number): Promise<DrillRecord[]>;

@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import { parseJson } from '../../domain/notation.js';
-import type { DrillRecord, DrillStore } from '../../site/alarms/drills.js';
+import { DESTINATION_TYPES } from '../../site/alarms/destinations.js';
+import { type DrillRecord, type DrillStore, MAX_DRILLS_SHOWN } from '../../site/alarms/drills.js';
 import { answering } from '../failures.js';
 import type { Keys } from '../keys.js';
 import { Script } from '../scripts.js';
 import type { Store } from '../store.js';
 
 const push = new Script('push-bounded', z.number());
-const MAX_KEPT = 100;
+/** Each is stored twice: when it begins, and with its results. */
+const MAX_KEPT = 2 * MAX_DRILLS_SHOWN;
 const MAX_LIST_BYTES = 4 * 1024 * 1024;
 
 const namedSchema = z.object({ id: z.string(), name: z.string() });
@@ -18,6 +20,14 @@ const recordSchema = z.object({
   alarmId: z.string(),
   device: namedSchema,
   silent: z.array(namedSchema),
+  results: z
+    .array(
+      z.object({
+        destination: namedSchema.extend({ type: z.enum(DESTINATION_TYPES) }),
+        acknowledgedAfterMs: z.number().optional(),
+      }),
+    )
+    .optional(),
 });
 
 /** The newest drills of each location, in Redis: one list per location. */
@@ -38,9 +48,14 @@ export class DrillStoreRedis implements DrillStore {
 
   async newest(locationId: string, count: number): Promise<DrillRecord[]> {
     const key = this.#keys.drills(locationId);
-    const texts = await answering(() =>
-      this.#store.read((redis) => redis.lrange(key, 0, count - 1)),
-    );
-    return texts.flatMap((text) => recordSchema.safeParse(parseJson(text)).data ?? []);
+    const texts = await answering(() => this.#store.read((redis) => redis.lrange(key, 0, -1)));
+    const records = new Map<string, DrillRecord>();
+    for (const text of texts) {
+      const record = recordSchema.safeParse(parseJson(text)).data;
+      // The one with the results comes first.
+      if (record !== undefined && !records.has(record.id)) records.set(record.id, record);
+    }
+    const newestFirst = [...records.values()].sort((one, other) => other.atMs - one.atMs);
+    return newestFirst.slice(0, count);
   }
 }

@@ -4,7 +4,14 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { GatewayHere } from '../../harness/gateway/gateway-here.js';
 import type { RunningGateway } from '../../harness/gateway/running-gateway.js';
 import { type ConsoleOptions, Network, openConsole } from '../browser.js';
-import { boardReady, changeState, makeWard, publishAlarm, type Ward } from './board-ward.js';
+import {
+  boardReady,
+  changeState,
+  makeWard,
+  publishAlarm,
+  raiseTest,
+  type Ward,
+} from './board-ward.js';
 
 let gateway: GatewayHere;
 let ward: Ward;
@@ -94,7 +101,7 @@ describe('the sound of the board', () => {
     const { page } = await openBoard();
     await page.getByRole('button', { name: 'Switch sound on' }).click();
     await page.getByText('Sound is on').waitFor();
-    await publishAlarm(gateway, ward.device, { kind: 'fall', test: true });
+    await raiseTest(ward, 'fall');
     expect(await tones(page, 1)).toEqual(TEST);
     await publishAlarm(gateway, ward.device, { kind: 'noise' });
     await publishAlarm(gateway, ward.device, { kind: 'fall' });

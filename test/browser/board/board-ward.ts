@@ -37,6 +37,11 @@ export async function publishAlarm(
   await client.endAsync();
 }
 
+/** Raises a test alarm of the ward's device. */
+export async function raiseTest({ api, locationId, device }: Ward, kind: string): Promise<void> {
+  await api.json('POST', `/care-homes/${locationId}/devices/${device.id}/test-alarm`, { kind });
+}
+
 /** Gives an alarm a state, as another client does. */
 export async function changeState(
   { api, locationId }: Ward,

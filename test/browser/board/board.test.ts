@@ -12,6 +12,7 @@ import {
   changeState,
   makeWard,
   publishAlarm,
+  raiseTest,
   type Ward,
 } from './board-ward.js';
 
@@ -199,9 +200,7 @@ describe('the board', () => {
   it('resolves all test alarms together, which stand behind all that are raised', async () => {
     const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
     await publishAlarm(gateway, ward.device, { kind: 'noise' });
-    for (const kind of ['fall', 'helpCall']) {
-      await publishAlarm(gateway, ward.device, { kind, test: true });
-    }
+    for (const kind of ['fall', 'helpCall']) await raiseTest(ward, kind);
     await page.getByRole('button', { name: 'Resolve all 2 tests' }).waitFor();
     const titles = await page.getByRole('article').getByRole('heading').allInnerTexts();
     expect(titles).toEqual(['Noise, Room 12', 'Help call, Room 12', 'Fall, Room 12']);

@@ -159,6 +159,26 @@ describe('a drill', () => {
     await eventually(async () => expect(await failedDrills(gateway)).toEqual(['away']));
   });
 
+  it('keeps its result when a destination is deleted, also over a restart', async () => {
+    const { gateway, locationId, list, begin } = await start();
+    const away = await nurseCall(gateway, locationId, 'away');
+    await (await away.open()).endAsync();
+    await begin();
+    gateway.aheadMs += MINUTE_MS + 1000;
+    await eventually(async () => expect(await failedDrills(gateway)).toEqual(['away']));
+    const [before] = await list();
+    expect(before).toMatchObject({
+      state: 'failed',
+      destinations: [{ acknowledgedAfterMs: null }],
+    });
+    await gateway.admin('DELETE', `/access-tokens/${away.id}`);
+    expect(await list()).toEqual([before]);
+    await gateway.running.stop();
+    await gateway.running.start();
+    expect(await list()).toEqual([before]);
+    await eventually(async () => expect(await failedDrills(gateway)).toEqual(['away']));
+  });
+
   it('needs a device, and is kept a hundred times', async () => {
     const { gateway, path, list, begin } = await start();
     const empty = await gateway.createLocation('empty');

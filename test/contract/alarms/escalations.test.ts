@@ -112,7 +112,7 @@ describe('an escalation', () => {
     expect(received).toHaveLength(1);
   });
 
-  it('is for its kinds and locations, and never for a test', async () => {
+  it('is for its kinds and locations, and for a test only if a device calls it one', async () => {
     const { gateway, locationId, deviceId } = await start([]);
     const elsewhere = await gateway.createLocation('Haus Eiche');
     const other = await gateway.createDevice(elsewhere);
@@ -123,14 +123,17 @@ describe('an escalation', () => {
     const { received } = await nurseCall(gateway, locationId);
     const fall = await gateway.recordAlarm(deviceId, { kind: 'fall' });
     const noise = await gateway.recordAlarm(deviceId, { kind: 'noise' });
-    await gateway.recordAlarm(deviceId, { kind: 'noise', test: true });
+    const called = await gateway.recordAlarm(deviceId, { kind: 'fall', test: true });
+    const test = `/care-homes/${locationId}/devices/${deviceId}/test-alarm`;
+    await gateway.admin('POST', test, { json: { kind: 'noise' } });
     await gateway.recordAlarm(other, { kind: 'fall' });
-    expect(await dueCount(gateway)).toBe(3);
+    expect(await dueCount(gateway)).toBe(4);
     gateway.aheadMs += MINUTE_MS;
-    await eventually(() => expect(received).toHaveLength(3));
+    await eventually(() => expect(received).toHaveLength(4));
     expect(received.toSorted()).toEqual(
       [
         [fall, 'here'],
+        [called, 'here'],
         [noise, 'here'],
         [noise, 'nurse'],
       ].toSorted(),

@@ -283,7 +283,6 @@ describe('the counts of alarms', () => {
     ];
     const id = await gateway.recordAlarm(device, {
       kind: 'fall',
-      test: true,
       detectedAt: '2026-03-29T12:00:00Z',
     });
     await gateway.admin('POST', `/care-homes/${home}/alarms/${id}/resolve`);

@@ -83,7 +83,7 @@ export function alarmOfMessage(
     receivedAtMs: Date.parse(receivedAt),
     knownAtMs: Math.max(nowMs, Date.parse(receivedAt)),
     isLate: payload['late'] === true,
-    isTest: isTest(payload['data']),
+    isTest: payload['test'] === true,
     isLive: true,
     isRecorded,
     recordings: textsOf(payload['footage']),
@@ -148,7 +148,7 @@ export function alarmOfHistory(event: LocationAlarm, location: Named): OpenAlarm
     knownAtMs: Date.parse(event.receivedAt),
     // When it was forwarded is not in the history.
     isLate: false,
-    isTest: isTest(event.data),
+    isTest: event.test === true,
     isLive: false,
     isRecorded: true,
     recordings: textsOf(footage),
@@ -162,11 +162,6 @@ export function alarmOfHistory(event: LocationAlarm, location: Named): OpenAlarm
 /** `care-homes/<location>/devices/<device>/<sort>/<kind>` */
 function isOfTopic(topic: string, sort: string): boolean {
   return topic.split('/')[4] === sort;
-}
-
-/** The gateway's own test alarms say so in their data. */
-function isTest(data: unknown): boolean {
-  return recordOf(data)['test'] === true;
 }
 
 function namedOf(value: unknown): Named | null {
