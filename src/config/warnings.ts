@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { certificateEndMs, endingFault } from '../domain/certificates.js';
 import { faultWords } from '../domain/faults/faults.js';
+import { matchesSent } from '../domain/output-schema.js';
 import type { FieldFault } from '../errors.js';
 import type { Config } from './schema.js';
 
@@ -22,7 +23,7 @@ function endOf({ certFile }: NonNullable<Config['tls']>): number {
 }
 
 /** What the configuration may say but should not, for `check-config` and the log of a start. */
-export function configWarnings({ adminToken, tls }: Config, nowMs: number): string[] {
+export function configWarnings({ adminToken, tls, outputs }: Config, nowMs: number): string[] {
   const isShort = adminToken !== undefined && adminToken.length < ADVISABLE_LENGTH;
   const ending = tls && endingFault(endOf(tls), nowMs);
   return [
@@ -30,5 +31,10 @@ export function configWarnings({ adminToken, tls }: Config, nowMs: number): stri
       ? [`adminToken has less than ${ADVISABLE_LENGTH} characters: it could be guessed`]
       : []),
     ...(ending === undefined ? [] : [`tls.certFile: ${faultWords(ending, 'en').message}`]),
+    ...outputs.flatMap(({ name, topics }) =>
+      topics
+        .filter((filter) => !matchesSent(filter))
+        .map((filter) => `outputs: ${filter} of ${name} matches no topic that is sent`),
+    ),
   ];
 }

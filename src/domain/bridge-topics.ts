@@ -69,7 +69,7 @@ export function selectedFilters({ locations, send, kinds, filters }: BridgeSelec
 }
 
 /** The filter for the topics that both filters match; undefined when there are none. */
-function intersection(one: string, other: string): string | undefined {
+export function intersection(one: string, other: string): string | undefined {
   const [first, second] = [one.split('/'), other.split('/')];
   const levels: string[] = [];
   for (let at = 0; at < Math.max(first.length, second.length); at++) {

@@ -28,10 +28,16 @@ export const chosenKinds = z
 
 /** A list in which no two entries have the same name. */
 export function namedList<Entry extends z.ZodType<{ readonly name: string }>>(entry: Entry) {
-  return z
-    .array(entry)
-    .refine(
-      (all) => new Set(all.map(({ name }) => name)).size === all.length,
-      'must have different names',
-    );
+  return z.array(entry).refine(haveDifferentNames, {
+    message: 'must have different names',
+    // Also beside other faults: all are told at once.
+    when: ({ value }) => Array.isArray(value),
+  });
+}
+
+const namedShape = z.object({ name: z.unknown() });
+
+function haveDifferentNames(entries: readonly unknown[]): boolean {
+  const names = entries.flatMap((entry) => namedShape.safeParse(entry).data?.name ?? []);
+  return new Set(names).size === names.length;
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { intersection } from './bridge-topics.js';
 import { chosenLocations, entryName, namedList } from './config-keys.js';
 import { isFilter } from './topics.js';
 
@@ -7,6 +8,8 @@ export const WEBHOOK_CLIENT_ID_PREFIX = 'webhook/';
 
 const MAX_HOURS = 24 * 365;
 const MAX_SENT_AT_ONCE = 100;
+/** What a subscriber can get. */
+const SENT = ['care-homes/+/devices/+/#', 'gateway/#'];
 const STANDARD_PREFIX = 'whsec_';
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
@@ -29,6 +32,7 @@ const outputSchema = z.strictObject({
   secret: z
     .string()
     .min(1, 'must not be empty')
+    .refine(isSecret, 'must be base64 after whsec_')
     .transform(keyOf)
     .meta({
       description:
@@ -66,6 +70,16 @@ function isWebhookUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, username, password } = new URL(text);
   return ['http:', 'https:'].includes(protocol) && username === '' && password === '';
+}
+
+/** Whether a subscriber with the filter can get anything. */
+export function matchesSent(filter: string): boolean {
+  return SENT.some((sent) => intersection(sent, filter) !== undefined);
+}
+
+function isSecret(text: string): boolean {
+  const encoded = text.slice(STANDARD_PREFIX.length);
+  return !text.startsWith(STANDARD_PREFIX) || (encoded !== '' && BASE64.test(encoded));
 }
 
 /** The key in a secret as the libraries of Standard Webhooks read it: base64, with or without `whsec_`. Any other text is the key. */

@@ -4,6 +4,7 @@ import { GatewayError } from '../errors.js';
 import { checkAgain, type HttpEnv } from './http-env.js';
 
 export const JSON_MEDIA_TYPE = 'application/json';
+const BYTE_ORDER_MARK = '\ufeff';
 
 /**
  * Checks the body of every route that takes JSON, for the validators after it.
@@ -23,7 +24,8 @@ export function jsonBody(maxBytes: number, withoutBody?: string): MiddlewareHand
     const isEmpty = bytes.length === 0;
     const text = isEmpty && withoutBody !== undefined ? withoutBody : decodeUtf8(bytes);
     if (text === undefined || !isJson(text)) {
-      throw new GatewayError('invalid-request', 'The body must be JSON in UTF-8.');
+      const without = text?.startsWith(BYTE_ORDER_MARK) ? ', without a byte order mark' : '';
+      throw new GatewayError('invalid-request', `The body must be JSON in UTF-8${without}.`);
     }
     const { method, url, raw } = c.req;
     const headers = new Headers(raw.headers);

@@ -1,5 +1,6 @@
 import type { IConnectPacket, IPublishPacket, Packet } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import type { TestDevice, TestToken } from '../harness/clients/api.js';
 import { RawClient } from '../harness/clients/raw-client.js';
 import { eventually } from '../harness/eventually.js';
@@ -166,6 +167,24 @@ describe.each([4, 5] as const)('a shared subscription of protocol level %i', (le
 });
 
 describe('a shared subscription', () => {
+  it('is away since its last member has left', async () => {
+    const filter = sharedFilter();
+    const member = await connect({ ...KEPT, clientId: 'last-member' });
+    const joinedAtMs = Date.now();
+    await member.subscribe([filter]);
+    await eventually(() => expect(Date.now()).toBeGreaterThan(joinedAtMs + 100));
+    const leftAtMs = Date.now();
+    member.vanish();
+    const sessions = z.object({
+      sessions: z.array(z.object({ clientId: z.string(), awaySince: z.string().nullable() })),
+    });
+    await eventually(async () => {
+      const { sessions: all } = sessions.parse(await home.api.json('GET', '/sessions'));
+      const group = all.find(({ clientId }) => clientId === filter);
+      expect(Date.parse(group?.awaySince ?? '')).toBeGreaterThanOrEqual(leftAtMs);
+    });
+  });
+
   it('takes no more of a member than its receive maximum', async () => {
     const member = await connect({ properties: { receiveMaximum: 3 } });
     await member.subscribe([sharedFilter(), home.filter(device, 'alarms/#')]);

@@ -30,12 +30,17 @@ export function isGroup({ clientId }: Pick<Session, 'clientId'>): boolean {
  * messages go to the next. The queue is a persistent session, and ends with the last member's session.
  */
 export class SubscriberGroups {
-  readonly #sessions: Pick<Sessions, 'open' | 'subscribe' | 'discardLater' | 'consuming'>;
+  readonly #sessions: Pick<
+    Sessions,
+    'open' | 'closed' | 'subscribe' | 'discardLater' | 'consuming'
+  >;
   /** By the key of their queues. */
   readonly #groups = new Map<string, Group>();
   readonly #ofMember = new Map<Consumer, Set<Group>>();
 
-  constructor(sessions: Pick<Sessions, 'open' | 'subscribe' | 'discardLater' | 'consuming'>) {
+  constructor(
+    sessions: Pick<Sessions, 'open' | 'closed' | 'subscribe' | 'discardLater' | 'consuming'>,
+  ) {
     this.#sessions = sessions;
   }
 
@@ -150,5 +155,6 @@ export class SubscriberGroups {
     group.serving = undefined;
     serving.member.carried.delete(queue.consumer);
     queue.consumer.disconnect(serving.receiver);
+    this.#sessions.closed(queue);
   }
 }

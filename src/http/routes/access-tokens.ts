@@ -68,6 +68,16 @@ const create = createRoute({
 
 const tokenPath = z.object({ tokenId: uuidSchema });
 
+const get = createRoute({
+  method: 'get',
+  path: `${collection}/{tokenId}`,
+  operationId: 'getAccessToken',
+  summary: 'Get an access token, without the token itself',
+  tags,
+  request: { params: tokenPath },
+  responses: { 200: jsonResponse('The access token.', accessTokenSchema), ...problems.resource },
+});
+
 const change = createRoute({
   method: 'patch',
   path: `${collection}/{tokenId}`,
@@ -123,6 +133,10 @@ export function registerAccessTokens(app: HttpApp, services: RouteServices): voi
     const { id, name, grants, expiresAt } = viewOf(accessTokens.get(callerOf(c).id));
     return c.json({ id, name, grants, expiresAt }, 200);
   });
+
+  app.openapi({ ...get, middleware: [access.admin()] }, (c) =>
+    c.json(viewOf(accessTokens.get(c.req.valid('param').tokenId)), 200),
+  );
 
   app.openapi({ ...create, middleware: [access.admin(), readsJson] }, async (c) => {
     const { name, grants, expiresAt: expiresAtMs = null } = c.req.valid('json');

@@ -77,6 +77,7 @@ const NEEDS: Readonly<Record<string, Need>> = {
   'GET /access-tokens/current': 'a token',
   'GET /events': 'a token',
   'POST /access-tokens': 'admin',
+  'GET /access-tokens/:tokenId': 'admin',
   'PATCH /access-tokens/:tokenId': 'admin',
   'POST /access-tokens/:tokenId/secret': 'admin',
   'DELETE /access-tokens/:tokenId': 'admin',

@@ -36,9 +36,9 @@ const NO_JSON: Readonly<Record<string, string | Buffer>> = {
 it.each(Object.entries(NO_JSON))('errors names a body that is %s', async (_, body) => {
   const { gateway } = await start();
   const answer = await gateway.admin('POST', '/care-homes', { body, headers: JSON_TYPE });
-  expect(faultsOf(answer)).toEqual(
-    wholeRequest('invalid-request', 'The body must be JSON in UTF-8.'),
-  );
+  const without = body.toString().startsWith('\ufeff') ? ', without a byte order mark' : '';
+  const detail = `The body must be JSON in UTF-8${without}.`;
+  expect(faultsOf(answer)).toEqual(wholeRequest('invalid-request', detail));
 });
 
 it('errors names the faults of custom data', async () => {
