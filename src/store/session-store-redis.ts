@@ -7,6 +7,7 @@ import type {
   StoredSessions,
 } from '../delivery/sessions/session-store.js';
 import { unlessOfAnotherType } from './failures.js';
+import { GroupCommit } from './group-commit.js';
 import type { Keys } from './keys.js';
 import { ACCOUNT_FIELDS } from './queue-store-redis.js';
 import { Script } from './scripts.js';
@@ -60,12 +61,7 @@ const RELEASED_AT_ONCE = 1_000;
 
 type Commands = readonly [StoreCommand, ...StoreCommand[]];
 
-/** A change that waits for earlier ones. */
-interface WaitingChange {
-  readonly commands: Commands;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-}
+const WRITTEN = { status: 'fulfilled', value: undefined } as const;
 
 /**
  * Persistent sessions in Redis, a hash for each.
@@ -76,8 +72,7 @@ interface WaitingChange {
 export class SessionStoreRedis implements SessionStore {
   readonly #store: Store;
   readonly #keys: Keys;
-  readonly #waiting: WaitingChange[] = [];
-  #isWriting = false;
+  readonly #changes = new GroupCommit<Commands, void>((all) => this.#write(all), CHANGES_AT_ONCE);
 
   /** @param store waits for a store that is away */
   constructor(store: Store, keys: Keys) {
@@ -102,7 +97,7 @@ export class SessionStoreRedis implements SessionStore {
 
   async save(session: SessionRecord): Promise<void> {
     const { key } = session;
-    await this.#change([
+    await this.#changes.add([
       ['HSET', this.#keys.session(key), ...fieldsOf(session)],
       ['SADD', this.#keys.sessions, key],
     ]);
@@ -123,42 +118,38 @@ export class SessionStoreRedis implements SessionStore {
     // Lua unpacks about 8,000 arguments at most.
     for (let at = 0; at < packetIdentifiers.length; at += RELEASED_AT_ONCE) {
       const identifiers = packetIdentifiers.slice(at, at + RELEASED_AT_ONCE).map(String);
-      released.push(this.#change([['HDEL', this.#keys.received(key), ...identifiers]]));
+      released.push(this.#changes.add([['HDEL', this.#keys.received(key), ...identifiers]]));
     }
     await Promise.all(released);
   }
 
   async delete(key: string): Promise<void> {
     const [queue, values] = [this.#keys.queue(key), this.#keys.values(key)];
-    await this.#change([
+    await this.#changes.add([
       ['DEL', this.#keys.session(key), this.#keys.received(key), queue, values],
       ['SREM', this.#keys.sessions, key],
     ]);
   }
 
-  #change(commands: Commands): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ commands, resolve, reject });
-      if (!this.#isWriting) void this.#writeAll();
-    });
-  }
-
-  async #writeAll(): Promise<void> {
-    this.#isWriting = true;
-    while (this.#waiting.length > 0) {
-      const changes = this.#waiting.splice(0, CHANGES_AT_ONCE);
-      const [first, ...others] = changes.flatMap(({ commands }) => commands);
-      if (first === undefined) continue;
-      try {
-        await this.#store.write(first, ...others);
-        for (const { resolve } of changes) resolve();
-      } catch {
-        // A key of another type must not stop the other writes.
-        for (const { commands, resolve, reject } of changes)
-          await this.#store.write(...commands).then(resolve, reject);
+  async #write(changes: readonly Commands[]): Promise<readonly PromiseSettledResult<void>[]> {
+    const [first, ...others] = changes.flat();
+    try {
+      if (first !== undefined) await this.#store.write(first, ...others);
+      return changes.map(() => WRITTEN);
+    } catch {
+      // A key of another type must not stop the other writes.
+      const results: PromiseSettledResult<void>[] = [];
+      for (const commands of changes) {
+        const writing = this.#store.write(...commands);
+        results.push(
+          await writing.then(
+            () => WRITTEN,
+            (reason: unknown) => ({ status: 'rejected', reason }),
+          ),
+        );
       }
+      return results;
     }
-    this.#isWriting = false;
   }
 
   /** Reads one session; undefined if its record is unreadable. */
