@@ -1,5 +1,5 @@
-// Writes the client of the HTTP interface that the console uses, from the OpenAPI document that the build made:
-// after a change of the interface, `npm run build && npm run api`. A test fails when it was forgotten.
+// Writes the console's client of the HTTP interface, from the OpenAPI document of the build: after a change of
+// the interface, run `npm run build && npm run api`. A test fails if this is forgotten.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ const { status } = spawnSync(process.execPath, [generator, file, output, ...opti
 rmSync(directory, { recursive: true });
 process.exit(status ?? 1);
 
-/** The operations that the console calls, with one failure each: all are problems, which its client throws. */
+/** The operations that the console calls, with one failure each: all failures are problems, which its client throws. */
 function forConsole(document) {
   const sources = join(root, 'src/console');
   const text = readdirSync(sources, { recursive: true })

@@ -1,5 +1,5 @@
-// Asks the registry for known vulnerabilities: of what runs, any is a failure; of the tools, a high one. Where the
-// registry does not answer such questions nothing is known, which is no failure.
+// Asks the registry for known vulnerabilities: any fails in what runs, only high ones fail in the tools. If the
+// registry does not answer such requests, nothing is known, and that is not a failure.
 import { spawnSync } from 'node:child_process';
 
 const AUDITS = [
@@ -20,7 +20,7 @@ for (const { what, options } of AUDITS) {
   if (status !== 0) process.exitCode = 1;
 }
 
-/** How many vulnerabilities of each severity; undefined where there is no answer. */
+/** The number of vulnerabilities of each severity; undefined if there is no answer. */
 function countsIn(answer) {
   try {
     return JSON.parse(answer).metadata?.vulnerabilities;

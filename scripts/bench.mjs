@@ -11,7 +11,7 @@ const tsc = join(root, 'node_modules/typescript/bin/tsc');
 execFileSync(process.execPath, [tsc, '-p', join(root, 'tools/bench')], { stdio: 'inherit' });
 cpSync(join(root, 'src/store/lua'), join(out, 'src/store/lua'), { recursive: true });
 const program = [join(out, 'tools/bench/main.js'), ...process.argv.slice(2)];
-// A process group of its own: Ctrl-C reaches the bench alone, which stops in order what it started.
+// Its own process group: Ctrl-C reaches only the bench, which stops what it started in order.
 const options = { cwd: root, stdio: 'inherit', detached: true };
 const bench = spawn(process.execPath, program, options);
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => bench.kill(signal));

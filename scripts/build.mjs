@@ -1,7 +1,7 @@
 // Bundles src/ and the packages that it uses into dist/: one file loads in a quarter of the time of four
-// hundred, so a gateway that was killed is back sooner, and whoever installs it gets what was tested. The Lua
-// scripts, which are read as files, and what browsers load are put beside it, as are the packages' licences. The
-// descriptions of the interface (OpenAPI, AsyncAPI) are made here as well.
+// hundred, so a killed gateway is back sooner, and users install exactly what was tested. Next to it go the Lua
+// scripts, which are read as files, the files for browsers, and the packages' licences. The build also creates
+// the descriptions of the interface (OpenAPI, AsyncAPI).
 import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -13,7 +13,7 @@ import { build as buildConsole } from 'vite';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, 'dist');
 rmSync(dist, { recursive: true, force: true });
-/** Faults are told in English: of the forty languages of zod, only that one is loaded. */
+/** Validation errors are in English: of zod's forty languages, only that one is loaded. */
 const oneLanguage = {
   name: 'one-language',
   load: {
@@ -28,14 +28,14 @@ const program = await build({
   logLevel: 'warn',
   plugins: [oneLanguage],
   output: {
-    // Node.js loads CommonJS in three quarters of the time that it takes for ES modules.
+    // Node.js loads CommonJS in three quarters of the time of ES modules.
     dir: dist,
     format: 'cjs',
     sourcemap: true,
     chunkFileNames: '[name].js',
-    // No comments, which every start would read; but all lines and names, for the stacks in the log.
+    // No comments, which every start would read; but all lines and names, for stack traces in the log.
     comments: false,
-    // One dash in a text would have V8 keep all of a file with two bytes for each character.
+    // ASCII only: a single dash in a text would make V8 keep the whole file with two bytes per character.
     minify: {
       compress: false,
       mangle: false,
@@ -49,7 +49,7 @@ const pages = await buildConsole({
   root: join(root, 'src/console'),
   configFile: false,
   logLevel: 'warn',
-  // Relative, as a proxy may serve the gateway below a path.
+  // Relative, because a proxy may serve the gateway below a path.
   base: './',
   publicDir: false,
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
@@ -75,7 +75,7 @@ for (const [name, text] of Object.entries(await descriptions())) {
 writeFileSync(join(dist, 'third-party-licenses.txt'), licenses());
 writeFileSync(join(dist, 'sbom.cdx.json'), billOfMaterials());
 
-/** The descriptions of the interface, by file: of the program's own routes and messages. */
+/** The descriptions of the interface, by file, from the program's own routes and messages. */
 async function descriptions() {
   const file = join(dist, 'descriptions.cjs');
   const input = join(root, 'scripts/descriptions/descriptions.ts');
@@ -85,17 +85,17 @@ async function descriptions() {
   return made;
 }
 
-/** What runs, as CycloneDX. */
+/** A CycloneDX list of what runs. */
 function billOfMaterials() {
   const options = ['--omit=dev', '--sbom-format=cyclonedx', '--sbom-type=application'];
   const bill = JSON.parse(execFileSync('npm', ['sbom', ...options], { cwd: root }));
-  // npm gives the name of the directory.
+  // npm uses the name of the directory.
   const { name } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   bill.metadata.component.name = name;
   return `${JSON.stringify(bill, null, 2)}\n`;
 }
 
-/** The licence of each package of which something is in `dist`. */
+/** The licence of each package that has code in `dist`. */
 function licenses() {
   const packages = new Set([swagger]);
   for (const { modules } of [...program.output, ...pages.output]) {

@@ -1,4 +1,4 @@
-// Compiles the chaos harness (tools/chaos) and runs the harness; arguments are its own.
+// Compiles the chaos harness (tools/chaos) and runs it with the given arguments.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,5 +1,5 @@
 // Writes the keys of the configuration from its schema: the tables of docs/reports/configuration.md, and the sample
-// config/gateway.yaml. `npm run api` runs it, and a test fails when it was forgotten.
+// config/gateway.yaml. `npm run api` runs it, and a test fails if this is forgotten.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -58,7 +58,7 @@ function keysOf(schema) {
   });
 }
 
-/** A schema without what is wrapped around it, and the wrappers by type. */
+/** A schema without its wrappers, and the wrappers by type. */
 function unwrapped(schema) {
   const outer = new Map();
   let inner = schema;
@@ -71,7 +71,7 @@ function unwrapped(schema) {
     : [inner, outer];
 }
 
-/** A key as the sample has it: words, then the key with its default, or as a comment with an example. */
+/** A key for the sample: its description, then the key with its default, or as a comment with an example. */
 function sampleOf(key, indent) {
   const { name, description, isList, isOptional, keys } = key;
   const words = commented(description, indent);
@@ -89,7 +89,7 @@ function sampleOf(key, indent) {
 /** A list with one element, as an example. */
 function listOf({ name, keys }) {
   const lines = keys.map((key) => exampleOf(key, '    ')).join('');
-  // The first key stands behind the dash, below its words.
+  // The first key comes after the dash, below its description.
   return `${name}:\n${lines.replace(/^ {4}(?!#)/m, '  - ')}`;
 }
 
@@ -101,7 +101,7 @@ function exampleOf({ name, description, example, value, keys }, indent) {
   return `${commented(description, indent)}${indent}${name}: ${flow(example ?? value)}\n`;
 }
 
-/** A value on one line; texts that look like anything else are quoted. */
+/** A value on one line; quotes texts that look like something else. */
 function flow(value) {
   if (Array.isArray(value)) return `[${value.map(flow).join(', ')}]`;
   if (typeof value !== 'string') return JSON.stringify(value);
@@ -122,7 +122,7 @@ function asComment(text, indent) {
   return text.replaceAll(/^(?=.)/gm, `${indent}# `);
 }
 
-/** Tables for the keys at the top, and for each section and list. */
+/** Tables for the top-level keys, and for each section and list. */
 function tables(keys) {
   const plain = keys.filter(({ keys }) => keys === undefined);
   const sections = keys.filter(({ keys }) => keys !== undefined);

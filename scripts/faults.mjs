@@ -1,5 +1,5 @@
 // Writes the tables of faults in docs/reports/faults.md from src/domain/faults: `npm run api` runs it, and a test
-// fails when it was forgotten.
+// fails if this is forgotten.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -11,7 +11,7 @@ const [output = join(root, 'docs/reports/faults.md')] = process.argv.slice(2);
 const page = readFileSync(join(root, 'docs/reports/faults.md'), 'utf8');
 const directory = mkdtempSync(join(tmpdir(), 'gateway-faults-'));
 
-/** What stands between `<!-- faults: store -->` and `<!-- end -->`, from `STORE_FAULTS` in store-faults.ts. */
+/** The text between `<!-- faults: store -->` and `<!-- end -->`, from `STORE_FAULTS` in store-faults.ts. */
 const TABLE = /(<!-- faults: (\w+) -->\n).*?(?=<!-- end -->)/gs;
 const groups = [...page.matchAll(TABLE)].map(([, , group]) => group);
 const tables = new Map();

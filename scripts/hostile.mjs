@@ -11,8 +11,8 @@ execFileSync(process.execPath, [join(root, 'scripts/build.mjs')], inherit);
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
 execFileSync(process.execPath, [tsc, '-p', 'tools/hostile'], inherit);
 
-// A network namespace of the run's own: what attacks binds and connects within it only, and it is gone with
-// the last process. It takes root (or CAP_SYS_ADMIN); without it, attacks from many addresses are left out.
+// The run's own network namespace: attacks bind and connect only within it, and it disappears with the last
+// process. It needs root (or CAP_SYS_ADMIN); without that, attacks from many addresses are left out.
 const isolate = ['--net', '--', 'sh', '-c', 'ip link set lo up && exec "$0" "$@"'];
 const canIsolate = spawnSync('unshare', [...isolate, 'true'], { stdio: 'ignore' }).status === 0;
 const program = [
@@ -21,7 +21,7 @@ const program = [
   ...process.argv.slice(2),
 ];
 const [command = '', ...args] = canIsolate ? ['unshare', ...isolate, ...program] : program;
-// A process group of its own: Ctrl-C reaches the run alone, which stops in order what it started.
+// Its own process group: Ctrl-C reaches only the run, which stops what it started in order.
 const run = spawn(command, args, {
   ...inherit,
   detached: true,

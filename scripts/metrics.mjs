@@ -1,5 +1,5 @@
-// Writes the table of docs/reports/metrics.md from src/metrics, as a gateway without anything to count shows them:
-// `npm run api` runs it, and a test fails when it was forgotten.
+// Writes the table of docs/reports/metrics.md from src/metrics, with the metrics of a gateway that has nothing to
+// count: `npm run api` runs it, and a test fails if this is forgotten.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';

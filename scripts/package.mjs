@@ -1,5 +1,5 @@
-// Makes the npm package of the program as built: `npm run package [-- DIRECTORY]`. What runs is in the bundle, so the
-// package depends on nothing; package.json names it under `dependencies` for tools that audit the checkout.
+// Creates the npm package from the build: `npm run package [-- DIRECTORY]`. The bundle contains everything that runs,
+// so the package has no dependencies; package.json lists them under `dependencies` for tools that audit the checkout.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ try {
   rmSync(directory, { recursive: true });
 }
 
-/** Packs a directory. Returns the name of the file. */
+/** Packs a directory. Returns the file name. */
 function pack(from, to) {
   const options = ['--ignore-scripts', '--silent', '--pack-destination', to];
   return execFileSync('npm', ['pack', ...options], { cwd: from, encoding: 'utf8' }).trim();

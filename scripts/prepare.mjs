@@ -1,6 +1,6 @@
-// Makes a fresh checkout ready to run: installs what is missing, builds what is out of date, says
+// Makes a fresh checkout ready to run: installs what is missing, builds what is out of date, and prints
 // nothing when there is nothing to do (CONTRACT 1, first and second command). Runs before npm start,
-// npm run demo and npm test; with --for-tests it also sees to the programs only the tests need.
+// npm run demo and npm test; with --for-tests it also installs the programs that only the tests need.
 import { spawnSync } from 'node:child_process';
 import {
   accessSync,
@@ -18,7 +18,7 @@ const MIN_NODE = [20, 19];
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const forTests = process.argv.includes('--for-tests');
 
-/** Programs, the Debian package of each, and how to tell whether it is installed. */
+/** Programs, with the Debian package of each and a check whether it is installed. */
 const STORE = {
   package: 'redis-server',
   isThere: () => isInstalled('redis-server') || isInstalled('valkey-server'),
@@ -73,7 +73,7 @@ function installPrograms() {
   if (stillMissing.length > 0) failMissing(stillMissing.map((program) => program.package));
 }
 
-/** Disables services: systemd ignores the run level and starts those that a package installs. */
+/** Disables services: systemd ignores the run level and starts the services of new packages. */
 function disableServices(packages) {
   if (!existsSync('/run/systemd/system')) return;
   for (const service of ['redis-server', 'mosquitto'].filter((name) => packages.includes(name))) {
@@ -86,8 +86,8 @@ function failMissing(packages) {
 }
 
 function build() {
-  // The stamp is written after a complete build, and dated before it: a build that failed half-way,
-  // and a file changed during it, both count as out of date.
+  // The stamp is written after a complete build and dated before it: a build that failed halfway and
+  // a file changed during the build both count as out of date.
   const stamp = join(root, 'dist', '.built');
   const files = ['package-lock.json', 'tsconfig.json'].map((name) => modifiedMs(join(root, name)));
   const directories = ['src', 'scripts'].map((name) => newestMs(join(root, name)));
@@ -99,7 +99,7 @@ function build() {
   utimesSync(stamp, begun, begun);
 }
 
-/** The newest change in a directory; a removed file has changed its directory. */
+/** The newest change in a directory; removing a file changes its directory. */
 function newestMs(directory) {
   const inside = readdirSync(directory, { withFileTypes: true }).map((entry) => {
     const path = join(directory, entry.name);
@@ -108,7 +108,7 @@ function newestMs(directory) {
   return Math.max(modifiedMs(directory), ...inside);
 }
 
-/** The time of the last change; minus infinity when the file is missing. */
+/** The time of the last change; minus infinity if the file is missing. */
 function modifiedMs(path) {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.NEGATIVE_INFINITY;
 }

@@ -1,4 +1,4 @@
-// npm run -s release-notes: prints what CHANGELOG.md says of the version in package.json, for a release on GitHub.
+// npm run -s release-notes: prints what CHANGELOG.md says about the version in package.json, for a GitHub release.
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,5 +1,5 @@
-// npm run screenshots: takes the pictures of the console in docs/images/, from the demo's home on the real gateway.
-// With --all it takes every page at three widths in both colours, into a directory to look at.
+// npm run screenshots: takes the pictures of the console in docs/images/, with the demo's home on the real gateway.
+// With --all DIRECTORY it takes every page at three widths in both colour schemes, into that directory.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -22,10 +22,10 @@ const ALL = [360, 1280, 2560].flatMap((widthPx) =>
   ['light', 'dark'].map((colours) => ({ widthPx, heightPx: widthPx < 600 ? 740 : 900, colours })),
 );
 const HOUR_MS = 3_600_000;
-/** When alarms are detected, the more the likelier: a home has its nights. */
+/** The number of alarms in each hour of the day: a home has busy nights. */
 const ALARMS_BY_HOUR = [3, 2, 2, 4, 3, 5, 6, 4, 2, 2, 1, 2, 3, 2, 1, 2, 2, 3, 4, 3, 4, 5, 4, 3];
 const PASSED_DAYS = 2;
-/** What is open when the picture is taken: minutes ago, the sensor, the kind, and whether somebody has seen it. */
+/** The open alarms in the picture: minutes ago, the sensor, the kind, and whether someone has acknowledged it. */
 const OPEN = [
   [9, 'Seat pad 104', 'outOfSeat', true],
   [6, 'Corridor 1F', 'wandering', true],
@@ -53,7 +53,7 @@ try {
   rmSync(directory, { recursive: true });
 }
 
-/** Two days of the home: what was settled, and what is open now. */
+/** Plays two days of the home: the resolved alarms, and those that are open now. */
 async function live(home, asNurse) {
   const at = `/care-homes/${home.id}/alarms`;
   const nowMs = Date.now();
@@ -75,7 +75,7 @@ async function live(home, asNurse) {
   await home.sensors.find(({ name }) => name === 'Bed mat 101 B').client.endAsync(true);
 }
 
-/** Publishes an alarm that was detected at this time. */
+/** Publishes an alarm detected at this time. */
 async function publish({ topic, client }, kind, detectedAtMs) {
   const alarm = { ...newAlarm(kind), detectedAt: new Date(detectedAtMs).toISOString() };
   await client.publishAsync(`${topic}/alarms`, JSON.stringify(alarm), { qos: 1 });
@@ -102,7 +102,7 @@ async function takePictures({ boardUrl, id }) {
         path.replace(':home', id),
       );
       await page.locator('main h1').waitFor();
-      // What a page asks for has come when nothing but the stream of events is under way.
+      // A fixed time for the page's requests: the network is never idle while the stream of events is open.
       await page.waitForTimeout(1_500);
       // The filters of the history would leave no room for its chart.
       await page.evaluate(() =>

@@ -51,7 +51,7 @@ async function textAt(url: string): Promise<string> {
   return answer.text();
 }
 
-/** The environment without what npm and vitest put there. */
+/** The environment without the variables that npm and vitest add. */
 const environment = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' };
 
 describe('the npm package', () => {
@@ -61,11 +61,11 @@ describe('the npm package', () => {
   let saidByNpm = '';
 
   beforeAll(() => {
-    // Packed as it was built for the tests.
+    // Packed from the build for the tests.
     const packed = execFileSync(process.execPath, ['scripts/package.mjs', directory]).toString();
     const install = ['install', '--global', '--offline', '--prefix', prefix()];
     const run = spawnSync('npm', [...install, join(directory, packed.trim())], {
-      // What a user has set up for npm is none of the package's.
+      // A user's npm settings are not part of the package.
       env: { ...environment, npm_config_userconfig: '/dev/null' },
       encoding: 'utf8',
     });
@@ -255,7 +255,7 @@ describe('the systemd service', () => {
         .split('\n')
         .filter((line) => !line.startsWith('#'));
     const [one, each] = [rules('care-home-gateway'), rules('care-home-gateway@')];
-    // Each has a configuration and data of its own, and counts among all homes of the server.
+    // Each has its own configuration and data, and counts among all homes of the server.
     expect(each.filter((line) => !one.includes(line))).toEqual([
       'Description=Care-home gateway of %i',
       'Documentation=file:///opt/care-home-gateway/docs/operate/many-homes.md',

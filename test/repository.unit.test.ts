@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
-/** What no rule of Biome looks at. */
+/** The folders to check for what no rule of Biome covers. */
 const ROOTS = ['src', 'test', 'tools', 'scripts', 'docs', 'config', 'systemd'];
 const MAX_FILES = 25;
-/** As an array or object of its own, but not what a call makes of one. */
+/** A spread array or object literal, but not the result of a call on one. */
 const LITERAL_SPREAD = /\.\.\.(?:\[[^[\]]*\]|\{[^{}]*\})(?=\s*[,)\]}])/;
 
 const folders = ROOTS.flatMap((root) => [

@@ -15,7 +15,7 @@ it.each([
     '2028-05-01T00:00:00Z',
     'Node.js v24.1.0 has had no security fixes since 2028-04-30.',
   ],
-  // A later one is not known here.
+  // A later version, which the gateway does not know.
   ['v26.0.0', '2040-01-01T00:00:00Z', undefined],
   ['unknown', '2040-01-01T00:00:00Z', undefined],
 ])('a gateway on Node.js %s at %s says: %s', (version, at, message) => {

@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { notifySystemd, watchdogTimeoutMs } from '../src/systemd-notify.js';
 import { GatewayProcess } from './harness/gateway/gateway-process.js';
 
-/** A program that listens like systemd: prints what arrives on a datagram socket, a line each. */
+/** A program that listens like systemd: prints what arrives on a datagram socket, one line each. */
 const RECEIVER = `
 import socket, sys
 receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -24,7 +24,7 @@ function temporarySocket(): string {
   return join(directory, 'notify');
 }
 
-/** Listens on a socket like systemd; the function resolves to the next thing that it is told. */
+/** Listens on a socket like systemd; `next` resolves to the next message. */
 async function listening(): Promise<{ socketPath: string; next: () => Promise<string> }> {
   const socketPath = temporarySocket();
   const receiver = spawn('/usr/bin/python3', ['-c', RECEIVER, socketPath]);
@@ -32,14 +32,14 @@ async function listening(): Promise<{ socketPath: string; next: () => Promise<st
   const lines = on(createInterface({ input: receiver.stdout }), 'line');
   const next = async (): Promise<string> => {
     const line = String((await lines.next()).value);
-    // The program waits for it to be read, which is all that it means.
+    // The program only waits for this message to be read.
     return line === 'BARRIER=1' ? next() : line;
   };
   expect(await next()).toBe('bound');
   return { socketPath, next };
 }
 
-// A machine without systemd lacks its program, too.
+// A machine without systemd also lacks its program.
 describe.skipIf(!existsSync('/usr/bin/systemd-notify'))('with systemd', () => {
   test('notifies it', async () => {
     const { socketPath, next } = await listening();

@@ -6,18 +6,18 @@ import { createInterface } from 'node:readline';
 
 const PROGRAM = join(import.meta.dirname, '../../dist/main.js');
 
-/** Starts the real gateway as a process of its own, whose log and data are in the directory. */
+/** Starts the real gateway in its own process, with its log and data in the directory. */
 export function spawnGateway(directory) {
   const log = openSync(join(directory, 'gateway.log'), 'a', 0o600);
   const config = join(directory, 'gateway.yaml');
-  // A file of its own, so that the sample, perhaps edited, is not read.
+  // Its own file, so that it does not read the sample, which may have been edited.
   writeFileSync(config, 'dataDir: data\nmqtt:\n  port: 0\nhttp:\n  port: 0\n');
   const child = spawn(process.execPath, [PROGRAM, '--config', config], {
     cwd: directory,
     // Without the settings of a real gateway, which may name its store.
     env: { PATH: process.env.PATH },
     stdio: ['ignore', 'pipe', log],
-    // A group of its own: Ctrl-C in the terminal is for the demo, which stops the gateway last.
+    // Its own group: Ctrl-C in the terminal is for the demo, which stops the gateway last.
     detached: true,
   });
   let lastWords = '';
@@ -42,17 +42,17 @@ export function spawnGateway(directory) {
       const adminToken = readFileSync(join(directory, 'data/admin.token'), 'utf8').trim();
       return { mqttPort: mqtt.port, httpUrl: `http://127.0.0.1:${http.port}`, adminToken };
     },
-    /** Ends it, and rejects if it has not ended cleanly, which it does within ten seconds. */
+    /** Ends the gateway, which takes at most ten seconds; rejects if it does not end cleanly. */
     async stop() {
       child.kill('SIGTERM');
       const [status, signal] = await end;
       try {
-        // The store of a killed gateway outlives it on purpose; one that ended has removed its file.
+        // The store of a killed gateway outlives it on purpose; a store that ended has removed its file.
         process.kill(readFileSync(join(directory, 'data/redis/redis.pid'), 'utf8'), 'SIGKILL');
       } catch {
         // Without the file or the process there is nothing left to end.
       }
-      // By the signal if it had not yet begun to handle it.
+      // The signal itself ends the gateway if it does not handle it yet.
       if (status !== 0 && signal !== 'SIGTERM') await ended;
     },
   };

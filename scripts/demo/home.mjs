@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import mqtt from 'mqtt';
 
-/** The made-up home. Every kind of alarm has a sensor that detects it. */
+/** A fictional home. Every kind of alarm has a sensor that detects it. */
 const LOCATION = 'Haus am See';
 const SENSORS = [
   ['Bed mat 101 A', { room: '101', bed: 'A', resident: 'NC-2041' }, ['outOfBed']],
@@ -25,7 +25,7 @@ export function requester(httpUrl, token) {
   };
 }
 
-/** Sets the home up over HTTP, as its administrator would, and connects its sensors. */
+/** Sets up the home over HTTP, as its administrator would, and connects its sensors. */
 export async function openHome({ httpUrl, mqttPort, adminToken }) {
   const send = requester(httpUrl, adminToken);
   const mqttUrl = `mqtt://127.0.0.1:${mqttPort}`;
@@ -47,7 +47,7 @@ export async function openHome({ httpUrl, mqttPort, adminToken }) {
   }
   const newToken = (name, grants) => send('POST', '/access-tokens', { name, grants });
   const nurseCall = await newToken('Nurse call', [{ location: id, role: 'viewer' }]);
-  // Of its own, so that the audit trail tells apart what was done on the board.
+  // A separate token, so that the audit trail shows what was done on the board.
   const board = await newToken('Board', [{ location: '*', role: 'admin' }]);
   return {
     id,
@@ -63,7 +63,7 @@ export function newAlarm(kind) {
   return { id: randomUUID(), kind, detectedAt: new Date().toISOString() };
 }
 
-/** What is sent waits for the connection, and mqtt.js makes it anew; alarms that do not arrive are counted. */
+/** Messages wait for the connection, and mqtt.js reconnects; the demo counts alarms that do not arrive. */
 export function connect(url, options) {
   return mqtt.connect(url, options).on('error', () => undefined);
 }

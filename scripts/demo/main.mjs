@@ -1,5 +1,5 @@
-// npm run demo: a made-up care home, whose sensors publish alarms to the real gateway, and a nurse-call
-// system that receives them. Nothing is left behind, except the gateway's log after a failure.
+// npm run demo: a fictional care home whose sensors publish alarms to the real gateway, and a nurse-call
+// system that receives them. It leaves nothing behind, except the gateway's log after a failure.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

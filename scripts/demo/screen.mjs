@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 
 const NAMES = ['time', 'event', 'kind', 'device', '   took', 'customData', 'topic'];
 const WIDTHS = [8, 11, 10, 15, 7, 45, 0];
-/** On a narrower screen the custom data is worth more than the time. */
+/** On a narrower screen the custom data is more useful than the time. */
 const MIN_WIDTH_WITH_TIME = 100;
 const USUAL_WIDTH = 80;
 const COLOURS = { fall: 'red', helpCall: 'red', noise: 'cyan', inactivity: 'cyan' };
@@ -13,7 +13,7 @@ export function columnNames() {
   return row('underline', NAMES);
 }
 
-/** An alarm as published (→), or, if it has custom data, as forwarded (←) with how long it took. */
+/** An alarm as published (→) or, if it has custom data, as forwarded (←), with the time it took. */
 export function messageLine({ kind, device, topic, customData, tookMs }) {
   const time = new Date().toTimeString().slice(0, 8);
   const to = topic.replace(UUID, '$1…');
@@ -24,10 +24,10 @@ export function messageLine({ kind, device, topic, customData, tookMs }) {
   return row(COLOURS[kind] ?? 'yellow', [...cells, to]);
 }
 
-/** Aligned cells, cut at the screen's width, as it is now, so that they never wrap. */
+/** Aligned cells, cut at the screen's current width so that they never wrap. */
 function row(style, cells) {
   const { isTTY, columns } = process.stdout;
-  // A terminal that does not know its width, as over a serial line, says 0.
+  // A terminal that does not know its width, as on a serial line, reports 0.
   const width = isTTY ? columns || USUAL_WIDTH : Number.POSITIVE_INFINITY;
   const aligned = cells.map((text, index) => text.padEnd(WIDTHS[index]));
   const line = aligned

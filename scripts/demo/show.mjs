@@ -6,11 +6,11 @@ import { columnNames, messageLine } from './screen.mjs';
 const MIN_PAUSE_MS = 800;
 const MAX_PAUSE_MS = 2000;
 const ARRIVAL_TIMEOUT_MS = 10_000;
-/** The nurse-call system misses some alarms, and gets them afterwards. */
+/** The nurse-call system misses these alarms, and gets them afterwards. */
 const AWAY_FROM = 4;
 const BACK_FROM = 8;
 
-/** Publishes so many alarms, or fewer if the signal comes, shows them, and resolves to how many were lost. */
+/** Publishes and shows this many alarms, or fewer if the signal comes; resolves to how many were lost. */
 export async function show({ sensors, nurseCall }, alarms, print, signal) {
   const { mqttUrl, id, token, filter } = nurseCall;
   // Its session outlives its connection.
@@ -21,7 +21,7 @@ export async function show({ sensors, nurseCall }, alarms, print, signal) {
   const arrived = new Set();
   nurse.on('message', (topic, payload) => {
     const { id, kind, device, customData } = JSON.parse(payload);
-    // Not a second copy, nor a test alarm from the board.
+    // Skips second copies and test alarms from the board.
     if (!sent.has(id) || arrived.has(id)) return;
     arrived.add(id);
     const tookMs = performance.now() - sent.get(id);
@@ -32,7 +32,7 @@ export async function show({ sensors, nurseCall }, alarms, print, signal) {
     const untilMs = performance.now() + ARRIVAL_TIMEOUT_MS;
     while (arrived.size < sent.size && performance.now() < untilMs) await delay(20);
   };
-  // Two calls, as Node.js 20 applies a list of styles also where no colour is wanted.
+  // Two calls, because Node.js 20 applies a list of styles even where no colour is wanted.
   const say = (text) => print(`\n${styleText('bold', styleText('magenta', `── ${text}`))}\n\n`);
   const comeBack = async () => {
     say('The nurse-call system is back, and gets what was queued while it was away.');

@@ -15,7 +15,7 @@ import {
   supervisionSchema,
 } from './message-schemas.js';
 
-/** A topic of docs/reference/contract.md, 3 with its messages and their direction. */
+/** A topic of docs/reference/contract.md, 3, with its messages and their direction. */
 export interface Channel {
   readonly address: string;
   /** The gateway's own action. */
@@ -23,9 +23,9 @@ export interface Channel {
   readonly summary: string;
   /** The highest QoS of what the gateway sends; the recommended QoS of what it receives. */
   readonly qos: 0 | 1 | 2;
-  /** Undefined where the publisher decides. */
+  /** Undefined if the publisher decides. */
   readonly retain?: boolean;
-  /** Whether the MQTT 5 properties of the published message reach its receivers. */
+  /** Whether the message's MQTT 5 properties reach its receivers. */
   readonly passesProperties?: true;
   /** Undefined for any bytes. */
   readonly payload?: z.ZodType;

@@ -136,7 +136,7 @@ function message(name: string, channel: Channel, schemas: MessageSchemas): Descr
   };
 }
 
-/** The named schemas in JSON Schema draft 7, which AsyncAPI's default is a superset of. */
+/** The named schemas in JSON Schema draft 7; AsyncAPI's default is a superset of it. */
 function messageSchemas(): MessageSchemas {
   const options = { target: 'draft-7', io: 'input', uri: reference } as const;
   const { schemas } = z.toJSONSchema(messageNames, options);

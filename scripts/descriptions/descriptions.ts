@@ -5,10 +5,10 @@ import { asyncApiDocument } from './asyncapi-document.js';
 import { mqttPage } from './mqtt-page.js';
 import { openApiDocument } from './openapi-document.js';
 
-/** Stands for every part of a gateway: the app is built only for its routes, and never answers. */
+/** Replaces every part of a gateway: the app is built only for its routes and never answers. */
 const nothing: object = new Proxy(() => undefined, { get: () => nothing });
 
-/** The documents that programs read, and the page of the MQTT side, by the names of their files. */
+/** The documents for programs, and the page of the MQTT side, by file name. */
 export function descriptions(): Readonly<Record<string, string>> {
   const app = createHttpApp(z.custom<HttpDependencies>().parse(nothing));
   const asyncApi = asyncApiDocument();

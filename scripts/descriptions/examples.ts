@@ -1,4 +1,4 @@
-/** Examples of the OpenAPI and the AsyncAPI document, made from the schemas' own examples and formats. */
+/** Creates the examples of the OpenAPI and AsyncAPI documents from the schemas' own examples and formats. */
 
 import { z } from 'zod';
 
@@ -24,10 +24,10 @@ const OF_FORMATS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Makes an example of a schema: its own, or an object with an example in each of its fields.
+ * Creates an example of a schema: its own example, or one with an example for each field.
  *
  * @param components the schemas that others refer to, by name
- * @returns undefined where the schema leaves it open, as for the bytes of a recording
+ * @returns undefined if the schema leaves it open, as for the bytes of a recording
  */
 export function exampleOf(schema: unknown, components: Readonly<Record<string, unknown>>): unknown {
   const {

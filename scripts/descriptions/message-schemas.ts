@@ -1,7 +1,7 @@
 /**
  * Schemas of the messages of docs/reference/contract.md, 3, for their receivers.
  *
- * Messages are composed as text (`src/domain/messages.ts`), so nothing here makes or parses one:
+ * Messages are composed as text (`src/domain/messages.ts`), so nothing here creates or parses one:
  * `/asyncapi.json` is generated from these schemas, and the tests check every message that they
  * receive against them.
  */
@@ -17,7 +17,7 @@ const time = z.iso.datetime({ precision: 3 }).describe('UTC, with milliseconds.'
 const named = z
   .strictObject({ id: z.guid(), name: z.string().meta({ examples: ['Room 7'] }) })
   .register(messageNames, { id: 'Named' });
-// Also named, because Java has a type for it.
+// Named as well: Java needs a type for it.
 const namedOrNull = named.nullable().register(messageNames, { id: 'NamedOrNull' });
 const kind = z
   .enum(ALARM_KINDS)

@@ -48,7 +48,7 @@ function retentionOf(retain: boolean | undefined): string {
   return retain ? ', retained' : ', never retained';
 }
 
-/** An example of the channel's message, and what its fields mean. */
+/** An example of the channel's message, and the meaning of its fields. */
 function messageOf({ components }: AsyncApi, name: string): Html {
   const message = components.messages[name];
   if (message?.examples === undefined) return html`<p>Any bytes.</p>`;

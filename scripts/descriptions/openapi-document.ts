@@ -7,7 +7,7 @@ type OpenApi = ReturnType<HttpApp['getOpenAPI31Document']>;
 type PathItem = NonNullable<OpenApi['paths']>[string];
 type Operation = NonNullable<PathItem['get']>;
 
-/** Makes an example of a schema. */
+/** Creates an example of a schema. */
 type Example = (schema: unknown) => unknown;
 
 /** The part of a response that is completed here. */
@@ -17,7 +17,7 @@ interface Response {
   readonly headers?: Readonly<Record<string, object>>;
 }
 
-/** Has the member of OpenAPI 3.1 that the library's types lack. */
+/** Has the member `identifier` of OpenAPI 3.1, which the library's types lack. */
 const LICENSE = { name: 'Apache License 2.0', identifier: 'Apache-2.0' };
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
@@ -52,7 +52,7 @@ const TAGS = [
   { name: 'Operation', description: 'For the operator. Mostly open to everybody.' },
 ];
 
-/** Headers that the responses refer to, by their names in `components.headers`. */
+/** The headers that responses refer to, by their names in `components.headers`. */
 const HEADERS = {
   RequestId: {
     description: 'The id that the gateway has given the request.',
@@ -72,7 +72,7 @@ const HEADERS = {
   },
 } as const;
 
-/** Headers of problems by status, besides those of every response. */
+/** Additional headers of problems, by status. */
 const HEADERS_OF_PROBLEMS: Readonly<Record<string, Readonly<Record<string, object>>>> = {
   401: { 'WWW-Authenticate': headerReference('Challenge') },
   429: { 'Retry-After': headerReference('RetryAfter') },
@@ -94,8 +94,8 @@ const RESPONSES_OF_ALL = {
 /**
  * The OpenAPI 3.1 document of the app's routes.
  *
- * Adds what holds for every route: a request id on every response, that any request may be malformed or
- * fail, and an example of every body.
+ * Adds what applies to every route: a request id on every response, the responses to malformed and failed
+ * requests, and an example of every body.
  * The gateway fills in its version and its address (`src/http/built-files.ts`).
  */
 export function openApiDocument(app: HttpApp): OpenApi {
@@ -156,7 +156,7 @@ function completedOperation(operation: Operation, example: Example): Operation {
   };
 }
 
-/** A body or response with an example of each media type that is text. */
+/** A body or response with an example for each textual media type. */
 function withExamples<Whole extends object>(
   whole: Whole,
   example: Example,
@@ -186,7 +186,7 @@ function withHeaders(status: string, response: Response): Response {
   };
 }
 
-/** The example of a status, which all its responses refer to. */
+/** The example for a status; all its responses refer to it. */
 function problemExample(status = '') {
   return { problem: { $ref: `#/components/examples/Problem${status}` } };
 }

@@ -10,7 +10,7 @@ import { useSignIn } from './session/use-sign-in.js';
 import { Shell } from './shell.js';
 import { SHELL_WORDS } from './shell-words.js';
 
-// Only the board is loaded at once: it must be there within a second, also on an old tablet.
+// Only the board loads immediately: it must appear within a second, even on an old tablet.
 const HistoryPage = lazyPage(
   async () => (await import('./pages/history/history-page.js')).HistoryPage,
 );
@@ -19,7 +19,7 @@ const GatewayPage = lazyPage(
   async () => (await import('./pages/gateway/gateway-page.js')).GatewayPage,
 );
 
-/** The whole console: the sign-in page, or the page of the place that is shown. */
+/** The whole console: the sign-in page, or the page for the current place. */
 export function App() {
   const { session, live, routing } = useConsole();
   const signIn = useSignIn();

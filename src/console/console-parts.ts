@@ -8,15 +8,15 @@ import type { StoredChoice } from './ui/stored-choice.js';
 import type { ThemeName } from './ui/theme.js';
 import type { Dictionary, Language } from './words/language.js';
 
-/** The parts that every page needs, made once in main.tsx. */
+/** The parts that every page needs, created once in main.tsx. */
 export interface ConsoleParts {
   readonly language: StoredChoice<Language>;
   readonly theme: StoredChoice<ThemeName>;
   readonly routing: Routing;
   readonly session: Session;
-  /** Alarms, their states, who is online, and the gateway's faults. */
+  /** Alarms, their states, devices online, and the gateway's faults. */
   readonly live: LiveFeed;
-  /** The page's note in the title of the tab, for when another tab is shown: `(3)`. */
+  /** The page's note in the tab title, such as `(3)`, for when another tab is in front. */
   readonly tabNote: Signal<string | undefined>;
 }
 
@@ -28,7 +28,7 @@ export function useConsole(): ConsoleParts {
   return parts;
 }
 
-/** The words in the language that is shown. */
+/** The words in the current language. */
 export function useWords<Words>(words: Dictionary<Words>): Words {
   return words[useConsole().language.current.value];
 }

@@ -1,2 +1,2 @@
-/** Vite puts imported style sheets beside the script that imports them. */
+/** Vite puts imported style sheets next to the script that imports them. */
 declare module '*.css';

@@ -5,7 +5,7 @@ import { hrefTo, pageOf } from './routing.js';
 import { SHELL_WORDS } from './shell-words.js';
 import { Preferences } from './ui/preferences.js';
 
-/** The navigation, the state of the connection, and who is signed in. */
+/** The navigation, the state of the connection, and the signed-in token. */
 export function Header() {
   const { session } = useConsole();
   const words = useWords(SHELL_WORDS);
@@ -31,7 +31,7 @@ export function Header() {
   );
 }
 
-/** Beside the navigation where there is room, else behind a button. */
+/** Next to the navigation if there is room, otherwise behind a button. */
 function Settings() {
   const { session, routing } = useConsole();
   const words = useWords(SHELL_WORDS);
@@ -76,7 +76,7 @@ function PageLink({ path, text }: { readonly path: string; readonly text: string
   );
 }
 
-/** Whether the gateway is reached. */
+/** Whether the console is connected to the gateway. */
 export function Connection() {
   const { live } = useConsole();
   const words = useWords(SHELL_WORDS);

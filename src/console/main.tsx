@@ -9,7 +9,7 @@ import { Session } from './session/session.js';
 import { themeChoice } from './ui/theme.js';
 import { languageChoice } from './words/language.js';
 
-/** Messages of devices that are no alarm are read where they are shown only: there may be thousands a second. */
+/** Other messages of devices are read only where they are shown: there may be thousands a second. */
 const LIVE_FILTERS = [
   'care-homes/+/devices/+/alarms/+',
   'care-homes/+/devices/+/alarm-states/+',

@@ -2,15 +2,15 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useConsole } from './console-parts.js';
 
 /**
- * Whether the gateway has another console than the one that is shown: it was updated.
+ * Whether the gateway now has a different console than the one shown: it was updated.
  *
- * A board is left open for months. The gateway was away while it was updated, so this is looked up after each
- * reconnect. A screen on a wall, where no one presses a button, loads the new one by itself.
+ * A board stays open for months. An update interrupts the connection, so this checks after each reconnect. A
+ * screen on a wall, where no one presses a button, loads the new console automatically.
  */
 export function useNewerConsole(isKiosk: boolean): boolean {
   const { live } = useConsole();
   const [isNewer, setNewer] = useState(false);
-  /** Whether it was connected, or lost, before. */
+  /** Whether it was connected or lost before. */
   const hasBegun = useRef(false);
   const state = live.state.value;
   useEffect(() => {
@@ -22,14 +22,14 @@ export function useNewerConsole(isKiosk: boolean): boolean {
         if (isOther && isKiosk) location.reload();
         setNewer(isOther);
       },
-      // Away again: the next reconnect asks again.
+      // Away again: the next reconnect checks again.
       () => undefined,
     );
   }, [state, isKiosk]);
   return isNewer;
 }
 
-/** The name of the script has a digest of what is in it. */
+/** The name of the script contains a digest of its content. */
 async function hasOtherScript(): Promise<boolean> {
   const own = document.querySelector('script[type=module]')?.getAttribute('src');
   const answer = await fetch('./', { cache: 'no-cache' });

@@ -1,10 +1,10 @@
 import { useEffect, useRef } from 'preact/hooks';
 
 /**
- * Moves the focus to the heading of a page that was navigated to, so that a screen reader says where it is and
- * the keyboard goes on from there. The page that is shown first is left as the browser has it.
+ * Moves the focus to the heading of the new page after a navigation, so that a screen reader announces it and
+ * the keyboard continues there. The first page keeps the browser's focus.
  *
- * @param page changes with what has a heading of its own; not with what is shown within it
+ * @param page changes with every page that has its own heading, but not with places within it
  */
 export function usePageFocus(page: string): void {
   const isFirst = useRef(true);
@@ -15,7 +15,7 @@ export function usePageFocus(page: string): void {
     }
     scrollTo(0, 0);
     if (focusHeading()) return;
-    // The page is still being loaded.
+    // The page is still loading.
     const observer = new MutationObserver(() => {
       if (focusHeading()) observer.disconnect();
     });

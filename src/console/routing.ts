@@ -1,15 +1,15 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 
-/** Where the console is: `#/history?kinds=fall` has the path `/history`, and a query. */
+/** A place in the console: `#/history?kinds=fall` has the path `/history` and a query. */
 export interface Place {
   readonly path: string;
   readonly query: URLSearchParams;
 }
 
 /**
- * The place in the console, which is behind the `#` of the address.
+ * The place in the console, which comes after the `#` of the address.
  *
- * A server never sees that part: no path of the console can be mistaken for one of the HTTP interface, and
+ * A server never sees that part: no path of the console can be mistaken for a path of the HTTP interface, and
  * a secret in it reaches no log.
  */
 export class Routing {
@@ -22,19 +22,19 @@ export class Routing {
     });
   }
 
-  /** Goes there; the way back leads to where it was. */
+  /** Goes to the place; the browser's back button returns. */
   go(path: string, query?: Readonly<Record<string, string>>): void {
     location.hash = hrefTo(path, query);
   }
 
-  /** Takes the place of the one that is shown, which the way back then skips. */
+  /** Replaces the current place, which the back button then skips. */
   replace(path: string, query?: Readonly<Record<string, string>>): void {
     history.replaceState(null, '', hrefTo(path, query));
     this.#hash.value = location.hash;
   }
 }
 
-/** The page of a path, `home` of `/home/rooms`; what follows is a place within it. */
+/** The page of a path: `home` for `/home/rooms`; the rest is a place within it. */
 export function pageOf(path: string): string {
   return path.split('/')[1] ?? '';
 }

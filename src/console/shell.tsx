@@ -7,19 +7,19 @@ import { usePageFocus } from './page-focus.js';
 import { pageOf } from './routing.js';
 import { SHELL_WORDS } from './shell-words.js';
 
-/** The frame around every page: navigation, the connection, and who is signed in. */
+/** The frame around every page: navigation, the connection, and the signed-in token. */
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const { routing } = useConsole();
   const { path, query } = routing.place.value;
   const isKiosk = query.has('kiosk');
   const isNewer = useNewerConsole(isKiosk);
   const page = pageOf(path);
-  // The parts of the gateway's page have one heading, and the focus stays on the link that was followed.
+  // The parts of the gateway's page share one heading, so the focus stays on the link that was followed.
   usePageFocus(page === 'gateway' ? page : path);
   useTitle(page);
-  // Before the page is drawn, or it would show small letters first.
+  // Before the page is drawn, or it would first show small text.
   useLayoutEffect(() => {
-    // On the root, whose size of letters all others follow.
+    // On the root: all other font sizes follow it.
     const { classList } = document.documentElement;
     classList.toggle('kiosk', isKiosk);
     return () => classList.remove('kiosk');
@@ -36,7 +36,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   );
 }
 
-/** The tab says which page it is, and whether it can be relied on. */
+/** Shows in the tab title which page it is, and whether it can be relied on. */
 function useTitle(page: string): void {
   const { live, tabNote } = useConsole();
   const words = useWords(SHELL_WORDS);

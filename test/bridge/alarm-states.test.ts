@@ -48,7 +48,7 @@ it('guarantee 2: a bridge gets every state, after its alarm, also of an outage a
         const { id, state = 'alarm' } = JSON.parse(text);
         return `${id} ${state}`;
       });
-    // What was in flight in a kill may come again.
+    // Messages in flight during a kill may come again.
     return [...new Set(texts)];
   };
   const each = ['alarm', 'acknowledged', 'resolved'];

@@ -12,7 +12,7 @@ it('bridges only queue until they may connect, and lose nothing', async () => {
   const bridges = new Bridges(parts.services);
   await bridges.apply([configured({ url: upstream.url })]);
   await parts.alarm('bed');
-  // A bridge that connected at once would have done so before this one, added later.
+  // A bridge that connected immediately would have done so before this later one.
   await parts.bridges.apply([configured({ name: 'other', url: upstream.url })]);
   await expect.poll(() => parts.status()).toMatchObject({ connected: true });
   expect(upstream.protocolVersions).toHaveLength(1);

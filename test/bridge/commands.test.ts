@@ -15,7 +15,7 @@ async function commanded(keys: object = {}) {
   world.onEnd(async () => sensor.vanish());
   expect(await sensor.subscribe([`devices/${device.id}/commands/#`])).toEqual([1]);
   await untilBridge(home, 'region', { connected: true });
-  // The last command shows that no other is to come.
+  // The last command shows that no more will come.
   const received = async () => {
     await subscriber.publish(`devices/${device.id}/commands/last`, '');
     const isLast = (topic: string) => topic.endsWith('/commands/last');

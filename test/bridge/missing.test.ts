@@ -9,13 +9,13 @@ import { bridgeTo, queuedAlarms, reconciled, useWorld } from './world.js';
 
 const world = useWorld();
 const DAY_MS = 86_400_000;
-/** As `GET /bridges` shows it. */
+/** A missing bridge in `GET /bridges`. */
 const MISSING = { url: null, connected: false, lastError: { kind: 'missing' } };
 
 const subject = z.object({ id: z.string() }).optional();
 const readiness = z.object({ faults: z.array(z.object({ code: z.string(), subject })) });
 
-/** Whether the gateway is ready, with the fault of the bridge or without it. */
+/** Whether the gateway's readiness has the fault of the bridge. */
 async function faultOf(home: Home): Promise<boolean> {
   const { faults } = readiness.parse(await home.api.json('GET', '/readyz'));
   return faults.some(({ code, subject }) => code === 'bridge-missing' && subject?.id === 'region');
@@ -116,7 +116,7 @@ it('an administrator deletes the queue of a missing bridge, and of no other', as
     const answer = await home.api.request('DELETE', `/bridges/${name}`);
     return answer.status === 204 ? 204 : z.object({ code: z.string() }).parse(await answer.json());
   };
-  // A dead letter, which goes with the queue.
+  // A dead letter, which is deleted with the queue.
   sensor.alarm('fall', { note: 'x'.repeat(1_000) });
   await expect.poll(() => deadLettersOf(home, 'region')).toHaveLength(1);
   expect(await remove('region')).toEqual({ code: 'bridge-configured' });
@@ -138,7 +138,7 @@ it('an administrator deletes the queue of a missing bridge, and of no other', as
     { action: 'bridge.deleted', resourceId: 'region', actor: { type: 'access-token' } },
   ]);
 
-  // Its name begins anew, also after a start.
+  // A bridge of its name starts afresh, even after a restart.
   await home.gateway.stop();
   await home.gateway.configure({ bridges: [bridge] });
   await home.gateway.start();
@@ -163,7 +163,7 @@ it('a bridge that is missing for as long as sessions are kept is forgotten, and 
   const sensor = await world.sensor(home);
   sensor.alarm();
   await sensor.settled();
-  // Its upstream was away for longer: that does not count.
+  // Its upstream was away for longer, which does not count.
   clock.pass(home.gateway, 3 * DAY_MS);
   await home.gateway.configure({ bridges: [away] });
   home.gateway.reload();

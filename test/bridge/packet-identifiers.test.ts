@@ -38,7 +38,7 @@ it('gives no message the packet identifier of the SUBSCRIBE, which the upstream 
     },
   });
   const parts = world.parts();
-  // Where the identifiers of messages begin; those of mqtt.js do a little further on.
+  // Sets where the identifiers of messages begin; those of mqtt.js begin a little higher.
   const random = vi.spyOn(Math, 'random').mockReturnValue(0.5).mockReturnValueOnce(0.4999);
   await parts.bridges.apply([configured({ url: upstream.url, commands: ['#'] })]);
   await expect.poll(() => parts.status()).toMatchObject({ connected: true });

@@ -137,7 +137,7 @@ export class Parts {
   }
 }
 
-/** A bridge's options, with these keys. */
+/** A bridge's options with these keys. */
 export function configured(keys: Partial<BridgeOptions> = {}): BridgeOptions {
   return {
     name: 'region',
@@ -158,7 +158,7 @@ export function configured(keys: Partial<BridgeOptions> = {}): BridgeOptions {
   };
 }
 
-/** Stops, after all tests of a file, the parts that they started: tests may run beside each other. */
+/** Stops the parts of a file's tests after all of them have run: tests may run concurrently. */
 export function useParts() {
   const ends: (() => Promise<void>)[] = [];
   afterAll(async () => {

@@ -12,7 +12,7 @@ const BACKLOG_DEVICES = 40;
 const REPLAY_PER_SECOND = 500;
 /** contract.md, 4.4. */
 const LIVE_WITHIN_MS = 1_000;
-/** At its pace, these take two seconds; some may have been on their way when the count begins. */
+/** At that pace these take two seconds; some may already be on their way when the count begins. */
 const PACED = 1_000;
 const PACED_MS = 1_400;
 
@@ -39,7 +39,7 @@ it('guarantee 3: new alarms go ahead while a backlog is replayed in order, at it
   }
   await isAtPace(subscriber);
 
-  // Devices with a long backlog: it must not be overtaken, and goes ahead with new alarms.
+  // Devices with a long backlog: new alarms must not overtake it, so it goes ahead with them.
   for (const sensor of sensors.slice(0, 5)) {
     delaysMs.push(await delayOf(sensor, subscriber));
   }
@@ -47,7 +47,7 @@ it('guarantee 3: new alarms go ahead while a backlog is replayed in order, at it
   await isAtPace(subscriber);
   expect(await queuedAlarms(home, [...sensors, ...fresh])).toBeGreaterThan(0);
 
-  // The rest goes at another pace, changed without losing the position.
+  // The rest goes at another pace; the change does not lose the position.
   await home.gateway.configure({
     bridges: [bridgeTo(mosquitto, { send: 'alarms', replayPerSecond: 50_000 })],
   });
@@ -71,7 +71,7 @@ it('alarms are replayed before telemetry, and telemetry does not hold up new ala
   const keys = subscriber.arrivals.flatMap(({ key }) => key ?? []);
   expect(keys.slice(0, 100).every(isAlarmKey)).toBe(true);
   expect(keys.slice(100).some(isAlarmKey)).toBe(false);
-  // At that pace the telemetry takes five seconds; each alarm goes ahead of what is left of it.
+  // At that pace the telemetry takes five seconds; each alarm goes ahead of the rest of it.
   const delaysMs: number[] = [];
   for (let one = 0; one < 5 && first !== undefined; one++) {
     delaysMs.push(await delayOf(first, subscriber));
@@ -87,7 +87,7 @@ it('alarms are replayed before telemetry, and telemetry does not hold up new ala
   }
 });
 
-/** Checks that what comes next takes as long as it must at the pace. */
+/** Checks that the next messages take as long as the pace demands. */
 async function isAtPace(subscriber: UpstreamSubscriber): Promise<void> {
   const startedMs = performance.now();
   await subscriber.untilDistinct(subscriber.distinct + PACED);

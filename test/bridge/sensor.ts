@@ -9,7 +9,7 @@ const WAIT_MS = 30_000;
 /**
  * A device that publishes in order, several messages at a time, and keeps a record of them.
  *
- * After a reconnect unacknowledged messages are sent again.
+ * After a reconnect it sends unacknowledged messages again.
  */
 export class Sensor {
   readonly device: TestDevice;
@@ -60,7 +60,7 @@ export class Sensor {
     }
   }
 
-  /** Resolves when all is acknowledged: from then on nothing may be lost. */
+  /** Resolves when everything is acknowledged: from then on nothing may be lost. */
   async settled(): Promise<void> {
     if (this.#acknowledged === this.published.length) return;
     await new Promise<void>((resolve, reject) => {

@@ -46,7 +46,7 @@ it('shows a bridge’s status on its retained topic, over HTTP, in the metrics a
     'A bridge is down: the upstream cannot be reached: bridge region',
   ]);
   const downMs = Date.now();
-  // Alarms leave a queue by age only, so that twelve of them stay beyond the bound (contract.md, 4.6).
+  // Alarms leave a queue by age only, so all twelve stay although the bound is lower (contract.md, 4.6).
   sensor.alarms(12);
   for (let number = 0; number < 12; number++) sensor.message('temperature', number);
   await sensor.settled();
@@ -59,7 +59,7 @@ it('shows a bridge’s status on its retained topic, over HTTP, in the metrics a
     lastError: { kind: 'unreachable' },
   });
   const down = await bridgeOf(home, 'region');
-  // The gateway's steady clock need not show the same millisecond.
+  // The gateway's steady clock may show a different millisecond.
   expect(Date.parse(down.oldestQueuedAt ?? '')).toBeGreaterThan(downMs - CLOCKS_APART_MS);
   const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
   const accounts = {
@@ -88,7 +88,7 @@ it('shows a bridge’s status on its retained topic, over HTTP, in the metrics a
 
   await mosquitto.start();
   await admin.until(() => statuses().at(-1)?.connected === true);
-  // Backlogs are checked every ten seconds, perhaps while the bridge had one.
+  // The gateway checks backlogs every ten seconds, perhaps while the bridge had one.
   await expect.poll(faults).toEqual([]);
   await untilBridge(home, 'region', { delivered: 25, queued: 0, dropped: { tooMany: 2 } });
   await admin.end();

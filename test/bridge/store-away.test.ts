@@ -23,7 +23,7 @@ it('a message that becomes a dead letter again and again while the store is away
     await expect.poll(() => upstream.topics).toHaveLength(connection);
     if (connection < 3) upstream.hangUp();
   }
-  // The pace is one attempt a second; one for each connection would triple it.
+  // The pace is one attempt a second; one attempt per connection would triple it.
   const startedMs = performance.now();
   const attemptsBefore = attempts;
   await expect.poll(() => attempts).toBe(attemptsBefore + 2);

@@ -55,7 +55,7 @@ it('ignores a message that no configured filter matches', async () => {
   expect(accepted).toEqual(['a/1']);
 });
 
-// With MQTT 5 the limit is in CONNECT, and the upstream does not send it.
+// With MQTT 5 the limit is in CONNECT, so the upstream does not send such a command.
 it('drops a command that exceeds the packet limit with 3.1.1', async () => {
   const { upstream, accepted, acknowledged, store, parts } = await commanded({
     protocol: '3.1.1',

@@ -9,7 +9,7 @@ const world = useWorld();
 
 const MESSAGES = 10;
 
-/** Whether an arrival is a device's own message, and not its presence. */
+/** Whether an arrival is a device's own message and not its presence. */
 function isMessage({ topic, key }: Arrival): boolean {
   return key !== undefined && !topic.endsWith('/status');
 }
@@ -79,7 +79,7 @@ describe('a configured bridge', () => {
       sensor.message('battery/level', { percent: sensor.device.id });
       await sensor.settled();
     }
-    // A last message for each bridge shows that there is no more to come.
+    // A last message for each bridge shows that no more will come.
     for (const sensor of [here, there]) {
       for (const kind of ['fall', 'noise']) sensor.alarm(kind, { last: true });
       sensor.message('door', { last: sensor.device.id });
@@ -156,7 +156,7 @@ it('publishes at the configured QoS and protocol version', async () => {
     expect(new Set(came().map((one) => one.qos))).toEqual(new Set([qos]));
     const alarms = came().flatMap(({ key = '{}' }) => (isAlarmKey(key) ? key : []));
     expect(alarms).toEqual(sensor.published.filter(isAlarmKey));
-    // Mosquitto's log names 3.1.1 p2, and 5 p5.
+    // Mosquitto's log calls 3.1.1 "p2" and 5 "p5".
     expect(mosquitto.lines.join('\n')).toMatch(
       new RegExp(`as ${name} \\(${name.slice(0, 2)}, c1, k30`),
     );

@@ -16,10 +16,10 @@ import { CutProxy } from '../harness/servers/cut-proxy.js';
 import { Mosquitto, type MosquittoOptions } from '../harness/servers/mosquitto.js';
 import { Sensor } from './sensor.js';
 
-/** Silence is noticed soon, so that a test need not wait for it. */
+/** So short that the bridge notices silence soon, and tests do not wait for it. */
 export const ACK_TIMEOUT_SECONDS = 1;
 
-/** Resources of a test, released in reverse after it. */
+/** The resources of a test, released in reverse order after it. */
 export class World {
   readonly #cleanups: (() => Promise<unknown>)[] = [];
 
@@ -63,7 +63,7 @@ export class World {
     return this.#homeIn(GatewayHere.create(environment), bridges);
   }
 
-  /** A gateway with these bridges that is a process, which can be killed and reloaded. */
+  /** A gateway with these bridges in a separate process, which can be killed and reloaded. */
   homeOfProcess(
     bridges: readonly object[],
     environment?: Environment,
@@ -89,7 +89,7 @@ export class World {
     this.#cleanups.push(cleanup);
   }
 
-  /** Releases all resources, also when one of them fails. */
+  /** Releases all resources, even if one of them fails. */
   async end(): Promise<void> {
     const failures: unknown[] = [];
     for (const cleanup of this.#cleanups.splice(0).reverse()) {
@@ -121,7 +121,7 @@ export function useWorld(): World {
   return world;
 }
 
-/** A bridge to the upstream that forwards everything, with other keys as given. */
+/** A bridge to the upstream that forwards everything, with these other keys. */
 export function bridgeTo(upstream: { readonly url: string }, keys: object = {}) {
   return { name: 'region', url: upstream.url, ackTimeoutSeconds: ACK_TIMEOUT_SECONDS, ...keys };
 }
@@ -132,7 +132,7 @@ export function bridgeThrough(proxy: CutProxy, mosquitto: Mosquitto, keys: objec
 }
 
 /**
- * Checks every message acknowledged to the sensors against the arrivals upstream.
+ * Compares every message acknowledged to the sensors with the arrivals upstream.
  *
  * All must have arrived, each device's in order, and the gateway's account of the bridge must match
  * the number of alarms.

@@ -2,9 +2,9 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
-/** A private member by convention, but for those that a stream of Node.js has for its classes. */
+/** A private member by convention, except those that Node.js streams have for subclasses. */
 const PRIVATE_MEMBER = /(?:\.|\[['"`])_(?!(?:read|write|writev|final|destroy)\b)\w+/;
-/** What would make the compiler take a private member for one that is there. */
+/** Would make the compiler accept a private member. */
 const WIDENED_TYPES = /declare module ['"]aedes['"]/;
 
 async function sourcesOf(folder: string): Promise<string[]> {

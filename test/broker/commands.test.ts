@@ -85,7 +85,7 @@ describe('a command from a manager', () => {
 
 describe('an access token keeps its connection, and nothing is forwarded, when it publishes', () => {
   /**
-   * Expects that the publish is acknowledged, and that the device gets only the manager's next
+   * Expects that the publish is acknowledged and that the device gets only the manager's next
    * command.
    */
   async function expectDropped(token: TestToken, topic: string): Promise<void> {

@@ -21,7 +21,7 @@ function numbers(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, index) => from + index);
 }
 
-/** Publishes numbered alarms, all at once, and resolves when each is acknowledged. */
+/** Publishes numbered alarms together; resolves when each is acknowledged. */
 function publishAlarms(sensor: MqttClient, device: TestDevice, from: number, to: number) {
   const topic = `devices/${device.id}/alarms`;
   return Promise.all(
@@ -31,7 +31,7 @@ function publishAlarms(sensor: MqttClient, device: TestDevice, from: number, to:
   );
 }
 
-/** Whether it is no live copy, which a slow store brings about. */
+/** Whether it is a recorded alarm, not a live copy, which a slow store causes. */
 function isRecordedAlarm({ topic, qos }: Received): boolean {
   return qos === 1 && topic.includes('/alarms/');
 }
@@ -272,7 +272,7 @@ describe('fault 10: a subscriber that stops reading', () => {
         .poll(() => home.gateway.lines.some((line) => line.includes(ended) && isEnd(line)))
         .toBe(true);
     }
-    // The token is named before its connections are closed, and for a minute.
+    // The token is named before its connections are closed, for a minute.
     expect(await faultsOf(home.gateway)).toContainEqual(
       expect.stringMatching(new RegExp(`unread bytes.*${home.viewer.id}`)),
     );

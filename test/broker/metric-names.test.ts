@@ -4,7 +4,7 @@ import { RawClient } from '../harness/clients/raw-client.js';
 import { Home } from '../harness/home.js';
 
 const FAMILY = /^# HELP (gateway_\w+) (.*)\n# TYPE \1 (\w+)\n((?:gateway_.*\n)*)/gm;
-/** Labels whose values are codes of the gateway's own, and not names from outside. */
+/** Labels whose values are the gateway's own codes, not names from outside. */
 const CODE = /(?:reason|kind|quota|state|log)="([^"]*)"/g;
 const NOT_BASE_UNIT = /_(ms|milliseconds|minutes|hours|kb|kilobytes|megabytes)(_|$)/;
 
@@ -20,7 +20,7 @@ async function metrics(): Promise<string> {
   return (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
 }
 
-/** The rules of promtool's linter, and those of the naming conventions that it does not check. */
+/** The rules of promtool's linter, and those naming conventions that it does not check. */
 it('has names by the conventions of Prometheus when every kind of metric has a value', async () => {
   const device = await home.device();
   const sensor = await RawClient.connect(home.gateway, device);

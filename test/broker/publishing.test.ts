@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => home.remove());
 
-/** The messages received before one that was accepted after all others. */
+/** The messages received up to one that was accepted after all others. */
 async function receivedBy(nurse: Subscriber, device: TestDevice): Promise<unknown[]> {
   await home.publishLast(device, 'last', '"last"');
   await nurse.until((received) => received.some(({ text }) => text.includes('"last"')));
@@ -72,7 +72,7 @@ describe('a device publishing', () => {
     ]);
     const pieceBytes = 7;
     for (let at = 0; at < bytes.length; at += pieceBytes) {
-      // The next piece leaves when this one has been handed to the network.
+      // Sends the next piece once this one has been handed to the network.
       await new Promise((resolve) => stream.write(bytes.subarray(at, at + pieceBytes), resolve));
     }
     await sensor.until((packets) => packets.some((one) => one.messageId === 4), 'no fourth PUBACK');
@@ -204,7 +204,7 @@ describe('an alarm published again', () => {
     const nurse = await home.nurse(device, 'alarms/#', 'last');
     const alarm = publishPacket(`devices/${device.id}/alarms`, '{"kind":"fall"}');
     for (const dup of [false, true, true]) {
-      // A new connection each time, as after one that broke before the PUBACK.
+      // A new connection each time, as if the last one broke before the PUBACK.
       const sensor = await RawClient.connect(home.gateway, device);
       sensor.send({ ...alarm, qos: 1, dup, messageId: 7 });
       await sensor.next('puback');

@@ -12,7 +12,7 @@ import { Home } from '../harness/home.js';
 import { Store } from '../harness/stored/store.js';
 import { storeProcessId } from '../harness/stored/store-process.js';
 
-/** An alarm without id or time, so that nothing in it identifies it. */
+/** An alarm without id or time: nothing in it identifies it. */
 const ALARM = '{"kind":"helpCall"}';
 
 let home: Home;
@@ -41,7 +41,7 @@ async function absentNurse(device: TestDevice, place = home): Promise<string> {
   return session.clientId;
 }
 
-/** The session's backlog, up to an alarm and a message that are published now. */
+/** The session's backlog, up to an alarm and a message published now. */
 async function backlogOf(device: TestDevice, clientId: string, place = home) {
   await place.publishLast(device, 'alarms', '{"kind":"noise"}');
   await place.publishLast(device, 'x', '"last"');
@@ -80,7 +80,7 @@ describe('guarantee 2: a QoS 2 alarm is recorded and forwarded once when between
     await gateway.start();
 
     const after = await RawClient.connect(gateway, device, sessionOf(device));
-    // The client has seen the PUBREC of the first, not of the others.
+    // The client has seen the PUBREC of the first only.
     const again = [alarmOf(device, 8, true), { ...message, dup: true }];
     after.send({ cmd: 'pubrel', messageId: 7 }, ...again);
     expect((await after.next('pubcomp')).messageId).toBe(7);
@@ -163,7 +163,7 @@ describe('a packet identifier that is left from before a start of the gateway', 
     (await RawClient.connect(home.gateway, device, session)).vanish();
     const store = await Store.of(home.gateway);
     const key = `{site}:broker:incoming:device:${device.id}/${session.clientId}`;
-    // A store that lost its newest writes in a takeover has it again.
+    // As if the store had lost its newest writes in a takeover and had the identifier again.
     await store.redis.hset(key, String(messageId), '');
     store.close();
     await home.gateway.stop();
@@ -216,7 +216,7 @@ describe('a QoS 2 alarm whose packet identifier alone cannot be stored', () => {
     const store = await Store.of(home.gateway);
     const session = { clientId: `sensor-${device.id}`, clean: false };
     const sensor = await RawClient.connect(home.gateway, device, session);
-    // The key is no hash: writes into it fail.
+    // The key is not a hash: writes into it fail.
     const key = `{site}:broker:incoming:device:${device.id}/${session.clientId}`;
     await store.redis.set(key, 'x');
     sensor.send(alarmOf(device, 1));

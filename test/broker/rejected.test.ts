@@ -83,7 +83,7 @@ describe.each([
     expect(own).toMatchObject({ topic: `devices/${device.id}/rejected`, qos: 1, retain: false });
     expect(JSON.parse(own.payload.toString())).toEqual(told);
 
-    // The connection stays, and later publishes are forwarded as ever.
+    // The connection stays open, and later publishes are forwarded as usual.
     await sensor.publish(`devices/${device.id}/alarms`, ALARM, qos, 2);
     await nurse.until((received) => received.some(({ text }) => text.includes('"kind":"fall",')));
     const seen = nurse.received.filter((message) => !message.topic.endsWith('/status'));

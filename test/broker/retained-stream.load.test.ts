@@ -13,7 +13,7 @@ import { Store } from '../harness/stored/store.js';
 
 const MIB = 1024 * 1024;
 const [MESSAGES, BYTES] = [10_000, 1_000];
-/** All of them take 10 MiB as they are, and three times that in objects. */
+/** All of them take 10 MiB as bytes, and three times that as objects. */
 const MAX_GROWTH_BYTES = 16 * MIB;
 const WRITTEN_AT_ONCE = 1_000;
 
@@ -31,7 +31,7 @@ beforeAll(async () => {
 
 afterAll(() => home.remove());
 
-/** Retains messages of the home's devices, past the gateway, which would take half a minute for them. */
+/** Stores retained messages of a device directly: the gateway would take half a minute. */
 async function retain(count: number): Promise<void> {
   const { id } = await home.device();
   const store = await Store.of(home.gateway);
@@ -63,13 +63,13 @@ function residentBytes(): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
 }
 
-/** A client of a library, which holds nothing of what it gets. */
+/** A library's client, which keeps nothing of what it receives. */
 function reader(): Promise<MqttClient> {
   const { id, token } = home.viewer;
   return connect(home.gateway, { username: id, password: token });
 }
 
-/** Subscribes to everything, acknowledges nothing, and leaves what comes unread but for a few. */
+/** Subscribes to everything and acknowledges nothing. */
 async function lazySubscriber(): Promise<RawClient> {
   const client = await RawClient.connect(home.gateway, home.viewer, { clientId: randomUUID() });
   await client.subscribe(['#']);
@@ -114,7 +114,7 @@ it('subscribers to everything that take nothing cost the gateway nothing but wha
     most = Math.max(most, residentBytes());
   }
   for (const client of clients) {
-    // As many as may await their acknowledgement, and no more.
+    // No more than may await their acknowledgement.
     expect(client.packets.filter(({ cmd }) => cmd === 'publish').length).toBeLessThanOrEqual(100);
     client.vanish();
   }

@@ -26,7 +26,7 @@ async function publishRetained(
 
 /** The retained messages that a new subscriber gets. */
 async function retainedFor(device: TestDevice, ...rests: string[]) {
-  // A retained marker shows that they have come, and a live one after it that these were all.
+  // A retained marker shows that they have arrived; a live marker after it shows that these are all.
   await publishRetained(device, 'marker', '1');
   const nurse = await home.nurse(device, ...rests, 'marker');
   const isMarker = ({ topic }: { topic: string }) => topic.endsWith('/marker');
@@ -231,7 +231,7 @@ describe('the status of a device', () => {
     await nurse.untilCount(1);
     const late = await home.nurse(device, 'status');
     await late.untilCount(1);
-    // The true one may come live as well, as the device has just connected.
+    // The true status may come live as well, because the device has just connected.
     expect(late.messages().map(({ online }) => online)).not.toContain(false);
     sensor.vanish();
     await Promise.all([nurse.end(), late.end()]);

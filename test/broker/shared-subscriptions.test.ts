@@ -27,7 +27,7 @@ function connect(
   return RawClient.connect(home.gateway, who, { protocolVersion: 5, ...options });
 }
 
-/** A shared subscription that no other test has. */
+/** A shared subscription that no other test uses. */
 function sharedFilter(rest = 'alarms/#', of = device): string {
   lastGroup++;
   return `$share/ward-${lastGroup}/${home.filter(of, rest)}`;
@@ -37,7 +37,7 @@ function publishesOf({ packets }: RawClient): IPublishPacket[] {
   return packets.filter((packet): packet is IPublishPacket => packet.cmd === 'publish');
 }
 
-/** The numbers in the alarms that the clients were sent, in the order in which each was. */
+/** The numbers in the alarms sent to the clients, in the order of each client. */
 function numbersOf(...clients: readonly RawClient[]): number[] {
   return clients.flatMap((client) =>
     publishesOf(client).map(({ payload }) => JSON.parse(payload.toString()).data.number),
@@ -56,7 +56,7 @@ function range(from: number, to: number): number[] {
 
 const raise = (from: number, to: number) => home.publish(device, 'alarms', falls(from, to));
 
-/** Waits for so many publishes at these clients together. */
+/** Waits for this many publishes at these clients together. */
 function received(count: number, ...clients: readonly RawClient[]): Promise<void> {
   return eventually(() => expect(numbersOf(...clients)).toHaveLength(count));
 }

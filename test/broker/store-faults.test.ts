@@ -10,7 +10,7 @@ import { RemoteStore } from '../harness/servers/remote-store.js';
 import { Store } from '../harness/stored/store.js';
 
 let home: Home;
-/** A gateway that is other, or whose process must hold. */
+/** A second gateway, for tests with another gateway or a separate process. */
 let other: Home<GatewayProcess>;
 let store: Store;
 
@@ -300,7 +300,7 @@ describe('fault 7: a store that is unreachable for more than 20 attempts', () =>
     expect(nurse.messages().map(({ data }) => Object(data).number)).toEqual(
       Array.from({ length: 50 }, (_, number) => number),
     );
-    // The connection for HTTP may be back a second later than that of the alarms.
+    // The connection for HTTP may be back a second later than that for the alarms.
     const recorded = await eventually(() => away.api.allAlarms(device));
     expect(recorded).toHaveLength(50);
     expect(await away.api.allAlarms(second)).toHaveLength(1);

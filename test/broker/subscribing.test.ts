@@ -11,7 +11,7 @@ import { Home } from '../harness/home.js';
 import { Store } from '../harness/stored/store.js';
 
 const DENIED = 0x80;
-/** Defaults of the configuration or the broker (contract.md, 5). */
+/** The default of the configuration or the broker (contract.md, 5). */
 const MAX_FILTERS = 1000;
 
 let home: Home;
@@ -28,7 +28,7 @@ beforeAll(async () => {
 
 afterAll(() => home.remove());
 
-/** The topics of all messages up to the one of the home's own device. */
+/** The topics of all messages up to that of the home's own device. */
 async function topicsUpToOwnMessage(subscriber: RawClient): Promise<string[]> {
   const foreign = await RawClient.connect(home.gateway, stranger);
   await foreign.publish(`devices/${stranger.id}/alarms`, '{"kind":"fall"}', 1);
@@ -47,7 +47,7 @@ async function topicsUpToOwnMessage(subscriber: RawClient): Promise<string[]> {
   return topics().filter((topic) => !topic.endsWith('/status'));
 }
 
-/** Filters that name what is outside the grants; by how they are foreign to a location. */
+/** Filters for something outside the grants, by what they ask for. */
 const foreignToViewer: [string, () => string][] = [
   ['another location', () => `care-homes/${elsewhere}/#`],
   ["another location's alarms", () => `care-homes/${elsewhere}/devices/+/alarms/+`],
@@ -233,7 +233,7 @@ describe('many filters', () => {
     const nurse = await RawClient.connect(home.gateway, home.viewer, session);
     await store.redis.config('RESETSTAT');
     expect(await nurse.subscribe(filters(MAX_FILTERS))).toEqual(filters(MAX_FILTERS).map(() => 1));
-    // One write for the session; a few for cursors and presence may fall into the same moment.
+    // One write for the session; a few for cursors and presence may happen at the same time.
     expect(await store.calls('hset')).toBeLessThan(20);
     nurse.vanish();
     const again = await RawClient.connect(home.gateway, home.viewer, session);

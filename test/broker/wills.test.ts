@@ -146,7 +146,7 @@ describe('the will of an access token', () => {
       await withWill(home.manager, topic, 'by a manager', { qos: 2 }),
     ];
     const nurse = await home.nurse(device, 'gone');
-    // One after the other, so that a will that must not come would have come before the last.
+    // One after the other, so that any forbidden will would arrive before the last.
     for (const client of willed) {
       const from = home.gateway.lines.length;
       client.vanish();

@@ -17,15 +17,15 @@ const resultSchema = z.object({
 });
 
 /**
- * What axe-core finds wrong by WCAG 2.2 AA on the page as it is shown: nothing, on every page.
+ * The WCAG 2.2 AA faults that axe-core finds on the page as shown; every page must have none.
  *
- * @param within a selector of the part that is new, where the rest has been looked at
+ * @param within a selector of the new part, if the rest has been checked
  */
 export async function accessibilityFaults(
   page: Page,
   within = ':root',
 ): Promise<readonly string[]> {
-  // Evaluated rather than added as an element, which the Content-Security-Policy forbids.
+  // Evaluated instead of added as an element, which the Content-Security-Policy forbids.
   if (!(await page.evaluate(`'axe' in globalThis`))) await page.evaluate(axeSource);
   const found: unknown = await page.evaluate(
     `axe.run('${within}', {

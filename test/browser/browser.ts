@@ -9,16 +9,16 @@ import { onTestFinished } from 'vitest';
 import type { RunningGateway } from '../harness/gateway/running-gateway.js';
 import { CutProxy } from '../harness/servers/cut-proxy.js';
 
-/** Debian's package, which draws to no screen, and needs half the time of the one for a desktop. */
+/** Debian's package, which draws to no screen and takes half the time of the desktop one. */
 const PROGRAM = '/usr/bin/chromium-headless-shell';
 
-/** Less than a test has, so that what was not there is told. */
+/** Less than a test has, so that the error says what was missing. */
 const WAIT_TIMEOUT_MS = 30_000;
 
 export interface ConsoleOptions {
-  /** Signs in by a link; without one the sign-in page is shown. */
+  /** Signs in by a link; without a token the sign-in page appears. */
   readonly token?: string;
-  /** Behind the `#` of the address. */
+  /** Follows the `#` of the address. */
   readonly path?: string;
   readonly language?: 'en-GB' | 'de-DE';
   readonly widthPx?: number;
@@ -26,11 +26,11 @@ export interface ConsoleOptions {
   readonly colorScheme?: 'light' | 'dark';
   readonly timeZone?: string;
   readonly hasTouch?: boolean;
-  /** Done to the page before the console is loaded, such as a script or clock of its own. */
+  /** Prepares the page before it loads the console, for instance with a script or clock. */
   readonly prepare?: ((page: Page) => Promise<unknown>) | undefined;
 }
 
-/** Where a browser reaches a gateway; without a slash at its end. */
+/** Where a browser reaches a gateway. The URL has no slash at its end. */
 export interface Reachable {
   readonly httpUrl: string;
 }
@@ -47,21 +47,21 @@ let started: Promise<Browser> | undefined;
 
 /** The Chromium of this process, for the tests of all its files; it ends with the process. */
 export function startBrowser(): Promise<Browser> {
-  // Without its sandbox, which the tests' user, root, cannot have.
-  // As everywhere but in this package, sound needs a gesture.
+  // Without its sandbox, which root, the tests' user, cannot have.
+  // Sound needs a gesture, as everywhere except in this package.
   const args = ['--no-sandbox', '--autoplay-policy=document-user-activation-required'];
   started ??= chromium.launch({ executablePath: PROGRAM, args });
   return started;
 }
 
-/** A page in a profile of its own, and who asks what of it. */
+/** A page in its own profile, with its faults and the origin that it may request from. */
 interface Tab {
   readonly page: Page;
   faults: string[];
   origin: string;
 }
 
-/** Tabs that no test uses, by what a profile keeps: to open one takes twice as long as to load the console. */
+/** Tabs that no test uses, by what a profile keeps: opening one takes twice as long as loading the console. */
 const idleTabs = new Map<string, Tab[]>();
 
 /** Opens the console in a profile that has nothing of other tests; the tab ends with the test. */
@@ -74,7 +74,7 @@ export async function openConsole(
   const kept = { locale: language, timezoneId: timeZone, hasTouch };
   const idle = idleTabs.get(JSON.stringify(kept)) ?? [];
   idleTabs.set(JSON.stringify(kept), idle);
-  // What prepares a page stays in it.
+  // A prepared page stays prepared.
   const tab = (prepare === undefined ? idle.pop() : undefined) ?? (await newTab(kept));
   const { page } = tab;
   onTestFinished(async ({ task }) => {
@@ -100,7 +100,7 @@ async function newTab(kept: BrowserContextOptions): Promise<Tab> {
   return tab;
 }
 
-/** Takes from a tab what the test left in it. Returns whether that was possible. */
+/** Removes from a tab what the test left in it. Returns whether that was possible. */
 async function clear(page: Page): Promise<boolean> {
   const context = page.context();
   try {
@@ -118,12 +118,12 @@ async function clear(page: Page): Promise<boolean> {
   }
 }
 
-/** Has the page go by a clock that the test can set forward. */
+/** Gives the page a clock that the test can set forward. */
 export function installClock(page: Page): Promise<void> {
   return page.clock.install();
 }
 
-/** A way to the gateway that a test can cut, and that ends with the test. */
+/** A link to the gateway that a test can cut; it ends with the test. */
 export class Network implements Reachable {
   readonly #proxy: CutProxy;
 
@@ -141,13 +141,13 @@ export class Network implements Reachable {
     return `http://127.0.0.1:${this.#proxy.port}`;
   }
 
-  /** Breaks all connections; resolves when the pages say so. */
+  /** Breaks all connections; resolves when the pages show it. */
   async cut(...pages: readonly Page[]): Promise<void> {
     this.#proxy.refuse();
     for (const page of pages) await page.locator('.lost-banner').waitFor();
   }
 
-  /** Lets the pages through again, which hear of it as from a network that is back. */
+  /** Lets the pages through again, and tells them that the network is back. */
   async mend(...pages: readonly Page[]): Promise<void> {
     this.#proxy.pass();
     for (const page of pages) await page.evaluate(() => dispatchEvent(new Event('online')));

@@ -9,7 +9,7 @@ import { installClock, Network, openConsole } from './browser.js';
 
 /** The gateway is silent for 11 s before it counts as lost. */
 const SILENCE_MS = 12_000;
-/** A token that could not be asked about is asked about again after that. */
+/** The console retries a failed check of a token after this time. */
 const RETRY_MS = 5_000;
 const LOST = 'Not connected. New alarms do not appear here';
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-/** Lets requests wait for an answer for a tenth of the time that the console gives them, which is 15 s. */
+/** Lets requests wait for an answer for a tenth of the 15 s that the console gives them. */
 const hurryTimeouts = (page: Page) =>
   page.addInitScript(() => {
     const timeout = AbortSignal.timeout.bind(AbortSignal);
@@ -73,7 +73,7 @@ describe('the connection', () => {
     onTestFinished(() => void process.kill(gateway.processId, 'SIGCONT'));
     await download.click();
     await page.getByRole('button', { name: 'Chart' }).click();
-    // Other requests of the page, as that of the homes to choose from, may have had no answer either.
+    // Other requests of the page, such as for the homes to choose from, may have had no answer either.
     const chart = page.getByRole('region', { name: 'Chart' });
     const answered = chart.getByRole('alert').filter({ hasText: 'The gateway does not answer.' });
     await answered.waitFor();
@@ -168,7 +168,7 @@ it('a gateway that does not answer is asked again until it does', async () => {
   await connected(page).waitFor();
 });
 
-/** How many listeners of the page wait for the network, or for somebody who looks at it. */
+/** How many listeners of the page wait for the network, or for someone to look at the page. */
 async function connectionListeners(page: Page): Promise<number> {
   const session = await page.context().newCDPSession(page);
   const { result } = await session.send('Runtime.evaluate', {
@@ -179,7 +179,7 @@ async function connectionListeners(page: Page): Promise<number> {
   return z.number().parse(result.value);
 }
 
-/** Answers with a console of another version, as far as the one that is shown can see. */
+/** Answers with what looks like another version to the console on the page. */
 async function serveOtherConsole(page: Page): Promise<void> {
   await page.route(
     (url) => url.pathname === '/',

@@ -31,7 +31,7 @@ afterAll(() => gateway.remove());
 const heading = (page: Page) => page.locator('main h1');
 const navigation = (page: Page) => page.getByRole('navigation').first().getByRole('link');
 
-/** Presses Tab; a key that is pressed before the browser has given the page its focus is lost. */
+/** Presses Tab; a key pressed before the browser gives the page its focus is lost. */
 async function focusFirst(page: Page): Promise<void> {
   const first = async () => {
     const isLost = await page.evaluate(() => document.activeElement === document.body);
@@ -54,7 +54,7 @@ describe('the frame around every page', () => {
       expect(await navigation(page).filter({ hasText: en }).getAttribute('aria-current')).toBe(
         'page',
       );
-      // The board is shown already, and keeps the focus on its link.
+      // The board is already shown, and keeps the focus on its link.
       if (path !== '/') await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
       await page.locator('.skip').focus();
     }
@@ -95,7 +95,7 @@ describe('the frame around every page', () => {
       token: ADMIN_TOKEN,
       path: '/?kiosk',
     });
-    // The page for signing in has a heading as well.
+    // The sign-in page has a heading too.
     await page.locator('main .board').waitFor({ state: 'attached' });
     expect(await page.getByRole('navigation').count()).toBe(0);
     expect(await page.getByRole('button', { name: 'Sign out' }).count()).toBe(0);
@@ -151,7 +151,7 @@ describe.each(PAGES)('the page $en', ({ path, en, de }) => {
   );
 });
 
-/** The text of what has the focus. */
+/** The text of the focused element. */
 function focused(page: Page): Promise<string | null | undefined> {
   return page.evaluate(() => document.activeElement?.textContent);
 }

@@ -9,7 +9,7 @@ export const BRIDGE = 'head-office';
 export const AWAY = 'nurse-call-at-night';
 export const HERE = 'nurse-call-here';
 
-/** A gateway with something to show on each part of its page. */
+/** A gateway with something to show in each part of its page. */
 export class GatewayHome {
   readonly #home: Home<GatewayHere>;
   readonly mosquitto: Mosquitto;
@@ -28,7 +28,7 @@ export class GatewayHome {
     this.#here = here;
   }
 
-  /** A bridge that is up, a session that is away with an alarm, one that is connected, and a wrong password. */
+  /** Starts it with a connected bridge, an absent session with an alarm, a connected one, and a wrong password. */
   static async start(): Promise<GatewayHome> {
     const mosquitto = await Mosquitto.start();
     const gateway = await GatewayHere.create();
@@ -41,7 +41,7 @@ export class GatewayHome {
     const away = await persistent(gateway, nurseCall, AWAY);
     await away.end();
     const here = await persistent(gateway, nurseCall, HERE);
-    // Before the good alarm: the fault of a device that cannot be read ends with that.
+    // Before the good alarm, which ends the fault of a device that the gateway cannot read.
     await home.publishLast(device, 'alarms', '{"kind":"fell"}');
     await home.publishLast(device, 'alarms', '{"kind":"fall"}');
     await here.until((all) => all.some(({ topic }) => topic.endsWith('/alarms/fall')));

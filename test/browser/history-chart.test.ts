@@ -11,9 +11,9 @@ const COUNT = 400;
 const TWO_DAYS = '&view=chart&from=2026-01-02T20:00:00Z&to=2026-01-03T08:00:00Z';
 
 let gateway: GatewayHere;
-/** With alarms on two days, as Berlin counts them. */
+/** A home with alarms on two days, as Berlin counts them. */
 let home: HistoryHome;
-/** With enough alarms for several answers of the gateway. */
+/** A home with enough alarms for several answers of the gateway. */
 let large: HistoryHome;
 
 beforeAll(async () => {
@@ -47,7 +47,7 @@ function open({ locationId }: HistoryHome, query: string, options: ConsoleOption
   return openConsole(gateway, { ...common, path, ...options });
 }
 
-/** Makes every answer come slowly, as over a bad connection. */
+/** Slows down every answer, like a bad connection. */
 async function slowDown(page: Page, bytesPerSecond: number): Promise<void> {
   const session = await page.context().newCDPSession(page);
   onTestFinished(() => session.detach());
@@ -73,7 +73,7 @@ it('goes by the gateway’s clock, not by that of a tablet that is days ahead', 
   await page.getByRole('button', { name: 'Last 24 hours' }).click();
   await page.locator('.history-table tbody tr').waitFor();
   await page.getByRole('button', { name: 'Chart' }).click();
-  // This hour, and back to the same one of yesterday.
+  // This hour, and back to the same hour of yesterday.
   await expect.poll(() => page.locator('.history-bars > g[transform]').count()).toBe(25);
   await page.getByRole('button', { name: 'Last night' }).click();
   const now = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin' }).format();

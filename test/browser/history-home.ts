@@ -63,7 +63,7 @@ export class HistoryHome {
   }
 }
 
-/** A tone as a WAV file: 8,000 samples a second, of one byte each. */
+/** A tone as a WAV file: 8,000 samples a second of one byte each. */
 export function wavFile(seconds: number): Uint8Array<ArrayBuffer> {
   const samplesPerSecond = 8_000;
   const sampleCount = seconds * samplesPerSecond;
@@ -86,7 +86,7 @@ export function wavFile(seconds: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.concat([header, samples]));
 }
 
-/** A film of a moving square as a WebM file, as the browser's own recorder makes it. */
+/** A film of a moving square as a WebM file from the browser's own recorder. */
 export async function webmFile(
   browser: Browser,
   seconds: number,

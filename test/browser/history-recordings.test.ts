@@ -45,7 +45,7 @@ async function startS3() {
   };
 }
 
-/** Sets the time of the player, and resolves to where it is when it has got there. */
+/** Sets the time of the player; resolves to its position once it gets there. */
 function seek(page: Page, selector: 'audio' | 'video', seconds: number): Promise<unknown> {
   return page.evaluate(`new Promise((resolve, reject) => {
     const player = document.querySelector('${selector}');

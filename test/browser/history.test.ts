@@ -34,7 +34,7 @@ function open(query: string, options: ConsoleOptions = {}) {
   return openConsole(gateway, { token: ADMIN_TOKEN, path, ...options });
 }
 
-/** The kinds that are listed, the newest first. */
+/** The kinds in the list, the newest first. */
 function kindsOn(page: Page) {
   return expect.poll(() => page.locator(ROWS).allInnerTexts());
 }
@@ -110,7 +110,7 @@ describe('the list of the history', () => {
   });
 
   it('takes a year that is typed over another, digit by digit', async () => {
-    // Long ago Berlin was 53 minutes and 28 seconds ahead: so it is in the year 2, when one digit is typed.
+    // After one digit the year is 2; that long ago Berlin was 53 minutes and 28 seconds ahead.
     const { page } = await open('', { timeZone: 'Europe/Berlin' });
     const from = page.getByLabel('From');
     await from.fill('2026-01-02T21:00');

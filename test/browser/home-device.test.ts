@@ -25,7 +25,7 @@ async function openDevice(name: string) {
   return { site, page, faults };
 }
 
-/** The text that the label's QR code must have, from what stands beside it. */
+/** The device id and the secret of the label, and the path that draws its QR code. */
 async function labelOf(page: Page) {
   const label = page.locator('.home-label');
   await label.waitFor();
@@ -34,7 +34,7 @@ async function labelOf(page: Page) {
   return { deviceId, secret, path };
 }
 
-/** The drawing of uqr's own encoding of the text. */
+/** A drawing of uqr's own encoding of the text. */
 function drawn(text: string): string {
   const { data } = encode(text, { ecc: 'M', border: 4 });
   return data
@@ -126,7 +126,7 @@ it('shows the custom data that the gateway has stored as soon as it says so', as
   await field.waitFor();
   const isRead = (request: Request) => request.method() === 'GET';
   await page.route('**/custom-data', (route) =>
-    // What is read again is on its way for as long as the test lasts.
+    // Reading again gets no answer while the test lasts.
     isRead(route.request()) ? undefined : route.continue(),
   );
   await field.fill('{"bed":2}');
@@ -144,7 +144,7 @@ it('gives a device a new secret, shown once as text and QR code, with which it c
   expect(deviceId).toBe(site.bed.id);
   const { mqttPort } = gateway;
   const text = setupText({ host: '127.0.0.1', mqttPort, tls: false, deviceId, secret });
-  // The label is there before the page has asked for the gateway's ports.
+  // The label appears before the page has asked for the gateway's ports.
   await expect.poll(async () => (await labelOf(page)).path).toBe(drawn(text));
   await page.getByLabel('Address of the gateway').fill('gw.example');
   await page.getByLabel('Devices connect over TLS').check();

@@ -30,7 +30,7 @@ async function downloaded(page: Page): Promise<string> {
   return readFile(await (await download).path(), 'utf8');
 }
 
-/** Notes the files that the page lets go. */
+/** Notes the files that the page releases. */
 async function releasedFiles(page: Page): Promise<() => Promise<string[]>> {
   await page.evaluate(() => {
     const released: string[] = [];
@@ -119,7 +119,7 @@ it('says what was made when it stops half way, and goes on without making anythi
     if (route.request().method() !== 'POST') return route.continue();
     answered += 1;
     if (answered !== 3) return route.continue();
-    // The gateway makes the third device, and its answer is lost.
+    // The gateway creates the third device, but its answer is lost.
     await route.fetch();
     return route.abort();
   });

@@ -44,7 +44,7 @@ it.each(LOOKS)(
       .first()
       .waitFor();
     await requireGood(page);
-    // The menus of the home, a group, a room and a device, and each dialog that they open.
+    // The menus of the home, a group, a room and a device, and every dialog that they open.
     for (const name of [`Haus ${look.language}`, 'Ground floor', 'Room 7', 'Bed mat']) {
       const label = isGerman ? `Aktionen für ${name}` : `Actions for ${name}`;
       const button = page.getByRole('button', { name: label, exact: true });

@@ -15,7 +15,7 @@ export interface HomeSite {
   readonly loose: TestDevice;
 }
 
-/** Makes the home; each test has one of its own. */
+/** Creates the home; each test has its own. */
 export async function makeHomeSite(gateway: RunningGateway, name: string): Promise<HomeSite> {
   const home = await Home.at(gateway, name);
   const { api, locationId, path } = home;

@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-/** A new home, and its page. */
+/** Creates a home, and opens its page. */
 async function openHome(name: string, token?: (site: HomeSite) => Promise<string>) {
   const site = await makeHomeSite(gateway, name);
   const options = { token: (await token?.(site)) ?? ADMIN_TOKEN, path: `/home/${site.locationId}` };
@@ -227,7 +227,7 @@ describe('what a token may not do', () => {
   });
 });
 
-/** Waits until the heading of the page has the focus, so that a screen reader says where one is. */
+/** Waits until the heading of the page has the focus, so that a screen reader says where the user is. */
 async function headingFocused(page: Page, name: string): Promise<void> {
   await page.waitForFunction((text) => {
     const { activeElement } = document;
@@ -235,7 +235,7 @@ async function headingFocused(page: Page, name: string): Promise<void> {
   }, name);
 }
 
-/** Goes by Tab to a button and presses it. */
+/** Tabs to a button and presses it. */
 async function press(page: Page, name: string): Promise<void> {
   await focusOn(page, name, 'button');
   await page.keyboard.press('Enter');

@@ -17,7 +17,7 @@ afterAll(() => gateway.remove());
 
 const board = (page: Page) => page.locator('main .board');
 
-/** A wall screen with a token that is kept on the device. */
+/** A wall screen with a token kept on the device. */
 async function openWall() {
   const { page, context } = await openConsole(gateway, {
     token: ADMIN_TOKEN,
@@ -32,7 +32,7 @@ async function openWall() {
   return { page, open };
 }
 
-/** Fails when the board is not signed in, now or after a reload. */
+/** Fails if the board is not signed in, now or after a reload. */
 async function stillOn(page: Page): Promise<void> {
   expect(await board(page).count()).toBe(1);
   await page.reload();

@@ -4,10 +4,10 @@ import { expect, it } from 'vitest';
 
 const DIRECTORY = 'dist/console/console';
 const MAX_BYTES = 150_000;
-/** `import("./x.js")`, with a parenthesis, is loaded when a page is shown; these are loaded at once. */
+/** These load immediately; `import("./x.js")`, with a parenthesis, loads when a page is shown. */
 const STATIC_IMPORT = /(?:from|import)\s*["']\.\/([^"']+\.js)["']/g;
 
-/** Scripts that the board waits for: those of the page, and all that they import. */
+/** Scripts that the board waits for: those of the page, and everything that they import. */
 function scriptsOfBoard(): ReadonlyMap<string, number> {
   const page = readFileSync('dist/console/index.html', 'utf8');
   const waiting = [...page.matchAll(/\.\/console\/([^"]+\.js)/g)].map(([, name = '']) => name);

@@ -13,7 +13,7 @@ function load(bridges: unknown): readonly BridgeOptions[] {
   return loadConfig({ ...NOWHERE, env }).bridges;
 }
 
-/** The faults of a bridge with a name, a url and these keys. */
+/** The faults of a bridge with a name, a URL and these keys. */
 function faultsOf(keys: object): readonly FieldFault[] {
   return faultsOfLoading(() => load([{ name: 'region', url: 'mqtt://broker', ...keys }]));
 }

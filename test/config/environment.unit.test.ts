@@ -9,7 +9,7 @@ const CERT_FILE = fileURLToPath(new URL('../harness/tls/localhost.crt', import.m
 const KEY_FILE = CERT_FILE.replace(/crt$/, 'key');
 const NOWHERE = { programDir: '/none', cwd: '/working' };
 
-/** A bridge of which only name and url are given. */
+/** A bridge for which only name and URL are given. */
 const BRIDGE = {
   name: 'a',
   url: 'mqtt://b',
@@ -152,7 +152,7 @@ function valueAt(value: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>((inner, name) => z.looseObject({}).parse(inner)[name], value);
 }
 
-/** Variables that cannot be set beside each other: the store is in one place. */
+/** Variables that cannot be set together: the store is in one place. */
 const ELSEWHERE: Record<string, RegExp> = {
   url: /^GATEWAY_REDIS_(SENTINEL|NAME|CLUSTER)/,
   sentinels: /^GATEWAY_REDIS_(URL|CLUSTER)/,

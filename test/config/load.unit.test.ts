@@ -124,7 +124,7 @@ interface Given {
   readonly env?: Record<string, string>;
 }
 
-/** Loads with `yaml` as the file beside the program. */
+/** Loads with `yaml` as the file next to the program. */
 function load({ yaml, file, env = {} }: Given): Config {
   if (yaml !== undefined) write('config/gateway.yaml', yaml);
   return loadConfig({ file, env, programDir, cwd: '/working' });

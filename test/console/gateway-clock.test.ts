@@ -2,7 +2,7 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { GatewayClock } from '../../src/console/live/gateway-clock.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Between two calls, on a machine that may stall. */
+/** More than the time between two calls, even on a machine that stalls. */
 const MOMENT_MS = 60_000;
 
 afterEach(() => {
@@ -15,7 +15,7 @@ it('goes by the gateway, also when the clock of the tablet is put right meanwhil
   clock.set(new Date(gatewayMs).toISOString());
   expect(Math.abs(clock.now() - gatewayMs)).toBeLessThan(MOMENT_MS);
   expect(Number.isInteger(clock.now())).toBe(true);
-  // Until the next heartbeat the board must not take every alarm for one of days ago.
+  // Until the next heartbeat the board must not treat every alarm as days old.
   vi.spyOn(Date, 'now').mockReturnValue(gatewayMs);
   expect(Math.abs(clock.now() - gatewayMs)).toBeLessThan(MOMENT_MS);
 });

@@ -39,7 +39,7 @@ interface Pair {
   readonly de: string;
 }
 
-/** The texts of a dictionary by pairs; those with something to fill in with the same in both. */
+/** The texts of a dictionary in pairs; texts with placeholders are filled with the same in both. */
 function pairsOf(en: unknown, de: unknown): Pair[] {
   if (typeof en === 'string' && typeof de === 'string') return [{ en, de }];
   if (typeof en === 'function' && typeof de === 'function') return pairsOf(en('1'), de('1'));

@@ -13,7 +13,7 @@ const acknowledged = {
 } as const;
 const resolved = { ...acknowledged, state: 'resolved' } as const;
 
-/** An alarm as a page of the history has it. */
+/** An alarm as on a page of the history. */
 function alarm(): OpenAlarm {
   return {
     key: 'd/1',
@@ -64,7 +64,7 @@ it('remembers that an alarm was resolved for as long as any other change, also w
   expect(alarms.inOrder()).toEqual([]);
 });
 
-/** Open alarms that were received a millisecond apart: more than are held. */
+/** Open alarms, received a millisecond apart: more than the board holds. */
 function manyAlarms(count: number): OpenAlarms {
   const alarms = new OpenAlarms();
   for (let number = 0; number < count; number++) {
@@ -80,7 +80,7 @@ function counted(alarms: OpenAlarms): number {
 it('counts an alarm that is not held as resolved once, however often it is told', () => {
   const alarms = manyAlarms(1_200);
   expect(counted(alarms)).toBe(1_200);
-  // By the answer to a press of the button, and by the stream; the other is the newest, which is held.
+  // From the answer to the button, and from the stream; the other alarm is the newest, which is held.
   for (const key of ['d/0', 'd/0', 'd/1199', 'd/1199']) alarms.change({ ...resolved, key });
   expect(counted(alarms)).toBe(1_198);
 });

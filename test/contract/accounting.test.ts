@@ -52,7 +52,7 @@ it('guarantee 6: keeps accepted = delivered + queued + expired + dropped at any 
     { accepted: 15, delivered: 3, queued: 12, expired: 0, dropped: 0 },
     { accepted: 15, delivered: 3, queued: 10, expired: 0, dropped: 2 },
   ];
-  // What is beyond the bound is dropped a moment after it was acknowledged.
+  // Messages beyond the bound are dropped a moment after they are acknowledged.
   await expect.poll(accounts).toEqual(away);
   await sensor.endAsync();
   await gateway.stop();

@@ -18,7 +18,7 @@ async function shortLivedToken(api: Api, validMs: number): Promise<string> {
   return String(Reflect.get(Object(created), 'id'));
 }
 
-/** Waits for the record of this token's expiry; returns the ids of all expired ones, oldest first. */
+/** Waits for the record of this token's expiry; returns the ids of all expired tokens, oldest first. */
 async function expiredUntil(api: Api, tokenId: string): Promise<(string | null)[]> {
   const expired = async () => {
     const events = await auditOf(api, 'actions=access-token.expired&order=asc');

@@ -8,15 +8,15 @@ import { Home } from '../harness/home.js';
 import { accountIn, accountOf } from '../harness/metrics.js';
 
 /**
- * The delivery against a model that sees only MQTT and `/metrics`, whatever the gateway is like inside.
+ * Tests delivery against a model that sees only MQTT and `/metrics`, and nothing inside the gateway.
  *
- * The model counts by itself what each destination must get. The gateway's five figures are compared with that, and
- * never with a sum of their own.
+ * The model keeps its own count of what each destination must get. The tests compare the gateway's five figures with
+ * that count, never with a sum of the figures themselves.
  */
 
 const RUNS = Number(process.env['MODEL_RUNS'] ?? 5);
 const DEVICES = 3;
-/** Telemetry that waits for a destination at most. */
+/** The most telemetry that waits for a destination. */
 const MAX_QUEUED = 12;
 const LOGS = ['alarms', 'messages'] as const;
 type Log = (typeof LOGS)[number];
@@ -32,7 +32,7 @@ afterAll(() => home.remove());
 interface Item {
   readonly device: number;
   readonly log: Log;
-  /** Tells the item; rises with each publish. */
+  /** Identifies the item; rises with each publish. */
   readonly number: number;
 }
 
@@ -42,7 +42,7 @@ type Publish = Extract<Packet, { cmd: 'publish' }>;
 class Nurse {
   readonly clientId: string;
   readonly #who: TestToken;
-  /** Subscribed to. */
+  /** The devices that it subscribes to. */
   readonly devices = new Set<TestDevice>();
   readonly accepted = new Map<number, Item>();
   readonly acknowledged = new Set<number>();
@@ -78,7 +78,7 @@ class Nurse {
     this.#client = undefined;
   }
 
-  /** Subscribes, over a connection of the moment if there is none. */
+  /** Subscribes, over a temporary connection if it has none. */
   async subscribe(device: TestDevice): Promise<void> {
     await this.#over(async (client) => {
       expect(await client.subscribe(filtersOf(device))).toEqual([1, 1]);
@@ -94,7 +94,7 @@ class Nurse {
     this.devices.delete(device);
   }
 
-  /** Acknowledges the oldest few, and waits until the gateway has read that. */
+  /** Acknowledges the oldest `count`, and waits until the gateway has read that. */
   async acknowledge(count: number): Promise<number> {
     const client = this.#client;
     if (client === undefined) return 0;
@@ -109,7 +109,7 @@ class Nurse {
     return taken.length;
   }
 
-  /** The order of arrival never goes back, and nothing came that is not the destination's. */
+  /** Asserts that the order of arrival never goes back, and that all messages are the destination's. */
   check(): void {
     for (const numbers of this.#arrived.values()) {
       expect(numbers).toEqual(numbers.toSorted((one, other) => one - other));
@@ -129,7 +129,7 @@ class Nurse {
     const packets = this.#client?.packets ?? [];
     for (; this.#read < packets.length; this.#read++) {
       const packet = packets[this.#read];
-      // What comes at QoS 0 is a live copy, which no account counts.
+      // A QoS 0 message is a live copy, which no account counts.
       if (packet?.cmd !== 'publish' || packet.qos === 0) continue;
       this.#unacknowledged.push(packet);
       const number = numberIn(packet.payload);
@@ -148,7 +148,7 @@ class Nurse {
   }
 }
 
-/** Of everything but the status, which comes with each connection. */
+/** Filters for everything but the status, which comes with each connection. */
 function filtersOf(device: TestDevice): string[] {
   return ['alarms/#', 'value/#'].map((rest) => home.filter(device, rest));
 }
@@ -157,7 +157,7 @@ function numberIn(payload: string | Buffer): number {
   return Number(/"n":(\d+)/.exec(payload.toString())?.[1]);
 }
 
-/** One schedule over the gateway. */
+/** One schedule of steps against the gateway. */
 class Run {
   readonly nurses: readonly Nurse[];
   readonly #devices: readonly TestDevice[];
@@ -191,7 +191,7 @@ class Run {
     return nurse;
   }
 
-  /** Publishes at QoS 1, all at once, and waits for the acknowledgements. */
+  /** Publishes all messages together at QoS 1, and waits for the acknowledgements. */
   async publish(log: Log, device: number, count: number): Promise<void> {
     const sender = this.device(device);
     const sensor = this.#sensors[device];
@@ -207,7 +207,7 @@ class Run {
     for (const _ of numbers) await sensor?.next('puback');
   }
 
-  /** Stops the gateway and starts it again; clients come back as they were. */
+  /** Restarts the gateway, and reconnects the clients that were connected. */
   async restart(): Promise<void> {
     const connected = this.nurses.filter(({ isConnected }) => isConnected);
     for (const nurse of connected) await nurse.disconnect();
@@ -233,7 +233,7 @@ class Run {
     }
   }
 
-  /** Lets everybody take all, and counts that nothing is missing. */
+  /** Has every destination take everything, and asserts that nothing is missing. */
   async drain(): Promise<void> {
     for (const nurse of this.nurses) {
       await nurse.connect();
@@ -264,7 +264,7 @@ class Run {
 
 interface Step {
   readonly take: (run: Run) => Promise<unknown>;
-  /** The step in a counterexample. */
+  /** The text of the step in a counterexample. */
   readonly [fc.toStringMethod]: () => string;
 }
 

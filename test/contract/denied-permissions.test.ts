@@ -51,7 +51,7 @@ it('hundreds of denials over HTTP and MQTT are all counted: ten at once, and one
   const nurse = await RawClient.connect(gateway, viewer);
   const filters = Array.from({ length: 350 }, (_, index) => `elsewhere/${index}`);
   expect(await nurse.subscribe(filters)).toEqual(Array(350).fill(0x80));
-  // What is counted and not yet recorded when the gateway stops is recorded then.
+  // When the gateway stops, it records the denials that it has counted and not yet recorded.
   await gateway.stop();
   await gateway.start();
   const events = await recorded();

@@ -58,7 +58,7 @@ describe('the matrix of faults in docs/reports/fault-matrix.md', () => {
 
   it.each([...named])('finds the test [%s]', (_name, { file, title }) => {
     const text = readFileSync(`test/${file.replaceAll('`', '')}`, 'utf8');
-    // The title as given to vitest, of a test that is not skipped.
+    // The title as the call to vitest has it, in a file that skips no test.
     const literal = title.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
     expect(text).toMatch(new RegExp(`\\(\\s*'${literal}',`));
     expect(text).not.toMatch(/\b(?:it|describe)\.(?:skip|only|todo)\b/);

@@ -53,7 +53,7 @@ async function readyz(token?: string) {
   return { text, faults: readinessSchema.parse(JSON.parse(text)).faults };
 }
 
-/** What no reader may see who may not see the device. */
+/** What readers who may not see the device must not see. */
 function secrets(): string[] {
   return [device, neighbour].flatMap(({ id, name }) => [id, name]);
 }

@@ -35,7 +35,7 @@ async function urlFor(of: GatewayHere, device: TestDevice): Promise<string> {
   return (await new Camera(of, device).prepare('video', 'video/mp4')).uploadUrl;
 }
 
-/** Uploads pieces as they come; their length is announced when it is given. */
+/** Uploads pieces as they come; announces their length if it is given. */
 async function send(url: string, pieces: AsyncIterable<Uint8Array>, bytes?: number) {
   const length = bytes === undefined ? {} : { 'Content-Length': bytes };
   const sent = request(url, { method: 'PUT', headers: { 'Content-Type': 'video/mp4', ...length } });
@@ -52,7 +52,7 @@ async function* pieces(bytes: number): AsyncGenerator<Uint8Array> {
   for (let left = bytes; left > 0; left -= 10 * KIB) yield new Uint8Array(Math.min(left, 10 * KIB));
 }
 
-/** Uploads so much; returns the status. */
+/** Uploads this many bytes; returns the status. */
 async function upload(device: TestDevice, bytes: number, isAnnounced = true): Promise<number> {
   return send(await urlFor(gateway, device), pieces(bytes), isAnnounced ? bytes : undefined);
 }
@@ -137,7 +137,7 @@ describe('the recordings of one device', () => {
 it('a folder that is nearly full is a fault, which names who has most of it', async () => {
   const { bavail, bsize } = statfsSync(tmpdir());
   const full = await GatewayHere.create({
-    // Room for one of the largest uploads, so many bytes that what others write and remove matters little.
+    // Room for one of the largest uploads: so large that what others write and remove matters little.
     GATEWAY_FOOTAGE_MAX_UPLOAD_BYTES: String(LARGEST_BYTES),
     GATEWAY_FOOTAGE_MIN_FREE_BYTES: String(Math.max(0, bavail * bsize - LARGEST_BYTES)),
   });
@@ -161,7 +161,7 @@ it('a folder that is nearly full is a fault, which names who has most of it', as
   ] as const) {
     expect(await send(await urlFor(full, camera), pieces(bytes), bytes)).toBe(STORED);
   }
-  // The disk is looked at again when a device goes.
+  // The gateway checks the disk again when a device is deleted.
   await client.request('DELETE', `/care-homes/${id}/devices/${gone.id}`);
   await expect
     .poll(() => faultsOf(full))

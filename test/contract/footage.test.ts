@@ -212,7 +212,7 @@ describe('while recordings are uploaded and downloaded', () => {
   });
 });
 
-/** Transfers a large recording, up or down, in a process of its own. */
+/** Transfers a large recording, up or down, in a separate process. */
 async function transfer(method: 'PUT' | 'GET', url: string): Promise<void> {
   const program = new URL('../footage/transfer.mjs', import.meta.url).pathname;
   const child = spawn(process.execPath, [program, method, url, String(30 * MIB)], {

@@ -42,7 +42,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** Generates the client and compiles it with its user, walk.ts, in the directory. */
+/** Generates the client in the directory, and compiles it with walk.ts, which uses it. */
 async function generate(): Promise<void> {
   const document = await fetch(`${gateway.httpUrl}/openapi.json`);
   await writeFile(join(directory, 'openapi.json'), await document.text());

@@ -18,9 +18,9 @@ import {
 import { type Route, takesJson } from '../http/routes.js';
 
 const MAX_BODY_BYTES = 1024 * 1024;
-/** Little enough for a socket's buffer, so that every answer arrives. */
+/** Small enough for a socket's buffer, so that every answer arrives. */
 const HOSTILE_BODY_BYTES = 4096;
-/** Of which HTTP has 50 connections and MQTT 260. */
+/** HTTP gets 50 connections of these, and MQTT 260. */
 const MAX_OPEN_FILES = 400;
 const RUNS = 150;
 /** Timeout of an exchange; a longer one hangs. */
@@ -71,7 +71,7 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-/** The routes of the OpenAPI document, which lists all (`http/openapi`). */
+/** The routes of the OpenAPI document, which lists them all (`http/openapi`). */
 function routesIn(document: unknown): Route[] {
   return Object.entries(pathsSchema.parse(document).paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => ({
@@ -85,10 +85,10 @@ function routesIn(document: unknown): Route[] {
 const FRAMINGS = ['at once', 'byte by byte', 'in chunks', 'too short', 'never ending'] as const;
 type Framing = (typeof FRAMINGS)[number];
 
-/** How the answer of `/events` begins, which has no end. */
+/** How the endless answer of `/events` begins. */
 const STREAM = 'event: open';
 
-/** Sends a request over a connection of its own, and reads until the gateway hangs up, or streams events. */
+/** Sends a request over its own connection, and reads until the gateway hangs up or streams events. */
 async function exchange(request: HostileRequest, framing: Framing): Promise<string> {
   const { method, path, headers, body = Buffer.alloc(0) } = request;
   const isChunked = framing === 'in chunks' || framing === 'never ending';
@@ -131,7 +131,7 @@ function isEventStream(received: readonly Buffer[]): boolean {
   return /^content-type: text\/event-stream/im.test(head);
 }
 
-/** Asserts a documented answer that is no failure of the gateway. */
+/** Asserts that the answer is documented and not a failure of the gateway. */
 function expectSound({ method, path, headers, body }: HostileRequest, received: string): void {
   const answer = readAnswer(received);
   expect(statusOf(received)).toBeLessThan(500);
@@ -153,7 +153,7 @@ describe('the built gateway', () => {
     await fc.assert(
       fc.asyncProperty(requests, async ([request, framing]) => {
         const received = await exchange(request, framing);
-        // A client that breaks off may find the answer broken off.
+        // A client that breaks off may get only part of the answer.
         const isBrokenOff = framing === 'too short' || framing === 'never ending';
         if (isBrokenOff) expect(statusOf(received)).toBeLessThan(500);
         else expectSound(request, received);

@@ -82,7 +82,7 @@ describe('the metrics follow the conventions of Prometheus', () => {
         const [, le] = /_bucket\{le="(.+?)"/.exec(id) ?? [];
         if (le === undefined) continue;
         const next = le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le);
-        // Of the next series.
+        // The next series begins.
         if (next < bound) [before, bound] = [0, 0];
         expect([name, count >= before, next > bound]).toEqual([name, true, true]);
         [before, bound] = [count, next];
@@ -114,7 +114,7 @@ it('an alarm is counted once by kind, by its record and by its first delivery', 
   const [falls = 0, exits = 0, all = 0, sent = 0] = await counts();
   const id = '0b54ec3e-8d1b-4c7a-9e64-5b2f7d90c318';
   await sensor.publish(topic, `{"kind":"outOfBed","id":"${id}"}`, 1);
-  // Published again, it is the same alarm.
+  // The same alarm, published again.
   await sensor.publish(topic, `{"kind":"outOfBed","id":"${id}"}`, 1);
   await sensor.publish(topic, '{"kind":"nap"}', 1);
   expect(await counts()).toEqual([falls, exits + 1, all + 1, sent]);

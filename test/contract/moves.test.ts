@@ -6,8 +6,6 @@ import { GatewayHere } from '../harness/gateway/gateway-here.js';
 import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
 import { Store } from '../harness/stored/store.js';
 
-/** Timeout of work in the background after a change. */
-
 let gateway: GatewayHere;
 let api: Api;
 
@@ -53,7 +51,7 @@ async function retainedIn(locationId: string): Promise<string[]> {
   const marker = await api.createDevice(locationId, 'marker');
   const nurse = await nurseOf(locationId);
   const sensor = await connectDevice(gateway, marker);
-  // A live message after the subscription arrives behind all retained ones.
+  // A live message after the subscription arrives after all retained ones.
   await sensor.publishAsync(`devices/${marker.id}/marker`, '1', { qos: 1 });
   await nurse.until((received) => received.some(({ topic }) => topic.endsWith('/marker')));
   await sensor.endAsync();
@@ -180,13 +178,13 @@ it('shows a retained message to holders of a grant on the group it was published
     const token = await api.createToken([{ location: from.id, group, role: 'viewer' }]);
     const nurse = await Subscriber.connect(gateway, token);
     await nurse.subscribe(`care-homes/${from.id}/#`);
-    // This one is retained as well, and arrives behind those of the first subscription.
+    // This one is retained too, and arrives after those of the first subscription.
     await nurse.subscribe('gateway/status');
     await nurse.until((received) => received.some(({ topic }) => topic === 'gateway/status'));
     await nurse.end();
     return nurse.received.map(({ topic }) => topic.split('/').at(-1)).sort();
   };
-  // The gateway's status, and in the present group the device's, published again there.
+  // The gateway's status, and the device's, which is published again in its present group.
   await expect.poll(() => topicsFor(groupId)).toEqual(['status', 'temperature']);
   await expect.poll(() => topicsFor(other)).toEqual(['status', 'status']);
   const elsewhere = await create(`/care-homes/${from.id}/rooms`, { name: 'Zimmer 2', groupId });

@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(() => home.remove());
 
-/** Subscribes, and resolves once what is retained has come: a live copy is not received twice then. */
+/** Subscribes, and resolves once the retained messages have come, so that no live copy comes twice. */
 async function watch(device: TestDevice, at: Home = home): Promise<Subscriber> {
   const last = 'gateway/status';
   const watcher = await at.nurse(device, 'status');
@@ -207,7 +207,7 @@ it('keeps nothing retained of a deleted device', async () => {
     .poll(async () => {
       const late = await Subscriber.connect(home.gateway, home.viewer);
       await late.subscribe(home.filter(device));
-      // This retained message arrives behind those of the device, if any.
+      // This retained message arrives after those of the device, if any.
       await late.subscribe('gateway/status');
       await late.until((received) => received.some((one) => one.topic === 'gateway/status'));
       await late.end();

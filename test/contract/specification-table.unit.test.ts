@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 
 const text = readFileSync('docs/reports/specification.md', 'utf8');
 
-/** A file, and after it the titles of its tests: `http/rooms` "show …", "are …". */
+/** A file, followed by the titles of its tests: `http/rooms` "show …", "are …". */
 const REFERENCE = /`((?:[a-z]+\/)+[a-z0-9.-]+)`((?:,?\s+"[^"]+")+)/g;
 
 function titledTests(part: string): { file: string; title: string }[] {

@@ -6,7 +6,7 @@ import { Api, type TestDevice } from '../harness/clients/api.js';
 import { connectDevice } from '../harness/clients/mqtt-clients.js';
 import { GatewayHere } from '../harness/gateway/gateway-here.js';
 
-/** The interface specification's tables row by row; docs/reports/specification.md says which test is for which. */
+/** The interface specification's tables row by row; docs/reports/specification.md maps tests to rows. */
 
 const UUID = expect.stringMatching(
   /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,

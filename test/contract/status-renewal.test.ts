@@ -49,7 +49,7 @@ async function retainedStatus(device: TestDevice, locationId = home.locationId):
   await nurse.subscribe(`care-homes/${locationId}/devices/${device.id}/status`, 'gateway/status');
   await nurse.until((received) => received.some(({ topic }) => topic === 'gateway/status'));
   await nurse.end();
-  // A live one may come as well, before it.
+  // A live one may come before it.
   return nurse.messages('/devices/').at(-1);
 }
 

@@ -56,6 +56,6 @@ it('answers all changes that wait for a store without an answer at the same time
   store.thaw();
   expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503, 503]);
   const [first, ...others] = answers.map(({ headers }) => Date.parse(headers.get('date') ?? ''));
-  // One after the other, the last would come twelve seconds after the first.
+  // If they waited one after the other, the last would come twelve seconds after the first.
   for (const other of others) expect(other - (first ?? 0)).toBeLessThanOrEqual(6_000);
 });

@@ -48,7 +48,7 @@ describe.each(FILTERS)('a subscription to %s', (filter) => {
     const nurse = await subscriber(home.viewer, filter);
     const [device] = await busyHomes();
     const late = await subscriber(home.viewer, filter);
-    // Comes behind all that was published before.
+    // Arrives after everything published before.
     await home.publishLast(device ?? (await home.device()), 'alarms', '{"kind":"noise"}');
     for (const one of [nurse, late]) {
       await one.until((all) => all.some(({ topic }) => topic.endsWith('alarms/noise')));

@@ -46,7 +46,7 @@ describe('the backlogs of one principal', () => {
     await delivery.accounts.read();
     const { accepted, queued, dropped } = long.accounts.messages;
     expect({ accepted, sum: queued + dropped }).toEqual({ accepted: 50, sum: 50 });
-    // The oldest have gone.
+    // The oldest are gone.
     const numbers = await numbersFor(delivery, long);
     expect(numbers).toEqual(Array.from({ length: queued }, (_, n) => n + dropped));
   });

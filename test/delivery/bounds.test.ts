@@ -31,7 +31,7 @@ const ENDS: [string, () => Promise<Running>][] = [
   [', also after a kill', killable],
 ];
 
-/** A gateway of its own, which can be killed. */
+/** A separate gateway that can be killed. */
 async function killable(): Promise<Running> {
   const full = await GatewayProcess.start(ENVIRONMENT);
   onTestFinished(() => full.remove());

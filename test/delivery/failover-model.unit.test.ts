@@ -29,7 +29,7 @@ interface Stored {
   readonly queue: readonly number[];
 }
 
-/** A primary whose replica lags: a failover ends all calls on their way, and goes back to what the replica had. */
+/** A primary whose replica lags: a failover ends all pending calls, and goes back to what the replica had. */
 class LaggingStore extends QueuesInMemory implements BatchStore<NewMessage> {
   stored: Stored = { history: [], queue: [] };
   #replica: Stored = this.stored;
@@ -146,7 +146,7 @@ class Run {
   readonly #sessions: Sessions;
   readonly #topics: string[] = [];
   readonly #received = new Set<number>();
-  /** Alarms of its device that each received one came before. */
+  /** For each alarm that has not come, the newer alarm of its device that came before it. */
   readonly #overtaken = new Map<number, number>();
   #stored = 0;
   #connection: Connection | undefined;
@@ -238,7 +238,7 @@ class Run {
     consumer.connect(this.#connection);
   }
 
-  /** Notes what has come: an alarm must not come after a newer one of its device, if it had never come before. */
+  /** Notes what came: an alarm must not come for the first time after a newer one of its device. */
   #look(): void {
     for (const publish of this.#connection?.sent.splice(0) ?? []) {
       const number = numberIn(publish);
@@ -253,7 +253,7 @@ class Run {
     }
   }
 
-  /** Has everything received. */
+  /** Has the consumer receive everything. */
   async #calm(consumer: Consumer): Promise<void> {
     this.#reconnect(consumer);
     for (let round = 0; round < 300; round++) {

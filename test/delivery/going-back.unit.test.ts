@@ -14,7 +14,7 @@ it.each(['alarms', 'messages'] as const)(
     delivery.append(log, [numbered(1, 'a'), numbered(2, 'a'), numbered(3, 'a')]);
     await delivery.settled();
     delivery.goBack(log, 1);
-    // One stays in flight all the time.
+    // One message stays in flight all the time.
     delivery.append(log, [numbered(4, 'a')]);
     await delivery.settled();
     expect(connection.sent.map(numberIn)).toContain(4);

@@ -9,7 +9,7 @@ import { NumberedHome, numbersOf, range } from '../harness/numbered-home.js';
 /** `npm run bench -- isolation` holds the 99th percentile to a tenth of it. */
 const PROMPT_MS = 1_000;
 const ALARMS = 200;
-/** More than the kernel takes for a subscriber that stops reading (4 MiB), so that the gateway feels it. */
+/** More than the kernel buffers for a subscriber that stops reading (4 MiB), so that the gateway notices. */
 const MAX_IN_FLIGHT = 400;
 const FILLING = 500;
 const FILLING_TEXT = 'x'.repeat(15_000);
@@ -34,7 +34,7 @@ afterEach(async () => {
 
 afterAll(() => gateway.remove());
 
-/** Publishes one alarm after the other. Returns the latencies to the good subscriber. */
+/** Publishes alarms one after the other. Returns the latencies to the good subscriber. */
 async function latenciesMs(nurse: Subscriber, count: number): Promise<number[]> {
   const latencies: number[] = [];
   for (let left = count; left > 0; left--) {
@@ -56,7 +56,7 @@ it('guarantee 5: a subscriber is served promptly beside one that stops reading, 
   await filler?.alarm(FILLING, FILLING_TEXT);
   await nurse.untilCount(FILLING);
   expect(median(await latenciesMs(nurse, ALARMS))).toBeLessThan(PROMPT_MS);
-  // On a slow machine a live copy may have been counted for an alarm.
+  // On a slow machine a live copy may have been counted as an alarm.
   await eventually(() => {
     expect(numbersOf(nurse.received, home.sensor.device.id)).toEqual(range(0, ALARMS));
   });

@@ -32,9 +32,9 @@ let delivery: RunningDelivery;
 let connection: Connection;
 let writer: LogWriter<AlarmLogItem, DurableConsumer>;
 let liveCopies: LiveCopies;
-/** Functions that make the store take the batch it was given. */
+/** Functions that each make the store accept a batch. */
 let answers: (() => void)[];
-/** Alarms that the store has lost, and memory has. */
+/** Alarms that the store has lost and memory still has. */
 let lost: NewAlarm[];
 
 beforeEach(async () => {
@@ -101,8 +101,7 @@ function sent(): [n: number, qos: number][] {
 
 it('sends alarms at QoS 0 in their order when they are not stored in time', async () => {
   for (const n of [1, 2, 3]) append(n);
-  // The first alarm is a batch of its own, and is stored in time; the others wait for the next
-  // answer.
+  // The first alarm is its own batch and is stored in time; the others wait for the next answer.
   await vi.advanceTimersByTimeAsync(200);
   answers.shift()?.();
   await vi.advanceTimersByTimeAsync(0);

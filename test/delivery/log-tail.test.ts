@@ -11,7 +11,7 @@ function entry(sequence: number, payload: Buffer, sentPayload = payload): LogEnt
   return { ...about, log: 'alarms', sequence, item: 0, payload, source };
 }
 
-/** A small payload in the middle of what was read with it. */
+/** A small payload in the middle of a larger chunk. */
 function partOf(chunk: Buffer): Buffer {
   return chunk.subarray(100, 400);
 }

@@ -8,7 +8,7 @@ import { batchesOf, numbered, numberIn, silent } from './running-delivery.js';
 const RETRY_MS = 250;
 const MIB = 1024 * 1024;
 
-/** A store whose answers a test decides. */
+/** A store whose answers the test decides. */
 class Store {
   readonly batches: number[][] = [];
   readonly bytes: number[] = [];
@@ -16,16 +16,16 @@ class Store {
   readonly announced: number[] = [];
   /** The destinations of each announced item. */
   readonly announcedTo: string[][] = [];
-  /** Those who want what is written now. */
+  /** The destinations of the items written now. */
   wanting: readonly Destination[] = [];
   readonly outages: (string | undefined)[] = [];
   readonly heldBack: number[][] = [];
-  /** What memory has of the items that the store has lost. */
+  /** The items that the store has lost and memory still has. */
   lost: NewMessage[] = [];
   readonly wentBackTo: number[] = [];
   readonly writer: LogWriter<NewMessage>;
   readonly answers: string[] = [];
-  /** The error of every batch; undefined: batches are taken. */
+  /** The error of every batch; undefined accepts the batch. */
   fault: (numbers: readonly number[]) => Error | undefined = () => undefined;
   #isOpen = true;
   #waiting: (() => void)[] = [];

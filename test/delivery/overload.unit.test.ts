@@ -5,21 +5,21 @@ import { Connection, LIMITS, numbered, RunningDelivery } from './running-deliver
 
 const PAGE_ENTRIES = 500;
 const STEPS = 30;
-/** Steps that fill the backlog at the beginning, before any is counted. */
+/** The first steps, which fill the backlog and do not count. */
 const WARM_UP_STEPS = 10;
 
 interface Fed {
   readonly log: LogName;
-  /** Entries that the reader acknowledges in a step. */
+  /** Entries that the reader acknowledges in each step. */
   readonly reads: number;
-  /** Entries that arrive in a step. */
+  /** Entries that arrive in each step. */
   readonly arrive: number;
   readonly maxQueued: number;
   /** Steps that the store takes to answer a read. */
   readonly answersAfter: number;
 }
 
-/** Queues whose pages are answered some steps later. */
+/** Queues that return pages some steps later. */
 class SlowQueues extends QueuesInMemory {
   readonly #answersAfter: number;
   #waiting: { left: number; readonly answer: () => void }[] = [];
@@ -83,13 +83,13 @@ async function feed({ log, reads, arrive, maxQueued, answersAfter }: Fed) {
 describe('guarantee 6: a subscriber that reads is served at its rate, however fast the log is fed', () => {
   it.each<Fed>([
     { log: 'messages', reads: 50, arrive: 1_000, maxQueued: 1_000, answersAfter: 0 },
-    // Each answer comes when the oldest entry of its page is far beyond the bound.
+    // When each answer comes, the oldest entry of its page is far beyond the bound.
     { log: 'messages', reads: 50, arrive: 1_000, maxQueued: 10_000, answersAfter: 3 },
     { log: 'alarms', reads: 50, arrive: 1_000, maxQueued: 10_000, answersAfter: 3 },
   ])('%o', async (fed) => {
     const { perStep, pages, wanted } = await feed(fed);
     expect(perStep).toBeGreaterThanOrEqual(0.9 * fed.reads);
-    // Reads do not depend on how much arrives: pages that are read are sent.
+    // The number of reads does not depend on how much arrives: every page read is sent.
     expect(pages).toBeLessThanOrEqual(1.5 * wanted + 5);
   });
 });

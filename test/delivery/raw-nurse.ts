@@ -1,8 +1,8 @@
-/** Helpers for a subscriber over bare packets, which acknowledges nothing by itself. */
+/** Helpers for a subscriber over bare packets, which acknowledges nothing automatically. */
 
 import type { RawClient } from '../harness/clients/raw-client.js';
 
-/** What it was sent from the log at QoS 1; a slow store's alarms have live copies as well (contract.md, 4.4). */
+/** What it was sent from the log at QoS 1; alarms of a slow store also have live copies (contract.md, 4.4). */
 export function publishesOf(client: RawClient) {
   return client.packets.filter((packet) => packet.cmd === 'publish').filter(({ qos }) => qos > 0);
 }

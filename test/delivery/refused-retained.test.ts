@@ -29,7 +29,7 @@ it.each([
     const filter = `care-homes/+/devices/${device.id}/weight`;
     await nurse.subscribe(filter);
 
-    // As on a full disk.
+    // The store refuses writes, as on a full disk.
     await store.redis.config('SET', 'min-replicas-to-write', '1');
     const published = [1, 2, 3].map((weight) =>
       sensor.publishAsync(`devices/${device.id}/weight`, String(weight), { qos, retain: true }),

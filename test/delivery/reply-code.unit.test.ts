@@ -3,7 +3,7 @@ import { replyCode } from '../../src/delivery/log/reply-code.js';
 
 const RUNNING = 'ERR Error running script (call to f_0a1b):';
 
-/** As a server of this version says them. */
+/** The messages of a server of each version. */
 const MESSAGES: readonly (readonly [string | undefined, string, string])[] = [
   ['OOM', '7', "OOM command not allowed when used memory > 'maxmemory'."],
   [

@@ -13,7 +13,7 @@ function message(topic: string, value: string): DirectMessage {
   return { topic, payload, qos: 1, retain: true, locationId: 'l', groupId: null };
 }
 
-/** Retained messages over a store in memory, and that store. */
+/** Retained messages on a store in memory, and that store. */
 function retained() {
   const store = new Map<string, string>();
   const port = {
@@ -63,7 +63,7 @@ it('keeps what the store has no room for in memory, acknowledges it, and stores 
   await messages.set(message(topicOf(1), 'old'));
   headroom.set('memory', 'short');
   await messages.set({ ...message(topicOf(1), '1'), isExpendable: true });
-  // Rather none after a restart than an old one.
+  // After a restart, no message is better than an old one.
   expect(store.size).toBe(0);
   expect(messages.get(topicOf(1))?.payload.toString()).toBe('1');
   // Others do not wait for it.

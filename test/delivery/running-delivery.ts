@@ -48,7 +48,7 @@ export interface RunningDeliveryOptions {
   readonly bounds: Partial<Pick<BacklogBoundsOptions, 'maxBytes' | 'maxBytesOf' | 'leftInStore'>>;
 }
 
-/** One run of the delivery, started like the gateway: everything but brokers and bridges. */
+/** One run of delivery, started like the gateway: everything except brokers and bridges. */
 export class RunningDelivery {
   readonly queues: QueuesInMemory;
   readonly deliveries: Deliveries;
@@ -124,13 +124,13 @@ export class RunningDelivery {
     return delivery;
   }
 
-  /** Loses what has a number after this one, and gives those again. */
+  /** Loses everything numbered after this, and gives those numbers out again. */
   goBack(log: LogName, last: number): void {
     this.#last[log] = last;
     this.queues.lose(log, last);
   }
 
-  /** Does what the writer does that finds alarms lost: they are not stored again here. */
+  /** Does what the writer does when it finds alarms lost, but does not store them again. */
   checked(): void {
     this.deliveries.wentBack(this.#last.alarms);
   }
@@ -155,7 +155,7 @@ export class RunningDelivery {
     return announced.map(({ entry }) => entry.sequence);
   }
 
-  /** Pushes an alarm onto the queues as another gateway does: nobody here hears of it. */
+  /** Pushes an alarm onto the queues as another gateway would: this one does not hear of it. */
   appendElsewhere(item: NewMessage): void {
     const sequence = ++this.#last.alarms;
     const entry = {
@@ -214,7 +214,7 @@ export function nurseOwner(key: string): SessionOwner {
   return { key, mayReceive: () => true };
 }
 
-/** A store of batches whose answers a test decides. */
+/** A store of batches whose answers the test decides. */
 export function batchesOf<Item extends NewMessage>(
   append: (items: readonly Item[]) => Promise<readonly Appended[]>,
 ): BatchStore<Item> {
@@ -227,7 +227,7 @@ export function batchesOf<Item extends NewMessage>(
   };
 }
 
-/** An item with its number in the payload, of about as many bytes as wanted. */
+/** An item with its number in the payload, padded to at least this many bytes. */
 export function numbered(n: number, topic: string, receivedAtMs = 0, bytes = 0): NewMessage {
   const payload = Buffer.from(`{"data":{"n":${n}}}`.padEnd(bytes));
   return { topic, payload, receivedAtMs, locationId: null, groupId: null };

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'vitest';
 
-/** The demo as a process without a terminal, with temporary files of its own. */
+/** The demo as a process without a terminal, with its own temporary files. */
 export class DemoRun {
   readonly directory = mkdtempSync(join(tmpdir(), 'demo-test-'));
   readonly ended: Promise<number | null>;

@@ -10,7 +10,7 @@ const FORWARDED_WITH_CUSTOM_DATA =
   /← forwarded {2}\w+ +\S[\w ]+ +[\d.]+ m?s {2}\{"(room|area)":".*\} +care-homes\/\S+\/alarms\/\w+$/gm;
 const run = promisify(execFile);
 
-/** The names of the columns, an alarm as published, and as forwarded. */
+/** The column names, and an alarm as published and as forwarded. */
 const SHOWN = `
 import { columnNames, messageLine } from './scripts/demo/screen.mjs';
 const alarm = { kind: 'outOfBed', device: 'Bed mat 101 A' };
@@ -32,7 +32,7 @@ function expectNothingLeft(demo: DemoRun): void {
   expect(demo.processes).toEqual([]);
 }
 
-// At once, as they wait for alarms to be sent, one in a second or two.
+// Concurrent, because they wait for alarms, which come every second or two.
 describe.concurrent('npm run demo', () => {
   it('shows every alarm as published and as forwarded, with its custom data, and ends by itself', async (test) => {
     const demo = new DemoRun(test, ['--alarms', '9']);

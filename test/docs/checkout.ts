@@ -8,16 +8,16 @@ import { Lines } from '../harness/lines.js';
 import { unusedPort } from '../harness/servers/unused-port.js';
 
 const READY_TIMEOUT_MS = 60_000;
-/** Less than a test has, so that what was printed is told. */
+/** Less than a test has, so that the error says what was printed. */
 const BLOCK_TIMEOUT_MS = 20_000;
 /** The ports that the documents name. */
 const HTTP_PORT = 8080;
 
 /**
- * A checkout in which the commands of the documents are run as they are written.
+ * A checkout in which the commands of the documents run as written.
  *
- * The gateway has ports of its own; the clients are told of them by their configuration files, so that
- * no command has to be changed.
+ * The gateway has its own ports; the clients get them from their configuration files, so no command
+ * has to change.
  */
 export class Checkout {
   readonly directory: string;
@@ -46,7 +46,7 @@ export class Checkout {
       XDG_CONFIG_HOME: directory,
       GATEWAY_MQTT_PORT: String(mqttPort),
       GATEWAY_HTTP_PORT: String(httpPort),
-      // It is installed and built; a build would take `dist` away from the other tests.
+      // It is already installed and built; a build would take `dist` away from the other tests.
       npm_config_ignore_scripts: 'true',
     });
   }
@@ -57,7 +57,7 @@ export class Checkout {
       cwd: this.directory,
       env: this.environment,
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A group, as it is in a terminal of its own.
+      // Its own process group, as in its own terminal.
       detached: true,
     });
     this.#gateway = child;
@@ -67,11 +67,11 @@ export class Checkout {
     await lines.next('"msg":"gateway ready"', 0, READY_TIMEOUT_MS);
   }
 
-  /** Presses Ctrl-C in the terminal of the gateway. Returns whether it has ended in order. */
+  /** Presses Ctrl-C in the terminal of the gateway. Returns whether it ended cleanly. */
   async interrupt(): Promise<boolean> {
     const child = this.#gateway;
     if (child?.pid === undefined || child.exitCode !== null) return false;
-    // Not `exit`, which is that of npm: the gateway has the same output.
+    // Not `exit`, which is the exit of npm; the gateway shares its output.
     const ended = once(child, 'close');
     process.kill(-child.pid, 'SIGINT');
     await ended;
@@ -84,7 +84,7 @@ export class Checkout {
   }
 }
 
-/** A second terminal: blocks of commands, one after the other, that fail with the first that fails. */
+/** A second terminal: runs blocks of commands in sequence; a block fails at its first failed command. */
 export class Shell {
   readonly lines = new Lines();
   readonly #child: ChildProcess;
@@ -93,7 +93,7 @@ export class Shell {
 
   constructor({ directory, environment }: Checkout) {
     this.#directory = directory;
-    // Into a pipe, mosquitto_sub would keep its lines back.
+    // mosquitto_sub would hold back its lines when it writes to a pipe.
     this.#child = spawn('stdbuf', ['-oL', 'bash', '--norc', '-s'], {
       cwd: directory,
       env: environment,
@@ -106,7 +106,7 @@ export class Shell {
     this.#child.stdin?.write('set -em -o pipefail\n');
   }
 
-  /** Runs a block as it is written; returns what was printed meanwhile. */
+  /** Runs a block as written; returns what was printed meanwhile. */
   async run(block: string): Promise<string> {
     const from = this.lines.all.length;
     const end = `end of block ${++this.#blocks}`;

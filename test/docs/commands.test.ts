@@ -11,7 +11,7 @@ const [demo = '', adminToken = '', home = '', token = '', subscribe = '', publis
   commandsOf('README.md');
 const [comeBack = '', history = ''] = later;
 
-/** How the documents ask. */
+/** How the documents send requests. */
 const AS_ADMIN = 'curl -sS --oauth2-bearer $ADMIN';
 
 let checkout: Checkout;
@@ -33,7 +33,7 @@ describe('README.md', () => {
   it('leads from empty to a received alarm, and to one that has waited', async () => {
     shell = new Shell(checkout);
     for (const block of [adminToken, home, token, subscribe]) await shell.run(block);
-    // Who types is slower than mosquitto_sub.
+    // A person who types is slower than mosquitto_sub.
     await expect.poll(hasSubscribed).toBe(true);
     await shell.run(publish);
     const line = await shell.lines.next(/\/alarms\/fall \{/, 0);
@@ -51,7 +51,7 @@ describe('README.md', () => {
   });
 });
 
-/** Whether the subscriber gets what is published now. */
+/** Whether the subscriber already gets published messages. */
 async function hasSubscribed(): Promise<boolean> {
   await shell.run(publish.replace('"kind":"fall"', '"kind":"noise"'));
   return shell.lines.all.some((line) => line.includes('/alarms/noise {'));
@@ -59,7 +59,7 @@ async function hasSubscribed(): Promise<boolean> {
 
 const historySchema = z.object({ events: z.array(z.object({ kind: z.string() })) });
 
-/** The same for two values that differ in numbers and texts only. */
+/** The shape of a value: the same for two values that differ only in numbers and texts. */
 function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(shapeOf);
   if (typeof value !== 'object' || value === null) return value === null ? null : typeof value;
@@ -70,7 +70,7 @@ function lineWith(printed: string, text: string): string {
   return printed.split('\n').find((line) => line.includes(text)) ?? '';
 }
 
-/** Runs a page in the shell of the five minutes; what each of its blocks has printed. */
+/** Runs a page in a shell prepared like that of the README; returns what each of its blocks printed. */
 async function run(path: string, asTested = (block: string) => block): Promise<string[]> {
   shell = new Shell(checkout);
   for (const block of [adminToken, home, token]) await shell.run(block);
@@ -108,7 +108,7 @@ describe('the commands of', () => {
     const { GATEWAY_MQTT_PORT: mqttPort, GATEWAY_HTTP_PORT: httpPort } = checkout.environment;
     const [, python, nurse] = await run('docs/guide/clients.md', (block) =>
       block
-        // The one of the machine, which has paho.
+        // The Python of the machine, which has paho.
         .replace(/^python3/, '/usr/bin/python3')
         .replace('"localhost", 1883', `"localhost", ${mqttPort}`)
         .replace('ws://localhost:8080', `ws://localhost:${httpPort}`),
@@ -203,7 +203,7 @@ it('Ctrl-C ends the gateway in order; docs/operate/install.md starts it with a f
   expect(await checkout.interrupt()).toBe(true);
 });
 
-/** `get /care-homes/<location>` and so on, as the tables of docs/reference/http.md have them. */
+/** `get /care-homes/<location>` and so on, from the tables of docs/reference/http.md. */
 function documentedRoutes(): string[] {
   const rows = rowsOf(new Page('docs/reference/http.md').section('Resources'));
   const routes = rows.flatMap(([methods = '', paths = '']) =>
@@ -211,7 +211,7 @@ function documentedRoutes(): string[] {
       codeIn(paths).map((path) => `${method.toLowerCase()} ${path}`),
     ),
   );
-  // MQTT over WebSocket is no exchange of HTTP, and not in the OpenAPI document.
+  // MQTT over WebSocket is not an HTTP exchange, and not in the OpenAPI document.
   return routes.filter((route) => route !== 'get /mqtt').toSorted();
 }
 

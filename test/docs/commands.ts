@@ -1,6 +1,6 @@
 import { Page } from './page.js';
 
-/** Blocks that no test can run, by how they begin, and why. */
+/** Blocks that no test can run, by their beginning, with the reason. */
 export const NOT_RUN: ReadonlyMap<string, string> = new Map([
   ['cd /opt/care-home-gateway\nnpm ci', 'needs root, and systemd'],
   ['node /opt/care-home-gateway/dist/main.js check-config', 'the same'],
@@ -36,7 +36,7 @@ export const NOT_RUN: ReadonlyMap<string, string> = new Map([
   ['GATEWAY_TEST_LONG=1', 'takes many minutes'],
 ]);
 
-/** Commands after which a gateway runs. */
+/** Commands that start a gateway. */
 export const STARTS = {
   fromReadme: 'npm start\n',
   withFile: 'node dist/main.js --config config/gateway.yaml\n',
@@ -47,7 +47,7 @@ export function isRun(block: string): boolean {
   return [...NOT_RUN.keys()].every((beginning) => !block.startsWith(beginning));
 }
 
-/** The commands of a page that are run, in their order, but for those that start a gateway. */
+/** The commands of a page that a test runs, in order, except those that start a gateway. */
 export function commandsOf(path: string): string[] {
   const starts = Object.values(STARTS);
   return new Page(path).blocks('sh').filter((block) => isRun(block) && !starts.includes(block));

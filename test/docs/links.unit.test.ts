@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { PAGES, Page } from './page.js';
 
-/** Why the link of a page leads nowhere; undefined when it leads somewhere. */
+/** Why the link of a page leads nowhere; undefined if it leads somewhere. */
 function problemOf(page: Page, link: string): string | undefined {
   if (/^https?:/.test(link)) return undefined;
   const [file = '', anchor] = link.split('#');
@@ -24,7 +24,7 @@ describe.each(PAGES)('%s', (path) => {
 it('README leads to every page', () => {
   const linked = new Page('README.md').links.map((link) => link.split('#')[0]);
   const others = PAGES.filter((path) => path !== 'README.md');
-  // The specification as the user has given it is reached from the page that goes through it.
+  // The page that goes through the user's specification links to it.
   expect(others.filter((path) => !linked.includes(path))).toEqual([
     'docs/reference/interface-specification.md',
   ]);

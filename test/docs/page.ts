@@ -9,7 +9,7 @@ export interface CodeBlock {
 
 const FENCED = /^```(\w*)\n([\s\S]*?)^```$/gm;
 const HEADING = /^#+ (.*)$/gm;
-/** `[text](target)`, but no image and no reference of the matrix. */
+/** `[text](target)`, but not an image or a reference of the matrix. */
 const LINK = /\]\(([^)\s]+)\)/g;
 
 /** Every document of the repository, by its path. */
@@ -34,7 +34,7 @@ export class Page {
     this.text = readFileSync(path, 'utf8');
   }
 
-  /** The text under a heading of the second level, up to the next one; empty when there is none. */
+  /** The text under a second-level heading, up to the next one; empty if the heading is missing. */
   section(heading: string): string {
     const parts = this.text.split(/^## /m);
     return parts.find((part) => part.startsWith(`${heading}\n`)) ?? '';
@@ -46,13 +46,13 @@ export class Page {
       .map(({ text }) => text);
   }
 
-  /** Where its links lead, as they are written. */
+  /** The targets of its links, as written. */
   get links(): string[] {
     const prose = this.text.replaceAll(FENCED, '');
     return [...prose.matchAll(LINK)].map(([, target = '']) => target);
   }
 
-  /** What a link may name behind `#`, as GitHub makes it of the headings. */
+  /** What a link may name after `#`, as GitHub derives it from the headings. */
   get anchors(): string[] {
     const prose = this.text.replaceAll(FENCED, '');
     return [...prose.matchAll(HEADING)].map(([, heading = '']) =>
@@ -71,7 +71,7 @@ function blocksOf(text: string): CodeBlock[] {
   }));
 }
 
-/** The cells of every line of a table in the text, heads and rules left out. */
+/** The cells of every table row in the text, without heads and rules. */
 export function rowsOf(text: string): string[][] {
   const tables = text.match(/(?:^\|.*\n?)+/gm) ?? [];
   return tables.flatMap((table) => table.trim().split('\n').slice(2).map(cellsOf));
@@ -84,7 +84,7 @@ function cellsOf(line: string): string[] {
     .map((cell) => cell.trim());
 }
 
-/** What stands in backquotes. */
+/** The texts in backquotes. */
 export function codeIn(text: string): string[] {
   return [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
 }

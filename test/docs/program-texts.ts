@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /** `'…'`, `"…"` or a template. */
 const LITERAL = /'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g;
-/** A log call of any level but those for debugging. */
+/** A log call of any level except those for debugging. */
 export const LOG_CALL = /\b(?:log|logger)\??(?:\.(?:info|warn|error|fatal)|\[[^\]]+\])\(/g;
 
 /** The source files in a folder. */
@@ -22,8 +22,8 @@ export function codeOf(path: string): string {
 }
 
 /**
- * The texts in a piece of code, as a reader meets them: `…` for what is filled in, and one text where
- * several are put together with `+`.
+ * The texts in a piece of code, as a reader sees them: `…` for a placeholder, and one text where `+`
+ * joins several.
  */
 export function textsIn(code: string): string[] {
   const texts: string[] = [];
@@ -39,15 +39,15 @@ export function textsIn(code: string): string[] {
   return texts;
 }
 
-/** Signs of code between two literals that were taken for one. */
+/** Signs that a text is really the code between two literals. */
 const CODE = /=>|&&|\|\||\);|^[^{]*\}/;
 
-/** Texts of two words or more that are for readers. */
+/** Texts for readers, of two words or more. */
 export function phrasesIn(code: string): string[] {
   return textsIn(code).filter((text) => /\p{L} \p{L}/u.test(text) && !CODE.test(text));
 }
 
-/** What the calls of a function are given, without the parentheses. */
+/** The arguments of the calls of a function, without the parentheses. */
 export function callsOf(code: string, called: RegExp): string[] {
   return [...code.matchAll(called)].map((match) =>
     argumentsFrom(code, match.index + match[0].length),
@@ -65,12 +65,12 @@ function argumentsFrom(code: string, start: number): string {
   return '';
 }
 
-/** The messages of a log call; none where they are named elsewhere. */
+/** The messages of a log call; none if they are named elsewhere. */
 export function messagesOf(given: string): string[] {
   return textsIn(lastArgument(given));
 }
 
-/** By the last comma that is in no parentheses, brackets, braces or literal. */
+/** Goes by the last comma outside all parentheses, brackets, braces and literals. */
 function lastArgument(given: string): string {
   const masked = given
     .replaceAll(LITERAL, (literal) => 'x'.repeat(literal.length))

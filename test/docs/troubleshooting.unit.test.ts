@@ -22,7 +22,7 @@ import {
 
 const DEBUG_CALL = /\blog\.debug\(/g;
 
-/** Where the words of a denial, a connect error or a failed start are. */
+/** The files with the words of a denial, a connect error or a failed start. */
 const SPEAKERS: readonly string[] = [
   ...['src/broker', 'src/bridge', 'src/config', 'src/mqtt'].flatMap(sourcesIn),
   'src/domain/field-faults.ts',
@@ -37,7 +37,7 @@ const SPEAKERS: readonly string[] = [
   // Faults of a schema begin with `must`; its other texts describe keys.
   .filter((path) => !/^src\/config\/.*schema\.ts$/.test(path));
 
-/** What nobody meets, or meets as a part of another text. */
+/** Texts that no one sees, or sees only as part of another text. */
 const NOT_SHOWN: ReadonlySet<string> = new Set([
   // Between the parts of the program.
   'not acknowledged yet',
@@ -66,7 +66,7 @@ const shown = codeIn(
   [page, messages, faults].map(({ text }) => text.replaceAll(/\s+/g, ' ')).join('\n'),
 );
 
-/** Whether one of the pages has the text, with anything where the program fills something in. */
+/** Whether one of the pages has the text, with anything in place of the placeholders. */
 function isShown(text: string): boolean {
   const parts = text.split(/…+/).map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   const pattern = new RegExp(parts.join('.+?'));
@@ -84,7 +84,7 @@ describe('troubleshooting', () => {
     );
     expect(lines.length).toBeGreaterThan(100);
     expect(missing(lines)).toEqual([]);
-    // The one line that is not written through the log.
+    // The only line that is not written through the log.
     const [, lost = ''] = /msg: '([^']+)'/.exec(codeOf('src/logging/log.ts')) ?? [];
     expect(shown).toContain(lost);
   });

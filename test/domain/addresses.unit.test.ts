@@ -16,7 +16,7 @@ describe('the network of an address', () => {
     ['2001:db8::1', '2001:db9::1'],
     ['2001:db8:1::', '2001:db8:2::'],
     ['192.0.2.1', '192.0.2.2'],
-    // As a listener on both versions sees clients of IPv4.
+    // How a listener on both versions sees IPv4 clients.
     ['::ffff:192.0.2.1', '::ffff:192.0.2.2'],
     ['', '192.0.2.1'],
     // All sensors of a home are in one such network.

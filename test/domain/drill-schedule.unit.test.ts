@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { DrillSchedule, drillsSchema } from '../../src/domain/time/drill-schedule.js';
 
-/** The moments of a daily drill within a time, looked for every ten minutes. */
+/** The moments of a daily drill within a time range, found by looking every ten minutes. */
 function moments(at: string, from: string, to: string): string[] {
   const schedule = new DrillSchedule({ at, timeZone: 'Europe/Berlin' });
   const found = new Set<number>();

@@ -4,7 +4,7 @@ import { FilterTree } from '../../src/domain/filter-tree.js';
 import { isFilter } from '../../src/domain/topics.js';
 import { matchesFilter } from '../harness/clients/matches-filter.js';
 
-/** Few names, so that filters and topics meet; an empty level and `$` are special in MQTT. */
+/** Few names, so that filters and topics match; an empty level and `$` are special in MQTT. */
 const name = fc.constantFrom('a', 'b', '', '$s', 'constructor');
 const topic = fc.array(name, { minLength: 1, maxLength: 4 }).map((levels) => levels.join('/'));
 const filter = fc

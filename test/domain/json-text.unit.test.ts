@@ -8,7 +8,7 @@ import {
   objectMembers,
 } from '../../src/domain/notation.js';
 
-/** Applies RFC 7396, section 2, to values, as the RFC writes it. */
+/** Applies RFC 7396, section 2, to values, as written in the RFC. */
 function referenceMerge(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const result: Record<string, unknown> = isObject(target) ? { ...target } : {};

@@ -14,7 +14,7 @@ import { quotaOf } from './quota.js';
 const MIB = 1024 * 1024;
 const DISK_BYTES = 16 * MIB;
 
-/** A folder on a small file system of its own, undefined where mounting is not permitted. */
+/** A folder on its own small file system; undefined where mounting is not permitted. */
 function folderOnSmallDisk(minFreeBytes: number) {
   const disk = mkdtempSync(join(tmpdir(), 'gateway-footage-disk-'));
   const options = ['-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'tmpfs', disk];

@@ -68,7 +68,7 @@ it('goes on when devices are deleted meanwhile', async () => {
   }
   let calls = 0;
   const now = () => {
-    // The one that is being looked at, and the next.
+    // The device that retention is looking at, and the next.
     const deleted = calls++ === 0 ? readdirSync(directory).slice(0, 2) : [];
     for (const name of deleted) rmSync(join(directory, name), { recursive: true });
     return NOW_MS;
@@ -81,7 +81,7 @@ it('goes on with the other devices when one cannot be looked at', async () => {
   const [one, other] = [randomUUID(), randomUUID()];
   for (const deviceId of [one, other]) await recording('video', 31 * DAY_MS, deviceId);
   let calls = 0;
-  // Stands for a disk that fails, as a root user may read any directory.
+  // Stands for a failing disk, because root may read any directory.
   const now = () => {
     if (calls++ === 0) throw new Error('input/output error');
     return NOW_MS;

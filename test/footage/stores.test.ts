@@ -67,7 +67,7 @@ async function uploaded(opened: Opened): Promise<{ recording: Recording; url: st
   return { recording, url: await opened.store.downloadUrl(recording.key, termsOf(opened)) };
 }
 
-/** Every way to alter a signed URL, one part of it at a time. */
+/** Every way to alter a signed URL, one part at a time. */
 function alterations(url: string, recording: Recording): Record<string, string> {
   const other = newVideo(randomUUID());
   const last = url.endsWith('0') ? '1' : '0';

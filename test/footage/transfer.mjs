@@ -1,4 +1,4 @@
-// Uploads or downloads in a process of its own, so that the test's own clock is not held up by it:
+// Uploads or downloads in a separate process, so that it does not hold up the test's own clock:
 // node transfer.mjs PUT <url> <bytes>, node transfer.mjs GET <url> <bytes>
 import { createWriteStream } from 'node:fs';
 import { request } from 'node:http';

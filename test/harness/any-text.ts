@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 
 /**
- * Any code point that UTF-8 has.
+ * Any code point that UTF-8 can encode.
  *
- * The same texts as fast-check's `binary`, which first fills a table of all code points: a second of
- * processor time.
+ * Generates the same texts as fast-check's `binary`, which first fills a table of all code points and
+ * takes a second of processor time for it.
  */
 const anyCodePoint = fc
   .oneof(fc.nat(0xd7ff), fc.integer({ min: 0xe000, max: 0x10ffff }))

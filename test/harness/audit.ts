@@ -26,7 +26,7 @@ export async function auditOf(api: Api, query = '') {
   return pageSchema.parse(await api.json('GET', `/audit?${query}`)).events;
 }
 
-/** How many denials the records stand for: of those beyond ten a second there is one with their number. */
+/** How many denials the records stand for: beyond ten a second, one record counts the rest. */
 export function denialCount(events: readonly { readonly details: Record<string, unknown> }[]) {
   return events.reduce((sum, { details }) => sum + Number(details['count'] ?? 1), 0);
 }

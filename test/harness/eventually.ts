@@ -1,6 +1,6 @@
 import { Pauses } from './until.js';
 
-/** Retries the check until it passes. How long that takes is no bound: a machine may stall. */
+/** Retries the check until it passes. The timeout is not a performance bound: a machine may stall. */
 export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 120_000): Promise<T> {
   const giveUpAt = performance.now() + timeoutMs;
   const pauses = new Pauses();

@@ -8,7 +8,7 @@ import { Authority } from './servers/certificates.js';
 import { CutProxy } from './servers/cut-proxy.js';
 import { Mosquitto, type MosquittoOptions } from './servers/mosquitto.js';
 
-// A harness that breaks nothing proves nothing: these tests hold what those of the bridges rely on.
+// A harness that breaks nothing proves nothing: these tests cover what the tests of bridges rely on.
 
 const cleanups: (() => Promise<unknown>)[] = [];
 

@@ -30,12 +30,12 @@ export class Home<Gateway extends RunningGateway = RunningGateway> {
   }
 
   static async start(environment?: Environment): Promise<Home<GatewayHere>> {
-    // Only where it is needed: its sources take seconds to load.
+    // Only where needed: its sources take seconds to load.
     const here = await import('./gateway/gateway-here.js');
     return Home.at(await here.GatewayHere.start(environment));
   }
 
-  /** Creates a home in a gateway that is a process, which can be killed. */
+  /** Creates a home in a gateway with its own process, which can be killed. */
   static async startProcess(environment?: Environment): Promise<Home<GatewayProcess>> {
     return Home.at(await GatewayProcess.start(environment));
   }
@@ -60,7 +60,7 @@ export class Home<Gateway extends RunningGateway = RunningGateway> {
     return this.api.createDevice(this.locationId, name);
   }
 
-  /** Where the home is over HTTP. */
+  /** The HTTP path of the home. */
   get path(): string {
     return `/care-homes/${this.locationId}`;
   }
@@ -82,7 +82,7 @@ export class Home<Gateway extends RunningGateway = RunningGateway> {
     return device;
   }
 
-  /** The filter of a device's forwarded messages, or of the given rest. */
+  /** The filter for a device's forwarded messages, or for those with the given rest. */
   filter(device: TestDevice, rest = '#'): string {
     return `care-homes/${this.locationId}/devices/${device.id}/${rest}`;
   }
@@ -93,19 +93,19 @@ export class Home<Gateway extends RunningGateway = RunningGateway> {
     return nurse.subscribe(...rests.map((rest) => this.filter(device, rest)));
   }
 
-  /** A nurse-call system that is away, and for which all that devices send is kept. */
+  /** Creates a nurse-call system that is away; the gateway keeps everything that devices send for it. */
   async absent(clientId: string): Promise<void> {
     const absent = await Subscriber.connect(this.gateway, this.viewer, { clientId, clean: false });
     await absent.subscribe(`care-homes/${this.locationId}/#`);
     await absent.end();
   }
 
-  /** Publishes one more message of the device, after all that were accepted before. */
+  /** Publishes one more message of the device, after all accepted before. */
   publishLast(device: TestDevice, rest: string, payload: string): Promise<void> {
     return this.publish(device, rest, [payload]);
   }
 
-  /** Publishes messages of the device at once, over one connection; the gateway has them when this resolves. */
+  /** Publishes messages of the device together, over one connection; resolves once the gateway has them. */
   async publish(device: TestDevice, rest: string, payloads: readonly string[]): Promise<void> {
     const sensor = await connectDevice(this.gateway, device);
     const topic = `devices/${device.id}/${rest}`;

@@ -6,20 +6,20 @@ import type { GatewayProcess } from './gateway/gateway-process.js';
 import { Load } from './load/load.js';
 import { type Login, loginSchema, type Plan } from './load/plan.js';
 
-/** Devices that have sent what waits. */
+/** Devices that send the waiting messages. */
 const SENDERS = 40;
 const WINDOW = 20;
 const DEVICES_PER_HOME = 100;
 const SESSIONS_PER_TOKEN = 10;
-/** First numbers of the loads that send alarms, telemetry, and later messages (`load/plan.ts`). */
+/** First numbers of the loads that send queued alarms, telemetry, and later messages (`load/plan.ts`). */
 const [FIRST_QUEUED_NUMBER, FIRST_VALUE_NUMBER] = [10, 50];
-/** Those of telemetry, as no session is sent both. */
+/** The same as for telemetry, because no session receives both. */
 const FIRST_ALARM_NUMBER = FIRST_VALUE_NUMBER;
 export const FIRST_LATER_NUMBER = 90;
 
 export interface SiteSize {
   readonly alarms: number;
-  /** How many of the alarms, the newest, wait for each session. */
+  /** How many of the newest alarms wait for each session. */
   readonly queued: number;
   readonly devices: number;
   readonly sessions: number;
@@ -29,7 +29,7 @@ export interface SiteSize {
 
 const siteSchema = z.object({
   port: z.number(),
-  /** The filters of every session: all that the senders send. */
+  /** The filter of every session: everything that the senders send. */
   filter: z.string(),
   senders: z.array(loginSchema),
   /** Sessions, each with the credentials of its token. */
@@ -37,7 +37,7 @@ const siteSchema = z.object({
 });
 type Site = z.infer<typeof siteSchema>;
 
-/** A large site, made over HTTP and MQTT. */
+/** A large site, created over HTTP and MQTT. */
 export class LargeSite {
   readonly #site: Site;
 
@@ -90,7 +90,7 @@ export class LargeSite {
     return Load.open({ ...nothing, port, filter, devices: [], readers });
   }
 
-  /** Opens a load of one device that sends alarms to a live reader. */
+  /** Opens a load of one device and a live reader of its alarms. */
   live(firstNumber: number): Promise<Load> {
     const { port, filter, senders, sessions } = this.#site;
     const readers = sessions.slice(0, 1).map((session) => ({
@@ -102,7 +102,7 @@ export class LargeSite {
     return Load.open({ kind: 'alarms', qos: 1, firstNumber, port, filter, devices, readers });
   }
 
-  /** Resolves when all is acknowledged. */
+  /** Resolves when everything is acknowledged. */
   async #send(kind: Plan['kind'], firstNumber: number, count: number): Promise<void> {
     const { port, senders: devices } = this.#site;
     const nobody = { readers: [], filter: '' };
@@ -116,7 +116,7 @@ export class LargeSite {
   }
 }
 
-/** Creates homes in which nothing happens, for their devices. */
+/** Creates idle homes, just to have their devices. */
 async function makeQuietHomes(api: Api, devices: number): Promise<void> {
   for (let left = devices; left > 0; left -= DEVICES_PER_HOME) {
     const { id } = await api.createLocation();

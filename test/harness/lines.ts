@@ -3,14 +3,14 @@ import type { Readable } from 'node:stream';
 
 const WAIT_MS = 120_000;
 
-/** The output of a process, line by line, and a way to wait for it. */
+/** Collects the output of a process line by line, and waits for lines. */
 export class Lines {
   readonly all: string[] = [];
   #waiting: (() => void)[] = [];
 
   read(stream: Readable): void {
     const lines = createInterface({ input: stream }).on('line', (line) => this.add(line));
-    // The pipe of a killed process may be reset, also after the test that killed it.
+    // The pipe of a killed process may be reset, even after the test that killed it.
     lines.on('error', () => undefined);
   }
 
@@ -19,7 +19,7 @@ export class Lines {
     for (const check of [...this.#waiting]) check();
   }
 
-  /** Resolves to the first line with the text, counted from `from` on. */
+  /** Resolves to the first line with the text, from line `from` on. */
   next(text: string | RegExp, from = this.all.length, timeoutMs = WAIT_MS): Promise<string> {
     const isIt = (line: string) =>
       typeof text === 'string' ? line.includes(text) : text.test(line);
@@ -44,7 +44,7 @@ export class Lines {
           new Error(`${text} was never said; the last lines:\n${this.all.slice(-30).join('\n')}`),
         );
       }, timeoutMs);
-      // A wait for a process that has ended must not keep this process from ending.
+      // Waiting for a process that has ended must not keep this process alive.
       timer.unref();
       this.#waiting.push(check);
       check();

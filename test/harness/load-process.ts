@@ -14,7 +14,7 @@ import {
 
 const messageSchema = z.object({ number: z.number(), answer: answerSchema });
 
-/** A load (`load/`) in a process of its own. */
+/** A load (`load/`) in its own process. */
 export class LoadProcess {
   readonly #child: ChildProcess;
   readonly #waiting = new Map<number, (answer: Answer) => void>();
@@ -43,7 +43,7 @@ export class LoadProcess {
     return load;
   }
 
-  /** Makes an offer. Resolves to the report when the offer is over. */
+  /** Makes an offer. Resolves to the report when the offer ends. */
   offer(offer: Partial<Offer> & Pick<Offer, 'window'>): Promise<Report> {
     const unbounded = { perSecond: null, durationMs: null, maxEach: null };
     const offered = { ...unbounded, underWayTo: 'acknowledgement', ...offer } as const;
@@ -62,7 +62,7 @@ export class LoadProcess {
     return this.#call({ call: 'report' });
   }
 
-  /** Disconnects the clients in order. */
+  /** Disconnects the clients cleanly. */
   async end(): Promise<void> {
     await this.#call({ call: 'end' });
     const ended = once(this.#child, 'exit');
@@ -70,7 +70,7 @@ export class LoadProcess {
     await ended;
   }
 
-  /** Ends it as a power cut of all its clients does. */
+  /** Ends the load as a power cut of all its clients does. */
   async kill(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const ended = once(this.#child, 'exit');

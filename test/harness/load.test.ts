@@ -6,7 +6,7 @@ import { NumberedPublish, numberedIn } from './load/numbered-publish.js';
 import type { Plan } from './load/plan.js';
 import { Reader } from './load/reader.js';
 
-// A generator of load that loses or miscounts proves nothing of what it loads.
+// A load generator that loses or miscounts messages proves nothing about its target.
 
 const servers: Server[] = [];
 

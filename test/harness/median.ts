@@ -1,7 +1,7 @@
 /**
- * The middle one of the values.
+ * The middle value.
  *
- * Of times taken one after the other, a stall of the machine makes one long, and hardly moves this.
+ * If times are taken one after the other, a stall of the machine makes only one long: the median hardly moves.
  */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((one, other) => one - other);

@@ -12,7 +12,7 @@ const accountSchema = z.object({
 });
 export type Account = z.infer<typeof accountSchema>;
 
-/** A session's account at `/metrics`, of both logs together or of one. */
+/** A session's account at `/metrics`, for both logs together or for one. */
 export async function accountOf(
   gateway: Pick<RunningGateway, 'httpUrl'>,
   clientId: string,
@@ -21,7 +21,7 @@ export async function accountOf(
   return accountIn(await (await fetch(`${gateway.httpUrl}/metrics`)).text(), clientId, log);
 }
 
-/** The same in the text of `/metrics`. */
+/** The same from the text of `/metrics`. */
 export function accountIn(text: string, clientId: string, log?: 'alarms' | 'messages'): Account {
   const sums = new Map<string, number>();
   for (const line of text.split('\n')) {

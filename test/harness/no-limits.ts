@@ -1,4 +1,4 @@
-/** Variables for a gateway whose budgets slow nobody: what else holds a flood is seen. */
+/** Variables for a gateway whose budgets slow nothing down: the test sees what else stops a flood. */
 export const NO_LIMITS = Object.fromEntries(
   ['DEVICE', 'LOCATION', 'TOTAL'].flatMap((of) =>
     ['MESSAGES_PER_SECOND', 'MESSAGE_BURST', 'BYTES_PER_SECOND', 'BYTE_BURST']

@@ -14,7 +14,7 @@ const numbered = z.object({
 export type PublishQos = 0 | 1 | 2;
 export const EACH_QOS: readonly PublishQos[] = [0, 1, 2];
 
-/** A sensor that numbers what it publishes. */
+/** A sensor that numbers its messages. */
 export class Sensor {
   readonly device: TestDevice;
   readonly #gateway: RunningGateway;
@@ -30,7 +30,7 @@ export class Sensor {
     this.device = device;
   }
 
-  /** Publishes more alarms at once. At QoS 1 and 2 they are acknowledged when this resolves. */
+  /** Publishes more alarms together. At QoS 1 and 2 it resolves once they are acknowledged. */
   async alarm(count = 1, padding = ''): Promise<void> {
     await this.#publish('alarms', count, this.#qos, () =>
       JSON.stringify({ kind: 'fall', n: this.alarms++, ...(padding !== '' && { padding }) }),
@@ -62,7 +62,7 @@ export class Sensor {
   }
 }
 
-/** A test's own care home, whose sensors number what they publish. */
+/** A test's own care home, whose sensors number their messages. */
 export class NumberedHome {
   readonly home: Home;
   readonly sensors: readonly Sensor[];
@@ -108,7 +108,7 @@ export class NumberedHome {
     return `care-homes/${this.locationId}/devices/+/${rest}`;
   }
 
-  /** Publishes more alarms from all sensors together, acknowledged when this resolves. */
+  /** Publishes more alarms from all sensors together; resolves once they are acknowledged. */
   async alarm(count = 1): Promise<void> {
     const each = Math.ceil(count / this.sensors.length);
     await Promise.all(this.sensors.map((sensor) => sensor.alarm(each)));
@@ -142,7 +142,7 @@ export class NumberedHome {
     await Promise.all(this.sensors.map((sensor) => sensor.end()));
   }
 
-  /** Expects each alarm of each sensor, for the first time in the order of publishing. */
+  /** Expects each alarm of each sensor; first arrivals must be in the order of publishing. */
   expectAllInOrder(...received: readonly (readonly Message[])[]): void {
     for (const sensor of this.sensors) {
       const numbers = numbersOf(received.flat(), sensor.device.id);
@@ -154,16 +154,16 @@ export class NumberedHome {
 type Message = Pick<Received, 'text' | 'qos'>;
 
 /**
- * The messages without live copies (contract.md, 4.4): those of QoS 0 that come at QoS 1 as well.
+ * The messages without live copies (contract.md, 4.4): those at QoS 0 that also come at QoS 1.
  *
- * A store that is slow for 400 ms, as on a busy machine, has new alarms sent ahead of their records.
+ * If the store is slow for 400 ms, as on a busy machine, new alarms are sent ahead of their records.
  */
 export function withoutLiveCopies<M extends Message>(received: readonly M[]): M[] {
   const records = new Set(received.filter(({ qos }) => qos > 0).map(({ text }) => text));
   return received.filter(({ text, qos }) => qos > 0 || !records.has(text));
 }
 
-/** The numbers of the messages but live copies, in order of arrival; of one device or of all. */
+/** The numbers of the messages without live copies, in order of arrival; of one device or of all. */
 export function numbersOf(received: readonly Message[], deviceId?: string): number[] {
   return withoutLiveCopies(received)
     .map(({ text }) => numbered.parse(JSON.parse(text)))

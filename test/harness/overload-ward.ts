@@ -11,7 +11,7 @@ const FIRST_DEVICE_NUMBER = 10;
 const PROBES = 2;
 const FIRST_PROBE_NUMBER = 90;
 
-/** The load that is offered, and its readers. */
+/** The offered load and its readers. */
 export interface OverloadCase {
   readonly kind: 'alarms' | 'telemetry';
   readonly qos: 1 | 2;
@@ -22,8 +22,8 @@ export interface OverloadCase {
 /**
  * A gateway under load, with a probe.
  *
- * The load is fifty devices with readers; the probe is two devices of another home with a reader of
- * their own. Each is a process.
+ * The load is fifty devices with readers; the probe is two devices of another home with their own
+ * reader. Each runs in its own process.
  */
 export class OverloadWard {
   readonly gateway: GatewayProcess;
@@ -31,7 +31,7 @@ export class OverloadWard {
   readonly probe: LoadProcess;
   readonly #durableReaders: readonly string[];
   readonly #log: 'alarms' | 'messages';
-  /** Whether the load is telemetry, which may be dropped from a backlog, even the newest. */
+  /** Whether the load is telemetry: a backlog may drop it, even the newest. */
   readonly mayDrop: boolean;
 
   private constructor(
@@ -88,14 +88,14 @@ export class OverloadWard {
     );
   }
 
-  /** The accounts at `/metrics` of the durable readers. */
+  /** The accounts of the durable readers at `/metrics`. */
   accounts(): Promise<Account[]> {
     return Promise.all(
       this.#durableReaders.map((name) => accountOf(this.gateway, name, this.#log)),
     );
   }
 
-  /** The most memory that the gateway's process has had so far. */
+  /** The most memory that the gateway's process has used so far. */
   peakResidentBytes(): Promise<number> {
     return peakResidentBytes(this.gateway.processId);
   }

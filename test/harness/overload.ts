@@ -4,7 +4,7 @@ import type { Account } from './metrics.js';
 import { type OverloadCase, OverloadWard } from './overload-ward.js';
 
 const SATURATION_WINDOW = 10;
-/** Fewer than there are packet identifiers: beyond it only the socket slows a device. */
+/** Fewer than there are packet identifiers: with this window only the socket slows a device. */
 const UNLIMITED_WINDOW = 60_000;
 const TIMES_OFFERED = 3;
 const PROBING = { perSecond: 100, window: UNLIMITED_WINDOW } as const;
@@ -28,11 +28,11 @@ export interface ReaderRates {
   readonly minPerSecond: number;
 }
 
-/** Times after the end of the overload; null: not reached in time. */
+/** Times after the end of the overload; null if not reached in time. */
 export interface Recovery {
   /** When the readers have everything, and `/metrics` shows nothing queued. */
   readonly levelMs: number | null;
-  /** When all fresh alarms of others are quick again. */
+  /** When all fresh alarms of other devices are quick again. */
   readonly quickMs: number | null;
 }
 
@@ -42,16 +42,16 @@ export interface ProbeResult {
 }
 
 export interface OverloadResult {
-  /** Rate of the slowest reader while few publishes are under way to the readers. */
+  /** Rate of the slowest reader while few publishes are on their way to the readers. */
   readonly saturationPerSecond: number;
-  /** The saturation after the overload; null when it did not recover or was not measured again. */
+  /** The saturation after the overload; null if the gateway did not recover or it was not measured. */
   readonly saturationAfterPerSecond: number | null;
-  /** Rate of acknowledgements to the devices at saturation. */
+  /** Rate of acknowledgements to devices at saturation. */
   readonly acknowledgedAtSaturationPerSecond: number;
   readonly offeredPerSecond: number;
   readonly acknowledgedPerSecond: number;
   readonly readers: readonly ReaderRates[];
-  /** The probe without any load, as a measure of the machine. */
+  /** The probe without load, as a measure of the machine. */
   readonly quietProbe: ProbeResult;
   readonly probe: ProbeResult;
   readonly missingProbes: number;
@@ -65,9 +65,9 @@ export interface OverloadResult {
 }
 
 /**
- * Offers three times what the gateway forwards at saturation, and measures.
+ * Offers three times the load that the gateway forwards at saturation, and measures.
  *
- * @param isMeasuredAgain whether the saturation is measured again after it
+ * @param isMeasuredAgain whether to measure the saturation again afterwards
  */
 export async function runOverload(
   overload: OverloadCase,
@@ -98,7 +98,7 @@ async function measure(
     load.offer({ perSecond: offeredPerSecond, window: UNLIMITED_WINDOW, durationMs }),
     probe.offer({ ...PROBING, durationMs }),
   ]);
-  // Otherwise the end would come only once the kernel has sent all that was offered.
+  // Otherwise the load would end only once the kernel has sent everything offered.
   await load.powerOff();
   const recovery = await recover(ward, times.recoveryMs);
   const [report, probeReport] = [await load.report(), await probe.report()];
@@ -157,7 +157,7 @@ async function saturate(ward: OverloadWard, { saturationMs, recoveryMs }: Overlo
   };
 }
 
-/** The full seconds, without the first, in which the load sets in; empty seconds count. */
+/** The full seconds except the first, in which the load sets in; empty seconds count. */
 function fullSeconds(perSecond: readonly number[], durationMs: number): number[] {
   const seconds = Math.floor(durationMs / SECOND_MS);
   return Array.from({ length: seconds - 1 }, (_, index) => perSecond[index + 1] ?? 0);
@@ -181,7 +181,7 @@ async function recover(ward: OverloadWard, withinMs: number): Promise<Recovery> 
   return { levelMs, quickMs };
 }
 
-/** The time after which nothing was queued or arrived; null: not in time. */
+/** The time until nothing was queued and nothing arrived any more; null: not in time. */
 async function levelAfter(ward: OverloadWard, withinMs: number): Promise<number | null> {
   const beganMs = performance.now();
   let changedMs = beganMs;
@@ -199,7 +199,7 @@ async function levelAfter(ward: OverloadWard, withinMs: number): Promise<number 
   return changedMs - beganMs;
 }
 
-/** Whether fresh alarms of others are as quick as ever. */
+/** Whether fresh alarms of other devices are as quick as ever. */
 async function isQuick({ probe }: OverloadWard): Promise<boolean> {
   await probe.offer({ ...PROBING, durationMs: FRESH_ALARMS_MS });
   await elapsedUntil(SECOND_MS, async () => isLevel(await probe.report()));
@@ -208,7 +208,7 @@ async function isQuick({ probe }: OverloadWard): Promise<boolean> {
   return reader !== undefined && isLevel(report) && reader.latencyMs.max < FRESH_ALARM_WITHIN_MS;
 }
 
-/** The time until the condition held; null: not in time. */
+/** The time until the condition held; null if not in time. */
 async function elapsedUntil(withinMs: number, condition: () => Promise<boolean>) {
   const beganMs = performance.now();
   while (!(await condition())) {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS, LONGER] = [20, 200, 1.5];
 
-/** Pauses between looks, each longer than the last: a look takes processor time from what it waits for. */
+/** Pauses between checks, each longer than the last: a check takes processor time from what it waits for. */
 export class Pauses {
   #nextMs = FIRST_PAUSE_MS;
 
@@ -13,7 +13,7 @@ export class Pauses {
   }
 }
 
-/** Resolves once the condition holds, for what other programs tell only when asked. */
+/** Resolves once the condition holds; for states that other programs tell only when asked. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   what: string,

@@ -3,7 +3,7 @@ import { Cleanups } from '../../tools/bench/speed/cleanups.js';
 import { ATTACKS } from '../../tools/hostile/attacks/index.js';
 import { Scene } from '../../tools/hostile/scene.js';
 
-/** Attacks with what costs processor time before anybody is known; broker/wire/fair-reading.load.test.ts has a flood. */
+/** Attacks that cost processor time before authentication; broker/wire/fair-reading.load.test.ts has a flood. */
 const NAMES = ['pipelined-health', 'handshakes-ecdsa-mqtts'];
 const SHORT = { seconds: 2, quietMs: 200, maxRecoveryMs: 30_000, calmSeconds: 0, namedWithinMs: 0 };
 

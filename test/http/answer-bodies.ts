@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Of the answers, what the harness reads. */
+/** The parts of answers that the harness reads. */
 
 export const homeList = z.array(z.looseObject({ id: z.string(), devices: z.array(z.string()) }));
 export const idBody = z.looseObject({ id: z.string() });

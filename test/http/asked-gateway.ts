@@ -16,10 +16,10 @@ import {
 } from './answer-bodies.js';
 import { type Answer, type CallOptions, call } from './client.js';
 
-/** How tests ask a gateway, over HTTP and as its devices. */
+/** How tests talk to a gateway, over HTTP and as its devices. */
 export class AskedGateway {
   readonly running: GatewayHere;
-  /** By device, as they were shown. */
+  /** The secrets by device, as the gateway showed them. */
   readonly #secrets = new Map<string, string>();
 
   protected constructor(running: GatewayHere) {
@@ -84,7 +84,7 @@ export class AskedGateway {
     return homes.find(({ devices }) => devices.includes(deviceId))?.id ?? '';
   }
 
-  /** The faults that it tells of. */
+  /** The faults that it reports. */
   async faults(): Promise<readonly string[]> {
     return faultTextsIn((await this.admin('GET', '/readyz')).json);
   }
@@ -106,7 +106,7 @@ export class AskedGateway {
     return this.admin('POST', path, { json: target });
   }
 
-  /** Puts the device into a new room of a new group. */
+  /** Moves the device into a new room of a new group. */
   async placeInGroup(
     locationId: string,
     deviceId: string,
@@ -118,13 +118,13 @@ export class AskedGateway {
     return { groupId, roomId };
   }
 
-  /** Connects as a device that was created here. */
+  /** Connects as a device created here. */
   connectDevice(deviceId: string) {
     const secret = this.#secrets.get(deviceId) ?? '';
     return connectDevice(this.running, { id: deviceId, locationId: '', name: '', secret });
   }
 
-  /** Publishes as the device; resolves when the gateway has acknowledged it. */
+  /** Publishes as the device; resolves when the gateway has acknowledged everything. */
   async publish(deviceId: string, level: string, payloads: readonly (string | Buffer)[]) {
     const client = await this.connectDevice(deviceId);
     const topic = `devices/${deviceId}/${level}`;
@@ -132,7 +132,7 @@ export class AskedGateway {
     await client.endAsync();
   }
 
-  /** Has the device raise an alarm in its present place; returns its id. */
+  /** Makes the device raise an alarm in its current place; returns the alarm's id. */
   async recordAlarm(
     deviceId: string,
     alarm: string | Readonly<Record<string, unknown>>,
@@ -141,7 +141,7 @@ export class AskedGateway {
     return id;
   }
 
-  /** The same for several over one connection. */
+  /** The same for several alarms over one connection. */
   async recordAlarms(
     deviceId: string,
     alarms: readonly (string | Readonly<Record<string, unknown>>)[],
@@ -165,7 +165,7 @@ export class AskedGateway {
 
   #remember(path: string, { json }: Answer): void {
     const { id, secret } = secretBody.parse(json);
-    // A new secret is answered without the device.
+    // The answer with a new secret does not name the device.
     const deviceId = id ?? path.split('/').at(-2);
     if (deviceId !== undefined) this.#secrets.set(deviceId.toLowerCase(), secret);
   }

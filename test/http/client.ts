@@ -74,7 +74,7 @@ export async function call(
   // The gateway may hang up on the rest of a body after its answer.
   request.on('error', () => undefined);
   const { statusCode, headers: received } = response;
-  // A stream of events does not end by itself: its beginning is enough.
+  // A stream of events does not end on its own: its beginning is enough.
   const isStream = statusCode === 200 && received['content-type'] === 'text/event-stream';
   if (!isStream || method === 'HEAD') return answer(statusCode, received, await readText(response));
   const [chunk] = await once(response, 'data');
@@ -93,7 +93,7 @@ function answer(status: number, headers: IncomingHttpHeaders, text: string): Ans
   };
 }
 
-/** Reads a problem document, and checks what every one must have. */
+/** Reads a problem document, and checks what every problem must have. */
 export function problemOf({ status, headers, json }: Answer): Problem {
   const problem = problemSchema.parse(json);
   if (headers['content-type'] !== 'application/problem+json') {
@@ -125,7 +125,7 @@ export async function rawText(
   return readText(socket);
 }
 
-/** Sends the request so many times over one connection; returns the statuses of the answers. */
+/** Sends the request this many times over one connection; returns the statuses of the answers. */
 export async function statusesOf(port: number, head: string, count: number): Promise<number[]> {
   const last = `${head}\r\nConnection: close\r\n\r\n`;
   const received = await rawText(port, `${head}\r\n\r\n`.repeat(count - 1) + last);
@@ -166,7 +166,7 @@ export function readAnswer(received: string): Answer {
   return answer(Number(statusLine.split(' ')[1]), headers, isChunked ? withoutChunks(body) : body);
 }
 
-/** Decodes chunks (RFC 9112, 7.1), without extensions and trailers, which the gateway never sends. */
+/** Decodes chunks (RFC 9112, 7.1), but not extensions and trailers: the gateway never sends them. */
 function withoutChunks(body: string): string {
   let rest = Buffer.from(body);
   const chunks: Buffer[] = [];

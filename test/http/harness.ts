@@ -23,15 +23,15 @@ export const MAX_UPLOAD_BYTES = 10 * 1024 * 1024;
 export interface HarnessOptions {
   /** Keys of the configuration. */
   readonly environment?: Environment;
-  /** Whether it has found at an earlier start that its store has lost 200 alarms. */
+  /** Whether it found at an earlier start that its store has lost 200 alarms. */
   readonly hasLostData?: boolean;
-  /** Whether its clock that does not jump goes on only with `aheadMs`. */
+  /** Whether its clock that does not jump advances only with `aheadMs`. */
   readonly hasStoppedClock?: boolean;
   /** Whether `loseStore` can take its store away. */
   readonly losesStore?: boolean;
 }
 
-/** Starts a gateway with a site of its own, for one test. */
+/** Starts a gateway with its own site, for one test. */
 export async function startGateway(
   redis: RedisPlace,
   options: HarnessOptions = {},
@@ -54,10 +54,10 @@ export function useGateway(redis: RedisPlace, options: HarnessOptions = {}): () 
   };
 }
 
-/** A gateway as `main.ts` composes it, and how tests ask it. */
+/** A gateway as `main.ts` composes it, and how tests talk to it. */
 export class TestGateway extends AskedGateway {
   readonly #clock: { aheadMs: number };
-  /** Its store, past the gateway. */
+  /** Direct access to its store, bypassing the gateway. */
   readonly redis: Redis;
   readonly storeKeys: Keys;
   readonly #proxy: SocketProxy | undefined;
@@ -96,7 +96,7 @@ export class TestGateway extends AskedGateway {
         ...options.environment,
       },
       {
-        // Time that passes, and not a clock that is set.
+        // Both clocks: time passes, instead of a clock being set.
         now: () => Date.now() + clock.aheadMs,
         elapsed: () => elapsedMs() + clock.aheadMs,
       },
@@ -109,7 +109,7 @@ export class TestGateway extends AskedGateway {
     return gateway;
   }
 
-  /** How far its clocks are ahead of the real ones. */
+  /** How far its clocks are ahead of the real clocks. */
   get aheadMs(): number {
     return this.#clock.aheadMs;
   }
@@ -127,7 +127,7 @@ export class TestGateway extends AskedGateway {
     return join(this.running.dataDir, 'footage');
   }
 
-  /** Signs URLs with the gateway's key, also for objects that no alarm can name. */
+  /** Signs URLs with the gateway's key, even for objects that no alarm can name. */
   get footageStore(): FootageStore {
     const key = readFileSync(join(this.running.dataDir, 'footage.key'), 'utf8');
     const now = () => Date.now() + this.aheadMs;
@@ -140,7 +140,7 @@ export class TestGateway extends AskedGateway {
     this.redis.disconnect();
   }
 
-  /** Has a bridge, which is missing from the configuration from then on. */
+  /** Adds a bridge and then removes it from the configuration. */
   async missBridge(name: string): Promise<void> {
     for (const bridges of [[{ name, url: 'mqtt://127.0.0.1:1' }], []]) {
       await this.running.configure({ bridges });
@@ -159,7 +159,7 @@ export class TestGateway extends AskedGateway {
     this.#proxy?.pass();
   }
 
-  /** What the store has of the site. */
+  /** The site's records in the store. */
   async stored() {
     const { records, findings } = await new SiteStoreRedis(
       new Store(this.redis),
@@ -174,7 +174,7 @@ export class TestGateway extends AskedGateway {
     return this.redis.keys(`${this.storeKeys.sitePrefix}*`);
   }
 
-  /** Counts all records that the audit trail has had. */
+  /** Counts all records that the audit trail has ever had. */
   async recordCount(): Promise<number> {
     return Number(await this.redis.get(this.storeKeys.logSequence('audit')));
   }

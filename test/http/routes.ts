@@ -9,7 +9,7 @@ export interface Route {
   readonly path: string;
 }
 
-/** Open paths; `/metrics` is open to loopback, where the tests come from. */
+/** Open paths; `/metrics` is open to loopback, from where the tests connect. */
 export const OPEN_PATHS = [
   '/healthz',
   '/readyz',
@@ -24,19 +24,19 @@ export const OPEN_PATHS = [
   '/mqtt',
 ];
 
-/** Paths open to holders of a signed URL; without a signature 403, whatever the token. */
+/** Paths for holders of a signed URL; without a signature 403, whatever the token. */
 export const SIGNED_PATHS = ['/footage/:deviceId/:type/:file'];
 
 /** Paths for devices themselves, by id and secret; 401 with a token. */
 export const DEVICE_PATHS = ['/devices/:deviceId/footage'];
 
-/** In place of all parts of a gateway: itself, whatever is taken from it. */
+/** Replaces all parts of a gateway: every property is itself. */
 const nothing: object = new Proxy(() => undefined, { get: () => nothing });
 
 /**
- * The app's own routing table, so that no new route is forgotten, not even one that is not described.
+ * The app's own routing table, so that no new route is forgotten, not even an undescribed one.
  *
- * Its app is built for that list only and never answers: the requests of the tests go to gateways.
+ * Its app is built only for this list and never answers: the requests of the tests go to gateways.
  */
 const ROUTES = listRoutes();
 
@@ -62,7 +62,7 @@ export function protectedRoutesOf(): Route[] {
   return routesOf().filter(({ path }) => !others.includes(path));
 }
 
-/** Whether the route takes a validated JSON body; custom data has rules of its own. */
+/** Whether the route takes a validated JSON body; custom data has its own rules. */
 export function takesJson({ method, path }: Route): boolean {
   return (
     (method === 'POST' || method === 'PATCH') &&
@@ -73,7 +73,7 @@ export function takesJson({ method, path }: Route): boolean {
   );
 }
 
-/** Whether the body, which is JSON, may be left out. */
+/** Whether the JSON body may be omitted. */
 export function bodyIsOptional({ path }: Route): boolean {
   return (
     path.includes('/alarms/:alarmId/') || path.endsWith('/test-alarm') || path.endsWith('/drills')
@@ -83,7 +83,7 @@ export function bodyIsOptional({ path }: Route): boolean {
 /** An existing file of the page. */
 const FILES: Readonly<Record<string, string>> = { file: 'start.js' };
 
-/** Replaces the path's parameters by ids, random ones where none is given. */
+/** Replaces the path's parameters with ids, or with random ones where none is given. */
 export function fill(path: string, ids: Readonly<Record<string, string>> = {}): string {
   return path.replaceAll(/:(\w+)/g, (_, name: string) => ids[name] ?? FILES[name] ?? randomUUID());
 }

@@ -8,7 +8,7 @@ import { Store } from '../harness/stored/store.js';
 it('has no lease, and sends its commands as they are, when the store is its own', async () => {
   const home = await Home.start();
   const store = await Store.of(home.gateway);
-  // The client's own MONITOR fails when a command arrives before it is ready.
+  // The client's own MONITOR fails if a command arrives before it is ready.
   const monitor = connect(store.redis.options.path ?? '').setEncoding('utf8');
   monitor.write('MONITOR\r\n');
   await once(monitor, 'data');

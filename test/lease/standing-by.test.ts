@@ -42,7 +42,7 @@ it('frees its addresses at once when a client has not finished its TLS handshake
   const silent = connect({ port: tlsPort, host: '127.0.0.1' }).resume();
   silent.on('error', () => undefined);
   await once(silent, 'connect');
-  // Once the second is served, the first was accepted.
+  // Once the second is served, the first has been accepted.
   const served = connectTls({ port: tlsPort, host: '127.0.0.1', rejectUnauthorized: false });
   await once(
     served.on('error', () => undefined),

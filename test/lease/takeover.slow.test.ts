@@ -10,7 +10,7 @@ import { Home } from '../harness/home.js';
 import { RedisServer } from '../harness/servers/redis-server.js';
 import { unusedPort } from '../harness/servers/unused-port.js';
 
-/** Shorter than by default, and longer than a machine stalls. */
+/** Shorter than the default, and longer than a machine stalls. */
 const LEASE_SECONDS = 4;
 
 const FOREIGN_KEYS = 20_000;
@@ -31,7 +31,7 @@ let second: GatewayProcess;
 let home: Home;
 let device: TestDevice;
 let secondMqttUrl: string;
-/** Where the second answers HTTP while it stands by. */
+/** The URL where the second answers HTTP while it stands by. */
 let secondUrl: string;
 
 beforeAll(async () => {
@@ -53,7 +53,7 @@ afterAll(async () => {
 /**
  * Has one gateway serve and the other stand by, with a device that has sent nothing yet.
  *
- * @returns how many lines the one that stands by has logged
+ * @returns how many lines the standing-by gateway has logged
  */
 async function assign(serving: GatewayProcess, standingBy: GatewayProcess): Promise<number> {
   if (!serving.isRunning) await serving.start();
@@ -191,7 +191,7 @@ describe('a gateway that was paused while another took over', () => {
     const line = await first.logged('lost the lease to another gateway');
     expect(leaseLine.parse(JSON.parse(line))).toEqual({ holder, epoch });
     expect(epoch).toBe(2);
-    // Said once, and not by each of its parts.
+    // Logged once, not by each of its parts.
     const loud = first.lines.slice(pausedAt).filter((each) => !each.includes('"level":30'));
     expect(loud).toEqual([line]);
     expect(await takesConnections(mqttUrl)).toBe(false);
@@ -237,7 +237,7 @@ describe('a takeover', () => {
 
     await raise(second, 'after');
     expect(await history(second)).toEqual(['before', 'after']);
-    // The other stands by in its turn, and gives way no sooner than it must.
+    // Now the other stands by; it takes over no sooner than it must.
     await first.startStandingBy();
     await raise(second, 'at last');
   });

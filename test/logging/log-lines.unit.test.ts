@@ -2,13 +2,13 @@ import { expect, it } from 'vitest';
 import { SUBJECT_FIELDS } from '../../src/logging/log.js';
 import { callsOf, codeOf, LOG_CALL, messagesOf, sourcesIn } from '../docs/program-texts.js';
 
-/** Their log is one of a bridge, `log.child({ bridge })`. */
+/** These log with the log of a bridge, `log.child({ bridge })`. */
 const OF_A_BRIDGE = ['bridge', 'bridge-report', 'dead-letters', 'inbound'].map(
   (name) => `src/bridge/${name}.ts`,
 );
 
 /**
- * Lines that no client, device, token holder, HTTP client or upstream can cause as often as it likes.
+ * Lines that no client, device, token holder, HTTP client or upstream can cause at will.
  */
 const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   // At a start, a stop, or a reload.
@@ -46,7 +46,7 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'failed to read the stored clock',
   'failed to read the witness of the store',
   'failed to record denials before the stop',
-  // Once for an outage or a fault of the store, the disk or the clock.
+  // Once per outage or fault of the store, the disk or the clock.
   'failed to publish statuses, retrying',
   'failed to record denials, retrying',
   'denials are lost: too many wait for the store',
@@ -72,7 +72,7 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'this Node.js has no security fixes any more',
   'the clock of this machine has jumped',
   'failed to save the clock',
-  // By a timer, or once a minute of their own accord, which name everybody concerned.
+  // By a timer, or limited to once a minute; these name everyone concerned.
   'slowed clients over a limit',
   'quota exceeded',
   'failed to keep the queues in bounds, retrying',

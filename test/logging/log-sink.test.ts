@@ -86,7 +86,7 @@ it('counts what cannot be written, and goes on once it can', async () => {
   closeSync(gone);
   for (let n = 0; n < 100; n++) sink.write(LINE);
   await sink.drain(SHORT_MS);
-  // A sink that could never write would try its descriptor for ever, also when that is another file's.
+  // A sink that could never write would try its descriptor for ever, even after another file gets it.
   const text = await readAll(opened(path, constants.O_RDONLY | constants.O_NONBLOCK), sink);
   const [, lost] = /lost (\d+)\n/.exec(text) ?? [];
   expect(Number(lost)).toBeGreaterThan(0);

@@ -83,7 +83,7 @@ test('leaves out a write that was refused because another gateway has the lease'
 });
 
 describe('a line that names its subject', () => {
-  /** What is written of the same call made three times, the fields and the message. */
+  /** The fields and messages written for the same call, made three times. */
   function thrice(call: (log: ReturnType<typeof createLog>) => void, level = 'info'): unknown[] {
     const lines: string[] = [];
     const repeated = new RepeatedLines(() => 0);

@@ -3,13 +3,13 @@ import { RepeatedLines } from '../../src/logging/repeated-lines.js';
 
 const MINUTE_MS = 60_000;
 
-/** Lines held back by a clock that the test moves, and what was written of them. */
+/** Lines held back by a clock that the test moves, and the lines written. */
 class World {
   readonly written: string[] = [];
   readonly lines = new RepeatedLines(() => this.nowMs);
   nowMs = 1_000;
 
-  /** Logs a line; it is written at once, or later with the number of those held back. */
+  /** Logs a line; it is written immediately, or later with the number of lines held back. */
   log(subject: string, message = 'denied', text = message): void {
     const write = (repeated: number) => this.written.push(`${text} ${subject} +${repeated}`);
     if (!this.lines.holdsBack({ subject, message, write })) this.written.push(`${text} ${subject}`);

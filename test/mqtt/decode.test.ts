@@ -155,7 +155,7 @@ describe('a packet that mqtt-packet has made is what it was made of:', () => {
   });
 });
 
-/** The bytes of hexadecimal digits; blanks are for the eye. */
+/** The bytes of hexadecimal digits; blanks are only for readability. */
 function hex(digits: string): Buffer {
   return Buffer.from(digits.replaceAll(' ', ''), 'hex');
 }

@@ -6,7 +6,7 @@ import { encodeFields, joinFields, NO_PROPERTIES } from '../../src/mqtt/encode-p
 
 const TOPIC = 'care-homes/hôme/devices/bed/alarms/fall';
 const HEADER_BYTES = 45;
-/** Where the remaining length takes a byte more (MQTT 2.2.3), and around it. */
+/** Lengths around those where the remaining length takes one more byte (MQTT 2.2.3). */
 const PAYLOADS = [0, 1, 128, 16_384, 2_097_152].flatMap((bytes) =>
   bytes <= 1 ? [bytes] : Array.from({ length: 9 }, (_, more) => bytes - HEADER_BYTES - 4 + more),
 );

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { ProcessorShare, type ShareUser, shareFault } from '../../src/network/processor-share.js';
 import { SiteModel } from '../../src/site/site-model.js';
 
-/** Works for this long in each turn, as often as told; notes its name. */
+/** Works for this long in each turn, this many times, and notes its name. */
 function worker(turns: ProcessorShare, line: string, times: number, done: string[], workMs = 0) {
   const taker: ShareUser & { left: number } = {
     line,
@@ -88,7 +88,7 @@ it('lets four requests of a client wait for the store at a time, and delays nobo
   await until(() => asked.length === 7);
   expect(asked).toEqual([...Array(4).fill('slow'), ...Array(3).fill('other')]);
   const [first] = releases;
-  // Ended twice, it counts once; those that are never ended count for a quarter of a second.
+  // Ending it twice counts once; one that never ends counts for a quarter of a second.
   first?.();
   first?.();
   await until(() => asked.length === 8);

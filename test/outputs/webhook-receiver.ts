@@ -18,14 +18,14 @@ const messageBody = z.strictObject({
   payload: z.looseObject({ id: z.string().optional() }).nullable(),
 });
 
-/** A request that came, with a signature that was right. */
+/** A request that arrived with a valid signature. */
 export interface Received {
   readonly topic: string;
   /** Of the payload. */
   readonly id: string | undefined;
   readonly text: string;
   readonly headers: IncomingHttpHeaders;
-  /** What it was answered with; undefined for none. */
+  /** The status of the answer; undefined if it got none. */
   readonly status: number | undefined;
 }
 
@@ -35,13 +35,13 @@ type Answer =
   | 'hang up'
   /** Says nothing. */
   | 'silence'
-  /** Takes it, and goes on answering for ever. */
+  /** Takes it, and keeps answering for ever. */
   | 'endless';
 
 /** A receiver of webhooks, which checks each signature as its users do. */
 export class WebhookReceiver {
   readonly received: Received[] = [];
-  /** What the next requests are answered with. */
+  /** The answer to the next requests. */
   answer: (request: Omit<Received, 'status'>) => Answer = () => ({ status: 200 });
   readonly #server: Server;
   readonly #webhook = new Webhook(SECRET);

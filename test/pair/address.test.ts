@@ -10,7 +10,7 @@ import { canMakeBoxes, NetworkBox } from './network-box.js';
 
 const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
 
-/** What config/pair/gateway-serves.sh says of the gateway at the URL, in the words of keepalived. */
+/** Whether config/pair/gateway-serves.sh tells keepalived that the gateway at the URL serves. */
 function serves(url: string): boolean {
   const { status } = spawnSync('config/pair/gateway-serves.sh', [url]);
   return status === 0;
@@ -82,7 +82,7 @@ describe.skipIf(!canMakeBoxes())('the address of the pair', () => {
 
   it('leaves a box that is cut off from the store for one that is ready', async () => {
     const [one, two] = await pair();
-    // Each serves, as when the boxes are cut off from each other.
+    // Both serve, as when the boxes are cut off from each other.
     const [cutOff, reached] = [await store(), await store()];
     const first = one.gateway(await directory(), cutOff.socketPath);
     await first.lines.next('"msg":"gateway ready"', 0);

@@ -17,7 +17,7 @@ const ADDRESS = '192.168.20.10/24';
 /** The addresses of box one and box two. */
 const OWN = ['192.168.20.11', '192.168.20.12'] as const;
 
-/** Whether boxes can be made on this machine: that needs root, keepalived and network namespaces. */
+/** Whether this machine can have boxes, which need root, keepalived and network namespaces. */
 export function canMakeBoxes(): boolean {
   if (process.getuid?.() !== 0 || !existsSync(KEEPALIVED)) return false;
   const name = `try-${process.pid}`;
@@ -47,7 +47,7 @@ export class BoxProgram {
   }
 }
 
-/** A box with a network card and a loopback of its own, which its programs see and nothing else. */
+/** A box with its own network card and loopback; its programs see nothing else. */
 export class NetworkBox {
   readonly #name: string;
   readonly #directory: string;
@@ -57,7 +57,7 @@ export class NetworkBox {
 
   private constructor(at: 0 | 1) {
     this.#name = `pair-${process.pid}-${at + 1}`;
-    // keepalived runs scripts only from where nobody but root may write, which /tmp is not.
+    // keepalived runs scripts only from where only root may write, unlike /tmp.
     this.#directory = `/run/${this.#name}`;
     this.#own = OWN[at];
     this.#other = OWN[1 - at] ?? '';
@@ -87,7 +87,7 @@ export class NetworkBox {
     });
   }
 
-  /** Starts keepalived with the very file of the recipe. */
+  /** Starts keepalived with the file of the recipe itself. */
   async keepalived(): Promise<BoxProgram> {
     const script = join(this.#directory, 'gateway-serves.sh');
     await copyFile(join(RECIPE, 'gateway-serves.sh'), script);
@@ -117,7 +117,7 @@ export class NetworkBox {
     return stdout.includes(ADDRESS);
   }
 
-  /** Resolves once the box has the pair's address, and the other one has not. */
+  /** Resolves once the box has the pair's address and the other one does not. */
   async untilAlone(other: NetworkBox): Promise<void> {
     const isAlone = async () => (await this.hasAddress()) && !(await other.hasAddress());
     await until(isAlone, `${this.#name} does not have the address`);

@@ -4,7 +4,7 @@ import { GatewayProcess } from '../harness/gateway/gateway-process.js';
 import type { Environment } from '../harness/gateway/running-gateway.js';
 import type { RedisPair } from '../harness/servers/redis-pair.js';
 
-/** The gateway of a box, from the very config/pair/gateway.yaml; not started yet. */
+/** The gateway of a box, from config/pair/gateway.yaml itself; not started yet. */
 export async function pairGateway(
   pair: Pick<RedisPair, 'sentinels' | 'password' | 'sentinelPassword'>,
   environment: Environment = {},

@@ -14,7 +14,7 @@ const readinessSchema = z.object({
   faults: z.array(z.object({ code: z.string() })),
 });
 const ALARMS = 5;
-/** The other box need not wait for five seconds. */
+/** So that the other box need not wait five seconds. */
 const SHORT_LEASE = { GATEWAY_LEASE_LENGTH_SECONDS: '2' };
 
 describe('a pair from the files of config/pair', () => {
@@ -73,7 +73,7 @@ describe('a pair from the files of config/pair', () => {
   });
 
   it('serves at the box that comes back alone after a power cut of all', async () => {
-    // Until the gateway has noticed the replica, it acknowledges what is on one box only.
+    // Until the gateway notices the replica, it acknowledges alarms that are on one box only.
     const faults = async () => (await readinessOf(two)).faults;
     await expect.poll(faults, { timeout: 30_000 }).toEqual([]);
     const sensor = await steadySensor(two);
@@ -82,7 +82,7 @@ describe('a pair from the files of config/pair', () => {
     await Promise.all([two.kill(), ...all.map((program) => program.kill())]);
     await sensor.end();
     const back = all.filter((program) => !lost.includes(program));
-    // In another order than the first time.
+    // In a different order from the first time.
     await Promise.all(back.toReversed().map((program) => program.start()));
     await one.start();
     expect(await historyOf(sensor, one)).toEqual(expect.arrayContaining(sensor.acknowledged));
@@ -97,7 +97,7 @@ async function readinessOf({ httpUrl }: GatewayProcess) {
   return { ready, faults: faults.filter(isOfGateway) };
 }
 
-/** A sensor in a home of its own, some of whose alarms are acknowledged. */
+/** A sensor in its own home, with some acknowledged alarms. */
 async function steadySensor(gateway: GatewayProcess): Promise<SteadySensor> {
   const home = await Home.at(gateway);
   const sensor = await SteadySensor.start(gateway, await home.device());
@@ -105,13 +105,13 @@ async function steadySensor(gateway: GatewayProcess): Promise<SteadySensor> {
   return sensor;
 }
 
-/** The sorted ids of all alarms of the sensor that the gateway has. */
+/** The sorted ids of all alarms of the sensor in the gateway's history. */
 async function historyOf({ device }: SteadySensor, gateway: GatewayProcess): Promise<string[]> {
   const history = await new Api(gateway).allAlarms(device, '?limit=100');
   return history.map(({ id }) => id).toSorted();
 }
 
-/** The server of a box, and the Sentinel beside it. */
+/** The server of a box, and the Sentinel next to it. */
 function boxOf(pair: RedisPair, server: RedisProgram): RedisProgram[] {
   const sentinel = pair.sentinelPrograms[pair.servers.indexOf(server)];
   return sentinel === undefined ? [server] : [server, sentinel];

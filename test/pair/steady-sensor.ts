@@ -7,7 +7,7 @@ import type { RunningGateway } from '../harness/gateway/running-gateway.js';
 
 const PERIOD_MS = 100;
 
-/** A sensor that raises ten alarms a second until it is told to stop, whatever becomes of them. */
+/** A sensor that raises ten alarms a second until told to stop, whatever happens to them. */
 export class SteadySensor {
   readonly device: TestDevice;
   /** Ids in the order of sending. */
@@ -28,7 +28,7 @@ export class SteadySensor {
     return new SteadySensor(device, await connectDevice(gateway, device));
   }
 
-  /** Resolves once this many of those are acknowledged that are sent from now on. */
+  /** Resolves once this many of the alarms sent from now on are acknowledged. */
   async untilMoreAcknowledged(count: number): Promise<void> {
     const before = this.sent.length;
     await this.#until(() => {
@@ -50,7 +50,7 @@ export class SteadySensor {
     await this.#client.endAsync();
   }
 
-  /** Ends the sensor, whatever is not acknowledged. */
+  /** Ends the sensor, even with unacknowledged alarms. */
   async end(): Promise<void> {
     clearInterval(this.#timer);
     await this.#client.endAsync(true);

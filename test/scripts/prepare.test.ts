@@ -65,7 +65,7 @@ interface Outcome {
   readonly status: number | null;
   /** The output. */
   readonly said: string;
-  /** The programs that it ran, a line each. */
+  /** The programs that it ran, one line each. */
   readonly ran: string[];
 }
 

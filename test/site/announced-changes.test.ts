@@ -69,7 +69,7 @@ function inOrder<Record extends { readonly order: number }>(records: readonly Re
   return records.toSorted((one, other) => one.order - other.order);
 }
 
-/** What the model and the store have of the site, in the order of creation. */
+/** The site in the model and in the store, in the order of creation. */
 async function held(world: SiteWorld) {
   const { model } = world;
   const locations = model.locations();

@@ -13,7 +13,7 @@ import { useRedis } from '../harness/servers/shared-redis.js';
 
 const place = useRedis();
 
-/** Denials over a store that takes writes or refuses them; every denial one millisecond after the other. */
+/** Denials on a store that takes writes or refuses them, one millisecond apart. */
 async function start() {
   const redis = new Redis({ path: place.socketPath });
   const keys = keysOf(newId());

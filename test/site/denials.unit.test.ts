@@ -15,7 +15,7 @@ function anonymous(address: string): Actor {
   return { type: 'anonymous', id: null, address, requestId: null };
 }
 
-/** Denials on a clock that the test moves, and what they have recorded so far. */
+/** Denials on a clock that the test moves, and their records so far. */
 function start() {
   const entries: AuditEntry[] = [];
   const clock = { nowMs: STARTED_AT };
@@ -31,7 +31,7 @@ function start() {
     now: () => clock.nowMs,
     steadyNow: () => clock.nowMs - STARTED_AT,
   });
-  /** Moves the clock by seconds, with a sweep in each, as the interval does it. */
+  /** Moves the clock by seconds, with a sweep in each, like the interval. */
   const passSeconds = (seconds: number) => {
     for (let second = 0; second < seconds; second++) {
       clock.nowMs += 1_000;
@@ -43,7 +43,7 @@ function start() {
       denials.addDeniedPermission(who, NOWHERE, { path: `${path}${index}` });
     }
   };
-  /** What was recorded since the last call, once it is written. */
+  /** The records since the last call, once they are written. */
   const recorded = async () => {
     await new Promise((resolve) => setImmediate(resolve));
     return entries.splice(0);

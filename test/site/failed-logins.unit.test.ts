@@ -7,7 +7,7 @@ const OWNER = '192.0.2.1';
 const STRANGER = '192.0.2.66';
 const HOUR_MS = 3_600_000;
 
-/** Logins by a clock that the test moves, with a token that a person made up where none is given. */
+/** Logins on a clock that the test moves, by default with a token that a person made up. */
 class World {
   nowMs = 1_000;
   readonly named: string[] = [];
@@ -22,7 +22,7 @@ class World {
     return this.#logins.judge({ address, name, secret: 'guess', isValid: false });
   }
 
-  /** Guesses that are heard, as fast as they are. Returns the backoff after each. */
+  /** Guesses as fast as the gateway hears them. Returns the backoff after each. */
   guesses(count: number, address: string, name?: string): number[] {
     return Array.from({ length: count }, () => {
       const { waitMs } = this.guess(address, name);
@@ -41,7 +41,7 @@ describe('the backoff after failed logins', () => {
   it('is exponential and bounded', () => {
     const backoffs = new World().guesses(12, STRANGER);
     expect(backoffs.slice(0, 8)).toEqual([0, 0, 0, 250, 500, 1_000, 2_000, 4_000]);
-    // Where one is forgotten about as often as one is made.
+    // From here on, failures are forgotten about as fast as new ones are made.
     expect(backoffs.slice(8).every((ms) => ms === 4_000 || ms === 5_000)).toBe(true);
   });
 

@@ -71,7 +71,7 @@ it('reports a thousand holders at once only a few times', () => {
   ]);
 });
 
-/** A watch by a clock that the test moves, and its log. */
+/** A watch on a clock that the test moves, and its log. */
 function start() {
   const lines: string[] = [];
   const health = new Health();

@@ -15,12 +15,12 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** The longest that a downtime may count. */
+/** The most that a downtime may count for. */
 const SAVE_INTERVAL_MS = 30_000;
 
 const place = useRedis();
 
-/** A machine with a store, on which the gateway is started, stopped and killed. */
+/** A machine with a store, on which tests start, stop and kill the gateway. */
 class Machine {
   readonly redis = new Redis({ path: place.socketPath });
   readonly keys = keysOf(newId());
@@ -229,7 +229,7 @@ it('estimates the real age of a stamp over several starts', async () => {
   second.pass(MINUTE_MS);
   expect(second.clock.elapsedSinceMs(secondStampMs)).toBe(MINUTE_MS);
   await second.clock.suspend();
-  // A box without a battery-backed clock is set right a moment after.
+  // The clock of a box without a battery is set right a moment later.
   const third = await machine.boot(machine.nowMs - 5 * DAY_MS);
   expect(third.clock.elapsedSinceMs(stampMs)).toBe(3 * HOUR_MS + MINUTE_MS);
   third.jump(5 * DAY_MS + HOUR_MS);

@@ -19,7 +19,7 @@ import { ask, recordingLog, temporaryDirectory, until } from './embedded-support
 /** At least as long as the product waits between two attempts to connect. */
 const MAX_RETRY_DELAY_MS = 1_000;
 
-/** A server of the test's own, which can be ended, frozen and started again. */
+/** The test's own server, which it can end, freeze and restart. */
 class Server {
   readonly directory = temporaryDirectory();
   readonly socketPath = join(this.directory, 'redis.sock');
@@ -69,7 +69,7 @@ async function freePort(): Promise<number> {
 
 type Connect = (options: ConnectionOptions) => Redis;
 
-/** So soon after the last connection is back an outage has ended. */
+/** An outage has ended this long after the last connection is back. */
 const ENDED_AFTER_MS = 300;
 
 function connected(connect: Connect, where: Partial<ConnectionOptions>) {
@@ -261,7 +261,7 @@ describe('the management interface', () => {
     const { redis } = connected(connectManagementRedis, { socketPath: server.socketPath });
     await untilReady(redis, 30_000);
     server.signal('SIGSTOP');
-    // Not "timed out": it does not wait until then.
+    // Not "timed out": it does not wait that long.
     const unanswered = expect(redis.incr('a')).rejects.toThrow('max retries');
     await server.kill();
     await unanswered;
@@ -292,7 +292,7 @@ describe('the management interface', () => {
     network.swallow();
     const unanswered = [
       expect(redis.set('a', '1')).rejects.toThrow('timed out'),
-      // Fails with the connection, unless its own time was over before.
+      // Fails with the connection, unless its own timeout comes first.
       expect(redis.set('b', '1')).rejects.toThrow(),
     ];
     network.pass();

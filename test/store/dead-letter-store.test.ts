@@ -5,7 +5,7 @@ import { Store } from '../../src/store/store.js';
 import { RedisServer } from '../harness/servers/redis-server.js';
 
 const MIB = 1024 * 1024;
-/** As large as a packet may be by default. */
+/** The largest packet allowed by default. */
 const PAYLOAD = Buffer.alloc(256 * 1024, 'x');
 const COUNT = 100;
 
@@ -21,7 +21,7 @@ it('keeps the newest of a bridge within 16 MiB when payloads are large', async (
   const kept = (await store.list('hq')).map(({ atMs }) => atMs);
   expect(kept.length).toBeGreaterThan(20);
   expect(kept).toEqual(kept.map((_, index) => COUNT - index));
-  // What cannot be read hides nothing else.
+  // An unreadable entry hides no others.
   await redis.lset(keys.deadLetters('hq'), 1, '{"atMs":1}');
   expect(await store.list('hq')).toHaveLength(kept.length - 1);
   await server.remove();

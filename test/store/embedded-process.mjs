@@ -1,5 +1,5 @@
-// A process of its own that runs the embedded store, to be killed: node embedded-process.mjs DATA_DIR
-// prints the socket's path once the store answers. Loads the sources, so that no build is needed.
+// A separate process that runs the embedded store and can be killed: node embedded-process.mjs DATA_DIR
+// prints the socket's path once the store answers. It loads the sources, so no build is needed.
 import { fileURLToPath } from 'node:url';
 import { runnerImport } from 'vite';
 

@@ -28,7 +28,7 @@ export function recordingLog(): { log: Logger; messages: string[] } {
   return { log: createLog({ level: 'debug', destination: { write } }), messages };
 }
 
-/** The embedded store of a data directory, which leaves nothing running after the test. */
+/** The embedded store of a data directory; it leaves nothing running after the test. */
 export function embeddedRedis(
   dataDir: string,
   searchPath?: string,
@@ -51,11 +51,11 @@ function killStore(dataDir: string): void {
   try {
     process.kill(Number(readFileSync(join(dataDir, 'redis', 'redis.pid'), 'utf8')), 'SIGKILL');
   } catch {
-    // No server is left, as it should be.
+    // As expected, no server is left.
   }
 }
 
-/** Asks the server on the socket, over a connection of its own. */
+/** Asks the server on the socket, over a separate connection. */
 export async function ask<T>(socketPath: string, question: (redis: Redis) => Promise<T>) {
   const redis = new Redis({ path: socketPath, retryStrategy: () => null, lazyConnect: true });
   redis.on('error', () => undefined);
@@ -73,7 +73,7 @@ export async function pidOf(socketPath: string): Promise<number> {
   return Number(/^process_id:(\d+)/m.exec(info)?.[1]);
 }
 
-/** Whether the process runs; one that has ended but was not yet waited for does not. */
+/** Whether the process is running; a zombie is not. */
 export function isAlive(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
@@ -89,12 +89,12 @@ export async function until(condition: () => boolean): Promise<void> {
   });
 }
 
-/** Starts the embedded store in a process of its own. */
+/** Starts the embedded store in a separate process. */
 export async function embeddedInOtherProcess(
   dataDir: string,
 ): Promise<{ child: ChildProcess; socketPath: string; killGateway: () => Promise<void> }> {
   const script = fileURLToPath(new URL('embedded-process.mjs', import.meta.url));
-  // A process group of its own can be killed as Ctrl-C kills a terminal's.
+  // Its own process group, which can be killed as Ctrl-C in a terminal does.
   const child = spawn(process.execPath, [script, dataDir], {
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],

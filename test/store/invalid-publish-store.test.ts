@@ -41,7 +41,7 @@ it('keeps the newest of a location within 4 MiB when payloads are large', async 
   const kept = (await store.list(locationId)).map(({ receivedAtMs }) => receivedAtMs);
   expect(kept.length).toBeGreaterThan(90);
   expect(kept).toEqual(kept.map((_, index) => MAX_PER_LOCATION - index));
-  // What cannot be read hides nothing else.
+  // An unreadable entry hides no others.
   await redis.lset(keys.rejected(locationId), 1, '{"deviceId":');
   expect(await store.list(locationId)).toHaveLength(kept.length - 1);
   await server.remove();

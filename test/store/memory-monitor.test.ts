@@ -26,7 +26,7 @@ function monitored() {
     headroom,
     log,
   });
-  /** Looks at the store when so much of its limit is used. */
+  /** Checks the store while this fraction of its limit is used. */
   const at = async (part: number) => {
     const info = await server.redis.info('memory');
     const usedBytes = Number(/^used_memory:(\d+)/m.exec(info)?.[1]);
@@ -92,7 +92,7 @@ it('takes no more between two readings than the last one has left', async () => 
   expect(headroom.takes('telemetry', bytes)).toBe(false);
   expect(headroom.hasRoom(bytes)).toBe(false);
 
-  // On its way to the store, it is in no reading.
+  // While it is on its way to the store, no reading includes it.
   await at(0.7);
   expect(headroom.takes('telemetry', bytes)).toBe(false);
   headroom.stored(bytes);

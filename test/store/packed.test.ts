@@ -8,7 +8,7 @@ import { useRedis } from '../harness/servers/shared-redis.js';
 
 const place = useRedis();
 
-/** Unpacks as the scripts do: each value with its type, numbers with all digits. */
+/** Unpacks as the scripts do: each value with its type, and numbers with all digits. */
 const UNPACK = `
   local rows = {}
   for number, row in ipairs(cmsgpack.unpack(ARGV[1])) do
@@ -23,7 +23,7 @@ const UNPACK = `
 const bytes = z.instanceof(Buffer);
 const replySchema = z.array(z.array(bytes));
 
-/** Types and values, of which each byte is a character: comparing buffers takes Vitest most of the time. */
+/** Types and values, with a character for each byte: Vitest is very slow at comparing buffers. */
 async function unpacked(redis: Redis, rows: readonly (readonly Packable[])[]) {
   const reply = replySchema.parse(await redis.callBuffer('EVAL', UNPACK, 0, packRows(rows)));
   return reply.map((row) => row.map((value) => value.toString('latin1')));

@@ -11,7 +11,7 @@ import { Store } from '../../src/store/store.js';
 import { faultTexts } from '../harness/described/fault-texts.js';
 import { embeddedRedis, temporaryDirectory } from './embedded-support.js';
 
-/** A connection to a server with suitable settings, until the test changes them. */
+/** A connection to a server whose settings are suitable until the test changes them. */
 async function serverConnection(options: { username?: string; password?: string } = {}) {
   const { embedded } = embeddedRedis(temporaryDirectory());
   await embedded.start();
@@ -27,7 +27,7 @@ async function serverConnection(options: { username?: string; password?: string 
 async function connectionThatSays(info: string): Promise<Redis> {
   const socketPath = join(temporaryDirectory(), 'fake.sock');
   const server = createServer((socket) => {
-    // Its peer may end with answers unread, which resets the connection.
+    // Its peer may close with unread answers, which resets the connection.
     socket.on('error', () => socket.destroy());
     socket.on('data', (commands) => {
       for (const _ of commands.toString().matchAll(/^\*\d+\r$/gm)) {

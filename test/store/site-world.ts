@@ -25,7 +25,7 @@ import { SiteStoreRedis } from '../../src/store/site/site-store-redis.js';
 import { Store } from '../../src/store/store.js';
 import { rewriteRecord } from '../harness/stored/stored-records.js';
 
-/** A site of its own in a real Redis: a location with a group, a room, two devices and a token. */
+/** A separate site in a real Redis: a location with a group, a room, two devices and a token. */
 export class SiteWorld {
   readonly redis: Redis;
   readonly keys = keysOf(newId());
@@ -95,13 +95,13 @@ export class SiteWorld {
     return world;
   }
 
-  /** One of the stored records of a kind. */
+  /** One of the stored records of this kind. */
   recordOf(kind: RecordKind): RecordOfKind[RecordKind] {
     const { location, group, room, device, token } = this;
     return { location, group, room, device, 'access-token': token }[kind];
   }
 
-  /** Gives a stored record other fields; undefined removes one. */
+  /** Changes fields of a stored record; undefined removes one. */
   rewrite(kind: RecordKind, id: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
     return rewriteRecord(this.redis, kind, id, fields, this.keys);
   }

@@ -15,7 +15,7 @@ import { recordingLog, temporaryDirectory } from './embedded-support.js';
 
 const place = useRedis();
 
-/** A site with two devices and three alarms in a store, and its witness. */
+/** A site with two devices and three alarms in a store, and the store's witness. */
 class World {
   readonly alarms = new AlarmWorld(place);
   readonly path = join(temporaryDirectory(), 'store-witness.json');
@@ -42,7 +42,7 @@ class World {
     return this.alarms.keys;
   }
 
-  /** Creates a record, or removes it, as a change does that the gateway knows of. */
+  /** Creates or removes a record, like a change that the gateway knows of. */
   async change(kind: RecordKind, id: string, isRemoved = false): Promise<void> {
     const records = this.keys.siteRecords(kind);
     const change = this.redis.multi().incr(this.keys.siteRevision);
@@ -66,13 +66,13 @@ class World {
     this.witness.followSite(() => this.site);
   }
 
-  /** What is said to be lost; undefined without a fault. */
+  /** What the fault says is lost; undefined without a fault. */
   get lost(): string | undefined {
     const [message] = this.health.faults().map((fault) => faultWords(fault, 'en').message);
     return message && /^The store has lost (.*), noticed at /.exec(message)?.[1];
   }
 
-  /** Compares the store once more, and says what is lost. */
+  /** Compares the store once more; resolves to what is lost. */
   async compared(): Promise<string | undefined> {
     await this.witness?.check();
     return this.lost;

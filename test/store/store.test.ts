@@ -39,7 +39,7 @@ async function takeLease(): Promise<void> {
   await server.redis.hset(LEASE, 'token', TAKEN);
 }
 
-/** The keys beside the lease. */
+/** The keys besides the lease. */
 async function storedKeys(): Promise<string[]> {
   return (await server.redis.keys('*')).filter((key) => key !== LEASE);
 }

@@ -38,7 +38,7 @@ async function issuedFiles(): Promise<Files> {
   return { directory, ca: authority.certFile, server, client };
 }
 
-/** Runs a server or Sentinel that takes nothing but TLS with a certificate of the same authority. */
+/** Runs a server or Sentinel that accepts only TLS with a certificate of the same authority. */
 async function startTls(
   { directory, ca, server, client }: Files,
   name: string,
@@ -136,7 +136,7 @@ describe('TLS with a certificate of the gateway, a user and a password', () => {
     expect(await redis.acl('WHOAMI')).toBe('gateway');
     expect(await redis.set('a', '1')).toBe('OK');
 
-    // What is wrong is said, without a secret.
+    // The log says what is wrong, without a secret.
     const wrongs = [
       [{ ...whole, sentinelTls: tlsOf(store) }, /self-signed certificate|unable to verify/],
       [{ ...whole, sentinelPassword: 'hunter2' }, /WRONGPASS/],

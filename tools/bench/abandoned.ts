@@ -65,11 +65,11 @@ class Site {
   }
 }
 
-/** Measures the cost of abandoned persistent sessions to a publish. */
+/** Measures how much abandoned persistent sessions slow down a publish. */
 export async function abandoned(): Promise<void> {
   const none = await Site.open(0);
   const many = await Site.open(SESSIONS);
-  // By turns, so that whatever else the machine does falls on both.
+  // In turns, so that other load on the machine affects both.
   for (const site of [none, many]) await site.publish(PUBLISHES);
   for (let round = 0; round < ROUNDS; round++) {
     await none.measure();

@@ -1,4 +1,4 @@
-/** The bad subscribers of `isolation` in a process of their own, so that they cost the meter nothing. */
+/** The bad subscribers of `isolation` in their own process, so that they do not slow down the measurement. */
 import { BAD_SUBSCRIBERS } from '../../test/harness/clients/bad-subscribers.js';
 
 const [port = '', id = '', token = '', locationId = ''] = process.argv.slice(2);

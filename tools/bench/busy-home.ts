@@ -17,7 +17,7 @@ export interface HomeLoad {
 
 export interface HomeReport {
   readonly latenciesMs: readonly number[];
-  /** Alarms that were acknowledged, and had not come five seconds after the end. */
+  /** Published alarms that had not arrived five seconds after the end. */
   readonly missing: number;
 }
 
@@ -61,7 +61,7 @@ export class BusyHome {
     return this.#gateway.processId;
   }
 
-  /** Sends values and alarms for so long; resolves when the last alarm has come. */
+  /** Sends values and alarms for this long; resolves when the last alarm has arrived. */
   async run({ seconds }: HomeLoad): Promise<HomeReport> {
     const sentAtMs = new Map<string, number>();
     const latenciesMs: number[] = [];
@@ -87,7 +87,7 @@ export class BusyHome {
     await this.#gateway.remove();
   }
 
-  /** Spreads the devices over the period, so that they do not all send at once. */
+  /** Spreads the devices over the period, so that they do not all send together. */
   async #send(durationMs: number, sentAtMs: Map<string, number>): Promise<void> {
     const begunMs = performance.now();
     let values = 0;
@@ -121,7 +121,7 @@ export class BusyHome {
   }
 }
 
-/** Names of one length. */
+/** The names all have the same length. */
 export function siteOf(number: number): string {
   return `home-${String(number).padStart(5, '0')}`;
 }

@@ -10,7 +10,7 @@ const SIZES = [10_000, 50_000] as const;
 const PUBLISHERS = 5;
 const IN_FLIGHT = 100;
 const STALLED_AFTER_MS = 10_000;
-/** Timeout of a drain: the peer may need minutes. */
+/** Timeout of a drain: stock Aedes may need minutes. */
 const GIVEN_UP_AFTER_MS = 45_000;
 const TARGET_MS = 6_000;
 
@@ -29,7 +29,7 @@ interface Drained {
   readonly missing: number;
 }
 
-/** Measures how long one persistent subscriber needs for its backlog, beside stock Aedes. */
+/** Measures how long one persistent subscriber needs for its backlog, compared with stock Aedes. */
 export async function drain(): Promise<void> {
   const ours: Drained[] = [];
   const stock: Drained[] = [];
@@ -94,7 +94,7 @@ async function publish(
   await client.endAsync();
 }
 
-/** Receives a backlog; measured from CONNECT to the last message. */
+/** Receives a backlog; measures from CONNECT to the last message. */
 function receive({ url, subscriber }: Contender, size: number): Promise<Drained> {
   return new Promise((resolve) => {
     const begunMs = performance.now();
@@ -141,7 +141,7 @@ async function openGateway(): Promise<Contender> {
 }
 
 async function openStock(): Promise<Contender> {
-  // The peer has the advantage of no fsync of every write, which our own store makes.
+  // An advantage for stock Aedes: unlike our store, this one does not fsync every write.
   const redis = await RedisServer.start();
   const cleanups = new Cleanups();
   cleanups.onEnd(() => redis.remove());

@@ -15,19 +15,19 @@ const LOCATIONS = 5;
 const GROUPS_PER_LOCATION = 4;
 const DEVICES_PER_LOCATION = 40;
 const DEVICES = LOCATIONS * DEVICES_PER_LOCATION;
-/** A million alarms then span a year, the age of the history. */
+/** A million alarms then span a year, the maximum age of the history. */
 const INTERVAL_MS = 30_000;
-/** Times from detection to receipt: the usual one, and that of one alarm in fifty. */
+/** Times from detection to receipt: the usual one, and that of every fiftieth alarm. */
 const DELAY_MS = 250;
 const LATE_MS = 3_600_000;
 const IN_FLIGHT = 200;
 
-/** The moment by which half of this many alarms were detected. */
+/** The moment at which half of this many alarms had been detected. */
 export function middleOf(count: number): string {
   return new Date(Date.now() - (count / 2) * INTERVAL_MS).toISOString();
 }
 
-/** A gateway whose history is filled: some care homes, with devices in rooms and groups. */
+/** A gateway with a full history: some care homes, with devices in rooms and groups. */
 export class HistorySite {
   readonly api: Api;
   readonly contexts: readonly DeviceContext[];
@@ -48,7 +48,7 @@ export class HistorySite {
     this.#logs = new StoredLogs(redis, keysOf('site'));
   }
 
-  /** @param gateway one that runs, and is removed with the site */
+  /** @param gateway a running gateway, which is removed with the site */
   static async open(gateway: GatewayProcess): Promise<HistorySite> {
     const api = new Api(gateway);
     const redis = new Redis(join(gateway.dataDir, 'redis', 'redis.sock'));
@@ -63,7 +63,7 @@ export class HistorySite {
     return this.#gateway.httpUrl;
   }
 
-  /** Stops the gateway, as an operator does, and starts it again; after that the site is only read. */
+  /** Restarts the gateway as an operator does; after that the site can only be read. */
   async restart(): Promise<StartTimes> {
     this.disconnect();
     await this.#gateway.stop();
@@ -74,7 +74,7 @@ export class HistorySite {
     return new Api(this.#gateway, token);
   }
 
-  /** Records alarms by the gateway's own code, the last one as of now; returns the rate per second. */
+  /** Records alarms with the gateway's own code, the last one as of now; returns the rate per second. */
   async fill(count: number): Promise<number> {
     const [begunMs, startMs] = [performance.now(), Date.now() - count * INTERVAL_MS];
     let number = 0;
@@ -87,7 +87,7 @@ export class HistorySite {
     return count / ((performance.now() - begunMs) / 1000);
   }
 
-  /** Measures memory once the append-only file is not being rewritten, which takes memory itself. */
+  /** Measures memory once no rewrite of the append-only file is running: a rewrite takes memory too. */
   async usedBytes(): Promise<number> {
     for (;;) {
       const persistence = await this.#redis.info('persistence');
@@ -98,8 +98,8 @@ export class HistorySite {
   }
 
   /**
-   * How often a script was run, but for those that wrote to the audit trail, each one record, and how
-   * long they all took the store.
+   * How often scripts ran, not counting those that wrote a record to the audit trail, and how much of
+   * the store's time all of them took.
    */
   async scripts(): Promise<{ readonly calls: number; readonly ms: number }> {
     const stats = await this.#redis.info('commandstats');
@@ -109,7 +109,7 @@ export class HistorySite {
     return { calls: Number(calls) - Number(written), ms: Number(microseconds) / 1000 };
   }
 
-  /** Disconnects from the store, which is the gateway's. */
+  /** Disconnects from the gateway's store. */
   disconnect(): void {
     this.#redis.disconnect();
   }
@@ -121,7 +121,7 @@ export class HistorySite {
 
   async #record(number: number, receivedAtMs: number): Promise<void> {
     const context = this.contexts[number % DEVICES];
-    // The step differs from that of the devices, so that each has alarms of every kind.
+    // Kinds change in a different step than devices, so that each device has alarms of every kind.
     const kind = ALARM_KINDS[Math.floor(number / DEVICES) % ALARM_KINDS.length];
     if (context === undefined || kind === undefined) throw new Error('there are no devices');
     const { device } = context;
@@ -139,7 +139,7 @@ export class HistorySite {
   }
 }
 
-/** Creates over HTTP only what pages need; rooms and groups are in the records only. */
+/** Creates over HTTP only what pages need; rooms and groups exist only in the records. */
 async function createLocation(api: Api, number: number): Promise<DeviceContext[]> {
   const location = { ...(await api.createLocation(`Haus ${number}`)), order: number };
   const locationId = location.id;

@@ -6,17 +6,17 @@ import { milliseconds, quantile, table, times } from './report.js';
 
 const SIZES = [1_000, 1_000_000] as const;
 const PAGES = 300;
-/** The page size of a device: as many alarms as each has in the smaller history. */
+/** The page size of a device, which has five alarms in the smaller history. */
 const DEVICE_LIMIT = 2;
 const LOCATION_LIMIT = 25;
 const MAX_BYTES = 700;
-/** How much two runs of the same may differ. */
+/** How much two identical runs may differ. */
 const MAX_RATIO = 1.5;
 
 const pageSchema = z.object({ nextCursor: z.string().nullable(), events: z.array(z.unknown()) });
 const half = Symbol('the moment by which half of the alarms had been detected');
 
-/** A way to read pages: the resource, the query, and whether cursors are followed. */
+/** A way to read pages: the resource, the query, and whether to follow cursors. */
 interface Reading {
   readonly name: string;
   readonly of: 'device' | 'location' | 'group';
@@ -45,7 +45,7 @@ const READINGS: readonly Reading[] = [
   { name: 'one group of 4', of: 'group', query: {}, isFollowed: false },
 ];
 
-/** Reads page after page in one way from one site. */
+/** Reads page after page of one site in one way. */
 class Reader {
   readonly durations: number[] = [];
   rows = 0;
@@ -81,7 +81,7 @@ class Reader {
     return new Reader(site, reading, site.apiWith(token), middle);
   }
 
-  /** Reads the next page, or, at the end or without following, the first of another listing. */
+  /** Reads the next page; at the end or without following, the first page of another listing. */
   async readPage(): Promise<void> {
     const limit = this.#reading.of === 'device' ? DEVICE_LIMIT : LOCATION_LIMIT;
     const query = new URLSearchParams({ limit: String(limit) });
@@ -109,11 +109,11 @@ interface Measured {
   readonly large: Reader;
 }
 
-/** Measures the cost of a page of the history, and of an alarm in it, with few and many alarms. */
+/** Measures the cost of a page of the history, and of an alarm in it, with few alarms and with many. */
 export async function history(): Promise<void> {
   const facts: string[][] = [['alarms', 'recorded a second', 'bytes of store per alarm']];
   const filled = async (size: number) => {
-    // Every setting is as it is by default.
+    // All settings have their defaults.
     const site = await HistorySite.open(await GatewayProcess.start());
     const emptyBytes = await site.usedBytes();
     const rate = await site.fill(size);
@@ -128,7 +128,7 @@ export async function history(): Promise<void> {
       small: await Reader.create(small.site, reading, small.middle),
       large: await Reader.create(large.site, reading, large.middle),
     };
-    // By turns, so that whatever else the machine does falls on both.
+    // In turns, so that other load on the machine affects both.
     for (let page = 0; page < PAGES; page++) {
       await readers.small.readPage();
       await readers.large.readPage();

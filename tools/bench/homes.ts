@@ -9,21 +9,21 @@ import { storeProcessorMs, usedBytes } from './store-usage.js';
 const MIB = 1024 * 1024;
 const KIB = 1024;
 
-/** What so many homes on one store cost. */
+/** What this many homes on one store cost. */
 interface Cost {
   readonly homes: number;
-  /** Of a home's gateway; what processes share is divided among them. */
+  /** Per home, in its gateway; memory that processes share is divided among them. */
   readonly gatewayBytes: number;
-  /** Of a home in the store. */
+  /** Per home, in the store. */
   readonly storeBytes: number;
-  /** Parts of a processor that all gateways, and the store, take. */
+  /** Fractions of a processor that all gateways, and the store, take. */
   readonly gatewaysPart: number;
   readonly storePart: number;
   readonly latenciesMs: readonly number[];
   readonly missing: number;
 }
 
-/** Measures what homes cost that share one store, each with its own gateway, devices and nurse-call system. */
+/** Measures the cost of homes that share one store; each has its own gateway, devices and nurse-call system. */
 export async function homes(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
@@ -100,7 +100,7 @@ function show(costs: readonly Cost[], { devices, seconds }: HomeLoad): void {
   ]);
 }
 
-/** The memory of a process, with its part of what it shares with others: the program above all. */
+/** The memory of a process, including its part of shared memory, which is mainly the program. */
 async function proportionalBytes(processId: number): Promise<number> {
   const text = await readFile(`/proc/${processId}/smaps_rollup`, 'utf8');
   return Number(/^Pss:\s+(\d+) kB/m.exec(text)?.[1]) * KIB;

@@ -4,20 +4,20 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 const stops = new Set<() => Promise<void>>();
 let isInterrupted = false;
 
-/** Has something stopped when the run is interrupted; returns how to say that this is over. */
+/** Registers what to stop when the run is interrupted; returns a function that unregisters it. */
 export function stopOnInterrupt(stop: () => Promise<void>): () => void {
   stops.add(stop);
   return () => stops.delete(stop);
 }
 
-/** Whether the run ends as soon as everything is stopped. */
+/** Whether the run was interrupted: it ends as soon as everything is stopped. */
 export function wasInterrupted(): boolean {
   return isInterrupted;
 }
 
 /**
- * From now on Ctrl-C, or SIGTERM, stops what was named, and then whatever else was started: the bench
- * has a process group of its own (`scripts/bench.mjs`). Another one ends the bench at once.
+ * From now on Ctrl-C or SIGTERM stops what is registered, and then whatever else was started: the bench
+ * has its own process group (`scripts/bench.mjs`). A second signal ends the bench immediately.
  */
 export function handleInterrupts(): void {
   const interrupted = async () => {
@@ -29,13 +29,13 @@ export function handleInterrupts(): void {
   for (const signal of SIGNALS) process.on(signal, interrupted);
 }
 
-/** Parts of the bench that name nothing leave it to their processes to stop, as a terminal does. */
+/** Signals the group, as a terminal does: parts of the bench that register nothing rely on it. */
 function endGroup(): void {
   process.once('SIGINT', () => process.exit(EXIT_INTERRUPTED));
   try {
     process.kill(-process.pid, 'SIGINT');
   } catch {
-    // The bench was started without a group of its own.
+    // The bench was started without its own group.
     process.exit(EXIT_INTERRUPTED);
   }
 }

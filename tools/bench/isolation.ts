@@ -23,7 +23,7 @@ interface Ward {
   readonly sensors: readonly { readonly client: MqttClient; readonly topic: string }[];
 }
 
-/** Measures the latency to a good subscriber, alone and beside four bad ones. */
+/** Measures the latency to a good subscriber, alone and next to four bad ones. */
 export async function isolation(): Promise<void> {
   const ward = await open();
   await latencies(ward, WARM_UP_SECONDS);
@@ -136,7 +136,7 @@ async function latencies(ward: Ward, forSeconds: number): Promise<number[]> {
   return found;
 }
 
-/** Publishes at each tick all alarms that are due, without waiting for earlier ones. */
+/** At each tick publishes all alarms that are due, without waiting for earlier ones. */
 function publishAtRate(sensors: Ward['sensors'], total: number, sentMs: number[]): Promise<void> {
   const begunMs = performance.now();
   return new Promise((resolve) => {

@@ -9,9 +9,9 @@ import { milliseconds, quantile, table } from './report.js';
 
 const TARGET_MS = 1_000;
 const ALARMS = 10;
-/** What the device sends before the alarm, in the same moment. */
+/** How many messages the device sends immediately before the alarm. */
 const SENT_BEFORE = 1_000;
-/** Below and above the time from which on the gateway takes the store for slow. */
+/** Below and above the time after which the gateway considers the store slow. */
 const DELAYS_MS = [190, 400];
 
 type Publish = (device: TestDevice, number: number) => Packet;
@@ -28,7 +28,7 @@ const BEFORE: ReadonlyMap<string, Publish> = new Map<string, Publish>([
   ],
 ]);
 
-/** Measures how soon an alarm reaches a subscriber, stored or not, while the store is slow or silent. */
+/** Measures how soon an alarm, stored or not, reaches a subscriber while the store is slow or silent. */
 export async function live(): Promise<void> {
   const rows = [...(await besideSlowStore()), ...(await besideSilentStore())];
   table(

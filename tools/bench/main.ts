@@ -31,7 +31,7 @@ const PARTS: ReadonlyMap<string, Part> = new Map<string, Part>([
   ['takeover', takeover],
   ['speed', speed],
 ]);
-/** Each of them takes longer than all others together, and is run by its name only. */
+/** Each of these takes longer than all others together, and runs only when named. */
 const LONG_PARTS: readonly string[] = [
   'overload',
   'memory',
@@ -48,7 +48,7 @@ parts: ${[...PARTS.keys()].join(', ')}; without any: all but ${LONG_PARTS.join('
 
 ${USAGE}`;
 
-// Names of parts, then options, which are those of the parts named.
+// Names of parts, then the options of those parts.
 const args = process.argv.slice(2);
 const optionsAt = args.findIndex((arg) => arg.startsWith('--'));
 const wanted = optionsAt < 0 ? args : args.slice(0, optionsAt);

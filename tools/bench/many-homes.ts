@@ -8,27 +8,27 @@ import { milliseconds, quantile, table } from './report.js';
 import { storeProcessorMs, usedBytes } from './store-usage.js';
 
 const KIB = 1024;
-/** Homes begin within this time, in which each of them has done everything once that it does often. */
+/** Homes start within this time. In it, each does everything once that it does regularly. */
 const SPREAD_MS = 2_000;
 
-/** What one store did for so many homes. */
+/** What one store did for this many homes. */
 interface Step {
   readonly homes: number;
   readonly commandsPerSecond: number;
-  /** The part of a processor that the store took. */
+  /** The fraction of a processor that the store took. */
   readonly storePart: number;
   readonly homeBytes: number;
   readonly answersMs: readonly number[];
-  /** How late commands were sent: above the pace of the simulation itself, its figures mean nothing. */
+  /** How late commands were sent: if the simulation cannot keep its pace, its figures mean nothing. */
   readonly lateMs: readonly number[];
   readonly refused: number;
 }
 
 /**
- * Finds out how many homes one store carries.
+ * Measures how many homes one store supports.
  *
- * Hundreds of gateways need more processors than a machine has. So the commands of one gateway are recorded,
- * and said to the store for every home, each with its own keys and connections.
+ * Hundreds of gateways need more processors than a machine has. So it records the commands of one gateway
+ * and replays them for every home, each with its own keys and connections.
  */
 export async function manyHomes(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -68,7 +68,7 @@ async function simulate(
   }
   const homeBytes = ((await usedBytes(store)) - before) / count;
   const ends = homes.map((home, index) => home.run((index / count) * SPREAD_MS));
-  // All of them are under way from here on, until the first has ended.
+  // From here on all of them are under way, until the first ends.
   await delay(SPREAD_MS);
   const from = { atMs: performance.now(), usedMs: await storeProcessorMs(store) };
   for (const home of homes) home.reset();
@@ -85,7 +85,7 @@ async function simulate(
   return { homes: count, commandsPerSecond, storePart, homeBytes, answersMs, lateMs, refused };
 }
 
-/** Says to the store what the gateway of a home would say. */
+/** Sends the store the commands that the gateway of a home would send. */
 class SimulatedHome {
   answersMs: number[] = [];
   lateMs: number[] = [];
@@ -100,7 +100,7 @@ class SimulatedHome {
     this.#connections = connections;
   }
 
-  /** Brings the home into the store as the recorded one was at the beginning. */
+  /** Puts the home into the store, in the recorded home's initial state. */
   static async open(store: OwnRedis, recorded: RecordedHome, site: string): Promise<SimulatedHome> {
     const restoring = store.redis.pipeline();
     for (const { key, dump } of recorded.keys) restoring.restore(key.of(site), 0, dump.of(site));
@@ -113,7 +113,7 @@ class SimulatedHome {
     return new SimulatedHome(recorded, site, connections);
   }
 
-  /** Forgets what was measured. */
+  /** Discards the measurements. */
   reset(): void {
     this.answersMs = [];
     this.lateMs = [];

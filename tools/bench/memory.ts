@@ -11,10 +11,10 @@ const MINUTE_MS = 60_000;
 const TICK_MS = 100;
 const DEVICES = 50;
 const ALARMS_PER_SECOND = 30;
-/** Devices that retain a value each second. */
+/** Devices that publish a retained value each second. */
 const TELEMETRY_DEVICES = 40;
 const NOTE = 'The resident has left the bed and has not come back. '.repeat(5);
-/** Until then caches fill, and code is compiled. */
+/** Until then, caches fill and code is compiled. */
 const LEVEL_FROM_MINUTE = 5;
 const MAX_GROWTH_MIB_PER_MINUTE = 0.5;
 const MAX_RESIDENT_MIB = 200;
@@ -24,7 +24,7 @@ const COLUMNS = {
   buffers: 'nodejs_external_memory_bytes',
 } as const;
 
-/** Memory of the gateway in MiB; `buffers` is all that V8 counts outside of its heap. */
+/** Memory of the gateway in MiB; `buffers` is everything that V8 counts outside its heap. */
 type Sample = Readonly<Record<keyof typeof COLUMNS, number>>;
 
 interface Sensor {
@@ -32,7 +32,7 @@ interface Sensor {
   readonly client: MqttClient;
 }
 
-/** Shows whether the memory of the gateway is level under a light load that goes on for long. */
+/** Shows whether the memory of the gateway stays level under a long, light load. */
 export async function memory(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
@@ -82,7 +82,7 @@ async function open(gateway: GatewayProcess): Promise<Sensor[]> {
   return sensors;
 }
 
-/** Sends until the end; returns how many alarms. */
+/** Sends until the end; returns the number of alarms. */
 async function send(sensors: readonly Sensor[], isEnded: { value: boolean }): Promise<number> {
   const begunMs = performance.now();
   let [alarms, values] = [0, 0];
@@ -149,7 +149,7 @@ function verdict(target: string, isMet: boolean): void {
   console.log(`  target: ${target}: ${isMet ? 'met' : 'MISSED'}`);
 }
 
-/** The growth from one value to the next of the line that fits best. */
+/** The slope of the line of best fit, from one value to the next. */
 function slope(values: readonly number[]): number {
   const meanAt = (values.length - 1) / 2;
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;

@@ -32,7 +32,7 @@ interface Measured {
   readonly result: OverloadResult;
 }
 
-/** Measures what readers receive when devices offer three times the saturation. */
+/** Measures what readers receive while devices offer three times the saturation. */
 export async function overload(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],

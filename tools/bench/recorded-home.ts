@@ -10,19 +10,19 @@ const SCAN_COUNT = 1_000;
 /** One command of a gateway, as its store received it. */
 export interface RecordedCommand {
   readonly atMs: number;
-  /** Which of the gateway's connections it came on, from 0. */
+  /** The gateway's connection that it came on, from 0. */
   readonly connection: number;
   readonly name: string;
   readonly args: readonly NamedBytes[];
 }
 
-/** A key as DUMP gives it. */
+/** A key as DUMP returns it. */
 export interface RecordedKey {
   readonly key: NamedBytes;
   readonly dump: NamedBytes;
 }
 
-/** What the gateway of a busy home says to its store, to be said for other homes. */
+/** What the gateway of a busy home sends to its store, for replay as other homes. */
 export interface RecordedHome {
   /** The store of the home before the first command. */
   readonly keys: readonly RecordedKey[];
@@ -30,7 +30,7 @@ export interface RecordedHome {
   readonly connections: number;
 }
 
-/** Bytes in which the site of the recorded home may be replaced by another, whose name is as long. */
+/** Bytes in which the site of the recorded home can be replaced by another with a name of the same length. */
 export class NamedBytes {
   readonly #bytes: Buffer;
   readonly #at: readonly number[];
@@ -50,12 +50,12 @@ export class NamedBytes {
   }
 }
 
-/** Runs a busy home on the empty store, and records it. */
+/** Runs a busy home on the empty store and records it. */
 export async function recordHome(store: OwnRedis, load: HomeLoad): Promise<RecordedHome> {
   const home = await BusyHome.open(store.url, 0, load);
   const monitor = await Monitor.open(store.port);
   const keys = await keysOf(store.redis);
-  // Nothing happens in the home yet: what came while its keys were read has changed none of them.
+  // Nothing happens in the home yet: commands that came during the reading have changed none of its keys.
   monitor.begin();
   await home.run(load);
   const commands = monitor.end();
@@ -83,7 +83,7 @@ function named(bytes: Buffer): NamedBytes {
   return new NamedBytes(bytes, siteOf(0));
 }
 
-/** Commands that a store has received, by its MONITOR. */
+/** Commands that a store has received, as MONITOR reports them. */
 class Monitor {
   readonly #socket: Socket;
   readonly #connections = new Map<string, number>();
@@ -118,7 +118,7 @@ class Monitor {
   /** Takes `+<seconds> [<database> <address>] "<command>" "<argument>" …`. */
   #take(line: string): void {
     const [, seconds, source] = /^\+([\d.]+) \[\d+ (\S+)\]/.exec(line) ?? [];
-    // What a script calls is part of the script.
+    // The calls of a script are part of the script.
     if (seconds === undefined || source === undefined || source === 'lua') return;
     const [name, ...args] = Array.from(line.matchAll(/"((?:[^"\\]|\\.)*)"/g), ([, text = '']) =>
       unescaped(text),

@@ -17,7 +17,7 @@ interface Measured {
   readonly latencyMs: { readonly p50: number; readonly p99: number; readonly max: number };
 }
 
-/** Measures what `redis.replicas: 1` costs: on the store of a pair, all of it on this machine. */
+/** Measures what `redis.replicas: 1` costs on the store of a pair, with all programs on this machine. */
 export async function replicas(): Promise<void> {
   const counts = [0, 1, 0, 1];
   const measured: Measured[] = [];

@@ -1,4 +1,4 @@
-/** Prints rows under a title, the columns aligned. */
+/** Prints rows under a title, in aligned columns. */
 export function table(title: string, rows: readonly (readonly string[])[]): void {
   const widths = (rows[0] ?? []).map((_, at) =>
     Math.max(...rows.map((row) => (row[at] ?? '').length)),
@@ -12,7 +12,7 @@ export function table(title: string, rows: readonly (readonly string[])[]): void
   }
 }
 
-/** The quantile of the values for a part from 0 to 1. */
+/** The quantile of the values for a fraction from 0 to 1. */
 export function quantile(values: readonly number[], part: number): number {
   const sorted = [...values].sort((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;

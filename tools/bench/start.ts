@@ -19,7 +19,7 @@ export async function start(args: readonly string[]): Promise<void> {
       devices: { type: 'string', default: '20000' },
       sessions: { type: 'string', default: '200' },
       queued: { type: 'string', default: '10000' },
-      // More than a session keeps: each backlog would be full, and have dropped some.
+      // To test full backlogs, pass more than a session keeps: each then drops some.
       values: { type: 'string', default: '0' },
       data: { type: 'string' },
       json: { type: 'string' },

@@ -1,7 +1,7 @@
 import type { OwnRedis } from '../../test/chaos/faults/faults.js';
 import { processorMs } from '../../test/harness/gateway/process-usage.js';
 
-/** Memory that a store uses, of all that is in it. */
+/** Memory that a store uses for everything in it. */
 export async function usedBytes(store: OwnRedis): Promise<number> {
   return numberIn(await store.redis.info('memory'), 'used_memory');
 }

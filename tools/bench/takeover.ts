@@ -9,18 +9,18 @@ import { unusedPort } from '../../test/harness/servers/unused-port.js';
 import { milliseconds, quantile, table } from './report.js';
 
 const AGAIN_AFTER_MS = 5;
-/** Long enough for a standby to be at rest. */
+/** Long enough for a standby to settle. */
 const STOOD_BY_MS = 2_000;
 const SESSIONS = 20;
 const ALARMS = 1_000;
 
 type Ending = 'SIGTERM' | 'SIGKILL';
 
-/** Milliseconds since the gateway that served was told to end, or killed. */
+/** Milliseconds since the serving gateway was told to end, or killed. */
 interface Takeover {
-  /** Until the other one has the lease. */
+  /** Until the other gateway has the lease. */
   readonly leaseMs: number;
-  /** Until it says that it serves. */
+  /** Until it reports that it serves. */
   readonly readyMs: number;
   /** Until it has acknowledged an alarm. */
   readonly acknowledgedMs: number;
@@ -31,7 +31,7 @@ interface Member {
   readonly mqttPort: number;
 }
 
-/** Measures how long nobody serves when one gateway of a pair takes over from the other. */
+/** Measures how long no gateway serves while one gateway of a pair takes over from the other. */
 export async function takeover(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
@@ -68,7 +68,7 @@ async function measure(devices: number, runs: number): Promise<void> {
         const [from, to] = run % 2 === 0 ? pair : [pair[1], pair[0]];
         takeovers.push(await takeOver(from, to, ending, sensor));
       }
-      // The first one serves again.
+      // Makes the first gateway serve again.
       if (runs % 2 === 1) await takeOver(pair[1], pair[0], ending, sensor);
       rows.push([ending, ...figuresOf(takeovers)]);
     }
@@ -88,7 +88,7 @@ async function memberOn(store: OwnRedis): Promise<Member> {
   return { gateway, mqttPort };
 }
 
-/** Has the second take over from the first, which serves. */
+/** Makes the second gateway take over from the first, which serves. */
 async function takeOver(
   { gateway: first }: Member,
   { gateway: second, mqttPort }: Member,
@@ -110,7 +110,7 @@ async function takeOver(
   return { leaseMs, readyMs, acknowledgedMs };
 }
 
-/** Resolves once an alarm was acknowledged on the port, on which nobody may listen yet. */
+/** Resolves once an alarm is acknowledged on the port; at first nothing may listen there. */
 async function acknowledgedBy(mqttPort: number, sensor: TestDevice): Promise<void> {
   for (;;) {
     try {

@@ -10,14 +10,14 @@ import { acknowledgeSlowly, ChaosGroup, ChaosSubscriber, flap } from './subscrib
 import type { ChaosUpstream } from './upstream.js';
 
 const TICK_MS = 20;
-/** Timeout of draining without any arrival. */
+/** Timeout of draining while nothing arrives. */
 const STALLED_AFTER_MS = 30_000;
 
-/** The size of a crowd, and what it publishes. */
+/** The size of a crowd and what it publishes. */
 export interface CrowdOptions {
   /** Duration of publishing. */
   readonly durationMs: number;
-  /** Publishing goes on until there are this many alarms. */
+  /** Publishing continues until there are this many alarms. */
   readonly minAlarms: number;
   readonly devices: number;
   readonly alarmsPerSecond: number;
@@ -27,10 +27,10 @@ export interface CrowdOptions {
 export interface CrowdPlace {
   readonly subscribersTo: Pick<GatewayProcess, 'mqttUrl'>;
   deviceTo(index: number): Pick<GatewayProcess, 'mqttUrl'>;
-  /** Called with the time of publishing when an alarm is acknowledged. */
+  /** Called when an alarm is acknowledged, with the time of its publish. */
   onAcknowledged(publishedMs: number): void;
   readonly client?: IClientOptions;
-  /** The name of an escalation of every alarm, which one more durable subscriber waits for. */
+  /** The name of an escalation of every alarm; an extra durable subscriber waits for it. */
   readonly escalation?: string;
 }
 
@@ -40,7 +40,7 @@ export interface CrowdSums {
   readonly received: number;
 }
 
-/** What a subscriber got, for the report. */
+/** What a subscriber received, for the report. */
 export interface ReceiverSummary {
   readonly name: string;
   readonly isDurable: boolean;
@@ -66,7 +66,7 @@ export class Crowd {
     this.#random = random;
   }
 
-  /** Creates the location and connects everybody. Resolves to the location. */
+  /** Creates the location and connects everyone. Resolves to the location's id. */
   async gather(api: Api, place: CrowdPlace): Promise<string> {
     const { id: locationId } = await api.createLocation();
     const viewer = await api.viewer(locationId);
@@ -112,7 +112,7 @@ export class Crowd {
       const isPersistent = index % 2 === 0;
       const onAcknowledged = (publishedMs: number) => place.onAcknowledged(publishedMs);
       const to = place.deviceTo(index);
-      // Persistent and clean ones of each version.
+      // Persistent and clean sessions with each version.
       const five = index % 4 < 2 ? speakingFive(isPersistent) : {};
       const client = { ...place.client, ...five };
       this.devices.push(
@@ -134,7 +134,7 @@ export class Crowd {
     });
   }
 
-  /** Publishes for as long and as much as the options say, and while it is wanted besides. */
+  /** Publishes as long and as much as the options say, and then while `isWanted`. */
   async publish(startedMs: number, isWanted = () => false): Promise<void> {
     const { durationMs, minAlarms, alarmsPerSecond } = this.#options;
     let alarms = 0;
@@ -149,16 +149,16 @@ export class Crowd {
     }
   }
 
-  /** Leaves the flapping subscriber connected. */
+  /** Leaves the flapping subscribers connected. */
   async calm(): Promise<void> {
     this.#calm.abort();
     await this.#flapping;
   }
 
   /**
-   * Waits until every alarm is acknowledged and has reached every durable subscriber, and upstream.
+   * Waits until every alarm is acknowledged and has reached every durable subscriber and the upstream.
    *
-   * @returns false when nothing has moved for long
+   * @returns false when nothing has moved for a long time
    */
   async drain(): Promise<boolean> {
     let [before, sinceMs] = [-1, performance.now()];
@@ -200,7 +200,7 @@ export class Crowd {
 
 const SESSION_EXPIRY_SECONDS = 3_600;
 
-/** Has a client speak MQTT 5: half of the crowd does. */
+/** Makes a client speak MQTT 5: half of the crowd does. */
 function speakingFive(isPersistent: boolean): IClientOptions {
   const properties = isPersistent ? { sessionExpiryInterval: SESSION_EXPIRY_SECONDS } : {};
   return { protocolVersion: 5, properties };

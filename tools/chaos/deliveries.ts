@@ -15,7 +15,7 @@ export class DeviceDeliveries {
   add(number: number, id: string, qos: number): void {
     const ids = this.ids[number] ?? new Set();
     this.ids[number] = ids.add(id);
-    // QoS 0 messages are live copies (contract.md, 4.4): the alarms come again, in order.
+    // Messages at QoS 0 are live copies (contract.md, 4.4): the alarms come again, in order.
     if (qos === 0) return;
     const count = this.counts[number] ?? 0;
     this.counts[number] = count + 1;

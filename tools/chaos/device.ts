@@ -17,7 +17,7 @@ const CHANCE_OF_TIME = 0.5;
 
 /** An alarm that a device has published; its index in the device's list is its number. */
 export interface PublishedAlarm {
-  /** The id that the device gave; undefined when it left that to the gateway. */
+  /** The id from the device; undefined when the gateway assigns it. */
   readonly id: string | undefined;
   /** Whether only the packet identifier tells a retransmission from a second alarm. */
   readonly isAnonymous: boolean;
@@ -25,7 +25,7 @@ export interface PublishedAlarm {
   isAcknowledged: boolean;
 }
 
-/** Sets the DUP flag on retransmissions [MQTT-3.3.1-1], which mqtt.js never does. */
+/** Sets the DUP flag on retransmissions [MQTT-3.3.1-1]; mqtt.js never does. */
 class DupStore extends Store {
   readonly #unacknowledged = new Map<number, IPublishPacket>();
 
@@ -51,7 +51,7 @@ class DupStore extends Store {
 /**
  * A sensor that publishes its alarms in order at QoS 1, several at a time.
  *
- * Each is sent again after every reconnect until its PUBACK has come.
+ * It resends each alarm after every reconnect until its PUBACK comes.
  */
 export class ChaosDevice {
   readonly alarms: PublishedAlarm[] = [];
@@ -90,7 +90,7 @@ export class ChaosDevice {
       ...options,
     });
     this.#client.on('error', () => undefined);
-    // Emitted when everything unacknowledged has been sent again.
+    // Emitted after everything unacknowledged has been resent.
     this.#client.on('connect', () => {
       this.#isConnected = true;
       this.#publish();
@@ -100,7 +100,7 @@ export class ChaosDevice {
     });
   }
 
-  /** Publishes an alarm: something happens before the sensor. */
+  /** Publishes an alarm: something happens in front of the sensor. */
   alarm(): void {
     this.#happened++;
     this.#publish();
@@ -138,7 +138,7 @@ export class ChaosDevice {
     const payload = JSON.stringify({
       kind: this.#random.pick(KINDS),
       ...(id !== undefined && { id }),
-      // Never the same time twice, as the gateway derives an id from it.
+      // Never the same time twice: the gateway derives an id from it.
       ...(hasTime && { detectedAt: new Date(Date.UTC(2026, 0, 1) + number).toISOString() }),
       number,
     });

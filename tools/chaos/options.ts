@@ -2,12 +2,12 @@ import { parseArgs } from 'node:util';
 
 /** Options of a run. */
 export interface ChaosOptions {
-  /** Duration of publishing and killing; draining comes after it. */
+  /** Duration of publishing and killing; draining comes afterwards. */
   readonly durationMs: number;
   readonly kills: number;
   /** Kills of the bridge's upstream. */
   readonly upstreamKills: number;
-  /** Publishing goes on after the last kill until there are this many alarms. */
+  /** Publishing continues after the last kill until there are this many alarms. */
   readonly minAlarms: number;
   readonly seed: number;
   readonly devices: number;
@@ -25,11 +25,11 @@ const MINUTE_MS = 60_000;
 export const USAGE =
   'usage: npm run chaos -- [--minutes N] [--kills N] [--upstream-kills N] [--alarms N] [--seed S] [--devices N] [--rate N]';
 
-/** @throws TypeError when an option is unknown or no number */
+/** @throws TypeError when an option is unknown or not a number */
 export function readOptions(args: readonly string[]): ChaosOptions {
   const text = { type: 'string' } as const;
   const { values } = parseArgs({
-    // npm passes its own `--` on when there are two.
+    // npm passes on a second `--`.
     args: args.filter((arg) => arg !== '--'),
     options: {
       minutes: text,

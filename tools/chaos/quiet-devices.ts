@@ -6,9 +6,9 @@ import type { GatewayProcess } from '../../test/harness/gateway/gateway-process.
 import type { Violation } from './reconcile.js';
 
 const DEVICES = 20;
-/** The shortest time that the gateway takes. */
+/** The shortest time that the gateway accepts. */
 const SILENT_AFTER_SECONDS = 60;
-/** Longer than the time of silence in which the gateway is up. */
+/** Longer than the silence takes, counting only the time in which the gateway is up. */
 const TIMEOUT_MS = 240_000;
 const LOOK_EVERY_MS = 100;
 
@@ -18,11 +18,11 @@ const eventSchema = z.object({
   device: z.object({ id: z.string() }),
 });
 
-/** Sensors that died: each publishes once, and is never heard again. */
+/** Sensors that died: each publishes once and then never again. */
 export class QuietDevices {
   readonly #devices: readonly TestDevice[];
   readonly #nurse: MqttClient;
-  /** The ids of the events of each device that came: the same one may come again after a kill. */
+  /** The ids of each device's received events: the same event may come again after a kill. */
   readonly #events = new Map<string, Set<string>>();
 
   private constructor(devices: readonly TestDevice[], nurse: MqttClient) {
@@ -66,7 +66,7 @@ export class QuietDevices {
     return quiet;
   }
 
-  /** Waits until each is reported silent, and names those of which anything else was said. */
+  /** Waits until each is reported silent; returns those with any other report. */
   async violations(): Promise<Violation[]> {
     const untilMs = performance.now() + TIMEOUT_MS;
     const isSilent = ({ id }: TestDevice) => this.#events.has(id);

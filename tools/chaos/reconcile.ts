@@ -7,9 +7,9 @@ import type { ChaosDevice } from './device.js';
 /** A receiver of every alarm. */
 export interface ChaosReceiver {
   readonly name: string;
-  /** Whether every alarm must arrive, and not only those sent while it is connected. */
+  /** Whether every alarm must arrive, not only those sent while it is connected. */
   readonly isDurable: boolean;
-  /** Whether the alarms of a device must come in order; escalations of one millisecond need not. */
+  /** Whether the alarms of a device must come in order; escalations of the same millisecond need not. */
   readonly isOrdered: boolean;
   /** The name in the metrics. */
   readonly consumer: string;
@@ -26,22 +26,22 @@ export interface Violation {
 
 export interface Reconciliation {
   readonly violations: readonly Violation[];
-  /** Alarms acknowledged, but missing in the history or at a durable subscriber. */
+  /** Alarms acknowledged but missing in the history or at a durable subscriber. */
   readonly lost: number;
   readonly orderViolations: number;
-  /** Alarms recorded twice where the device gave nothing to identify a repetition. */
+  /** Alarms recorded twice because the device gave nothing to identify a repetition. */
   readonly untellableRepeats: number;
-  /** Alarms that a failover took before they were acknowledged, and that were forwarded before and again after. */
+  /** Alarms that a failover lost before they were acknowledged, and that were forwarded both before and after it. */
   readonly countedTwice: number;
 }
 
 /**
  * Checks every id against the history and against each subscriber's deliveries.
  *
- * The gateway's own account of each durable subscriber must match the number of alarms. It may have counted more by as
- * many as gateways told to be lost: what the lost store had taken was forwarded, acknowledged or not.
+ * The gateway's own account of each durable subscriber must match the number of alarms. It may exceed that by the
+ * alarms that gateways reported as lost: what the lost store had taken was forwarded, acknowledged or not.
  *
- * @param toldLost how many alarms gateways told to be lost
+ * @param toldLost how many alarms gateways reported as lost
  */
 export async function reconcile(
   gateway: Pick<GatewayProcess, 'httpUrl'>,
@@ -73,7 +73,7 @@ export async function reconcile(
   return report.result();
 }
 
-/** Checks contract.md, 4.6; an unbounded backlog must have expired nothing, and dropped only what the store has lost. */
+/** Checks contract.md, 4.6: an unbounded backlog must expire nothing and drop only what the store has lost. */
 function compareAccount(
   report: Report,
   name: string,

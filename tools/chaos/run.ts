@@ -10,7 +10,7 @@ import { ChaosUpstream } from './upstream.js';
 import { ESCALATION, Victim } from './victim.js';
 
 const PROGRESS_EVERY_MS = 10_000;
-/** In shorter runs nothing is silent for long enough. */
+/** In shorter runs no device is silent for long enough. */
 const SUPERVISED_FROM_MS = 120_000;
 
 /** The result of a run. */
@@ -74,7 +74,7 @@ class Run {
     this.#victim = victim;
     this.#upstream = upstream;
     this.#tell = tell;
-    // A generator apart from the schedule's, which must not depend on the number of draws.
+    // Not the schedule's generator: the schedule must not depend on the number of draws.
     this.#crowd = new Crowd(options, upstream, new Random(options.seed + 1));
   }
 

@@ -41,7 +41,7 @@ export function planKills(
 export interface PlannedOutage {
   /** Since the start of the run. */
   readonly atMs: number;
-  /** Time for which the upstream hangs before it is killed. */
+  /** How long the upstream hangs before it is killed. */
   readonly hangMs: number;
   readonly downMs: number;
 }
@@ -49,7 +49,7 @@ export interface PlannedOutage {
 const MAX_HANG_MS = 500;
 const MAX_DOWN_MS = 2_000;
 
-/** Plans the upstream's kills, by a generator of its own, so that other schedules stay the same. */
+/** Plans the upstream's kills with its own generator, so that other schedules stay the same. */
 export function planOutages(
   options: Pick<ChaosOptions, 'seed' | 'upstreamKills' | 'durationMs'>,
 ): PlannedOutage[] {

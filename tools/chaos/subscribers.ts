@@ -65,7 +65,7 @@ export class ChaosSubscriber implements ChaosReceiver {
   }
 }
 
-/** Two nurse-call stations that stand by for each other: what one of them gets, both have (MQTT 5, 4.8.2). */
+/** Two nurse-call stations that stand in for each other: what one receives, both have (MQTT 5, 4.8.2). */
 export class ChaosGroup implements ChaosReceiver {
   readonly name = 'group';
   readonly isDurable = true;
@@ -74,7 +74,7 @@ export class ChaosGroup implements ChaosReceiver {
   readonly members: readonly ChaosSubscriber[];
   readonly consumer: string;
 
-  /** @param memberOf makes a durable subscriber whose deliveries are the group's */
+  /** @param memberOf creates a durable subscriber whose deliveries are the group's */
   constructor(filter: string, memberOf: (name: string, deliveries: Deliveries) => ChaosSubscriber) {
     const deliveries = new Deliveries();
     this.deliveries = deliveries;
@@ -91,7 +91,7 @@ export class ChaosGroup implements ChaosReceiver {
   }
 }
 
-/** Delays the PUBACK of every so many messages, and with it all later ones. */
+/** Delays the PUBACK of every fortieth message, and so all later ones. */
 export function acknowledgeSlowly(subscriber: ChaosSubscriber, random: Random): void {
   let count = 0;
   subscriber.client.handleMessage = (_packet, done) => {
@@ -101,7 +101,7 @@ export function acknowledgeSlowly(subscriber: ChaosSubscriber, random: Random): 
   };
 }
 
-/** Cuts the connection at random and stays away for a while, until the signal. */
+/** Cuts the connection at random times and stays away for a while, until the signal. */
 export async function flap(
   subscriber: ChaosSubscriber,
   random: Random,

@@ -7,7 +7,7 @@ import type { PlannedOutage } from './schedule.js';
 
 const BRIDGE = 'upstream';
 
-/** A bridge's upstream that is killed: a real Mosquitto with a subscriber to everything. */
+/** A bridge's upstream that can be killed: a real Mosquitto with a subscriber to everything. */
 export class ChaosUpstream implements ChaosReceiver {
   readonly name = BRIDGE;
   readonly isDurable = true;
@@ -50,8 +50,8 @@ export class ChaosUpstream implements ChaosReceiver {
   /**
    * Kills the upstream and starts it again later.
    *
-   * The upstream dies once its subscriber has everything: messages that it acknowledged and kept in
-   * memory would be lost by it, not by the gateway. Before that it hangs for a moment, so that
+   * The upstream dies only once its subscriber has everything: otherwise it, and not the gateway, would
+   * lose messages that it acknowledged and kept in memory. Before that it hangs briefly, so that
    * messages are always on their way to it.
    */
   async kill({ hangMs, downMs }: PlannedOutage): Promise<void> {

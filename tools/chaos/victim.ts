@@ -7,16 +7,16 @@ import type { KillTarget } from './schedule.js';
 
 /** Sessions without bounds: dropped entries would look like a loss. */
 const ENVIRONMENT = { GATEWAY_SESSIONS_MAX_QUEUED_MESSAGES: '100000000' };
-/** Of every alarm, as nobody acknowledges any. */
+/** Every alarm escalates, because nobody acknowledges any. */
 export const ESCALATION = { name: 'in-charge', afterSeconds: 5 };
 const MAX_FAILED_STARTS = 20;
 
-/** The gateway under test, killed, and restarted at once as systemd does. */
+/** The gateway under test; it is killed, and restarted immediately as systemd does. */
 export class Victim {
   readonly gateway: GatewayProcess;
   /** Times from the last kill of the gateway to the ready line. */
   readonly readyAfterMs: number[] = [];
-  /** Times from the last kill of anything to the first PUBACK of an alarm published after it. */
+  /** Times from the last kill of anything to the first PUBACK for an alarm published after it. */
   readonly acknowledgingAfterMs: number[] = [];
   readonly kills: Record<KillTarget, number> = { gateway: 0, store: 0, both: 0 };
   /** Starts that failed because the store was killed meanwhile. */
@@ -40,12 +40,12 @@ export class Victim {
   /**
    * Kills; resolves once the processes are dead and the gateway is being restarted.
    *
-   * Where the store is down already, the gateway dies alone.
+   * If the store is already down, only the gateway dies.
    */
   async kill(target: KillTarget): Promise<void> {
     const store = target === 'gateway' ? undefined : storeProcessId(this.gateway.dataDir);
     const actual = store === undefined ? 'gateway' : target;
-    // Both at once: the gateway must not see the store die first.
+    // Kills both together: the gateway must not see the store die first.
     const dead = actual === 'store' ? undefined : this.gateway.kill();
     if (store !== undefined) process.kill(store, 'SIGKILL');
     const nowMs = performance.now();
@@ -66,7 +66,7 @@ export class Victim {
     this.#lastKillMs = undefined;
   }
 
-  /** Resolves when the gateway runs; throws when it does not. */
+  /** Resolves when the gateway runs. @throws Error when it has ended */
   async settled(): Promise<void> {
     await this.#restarting;
     if (!this.gateway.isRunning) throw new Error('the gateway ended by itself');
@@ -108,11 +108,11 @@ export class Victim {
   }
 }
 
-/** Kills the store, and holds its lock until the returned descriptor is closed. */
+/** Kills the store and holds its lock until the returned descriptor is closed. */
 export function holdStoreDown({ dataDir }: Pick<RunningGateway, 'dataDir'>): number {
   const file = join(dataDir, 'redis', 'redis.lock');
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    // On a busy machine the gateway may start the next one before the lock is ours, and waits longer each time.
+    // On a busy machine the gateway may start the next store before we get the lock; it waits longer each time.
     const processId = storeProcessId(dataDir);
     if (processId !== undefined) kill(processId);
     const lock = lockFile(file);
@@ -121,5 +121,5 @@ export function holdStoreDown({ dataDir }: Pick<RunningGateway, 'dataDir'>): num
   throw new Error('the lock of the store did not get free');
 }
 
-/** Each takes some milliseconds; a killed process may need some tries to be gone. */
+/** Each try takes some milliseconds; a killed process may take several to be gone. */
 const MAX_TRIES = 5_000;

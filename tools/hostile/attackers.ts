@@ -7,10 +7,10 @@ import { connectNetwork, ISOLATED } from './network.js';
 import { programFile } from './programs.js';
 import type { Site } from './site.js';
 
-/** Attackers are on other machines in real life: here they get what the others leave. */
+/** In real life attackers are on other machines: here they get what the others leave. */
 const NICENESS = 10;
 const HOST = '127.0.0.1';
-/** Loopback for the gateway, and not the victims' address. */
+/** Loopback for the gateway, but not the victims' address. */
 const ADDRESS = '127.0.0.66';
 
 interface Attacker {
@@ -61,7 +61,7 @@ export class Attackers {
     }
   }
 
-  /** Ends the attack, and the attackers with all their connections. Resolves to what they counted. */
+  /** Ends the attack and the attackers with all their connections. Resolves to their counts. */
   async end(): Promise<Record<string, number>> {
     const counts: Record<string, number> = {};
     for (const { program } of this.#attackers) {

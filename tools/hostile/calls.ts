@@ -12,11 +12,11 @@ const questionSchema = z.object({ number: z.number(), call: z.unknown() });
 export interface ProgramOptions {
   /** A command to run the program under: `unshare --net --`. */
   readonly under?: readonly string[];
-  /** As `nice` has it. */
+  /** As for `nice`. */
   readonly niceness: number;
 }
 
-/** A program in a process of its own that answers calls. */
+/** A program in its own process that answers calls. */
 export class Program {
   readonly #child: ChildProcess;
   readonly #waiting = new Map<number, (answer: z.infer<typeof answerSchema>['answer']) => void>();
@@ -32,7 +32,7 @@ export class Program {
     try {
       setPriority(this.processId, niceness);
     } catch {
-      // Only root may raise a priority; the figures are a little worse then.
+      // Only root may raise a priority; without it, the figures are a little worse.
     }
     this.#child.on('message', (message) => {
       const { number, answer } = answerSchema.parse(message);
@@ -78,7 +78,7 @@ export function answerCalls<T>(schema: z.ZodType<T>, work: (call: T) => Promise<
   process.on('message', (message) => {
     const { number, call } = questionSchema.parse(message);
     work(schema.parse(call)).then(
-      // Undefined is no JSON.
+      // JSON has no undefined.
       (result) => process.send?.({ number, answer: { result: result ?? null } }),
       (error: unknown) => process.send?.({ number, answer: { failure: String(error) } }),
     );

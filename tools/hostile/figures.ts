@@ -25,7 +25,7 @@ export function latenciesOf(alarms: readonly Alarm[], isDurableAway: boolean): L
   };
 }
 
-/** Whether each of the last so many seconds had a normal p99, but for the one that is not over. */
+/** Whether each of the last full seconds had a normal p99. */
 export function isCalm(
   { alarms, nowMs }: Observations,
   maxP99Ms: number,
@@ -35,7 +35,7 @@ export function isCalm(
   return lateSeconds(alarms, from, nowMs - SECOND_MS, maxP99Ms).length === 0;
 }
 
-/** How long after an instant the last second with a late p99 ended; 0 when there was none. */
+/** How long after an instant the last second with a late p99 ended; 0 if there was none. */
 export function calmAfterMs(alarms: readonly Alarm[], sinceMs: number, maxP99Ms: number): number {
   const last = alarms.at(-1)?.sentMs ?? sinceMs;
   const late = lateSeconds(alarms, sinceMs, last, maxP99Ms);
@@ -43,7 +43,7 @@ export function calmAfterMs(alarms: readonly Alarm[], sinceMs: number, maxP99Ms:
   return end === undefined ? 0 : end + SECOND_MS - sinceMs;
 }
 
-/** The beginnings of the seconds of publishing whose p99 was late, or who still wait. */
+/** The starts of the seconds of publishing whose p99 was late or whose alarms are still missing. */
 function lateSeconds(
   alarms: readonly Alarm[],
   fromMs: number,
@@ -61,7 +61,7 @@ function lateSeconds(
 }
 
 export interface Losses {
-  /** Acknowledged to the device, and never received by one of the subscribers. */
+  /** Acknowledged to the device, but not received by both subscribers. */
   readonly lost: number;
   readonly unacknowledged: number;
 }

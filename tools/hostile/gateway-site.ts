@@ -55,7 +55,7 @@ export class GatewaySite implements Site {
     this.#status = parts.status;
     this.#storeId = parts.storeId;
     this.#needs = parts.needs;
-    // The status has no names: the administrator asks for them.
+    // The status contains no names: the administrator asks for them.
     this.#status.on('message', () => void this.#readFaults());
   }
 
@@ -109,7 +109,7 @@ export class GatewaySite implements Site {
     for (const fault of await faultsOf(this.gateway)) this.#faults.add(fault);
   }
 
-  /** Each line is counted once: a flood of them would be counted for ever. */
+  /** Counts each line only once: recounting a flood of lines would take forever. */
   logBytes = (): number => {
     const { lines } = this.gateway;
     for (; this.#logLines < lines.length; this.#logLines++) {

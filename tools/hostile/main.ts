@@ -23,7 +23,7 @@ function options(): HostileOptions {
   }
 }
 
-/** The quiet row, then the attacks that were asked for. */
+/** The quiet row, then the requested attacks. */
 function chosenAttacks(only: readonly string[]): readonly (Attack | undefined)[] {
   const unknown = only.filter((name) => !ATTACKS.some((attack) => attack.name === name));
   if (unknown.length > 0) {

@@ -16,7 +16,7 @@ const HEAD = [
   'Mosquitto: lost, p99',
 ];
 
-/** The table of docs/reports/attacks.md: a row for each attack, with Mosquitto beside it where it was run. */
+/** The table of docs/reports/attacks.md: a row for each attack, with Mosquitto next to it if it was run. */
 export function markdownOf(results: readonly Result[], attacks: readonly Attack[]): string {
   const rows = results
     .filter(({ peer }) => peer === 'gateway')

@@ -5,17 +5,17 @@ import type { Site } from './site.js';
 const SAMPLE_EVERY_MS = 200;
 
 export interface Usage {
-  /** The most at any moment, of each process of the site. */
+  /** The peak of each process of the site. */
   readonly maxResidentBytes: readonly number[];
   readonly maxDescriptors: readonly number[];
   readonly loggedBytes: number;
-  /** Parts of one core, of each process of the site. */
+  /** Fractions of one core, for each process of the site. */
   readonly siteCores: readonly number[];
-  /** Parts of one core, of the busiest attacker. */
+  /** The fraction of one core that the busiest attacker uses. */
   readonly attackerCores: number;
 }
 
-/** Watches the broker's processes, and the processor time of the attackers. */
+/** Measures the broker's processes, and the processor time of the attackers. */
 export class Meter {
   readonly #site: Site;
   readonly #attackers: readonly number[];
@@ -45,7 +45,7 @@ export class Meter {
     return new Meter(site, attackers, await processorOf([...site.processIds, ...attackers]));
   }
 
-  /** The use of processors until now; the rest until the end. */
+  /** The processor usage so far; `end` returns the rest. */
   async processor(): Promise<Pick<Usage, 'siteCores' | 'attackerCores'>> {
     const elapsedMs = performance.now() - this.#begunMs;
     const now = await processorOf([...this.#site.processIds, ...this.#attackers]);
@@ -71,7 +71,7 @@ export class Meter {
     if (this.#isSampling) return;
     this.#isSampling = true;
     for (const [index, processId] of this.#site.processIds.entries()) {
-      // A process that has ended uses nothing; the verdict says that it has ended.
+      // A process that has ended uses nothing; the verdict reports its end.
       const resident = await residentBytes(processId).catch(() => 0);
       const open = await readdir(`/proc/${processId}/fd`).catch(() => []);
       this.#maxResident[index] = Math.max(this.#maxResident[index] ?? 0, resident);

@@ -6,7 +6,7 @@ import type { Site } from './site.js';
 const DEVICES = 20;
 const ALARMS_PER_SECOND = 100;
 
-/** Mosquitto with the same clients, who may all do everything: it knows no homes. */
+/** Mosquitto with the same clients, all of which may do everything: it knows no homes. */
 export class MosquittoSite implements Site {
   readonly peer = 'mosquitto';
   readonly maxOpenFiles = undefined;

@@ -15,17 +15,17 @@ export interface Endpoint {
   readonly isTls?: boolean;
 }
 
-/** A socket, and how the other side ended it. */
+/** A socket that tells when its connection ends. */
 export class Wire {
   readonly socket: Socket;
-  /** Resolves when the connection is closed, whoever closed it. */
+  /** Resolves when the connection is closed, by either side. */
   readonly closed: Promise<void>;
   #isOpen = true;
 
   constructor(endpoint: Endpoint) {
     const { host, port, localAddress, isTls } = endpoint;
     const where = { host, port, ...(localAddress === undefined ? {} : { localAddress }) };
-    // Hostile clients check no certificate.
+    // Hostile clients do not check certificates.
     this.socket = isTls ? connectTls({ ...where, rejectUnauthorized: false }) : connect(where);
     this.socket.setNoDelay(true);
     // The close event that follows is enough.
@@ -51,7 +51,7 @@ export class Wire {
     return Promise.race([connected, this.closed.then(() => false)]);
   }
 
-  /** Writes; resolves to whether the connection is still open, once the socket takes more. */
+  /** Writes; once the socket takes more, resolves to whether the connection is still open. */
   async write(bytes: Buffer | string): Promise<boolean> {
     if (!this.#isOpen) return false;
     if (this.socket.write(bytes)) return true;
@@ -60,7 +60,7 @@ export class Wire {
     return this.#isOpen;
   }
 
-  /** Resolves when something comes, or the connection is closed. */
+  /** Resolves when data arrives or the connection is closed. */
   heard(): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
@@ -72,7 +72,7 @@ export class Wire {
     });
   }
 
-  /** Closes without a word and without waiting for what is on its way. */
+  /** Closes the connection without a DISCONNECT and without waiting for pending data. */
   cut(): void {
     // Node cannot reset a TLS connection.
     if ('encrypted' in this.socket) this.socket.destroy();
@@ -80,10 +80,10 @@ export class Wire {
   }
 }
 
-/** A bare MQTT 3.1.1 client that costs little, for victims and for attackers. */
+/** A cheap, bare MQTT 3.1.1 client for victims and attackers. */
 export class MqttSocket {
   readonly wire: Wire;
-  /** Takes every packet but CONNACK. */
+  /** Takes every packet except CONNACK. */
   take: TakeFrame | undefined;
   #admitted: ((returnCode: number) => void) | undefined;
   readonly #frames = new Frames();
@@ -93,7 +93,7 @@ export class MqttSocket {
     this.wire.socket.on('data', (chunk) => this.#frames.read(chunk, this.#takeFrame));
   }
 
-  /** Connects; resolves to undefined when CONNACK is no 0 or does not come. */
+  /** Connects; resolves to undefined when CONNACK is not 0 or does not come. */
   static async connect(
     endpoint: Endpoint,
     login: Login,
@@ -118,7 +118,7 @@ export class MqttSocket {
     return this.wire.isOpen;
   }
 
-  /** Disconnects in order. */
+  /** Disconnects cleanly. */
   async end(): Promise<void> {
     this.wire.socket.end(generate({ cmd: 'disconnect' }));
     await this.wire.closed;

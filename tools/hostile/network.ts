@@ -7,10 +7,10 @@ const PREFIX = '10.213';
 const HOST = `${PREFIX}.0.1`;
 const PER_OCTET = 250;
 
-/** A command that starts a program in a network of its own. */
+/** A command that starts a program in its own network. */
 export const ISOLATED: readonly string[] = ['unshare', '--net', '--'];
 
-/** Whether the run has a network namespace of its own (scripts/hostile.mjs). */
+/** Whether the run has its own network namespace (scripts/hostile.mjs). */
 export const HAS_NAMESPACE = process.env['HOSTILE_NAMESPACE'] === 'own';
 
 export interface Network {
@@ -20,7 +20,7 @@ export interface Network {
 }
 
 /**
- * Connects a process in a network of its own with this one, from so many addresses.
+ * Connects a process in its own network with this process, from this many addresses.
  *
  * The two ends of the connection disappear with the process.
  */

@@ -18,10 +18,10 @@ const DEFAULT_SECONDS = 20;
 export const USAGE =
   'usage: npm run hostile -- [--only ATTACK]… [--seconds 20] [--peer mosquitto] [--json FILE] [--markdown FILE] [--list]';
 
-/** @throws TypeError when an option is unknown or has no such value */
+/** @throws TypeError when an option is unknown or has an invalid value */
 export function readOptions(args: readonly string[]): HostileOptions {
   const { values } = parseArgs({
-    // npm passes its own `--` on when there are two.
+    // npm passes on a second `--`.
     args: args.filter((arg) => arg !== '--'),
     options: {
       only: { type: 'string', multiple: true },

@@ -14,7 +14,7 @@ import type { Peer, Site } from './site.js';
 import { missesOf } from './verdict.js';
 import { type Observations, observationsSchema, type WardCall } from './ward/plan.js';
 
-/** Attackers are on other machines in real life: here the victims come first. */
+/** In real life attackers are on other machines: here the victims come first. */
 const WARD_NICENESS = -5;
 const HOST = '127.0.0.1';
 const LAST_ALARMS_MS = 1_000;
@@ -29,16 +29,16 @@ export interface SceneOptions {
 
 export interface AttackOptions {
   readonly seconds: number;
-  /** Before the attack: what is measured at the start is not its doing. */
+  /** Time before the attack, so that effects of the start do not count as effects of the attack. */
   readonly quietMs: number;
   readonly maxRecoveryMs: number;
-  /** So many seconds in a row show that latencies are normal again. */
+  /** This many calm seconds in a row show that latencies are normal again. */
   readonly calmSeconds: number;
-  /** For what has just happened to be in `gateway/status`. */
+  /** How long it may take until `gateway/status` names the attacker. */
   readonly namedWithinMs: number;
 }
 
-/** A broker and its victims, on whom attacks are tried. */
+/** A broker and its victims, for trying attacks. */
 export class Scene {
   readonly #site: Site;
   readonly #ward: Program;
@@ -65,7 +65,7 @@ export class Scene {
     return scene;
   }
 
-  /** Tries an attack, undefined for none, and waits until everything is as before. */
+  /** Tries an attack (undefined for none) and waits until everything is as before. */
   async try(attack: Attack | undefined, options: AttackOptions): Promise<Result> {
     const site = this.#site;
     site.attackerNames.clear();
@@ -82,7 +82,7 @@ export class Scene {
     const counts = await attackers.end();
     const endedMs = await this.#nowMs();
 
-    // Not awaited: a session that somebody else has taken may never be had back.
+    // Not awaited: a session that the attacker has taken may never come back.
     if (isDurableAway) this.#tell({ call: 'bringDurableBack' }).catch(() => undefined);
     const surface = attack?.surface ?? 'mqtt';
     await this.#recover(begunMs, MAX_P99_MS[surface], options);
@@ -112,7 +112,7 @@ export class Scene {
     return { ...result, misses: [...missesOf(result, attack, site.maxOpenFiles), ...harms] };
   }
 
-  /** Waits until latencies are normal and nothing is missing, as long as it may take. */
+  /** Waits until latencies are normal and nothing is missing, at most for `maxRecoveryMs`. */
   async #recover(sinceMs: number, maxP99Ms: number, options: AttackOptions): Promise<void> {
     const { maxRecoveryMs, calmSeconds } = options;
     const deadlineMs = performance.now() + maxRecoveryMs;
@@ -135,7 +135,7 @@ export class Scene {
     return find();
   }
 
-  /** What was sent since, without the alarms that may still be on their way. */
+  /** The observations since this instant, without alarms that may still be on their way. */
   async #settled(sinceMs: number): Promise<Observations> {
     const observations = await this.#observe(sinceMs);
     return { ...observations, alarms: settledOf(observations) };

@@ -8,30 +8,30 @@ export type Peer = 'gateway' | 'mosquitto';
 export interface Site {
   readonly peer: Peer;
   readonly ports: Ports;
-  /** Processes whose memory and descriptors are watched: the broker, then its store. */
+  /** The processes whose memory and descriptors to measure: the broker, then its store. */
   readonly processIds: readonly number[];
-  /** What the broker has logged so far. */
+  /** How much the broker has logged so far. */
   readonly logBytes: () => number;
   /** Every fault that was ever in `gateway/status`. */
   readonly faults: () => readonly string[];
-  /** Devices, tokens and addresses of the attacker, as a fault may name them. */
+  /** Devices, tokens and addresses of the attacker, as faults may name them. */
   readonly attackerNames: Set<string>;
-  /** Creates what an attacker has: credentials in a home of its own. */
+  /** Creates what an attacker has: credentials in its own home. */
   arms(devices: number, tokens?: number): Promise<Arms>;
   ward(areSubscribersShared: boolean): Promise<Omit<WardPlan, 'host' | 'port'>>;
   /** The victims' newcomer, once there is a ward. */
   newcomer(): Login;
-  /** The most file descriptors that the broker may open, where that is limited further. */
+  /** The most file descriptors that the broker may open, if further limited. */
   readonly maxOpenFiles: number | undefined;
   httpUrl(): string;
   /** Where a bridge of the gateway connects to. */
   upstreamPort(): number;
-  /** Undefined while everything runs that was started; otherwise what does not. */
+  /** Names a process that has ended; undefined while all of them run. */
   ended(): string | undefined;
   remove(): Promise<void>;
 }
 
-/** The login of a client of its own with the credential of another. */
+/** The login of a different client with the same credential. */
 export function asClient(login: Login, clientId: string): Login {
   return { ...login, clientId };
 }

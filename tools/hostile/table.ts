@@ -3,7 +3,7 @@ import type { Attempts } from './figures.js';
 import type { Result } from './result.js';
 
 const MIB = 1024 * 1024;
-/** From here on the attacker itself is what limits the attack. */
+/** From here on the attacker itself limits the attack. */
 const SATURATED_CORES = 0.9;
 const HEAD = [
   'attack',

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const KEYS = { rsa: ['rsa:4096'], ecdsa: ['ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'] };
 
-/** Makes a certificate in the directory. Resolves to the environment of a gateway with TLS listeners. */
+/** Creates a certificate in the directory. Resolves to the environment of a gateway with TLS listeners. */
 export async function tlsEnvironment(directory: string, kind: 'rsa' | 'ecdsa') {
   const [certFile, keyFile] = [join(directory, 'tls.crt'), join(directory, 'tls.key')];
   await run('openssl', [

@@ -3,12 +3,12 @@ import { MAX_P99_MS } from './figures.js';
 import type { Result } from './result.js';
 
 const MIB = 1024 * 1024;
-/** Of the gateway, and of its store. */
+/** For the gateway and for its store. */
 const MAX_RESIDENT_BYTES = [512 * MIB, 512 * MIB];
 const MAX_DESCRIPTORS = 12_000;
 const MAX_LOGGED_BYTES = 256 * 1024;
 
-/** What an attack may not cost others. Empty when it costs nothing. */
+/** How the attack harmed others more than it may; empty if it did not. */
 export function missesOf(
   result: Omit<Result, 'misses'>,
   attack: Attack | undefined,

@@ -1,7 +1,7 @@
 import { useWords } from '../console-parts.js';
 import { dictionary } from '../words/language.js';
 
-/** The eight kinds of the interface, as they are shown. */
+/** The eight kinds of the interface, in the order of display. */
 export const KINDS = [
   'fall',
   'helpCall',
@@ -37,7 +37,7 @@ export const KIND_WORDS = dictionary<Readonly<Record<Kind, string>>>({
   },
 });
 
-/** Lines of a drawing of 24 by 24, with round ends. */
+/** Lines of a 24 by 24 drawing, with round ends. */
 const DRAWINGS: Readonly<Record<Kind, string>> = {
   fall: 'M3 20h18M5 6l4 3 5-1 3 4M9 9l-2 5 5 3M16.500 5.500a1.500 1.500 0 1 0 .01 0M17 12l3 2',
   helpCall: 'M12 3a6 6 0 0 0-6 6v5l-2 3h16l-2-3V9a6 6 0 0 0-6-6M10 20a2 2 0 0 0 4 0',
@@ -53,7 +53,7 @@ export function kindOf(value: unknown): Kind | undefined {
   return KINDS.find((kind) => kind === value);
 }
 
-/** A kind of alarm as a drawing; words stand beside it. */
+/** A kind of alarm as a drawing, to go next to words. */
 export function KindIcon({ kind }: { readonly kind: Kind }) {
   return (
     <svg class="kind-icon" viewBox="0 0 24 24" aria-hidden="true">

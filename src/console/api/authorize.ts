@@ -3,13 +3,13 @@ import type { Language } from '../words/language.js';
 import { withExactNumbers } from './exact-json.js';
 import { defaults } from './generated.js';
 
-/** A connection may be dead without saying so, and a button that waits for its answer would stay disabled. */
+/** Without it, a connection that has died silently would leave a button disabled. */
 const TIMEOUT_MS = 15_000;
 
 /**
- * Sends every request with the token that is signed in; a token that is refused is signed out.
+ * Sends every request with the signed-in token; signs out a refused token.
  *
- * @param language the language of the console, in which the gateway is to answer
+ * @param language the language of the console, in which the gateway should answer
  */
 export function authorize(session: Session, language: () => Language): void {
   // Relative to the page: the gateway may be below a path of a proxy.
@@ -21,7 +21,7 @@ export function authorize(session: Session, language: () => Language): void {
     headers.set('Accept-Language', language());
     const accepted = headers.get('Accept');
     const signals = init?.signal ? [init.signal] : [];
-    // A download takes as long as it takes, and so does sending dead letters again.
+    // No timeout for downloads or for resending dead letters: they may take long.
     if (accepted !== 'text/csv' && !String(input).endsWith('/send-again'))
       signals.push(AbortSignal.timeout(TIMEOUT_MS));
     const response = await fetch(input, { ...init, headers, signal: AbortSignal.any(signals) });
@@ -30,7 +30,7 @@ export function authorize(session: Session, language: () => Language): void {
   };
 }
 
-/** The answer with numbers of devices as they were written; the generated client parses it. */
+/** The answer with the numbers exactly as devices wrote them; the generated client parses it. */
 async function withExactBody(response: Response): Promise<Response> {
   if (!response.ok || response.headers.get('Content-Type') !== 'application/json') return response;
   return new Response(withExactNumbers(await response.text()), response);

@@ -1,12 +1,12 @@
 import type { RequestOpts } from '@oazapfts/runtime';
 import { defaults } from './generated.js';
 
-/** Matches everything that there is (RFC 9110, 13.1.1). */
+/** Matches everything that exists (RFC 9110, 13.1.1). */
 export const ANY_TAG = '*';
 
-/** The entity tag of an answer, to be sent with the change of what was read. */
+/** The entity tag of an answer, to send with a change of what was read. */
 export function tagOf(response: Response): string {
-  // A proxy that compresses makes it weak, with which nothing could be changed (RFC 9110, 8.8.3.3).
+  // A compressing proxy makes it weak, and a weak tag permits no change (RFC 9110, 8.8.3.3).
   return response.headers.get('ETag')?.replace(/^W\//, '') ?? ANY_TAG;
 }
 

@@ -5,9 +5,9 @@ import { recordOf } from './record.js';
 export interface Failure {
   /** The stable code of the problem; `no-answer` when the gateway did not answer. */
   readonly code: string;
-  /** The gateway's own words, where it said some. */
+  /** The gateway's own words, if any. */
   readonly detail: string | undefined;
-  /** The faults of an invalid input, by their path in the body. */
+  /** The errors in an invalid input, by their path in the body. */
   readonly errors: readonly { readonly path: string; readonly message: string }[];
 }
 

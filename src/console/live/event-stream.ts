@@ -8,20 +8,20 @@ const LOOK_INTERVAL_MS = 1_000;
 interface EventStreamOptions {
   readonly url: string;
   readonly token: string;
-  /** The position in the log to read on from; undefined: from now. */
+  /** The position in the log to continue from; undefined: from now. */
   readonly lastEventId: string | undefined;
   readonly onEvent: (event: EventSourceMessage) => void;
   readonly clock: GatewayClock;
   readonly signal: AbortSignal;
 }
 
-/** Why a stream ended: the gateway refused the token, nothing came for too long, or one of both sides ended it. */
+/** Why a stream ended: the gateway refused the token, nothing came for too long, or either side ended it. */
 type StreamEnd = 'refused' | 'silent' | 'ended';
 
 /**
  * Reads server-sent events until the stream ends, falls silent, or is aborted.
  *
- * `EventSource` cannot send a token in a header, and one in the address would be in the logs of proxies.
+ * `EventSource` cannot send a token in a header, and a token in the address would get into proxy logs.
  */
 export async function readEventStream(options: EventStreamOptions): Promise<StreamEnd> {
   const { url, token, lastEventId, onEvent, clock, signal } = options;
@@ -48,7 +48,7 @@ export async function readEventStream(options: EventStreamOptions): Promise<Stre
       parser.feed(value);
     }
   } catch {
-    // Without the network `fetch` and `read` throw; what follows is the same as after an orderly end.
+    // Without the network `fetch` and `read` throw; this counts as an orderly end.
     return silence.signal.aborted ? 'silent' : 'ended';
   } finally {
     silence.end();
@@ -56,10 +56,10 @@ export async function readEventStream(options: EventStreamOptions): Promise<Stre
 }
 
 /**
- * Aborts when nothing came for too long.
+ * Aborts when nothing has come for too long.
  *
- * By the wall clock, at short intervals: other clocks and long timers stand still while a computer sleeps, and
- * the connection it wakes up with is dead already.
+ * Checks the wall clock at short intervals: other clocks and long timers stand still while a computer sleeps, and
+ * when it wakes up, the connection is already dead.
  */
 class SilenceWatch {
   readonly #aborting = new AbortController();
@@ -76,7 +76,7 @@ class SilenceWatch {
   }
 
   #look(): void {
-    // A clock that is set back must not hide a silence.
+    // Setting the clock back must not hide a silence.
     this.#heardAtMs = Math.min(this.#heardAtMs, Date.now());
     if (Date.now() - this.#heardAtMs > SILENT_AFTER_MS) this.#aborting.abort();
   }

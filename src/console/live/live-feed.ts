@@ -9,26 +9,26 @@ import {
   type ReceivedEvent,
 } from './messages.js';
 
-/** `connecting` is what it is for a moment only; `lost` is shown large: a silent board is worse than none. */
+/** `connecting` lasts only a moment; `lost` is shown large: a silent board is worse than none. */
 type LiveState = 'connecting' | 'connected' | 'lost';
 
 interface LiveListener {
   readonly message: (message: LiveMessage) => void;
-  /** The stream begins at a place without those before it: what is shown must be read anew. */
+  /** The stream continues with a gap: what is shown must be read again. */
   readonly missed: () => void;
 }
 
 const MIN_RETRY_MS = 500;
 const MAX_RETRY_MS = 5_000;
-/** Until then a stream that has ended is not lost: proxies end those that last long, and the next begins at once. */
+/** Until then an ended stream is not lost: proxies end long streams, and the next begins immediately. */
 const LOST_AFTER_MS = 2_000;
-/** Each wait is that much shorter or longer, so that a hundred screens do not come back in the same instant. */
+/** Each wait is up to this fraction shorter or longer, so that a hundred screens do not return simultaneously. */
 const RETRY_SPREAD = 0.3;
 
 /**
- * Messages as they are forwarded, over `GET /events`.
+ * Forwarded messages, over `GET /events`.
  *
- * After a break it reads on from where it was, by the position in the gateway's log.
+ * After a break it continues where it stopped, by the position in the gateway's log.
  */
 export class LiveFeed {
   readonly #filters: readonly string[];
@@ -38,21 +38,21 @@ export class LiveFeed {
   readonly state: ReadonlySignal<LiveState> = this.#state;
   readonly clock = new GatewayClock();
   #stopping: AbortController | undefined;
-  /** Ends the wait for the next try. */
+  /** Ends the wait before the next attempt. */
   #tryNow: (() => void) | undefined;
   #lostTimer: ReturnType<typeof setTimeout> | undefined;
   #lastEventId: string | undefined;
 
   /**
    * @param filters MQTT topic filters
-   * @param onRefused called when the gateway no longer takes the token
+   * @param onRefused called when the gateway no longer accepts the token
    */
   constructor(filters: readonly string[], onRefused: (token: string) => void) {
     this.#filters = filters;
     this.#onRefused = onRefused;
   }
 
-  /** @returns ends the listening */
+  /** @returns a function that ends the listening */
   listen(listener: LiveListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -63,7 +63,7 @@ export class LiveFeed {
     const stopping = new AbortController();
     const { signal } = stopping;
     this.#stopping = stopping;
-    // A network that is back, or somebody who looks at the page again, must not wait.
+    // Try immediately when the network is back or someone looks at the page again.
     addEventListener('online', () => this.#tryNow?.(), { signal });
     document.addEventListener('visibilitychange', () => this.#tryNow?.(), { signal });
     void this.#run(token, signal);
@@ -74,7 +74,7 @@ export class LiveFeed {
     this.#stopping = undefined;
     this.#lastEventId = undefined;
     clearTimeout(this.#lostTimer);
-    // Listeners for the next token must not take the old stream for theirs.
+    // Listeners for the next token must not mistake the old stream for theirs.
     this.#state.value = 'connecting';
   }
 
@@ -126,7 +126,7 @@ export class LiveFeed {
     if (event.event === 'open') {
       clearTimeout(this.#lostTimer);
       this.#state.value = 'connected';
-      // The first time there is nothing to miss: who listens has just read, or reads now.
+      // The first time nothing can be missed: listeners have just read, or are reading now.
       if (parseMissed(event.data)) this.#tell(({ missed }) => missed());
     }
     if (event.event === 'heartbeat') this.clock.set(parseTime(event.data));
@@ -137,7 +137,7 @@ export class LiveFeed {
     if (event.id !== undefined) this.#lastEventId = event.id;
   }
 
-  /** A listener that fails must not keep the message from the others, nor end the stream. */
+  /** A failing listener must neither keep the message from the others nor end the stream. */
   #tell(tell: (listener: LiveListener) => void): void {
     for (const listener of this.#listeners) {
       try {

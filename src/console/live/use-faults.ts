@@ -5,7 +5,7 @@ import { type Loaded, useLoaded } from '../ui/use-request.js';
 
 const STATUS_TOPIC = 'gateway/status';
 
-/** The gateway's faults, read at once, and again whenever `gateway/status` tells of a change. */
+/** The gateway's faults, read immediately and again whenever `gateway/status` reports a change. */
 export function useFaults(): Loaded<AdvisedFault[]> {
   const { live, language } = useConsole();
   const faults = useLoaded(() => listFaults(), [language.current.value]);
@@ -20,7 +20,7 @@ export function useFaults(): Loaded<AdvisedFault[]> {
       }),
     [live, again],
   );
-  // While the stream is away the gateway may be stopping, or just be back.
+  // While the stream is away, the gateway may be stopping or have just returned.
   const state = live.state.value;
   useEffect(again, [state, again]);
   return faults;

@@ -1,7 +1,7 @@
 import type { ComponentType } from 'preact';
 import { lazy } from 'preact/compat';
 
-/** The files of a page, or of a part of one, could not be loaded: the gateway does not answer, or was updated and has others now. */
+/** The files of a page or part of it could not be loaded: the gateway does not answer, or an update replaced them. */
 export class PageNotLoaded extends Error {
   constructor(cause: unknown) {
     super('The files of a page could not be loaded.', { cause });
@@ -9,7 +9,7 @@ export class PageNotLoaded extends Error {
   }
 }
 
-/** A page, or a part of one, that is loaded when it is shown for the first time. */
+/** A page, or a part of one, that loads when it is first shown. */
 export function lazyPage<Props>(load: () => Promise<ComponentType<Props>>) {
   return lazy(async () => {
     try {

@@ -4,7 +4,7 @@ import { useWords } from '../console-parts.js';
 import { SHELL_WORDS } from '../shell-words.js';
 import { PageNotLoaded } from './lazy-page.js';
 
-/** Shows what is wrong with a page in its place, and keeps the frame around it; otherwise all would be blank. */
+/** Shows a page's error in its place and keeps the frame around it; otherwise everything would be blank. */
 export function PageGuard({ children }: { readonly children: ComponentChildren }) {
   const words = useWords(SHELL_WORDS);
   const [error] = useErrorBoundary((thrown: unknown) => reportError(thrown));

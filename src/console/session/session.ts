@@ -1,7 +1,7 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import { store, stored } from '../ui/kept-values.js';
 
-/** The roles of a grant that lead into the console, the least first. */
+/** The roles that give access to the console, the least first. */
 const ROLES = ['viewer', 'responder', 'manager', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -11,7 +11,7 @@ export interface Grant {
   readonly role: Role | 'publisher';
 }
 
-/** The token that is signed in, as `GET /access-tokens/current` shows it. */
+/** The signed-in token, as `GET /access-tokens/current` shows it. */
 interface Identity {
   readonly id: string;
   readonly name: string;
@@ -24,15 +24,15 @@ const AREAS = ['sessionStorage', 'localStorage'] as const;
 /**
  * The access token of this tab, and what it may do.
  *
- * It is kept for the tab, or for the device if wanted. What it may do decides what is shown; the gateway
- * decides again.
+ * It is kept for the tab or, if wanted, for the device. Its rights decide what is shown; the gateway checks
+ * them again.
  */
 export class Session {
   readonly #token = signal(
     stored('sessionStorage', STORED_AS) ?? stored('localStorage', STORED_AS),
   );
   readonly #identity = signal<Identity | undefined>(undefined);
-  /** Whether the gateway refused the token that was signed in: it is unknown, or has ended. */
+  /** Whether the gateway refused the signed-in token: it is unknown or has expired. */
   readonly #wasRefused = signal(false);
 
   readonly #leaving = new Set<() => void>();
@@ -43,7 +43,7 @@ export class Session {
   readonly isAdmin = computed(() => this.#grants().some(({ role }) => role === 'admin'));
 
   constructor() {
-    // Who signs out in one tab, and leaves, is not to stay signed in in another.
+    // A user who signs out in one tab must not stay signed in in another.
     addEventListener('storage', ({ key, oldValue, newValue }) => {
       const isGone = key === STORED_AS && newValue === null && oldValue === this.#token.peek();
       if (isGone && stored('sessionStorage', STORED_AS) === null) this.#clear();
@@ -53,14 +53,14 @@ export class Session {
   /**
    * Keeps a token; `identify` must follow.
    *
-   * The device's token is never removed on the way: other tabs live by it.
+   * It never removes the device's token: other tabs depend on it.
    */
   signIn(token: string, isForDevice: boolean): void {
-    // Who it is, is known or being asked: a link is opened again.
+    // The same link was opened again: the identity is known or being requested.
     const isCurrent = token === this.#token.peek();
     if (isForDevice) {
       store('localStorage', STORED_AS, token);
-      // The tab's own would be read first.
+      // The tab's own token would take precedence.
       store('sessionStorage', STORED_AS, null);
     } else if (!isCurrent) store('sessionStorage', STORED_AS, token);
     if (isCurrent) return;
@@ -78,7 +78,7 @@ export class Session {
     this.#clear();
   }
 
-  /** Signs out because the gateway does not take the token, unless another was signed in since. */
+  /** Signs out because the gateway refuses the token, unless another has signed in since. */
   refused(token: string): void {
     if (this.#token.peek() !== token) return;
     for (const area of AREAS) {
@@ -103,7 +103,7 @@ export class Session {
     );
   }
 
-  /** Calls back before the token is gone, for what is still to be sent with it; @returns ends that */
+  /** Calls back before the token is gone, to send what still needs it. @returns a function that ends this */
   beforeSignOut(listener: () => void): () => void {
     this.#leaving.add(listener);
     return () => this.#leaving.delete(listener);

@@ -3,21 +3,21 @@ import { type Failure, failureOf } from '../api/failure.js';
 import { getCurrentAccessToken } from '../api/generated.js';
 import { useConsole } from '../console-parts.js';
 
-/** A screen on a wall has nobody who would press a button. */
+/** At a screen on a wall nobody presses a button. */
 const RETRY_MS = 5_000;
 
 export interface SignIn {
-  /** Whether the gateway is being asked who the token is. */
+  /** Whether a request for the token's identity is under way. */
   readonly isPending: boolean;
-  /** Why the gateway could not be asked, where it could not. */
+  /** Why the request failed, if it did. */
   readonly failure: Failure | undefined;
   readonly retry: () => void;
 }
 
 /**
- * Asks the gateway who the token is, at the start and after each sign-in.
+ * Asks the gateway for the token's identity, at the start and after each sign-in.
  *
- * A link may bring the token behind its `#` (`#/?token=…`): it is taken out of the address at once.
+ * A link may carry the token after its `#` (`#/?token=…`): it is removed from the address immediately.
  */
 export function useSignIn(): SignIn {
   const { session, routing } = useConsole();
@@ -44,7 +44,7 @@ export function useSignIn(): SignIn {
         if (!isOutdated) session.identify(identity);
       },
       (error: unknown) => {
-        // A token that was refused is signed out already.
+        // A refused token is already signed out.
         if (isOutdated || session.token.peek() === null) return;
         setFailure(failureOf(error));
         timer = setTimeout(retry, RETRY_MS);

@@ -9,7 +9,7 @@ const WORDS = dictionary({ en: { cancel: 'Cancel' }, de: { cancel: 'Abbrechen' }
 
 interface ChangeDialogProps<Result> {
   readonly title: string;
-  /** What the button says that makes the change. */
+  /** The text of the button that makes the change. */
   readonly submit: string;
   readonly isDangerous?: boolean;
   /** Whether something must be chosen first. */
@@ -20,7 +20,7 @@ interface ChangeDialogProps<Result> {
   readonly children: ComponentChildren;
 }
 
-/** A dialog that makes one change; a refusal of the gateway is shown in it. */
+/** A dialog that makes one change; it shows a refusal by the gateway. */
 export function ChangeDialog<Result>(props: ChangeDialogProps<Result>) {
   const { title, submit, request, onDone, onClose, children } = props;
   const { isDangerous = false, isIncomplete = false } = props;

@@ -9,7 +9,7 @@ const WORDS = dictionary({
 
 interface CopiedTextProps {
   readonly text: string;
-  /** The button's name for screen readers, which do not see the text beside it. */
+  /** The button's name for screen readers, which do not see the text next to it. */
   readonly label: string;
 }
 
@@ -27,7 +27,7 @@ export function CopiedText({ text, label }: CopiedTextProps) {
   );
 }
 
-/** A text in a field of its own, with a button that copies it. */
+/** A text in its own field, with a button that copies it. */
 export function CopiedField({ text, label }: CopiedTextProps) {
   const field = useRef<HTMLInputElement>(null);
   return (
@@ -59,7 +59,7 @@ function CopyButton({ text, label, select }: CopyButtonProps) {
   const [said, setSaid] = useState('');
   const copy = async () => {
     try {
-      // Only there on pages that came over TLS, or from this machine.
+      // Exists only on pages served over TLS or from this machine.
       await navigator.clipboard.writeText(text);
       setSaid(words.copied);
     } catch {

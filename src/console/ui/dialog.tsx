@@ -11,7 +11,7 @@ interface DialogProps {
   readonly children: ComponentChildren;
 }
 
-/** A modal dialog, open as long as it is rendered. Escape closes it, and the focus goes back to where it was. */
+/** A modal dialog, open while it is rendered. Escape closes it, and the focus returns to where it was. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const words = useWords(WORDS);
   const element = useRef<HTMLDialogElement>(null);

@@ -43,7 +43,7 @@ interface FailureTextProps {
   readonly onRetry?: (() => void) | undefined;
 }
 
-/** Says what went wrong: in the reader's language where we have the words, else in the gateway's. */
+/** Tells what went wrong: in the user's language if we have the words, otherwise in the gateway's words. */
 export function FailureText({ failure, onRetry }: FailureTextProps) {
   const words = useWords(WORDS);
   if (failure === undefined) return null;

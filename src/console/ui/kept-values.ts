@@ -1,6 +1,6 @@
 type Area = 'localStorage' | 'sessionStorage';
 
-/** Reads what a browser keeps; null when there is nothing, or when it forbids pages to keep anything. */
+/** Reads a value that the browser stores; null if there is none, or if pages may not store anything. */
 export function stored(area: Area, key: string): string | null {
   try {
     return globalThis[area].getItem(key);
@@ -9,12 +9,12 @@ export function stored(area: Area, key: string): string | null {
   }
 }
 
-/** Has the browser keep a value, null for none; where it must not, or is full, the value ends with the page. */
+/** Stores a value in the browser, null for none; if storage is forbidden or full, the value ends with the page. */
 export function store(area: Area, key: string, value: string | null): void {
   try {
     if (value === null) globalThis[area].removeItem(key);
     else globalThis[area].setItem(key, value);
   } catch {
-    // What needs the value has it.
+    // The caller has the value anyway.
   }
 }

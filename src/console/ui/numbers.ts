@@ -1,10 +1,10 @@
 import { useConsole } from '../console-parts.js';
 import { type Language, LOCALES } from '../words/language.js';
 
-// Made once: each takes longer to make than a row takes to draw.
+// Created once: creating one takes longer than drawing a row.
 const FORMATS = { en: new Intl.NumberFormat(LOCALES.en), de: new Intl.NumberFormat(LOCALES.de) };
 
-/** Writes numbers in the reader's language. */
+/** Writes numbers in the user's language. */
 export function useNumber(): (number: number) => string {
   const { language } = useConsole();
   return FORMATS[language.current.value].format;

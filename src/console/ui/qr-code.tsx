@@ -1,10 +1,10 @@
 import { useMemo } from 'preact/hooks';
 import { encode } from 'uqr';
 
-/** White around it, in modules (ISO/IEC 18004). */
+/** The white border, in modules (ISO/IEC 18004). */
 const QUIET_ZONE = 4;
 
-/** A text as a QR code: dark on light in any theme, as not every camera reads the inverse. */
+/** A text as a QR code: dark on light in any theme, because not every camera reads the inverse. */
 export function QrCode({ text, label }: { readonly text: string; readonly label: string }) {
   const { size, data } = useMemo(() => encode(text, { border: QUIET_ZONE, ecc: 'M' }), [text]);
   const dark = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [[x, y]] : [])));

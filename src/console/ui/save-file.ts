@@ -1,4 +1,4 @@
-/** Longer than a browser takes to begin with a file: some read it after the click. */
+/** Longer than a browser takes to start reading the file: some do so after the click. */
 const KEPT_MS = 60_000;
 
 /** Saves a file to the browser's downloads. */

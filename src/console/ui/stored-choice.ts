@@ -5,13 +5,13 @@ interface StoredChoiceOptions<Value extends string> {
   /** The key in the storage of the device. */
   readonly key: string;
   readonly values: readonly Value[];
-  /** As long as nothing is chosen. */
+  /** The value while nothing is chosen. */
   readonly initial: Value;
-  /** Puts it into effect: at once, and whenever it changes. */
+  /** Applies the value, immediately and on every change. */
   readonly apply: (value: Value) => void;
 }
 
-/** One of some values, chosen by hand for this device. */
+/** One of several values, chosen by the user for this device. */
 export class StoredChoice<Value extends string> {
   readonly values: readonly Value[];
   readonly #key: string;
@@ -28,7 +28,7 @@ export class StoredChoice<Value extends string> {
     return this.#current;
   }
 
-  /** Takes what a field has, if it is one of the values. */
+  /** Takes the text of a field, if it is one of the values. */
   choose(text: string): void {
     const value = this.#known(text);
     if (value === undefined) return;

@@ -2,7 +2,7 @@ import { StoredChoice } from './stored-choice.js';
 
 export type ThemeName = 'auto' | 'light' | 'dark';
 
-/** Light, dark, or what the device has. */
+/** Light, dark, or the device's setting. */
 export function themeChoice(): StoredChoice<ThemeName> {
   return new StoredChoice({
     key: 'care-home-gateway.theme',

@@ -14,7 +14,7 @@ const UNITS = [
   { unit: 'second', ms: SECOND_MS },
 ] as const;
 
-// Made once: each takes longer to make than a row takes to draw.
+// Created once: creating one takes longer than drawing a row.
 const AGO_FORMATS = { en: agoFormat('en'), de: agoFormat('de') };
 const DATE_FORMATS = { en: dateFormat(LOCALES.en), de: dateFormat(LOCALES.de) };
 
@@ -25,7 +25,7 @@ export function ago(atMs: number, nowMs: number, language: Language): string {
   return AGO_FORMATS[language].format(-Math.floor(passedMs / ms), unit);
 }
 
-/** How long ago something was, kept up to date; its exact time as a hint. */
+/** How long ago something was, kept up to date, with its exact time as a tooltip. */
 export function TimeAgo({ at }: { readonly at: string }) {
   const { language, live } = useConsole();
   const [nowMs, setNowMs] = useState(live.clock.now());
@@ -45,7 +45,7 @@ export function TimeAgo({ at }: { readonly at: string }) {
   );
 }
 
-/** A date and time as the reader's language writes it, in the time zone of the browser. */
+/** A date and time in the user's language and the browser's time zone. */
 export function dateTime(at: string, language: Language): string {
   return DATE_FORMATS[language].format(new Date(at));
 }

@@ -1,20 +1,20 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureOf } from '../api/failure.js';
 
-/** Data that is read from the gateway. */
+/** Data read from the gateway. */
 export interface Loaded<Data> {
-  /** The newest that was read; kept while the same is read again. */
+  /** The newest result; kept while the same data is read again. */
   readonly data: Data | undefined;
   readonly isPending: boolean;
   readonly failure: Failure | undefined;
   /** Reads again. */
   readonly again: () => void;
-  /** Takes data that the gateway has answered a change with. */
+  /** Takes data from the gateway's answer to a change. */
   readonly take: (data: Data) => void;
 }
 
 interface Answer<Data> extends Pick<Loaded<Data>, 'data' | 'isPending' | 'failure'> {
-  /** The reading that it belongs to; another one with each change of the dependencies. */
+  /** The reading that it belongs to; it differs after each change of the dependencies. */
   readonly of: (() => void) | undefined;
 }
 
@@ -23,7 +23,7 @@ const NO_ANSWER = { data: undefined, isPending: true, failure: undefined, of: un
 /**
  * Reads data when a component is shown, and again when one of the dependencies changes.
  *
- * @param read must not reject with anything but what the API's client throws
+ * @param read may reject only with what the API's client throws
  */
 export function useLoaded<Data>(
   read: () => Promise<Data>,
@@ -34,7 +34,7 @@ export function useLoaded<Data>(
   const again: () => void = useCallback(() => {
     newest.current += 1;
     const turn = newest.current;
-    // An answer that was overtaken by a later question is not shown.
+    // An answer overtaken by a later request is not shown.
     const show = (change: Partial<Answer<Data>>) => {
       if (turn !== newest.current) return;
       setAnswer((last) => ({ ...(last.of === again ? last : NO_ANSWER), ...change, of: again }));
@@ -55,20 +55,20 @@ export function useLoaded<Data>(
       newest.current += 1;
     };
   }, [again]);
-  // Nothing of other dependencies: rows of another home would pass for those of this one.
+  // Only data for these dependencies: rows of another home would look like rows of this one.
   const { data, isPending, failure } = answer.of === again ? answer : NO_ANSWER;
   return { data, isPending, failure, again, take };
 }
 
-/** A change that is sent to the gateway. */
+/** A change to send to the gateway. */
 interface Change {
   readonly isPending: boolean;
   readonly failure: Failure | undefined;
-  /** Sends it, unless one is under way; `onDone` runs when the gateway has made it. */
+  /** Sends it unless another is under way; `onDone` runs once the gateway has made it. */
   readonly send: <Result>(request: () => Promise<Result>, onDone: (result: Result) => void) => void;
 }
 
-/** Sends changes one at a time, and keeps why the last one failed. */
+/** Sends changes one at a time, and remembers why the last one failed. */
 export function useChange(): Change {
   const [isPending, setPending] = useState(false);
   const [failure, setFailure] = useState<Failure>();

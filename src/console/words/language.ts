@@ -6,10 +6,10 @@ export type Language = (typeof LANGUAGES)[number];
 /** How dates and numbers are written. */
 export const LOCALES = { en: 'en-GB', de: 'de-DE' } as const;
 
-/** The same words in every language; a language that lacks one does not compile. */
+/** The same words in every language; a language that lacks a word does not compile. */
 export type Dictionary<Words> = Readonly<Record<Language, Words>>;
 
-/** Types the words of a part of the console by those in English. */
+/** Takes the type of the words from those in English. */
 export function dictionary<Words>(words: {
   readonly en: Words;
   readonly de: NoInfer<Words>;
@@ -17,7 +17,7 @@ export function dictionary<Words>(words: {
   return words;
 }
 
-/** The language that is shown: chosen by hand, or else the first of the browser's that we speak. */
+/** The current language: chosen by the user, or else the browser's first language that we support. */
 export function languageChoice(): StoredChoice<Language> {
   return new StoredChoice({
     key: 'care-home-gateway.language',

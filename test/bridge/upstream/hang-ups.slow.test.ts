@@ -2,10 +2,10 @@ import { it } from 'vitest';
 import { faultTexts } from '../../harness/described/fault-texts.js';
 import { configured, type Parts, useParts } from '../parts.js';
 
-// Beside each other, as they wait for backoffs most of the time.
+// The tests run concurrently, because they mostly wait for backoffs.
 const world = useParts();
 
-/** Limits reached within seconds; the backoff between two attempts stays as it is. */
+/** Limits reached within seconds; the backoff between attempts is unchanged. */
 const SOON = { minHangUps: 3, minDurationMs: 500, maxHoldMs: 200 };
 const OLDER = { protocol: '3.1.1' } as const;
 
@@ -84,8 +84,7 @@ it.concurrent('makes no dead letter when the upstream hangs up at every message,
       const [, , , device = ''] = topic.split('/');
       if (!isBroken) taken.push(device);
       else {
-        // From the second connection on messages come one by one: others than the first in its
-        // place.
+        // From the second connection on, messages come one at a time: others instead of the first.
         if (connection > 1 && device === 'bed-2') isBroken = false;
         return 'hang up';
       }

@@ -70,7 +70,7 @@ it('an upstream that is down from the start gets everything when it comes', asyn
   const subscriber = await world.subscriber(mosquitto);
   for (const { device, published } of sensors) {
     await subscriber.untilRecords(device.id, published.length);
-    // Alarms go before the rest; each of the two logs keeps its order.
+    // Alarms go first; each of the two logs keeps its order.
     const first = subscriber.firstOf(device.id);
     expect(first.filter(isAlarmKey)).toEqual(published.filter(isAlarmKey));
     expect(first.filter((key) => !isAlarmKey(key))).toEqual(

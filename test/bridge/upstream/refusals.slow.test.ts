@@ -21,7 +21,7 @@ it('reports wrong credentials once, retries them with a backoff, and loses nothi
   await proxy.untilAttempts(2);
   const [first = 0, second = 0] = proxy.attemptsMs;
   expect(second - first).toBeGreaterThan(2_000);
-  // The second refusal has been noticed when its time is shown.
+  // When the status shows its time, the gateway has noticed the second refusal.
   await expect
     .poll(async () => Date.parse((await bridgeOf(home, 'region')).lastError?.at ?? ''))
     .toBeGreaterThan(Date.now() - (performance.now() - second) - 1_000);
@@ -75,7 +75,7 @@ it.each(['keeps', 'ends'])(
       ]),
     );
 
-    // It is counted the same after a restart, and nothing of it is tried again.
+    // The count is the same after a restart, and no dead letter is tried again.
     await home.gateway.stop();
     await home.gateway.start();
     taken.push(sensor.alarm('fall'));
@@ -85,7 +85,7 @@ it.each(['keeps', 'ends'])(
   },
 );
 
-/** Announced in CONNACK; and found out by trying. */
+/** CONNACK announces the first; the bridge finds out the second by trying. */
 it.each(['max_packet_size', 'message_size_limit'])(
   'makes a dead letter of a message that is too large for the upstream (%s), and delivers the rest',
   async (setting) => {
@@ -112,7 +112,7 @@ it.each(['max_packet_size', 'message_size_limit'])(
 );
 
 it('retries a full upstream ever less often, and delivers everything when it has room', async () => {
-  // As little as it starts with, and a subscriber for whom it keeps everything.
+  // The least memory that it starts with, and a subscriber for which it keeps everything.
   const mosquitto = await world.mosquitto({ settings: { memory_limit: 400_000 } });
   const hoarder = await mqtt.connectAsync(mosquitto.url, { clientId: 'hoarder', clean: false });
   await hoarder.subscribeAsync('#', { qos: 1 });

@@ -6,15 +6,15 @@ import { generate, type IPublishPacket, type Packet, parser } from 'mqtt-packet'
 export type Answer = number | 'nothing' | 'hang up' | { readonly disconnect: number };
 
 export interface Script {
-  /** Undefined: every connection is accepted. */
+  /** Undefined accepts every connection. */
   readonly onConnect?: (connection: number, protocolVersion: number) => Answer;
-  /** Undefined: QoS 1 is granted. */
+  /** Undefined grants QoS 1. */
   readonly onSubscribe?: (connection: number) => number;
-  /** Undefined: everything is acknowledged. */
+  /** Undefined acknowledges everything. */
   readonly onPublish?: (publish: IPublishPacket, connection: number) => Answer;
 }
 
-/** An upstream broker that does what a real one does rarely, and a faulty one always. */
+/** An upstream broker that does what a real one rarely does and a faulty one always does. */
 export class ScriptedUpstream {
   /** The topics of all messages that it was sent, over all connections, in order. */
   readonly topics: string[] = [];

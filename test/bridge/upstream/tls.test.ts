@@ -47,7 +47,7 @@ it('sends nothing to an upstream with a certificate of a foreign authority', asy
   expect(said, said.join('\n')).toHaveLength(1);
   expect(mosquitto.lines.join('\n')).not.toContain('New client connected');
 
-  // The option is corrected while the gateway runs: the backlog is not lost.
+  // Correcting the option while the gateway runs does not lose the backlog.
   const right = { caFile: mosquitto.authority.certFile };
   await home.gateway.configure({ bridges: [bridgeThrough(proxy, mosquitto, right)] });
   await home.gateway.reload();

@@ -77,7 +77,7 @@ describe('an upstream that sends a packet far over the limit', () => {
       await expect
         .poll(() => faultTexts(parts.health.faults()))
         .toEqual([expect.stringMatching(TOO_LARGE)]);
-      // "Message too big" (RFC 6455, 7.4.1): its length was enough.
+      // "Message too big" (RFC 6455, 7.4.1): the announced length was enough.
       await expect.poll(() => closed).toEqual([1009]);
     } finally {
       server.close();

@@ -29,7 +29,7 @@ async function returnCodeFor(who: TestDevice | TestToken, clientId: string, clea
   return returnCode;
 }
 
-/** Connects, and goes in an orderly way: of a clean session nothing is left. */
+/** Connects and disconnects cleanly: nothing is left of a clean session. */
 async function comeAndGo(who: TestDevice | TestToken, clientId: string, clean = true) {
   const client = await RawClient.connect(home.gateway, who, { clientId, clean });
   client.send({ cmd: 'disconnect' });

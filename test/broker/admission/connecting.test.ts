@@ -142,7 +142,7 @@ describe('a client id', () => {
   it('of a client that gave up before its CONNACK is free again', async () => {
     const clientIds = Array.from({ length: 20 }, (_, number) => `gave-up-${number}`);
     const clients = await Promise.all(clientIds.map(() => RawClient.open(gateway)));
-    // All connect at once, so that the gateway finds CONNECT and end of most of them together.
+    // All connect together, so that the gateway reads CONNECT and the end of most of them at the same time.
     for (const [number, client] of clients.entries()) {
       const clientId = clientIds[number] ?? '';
       client.send(connectPacket({ ...credentials(viewer), clientId }));
@@ -189,7 +189,7 @@ describe('a persistent session without a subscription', () => {
   }
 
   it('is there at the next connection, also after a restart, until a clean one ends it', async () => {
-    // Paho discards unacknowledged messages when CONNACK says that there is no session.
+    // Paho discards unacknowledged messages if CONNACK reports no session.
     expect(await isPresent(device)).toBe(false);
     expect(await isPresent(device)).toBe(true);
     await gateway.stop();
@@ -229,7 +229,7 @@ describe('a second connection under the same client id', () => {
     sensor.vanish();
   }
 
-  /** Resolves to the connections still open, when there is but one. */
+  /** Resolves to the open connections, once only one is left. */
   async function theOneLeft(all: readonly RawClient[]): Promise<RawClient[]> {
     const left = () => all.filter(({ isClosed }) => !isClosed);
     await eventually(() => expect(left()).toHaveLength(1));
@@ -358,7 +358,7 @@ describe('a SUBSCRIBE that is sent before CONNACK has come', () => {
       const options = { ...credentials(viewer), clientId: `early-${attempt}`, clean: false };
       const early = await RawClient.open(gateway);
       early.send(connectPacket(options));
-      // The gateway, in this process, reads it with the first, or some turns later while busy with that.
+      // The gateway, in this process, reads it with the CONNECT, or some turns later while busy with that.
       for (let turn = 0; turn < attempt % 5; turn++) await setImmediate();
       expect(await early.subscribe([`care-homes/${device.locationId}/#`])).toEqual([1]);
       early.vanish();

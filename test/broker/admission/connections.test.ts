@@ -38,14 +38,14 @@ async function page(query = '') {
   return pageSchema.parse(await home.api.json('GET', `/connections?${query}`));
 }
 
-/** A nurse-call system whose connection is open for the gateway, too: it has answered a packet. */
+/** A nurse-call system whose connection is open at the gateway, too: the gateway has answered a packet. */
 async function opened(clientId: string): Promise<RawClient> {
   const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
   await nurse.ping();
   return nurse;
 }
 
-/** Every connection there is, page after page. */
+/** All connections, page after page. */
 async function connections(limit = 100) {
   const found: z.infer<typeof connectionSchema>[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
@@ -68,7 +68,7 @@ async function deniedTo(clientId: string | null) {
   return all.filter((one) => one.clientId === clientId);
 }
 
-/** Connects, expecting that it fails: with the return code, or null when there is no CONNACK. */
+/** Expects that a connect fails; resolves to the return code, or null without a CONNACK. */
 async function failsWith(bytes: Buffer): Promise<number | null> {
   const client = await RawClient.open(home.gateway);
   client.stream.write(bytes);
@@ -159,7 +159,7 @@ describe('GET /connections', () => {
     expect(rest.nextCursor).toBeNull();
     const both = [...first.connections, ...rest.connections].filter(isPaged);
     expect(both.map(({ clientId }) => clientId)).toEqual(ids);
-    // One that is taken over is there once, as the newest.
+    // A connection that was taken over is listed once, as the newest.
     const again = await opened(ids[0] ?? '');
     const now = (await connections(2)).filter(isPaged).map(({ clientId }) => clientId);
     expect(now).toEqual([...ids.slice(1), 'paged-late', ids[0]]);
@@ -257,7 +257,7 @@ describe('GET /connections/denied', () => {
     const device = await home.device();
     const password = Buffer.from('wrong');
     const missing = connecting(device, { clientId: '' });
-    // What no library sends: the flag of the clean session taken off.
+    // No library sends this: the clean-session flag is cleared.
     const flagsAt = missing.indexOf('MQTT') + 5;
     missing.writeUInt8(missing.readUInt8(flagsAt) & ~0x02, flagsAt);
     const long = 'x'.repeat(300);

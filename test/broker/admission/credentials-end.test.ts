@@ -164,7 +164,7 @@ describe('a client whose CONNECT is held back', () => {
     return Number(/^gateway_held_back_total (\d+)$/m.exec(text)?.[1]);
   }
 
-  /** A client that waits for its CONNACK for the bytes of an earlier will, by some eight seconds. */
+  /** A client that waits some eight seconds for its CONNACK, because of the bytes of an earlier will. */
   async function heldClient(who: TestDevice | TestToken, clientId: string): Promise<RawClient> {
     const topic = `devices/${who.id}/gone`;
     const will = {

@@ -15,7 +15,6 @@ import { Store } from '../../harness/stored/store.js';
 const DENIED = 0x80;
 const ALARM = '{"kind":"fall"}';
 const MIB = 1024 * 1024;
-/** A second is what an alarm may take (contract.md, 4.4). */
 
 let home: Home;
 let store: Store;
@@ -32,7 +31,7 @@ afterAll(async () => {
   await home.remove();
 });
 
-/** Of every test another one, which has been denied nothing yet. */
+/** A new token for each test, which has not been denied anything yet. */
 function newViewer(): Promise<TestToken> {
   return home.api.viewer(home.locationId);
 }
@@ -60,7 +59,7 @@ async function sendConnect(who: TestDevice | TestToken, options: Partial<IConnec
   return client;
 }
 
-/** The lines of the log about the client, from there on. */
+/** The messages in the log about the client, from this line on. */
 function logged(from: number, clientId: string): unknown[] {
   return home.gateway.lines
     .slice(from)
@@ -73,7 +72,7 @@ async function metric(name: string): Promise<number> {
   return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
 }
 
-/** What is denied is written in the background: soon, and each once. */
+/** Denials are written in the background: soon, and each only once. */
 async function recorded(clientId: string, who: TestDevice | TestToken, topics: unknown[]) {
   const sorted = () => topicsOf(clientId, who).then((written) => written.toSorted());
   await expect.poll(sorted).toEqual(topics.toSorted());
@@ -176,7 +175,7 @@ describe('while the store is frozen, what is denied over MQTT', () => {
       const alarm = publishPacket(`devices/${device.id}/alarms`, ALARM);
       sensor.send({ ...alarm, qos: 1, messageId: clean ? 1 : 2 });
       await nurse.next('publish');
-      // What is stored for a session that persists is acknowledged once it is stored.
+      // A persistent session's filters are acknowledged only once they are stored.
       const hasSuback = nurse.packets.some(({ cmd }) => cmd === 'suback');
       expect(hasSuback).toBe(clean);
       store.thaw();
@@ -220,7 +219,7 @@ describe('SUBSCRIBEs that wait for the store', () => {
     );
     const count = 12;
     store.freeze();
-    // 0.8 MB each, by the gateway's own measure: its principal may have 2 MiB.
+    // 0.8 MB each, by the gateway's own measure; the principal may have 2 MiB.
     for (let number = 1; number <= count; number++) {
       nurse.send(subscribePacket(permitted, number));
     }
@@ -275,7 +274,7 @@ describe('a principal that is denied too much', () => {
     }
     await nurse.ping();
     const tookSeconds = (performance.now() - startedAt) / 1_000;
-    // The denial of another one is written behind those.
+    // The denial of another client is written after those.
     const other = await newViewer();
     const witness = await RawClient.connect(home.gateway, other, { clientId: 'witness' });
     await witness.subscribe(['gateway/bridges/#']);

@@ -12,7 +12,6 @@ import {
 import { Home } from '../../harness/home.js';
 
 const DENIED = 0x80;
-/** The level of a line of the log that nobody need act on. */
 
 let home: Home;
 
@@ -22,14 +21,14 @@ beforeAll(async () => {
 
 afterAll(() => home.remove());
 
-/** What the audit trail has of the client's denials. */
+/** The client's denials in the audit trail. */
 async function recordsOf(clientId: string) {
   const query = 'actions=permission.refused,authentication.refused&order=asc';
   const events = await auditOf(home.api, query);
   return events.filter(({ details }) => details['clientId'] === clientId);
 }
 
-/** The same once there are so many: they are written in the background. */
+/** The same once there are this many: they are written in the background. */
 async function recordedOf(clientId: string, count: number) {
   await expect.poll(() => recordsOf(clientId)).toHaveLength(count);
   return recordsOf(clientId);
@@ -44,7 +43,7 @@ function byClient(who: TestDevice | TestToken, details: Record<string, string | 
   };
 }
 
-/** A reason as the log has it. */
+/** A reason as in the log. */
 function reasonOf(code: DeniedReason) {
   return { code, reason: DENIED_REASONS[code] };
 }
@@ -144,7 +143,7 @@ describe('denied over MQTT and in the audit trail', () => {
 });
 
 describe('denied over MQTT and in the log', () => {
-  /** What is logged from there on, of this client and with this message. */
+  /** The lines about this client with this message, from this line on. */
   function logged(from: number, clientId: string, message: string): unknown[] {
     return home.gateway.lines
       .slice(from)

@@ -21,7 +21,7 @@ afterAll(async () => {
   await home.remove();
 });
 
-/** A connection from one of the addresses of this machine. */
+/** Opens a connection from one of the addresses of this machine. */
 async function openFrom(address: string, gateway = home.gateway): Promise<RawClient> {
   const target = { port: gateway.mqttPort, host: '127.0.0.1', localAddress: address };
   const socket = connect(target);
@@ -30,7 +30,7 @@ async function openFrom(address: string, gateway = home.gateway): Promise<RawCli
   return client;
 }
 
-/** The return code of a login, undefined if it had no answer, and how long it took. */
+/** The return code of a login, undefined without an answer, and how long it took. */
 async function login(address: string, username: string, secret: string, gateway = home.gateway) {
   return answerTo(await openFrom(address, gateway), username, secret);
 }
@@ -45,16 +45,16 @@ async function answerTo(client: RawClient, username: string, secret: string) {
   return { returnCode, tookMs: performance.now() - startedAtMs };
 }
 
-/** Guesses that go on beside the next tests: the last of them are answered after five seconds. */
+/** Guesses that continue during the next tests: the last answers take five seconds. */
 const guesses: Promise<unknown>[] = [];
 
-/** Many wrong guesses at once, over connections that are open already. */
+/** Makes many wrong guesses together, over connections that are already open. */
 async function guessAt(address: string, username: string, count: number) {
   const clients = await Promise.all(Array.from({ length: count }, () => openFrom(address)));
   return Promise.all(clients.map((client) => answerTo(client, username, randomUUID())));
 }
 
-/** Begins many guesses; tells whether all have been answered. */
+/** Starts many guesses; returns a function that tells whether all are answered. */
 function guessInBackground(address: string, username: string): () => boolean {
   let areAnswered = false;
   guesses.push(
@@ -67,7 +67,7 @@ function guessInBackground(address: string, username: string): () => boolean {
 
 const denialsSchema = z.array(z.object({ address: z.string(), code: z.string() }));
 
-/** How many denials of the address there are by code. */
+/** The number of denials of the address, by code. */
 async function denialsOf(address: string): Promise<Record<string, number>> {
   const denied = denialsSchema.parse(await home.api.json('GET', '/connections/denied'));
   const codes = denied.filter((one) => one.address === address).map(({ code }) => code);
@@ -108,11 +108,11 @@ describe('S12: guessing', () => {
     const answers = await guessAt(stranger, 'admin', 60);
     const codes = answers.map(({ returnCode }) => returnCode);
     expect(new Set(codes)).toEqual(new Set([4, undefined]));
-    // The free ones, and then one every half second for as long as the others wait.
+    // The free guesses, and then one every half second while the others wait.
     expect(codes.filter((code) => code === 4).length).toBeLessThanOrEqual(20);
     const { 'wrong-password': heard, ...others } = await denialsOf(stranger);
     expect(heard).toBeGreaterThanOrEqual(4);
-    // More than four only where the machine needs long for all of them: 250 ms for one more, and each time twice as long.
+    // More than four only if the machine is slow: 250 ms allow one more, and each further one takes twice as long.
     expect(heard).toBeLessThanOrEqual(10);
     expect(others).toEqual({ 'too-many-failed-logins': 60 - (heard ?? 0) });
   });

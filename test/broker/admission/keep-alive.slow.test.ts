@@ -15,7 +15,7 @@ const CONNECT_EARLIEST_MS = 9_500;
 
 let home: Home;
 let store: Store;
-/** How long connections without a CONNECT, or with the beginning of one, were open: for all of this file. */
+/** How long connections without a CONNECT, or with only its beginning, stayed open: for all tests of this file. */
 let openMs: Promise<number[]>;
 
 async function withoutConnect(bytes: Buffer): Promise<number> {
@@ -54,7 +54,7 @@ async function unstoredBytes(): Promise<number> {
   return Number(/^gateway_unstored_bytes (\d+)$/m.exec(text)?.[1]);
 }
 
-/** Resolves after this many pings, four a second, unless the client is closed before. */
+/** Resolves after this many pings, four a second, or when the client is closed. */
 async function pings(client: RawClient, count: number, isAnswered: boolean): Promise<void> {
   for (let sent = 1; sent <= count && !client.isClosed; sent++) {
     if (isAnswered) await client.ping();
@@ -103,7 +103,7 @@ describe('a client that asked for a keep-alive of a second', () => {
     for (let messageId = 1; messageId <= count; messageId++) {
       client.send({ ...alarm, qos: 1, messageId });
     }
-    // The room for one principal's alarms is full before all of them are read.
+    // The room for one principal's alarms fills up before all of them are read.
     await expect.poll(unstoredBytes).toBeGreaterThan(36 * 1024 * 1024);
     await pings(client, 12, false);
     expect(client.isClosed).toBe(false);
@@ -113,7 +113,7 @@ describe('a client that asked for a keep-alive of a second', () => {
       (came) => came.filter(isAcknowledgement).length === count,
       'not all acknowledged',
     );
-    // The last packet it sent was a ping: from then on its silence counts again.
+    // Its last packet was a ping: from then on its silence counts again.
     await client.closed();
   });
 

@@ -20,7 +20,7 @@ afterEach(() => {
   server.close();
 });
 
-/** Counts until all connections are gone: how many went in one turn of the event loop at most. */
+/** Waits until all connections are closed; returns the most that closed in one turn of the event loop. */
 async function mostInTurn(count: () => number): Promise<number> {
   let most = 0;
   for (let before = 0; before < CONNECTIONS; before = count()) {

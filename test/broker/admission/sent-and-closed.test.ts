@@ -12,7 +12,7 @@ import { connectPacket, credentials, publishPacket } from '../../harness/clients
 import { Home } from '../../harness/home.js';
 import { Store } from '../../harness/stored/store.js';
 
-/** Thirty of each version. */
+/** Thirty for each version. */
 const TIMES = 60;
 const CERTIFICATE = 'test/harness/tls/localhost.crt';
 const DISCONNECT = { cmd: 'disconnect' } as const;
@@ -69,14 +69,14 @@ const TRANSPORTS = [
   ['WebSocket', openWebSocket],
 ] as const;
 
-/** Sends the bytes in one write, and ends the connection without waiting for an answer. */
+/** Sends the bytes in one write and ends the connection without waiting for an answer. */
 async function sendAndEnd(stream: Duplex, bytes: Buffer): Promise<void> {
   stream.on('error', () => undefined).resume();
   stream.end(bytes);
   await once(stream, 'close');
 }
 
-/** Sends the bytes, and closes the connection at once: what comes for it then is answered by a reset. */
+/** Sends the bytes and closes the connection immediately: anything sent to it then is answered with a reset. */
 async function sendAndClose(stream: Duplex, bytes: Buffer): Promise<void> {
   stream.on('error', () => undefined);
   await new Promise((resolve) => stream.write(bytes, resolve));
@@ -87,7 +87,7 @@ async function sendAndClose(stream: Duplex, bytes: Buffer): Promise<void> {
 const VERSIONS = [4, 5] as const;
 let sessions = 0;
 
-/** What a client sends, which speaks 3.1.1 and 5 in turn. */
+/** The bytes of a client that speaks 3.1.1 and 5 in turn. */
 function session(device: TestDevice, packets: readonly Packet[], password = device.secret): Buffer {
   const protocolVersion = VERSIONS[sessions++ % VERSIONS.length] ?? 4;
   const options = { ...credentials(device), password: Buffer.from(password), protocolVersion };
@@ -100,7 +100,7 @@ function alarm(device: TestDevice, n: number, qos: 0 | 1 | 2, messageId = n + 1)
   return { ...publishPacket(`devices/${device.id}/alarms`, payload), qos, messageId };
 }
 
-/** The numbers of the device's recorded alarms, in the order in which they were accepted. */
+/** The numbers of the device's recorded alarms, in the order of acceptance. */
 async function recorded(device: TestDevice): Promise<number[]> {
   const numbers: number[] = [];
   const path = `/care-homes/${device.locationId}/alarms?order=asc`;
@@ -113,7 +113,7 @@ async function recorded(device: TestDevice): Promise<number[]> {
   return numbers;
 }
 
-/** A device in a home of its own, whose history is its own. */
+/** A device in its own home, with its own history. */
 async function loneDevice(): Promise<TestDevice> {
   return home.api.createDevice((await home.api.createLocation()).id);
 }

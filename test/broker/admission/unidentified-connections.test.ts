@@ -11,13 +11,13 @@ import { Health } from '../../../src/site/health/health.js';
 import { SiteModel } from '../../../src/site/site-model.js';
 import { faultTexts } from '../../harness/described/fault-texts.js';
 
-/** Longer than a machine stalls between two steps of a test. */
+/** Longer than a machine may stall between two steps of a test. */
 const TIMEOUT_MS = 3_000;
 const SHORT_MS = 150;
 const MAX_PACKET_BYTES = 256 * 1024;
 const MAX_BEGUN_BYTES = 32 * 1024 * 1024;
 const CONNECT = generate({ cmd: 'connect', clientId: 'sensor', protocolVersion: 4, keepalive: 30 });
-/** Of a packet of 200,000 bytes more. */
+/** Announces 200,000 more bytes. */
 const HEAD_OF_LONG_CONNECT = Buffer.from([0x10, 0xc0, 0x9a, 0x0c]);
 const NAMED =
   'Too many connections without a login: the oldest of them are closed: address 10.0.0.1';

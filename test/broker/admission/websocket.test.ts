@@ -18,7 +18,7 @@ import { Home } from '../../harness/home.js';
 const NAMED =
   'Too many WebSocket frames without an MQTT packet: the connections are closed: address 127.0.0.1';
 
-/** Frames that bring nothing, in one go: the connection may send 1,000, and ten a second. */
+/** Useless frames, sent together: a connection may send 1,000, plus ten a second. */
 const FLOOD = 3_000;
 
 let home: Home;
@@ -51,7 +51,7 @@ async function statusOf(path: string, protocols: string[] = ['mqtt']): Promise<n
   });
 }
 
-/** How often an address was named for frames that bring nothing. */
+/** How often an address was named for useless frames. */
 async function namings(): Promise<number> {
   const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
   const [, count = '0'] =
@@ -162,7 +162,7 @@ describe('MQTT over WebSocket', () => {
     socket.on('message', (message: Buffer) => {
       const inside: (string | undefined)[] = [];
       const reader = parser().on('packet', ({ cmd }) => inside.push(cmd));
-      // Bytes that are left are the beginning of another packet.
+      // Remaining bytes are the beginning of another packet.
       if (reader.parse(message) > 0) inside.push(undefined);
       commands.push(inside);
     });
@@ -180,7 +180,7 @@ describe('MQTT over WebSocket', () => {
 
   it('fault 15: closes at the header of a packet that is too large', async () => {
     const { client } = await open();
-    // A header of a PUBLISH of 2 MiB.
+    // The header of a PUBLISH of 2 MiB.
     client.stream.write(Buffer.from([0x30, 0x80, 0x80, 0x80, 0x01]));
     await client.closed();
   });

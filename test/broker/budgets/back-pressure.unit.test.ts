@@ -3,9 +3,9 @@ import { BackPressure, memoryOf } from '../../../src/broker/budgets/unstored-pub
 
 const MIB = 1024 * 1024;
 const KIB = 1024;
-/** Unstored bytes of all principals at which clients are read no further. */
+/** Unstored bytes of all principals from which on clients are not read. */
 const TOTAL = 2 * MIB;
-/** Each principal's reserve, although all together have too much. */
+/** Each principal's reserve, even when all together have too much. */
 const RESERVED = 16 * KIB;
 /** A store that does not answer for this long is slow. */
 const SLOW_MS = 251;

@@ -25,7 +25,7 @@ const plenty = {
 const NO_LIMITS: BudgetLimits = { device: plenty, token: plenty, location: plenty, total: plenty };
 const DAY_MS = 86_400_000;
 
-/** Devices of two locations, under the limits given. */
+/** Devices of several locations, with these limits. */
 class Site {
   readonly model = new SiteModel();
   readonly budgets: Budgets;
@@ -51,7 +51,7 @@ class Site {
     return this.budgets.of({ type: 'device', id });
   }
 
-  /** Sends single messages as long as the budget lets it. Returns how many. */
+  /** Sends single messages while the budget allows. Returns how many. */
   sendAll(budget: Budget, most = 10_000): number {
     for (let sent = 0; sent < most; sent++) {
       if (budget.reachedLimit(this.nowMs) !== undefined) return sent;
@@ -81,7 +81,7 @@ describe('a token bucket', () => {
           for (const { afterMs, tokens } of takes) {
             nowMs += afterMs;
             level = Math.min(burst, level + (afterMs * perSecond) / 1_000);
-            // Both ways of counting differ by rounding errors only.
+            // The two ways of counting differ only by rounding errors.
             if (Math.abs(level) > 1e-6) expect(bucket.freeAtMs <= nowMs).toBe(level > 0);
             bucket.take(tokens, nowMs);
             level -= tokens;
@@ -134,7 +134,7 @@ describe('a budget', () => {
     const limitOf = (budget: Budget) => budget.reachedConnectLimit(site.nowMs)?.name;
     for (let connects = 0; connects <= 20; connects++) often.takeConnect(10, site.nowMs);
     expect(limitOf(often)).toBe('connectsPerSecond');
-    // What is connected is read on.
+    // Existing connections are still read.
     expect(site.limitOf(often)).toBeUndefined();
     site.nowMs += 101;
     expect(limitOf(often)).toBeUndefined();
@@ -213,13 +213,13 @@ describe('a budget', () => {
     site.sendAll(site.put('flood'));
     const grants = locations.map((id) => ({ location: id, role: 'manager' as const }));
     const budget = site.budgets.of({ type: 'token', id: 'token', grants });
-    // Its assured part.
+    // Its guaranteed part.
     site.sendAll(budget, 2);
     expect(site.limitOf(budget)).toBe(limit);
   });
 });
 
-/** A run of a hundred seconds: what each device tries to send in each second. */
+/** What each device tries to send in each second of a run. */
 const demand = fc.array(fc.array(fc.nat(300), { minLength: 4, maxLength: 4 }), {
   minLength: 5,
   maxLength: 40,
@@ -233,7 +233,7 @@ describe('budgets of devices in two locations', () => {
   };
   const perSecond = (limit: { readonly messagesPerSecond: number }) => limit.messagesPerSecond;
 
-  /** Sends as demanded, device after device in steps of 10 ms. Returns what each sent a second. */
+  /** Sends as demanded, device after device in steps of 10 ms. Returns what each sent in each second. */
   function run(seconds: readonly (readonly number[])[]): number[][] {
     const site = new Site(limits);
     const budgets = ['a', 'a', 'a', 'b'].map((location, index) => site.put(`${index}`, location));

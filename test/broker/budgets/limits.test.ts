@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 afterAll(() => home.remove());
 
-/** The fixed header of a PUBLISH at QoS 0 that announces so many bytes. */
+/** The fixed header of a PUBLISH at QoS 0 that announces this many bytes. */
 function publishHeader(remainingBytes: number): Buffer {
   const length: number[] = [];
   for (let rest = remainingBytes; rest > 0 || length.length === 0; rest >>= 7) {
@@ -42,7 +42,7 @@ function residentBytes(): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
 }
 
-/** Resolves when the bytes have gone out, or never will. */
+/** Resolves when the bytes have gone out or never will. */
 function written(client: RawClient, bytes: Buffer): Promise<void> {
   return new Promise((resolve) => {
     client.stream.once('close', resolve);
@@ -68,7 +68,7 @@ describe.each([
     const packet = Buffer.concat([publishHeader(2 * MIB), Buffer.alloc(2 * MIB - 1)]);
     const before = residentBytes();
     await Promise.all(clients.map((client) => written(client, packet)));
-    // The ping is answered after all that was read of them.
+    // The gateway answers the ping after everything that it reads of them.
     const witness = await RawClient.connect(home.gateway, device);
     await witness.ping();
     expect(residentBytes() - before).toBeLessThan(60 * MIB);

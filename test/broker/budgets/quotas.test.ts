@@ -29,7 +29,7 @@ async function attempt(who: TestDevice | TestToken, clientId: string, clean = tr
   return { client, returnCode };
 }
 
-/** Connects with a session that outlives the connection, and goes. */
+/** Connects with a session that outlives the connection, and disconnects. */
 async function comeAndGo(who: TestDevice | TestToken, clientId: string, ...filters: string[]) {
   const client = await RawClient.connect(home.gateway, who, { clientId, clean: false });
   if (filters.length > 0) await client.subscribe(filters);
@@ -71,7 +71,7 @@ describe('the connections of one principal', () => {
       detail: expect.stringContaining('limits.device.connections'),
     });
     expect(await faultsOf(home.gateway)).toContainEqual(expect.stringContaining(hostile.id));
-    // The metrics are made anew only now and then.
+    // The metrics are refreshed only now and then.
     await expect.poll(() => countOf('connections')).toBe(before + 1);
     const lines = home.gateway.lines.filter((line) => line.includes('quota exceeded'));
     for (let attempts = 0; attempts < 20; attempts++) {
@@ -100,7 +100,7 @@ describe('the connections of one principal', () => {
     const device = await home.device();
     for (let attempts = 0; attempts < 10; attempts++) {
       const client = await RawClient.open(home.gateway);
-      // What follows CONNECT breaks MQTT, and ends the connection while CONNECT is being answered.
+      // The bytes after CONNECT violate MQTT, and end the connection while CONNECT is being answered.
       const connect = generate(connectPacket(credentials(device)));
       client.stream.write(Buffer.concat([connect, Buffer.from([0xf7, 0x89, 0xaf, 0xcb, 0xf1])]));
       await client.closed();
@@ -126,7 +126,7 @@ describe('the connections of one principal', () => {
     const pings = setInterval(() => {
       for (const client of alive) client.send({ cmd: 'pingreq' });
     }, 500);
-    // Later than the keep-alive, and earlier than one and a half, when the gateway ends it by itself.
+    // After the keep-alive, but before one and a half keep-alives, when the gateway would end it anyway.
     const isAdmitted = async () => (await attempt(device, 'after-the-cut')).returnCode === 0;
     expect(await isAdmitted()).toBe(false);
     let wasOpen = false;
@@ -205,7 +205,7 @@ describe('the subscriptions of one principal', () => {
     const two = await RawClient.connect(home.gateway, device);
     expect(await one.subscribe(filters(0, 3))).toEqual([1, 1, 1]);
     expect(await two.subscribe(filters(3, 2))).toEqual([1, SUBACK_FAILURE]);
-    // A filter that is there may be asked for again, at another QoS.
+    // An existing filter may be subscribed again, with a different QoS.
     expect(await two.subscribe(filters(3, 1), 0)).toEqual([0]);
     one.send({ cmd: 'unsubscribe', messageId: 2, unsubscriptions: filters(0, 3) });
     await one.next('unsuback');
@@ -226,7 +226,7 @@ describe('the subscriptions of one principal', () => {
 });
 
 describe('when the gateway has few connections left', () => {
-  /** So many in all: 7 of 8 for those who have logged in, of them 2 for principals that have none. */
+  /** The total: 7 of 8 are for logged-in clients, and 2 of those for principals without a connection. */
   const TOTAL = 16;
   const ADMITTED = 14;
 

@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(() => home.remove());
 
-/** A home with retained messages of its own. */
+/** A home with its own retained messages. */
 async function newHome(): Promise<Home> {
   return Home.at(home.gateway);
 }
@@ -39,11 +39,11 @@ async function retain(place: Home, device: TestDevice, rest: string, text: strin
   sensor.vanish();
 }
 
-/** The last levels of the topics that a new subscriber gets of the device, its status excepted. */
+/** The last levels of the device's retained topics that a new subscriber gets, except its status. */
 async function retainedOf(place: Home, device: TestDevice): Promise<string[]> {
   const nurse = await place.nurse(device, '#');
   const isStatus = ({ topic }: { topic: string }) => topic.endsWith('/status');
-  // Retained messages come in the order of the SUBSCRIBEs; the device's status may come live as well.
+  // Retained messages come in the order of the SUBSCRIBEs; the device's status may also come live.
   await nurse.client.subscribeAsync('gateway/status', { qos: 1 });
   await nurse.until((received) => received.some(({ topic }) => topic === 'gateway/status'));
   await nurse.end();

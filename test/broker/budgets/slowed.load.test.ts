@@ -17,7 +17,7 @@ const connectionsSchema = z.object({
   ),
 });
 
-/** A home in a gateway of the test's own, as the tests wait beside each other. */
+/** A home in the test's own gateway, because the tests run concurrently. */
 async function withLimits(
   { onTestFinished }: TestContext,
   limits: Readonly<Record<string, number>>,
@@ -35,7 +35,7 @@ function setLimits(home: Home, device: TestDevice, limits: object): Promise<unkn
   return home.api.json('PATCH', path, { limits });
 }
 
-/** The limit that slows the client, undefined when none does. */
+/** The limit that slows the client; undefined if none does. */
 async function slowedBy(home: Home, clientId: string): Promise<string | undefined> {
   const { connections } = connectionsSchema.parse(await home.api.json('GET', '/connections'));
   return connections.find((one) => one.clientId === clientId)?.slowed?.limit;
@@ -57,7 +57,7 @@ function acknowledged(client: RawClient): number {
   return client.packets.filter(({ cmd }) => cmd === 'puback').length;
 }
 
-/** How many more there may be since then at a rate. */
+/** How many more a rate allows since then. */
 function since(startMs: number, perSecond: number): number {
   return (perSecond * (performance.now() - startMs)) / SECOND_MS;
 }
@@ -85,7 +85,7 @@ describe.concurrent('a device over a limit', () => {
     await quiet.publish(`devices/${other.id}/alarms`, '{"kind":"fall"}', 1);
     expect(acknowledged(client)).toBeLessThan(1_000);
     await client.until(() => acknowledged(client) > 300, 'it is not read on');
-    // What is read in one turn may be ahead of the limit.
+    // One turn's messages may be ahead of the limit.
     expect(acknowledged(client)).toBeLessThan(100 + since(startMs, 100) + 25);
     const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
     expect(metrics).toMatch(/^gateway_slowed_principals 1$/m);
@@ -142,7 +142,7 @@ describe.concurrent('a device over a limit', () => {
     const startMs = performance.now();
     for (const client of clients) client.send(...values(`devices/${device.id}/t`, 200));
     const total = () => clients.reduce((sum, client) => sum + acknowledged(client), 0);
-    // Each connection had one turn when it was not known yet that all of them would send.
+    // Each connection had one turn before it was known that all of them would send.
     const ahead = 50 + 10 * 25;
     await expect.poll(total).toBeGreaterThan(ahead + 100);
     expect(total()).toBeLessThan(ahead + since(startMs, 100));
@@ -207,7 +207,7 @@ describe.concurrent('a device over its messages, whatever packets they are', () 
       });
       const device = await home.device();
       const client = await RawClient.connect(home.gateway, device, { clientId: 'over' });
-      // More than one turn of 1 KiB.
+      // More than a turn of 1 KiB.
       client.send(...Array.from({ length: 1_000 }, () => ({ cmd, messageId: 1 })));
       await expect.poll(() => slowedBy(home, 'over')).toBe('device.messagesPerSecond');
     },

@@ -43,7 +43,7 @@ async function quietHome(api: Api): Promise<LoadProcess> {
   });
 }
 
-/** One device, in a home with a nurse call of its own. */
+/** One device, in a home with its own nurse call. */
 async function floodOf(api: Api, device: TestDevice): Promise<LoadProcess> {
   const logins = Array.from({ length: CONNECTIONS }, (_, index) =>
     loginOf(device, `${device.id}-${index}`),

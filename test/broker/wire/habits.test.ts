@@ -18,13 +18,13 @@ beforeAll(async () => {
 
 afterAll(() => home.remove());
 
-/** A token that may publish for the devices of the home, or of one of its groups. */
+/** A token that may publish for the devices of the home or of one of its groups. */
 function publisher(group?: string) {
   const grant = { location: home.locationId, role: 'publisher' };
   return home.api.createToken([group === undefined ? grant : { ...grant, group }]);
 }
 
-/** The settings of a Mosquitto whose bridge connects to the gateway, with the defaults of all others. */
+/** The settings of a Mosquitto whose bridge connects to the gateway; all other settings have their defaults. */
 function bridgeTo(who: { id: string; token: string }, topic: string) {
   return {
     connection: 'gateway',
@@ -138,7 +138,7 @@ describe('an id in upper case', () => {
 });
 
 describe('a publisher', () => {
-  /** Publishes an alarm of each device over one connection, which is acknowledged in any case. */
+  /** Publishes an alarm of each device over one connection; each is acknowledged in any case. */
   async function publishFor(token: { id: string; token: string }, devices: readonly TestDevice[]) {
     const hub = await connect(home.gateway, { username: token.id, password: token.token });
     for (const { id } of devices) {
@@ -167,7 +167,7 @@ describe('a publisher', () => {
     });
     await home.api.json('PATCH', path, { name: 'Button' });
     await hub.publishAsync(`devices/${inside.id}/temperature`, '21.5', { qos: 0, retain: true });
-    // A device that never connected has no status, also after it was renamed.
+    // A device that never connected has no status, even after it was renamed.
     const nurse = await home.nurse(inside, 'temperature', 'status', 'last');
     await hub.publishAsync(`devices/${inside.id}/last`, '1', { qos: 1 });
     await nurse.untilCount(2);

@@ -12,7 +12,7 @@ import { Store } from '../../harness/stored/store.js';
 let home: Home<GatewayProcess>;
 let device: TestDevice;
 let processId: number;
-/** A connection that holds, whatever comes on others. */
+/** A connection that survives whatever comes on others. */
 let witness: RawClient;
 const WITNESS = 'witness';
 
@@ -28,7 +28,7 @@ afterAll(() => home.remove());
 /** Sends the chunks, then FIN; resolves when the gateway has closed the connection. */
 async function sendAndEnd(chunks: readonly Uint8Array[]): Promise<void> {
   const { stream } = await RawClient.open(home.gateway);
-  // Not `once`: a reset by the gateway is as good an end.
+  // Not `once`: a reset by the gateway is just as good an end.
   const closed = new Promise<void>((resolve) => stream.once('close', () => resolve()));
   for (const chunk of chunks) {
     if (!stream.destroyed) await new Promise<void>((next) => stream.write(chunk, () => next()));
@@ -37,7 +37,7 @@ async function sendAndEnd(chunks: readonly Uint8Array[]): Promise<void> {
   await closed;
 }
 
-/** Checks that the gateway is the same process and serves, whatever was sent. */
+/** Checks that the gateway is still the same process and serves, whatever was sent. */
 function holds(chunks: fc.Arbitrary<readonly Uint8Array[]>, numRuns: number): Promise<void> {
   const property = fc.asyncProperty(chunks, async (bytes) => {
     await sendAndEnd(bytes);
@@ -122,7 +122,7 @@ function packets(): fc.Arbitrary<Packet> {
   );
 }
 
-/** The bytes of a packet; of a ping where the library cannot write the packet. */
+/** The bytes of a packet, or of a ping if the library cannot write the packet. */
 function bytesOf(packet: Packet): Buffer {
   try {
     return generate(packet);

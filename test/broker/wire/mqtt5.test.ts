@@ -46,7 +46,7 @@ function connect(
   return RawClient.connect(home.gateway, who, { ...FIVE, ...options });
 }
 
-/** The reason code of the DISCONNECT that a client is sent, which also has the reason in words. */
+/** The reason code of the DISCONNECT sent to a client; it must also have the reason in words. */
 async function disconnectCode(client: RawClient): Promise<number | undefined> {
   const { reasonCode, properties } = await client.next('disconnect');
   expect(properties?.reasonString).toMatch(/^.{5,}$/);
@@ -233,7 +233,7 @@ it('AUTH ends the connection with 0x8C', async () => {
   const client = await connect(device);
   const answer = once(client.stream, 'data');
   client.stream.write(Buffer.from([0xf0, 0]));
-  // No packet that mqtt-packet reads: it knows no DISCONNECT with that code.
+  // mqtt-packet cannot read this packet: it knows no DISCONNECT with that code.
   const [disconnect] = z.tuple([z.instanceof(Buffer)]).parse(await answer);
   expect([disconnect[0], disconnect[2]]).toEqual([0xe0, 0x8c]);
   expect(disconnect.toString()).toMatch(/AUTH, which is not offered$/);

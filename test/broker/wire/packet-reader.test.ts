@@ -21,7 +21,7 @@ function publish(payloadBytes: number): Buffer {
   });
 }
 
-/** A connection of which a test decides when it may be read. */
+/** A connection for which a test decides when it may be read. */
 class Connection implements ReadConnection {
   readonly stream = new PassThrough({ highWaterMark: 100_000 });
   readonly isSubscriber = false;
@@ -63,7 +63,7 @@ it('reads a bounded piece in a turn, nothing while it is held back, and every pa
   await expect.poll(() => connection.turnBytes.length).toBe(connection.maxTurns);
   reader.resume();
   await new Promise((resolve) => setImmediate(resolve));
-  // Its budget may be used up, by others of its principal, between its wish and its turn.
+  // Other connections of its principal may use up its budget between its request and its turn.
   expect(reader.takeTurn(0)).toBe(0);
   expect(connection.turnBytes).toHaveLength(connection.maxTurns);
   connection.maxTurns = Number.POSITIVE_INFINITY;

@@ -34,7 +34,7 @@ function has(text: string) {
   return (received: readonly Received[]) => received.some((one) => one.text.includes(text));
 }
 
-/** The device's messages up to one that is published now. */
+/** The device's messages up to one published now. */
 async function textsUpToNow(nurse: Subscriber): Promise<string> {
   await home.publishLast(device, 'x', '"last"');
   await nurse.until(has('"last"'));

@@ -32,7 +32,7 @@ beforeEach(() => {
   [sent, isFrozen, wakes, unread] = [[], false, 0, 0];
   conn = new Duplex({
     read: () => undefined,
-    // As the system does, it says that it has taken something only when it has taken all of it.
+    // Like the system, it reports a write only once it has taken all of it.
     writev: (chunks, done) => {
       const bytes = Buffer.concat(chunks.map(({ chunk }) => chunk));
       sent.push(bytes);
@@ -51,7 +51,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Lets time pass, while messages come faster than the link takes them. */
+/** Lets time pass while messages come faster than the link takes them. */
 async function pass(seconds: number): Promise<void> {
   for (let tenths = 0; tenths < seconds * 10; tenths++) {
     while (!conn.destroyed && writer.isWritable) writer.send(MESSAGE);

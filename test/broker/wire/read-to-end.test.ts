@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { expect, it, onTestFinished } from 'vitest';
 import { ReadToEnd } from '../../../src/network/socket-front.js';
 
-/** Both ends of a connection over TCP. */
+/** Both ends of a TCP connection. */
 async function connected(): Promise<{ client: Socket; accepted: Socket }> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -24,7 +24,7 @@ it.each([0, 1, 1_024, 20_000])(
   async (length) => {
     const { client, accepted } = await connected();
     client.end(Buffer.alloc(length, 'x'));
-    // All of it is in the socket, and so is its end, before the first piece is read.
+    // Everything including the end is in the socket before the first piece is read.
     accepted.pause();
     await expect.poll(() => accepted.bytesRead).toBe(length);
     const pieces = new ReadToEnd(accepted, 1_024);

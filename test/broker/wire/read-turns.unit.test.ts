@@ -3,14 +3,14 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { TurnPlace, TurnTaker } from '../../../src/broker/wire/fair-turns.js';
 import { ReadTurns } from '../../../src/broker/wire/packet-reader.js';
 
-/** Publishes of others than subscribers that are read in one turn of the event loop. */
+/** How many publishes of non-subscribers are read in one turn of the event loop. */
 const BUDGET = 100;
 const BUDGET_WHEN_LAGGING = 20;
-/** A lag at which fewer publishes are read. */
+/** A lag that reduces the reading of publishes. */
 const MUCH_LAG = 501;
 const LAG_CHECKED_WITHIN_MS = 6;
 
-/** A connection with pieces to read, and a number of publishes in each. */
+/** A connection with pieces to read, and several publishes in each. */
 class Connection implements TurnTaker {
   readonly isSubscriber: boolean;
   readonly place: TurnPlace;
@@ -20,7 +20,7 @@ class Connection implements TurnTaker {
 
   constructor(options: {
     readonly isSubscriber?: boolean;
-    /** The location and the principal, each with a slash between; one of its own when left out. */
+    /** The location and the principal, separated by a slash; unique if omitted. */
     readonly place?: string;
     readonly pieces?: number;
     readonly publishes?: number;
@@ -50,7 +50,7 @@ function round(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Time passes when a test says so: neither the machine nor what runs beside it decides a turn. */
+/** Time passes only when a test says so: the load of the machine does not affect turns. */
 let elapsedMs = 0;
 const elapsed = () => elapsedMs;
 
@@ -203,7 +203,7 @@ describe('reading in turns', () => {
     expect(publishes).toBe(BUDGET);
     const inNextRound = async () => {
       const before = publishes;
-      // The lag is looked at anew, and a pause is over.
+      // The lag is checked again, and a pause is over.
       elapsedMs += LAG_CHECKED_WITHIN_MS;
       while (publishes === before) await round();
       return publishes - before;

@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => home.remove());
 
-/** A text as MQTT writes it, of characters or of any bytes: two bytes of length first. */
+/** A text as MQTT writes it, from characters or any bytes: the length comes first, in two bytes. */
 function text(...parts: (string | readonly number[])[]): Buffer {
   const bytes = Buffer.concat(
     parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : Buffer.from(part))),
@@ -87,7 +87,7 @@ const own = (...rest: (string | readonly number[])[]) => text(`devices/${device.
 const commands = (...rest: (string | readonly number[])[]) => own('commands/', ...rest);
 const gone = Buffer.from('"gone"');
 
-/** Sends the bytes. Resolves to the answers, once the connection has ended. */
+/** Sends the bytes. Resolves to the answers once the connection has ended. */
 async function endedBy(client: RawClient, bytes: Buffer): Promise<unknown[]> {
   client.stream.write(bytes);
   await client.closed();
@@ -170,7 +170,7 @@ describe('the protocol level of a CONNECT [MQTT-3.1.2-2]', () => {
   it.each([0, 1, 2, 6, 9, 127])('%i is answered with 1', async (level) => {
     const from = home.gateway.lines.length;
     const client = await RawClient.open(home.gateway);
-    // CONNECT with all that a client may send without waiting for CONNACK.
+    // CONNECT, and what a client may send without waiting for CONNACK.
     const bytes = Buffer.concat([connect({ level }), publish(0x32, own('x'), 1)]);
     expect(await endedBy(client, bytes)).toEqual([['connack', 1]]);
     const reason = 'unacceptable protocol version';

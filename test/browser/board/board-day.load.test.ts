@@ -12,10 +12,10 @@ import { alarmsOn, boardReady, makeWard, publishAlarm, type Ward } from './board
 /** A day with GATEWAY_TEST_LONG=1; a fifth of one otherwise. */
 const ALARMS = process.env['GATEWAY_TEST_LONG'] === undefined ? 4_000 : 20_000;
 const DEVICES = 10;
-/** Together 1,000 alarms a second: a flood, but not all that the machine can do. */
+/** Together 1,000 alarms a second: a flood, but less than the machine can do. */
 const BURST = 20;
 const BURST_EVERY_MS = 200;
-/** Measured: 4 MiB, mostly of the rows, however many alarms there are. */
+/** Measured: 4 MiB, mostly for the rows, whatever the number of alarms. */
 const MAX_HEAP_GROWTH_BYTES = 7 * 1024 * 1024;
 const MAX_ROWS = 200;
 
@@ -29,13 +29,13 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-/** What the page keeps when nothing is garbage any more. */
+/** What the page keeps after garbage collection. */
 async function heapBytes(session: CDPSession): Promise<number> {
   await session.send('HeapProfiler.collectGarbage');
   return heapUsage.parse(await session.send('Runtime.getHeapUsage')).usedSize;
 }
 
-/** A day's alarms of one device, in bursts. */
+/** Publishes a day's alarms of one device, in bursts. */
 async function publishDay(device: TestDevice, client: MqttClient): Promise<void> {
   const topic = `devices/${device.id}/alarms`;
   for (let sent = 0; sent < ALARMS / DEVICES; sent += BURST) {

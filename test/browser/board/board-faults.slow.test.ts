@@ -28,7 +28,7 @@ beforeEach(async () => {
   ward = await makeWard(gateway);
 });
 
-/** The board reads again what it could not read when so much has passed. */
+/** The board retries a failed read after this time. */
 const READ_AGAIN_MS = 3_000;
 
 async function openBoard(role: 'viewer' | 'responder' = 'viewer') {
@@ -49,14 +49,14 @@ describe('the board in trouble', () => {
     await gateway.kill();
     const banner = page.locator('.lost-banner');
     await banner.waitFor();
-    // The title follows what is drawn.
+    // The title changes after the drawing.
     await expect.poll(() => page.title()).toMatch(/^Not connected/);
     expect(
       await banner.evaluate((element) => parseFloat(getComputedStyle(element).fontSize)),
     ).toBeGreaterThanOrEqual(24);
     expect(await accessibilityFaults(page)).toEqual([]);
 
-    // The board comes back when it may: what happens before that, it must learn.
+    // The board comes back once it is online, and must learn what happened before.
     await page.context().setOffline(true);
     await gateway.start();
     await publishAlarm(gateway, ward.device, { kind: 'helpCall' });
@@ -108,7 +108,7 @@ describe('the board in trouble', () => {
   it('does not say that there are no alarms while it reads what it has missed', async () => {
     const { page, network } = await openBoard();
     await page.getByText('No open alarms').waitFor();
-    // The gateway cannot tell what came after that, as after a backup was restored.
+    // The gateway cannot tell what came after this id, as after a restored backup.
     await page.route('**/events?*', (route) => {
       const headers = { ...route.request().headers(), 'last-event-id': 'deadbeef-1-' };
       return route.continue({ headers });

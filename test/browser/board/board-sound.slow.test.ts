@@ -31,7 +31,7 @@ async function openBoard(options: ConsoleOptions = {}, of: RunningGateway = gate
   return { ...opened, network };
 }
 
-/** Keeps the frequencies of the tones that the page plays, in their order; they come again in one second, not 10 or 20. */
+/** Keeps the frequencies of the tones that the page plays, in order; tones repeat after one second, not 10 or 20. */
 async function listen(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const heard: number[] = [];
@@ -53,7 +53,7 @@ function heard(page: Page): Promise<number[]> {
   return page.evaluate(() => [...Reflect.get(globalThis, 'heard')]);
 }
 
-/** Waits until so many tones have been played. */
+/** Waits until the page has played this many tones. */
 async function tones(page: Page, count: number): Promise<number[]> {
   await page.waitForFunction((wanted) => Reflect.get(globalThis, 'heard').length >= wanted, count);
   return heard(page);
@@ -114,7 +114,7 @@ describe('the sound of the board', () => {
     const { page } = await openBoard();
     await page.getByRole('button', { name: 'Switch sound on' }).click();
     await page.getByText('Sound is on').waitFor();
-    // Looking into the page counts as a gesture of its user: not before the board is there.
+    // Looking into the page counts as a gesture of its user, so wait until the board is there.
     const streaming = page.waitForResponse((response) => response.url().includes('/events'));
     await page.reload();
     await streaming;
@@ -128,11 +128,11 @@ describe('the sound of the board', () => {
     const { page } = await openBoard({ hasTouch: true });
     await page.getByRole('button', { name: 'Switch sound on' }).click();
     await page.getByText('Sound is on').waitFor();
-    // Looking into the page counts as a gesture of its user: it says by itself what it shows.
+    // Looking into the page counts as a gesture of its user, so the page itself says what it shows.
     await page.addInitScript(() => {
       const tell = () => {
         const state = document.querySelector('.board-sound-state')?.textContent;
-        // biome-ignore lint/suspicious/noConsole: the one way out of a page that is no gesture
+        // biome-ignore lint/suspicious/noConsole: the only way out of a page that is not a gesture
         if (state) console.info(state);
       };
       new MutationObserver(tell).observe(document, { subtree: true, childList: true });

@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-/** Shows the new alarm in its strongest colour, as at the start of its animation. */
+/** Holds the new alarm in its strongest colour, at the start of its animation. */
 async function holdAtStart(page: Page): Promise<void> {
   await page.waitForFunction(() => {
     const animations = document.getAnimations();

@@ -4,7 +4,7 @@ import { connectDevice } from '../../harness/clients/mqtt-clients.js';
 import type { RunningGateway } from '../../harness/gateway/running-gateway.js';
 import { Home } from '../../harness/home.js';
 
-/** A room with a device in a home, as boards show it. */
+/** A room with a device, in a home that boards show. */
 export interface Ward {
   readonly api: Api;
   readonly locationId: string;
@@ -12,7 +12,7 @@ export interface Ward {
   readonly device: TestDevice;
 }
 
-/** Makes a home with a device in a room of a group, with custom data. */
+/** Creates a home with a device in a room of a group, with custom data. */
 export async function makeWard(
   gateway: RunningGateway,
   homeName = 'Haus am See',
@@ -26,7 +26,7 @@ export async function makeWard(
   return { api, locationId, groupId, device };
 }
 
-/** Publishes an alarm as a device does, and waits until the gateway has taken it. */
+/** Publishes an alarm like a device, and waits until the gateway has taken it. */
 export async function publishAlarm(
   gateway: RunningGateway,
   device: TestDevice,

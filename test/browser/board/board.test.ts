@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-/** A board of a token with one role over a home of its own. */
+/** Opens a board for a token with one role in a separate home. */
 async function openBoard(
   role: 'viewer' | 'responder',
   ward?: Ward,
@@ -46,7 +46,7 @@ describe('the board', () => {
     expect(await mosquittoPub(gateway, ...alarms, '-q', '1').exit()).toBe(0);
 
     const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
-    // It has a text from its first drawing on, which is a moment after it is there.
+    // It gets its text with its first drawing, a moment after it is there.
     await expect.poll(() => alarm.innerText()).toMatch(/First floor · Bed sensor/);
     const text = await alarm.innerText();
     expect(text).toMatch(/bed:?\s+2/);
@@ -127,7 +127,7 @@ describe('the board', () => {
     const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
     await alarm.getByRole('button', { name: 'Resolve' }).click();
     await alarm.getByText('Resolved').waitFor();
-    // The clock goes on by itself: far enough from the end for a machine that stalls.
+    // The clock also runs on: far enough from the end for a machine that stalls.
     await page.clock.fastForward(3_000);
     await alarm.getByRole('button', { name: 'Undo' }).click();
     await alarm.getByRole('button', { name: 'Acknowledge' }).waitFor();

@@ -60,7 +60,7 @@ const SENT_BEFORE: readonly (readonly [
   ['retained values of many topics', 1_000, (number) => value(`x/${number}`, number, 0)],
 ];
 
-// Not yet slow, and slow (`SLOW_AFTER_MS`); behind-values.test.ts has a silent store.
+// Not yet slow, and slow (`SLOW_AFTER_MS`); behind-values.load.test.ts has a silent store.
 describe.each([190, 400])(
   'guarantee 4: with a store that takes %i ms to answer, an alarm after other publishes of its device',
   (delayMs) => {

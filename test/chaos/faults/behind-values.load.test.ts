@@ -34,7 +34,7 @@ beforeEach(async () => {
 afterEach(async () => {
   store.thaw();
   await nurse.end();
-  // The next test has the gateway for itself.
+  // The next test has the gateway to itself.
   await eventually(async () => expect(await unstoredBytes()).toBe(0));
 });
 
@@ -68,7 +68,7 @@ const VALUES: readonly (readonly [name: string, make: Make])[] = [
   ['alarms at QoS 0', () => alarm(randomUUID(), 0, 0)],
 ];
 
-/** Sends publishes and then an alarm at QoS 1, and expects that the alarm is live. */
+/** Sends publishes and then an alarm at QoS 1, and expects the alarm to be live. */
 async function isLiveBehind(
   sensor: RawClient,
   packets: IPublishPacket[],
@@ -106,7 +106,7 @@ describe('guarantee 4: while the store is silent, an alarm after many publishes 
       );
       const sentAlarms = packets.filter(({ topic }) => topic.endsWith('/alarms'));
       const ids = [...sentAlarms.map(({ payload }) => JSON.parse(payload.toString()).id), id];
-      // The alarms are acknowledged in the order in which they were sent.
+      // The alarms are acknowledged in the order they were sent.
       expect((await recordedIds()).toSorted()).toEqual(ids.toSorted());
       const stored = () =>
         nurse.received.filter(({ topic, qos }) => topic.includes('/alarms/') && qos === 1);
@@ -134,7 +134,7 @@ it('keeps the newest of the retained values that wait for the store', async () =
 });
 
 describe('beyond the bound of one client', () => {
-  // 14 MB by the gateway's account, of 12 MiB.
+  // 14 MB by the gateway's account; the bound is 12 MiB.
   const COUNT = 800;
   const payload = JSON.stringify('x'.repeat(4_000));
   const long = (packet: IPublishPacket) => ({ ...packet, payload });
@@ -161,7 +161,7 @@ describe('beyond the bound of one client', () => {
       await nurse.until((received) => received.some(({ text }) => text.includes(second)));
       await sensor.ping();
       store.thaw();
-      // As a device does, unacknowledged publishes are sent again on the next connection.
+      // Like a device, sends unacknowledged publishes again on the next connection.
       let waiting = [...packets, alarm(first, 1, COUNT + 1), alarm(second, 1, COUNT + 2)].filter(
         ({ qos }) => qos > 0,
       );
@@ -171,7 +171,7 @@ describe('beyond the bound of one client', () => {
           'neither acknowledged nor closed',
         );
         const settled = acknowledged(sensor);
-        // The acknowledgements are in order, from the first one on.
+        // The acknowledgements are in order from the first.
         expect(settled).toEqual(waiting.slice(0, settled.length).map(({ messageId }) => messageId));
         waiting = waiting.slice(settled.length);
         if (waiting.length === 0) break;
@@ -214,7 +214,7 @@ it('serves a device as before when its neighbours have filled all the room', asy
   sensor.vanish();
 });
 
-// None of them says anything about the store: they are not stored.
+// These say nothing about the store, because they are not stored.
 it.each([
   ['values at QoS 0', 20, 2_000, 'x', JSON.stringify('x'), 0],
   ['long values at QoS 0', 10, 300, 'x', JSON.stringify('x'.repeat(60_000)), 0],

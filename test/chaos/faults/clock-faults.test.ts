@@ -13,7 +13,7 @@ const HOUR_MS = 3_600_000;
 const KEEP_ALIVE_SECONDS = 300;
 const STEP_MS = 400_000;
 const LATE_MS = 61_000;
-/** Clean-ups, undone from the last one on. */
+/** Clean-ups, run in reverse order. */
 const cleanups: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -22,7 +22,7 @@ afterEach(async () => {
 
 hurryIntervals();
 
-/** The clocks of a machine, moved by a test. */
+/** The clocks of a machine, which a test moves. */
 class Clocks {
   #wallAheadMs = 0;
   #elapsedAheadMs = 0;
@@ -125,7 +125,7 @@ describe('guarantee 6: what waits', () => {
     await live.subscribe([`care-homes/${home.locationId}/devices/+/alarms/#`]);
     const columns = await withBacklog(home);
     const count = columns.sensors.length * 5;
-    // In steps, with a ping of the live subscriber in each, so that no keep-alive ends it.
+    // In steps, with a ping in each, so that no keep-alive ends the live subscriber.
     for (let passedMs = STEP_MS; passedMs <= 2 * HOUR_MS; passedMs += STEP_MS) {
       clocks.pass(STEP_MS);
       await live.ping();

@@ -17,7 +17,7 @@ const DISK_BYTES = 16 * 1024 * 1024;
 const TRUNCATED_BYTES = 3;
 const NO_MOUNT = 'mounting a small file system is not permitted here';
 
-/** Clean-ups, undone from the last one on. */
+/** Clean-ups, run in reverse order. */
 const cleanups: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -36,7 +36,7 @@ function smallDisk(): string | undefined {
   return isMounted ? directory : undefined;
 }
 
-/** Takes all room on the disk. Returns a function that gives it back. */
+/** Takes all space on the disk. Returns a function that frees it. */
 function fill(directory: string): () => void {
   const file = join(directory, 'filler');
   for (let chunkBytes = 1024 * 1024; chunkBytes >= 1; chunkBytes = Math.floor(chunkBytes / 2)) {
@@ -68,7 +68,7 @@ async function fillUp(dataDir: string, columns: Columns): Promise<() => void> {
   cleanups.push(free);
   const { lines } = columns.home.gateway;
   const hasEnded = () => lines.join('\n').includes('the embedded store ended');
-  // The block at the end of the file may still take one or two.
+  // The last block of the file may still take one or two.
   for (let count = 0; count < 50 && !hasEnded(); count++) await columns.see();
   expect(hasEnded()).toBe(true);
   return free;
@@ -86,7 +86,7 @@ describe('guarantee 7: a full disk', () => {
 
     await saysOverHttp(columns.home, columns.anyDevice, /disk .* is full/);
     for (const watcher of columns.watchers) await watcher.seesFault(/disk .* is full/);
-    // The store restarts again and again, and ends with every write.
+    // The store keeps restarting, and ends at every write.
     for (let count = 0; count < 5; count++) await columns.see();
     await columns.areServed();
     for (const { qos, acknowledged, sent } of columns.sensors) {
@@ -137,7 +137,7 @@ describe('guarantee 7: an append-only file without its end', () => {
     for (const { subscriber } of columns.watchers) await subscriber.end();
     for (let count = 0; count < 20; count++) columns.alarm();
     await columns.areStored();
-    // The lost end is after all that was acknowledged: fsync sees to that.
+    // The lost end comes after everything acknowledged: fsync ensures that.
     const endOfAlarms = statSync(await appendOnlyFile(gateway)).size;
     await home.api.setCustomData(columns.anyDevice, '{"cut":true}');
     await killAll(gateway);

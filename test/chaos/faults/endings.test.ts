@@ -80,7 +80,7 @@ describe.each([
     await store.redis.config('SET', 'maxmemory', '1');
     await before.seeLive();
     await end();
-    // Only a kill of the gateway alone leaves the store running, and full.
+    // Only killing the gateway alone leaves the store running, and full.
     if (how === 'killed') await store.redis.config('SET', 'maxmemory', '0');
     store.close();
     await gateway.start();

@@ -15,12 +15,12 @@ import { eventually } from '../../harness/eventually.js';
 import type { Home } from '../../harness/home.js';
 
 const CONNECT_AGAIN_MS = 50;
-/** The client id of the subscriber whose session persists. */
+/** The client id of the subscriber with a persistent session. */
 const DURABLE = 'durable';
 
 export type PublishQos = 0 | 1 | 2;
 
-/** A sensor over bare packets, and the alarms that it has sent. */
+/** A sensor over bare packets, and the alarms that it sent. */
 export class Sensor {
   readonly device: TestDevice;
   readonly client: RawClient;
@@ -45,7 +45,7 @@ export class Sensor {
     return new Sensor(device, client, qos);
   }
 
-  /** Sends a new alarm, or one again, and waits for nothing. Returns its id. */
+  /** Sends a new alarm, or the given one again, and waits for nothing. Returns its id. */
   alarm(id: string = randomUUID()): string {
     this.sent.push(id);
     const payload = JSON.stringify({ kind: 'fall', id });
@@ -64,9 +64,9 @@ export class Sensor {
   }
 
   /**
-   * Resolves when every alarm is acknowledged, and fails unless in order.
+   * Resolves when every alarm is acknowledged; fails if they are out of order.
    *
-   * At QoS 0 there is nothing to wait for.
+   * Does not wait at QoS 0.
    */
   async allAcknowledged(): Promise<void> {
     if (this.qos === 0) return;
@@ -102,7 +102,7 @@ export class Watcher {
     return new Watcher(await Subscriber.connect(home.gateway, home.viewer, session));
   }
 
-  /** Resolves when the alarm has arrived, at whatever QoS. */
+  /** Resolves when the alarm has arrived at any QoS. */
   async has(id: string): Promise<void> {
     await this.subscriber.until((all) => all.some(({ text }) => text.includes(`"id":"${id}"`)));
   }
@@ -124,7 +124,7 @@ export class Watcher {
     );
   }
 
-  /** Ids of the device's alarms that have come at QoS 1. */
+  /** Ids of the device's alarms that came at QoS 1. */
   storedOf(device: TestDevice): unknown[] {
     return this.subscriber.received
       .filter(({ topic, qos }) => topic.includes(`/${device.id}/alarms/`) && qos === 1)
@@ -172,7 +172,7 @@ export class Columns {
     return new Columns(home, await Promise.all(sensors), watchers);
   }
 
-  /** A device for parts of a test that need just one. */
+  /** A device for the parts of a test that need only one. */
   get anyDevice(): TestDevice {
     const [sensor] = this.sensors;
     if (sensor === undefined) throw new Error('no sensor');
@@ -184,7 +184,7 @@ export class Columns {
     for (const sensor of this.sensors) sensor.alarm();
   }
 
-  /** Sends alarms that must reach everybody, whether they can be stored or not. */
+  /** Sends alarms that must reach every watcher, whether they can be stored or not. */
   async see(): Promise<void> {
     const ids = this.sensors.map((sensor) => sensor.alarm());
     await Promise.all(ids.flatMap((id) => this.watchers.map((watcher) => watcher.has(id))));
@@ -201,7 +201,7 @@ export class Columns {
     expect(acknowledged()).toEqual(before);
   }
 
-  /** Sends alarms that must be live, and come again once they are stored. */
+  /** Sends alarms that must be live, and must come again once stored. */
   async seeLiveFirst(): Promise<void> {
     await this.see();
     const copies = () =>
@@ -243,14 +243,14 @@ function isStatus(topic: string, text: string, fault: RegExp): boolean {
 /** 1,024 bytes. */
 const LARGEST_CUSTOM_DATA = JSON.stringify({ changed: 'x'.repeat(1_010) });
 
-/** Checks that `GET /readyz` names the fault, and changes over HTTP fail for now. */
+/** Checks that `GET /readyz` names the fault, and that changes over HTTP fail for now. */
 export async function saysOverHttp(home: Home, device: TestDevice, fault: RegExp): Promise<void> {
   await eventually(async () => {
     const ready = await home.api.request('GET', '/readyz');
     expect(ready.status).toBe(503);
     expect(await ready.text()).toMatch(fault);
   });
-  // On a full disk the last block of the file may still take some of them.
+  // On a full disk the last block of the file may still take some changes.
   await eventually(async () => {
     const change = await home.api.setCustomData(device, LARGEST_CUSTOM_DATA);
     expect(change.status).toBe(503);
@@ -277,7 +277,7 @@ export async function isRecorded(
   device: TestDevice,
   sent: readonly string[],
 ): Promise<void> {
-  // The connection of the history may come back a moment after that of the alarms.
+  // The connection for the history may return a moment after that for alarms.
   await eventually(async () => {
     const history = await home.api.allAlarms(device, '?limit=100&order=asc');
     expect(history.map(({ id }) => id).sort()).toEqual([...sent].sort());
@@ -326,7 +326,7 @@ export class OwnRedis {
       String(value),
     ]);
     this.#process = spawn('redis-server', args, { stdio: 'ignore' });
-    // The first attempt is too early; commands wait for one that succeeds.
+    // The first attempt is too early; commands wait until one succeeds.
     if (this.redis.status === 'wait') this.redis.connect().catch(() => undefined);
     await this.redis.ping();
   }

@@ -15,13 +15,13 @@ const MAX_BYTES = 32 * MIB;
 const PADDING = 'x'.repeat(12_000);
 const MESSAGE_COUNTER = '{site}:sequence:messages';
 const DUMP = JSON.stringify('x'.repeat(200_000));
-/** The part of the store that alarms of the test fill before it takes a look. */
+/** The last part of the store, which the test fills with alarms before it checks. */
 const FILLED_BY_ALARMS = 0.02;
 const FILLER = 'x'.repeat(100_000);
-/** Of each of four connections: 80 MB in all, into a store of 32 MiB. */
+/** From each of four connections: 80 MB in all, into a store of 32 MiB. */
 const FLOOD_DUMPS = 100;
 
-/** Clean-ups, undone from the last one on. */
+/** Clean-ups, run in reverse order. */
 const cleanups: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -38,7 +38,7 @@ function alarmText(id: string = randomUUID(), padding = PADDING): string {
   return JSON.stringify({ kind: 'fall', id, padding });
 }
 
-/** Creates a session that is away, subscribed to everything in the home. */
+/** Creates an absent session, subscribed to everything in the home. */
 async function absentNurse(
   home: Home<GatewayProcess>,
 ): Promise<{ clientId: string; clean: false }> {
@@ -55,7 +55,7 @@ async function notStored(home: Home<GatewayProcess>): Promise<Record<string, num
   return Object.fromEntries(Array.from(counts, ([, kind, count]) => [kind, Number(count)]));
 }
 
-/** The used part as the store itself has it at this moment. */
+/** The used part, as the store itself reports it now. */
 async function storedPart({ redis }: Store): Promise<number> {
   const text = await redis.info('memory');
   const field = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(text)?.[1]);
@@ -74,7 +74,7 @@ async function flooder(home: Home<GatewayProcess>, store: Store) {
   cleanups.push(() => sensor.endAsync(true));
   const acknowledged: string[] = [];
   const fillTo = async (part: number) => {
-    // As if it had been filled for long; the last part is alarms.
+    // As if filled long ago; the last part is alarms.
     while ((await storedPart(store)) < part - FILLED_BY_ALARMS) {
       await store.redis.set(`filler:${randomUUID()}`, FILLER);
     }
@@ -89,7 +89,7 @@ async function flooder(home: Home<GatewayProcess>, store: Store) {
   return { device, acknowledged, fillTo };
 }
 
-/** A connection that sends large values as fast as they are read. */
+/** A connection that sends large values as fast as the gateway reads them. */
 async function flood(
   home: Home<GatewayProcess>,
   device: TestDevice,
@@ -123,7 +123,7 @@ describe('guarantee 7: a store whose memory fills up', () => {
     const live = await home.nurse(honest, '#');
     const { device, acknowledged, fillTo } = await flooder(home, store);
 
-    // Nobody is hurt yet, but it is said.
+    // Nothing is denied yet, but `/readyz` warns.
     await fillTo(0.81);
     await eventually(async () =>
       expect(await saysReady(home)).toMatch(/memory is 8\d % full; from 90 % on only alarms/),
@@ -152,8 +152,8 @@ describe('guarantee 7: a store whose memory fills up', () => {
     expect((await home.api.request('GET', '/readyz')).status).toBe(200);
     await bed.publish(`devices/${honest.id}/alarms`, alarmText(randomUUID(), ''), 1, 4);
 
-    // To the last: then they are live, and not acknowledged. One by one, as many at a time fill the store while
-    // it reads them, and are not in it afterwards.
+    // Alarms are stored until nothing fits; then they are live, and not acknowledged. One at a time, because many
+    // together fill the store while it reads them, and are not in it afterwards.
     await fillTo(0.975);
     const late = await RawClient.connect(home.gateway, device);
     const ids: string[] = [];
@@ -176,7 +176,7 @@ describe('guarantee 7: a store whose memory fills up', () => {
     await bed.ping();
     expect(bed.packets.filter(({ cmd }) => cmd === 'puback')).toHaveLength(4);
 
-    // By itself once there is room.
+    // The gateway recovers without help once there is room.
     await store.redis.config('SET', 'maxmemory', 4 * MAX_BYTES);
     await bed.next('puback');
     await late.until(
@@ -186,7 +186,7 @@ describe('guarantee 7: a store whose memory fills up', () => {
     await becomesReady(home);
     expect(await historyOf(home, device)).toEqual([...acknowledged, ...ids]);
 
-    // A store that outlives its gateway is bounded as well.
+    // The bound also applies to a store that outlives its gateway.
     await home.gateway.kill();
     await home.gateway.start();
     expect(await store.redis.config('GET', 'maxmemory')).toEqual(['maxmemory', String(MAX_BYTES)]);
@@ -215,7 +215,7 @@ describe('guarantee 7: a store whose memory fills up', () => {
       const alarm = alarmText(ids.at(-1), '');
       await bed.publishAsync(`devices/${honest.id}/alarms`, alarm, { qos: 1 });
     }
-    // More is reserved for a message than it takes: a fast flood leaves room, which the next reading finds.
+    // A message reserves more than it takes: a fast flood leaves room, which the next reading finds.
     const [camera] = cameras;
     let messageId = FLOOD_DUMPS;
     await eventually(async () => {

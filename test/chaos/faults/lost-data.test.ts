@@ -20,12 +20,12 @@ import { accountOf } from '../../harness/metrics.js';
 import { unusedPort } from '../../harness/servers/unused-port.js';
 import { becomesReady, OwnRedis, saysReady } from './faults.js';
 
-/** The counter of alarms, of the site in the default configuration. */
+/** The counter of alarms of the site in the default configuration. */
 const SEQUENCE = '{site}:sequence:alarms';
 
 const events = z.object({ events: z.array(z.unknown()) });
 
-/** Clean-ups, undone from the last one on. */
+/** Clean-ups, run in reverse order. */
 const cleanups: (() => unknown)[] = [];
 
 afterEach(async () => {

@@ -28,7 +28,7 @@ afterAll(async () => {
   await store.remove();
 });
 
-/** What is gone is told as well, until it is acknowledged. */
+/** The fault for missing data, which also shows until it is acknowledged. */
 const LOST = /^The store has lost \d+ [\w, ]+, noticed at/;
 
 /** Damages the store while the gateway is stopped. */
@@ -39,7 +39,7 @@ async function damage(change: () => Promise<unknown>): Promise<void> {
 }
 
 /**
- * Checks that `GET /readyz` and `gateway/status` have the fault while the gateway is ready.
+ * Checks that `GET /readyz` and `gateway/status` have the fault, and that the gateway is ready.
  *
  * @param id the damaged record, which only `/readyz` names
  */
@@ -62,7 +62,7 @@ async function namesFault(fault: RegExp, id = ''): Promise<void> {
   await watcher.end();
 }
 
-/** Checks that an alarm reaches the persistent subscriber, and the history. */
+/** Checks that an alarm reaches the persistent subscriber and the history. */
 async function serves(): Promise<void> {
   const before = await home.api.allAlarms(device, '?limit=100');
   const watcher = await Watcher.back(home);

@@ -17,10 +17,10 @@ import { Store } from '../../harness/stored/store.js';
 const MIB = 1024 * 1024;
 /** Memory for unstored publishes of all clients (`broker/budgets/unstored-publishes.ts`). */
 const MAX_UNSTORED_BYTES = 64 * MIB;
-/** Bounds of values, and of values and alarms together. */
+/** The bounds of values, and of values and alarms together. */
 const MAX_UNSTORED_VALUES_BYTES = 2 * MAX_UNSTORED_BYTES;
 const MAX_UNSTORED_WITH_ALARMS_BYTES = 3 * MAX_UNSTORED_BYTES;
-/** The reserve of each device when others have filled the room, and one publish more. */
+/** The reserve of each device when others have filled the memory, and one more publish. */
 const MAX_RESERVED_BYTES = 3 * 64 * 1024;
 const ANY_PUBLISH_BYTES = 8_192;
 
@@ -48,7 +48,7 @@ function residentBytes(): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
 }
 
-/** Sends as a device does: again on one connection after another, until acknowledged. */
+/** Sends like a device: again on one connection after another, until acknowledged. */
 async function sendAll(device: TestDevice, client: RawClient, packets: IPublishPacket[]) {
   let waiting = packets;
   for (let connection = client; waiting.length > 0; ) {
@@ -90,7 +90,7 @@ it('an outage of the store costs bounded memory, and everything is stored after 
     most = Math.max(most, await unstoredBytes());
     expect(most).toBeGreaterThanOrEqual(MAX_UNSTORED_BYTES);
   });
-  // Each waits a second for the store.
+  // Each look waits a second for the store.
   for (let look = 0; look < 3; look++) most = Math.max(most, await unstoredBytes());
   // Each device may have one message that arrived before the bound was reached.
   expect(most).toBeLessThanOrEqual(MAX_UNSTORED_VALUES_BYTES + devices * 6 * messageBytes);
@@ -103,7 +103,7 @@ it('an outage of the store costs bounded memory, and everything is stored after 
 it('hundreds of hostile connections take bounded memory while the store is silent', async () => {
   const [devices, connectionsEach, packetsEach] = [100, 4, 40];
   await start();
-  // Telemetry that nobody wants is not stored, and takes no room.
+  // Without a subscriber, telemetry is not stored and takes no room.
   await home.absent('away');
   const hostile: { device: TestDevice; client: RawClient }[] = [];
   for (const device of await times(devices, () => home.device())) {
@@ -140,20 +140,20 @@ it('hundreds of hostile connections take bounded memory while the store is silen
   expect(most).toBeLessThanOrEqual(
     MAX_UNSTORED_WITH_ALARMS_BYTES + devices * (MAX_RESERVED_BYTES + ANY_PUBLISH_BYTES),
   );
-  // Without the bound: 64,000 publishes of 8 KB.
+  // Without the bound it would be 64,000 publishes of 8 KB.
   expect(residentBytes() - before).toBeLessThan(300 * MIB);
   store.thaw();
   await sensor.next('puback');
   for (const { client } of hostile) client.vanish();
   sensor.vanish();
   await nurse.end();
-  // Of 64,000 publishes.
+  // The gateway stores 64,000 publishes first.
   await eventually(async () => expect(await unstoredBytes()).toBe(0), 120_000);
 });
 
 it('a device that connects over and over while the store is silent takes bounded memory', async () => {
   const connections = 1_500;
-  // Nothing but the store's silence slows it.
+  // Only the store's silence slows it down.
   await start({ GATEWAY_LIMITS_DEVICE_CONNECT_BURST: String(connections) });
   const [restless, honest] = [await home.device(), await home.device()];
   const nurse = await home.nurse(honest, 'alarms/#');

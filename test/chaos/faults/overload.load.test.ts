@@ -2,13 +2,13 @@ import { expect, it } from 'vitest';
 import { type OverloadResult, runOverload } from '../../harness/overload.js';
 import type { OverloadCase } from '../../harness/overload-ward.js';
 
-/** Of what the gateway takes in meanwhile; of the rate at saturation the bench holds 0.8. */
+/** Of what the gateway takes in meanwhile; the bench demands 0.8 of the rate at saturation. */
 const MIN_RATIO = 0.2;
-/** Memory that an overload may add: 50 devices, and messages under way to the reader. */
+/** Memory that an overload may add: for 50 devices, and messages on their way to the reader. */
 const MAX_ADDED_BYTES = 256 * 1024 * 1024;
 const TIMES = { quietMs: 500, saturationMs: 3_000, offeredMs: 4_000, recoveryMs: 30_000 };
 
-/** Of the sixteen of `npm run bench -- overload`. */
+/** One of the sixteen cases of `npm run bench -- overload`. */
 const CASE: OverloadCase = { kind: 'telemetry', qos: 1, session: 'durable', readers: 1 };
 
 function check(result: OverloadResult): void {
@@ -23,11 +23,11 @@ function check(result: OverloadResult): void {
     expect(account, text).toMatchObject({ delivered: received, queued: 0, expired: 0 });
     expect(accepted, text).toBe(delivered + dropped);
     expect(accepted, text).toBeGreaterThanOrEqual(report.acknowledged);
-    // The newest of a device may be missing too, with nothing after it that would show the gap.
+    // A device's newest may be missing too, with nothing after it to show the gap.
     expect(dropped, text).toBeGreaterThanOrEqual(missing);
   }
 
-  // Of the same seconds: what else the machine does takes as much from both.
+  // Both rates are of the same seconds, so other work on the machine slows both equally.
   const least = MIN_RATIO * result.acknowledgedPerSecond;
   expect(least, text).toBeGreaterThan(0);
   for (const { meanPerSecond } of result.readers) {

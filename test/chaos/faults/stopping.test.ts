@@ -41,14 +41,14 @@ async function deviceOf(
   return { device, ids: [id] };
 }
 
-/** A subscriber whose cursor must be saved at the end. */
+/** A subscriber whose cursor the gateway must save at the end. */
 async function durableNurse(home: Home<GatewayProcess>, device: TestDevice): Promise<Subscriber> {
   const session = { clientId: 'durable', clean: false };
   const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
   return nurse.subscribe(home.filter(device, 'alarms/#'));
 }
 
-/** Brings in an alarm that is live and not stored. */
+/** Sends an alarm that is live and not stored. */
 async function alarmInHand(
   home: Home<GatewayProcess>,
   device: TestDevice,
@@ -61,14 +61,12 @@ async function alarmInHand(
   expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack']);
 }
 
-/** The gateway itself ends with another status when it has not stopped after ten seconds. */
+/** The gateway itself ends with another status if it has not stopped after ten seconds. */
 async function endsInTime({ gateway }: Home<GatewayProcess>, expect: ExpectStatic) {
   expect(await gateway.stop()).toBe(0);
 }
 
-/**
- * Checks that acknowledged alarms are there, and that the unstored one is taken when sent again.
- */
+/** Checks that acknowledged alarms are there, and that another one is taken. */
 async function nothingIsLost(
   home: Home<GatewayProcess>,
   device: TestDevice,
@@ -84,7 +82,7 @@ async function nothingIsLost(
   sensor.vanish();
 }
 
-// They wait for the same limits of time, which none of them can shorten.
+// They all wait for the same time limits, which no test can shorten.
 describe.concurrent('SIGTERM, with an unstored alarm,', () => {
   it('and an unsaved cursor, ends the gateway with 0 while its own store is frozen, and logs what is given up', async (context) => {
     const { expect } = context;
@@ -113,7 +111,7 @@ describe.concurrent('SIGTERM, with an unstored alarm,', () => {
     expect(storeProcessId(home.gateway.dataDir)).toBeUndefined();
 
     await home.gateway.start();
-    // What was acknowledged may be repeated.
+    // The acknowledged alarm may come again.
     const back = await Subscriber.connect(home.gateway, home.viewer, session);
     await back.untilCount(1);
     expect(back.messages().map((message) => message['id'])).toEqual([id]);

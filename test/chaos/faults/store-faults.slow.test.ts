@@ -9,7 +9,7 @@ import { RemoteStore } from '../../harness/servers/remote-store.js';
 import { Store } from '../../harness/stored/store.js';
 import { becomesReady, Columns, OwnRedis, saysOverHttp, saysReady, Watcher } from './faults.js';
 
-/** Clean-ups, undone from the last one on. */
+/** Clean-ups, run in reverse order. */
 const cleanups: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -34,7 +34,7 @@ describe('guarantee 4: a store that does not answer', () => {
     await columns.seeLive();
     await saysOverHttp(columns.home, columns.anyDevice, /store does not answer/);
     for (const watcher of columns.watchers) await watcher.seesFault(/store does not answer/);
-    // New subscribers are served as well, with and without a persistent session.
+    // New subscribers are served too, with and without a persistent session.
     const { watchers } = columns;
     const all = [
       columns,
@@ -58,7 +58,7 @@ describe('guarantee 4: a store that is slow', () => {
     const columns = await Columns.of(await homeOf({ GATEWAY_REDIS_URL: remote.url }));
     remote.slowDown(300);
     for (const watcher of columns.watchers) await watcher.seesFault(/store is slow/);
-    // The gateway goes on working.
+    // The gateway keeps working.
     expect((await columns.home.api.request('GET', '/readyz')).status).toBe(200);
     expect(await saysReady(columns.home)).toContain('The store is slow.');
     await columns.see();

@@ -29,7 +29,7 @@ const prepared = z.object({ key: z.string(), uploadUrl: z.url() });
 
 hurryIntervals();
 
-/** A machine's clock that is wrong by so much. */
+/** A machine's clock that is wrong by this offset. */
 class WrongClock {
   #offsetMs = 0;
 
@@ -46,7 +46,7 @@ class WrongClock {
 
 const AHEAD = { wrong: '400 days ahead', offsetSeconds: 400 * DAY_SECONDS };
 const BEHIND = { wrong: '8 days behind', offsetSeconds: -8 * DAY_SECONDS };
-/** As a box without a battery-backed clock boots. */
+/** The clock of a box that boots without a battery-backed clock. */
 const IN_1970 = { wrong: 'in 1970', offsetSeconds: 60 - Math.round(Date.now() / 1000) };
 
 /** A box with an absent nurse call, a bridge that is down, and a working camera. */
@@ -94,7 +94,7 @@ class Box {
     this.#recordings.push(await this.#record());
   }
 
-  /** Waits until every sweep has run by the present clock. */
+  /** Waits until every sweep has run by the current clock. */
   async isSwept(): Promise<void> {
     const store = await Store.of(this.gateway);
     const seenMs = async () => Number(await store.redis.hget('{site}:clock', 'steadyMs'));

@@ -11,7 +11,7 @@ const echo = createServer((socket) => {
   socket.pipe(socket);
 });
 
-/** Connects as the named process; what comes back is collected. */
+/** Connects as the named process, and collects what comes back. */
 async function connectAs(name: string, port: number) {
   const client = connect({ port, host: '127.0.0.1', localAddress: network.sourceOf(name) });
   clients.push(client);
@@ -46,7 +46,7 @@ it('keeps the bytes of a link that is cut in silence, and passes them on when me
   await eventually(() => expect(one.seen.text).toBe('a'));
   network.cut('gateway-1', 'redis-1', 'silent');
   one.client.write('b');
-  // The other's link holds: what is written after has come, and still nothing of the one.
+  // The other's link holds: a later write has arrived there, and still nothing at the first.
   other.client.write('c');
   await eventually(() => expect(other.seen.text).toBe('c'));
   expect(one.seen).toEqual({ text: 'a', isClosed: false });

@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(() => home.remove());
 
-/** Publishes an alarm, stored when this resolves. */
+/** Publishes an alarm; it is stored when this resolves. */
 async function raise(device: TestDevice, kind = 'fall', at = home): Promise<string> {
   const id = randomUUID();
   const sensor = await connectDevice(at.gateway, device);
@@ -74,7 +74,7 @@ describe('a state that a responder publishes', () => {
         'helpCall',
         'fall',
       ]);
-      // As of the alarm, and not changed by a parser.
+      // The alarm's own custom data, unchanged by a parser.
       expect(forwarded?.text).toContain('"customData":{"ref":12345678901234567890}');
       expect(nurse.messages('alarm-states')[0]).toMatchObject({
         id,
@@ -117,7 +117,7 @@ describe('a state that a responder publishes', () => {
       'alarm-resolved',
     ]);
     await client.ping();
-    // It is not the device's own message.
+    // The device hears nothing: it is not the device's own message.
     await sensor.ping();
     expect(sensor.packets.filter(({ cmd }) => cmd === 'publish')).toEqual([]);
     for (const one of [client, sensor]) one.vanish();
@@ -151,7 +151,7 @@ describe('a state that a responder publishes', () => {
     const topic = home.filter(device, 'alarm-states');
     for (const id of [outside, inside]) {
       await nurse.client.publishAsync(topic, textOf(id, 'acknowledged'), { qos: 1 });
-      // Of the first one the group's nurses are told nothing.
+      // The group's nurses hear nothing about the first one.
       const { client } = await Subscriber.connect(home.gateway, home.manager);
       await client.publishAsync(topic, textOf(id, 'resolved'), { qos: 1 });
       await client.endAsync();

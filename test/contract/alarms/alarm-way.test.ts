@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
 import { NumberedHome } from '../../harness/numbered-home.js';
 
-/** More often than anything runs at a start. */
+/** More calls than any function gets during a start. */
 const ALARMS = 1_500;
 const MAX_FILES = 34;
 
@@ -48,18 +48,18 @@ async function sourceFinder(bundle: string): Promise<(offset: number) => string 
   return (offset) => {
     const line = starts.findLastIndex((lineStart) => lineStart <= offset);
     const entry = map.findEntry(line, offset - (starts[line] ?? 0));
-    // What the bundler has added, as the getters of a chunk's exports, has no place in any source.
+    // Code that the bundler adds, such as the getters of a chunk's exports, has no place in any source.
     const isOurs = 'originalSource' in entry && entry.generatedLine === line;
     return isOurs ? entry.originalSource : undefined;
   };
 }
 
-/** The files of `src/`, without extension, with a function that was called at least this often. */
+/** The files of `src/`, without extension, with a function that was called at least this many times. */
 async function filesCalled(directory: string, times: number): Promise<string[]> {
   const files = new Set<string>();
   for (const name of await readdir(directory)) {
     const { result } = coverage.parse(JSON.parse(await readFile(join(directory, name), 'utf8')));
-    // The bundler's own helpers have no sources of ours.
+    // The bundler's own helpers do not come from our sources.
     for (const { url, functions } of result.filter((script) =>
       /\/dist\/(?!rolldown-runtime)[\w-]+\.js$/.test(script.url),
     )) {

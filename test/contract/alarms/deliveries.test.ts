@@ -34,7 +34,7 @@ async function start(environment: Record<string, string> = {}) {
   return { gateway, locationId, deviceId, path, read, states };
 }
 
-/** A durable subscriber, which acknowledges what it gets for as long as it is connected. */
+/** A durable subscriber that acknowledges everything it gets while it is connected. */
 async function subscriber(gateway: TestGateway, locationId: string, name: string) {
   const { id, token } = await gateway.issueToken([{ location: locationId, role: 'viewer' }], name);
   const open = async () => {

@@ -112,7 +112,7 @@ describe('a drill', () => {
     gateway.aheadMs += MINUTE_MS + 1000;
     await eventually(async () => expect(await failedDrills(gateway)).toEqual(['away']));
     expect((await list()).map(({ state }) => state)).toEqual(['failed']);
-    // It comes late: the drill has failed all the same, until the next one.
+    // It acknowledges late: the drill stays failed until the next one.
     await away.open();
     await eventually(() => expect(away.alarms).toHaveLength(1));
     expect((await list()).map(({ state }) => state)).toEqual(['failed']);

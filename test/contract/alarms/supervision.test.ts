@@ -49,7 +49,7 @@ async function start(environment: Record<string, string> = {}) {
   return { gateway, locationId, ...watch };
 }
 
-/** A nurse call with a durable session, and what supervision has told it. */
+/** A nurse call with a durable session, and the supervision events that it got. */
 async function watcher(gateway: TestGateway, locationId: string) {
   const { id, token } = await gateway.issueToken([{ location: locationId, role: 'viewer' }]);
   const events: Event[] = [];
@@ -79,7 +79,7 @@ async function silentIn(gateway: TestGateway, locationId: string): Promise<strin
   return listBody.parse(json).map(({ device }) => device.id);
 }
 
-/** What `/readyz` says of silent devices: the subject, or the words for those that are not named. */
+/** The silent devices in `/readyz`: the id of the subject, or the message if no device is named. */
 async function silentFaults(gateway: TestGateway): Promise<string[]> {
   const { json } = await gateway.admin('GET', '/readyz');
   return faultsBody

@@ -1,9 +1,9 @@
 /**
- * What the README and docs/reference/http.md do with curl, with the client that is generated from
- * `/openapi.json`. Compiled and run by generated-client.test.ts, beside the client; a step that is not
- * answered as it should be ends it with a status other than 0.
+ * Does what the README and docs/reference/http.md do with curl, with the client generated from
+ * `/openapi.json`. generated-client.test.ts compiles and runs it next to the client; it exits with a
+ * status other than 0 if a step gets a wrong answer.
  *
- *     node walk.js prepare                       prints what the alarm is published with
+ *     node walk.js prepare                       prints what publishing the alarm needs
  *     node walk.js history <location> <device>   prints the events
  */
 import assert from 'node:assert/strict';

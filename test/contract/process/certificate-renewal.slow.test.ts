@@ -11,7 +11,7 @@ import { Home } from '../../harness/home.js';
 import { Authority, type Certificate } from '../../harness/servers/certificates.js';
 
 const DAY_MS = 24 * 3_600_000;
-/** The files are looked at every two seconds, and read when they have not changed for two. */
+/** The gateway checks the files every two seconds, and reads them if they have not changed for two. */
 const READ = { timeout: 15_000 };
 
 let directory: string;
@@ -32,7 +32,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** Issues a certificate, and starts a gateway with its files, to which links lead. */
+/** Issues a certificate, and starts a gateway with links to its files. */
 async function start(days?: number): Promise<void> {
   const first = await authority.server('DNS:localhost', days, 'first');
   [certFile, keyFile] = [join(directory, 'live.crt'), join(directory, 'live.key')];
@@ -59,7 +59,7 @@ function link(to: Certificate): void {
   }
 }
 
-/** The serial number of the certificate that a new connection is shown. */
+/** The serial number of the certificate that a new connection gets. */
 async function shown(listener: 'mqtts' | 'https'): Promise<string> {
   const port = home.gateway.addresses[listener]?.port ?? 0;
   const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });

@@ -8,8 +8,7 @@ import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
 import { Store } from '../../harness/stored/store.js';
 import { rewriteRecord } from '../../harness/stored/stored-records.js';
 
-/** Timeout of work in the background after a change. */
-/** So many that forgetting them is not done when the change has answered. */
+/** Enough that the gateway is still forgetting them when it answers the change. */
 const RESTS = Array.from({ length: 300 }, (_, index) => `values/${index}`);
 
 let gateway: GatewayProcess;
@@ -30,7 +29,7 @@ afterAll(async () => {
   await gateway.remove();
 });
 
-/** The topics of all that is retained of the device. */
+/** The topics of all retained messages of the device. */
 async function retainedOf({ id }: TestDevice): Promise<string[]> {
   const topics = await store.redis.hkeys('{site}:broker:retained');
   return topics.filter((topic) => topic.includes(id)).toSorted();
@@ -54,7 +53,7 @@ function deleteDevice({ locationId, id }: TestDevice): Promise<unknown> {
   return api.json('DELETE', `/care-homes/${locationId}/devices/${id}`);
 }
 
-/** Resolves when all is forgotten that changes so far left behind: that is done in their order. */
+/** Resolves when all that earlier changes left behind is forgotten: that happens in their order. */
 async function untilForgotten(locationId: string): Promise<void> {
   const marker = await api.createDevice(locationId, 'marker');
   await command(marker, 'last');
@@ -108,7 +107,7 @@ it('keeps the status of a new device that has the id of one just deleted', async
   await successor.endAsync();
 });
 
-// The last one: it ends the connections of the others.
+// The last test, because it ends the connections of the others.
 it('forgets at start what a killed gateway left behind of moved and deleted devices', async () => {
   const [from, to] = [await api.createLocation(), await api.createLocation()];
   const moved = await api.createDevice(from.id, 'moved');
@@ -131,7 +130,7 @@ it('forgets at start what a killed gateway left behind of moved and deleted devi
   await rewriteRecord(store.redis, 'device', moved.id, { locationId: to.id });
   await rewriteRecord(store.redis, 'device', unreadable.id, { name: undefined });
   await store.redis.hdel('{site}:site:device', deleted.id);
-  // A change, or the record would be one that the store has lost.
+  // Counts as a change; otherwise the store would seem to have lost the record.
   await store.redis.incr('{site}:sequence:site');
   await gateway.start();
   const status = `care-homes/${to.id}/devices/${moved.id}/status`;

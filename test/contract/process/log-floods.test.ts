@@ -82,7 +82,7 @@ it('S14: whatever floods the log is one line, and at the end their number', asyn
   const client = await RawClient.connect(home.gateway, await home.device(), { clientId: marker });
   await home.gateway.logged(marker);
   client.vanish();
-  // Of the address, and of the administrator who has made the home.
+  // One for the address, and one for the administrator who created the home.
   expect(lines('http request')).toHaveLength(2);
   const names = Object.keys(FLOODS).filter((name) => name !== 'http request');
   for (const name of names) expect([name, lines(name).length]).toEqual([name, 1]);

@@ -237,7 +237,7 @@ describe('the log of the gateway', () => {
     const device = await api.createDevice(locationId);
     await api.setCustomData(device, '{"resident":"Frau Geheim"}');
     await mosquittoPub(gateway, device, 'alarms', '{"kind":"fall"}', '-q', '1').exit();
-    // The sensor has gone: all that is logged of its alarm is logged.
+    // The sensor has gone, so the log has everything about its alarm.
     await gateway.logged(new RegExp(`device:${device.id}.*"msg":"disconnected"`));
     const log = gateway.lines.join('\n');
     for (const secret of [device.secret, viewer.token, ADMIN_TOKEN, 'Frau Geheim']) {

@@ -24,7 +24,7 @@ import { unusedPort } from '../../harness/servers/unused-port.js';
 import { Store } from '../../harness/stored/store.js';
 
 const RUN_TIMEOUT_MS = 60_000;
-/** Chosen before, as a test without a log cannot read it there. */
+/** Chosen in advance, because a test without a log cannot read it there. */
 const HTTP_PORT = await unusedPort();
 
 let directory: string;
@@ -39,7 +39,7 @@ afterEach(() => {
 
 function run(args: readonly string[], environment: Record<string, string> = {}) {
   const env = { PATH: process.env['PATH'] ?? '', ...environment };
-  // A program that runs on is killed at this timeout, as vitest cannot.
+  // Kills a program that runs on, because vitest cannot.
   const options = { env, encoding: 'utf8', timeout: RUN_TIMEOUT_MS } as const;
   const result = spawnSync(process.execPath, ['dist/main.js', ...args], options);
   return { status: result.status, output: result.stdout + result.stderr };
@@ -146,7 +146,7 @@ describe('a log that cannot be written', () => {
     await untilReady();
     terminal.stdin?.write('close\n');
     await once(terminal, 'exit');
-    // The gateway ended by the terminal's signal, after its store.
+    // The terminal's signal ended the gateway, after its store.
     expect(output).toMatch(/status -1\n$/);
     expect(existsSync(join(directory, 'data', 'redis', 'redis.sock'))).toBe(false);
   });
@@ -269,7 +269,7 @@ describe('a second gateway', () => {
   });
 });
 
-/** The one line of level fatal, without the fields of every line; it must have no stack. */
+/** The only line of level fatal, without the fields that every line has; it must have no stack. */
 function fatalLine(output: string): Record<string, unknown> {
   const lines = output.split('\n').filter((line) => line.includes('"level":60'));
   expect(lines).toHaveLength(1);

@@ -19,7 +19,7 @@ afterAll(async () => {
   await gateway.remove();
 });
 
-/** The others of `ENDINGS` are in `npm run bench -- start`. */
+/** `npm run bench -- start` has the other `ENDINGS`. */
 const ENDING = 'SIGKILL of the gateway and the store';
 
 it('is ready, forwards, and keeps an absent session’s whole backlog, after a kill with 10,000 alarms, 500 devices and 20 absent sessions', async () => {

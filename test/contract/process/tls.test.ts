@@ -144,7 +144,7 @@ describe.each(['mqtts', 'https'] as const)('a handshake of %s', (listener) => {
     ['CBC with SHA-1', 'ECDHE-ECDSA-AES128-SHA'],
     ['CCM with a short tag', 'ECDHE-ECDSA-AES128-CCM8'],
   ])('fails when the client only offers %s', async (_name, ciphers) => {
-    // Level 0 has the client offer what OpenSSL no longer offers by itself.
+    // Level 0 has the client offer what OpenSSL no longer offers by default.
     const options = { maxVersion: 'TLSv1.2', ciphers: `${ciphers}:@SECLEVEL=0` } as const;
     expect(await handshake(listener, options)).toBeUndefined();
   });

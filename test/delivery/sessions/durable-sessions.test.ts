@@ -14,7 +14,7 @@ import { Store } from '../../harness/stored/store.js';
 import { acknowledge, publishesOf, textsOf, untilPublishes } from '../raw-nurse.js';
 
 const MAX_IN_FLIGHT = 100;
-/** Pages of 500 entries, several of them. */
+/** Several pages of 500 entries. */
 const BACKLOG = 1_500;
 
 let gateway: GatewayHere;
@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterEach(() => home.close());
 afterAll(() => gateway.remove());
 
-/** A persistent session over bare packets, which acknowledges nothing by itself. */
+/** A persistent session over bare packets, which acknowledges nothing automatically. */
 async function rawNurse(clientId: string): Promise<RawClient> {
   return RawClient.connect(home.home.gateway, home.viewer, { clientId, clean: false });
 }
@@ -44,7 +44,7 @@ describe('guarantee 3: a backlog', () => {
     await forget();
 
     const nurse = await home.nurse(clientId);
-    // In small batches, each sent when the one before is acknowledged, all through the drain.
+    // Small batches throughout the drain, each sent when the previous one is acknowledged.
     let isDrained = false;
     const live = (async () => {
       do await home.alarm(20);
@@ -74,7 +74,7 @@ describe('guarantee 3: a backlog', () => {
       parts.push(nurse);
       const missing = home.alarmCount - came().size;
       await nurse.untilRecords(Math.min(missing, 190));
-      // A cut cable, with messages in flight.
+      // Like a cut cable, with messages in flight.
       await nurse.client.endAsync(true);
       if (parts.length < 3) await home.alarm(30);
     }
@@ -121,7 +121,7 @@ describe('guarantee 2: a subscriber that was away', () => {
   );
 });
 
-/** Resolves when the store knows that so many alarms are delivered to the session. */
+/** Resolves when the store knows that this many alarms were delivered to the session. */
 async function untilSaved(clientId: string, delivered: number): Promise<void> {
   const store = await Store.of(home.home.gateway);
   const saved = async () => {
@@ -132,7 +132,7 @@ async function untilSaved(clientId: string, delivered: number): Promise<void> {
   store.close();
 }
 
-/** A gateway of its own, and how it is killed. */
+/** A separate gateway, and a function that kills it. */
 async function killable() {
   const killed = await GatewayProcess.start();
   onTestFinished(() => killed.remove());
@@ -158,7 +158,7 @@ describe('guarantee 2: the gateway ending in the middle of a drain', () => {
         await untilPublishes(before, from + MAX_IN_FLIGHT);
         acknowledge(before, from, from + MAX_IN_FLIGHT);
       }
-      // As many again stay in flight.
+      // Another 100 stay in flight.
       await untilPublishes(before, acknowledged + MAX_IN_FLIGHT);
       await untilSaved(clientId, acknowledged);
       await end();
@@ -253,10 +253,9 @@ describe('messages that were not acknowledged', () => {
     expect(publishesOf(nurse)).toHaveLength(MAX_IN_FLIGHT);
     for (let acknowledged = 0; acknowledged < 400; acknowledged += 40) {
       acknowledge(nurse, acknowledged, acknowledged + 40);
-      // Telemetry may take half of the window only, when there are no alarms any more.
+      // Once no alarms are left, telemetry may take only half of the window.
       const sent = publishesOf(nurse).length;
-      // The ping before is answered before the messages that follow from the acknowledgements are
-      // sent.
+      // The gateway answers the first ping before it sends the messages that the acknowledgements allow.
       await nurse.ping();
       await nurse.ping();
       const inFlight = publishesOf(nurse).length - acknowledged - 40;
@@ -330,7 +329,7 @@ describe('a persistent session', () => {
     await home.alarm(10);
     nurse.vanish();
 
-    // The entries are still queued after a restart, although the filter is gone.
+    // After a restart the entries are still queued, although the filter is gone.
     await gateway.stop();
     await gateway.start();
     const again = await home.nurse('leaving');

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterEach(() => home.close());
 afterAll(() => gateway.remove());
 
-/** A persistent session over bare packets, which acknowledges nothing by itself. */
+/** A persistent session over bare packets, which acknowledges nothing automatically. */
 async function rawNurse(clientId: string): Promise<RawClient> {
   return RawClient.connect(gateway, home.viewer, { clientId, clean: false });
 }
@@ -40,7 +40,7 @@ it('an unacknowledged message is sent again with DUP under its packet identifier
   );
   expect(again.map(({ dup }) => dup)).toEqual([true, true, true]);
   expect(fresh.map(({ dup }) => dup)).toEqual([false, false]);
-  // After a restart they come as if they were sent for the first time.
+  // After a restart they come as if sent for the first time.
   await gateway.stop();
   await gateway.start();
   const third = await rawNurse('same-identifiers');

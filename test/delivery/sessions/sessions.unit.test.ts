@@ -44,12 +44,12 @@ async function begin(): Promise<void> {
   await sessions.start();
 }
 
-/** Resolves when pending messages have been sent, at the end of the microtasks. */
+/** Resolves at the end of the microtasks, when pending messages have been sent. */
 function pumped(): Promise<void> {
   return Promise.resolve();
 }
 
-/** Moves the clock, and the timers as far as they need to notice. */
+/** Moves the clock, and the timers far enough to notice. */
 async function pass(ms: number): Promise<void> {
   nowMs += ms;
   await vi.advanceTimersByTimeAsync(A_MINUTE_MS);
@@ -219,7 +219,7 @@ describe('direct messages', () => {
       consumer.acknowledge(connection.unacknowledged.shift()?.messageId ?? 0);
       await pumped();
     }
-    // Four megabytes of the newest.
+    // The newest four megabytes.
     const numbers = connection.sent.map(({ payload }) => Number(payload.toString()));
     expect(numbers.slice(5)).toEqual(Array.from({ length: 16 }, (_, n) => 84 + n));
   });

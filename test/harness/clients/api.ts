@@ -20,7 +20,7 @@ const alarmsSchema = z.object({
 export type TestDevice = z.infer<typeof deviceSchema> & { readonly locationId: string };
 export type TestToken = z.infer<typeof tokenSchema>;
 
-/** The HTTP interface as its administrator uses it. */
+/** The HTTP interface as an administrator uses it. */
 export class Api {
   readonly #gateway: Pick<RunningGateway, 'httpUrl'>;
   readonly #token: string;

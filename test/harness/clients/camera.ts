@@ -10,7 +10,7 @@ const preparedSchema = z.strictObject({
 });
 type Prepared = z.infer<typeof preparedSchema>;
 
-/** The HTTP side of a device that records. */
+/** The HTTP side of a recording device. */
 export class Camera {
   readonly device: TestDevice;
   readonly #gateway: RunningGateway;
@@ -20,7 +20,7 @@ export class Camera {
     this.device = device;
   }
 
-  /** Announces a recording, which must be granted. */
+  /** Announces a recording; fails when it is refused. */
   async prepare(type: 'video' | 'audio', contentType: string): Promise<Prepared> {
     const { id, secret } = this.device;
     const response = await fetch(`${this.#gateway.httpUrl}/devices/${id}/footage`, {

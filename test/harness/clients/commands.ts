@@ -6,7 +6,7 @@ import type { TestDevice, TestToken } from './api.js';
 
 const END_TIMEOUT_MS = 2_000;
 
-/** A running command-line client: its lines, and a way to wait for them. */
+/** A running command-line client: collects its lines and waits for them. */
 export class CommandLine {
   readonly lines: string[] = [];
   readonly #child: ChildProcess;
@@ -20,13 +20,13 @@ export class CommandLine {
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       if (stream === null) continue;
       const lines = createInterface({ input: stream }).on('line', (line) => this.#add(line));
-      // The pipe of a killed process may be reset, also after the test that killed it.
+      // The pipe of a killed process may be reset, even after the test that killed it.
       lines.on('error', () => undefined);
     }
     this.#child.stdin?.end(input);
   }
 
-  /** Resolves when a line contains the text, to that line. */
+  /** Resolves to the first line that contains the text. */
   async line(text: string, timeoutMs = 120_000): Promise<string> {
     await this.until((lines) => lines.some((line) => line.includes(text)), timeoutMs);
     return this.lines.find((line) => line.includes(text)) ?? '';
@@ -59,7 +59,7 @@ export class CommandLine {
     return this.#child.exitCode;
   }
 
-  /** Ends the program; one whose handler of the signal hangs, as Mosquitto's may, is killed. */
+  /** Ends the program; kills it if its signal handler hangs, as Mosquitto's may. */
   async end(): Promise<void> {
     this.#child.kill('SIGTERM');
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), END_TIMEOUT_MS);
@@ -96,14 +96,14 @@ export function mosquittoPub(
   ]);
 }
 
-/** `mosquitto_sub` as a nurse-call system, its SUBACK received when this resolves. */
+/** `mosquitto_sub` as a nurse-call system; resolves once it has its SUBACK. */
 export async function mosquittoSub(
   gateway: RunningGateway,
   token: TestToken,
   filter: string,
   ...options: readonly string[]
 ): Promise<CommandLine> {
-  // Into a pipe it would buffer its lines up to some thousand bytes.
+  // Otherwise it buffers several thousand bytes when it writes to a pipe.
   const subscriber = new CommandLine('stdbuf', [
     '-oL',
     'mosquitto_sub',

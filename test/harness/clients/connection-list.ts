@@ -17,7 +17,7 @@ export async function deniedOf(gateway: RunningGateway) {
   return z.array(deniedSchema).parse(await new Api(gateway).json('GET', '/connections/denied'));
 }
 
-/** The present faults, as texts. */
+/** The current faults, as texts. */
 export async function faultsOf(gateway: RunningGateway): Promise<readonly string[]> {
   const response = await new Api(gateway).request('GET', '/readyz');
   return faultTextsIn(await response.json());

@@ -14,7 +14,7 @@ export interface StreamEvent {
 export interface EventRequest {
   readonly filters?: readonly string[];
   readonly lastEventId?: string | undefined;
-  /** As the query parameter instead of the header. */
+  /** Sends it as the query parameter instead of the header. */
   readonly isInQuery?: boolean;
 }
 
@@ -33,7 +33,7 @@ const alarmData = z.looseObject({
   }),
 });
 
-/** Asks for events and reads them, as a browser's EventSource does. */
+/** Requests events and reads them, as a browser's EventSource does. */
 export class EventReader {
   readonly response: IncomingMessage;
   readonly events: StreamEvent[] = [];
@@ -100,7 +100,7 @@ export class EventReader {
       .map((message) => ({ position: message.id, ...alarmData.parse(message).payload }));
   }
 
-  /** The id of the last event that had one: where a client goes on. */
+  /** The id of the last event that had one: where a client resumes. */
   get lastEventId(): string | undefined {
     return this.events.findLast(({ id }) => id !== undefined)?.id;
   }
@@ -134,7 +134,7 @@ export class EventReader {
     return this.until(({ isEnded }) => isEnded, timeoutMs);
   }
 
-  /** Stops reading, and leaves the connection open. */
+  /** Stops reading but leaves the connection open. */
   freeze(): void {
     this.response.pause();
   }

@@ -1,7 +1,7 @@
 /**
  * Whether a topic matches a filter; `$` topics match no leading wildcard [MQTT-4.7.2-1].
  *
- * Level by level, as the standard has it: what the gateway's tree of filters is compared with.
+ * Compares level by level, as the standard says: the reference for the gateway's tree of filters.
  */
 export function matchesFilter(filter: string, topic: string): boolean {
   if (topic.startsWith('$') && !filter.startsWith('$')) return false;

@@ -12,7 +12,7 @@ export interface Received {
   readonly dup: boolean;
 }
 
-/** Connects a client, which does not reconnect unless told to. */
+/** Connects a client that does not reconnect unless told to. */
 export function connect(gateway: RunningGateway, options: IClientOptions): Promise<MqttClient> {
   return mqtt.connectAsync(gateway.mqttUrl, { reconnectPeriod: 0, ...options });
 }
@@ -33,7 +33,7 @@ export function connectDevice(
 export class Subscriber {
   readonly client: MqttClient;
   readonly received: Received[] = [];
-  /** Those of QoS 1: a slow store's alarms come at QoS 0 as well, as live copies (contract.md, 4.4). */
+  /** Those of QoS 1: with a slow store, alarms also come at QoS 0, as live copies (contract.md, 4.4). */
   readonly records: Received[] = [];
   #waiting: (() => void)[] = [];
   #fault: unknown;
@@ -55,7 +55,7 @@ export class Subscriber {
     token: TestToken,
     options: IClientOptions = {},
   ): Promise<Subscriber> {
-    // Listen before it connects: a persistent session's backlog follows CONNACK at once.
+    // Listen before it connects: a persistent session's backlog follows CONNACK immediately.
     const client = mqtt.connect(gateway.mqttUrl, {
       reconnectPeriod: 0,
       username: token.id,
@@ -75,7 +75,7 @@ export class Subscriber {
     return this;
   }
 
-  /** Resolves when the condition on what was received holds. */
+  /** Resolves when the condition on the received messages holds. */
   until(condition: (received: readonly Received[]) => boolean, timeoutMs = 120_000): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {

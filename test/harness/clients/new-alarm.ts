@@ -4,7 +4,7 @@ import type { Alarm } from '../../../src/domain/alarms.js';
 import type { DeviceContext } from '../../../src/domain/messages.js';
 import { forwardedTopic } from '../../../src/domain/topics.js';
 
-/** An alarm on its way into its log, as made by ingest, with a correct wall clock. */
+/** An alarm as ingest passes it to the log, with a correct wall clock. */
 export function newAlarm(alarm: Alarm, context: DeviceContext, receivedAtMs: number): NewAlarm {
   const { device, location, group } = context;
   return {

@@ -16,7 +16,7 @@ export interface MqttAddress {
 type Command = Packet['cmd'];
 type PacketOf<C extends Command> = Extract<Packet, { cmd: C }>;
 
-/** A client of bare MQTT packets, for packets that no library sends or shows. */
+/** A client for bare MQTT packets, including those that no library sends or shows. */
 export class RawClient {
   /** Everything received, in order. */
   readonly packets: Packet[] = [];
@@ -27,7 +27,7 @@ export class RawClient {
   #isClosed = false;
   #waiting: (() => void)[] = [];
 
-  /** @param protocolVersion in which packets are written and read */
+  /** @param protocolVersion for writing and reading packets */
   constructor(stream: Duplex, protocolVersion = 4) {
     this.stream = stream;
     this.#protocolVersion = protocolVersion;
@@ -41,7 +41,7 @@ export class RawClient {
     for (const event of ['end', 'error', 'close']) stream.on(event, () => this.#closed());
   }
 
-  /** A TCP connection on which nothing has been sent. */
+  /** Opens a TCP connection and sends nothing. */
   static async open(gateway: MqttAddress, protocolVersion?: number): Promise<RawClient> {
     const socket: Socket = connect(gateway.mqttPort, '127.0.0.1');
     const client = new RawClient(socket, protocolVersion);
@@ -75,7 +75,7 @@ export class RawClient {
     );
   }
 
-  /** The next packet of the kind that no call has returned yet. */
+  /** The next packet of this kind that no call has returned yet. */
   async next<C extends Command>(cmd: C): Promise<PacketOf<C>> {
     const find = () => this.packets.find((one) => isOf(one, cmd) && !this.#taken.has(one));
     await this.until(() => find() !== undefined || this.#isClosed, `no ${cmd} came`);
@@ -90,7 +90,7 @@ export class RawClient {
     await this.until(() => this.#isClosed, 'the connection was not closed');
   }
 
-  /** Resolves when the condition holds, checked after each packet and at the end. */
+  /** Resolves when the condition holds; checks after each packet and at the end. */
   until(condition: (packets: readonly Packet[]) => boolean, complaint: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -108,7 +108,7 @@ export class RawClient {
     });
   }
 
-  /** Checks that the connection is served: a ping is answered. */
+  /** Checks that the gateway answers a ping. */
   async ping(): Promise<void> {
     this.send({ cmd: 'pingreq' });
     await this.next('pingresp');
@@ -133,7 +133,7 @@ export class RawClient {
     return [...(await this.next('suback')).granted];
   }
 
-  /** Acknowledges every QoS 1 message at once from now on. */
+  /** Acknowledges every QoS 1 message immediately from now on. */
   acknowledgeAll(): void {
     const acknowledge = (packet: Packet) => {
       if (packet.cmd !== 'publish' || packet.messageId === undefined) return;
@@ -151,7 +151,7 @@ export class RawClient {
     });
   }
 
-  /** Ends the connection as a power cut of the device does, without DISCONNECT. */
+  /** Ends the connection as a power cut does, without DISCONNECT. */
   vanish(): void {
     this.stream.destroy();
   }
@@ -170,20 +170,20 @@ function isOf<C extends Command>(packet: Packet, cmd: C): packet is PacketOf<C> 
   return packet.cmd === cmd;
 }
 
-/** User name and password of a device or an access token. */
+/** The user name and password of a device or an access token. */
 export function credentials(who: TestDevice | TestToken): { username: string; password: Buffer } {
   const password = 'secret' in who ? who.secret : who.token;
   return { username: who.id, password: Buffer.from(password) };
 }
 
-/** The login of a device or an access token for a client of a load. */
+/** The login of a device or an access token for a client of a load test. */
 export function loginOf(who: TestDevice | TestToken, clientId: string): Login {
   return { clientId, username: who.id, password: 'secret' in who ? who.secret : who.token };
 }
 
 let clients = 0;
 
-/** A CONNECT with everything but credentials, and a new client id. */
+/** A CONNECT with a new client id and everything else except credentials. */
 export function connectPacket(options: Partial<IConnectPacket> = {}): IConnectPacket {
   clients++;
   return {

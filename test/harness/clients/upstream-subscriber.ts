@@ -6,7 +6,7 @@ import type { Received } from './mqtt-clients.js';
 const RECONNECT_MS = 20;
 const WAIT_MS = 120_000;
 
-/** Identifies a forwarded message: an alarm's id, or a number in any other's data. */
+/** Identifies a forwarded message: by an alarm's id, or by a number in the data of any other. */
 const forwardedSchema = z.object({
   id: z.string().optional(),
   device: z.object({ id: z.string() }),
@@ -24,15 +24,15 @@ export interface Arrival extends Received {
 /**
  * Records everything that reaches a bridge's upstream.
  *
- * Its session there persists, and it reconnects at once after an outage.
+ * Its session there persists, and it reconnects immediately after an outage.
  */
 export class UpstreamSubscriber {
   readonly arrivals: Arrival[] = [];
-  /** Called with each message as well. */
+  /** Also called with each message. */
   onArrival: ((topic: string, payload: Buffer, qos: number) => void) | undefined;
   readonly #client: MqttClient;
   readonly #firstByDevice = new Map<string, Set<string>>();
-  /** The same without live copies, which a slow store's alarms have at QoS 0 (contract.md, 4.4). */
+  /** The same without live copies, which come at QoS 0 while the store is slow (contract.md, 4.4). */
   readonly #recordsByDevice = new Map<string, Set<string>>();
   readonly #ownTopic = `upstream-subscriber/${randomUUID()}`;
   #waiting: (() => void)[] = [];
@@ -69,19 +69,19 @@ export class UpstreamSubscriber {
     return subscriber;
   }
 
-  /** The keys of a device's messages but live copies, in the order of their first arrival. */
+  /** The keys of a device's messages without live copies, in the order of their first arrival. */
   firstOf(deviceId: string): string[] {
     return [...(this.#recordsByDevice.get(deviceId) ?? [])];
   }
 
-  /** Resolves when so many of them have arrived. */
+  /** Resolves when this many of them have arrived. */
   async untilRecords(deviceId: string, count: number, timeoutMs = WAIT_MS): Promise<void> {
     const came = () => this.#recordsByDevice.get(deviceId)?.size ?? 0;
     const complaint = () => `${came()} of ${count} of ${deviceId} came`;
     await this.until(() => came() >= count, complaint, timeoutMs);
   }
 
-  /** The number of different messages of devices. */
+  /** The number of distinct messages from devices. */
   get distinct(): number {
     let count = 0;
     for (const keys of this.#firstByDevice.values()) count += keys.size;
@@ -111,7 +111,7 @@ export class UpstreamSubscriber {
     await this.until(() => this.distinct >= count, complaint, timeoutMs);
   }
 
-  /** Resolves to the first message that fits, past or future. */
+  /** Resolves to the first matching message, past or future. */
   async arrival(fits: (arrival: Arrival) => boolean, timeoutMs = WAIT_MS): Promise<Arrival> {
     let at = 0;
     const condition = () => {
@@ -128,7 +128,7 @@ export class UpstreamSubscriber {
     return found;
   }
 
-  /** Resolves when the condition holds, checked on each arrival. */
+  /** Resolves when the condition holds; checks on each arrival. */
   until(condition: () => boolean, complaint: () => string, timeoutMs = WAIT_MS): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = () => {
@@ -150,9 +150,9 @@ export class UpstreamSubscriber {
   }
 
   /**
-   * Resolves when connected, and no message is left at the upstream.
+   * Resolves when connected and no message is left at the upstream.
    *
-   * A message of its own has come after all others. If the upstream dies from now on, nothing that
+   * Its own message has then arrived after all others. If the upstream dies from now on, nothing that
    * it acknowledged is lost.
    */
   async caughtUp(): Promise<void> {
@@ -169,7 +169,7 @@ export class UpstreamSubscriber {
     );
   }
 
-  /** Publishes as any other client of the upstream: a command for a device, say. */
+  /** Publishes like any other client of the upstream: a command for a device, for example. */
   async publish(topic: string, payload: string, retain = false): Promise<void> {
     await this.#client.publishAsync(topic, payload, { qos: 1, retain });
   }

@@ -18,7 +18,7 @@ globalThis.fetch = async (input, init) => {
   return response;
 };
 
-// Files share a process, and each runs this anew.
+// Files share a process, and each runs this again.
 afterAll(() => {
   globalThis.fetch = originalFetch;
   forgetOrigins();

@@ -2,7 +2,7 @@ import { Ajv2020, type AnySchema, type ValidateFunction } from 'ajv/dist/2020.js
 import addFormats from 'ajv-formats';
 import { z } from 'zod';
 
-/** One exchange with the gateway, as far as its description covers it. */
+/** The parts of an exchange with the gateway that its description covers. */
 export interface Exchange {
   readonly method: string;
   /** The path with its query. */
@@ -21,7 +21,7 @@ const responseSchema = z.looseObject({
   headers: headersSchema.optional(),
 });
 const operationSchema = z.looseObject({
-  // Not needed here: a test of its own checks that each operation has one.
+  // Not needed here: another test checks that each operation has one.
   operationId: z.string().optional(),
   requestBody: z
     .looseObject({ content: contentSchema, required: z.boolean().optional() })
@@ -41,27 +41,27 @@ type Response = z.infer<typeof responseSchema>;
 
 /** Answers to an unknown path or method, or to an invalid request. */
 const STATUSES_WITHOUT_ROUTE = [400, 404, 405, 408, 426, 431];
-/** One object, as a schema is compiled for each. */
+/** A shared object, because each object has its schema compiled. */
 const ANY_PROBLEM: Response = {
   content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
 };
 /** Answers given before the route is known. */
 const STATUSES_BEFORE_ROUTE = [408, 431];
 
-/** A format of OpenAPI, unknown to JSON Schema. */
+/** An OpenAPI format that JSON Schema does not know. */
 export const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /**
  * Checks answers of the gateway against its own OpenAPI document.
  *
- * The status must be documented for the operation, the content type and header fields too, and the
- * body must match the schema, without a field that is not in it.
+ * The status, the content type and the header fields must be documented for the operation, and the
+ * body must match the schema, without extra fields.
  */
 export class DescribedHttp {
   readonly #document: z.infer<typeof documentSchema>;
   readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
   readonly #validators = new Map<unknown, ValidateFunction>();
-  /** By their text: most answers have the schema of problems. */
+  /** By the text of the schema: most answers have the schema of problems. */
   readonly #compiled = new Map<string, ValidateFunction>();
 
   constructor(document: unknown) {
@@ -74,7 +74,7 @@ export class DescribedHttp {
     }
   }
 
-  /** @throws Error that says how the exchange differs from the document */
+  /** @throws Error that tells how the exchange differs from the document */
   check(exchange: Exchange): void {
     const faults = this.#faultsOf(exchange);
     if (faults.length === 0) return;
@@ -110,7 +110,7 @@ export class DescribedHttp {
     return [...this.#headerFaults(exchange, names), ...this.#bodyFaults(exchange, ANY_PROBLEM)];
   }
 
-  /** Of the templates that match, the one with the fewest parameters. */
+  /** The matching template with the fewest parameters. */
   #operation(method: string, path: string): Operation | undefined {
     const pathname = normalized(path);
     const templates = Object.keys(this.#document.paths)
@@ -140,7 +140,7 @@ export class DescribedHttp {
     return this.#jsonFaults(mediaType, text, content[documented]?.schema, 'the body');
   }
 
-  /** Requests that were accepted must be documented, or generated clients could not send them. */
+  /** Accepted requests must be documented, or generated clients cannot send them. */
   #requestFaults({ status, request }: Exchange, { requestBody }: Operation): string[] {
     if (status >= 300 || requestBody === undefined || request.text === undefined) return [];
     // A request without a body may still name a media type.
@@ -205,8 +205,8 @@ const listSchema = z.array(z.unknown());
 /**
  * Closes the objects that the document leaves open.
  *
- * Clients must tolerate future fields, the tests must not. Of an `allOf` only the whole is closed,
- * not its parts.
+ * Clients must tolerate future fields, but the tests must not. An `allOf` is closed as a whole, not
+ * in its parts.
  */
 function closed(schema: unknown): AnySchema {
   const object = objectSchema.safeParse(schema);

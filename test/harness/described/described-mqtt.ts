@@ -36,7 +36,7 @@ const documentSchema = z.looseObject({
 interface Channel {
   readonly name: string;
   readonly pattern: RegExp;
-  /** Characters of the address that are no parameters; the most decide between two channels. */
+  /** Characters of the address outside its parameters; of two channels, the one with more wins. */
   readonly weight: number;
   readonly maxQos: number;
   readonly isNeverRetained: boolean;
@@ -47,8 +47,8 @@ interface Channel {
 /**
  * Checks messages against the AsyncAPI document.
  *
- * The topic must be one on which the gateway sends; payload, QoS and retain flag must match the
- * schema, without a field that is not in it.
+ * The gateway must send on the topic. Payload, QoS and retain flag must match the schema, without
+ * extra fields.
  */
 export class DescribedMqtt {
   readonly #channels: readonly Channel[];
@@ -78,7 +78,7 @@ export class DescribedMqtt {
     this.#channels = described.toSorted((one, other) => other.weight - one.weight);
   }
 
-  /** @throws Error that says how the message differs from the document */
+  /** @throws Error that tells how the message differs from the document */
   check(message: DescribedMessage): void {
     const fault = this.#faultOf(message);
     if (fault === undefined) return;

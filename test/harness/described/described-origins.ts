@@ -1,18 +1,18 @@
 import { z } from 'zod';
 import type { DescribedHttp } from './described-http.js';
 
-/** The gateways that tests ask, by origin, with their own descriptions. */
+/** The gateways that tests call, by origin, with their own descriptions. */
 
 const titleSchema = z.looseObject({
   info: z.looseObject({ title: z.literal('Care-home gateway') }),
 });
-/** `fetch` without a check of the answer. */
+/** `fetch` without the check of the answer. */
 export const originalFetch = globalThis.fetch;
-/** Origins of gateways of this build, which all have one document: asking each is dear. */
+/** Origins of gateways of this build, which all have the same document: asking each is expensive. */
 const started = new Set<string>();
 let ofThisBuild: DescribedHttp | undefined;
 const documents = new Map<string, Promise<DescribedHttp | undefined>>();
-/** By document: gateways of one build have the same, and compiling its schemas is dear. */
+/** By document: gateways of one build share it, and compiling its schemas is expensive. */
 const descriptions = new Map<string, DescribedHttp>();
 
 /** The description of the gateway at the origin; undefined when there is none. */
@@ -24,13 +24,13 @@ export function describedAt(origin: string): Promise<DescribedHttp | undefined> 
   return asked;
 }
 
-/** Notes that a gateway of this build answers at the origin, where one that stood by had no description. */
+/** Notes that a gateway of this build now answers at the origin: while standing by it had no description. */
 export function gatewayStartedAt(origin: string): void {
   documents.delete(origin);
   started.add(origin);
 }
 
-/** Forgets all: another server may get the port of a gateway that has ended. */
+/** Forgets all origins: another server may get the port of a gateway that has ended. */
 export function forgetOrigins(): void {
   documents.clear();
   started.clear();
@@ -45,15 +45,15 @@ async function ask(origin: string): Promise<DescribedHttp | undefined> {
     if (known !== undefined) return known;
     const document: unknown = JSON.parse(text);
     if (!titleSchema.safeParse(document).success) return undefined;
-    // Only where a gateway answers: compiling schemas is the dearest import of a test file.
+    // Only where a gateway answers: compiling schemas is the most expensive import of a test file.
     const { DescribedHttp } = await import('./described-http.js');
     const described = new DescribedHttp(document);
     descriptions.set(text, described);
     if (isOfThisBuild) ofThisBuild = described;
     return described;
   } catch {
-    // The gateway has ended meanwhile, or the server is no gateway: a store for recordings, for
-    // one.
+    // The gateway has ended meanwhile, or the server is not a gateway but, for example, a store for
+    // recordings.
     documents.delete(origin);
     return undefined;
   }

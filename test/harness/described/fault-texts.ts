@@ -15,18 +15,18 @@ const readinessSchema = z.looseObject({
   ),
 });
 
-/** The faults of a `Health` as texts: the message, and what it is about. */
+/** The faults of a `Health` as texts: the message and its subject. */
 export function faultTexts(faults: readonly FaultReport[]): string[] {
   return faults.map((fault) => textOf(faultWords(fault, 'en').message, fault.subject));
 }
 
-/** The faults of a `gateway/status`, or of a `/readyz` that was asked with an access token, as texts. */
+/** The faults of a `gateway/status`, or of a `/readyz` requested with an access token, as texts. */
 export function faultTextsIn(readiness: unknown): string[] {
   const { faults } = readinessSchema.parse(readiness);
   return faults.filter(isOfGateway).map(({ message, subject }) => textOf(message, subject));
 }
 
-/** Whether a fault is of the gateway, and not of the Node.js that runs the tests. */
+/** Whether a fault concerns the gateway, not the Node.js that runs the tests. */
 export function isOfGateway({ code }: { readonly code: string }): boolean {
   return code !== 'runtime-unsupported';
 }

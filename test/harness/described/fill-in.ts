@@ -1,7 +1,7 @@
 /**
  * Fills in a configuration file of the recipe, as a technician would.
  *
- * @throws Error when the file has no such line any more
+ * @throws Error when the file no longer has such a line
  */
 export function fillIn(text: string, changes: readonly (readonly [RegExp, string])[]): string {
   return changes.reduce((filled, [line, replacement]) => {

@@ -24,8 +24,8 @@ const CLOCKS: Clocks = { now: Date.now, elapsed: performance.now.bind(performanc
 /**
  * The gateway in the process of the test, as `main.ts` composes it.
  *
- * It starts in a tenth of the processor time of a process. What ends the gateway or takes its store away is
- * tested with a `GatewayProcess`, and so is all that belongs to the process: signals, exit status, memory.
+ * It starts in a tenth of the processor time of a process. A `GatewayProcess` tests whatever ends the gateway,
+ * takes its store away, or belongs to the process: signals, exit status, memory.
  */
 export class GatewayHere extends RunningGateway {
   readonly #repeated: RepeatedLines;
@@ -45,7 +45,7 @@ export class GatewayHere extends RunningGateway {
     return gateway;
   }
 
-  /** Creates a gateway that is not started yet. */
+  /** Creates a gateway without starting it. */
   static async create(
     environment: Environment = {},
     clocks: Partial<Clocks> = {},
@@ -54,12 +54,12 @@ export class GatewayHere extends RunningGateway {
     return new GatewayHere(dataDir, environment, { ...CLOCKS, ...clocks });
   }
 
-  /** A gateway on an existing data directory, which is removed in the end; not started yet. */
+  /** A gateway on an existing data directory, which `remove` deletes; not started yet. */
   static on(dataDir: string, environment: Environment = {}): GatewayHere {
     return new GatewayHere(dataDir, environment, CLOCKS);
   }
 
-  /** Starts the gateway; after `stop` on the same ports, as a box does. */
+  /** Starts the gateway; after `stop`, on the same ports, as a box does. */
   async start(): Promise<void> {
     await this.choosePorts();
     const config = this.#loadConfig();
@@ -75,7 +75,7 @@ export class GatewayHere extends RunningGateway {
         version: '1.2.3',
         consoleDirectory: 'dist/console',
         searchPath: this.variables['PATH'],
-        // No release: none of them is out of support.
+        // Not a real release, so that it is never out of support.
         runtime: 'v0.0.0',
         maxOpenFiles: MAX_OPEN_FILES,
         ...this.#clocks,

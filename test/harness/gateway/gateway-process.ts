@@ -12,7 +12,7 @@ const readyLine = z.object({ msg: z.literal('gateway ready'), addresses: address
 const standingByLine = z.object({ addresses: addressesSchema.pick({ http: true }) });
 
 const START_TIMEOUT_MS = 60_000;
-/** As `npm start`, the units of systemd and the container have them. */
+/** The flags of `npm start`, the systemd units and the container. */
 const NODE_FLAGS = ['--max-semi-space-size=8'];
 
 /** The built gateway as a process, on its own data directory and free ports. */
@@ -33,7 +33,7 @@ export class GatewayProcess extends RunningGateway {
   }
 
   /**
-   * Creates a gateway that is not started yet.
+   * Creates a gateway without starting it.
    *
    * @param maxOpenFiles its limit of file descriptors, as `ulimit -n` sets it
    */
@@ -45,7 +45,7 @@ export class GatewayProcess extends RunningGateway {
     return new GatewayProcess(dataDir, environment, maxOpenFiles);
   }
 
-  /** A gateway on an existing data directory, which is removed in the end; not started yet. */
+  /** A gateway on an existing data directory, which `remove` deletes; not started yet. */
   static on(dataDir: string, environment: Environment = {}): GatewayProcess {
     return new GatewayProcess(dataDir, environment);
   }
@@ -59,7 +59,7 @@ export class GatewayProcess extends RunningGateway {
     return child !== undefined && child.exitCode === null && child.signalCode === null;
   }
 
-  /** Starts the gateway; after `stop` or `kill` on the same ports, as a box does. */
+  /** Starts the gateway; after `stop` or `kill`, on the same ports, as a box does. */
   async start(timeoutMs = START_TIMEOUT_MS): Promise<void> {
     await this.choosePorts();
     const from = this.lines.length;
@@ -67,7 +67,7 @@ export class GatewayProcess extends RunningGateway {
     await Promise.race([this.ready(from, timeoutMs), ended]);
   }
 
-  /** Starts the gateway, which will stand by. Resolves to where it answers HTTP. */
+  /** Starts the gateway, which then stands by. Resolves to its HTTP address. */
   async startStandingBy(): Promise<string> {
     await this.choosePorts();
     const from = this.lines.length;
@@ -75,20 +75,20 @@ export class GatewayProcess extends RunningGateway {
     return Promise.race([this.standingBy(from), ended]);
   }
 
-  /** Resolves once it has begun to serve, in a line from the given one on. */
+  /** Resolves once it serves, by a log line from the given one on. */
   async ready(from = 0, timeoutMs = START_TIMEOUT_MS): Promise<void> {
     const line = await this.log.next('"msg":"gateway ready"', from, timeoutMs);
     this.readyAt(readyLine.parse(JSON.parse(line)).addresses);
   }
 
-  /** Resolves to where it answers HTTP, once it stands by, in a line from the given one on. */
+  /** Resolves to its HTTP address once it stands by, by a log line from the given one on. */
   async standingBy(from = 0): Promise<string> {
     const line = await this.log.next('"msg":"gateway standing by"', from);
     const { port } = standingByLine.parse(JSON.parse(line)).addresses.http;
     return `http://127.0.0.1:${port}`;
   }
 
-  /** Stops the process as a machine without a turn does (SIGSTOP), or lets it go on (SIGCONT). */
+  /** Stops the process as a stalled machine does (SIGSTOP), or lets it continue (SIGCONT). */
   signal(signal: 'SIGSTOP' | 'SIGCONT' | 'SIGTERM'): void {
     this.#child?.kill(signal);
   }
@@ -97,7 +97,7 @@ export class GatewayProcess extends RunningGateway {
   #spawn(): Promise<never> {
     const limit = this.#maxOpenFiles;
     const program = [process.execPath, ...NODE_FLAGS, 'dist/main.js'];
-    // prlimit becomes the program that it is given.
+    // prlimit replaces itself with the given program.
     const limited = limit === undefined ? program : ['prlimit', `--nofile=${limit}`, ...program];
     const [command = '', ...args] = limited;
     const child = spawn(command, args, {
@@ -112,7 +112,7 @@ export class GatewayProcess extends RunningGateway {
         reject(new Error(`the gateway ended with ${code}:\n${this.lines.join('\n')}`));
       });
     });
-    // Also after the start, when nobody waits for it.
+    // It also rejects after the start, when nothing waits for it.
     ended.catch(() => undefined);
     return ended;
   }
@@ -147,7 +147,7 @@ export class GatewayProcess extends RunningGateway {
 
   /** Stops the gateway with its store, and leaves its data and log. */
   async keep(): Promise<void> {
-    // A store that a killed gateway left running: another gateway adopts and ends it.
+    // A killed gateway leaves its store running: another gateway adopts and ends it.
     if (!this.isRunning) await this.start();
     await this.stop();
     await writeFile(join(this.dataDir, 'gateway.log'), `${this.lines.join('\n')}\n`);

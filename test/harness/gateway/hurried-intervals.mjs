@@ -1,5 +1,5 @@
-// Preloaded into a gateway (`--import`): intervals of a second or more run ten times as often, and all of them
-// twice a second, also those of an hour.
+// Preloaded into a gateway (`--import`): intervals of a second or more run ten times as often, and at least
+// twice a second, even those of an hour.
 const HURRIED_FROM_MS = 1_000;
 const TIMES_AS_OFTEN = 10;
 const MAX_MS = 500;

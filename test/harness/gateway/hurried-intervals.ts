@@ -5,9 +5,9 @@ const TIMES_AS_OFTEN = 10;
 const MAX_MS = 200;
 
 /**
- * Has the intervals of the gateways in the test's process come often, for all tests of the file.
+ * Speeds up the intervals of the gateways in the test's process, for all tests of the file.
  *
- * Those of a second or more come ten times as often, and all of them five times a second, also those of an hour.
+ * Intervals of a second or more run ten times as often, and at least five times a second, even those of an hour.
  */
 export function hurryIntervals(): void {
   beforeAll(() => {

@@ -1,4 +1,4 @@
-// Preloaded into a gateway (`--import`), whose clocks follow a file, read anew at each SIGUSR2.
+// Preloaded into a gateway (`--import`): its clocks follow a file, read again at each SIGUSR2.
 import { readFileSync } from 'node:fs';
 
 const now = Date.now.bind(Date);

@@ -11,7 +11,7 @@ export class MovableClock {
   /**
    * Variables for the gateway, with frequent sweeps.
    *
-   * It must not be restarted: its clock would begin anew.
+   * Do not restart the gateway: its clock would start over.
    */
   get environment(): Record<string, string> {
     const preloads = ['movable-clock.mjs', 'hurried-intervals.mjs'];
@@ -34,7 +34,7 @@ export class MovableClock {
   }
 
   #move(gateway: GatewayProcess, ahead: { wallMs: number; elapsedMs: number }): void {
-    // At once: the gateway may be reading the file for the move before.
+    // Atomic: the gateway may still be reading the file for the previous move.
     writeFileSync(`${this.#file}.new`, JSON.stringify(ahead));
     renameSync(`${this.#file}.new`, this.#file);
     process.kill(gateway.processId, 'SIGUSR2');

@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 
-/** Of `/proc/<pid>/stat`: `USER_HZ` is 100 on every Linux that Node.js runs on. */
+/** The unit of `/proc/<pid>/stat`: `USER_HZ` is 100 on every Linux that Node.js runs on. */
 const TICK_MS = 10;
 const KIB = 1024;
 
 /** The processor time that a process has used so far, in steps of 10 ms. */
 export async function processorMs(processId: number): Promise<number> {
   const stat = await readFile(`/proc/${processId}/stat`, 'utf8');
-  // Behind the name in brackets, which may contain spaces: state, ten numbers, utime, stime.
+  // After the name in brackets, which may contain spaces: state, ten numbers, utime, stime.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }

@@ -15,16 +15,16 @@ type Addresses = z.infer<typeof addressesSchema>;
 
 export const ADMIN_TOKEN = 'admin-token-of-the-tests';
 
-/** Variables for the gateway; undefined removes one that it has by default. */
+/** Variables for the gateway; undefined removes a default. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A gateway that a test has started, in a process of its own or in that of the test. */
+/** A gateway that a test has started, in its own process or in that of the test. */
 export abstract class RunningGateway {
   readonly dataDir: string;
   readonly #environment: Environment;
   protected readonly log = new Lines();
   #addresses: Addresses | undefined;
-  /** Of MQTT and HTTP: kept over a restart, so none of those that Linux gives away meanwhile. */
+  /** For MQTT and HTTP. Kept across a restart, so they must be ports that Linux does not give away meanwhile. */
   #ports: readonly [number, number] | undefined;
 
   protected constructor(dataDir: string, environment: Environment) {
@@ -32,7 +32,7 @@ export abstract class RunningGateway {
     this.#environment = environment;
   }
 
-  /** All lines of its log, over all its starts. */
+  /** All lines of its log, across all its starts. */
   get lines(): readonly string[] {
     return this.log.all;
   }
@@ -59,7 +59,7 @@ export abstract class RunningGateway {
     return this.log.next(text, from, timeoutMs);
   }
 
-  /** Starts the gateway; after `stop` on the same ports, as a box does. */
+  /** Starts the gateway; after `stop`, on the same ports, as a box does. */
   abstract start(): Promise<void>;
   /** Ends the gateway as an operator does. */
   abstract stop(): Promise<unknown>;
@@ -76,7 +76,7 @@ export abstract class RunningGateway {
     gatewayStartedAt(this.httpUrl);
   }
 
-  /** What it has in its environment. */
+  /** Its environment variables. */
   protected get variables(): Environment {
     const [mqttPort, httpPort] = this.#ports ?? [0, 0];
     return {
@@ -89,7 +89,7 @@ export abstract class RunningGateway {
     };
   }
 
-  /** A variable that the test has set. */
+  /** A variable that the test set. */
   protected given(name: string): string | undefined {
     return this.#environment[name];
   }

@@ -3,10 +3,10 @@ import { Store } from '../stored/store.js';
 import type { GatewayProcess } from './gateway-process.js';
 import { processorMs } from './process-usage.js';
 
-/** Ends a gateway that runs; the store may run on. */
+/** Ends a running gateway; the store may keep running. */
 type End = (gateway: GatewayProcess) => Promise<void>;
 
-/** Ways in which a gateway ends before it is started again. */
+/** Ways to end a gateway before it starts again. */
 export const ENDINGS: ReadonlyMap<string, End> = new Map<string, End>([
   [
     'SIGTERM',
@@ -29,10 +29,10 @@ async function killBoth(gateway: GatewayProcess): Promise<void> {
 }
 
 export interface StartTimes {
-  /** From the spawn to the ready line. */
+  /** From spawn to the ready line. */
   readonly readyMs: number;
   /**
-   * Processor time of the gateway until then, without the store: a busy machine changes it little.
+   * Processor time of the gateway until then, without the store: a busy machine hardly changes it.
    */
   readonly processorMs: number;
 }

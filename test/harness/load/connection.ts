@@ -4,19 +4,19 @@ import { Frames, type TakeFrame } from './frames.js';
 import type { Login } from './plan.js';
 
 const CONNACK = 2;
-/** Longer than any run leaves a client idle: no client of the load sends pings. */
+/** Longer than any client is idle in any run: clients of the load send no pings. */
 const KEEP_ALIVE_SECONDS = 300;
 
 /** Callbacks of a connection's owner. */
 export interface Owner {
   readonly take: TakeFrame;
-  /** Called after each chunk, when all its packets are taken: answers go out in one write. */
+  /** Called after each chunk, once all its packets are taken, to send the answers in one write. */
   readonly chunkTaken: () => void;
-  /** Called when the socket takes more again. */
+  /** Called when the socket accepts more again. */
   readonly drained: () => void;
 }
 
-/** A bare MQTT 3.1.1 connection over a socket. */
+/** A bare MQTT 3.1.1 connection on a socket. */
 export class Connection {
   readonly #socket: Socket;
   readonly #frames = new Frames();
@@ -66,12 +66,12 @@ export class Connection {
     return connection;
   }
 
-  /** Whether the gateway, or the network, has closed the connection. */
+  /** Whether the gateway or the network has closed the connection. */
   get wasClosed(): boolean {
     return this.#isClosed && !this.#isEnding;
   }
 
-  /** Writes bytes. Returns whether the socket takes more at once. */
+  /** Writes bytes. Returns whether the socket accepts more immediately. */
   write(bytes: Buffer): boolean {
     return this.#isEnding || this.#isClosed ? false : this.#socket.write(bytes);
   }
@@ -82,11 +82,11 @@ export class Connection {
     this.#socket.resetAndDestroy();
   }
 
-  /** Disconnects in order. */
+  /** Disconnects cleanly. */
   async end(): Promise<void> {
     this.#isEnding = true;
     if (this.#isClosed) return;
-    // The gateway may reset the connection at this moment: an error is an end as well.
+    // The gateway may reset the connection at this moment: an error ends it as well.
     const closed = new Promise<void>((resolve) => this.#socket.once('close', () => resolve()));
     this.#socket.end(generate({ cmd: 'disconnect' }));
     await closed;

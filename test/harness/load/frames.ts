@@ -1,4 +1,4 @@
-/** Takes one MQTT packet: its first byte, and where in the bytes its body is. */
+/** Takes one MQTT packet: its first byte, and the position of its body in the bytes. */
 export type TakeFrame = (header: number, bytes: Buffer, start: number, end: number) => void;
 
 const EMPTY = Buffer.alloc(0);
@@ -6,8 +6,8 @@ const EMPTY = Buffer.alloc(0);
 /**
  * Splits a stream of bytes into MQTT packets.
  *
- * A load generator must cost less than its target: bodies stay as they are, so that a reader looks
- * at no more of a PUBLISH than it counts.
+ * A load generator must cost less than its target. It does not parse bodies, so a reader looks only
+ * at the parts of a PUBLISH that it counts.
  */
 export class Frames {
   #rest: Buffer = EMPTY;
@@ -28,8 +28,8 @@ export class Frames {
 }
 
 /**
- * The position after the remaining length, which is 1 to 4 bytes [MQTT-2.2.3]; undefined while part
- * is missing.
+ * The position after the remaining length, which has 1 to 4 bytes [MQTT-2.2.3]; undefined while
+ * part of it is missing.
  */
 function bodyStart(bytes: Buffer, at: number): number | undefined {
   for (let next = at + 1; next < bytes.length; next++) {

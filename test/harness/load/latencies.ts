@@ -1,7 +1,7 @@
 const BUCKETS_PER_DOUBLING = 16;
 const BUCKETS = 32 * BUCKETS_PER_DOUBLING;
 
-/** Latencies in buckets 4 % wide, because a million values a run are too many to keep. */
+/** Latencies in buckets 4 % wide: a run has a million values, too many to keep. */
 export class Latencies {
   readonly #counts = new Uint32Array(BUCKETS);
   #total = 0;
@@ -19,7 +19,7 @@ export class Latencies {
     return this.#maxMicroseconds / 1000;
   }
 
-  /** The latency below which this part (0 to 1) of the values lies; 0 without values. */
+  /** The latency below which this fraction (0 to 1) of the values lies; 0 without values. */
   quantileMs(part: number): number {
     let left = this.#total * part;
     for (const [bucket, count] of this.#counts.entries()) {

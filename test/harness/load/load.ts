@@ -34,7 +34,7 @@ export class Load {
     return new Load(new Map(publishers), readers);
   }
 
-  /** Resolves when the time is over, or each device has made the most publishes it is to make. */
+  /** Resolves when the time is over, or each device has made its maximum of publishes. */
   offer(offer: Offer): Promise<void> {
     const { perSecond, window, underWayTo, durationMs, maxEach, tickMs = TICK_MS } = offer;
     for (const reader of this.#readers) reader.restart();
@@ -53,7 +53,7 @@ export class Load {
             ? Number.MAX_SAFE_INTEGER / 2
             : Math.floor((perSecond * elapsedMs) / 1000);
         for (const [index, publisher] of publishers.entries()) {
-          // By turns: together they have published as many as are due.
+          // In turns: together they have published as many as are due.
           const dueOfIt = Math.floor((due + index) / publishers.length);
           publisher.allow((before[index] ?? 0) + Math.min(dueOfIt, maxEach ?? Infinity));
         }
@@ -69,12 +69,12 @@ export class Load {
     });
   }
 
-  /** Cuts the power of all devices: the load ends at once, whatever their sockets hold. */
+  /** Cuts the power of all devices: the load ends immediately, whatever their sockets hold. */
   powerOff(): void {
     for (const publisher of this.#publishers.values()) publisher.powerOff();
   }
 
-  /** Connects the devices again; they number on from what the readers have. */
+  /** Reconnects the devices; they continue numbering after what the readers have. */
   async powerOn(): Promise<void> {
     await Promise.all(
       [...this.#publishers].map(([number, publisher]) =>
@@ -83,7 +83,7 @@ export class Load {
     );
   }
 
-  /** Resolves when everything is acknowledged; fails when a connection is closed before. */
+  /** Resolves when everything is acknowledged; fails if a connection is closed first. */
   async acknowledged(): Promise<void> {
     for (;;) {
       const { unacknowledged, closedDevices } = this.report();

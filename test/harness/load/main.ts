@@ -1,4 +1,4 @@
-/** A load in a process of its own, so that neither the gateway nor a test shares its event loop. */
+/** A load in its own process, so that it shares its event loop with neither the gateway nor a test. */
 import { Load } from './load.js';
 import { type Answer, type Call, callSchema } from './plan.js';
 

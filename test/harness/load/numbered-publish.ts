@@ -1,7 +1,7 @@
 import { generate } from 'mqtt-packet';
 import type { Plan } from './plan.js';
 
-/** Digits of a publish's number: two of the device, seven of its own counting. */
+/** Digits of a publish's number: two for the device, seven for its own count. */
 const NUMBER_DIGITS = 9;
 const PUBLISHES_PER_DEVICE = 10_000_000;
 const TIME_DIGITS = 16;
@@ -12,7 +12,7 @@ const DETECTED_ANCHOR = Buffer.from('"detectedAt":"');
 
 type NumberedPlan = Pick<Plan, 'kind' | 'qos' | 'topic' | 'paddingBytes'>;
 
-/** The packet of a device's publishes, whose number, time and packet identifier are filled in. */
+/** The template packet of a device's publishes; number, time and packet identifier are filled in. */
 export class NumberedPublish {
   readonly #packet: Buffer;
   readonly #firstNumber: number;
@@ -20,7 +20,7 @@ export class NumberedPublish {
   readonly #identifierAt: number | undefined;
   readonly #numberAt: number;
   readonly #timeAt: number;
-  /** The position where an alarm's id ends in the number; an id of its own identifies a publish. */
+  /** Where the number in an alarm's id begins: it makes the id unique. */
   readonly #idAt: number | undefined;
   readonly #detectedAt: number | undefined;
 
@@ -53,7 +53,7 @@ export class NumberedPublish {
     return this.#packet.length;
   }
 
-  /** Consecutive packets of the device, from this publish on, counted from 1. */
+  /** Consecutive packets of the device, starting with this publish (the first is 1). */
   batch(first: number, count: number): Buffer {
     const { length } = this.#packet;
     this.#packet.write(String(nowMicroseconds()), this.#timeAt, 'latin1');
@@ -81,7 +81,7 @@ function behind(bytes: Buffer, anchor: Buffer): number | undefined {
   return at < 0 ? undefined : at + anchor.length;
 }
 
-/** From 1 to 65,535, and again: no more than that may await an acknowledgement [MQTT-2.3.1-4]. */
+/** Cycles from 1 to 65,535: no more publishes may await an acknowledgement [MQTT-2.3.1-4]. */
 function packetIdentifier(publish: number): number {
   return ((publish - 1) % 65_535) + 1;
 }
@@ -93,7 +93,7 @@ export interface Numbered {
   readonly sentAtMicroseconds: number;
 }
 
-/** Parses a publish of a load; undefined for others, such as a device's status. */
+/** Parses a publish of a load; undefined for other messages, such as a device's status. */
 export function numberedIn(bytes: Buffer, start: number, end: number): Numbered | undefined {
   const numberAt = bytes.indexOf(NUMBER_ANCHOR, start) + NUMBER_ANCHOR.length;
   const timeAt = numberAt + NUMBER_DIGITS + TIME_ANCHOR.length;
@@ -112,7 +112,7 @@ function digits(bytes: Buffer, at: number, count: number): number {
   return value;
 }
 
-/** A steady clock; 16 digits. */
+/** A steady clock with 16 digits. */
 export function nowMicroseconds(): number {
   return Math.round((performance.timeOrigin + performance.now()) * 1000);
 }

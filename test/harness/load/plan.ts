@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The messages between a load process and its owner: its plan, its offers, its reports. */
+/** The messages between a load process and its owner: plan, offers, reports. */
 
 export const loginSchema = z.object({
   clientId: z.string(),
@@ -11,17 +11,17 @@ export type Login = z.infer<typeof loginSchema>;
 
 const planSchema = z.object({
   port: z.number(),
-  /** `alarms` are the smallest that are recognisable, `falls` have all that a sensor says of a fall. */
+  /** `alarms` are as small as possible, `falls` have everything that a sensor says about a fall. */
   kind: z.enum(['alarms', 'falls', 'telemetry']),
   qos: z.union([z.literal(0), z.literal(1), z.literal(2)]),
-  /** A device's topic, `{device}` being its user name; left out: the gateway's own. */
+  /** A device's topic, with `{device}` for its user name; omitted: the gateway's own. */
   topic: z.string().optional(),
-  /** What makes each payload larger than it must be. */
+  /** Makes each payload this much larger than necessary. */
   paddingBytes: z.number().optional(),
-  /** 10 to 99, a range for each load: no two messages at one gateway have the same number. */
+  /** 10 to 99, with a range for each load: no two messages at one gateway have the same number. */
   firstNumber: z.number(),
   devices: z.array(loginSchema),
-  /** `port`: of another broker than the one that the devices publish to. */
+  /** `port`: of a different broker than the one the devices publish to. */
   readers: z.array(loginSchema.extend({ isClean: z.boolean(), port: z.number().optional() })),
   /** Empty: the readers' sessions have their subscriptions already. */
   filter: z.string(),
@@ -31,16 +31,16 @@ export type Plan = z.infer<typeof planSchema>;
 const offerSchema = z.object({
   /** Rate of all devices together; null: as fast as the window allows. */
   perSecond: z.number().nullable(),
-  /** Publishes of one device that may be under way. */
+  /** How many publishes of one device may be under way. */
   window: z.number(),
-  /** Where publishes are under way to: their acknowledgement, or the slowest of the readers. */
+  /** A publish is under way until it is acknowledged, or until the slowest reader has it. */
   underWayTo: z.enum(['acknowledgement', 'readers']),
   durationMs: z.number().nullable(),
   /** The most publishes that each device makes. */
   maxEach: z.number().nullable(),
   /**
-   * How often what is due is sent, 5 ms left out: often for the latencies of few messages, which wait
-   * for each other when they are sent at one instant; seldom for many messages, as it costs time.
+   * How often due messages are sent; 5 ms if omitted. Use a short interval to measure latencies of few
+   * messages, which delay each other when sent together; a long one for many messages, as each tick costs time.
    */
   tickMs: z.number().optional(),
 });
@@ -49,18 +49,18 @@ export type Offer = z.infer<typeof offerSchema>;
 const readerReportSchema = z.object({
   /** Without live copies. */
   received: z.number(),
-  /** Live copies: alarms at QoS 0 ahead of their record. */
+  /** Alarms at QoS 0 ahead of their record. */
   liveCopies: z.number(),
-  /** Missing publishes, which were dropped: every device numbers its own without a gap. */
+  /** Publishes that were dropped: every device numbers its own without gaps. */
   missing: z.number(),
-  /** Publishes received again, or after a later one of the same device. */
+  /** Publishes received again, or after a later publish of the same device. */
   outOfOrder: z.number(),
-  /** Messages in each second since the last offer began. */
+  /** Messages per second since the last offer began. */
   perSecond: z.array(z.number()),
   latencyMs: z.object({ p50: z.number(), p99: z.number(), max: z.number() }),
   /** From the reader's CONNECT to the newest message. */
   newestAfterMs: z.number(),
-  /** Whether the newest publish of every device has come; of one that is off, the newest acknowledged. */
+  /** Whether the newest publish of every device has come; for a device that is off, the newest acknowledged. */
   isLevel: z.boolean(),
   wasClosed: z.boolean(),
 });

@@ -5,15 +5,15 @@ import type { Login, Plan } from './plan.js';
 
 const [PUBACK, PUBREC, PUBCOMP] = [4, 5, 7];
 const PUBREL_HEADER = 0x62;
-/** Bytes written at a time, so that a slowed socket can say so in between. */
+/** Bytes written at a time, so that a slow socket can signal it in between. */
 const MAX_BATCH_BYTES = 16_384;
 
-/** A device that publishes as far as allowed, and as its socket takes. */
+/** A device that publishes as many messages as allowed and as its socket accepts. */
 export class Publisher {
   sent = 0;
   acknowledged = 0;
   readonly #publish: NumberedPublish;
-  /** At QoS 0 nothing is: what is sent counts as acknowledged. */
+  /** False at QoS 0: a message then counts as acknowledged when it is sent. */
   readonly #isAcknowledged: boolean;
   readonly #connect: () => Promise<Connection>;
   #connection: Connection | undefined;
@@ -21,9 +21,9 @@ export class Publisher {
   #isBlocked = false;
   #mayHaveSent = 0;
   #window = 0;
-  /** Publishes that every reader has; only where the window reaches to the readers. */
+  /** How many publishes every reader has; only if the window extends to the readers. */
   #received: (() => number) | undefined;
-  /** Packet identifiers of PUBRECs to be answered with the next write. */
+  /** Packet identifiers of PUBRECs to answer with the next write. */
   #toRelease: number[] = [];
 
   private constructor(plan: Plan, device: Login, number: number) {
@@ -54,9 +54,9 @@ export class Publisher {
   }
 
   /**
-   * Limits the publishes under way to their acknowledgement.
+   * Limits the publishes that await their acknowledgement.
    *
-   * @param received given when the window reaches on to the readers: how many publishes every
+   * @param received given when the window extends to the readers: how many publishes every
    *   reader has
    */
   limit(window: number, received: (() => number) | undefined): void {
@@ -64,13 +64,13 @@ export class Publisher {
     this.#received = received;
   }
 
-  /** Raises the number of publishes that may have been made in all. */
+  /** Raises the total number of publishes that may have been made. */
   allow(mayHaveSent: number): void {
     this.#mayHaveSent = mayHaveSent;
     this.pump();
   }
 
-  /** Publishes that must reach the readers: all, except those lost in a power cut. */
+  /** How many publishes must reach the readers: all except those lost in a power cut. */
   get expected(): number {
     return this.#isOff ? this.acknowledged : this.sent;
   }
@@ -82,7 +82,7 @@ export class Publisher {
     this.#connection?.reset();
   }
 
-  /** @param arrived publishes that reached the gateway; the next gets the following number */
+  /** @param arrived how many publishes reached the gateway; the next gets the following number */
   async powerOn(arrived: number): Promise<void> {
     this.#connection = await this.#connect();
     this.sent = arrived;
@@ -101,7 +101,7 @@ export class Publisher {
     await this.#connection?.end();
   }
 
-  /** Publishes what limit, window and socket allow. */
+  /** Publishes as many as limit, window and socket allow. */
   pump(): void {
     const maxBatch = Math.ceil(MAX_BATCH_BYTES / this.#publish.length);
     while (!this.#isBlocked && !this.#isOff && !this.wasClosed && this.#connection !== undefined) {
@@ -129,7 +129,7 @@ export class Publisher {
   }
 }
 
-/** Consecutive packets of a packet identifier and nothing else. */
+/** Consecutive packets with a packet identifier and nothing else. */
 export function identified(header: number, identifiers: readonly number[]): Buffer {
   const packets = Buffer.allocUnsafe(identifiers.length * 4);
   for (const [index, identifier] of identifiers.entries()) {

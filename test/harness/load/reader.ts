@@ -9,7 +9,7 @@ import { identified } from './publisher.js';
 const [PUBLISH, SUBACK] = [3, 9];
 const PUBACK_HEADER = 0x40;
 
-/** A subscriber that reads and counts everything, and acknowledges at once. */
+/** A subscriber that reads and counts everything, and acknowledges immediately. */
 export class Reader {
   readonly #owner: Owner;
   readonly #qos: Plan['qos'];
@@ -49,7 +49,7 @@ export class Reader {
     const reader = new Reader(plan.qos, chunkTaken);
     const port = login.port ?? plan.port;
     reader.#connection = await Connection.open(port, login, login.isClean, reader.#owner);
-    // A backlog may have come in one chunk with the CONNACK.
+    // A backlog may have come in the same chunk as the CONNACK.
     reader.#acknowledge();
     if (plan.filter !== '') await reader.#subscribe(reader.#connection, plan.filter);
     return reader;

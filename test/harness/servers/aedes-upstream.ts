@@ -8,9 +8,9 @@ import { createWebSocketStream, WebSocketServer } from 'ws';
 import type { Certificate } from './certificates.js';
 
 /**
- * A stock Aedes broker that speaks MQTT 3.1.1 only, all in memory.
+ * A stock Aedes broker that speaks only MQTT 3.1.1 and keeps everything in memory.
  *
- * WebSocket is served as well, over TLS if there is a certificate.
+ * It also serves WebSocket, over TLS if given a certificate.
  */
 export class AedesUpstream {
   readonly url: string;

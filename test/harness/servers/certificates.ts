@@ -12,7 +12,7 @@ export interface Certificate {
   readonly keyFile: string;
 }
 
-/** A test's own certificate authority, with its files in the given directory. */
+/** A test's own certificate authority; its files are in the given directory. */
 export class Authority {
   readonly certFile: string;
   readonly #keyFile: string;
@@ -53,8 +53,8 @@ export class Authority {
   /**
    * Issues a server certificate for a name: `DNS:localhost` or `IP:127.0.0.1`.
    *
-   * @param days how long it is valid; one of -1 days has ended
-   * @param file how its files are called
+   * @param days how long it is valid; with -1 it has expired
+   * @param file the name of its files
    */
   server(name: string, days = DAYS, file = 'server'): Promise<Certificate> {
     const extensions = `subjectAltName=${name}\nextendedKeyUsage=serverAuth`;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** The direction of bytes: up from the client, down from its target. */
+/** The direction of bytes: up from the client, down from the target. */
 export type Direction = 'up' | 'down' | 'both';
 
 const WAIT_MS = 120_000;
@@ -12,9 +12,9 @@ interface Connection {
   swallowed: { up: boolean; down: boolean };
 }
 
-/** A network that a test can break, and that counts connections. */
+/** A network that a test can break; it counts connections. */
 export class CutProxy {
-  /** When each connection was attempted, broken ones included, by `performance.now()`. */
+  /** When each connection was attempted, including broken ones, by `performance.now()`. */
   readonly attemptsMs: number[] = [];
   readonly #targetPort: number;
   readonly #server: Server;
@@ -64,22 +64,22 @@ export class CutProxy {
   }
 
   /**
-   * Takes and loses bytes in this direction, of present and new connections.
+   * Takes and loses bytes in this direction, on existing and new connections.
    *
-   * Neither end notices: the line is dead and looks alive.
+   * Neither end notices: the line is dead but looks alive.
    */
   swallow(direction: Direction = 'both'): void {
     this.#swallowed = { up: direction !== 'down', down: direction !== 'up' };
     for (const connection of this.#connections) connection.swallowed = this.#swallowed;
   }
 
-  /** Breaks connections, and new ones at once, until `pass`. */
+  /** Breaks connections, and new ones immediately, until `pass`. */
   refuse(): void {
     this.#isRefusing = true;
     this.reset();
   }
 
-  /** Breaks the present connections; new ones go through. */
+  /** Breaks existing connections; new ones go through. */
   reset(): void {
     for (const { client, target } of this.#connections) {
       client.resetAndDestroy();
@@ -120,7 +120,7 @@ export class CutProxy {
     join(target, client, () => connection.swallowed.down);
     for (const socket of [client, target]) {
       socket.on('close', () => {
-        // When cut off in silence, one end does not hear of the other's end.
+        // When bytes are swallowed, one side does not notice that the other has closed.
         if (client.closed && target.closed) this.#connections.delete(connection);
         this.#changed();
       });
@@ -149,7 +149,7 @@ export class CutProxy {
   }
 }
 
-/** Pipes one socket to the other, with back-pressure. */
+/** Pipes one socket into the other, with back-pressure. */
 function join(from: Socket, to: Socket, isSwallowed: () => boolean): void {
   from.on('data', (chunk) => {
     if (isSwallowed()) return;

@@ -11,7 +11,7 @@ import { unusedPort } from './unused-port.js';
 const run = promisify(execFile);
 
 export interface MosquittoOptions {
-  /** Names and passwords; absent: anybody may connect. */
+  /** Names and passwords; absent: anyone may connect. */
   readonly users?: Readonly<Record<string, string>>;
   /** Lines of its ACL file; absent: everything is permitted. */
   readonly acl?: readonly string[];
@@ -27,26 +27,26 @@ export interface MosquittoOptions {
 /**
  * Default settings, without limits.
  *
- * Messages go to the socket of a connected subscriber before the publisher's PUBACK, so that a kill
- * loses nothing that Mosquitto acknowledged.
+ * Messages go to the socket of a connected subscriber before the publisher's PUBACK, so a kill loses
+ * nothing that Mosquitto acknowledged.
  */
 const SETTINGS = {
-  // Mosquitto would drop root for a user who cannot read the test's files.
+  // Otherwise Mosquitto switches from root to a user who cannot read the test's files.
   user: 'root',
   log_dest: 'stderr',
   connection_messages: true,
   persistence: true,
-  // Saves only on `save`, and at its end.
+  // Saves only on `save` and when it ends.
   autosave_interval: 0,
   max_inflight_messages: 0,
-  // Not 0, for unlimited: with that, Mosquitto 2.0 ends a connection after any refused PUBLISH.
+  // Not 0 (unlimited): with 0, Mosquitto 2.0 ends a connection after any refused PUBLISH.
   max_queued_messages: 1_000_000,
   max_queued_bytes: 0,
   set_tcp_nodelay: true,
 };
 const LOG_TYPES = ['error', 'warning', 'notice', 'information'];
 
-/** A real Mosquitto as a bridge's upstream, in its own directory, always on the same port. */
+/** A real Mosquitto as a bridge's upstream, with its own directory and always the same port. */
 export class Mosquitto {
   readonly port: number;
   readonly directory: string;
@@ -113,7 +113,7 @@ export class Mosquitto {
     return this.#child?.pid ?? 0;
   }
 
-  /** Resolves when it listens; after `stop` or `kill` on the same port, with what it had saved. */
+  /** Resolves when it listens; after `stop` or `kill`, on the same port with what it had saved. */
   async start(): Promise<void> {
     const configFile = await this.#configure();
     const child = spawn('mosquitto', ['-c', configFile], {
@@ -130,12 +130,12 @@ export class Mosquitto {
     await Promise.race([running, ended]);
   }
 
-  /** Changes its options from the next start on. */
+  /** Changes its options for the next start. */
   change(options: MosquittoOptions): void {
     this.#options = { ...this.#options, ...options };
   }
 
-  /** Changes who may connect; connections that are no longer permitted are closed. */
+  /** Changes who may connect; closes connections that are no longer permitted. */
   async setUsers(users: Readonly<Record<string, string>>): Promise<void> {
     this.change({ users });
     await this.#configure();
@@ -144,14 +144,14 @@ export class Mosquitto {
     await reloading;
   }
 
-  /** Saves its memory, as the state to have after a kill. */
+  /** Saves its memory: it has this state again after a kill. */
   async save(): Promise<void> {
     const saving = this.#log.next('Saving in-memory database');
     this.#child?.kill('SIGUSR1');
     await saving;
   }
 
-  /** Freezes the process until `thaw`: the kernel takes connections and bytes, nothing answers. */
+  /** Freezes the process until `thaw`: the kernel accepts connections and bytes, but nothing answers. */
   freeze(): void {
     this.#child?.kill('SIGSTOP');
   }

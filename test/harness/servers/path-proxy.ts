@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { onTestFinished } from 'vitest';
 
-/** A proxy that serves the gateway below a path, which it takes off; it ends with the test. */
+/** Starts a proxy that serves the gateway below a path, which it strips; it ends with the test. */
 export async function startPathProxy(path: string, gatewayUrl: string): Promise<string> {
   const proxy = createServer((incoming, outgoing) => {
     if (!incoming.url?.startsWith(`${path}/`)) outgoing.writeHead(404).end();
@@ -25,7 +25,7 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse, url: string):
     outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
     answer.pipe(outgoing);
   });
-  // The end of either side is that of the other.
+  // The end of one side ends the other.
   passed.on('error', () => outgoing.destroy());
   outgoing.on('close', () => passed.destroy());
   incoming.pipe(passed);

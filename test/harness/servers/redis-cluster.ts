@@ -31,7 +31,7 @@ interface Node {
   readonly slots: readonly (readonly [number, number])[];
 }
 
-/** A Redis Cluster of three primaries with a replica each, from the very file of config/many-homes. */
+/** A Redis Cluster of three primaries with a replica each, from the actual file in config/many-homes. */
 export class RedisCluster {
   readonly password = PASSWORD;
   readonly nodes: readonly RedisProgram[];
@@ -42,7 +42,7 @@ export class RedisCluster {
     this.nodes = nodes;
   }
 
-  /** Starts all six nodes; resolves once every slot is served and every primary has its replica. */
+  /** Starts all six nodes; resolves once every slot is served and every primary has a replica. */
   static async start(): Promise<RedisCluster> {
     const directory = await mkdtemp(join(tmpdir(), 'redis-cluster-'));
     const nodes: RedisProgram[] = [];
@@ -68,7 +68,7 @@ export class RedisCluster {
     return { cluster: this.addresses, password: this.password };
   }
 
-  /** The slot of a key, or of a site as `{site}:`. */
+  /** The slot of a key, or of a site given as `{site}:`. */
   async slotOf(key: string): Promise<number> {
     return Number(await this.#anyNode().redis.cluster('KEYSLOT', key));
   }
@@ -85,7 +85,7 @@ export class RedisCluster {
   /**
    * Moves a slot with all its keys to another primary, as `redis-cli --cluster reshard` does.
    *
-   * @param meanwhile awaited whenever a few keys more have gone, the others not yet
+   * @param meanwhile awaited after each few keys, while the others have not moved yet
    */
   async moveSlot(
     slot: number,
@@ -106,13 +106,13 @@ export class RedisCluster {
       await from.redis.call('migrate', ...target, 'KEYS', ...keys);
       await meanwhile();
     }
-    // The new owner first: a slot without an owner would be the old one's again.
+    // The new owner first: otherwise the old owner would take the slot back.
     for (const program of [to, from, ...(await this.#otherPrimaries(from, to))]) {
       await program.redis.call('cluster', 'setslot', slot, 'node', String(toId));
     }
   }
 
-  /** Resolves once another node than this one serves all slots that it served. */
+  /** Resolves once another node serves all slots of this one. */
   async untilTakenOver(former: RedisProgram): Promise<void> {
     const isTakenOver = async () => {
       const view = await this.#view(former);
@@ -123,7 +123,7 @@ export class RedisCluster {
     await until(isTakenOver, `nobody has taken over from ${former.address}`);
   }
 
-  /** Resolves once all six nodes agree that every slot is served and every primary has its replica. */
+  /** Resolves once all six nodes agree that every slot is served and every primary has a replica. */
   async untilWhole(): Promise<void> {
     await until(() => this.#isWhole(), 'the cluster is not whole');
   }
@@ -163,7 +163,7 @@ export class RedisCluster {
       (await this.#view())
         .filter((each) => each.isPrimary && !each.hasFailed)
         .map((each) => this.#program(each))
-        // A killed one hears of it from the others when it is back.
+        // A killed node hears of it from the others when it is back.
         .filter((program) => program.isRunning && !without.includes(program))
     );
   }
@@ -208,7 +208,7 @@ function parseNode(line: string): Node {
     isPrimary: flags.split(',').includes('master'),
     hasFailed: flags.includes('fail') || flags.includes('handshake'),
     primaryId,
-    // A slot that is being moved is in brackets besides.
+    // A slot that is being moved also appears in brackets.
     slots: slots.filter((range) => !range.startsWith('[')).map(parseRange),
   };
 }

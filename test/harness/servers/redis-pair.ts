@@ -24,14 +24,14 @@ const addressSchema = z.tuple([z.string(), z.string()]);
 const listSchema = z.array(z.array(z.string()));
 
 /**
- * A network between the five that a test can cut.
+ * A network between the five programs that a test can cut.
  *
- * Each connects from an address of its own, and is reached by another port than that on which it listens.
+ * Each program connects from its own address; others reach it by a different port than the one it listens on.
  * The names are `redis-1`, `redis-2` and `sentinel-1` to `sentinel-3`.
  */
 export interface RedisLinks {
   sourceOf(name: string): string;
-  /** Resolves to the port by which others reach the named one. */
+  /** Resolves to the port by which others reach the named program. */
   front(name: string, port: number): Promise<number>;
 }
 
@@ -41,7 +41,7 @@ export interface RedisPairOptions {
    * Whether Sentinel does everything sooner than in the recipe.
    *
    * A silent primary is down after half a second, the next takeover is possible a second or two after
-   * the last, and a former primary is made a replica within 2 s instead of 10.
+   * the last, and a former primary becomes a replica within 2 s instead of 10.
    */
   readonly isHurried?: boolean;
   /** Lines at the end of both redis.conf. */
@@ -52,27 +52,27 @@ export interface RedisPairOptions {
 interface Place {
   readonly directory: string;
   readonly ports: readonly [number, number];
-  /** By which others reach the servers. */
+  /** The ports by which others reach the servers. */
   readonly fronts: readonly [number, number];
   readonly options: RedisPairOptions;
 }
 
 /**
- * The store of a pair: two Redis servers and three Sentinels, started from the very files of config/pair.
+ * The store of a pair: two Redis servers and three Sentinels, started from the actual files in config/pair.
  *
  * Only addresses, ports, directories and passwords are filled in, as docs/operate/pair.md says.
  */
 export class RedisPair {
-  /** What the gateways have as `redis.name`. */
+  /** The `redis.name` of the gateways. */
   readonly name = 'care-home';
   readonly password = STORE_PASSWORD;
   readonly sentinelPassword = SENTINEL_PASSWORD;
-  /** Box one, the primary of the beginning, and box two. */
+  /** Box one, the first primary, and box two. */
   readonly servers: readonly [RedisProgram, RedisProgram];
   /** Those of box one, box two and the witness. */
   readonly sentinelPrograms: readonly RedisProgram[];
   readonly #directory: string;
-  /** By which others reach each. */
+  /** The port by which others reach each program. */
   readonly #fronts: ReadonlyMap<RedisProgram, number>;
 
   private constructor(
@@ -111,7 +111,7 @@ export class RedisPair {
     const pair = new RedisPair(directory, servers, sentinels, reached);
     try {
       for (const program of servers) await program.start();
-      // Sentinel finds only those replicas at once that are there before it.
+      // Sentinel immediately finds only the replicas that are there before it starts.
       await pair.untilReplicated();
       await Promise.all(sentinels.map((program) => program.start()));
       await until(() => pair.#isWatched(), 'the Sentinels do not know each other');
@@ -142,12 +142,12 @@ export class RedisPair {
     return votes(one) >= votes(two) ? one : two;
   }
 
-  /** The other one. */
+  /** The server that is not the primary. */
   async replica(): Promise<RedisProgram> {
     return this.#other(await this.primary());
   }
 
-  /** Makes the other server the primary; resolves once it is, by its own word and most Sentinels'. */
+  /** Makes the other server the primary; resolves once it and most Sentinels say so. */
   async failover(): Promise<void> {
     const former = await this.primary();
     await until(() => this.#beginsFailover(), 'the Sentinel knows of no replica to promote');
@@ -162,7 +162,7 @@ export class RedisPair {
     await until(isTakenOver, `${next.address} has not become the primary`);
   }
 
-  /** Resolves once one of the two servers is a replica of the other, and has all that it has. */
+  /** Resolves once one of the two servers is a replica of the other, with all its data. */
   async untilReplicated(): Promise<void> {
     const isReplicated = async () => {
       const states = await Promise.all(
@@ -193,7 +193,7 @@ export class RedisPair {
     return address.success ? Number(address.data[1]) : undefined;
   }
 
-  /** Has the first Sentinel do it, which hears that a replica is in touch later than the replica does. */
+  /** Asks the first Sentinel, which learns of a connected replica later than the replica itself. */
   async #beginsFailover(): Promise<boolean> {
     try {
       await this.sentinelPrograms[0]?.redis.call('sentinel', 'failover', this.name);
@@ -220,7 +220,7 @@ function hurry(redis: Redis): Promise<unknown> {
   return redis.call('sentinel', 'debug', ...HURRIED_PERIODS);
 }
 
-/** Whether a Sentinel has heard from the replica that it is one. */
+/** Whether a Sentinel has heard from the replica that it is connected to its primary. */
 function isConnected(fields: readonly string[]): boolean {
   return fields[fields.indexOf('master-link-status') + 1] === 'ok';
 }

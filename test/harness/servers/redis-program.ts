@@ -11,15 +11,15 @@ export interface RedisProgramOptions {
   readonly directory: string;
   readonly port: number;
   readonly password: string | undefined;
-  /** Done after each start, for what no configuration file can say. */
+  /** Called after each start, for settings that no configuration file has. */
   readonly prepare?: ((redis: Redis) => Promise<unknown>) | undefined;
 }
 
-/** A Redis server or a Sentinel on a port of 127.0.0.1 that can be killed, frozen and started again. */
+/** A Redis server or a Sentinel on a port of 127.0.0.1; a test can kill, freeze and restart it. */
 export class RedisProgram {
-  /** What the program has said since the test began. */
+  /** The program's output since the test began. */
   readonly lines = new Lines();
-  /** A connection that comes back by itself; commands wait while the program is away. */
+  /** A connection that reconnects automatically; commands wait while the program is away. */
   readonly redis: Redis;
   readonly port: number;
   readonly directory: string;
@@ -39,7 +39,7 @@ export class RedisProgram {
       lazyConnect: true,
       maxRetriesPerRequest: null,
       retryStrategy: () => 20,
-      // A Sentinel's INFO names no loading state to wait for.
+      // A Sentinel's INFO has no loading state to wait for.
       enableReadyCheck: false,
     });
     this.redis.on('error', () => undefined);
@@ -59,7 +59,7 @@ export class RedisProgram {
     return child !== undefined && child.exitCode === null && child.signalCode === null;
   }
 
-  /** Starts the program, also again after `kill`, with the data that it had. */
+  /** Starts the program; after `kill`, with the data that it had. */
   async start(): Promise<void> {
     await mkdir(this.directory, { recursive: true });
     const from = this.lines.all.length;
@@ -75,7 +75,7 @@ export class RedisProgram {
     await this.#prepare?.(this.redis);
   }
 
-  /** Ends the program at once, as a power cut would. */
+  /** Ends the program immediately, as a power cut would. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === undefined || !this.isRunning) return;
@@ -84,7 +84,7 @@ export class RedisProgram {
     await ended;
   }
 
-  /** Freezes the program until `thaw`: it takes connections and commands, and answers none. */
+  /** Freezes the program until `thaw`: it accepts connections and commands, but answers none. */
   freeze(): void {
     this.#child?.kill('SIGSTOP');
   }
@@ -93,7 +93,7 @@ export class RedisProgram {
     this.#child?.kill('SIGCONT');
   }
 
-  /** A field of INFO, undefined if there is none. */
+  /** A field of INFO, or undefined. */
   async info(section: string, field: string): Promise<string | undefined> {
     const text = await this.redis.info(section);
     return new RegExp(`^${field}:(.*?)\r?$`, 'm').exec(text)?.[1];

@@ -21,7 +21,7 @@ export class RedisServer {
       maxRetriesPerRequest: null,
       retryStrategy: () => 20,
     });
-    // Retries until the server listens.
+    // It retries until the server listens.
     this.redis.on('error', () => undefined);
   }
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Lines } from '../lines.js';
 
-/** A Redis behind a network that can be cut, or slow. */
+/** A Redis behind a network that a test can cut or slow down. */
 export class RemoteStore {
   readonly #directory: string;
   readonly #redis: ChildProcess;
@@ -45,7 +45,7 @@ export class RemoteStore {
     return `redis://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
   }
 
-  /** Breaks all connections, and new ones at once. */
+  /** Breaks all connections, and new ones immediately. */
   cut(): void {
     this.#isCut = true;
     this.#refused = 0;
@@ -96,7 +96,7 @@ export class RemoteStore {
       });
     }
     upstream.pipe(socket);
-    // Each timer sends the oldest chunk, so that nothing overtakes when the delay changes.
+    // Each timer sends the oldest chunk, so that chunks stay in order when the delay changes.
     const waiting: Buffer[] = [];
     socket.on('data', (commands: Buffer) => {
       waiting.push(commands);

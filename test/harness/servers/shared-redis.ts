@@ -12,10 +12,10 @@ export interface RedisPlace {
 }
 
 const PLACE = ['--port', '0', '--save', '', '--unixsocket'];
-/** With these a gateway has no fault to tell. */
+/** With these settings a gateway reports no fault. */
 export const SAFE_SETTINGS = ['--appendonly', 'yes', '--appendfsync', 'always'];
 
-/** One `redis-server` for the tests of a file; each test has a site of its own in it. */
+/** One `redis-server` for the tests of a file; each test has its own site in it. */
 export function useRedis(settings: readonly string[] = ['--appendonly', 'no']): RedisPlace {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-http-'));
   const place = { socketPath: join(directory, 'redis.sock') };

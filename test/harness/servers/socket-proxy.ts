@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A way to a server on a Unix socket that a test can cut off. */
+/** A connection to a server on a Unix socket that a test can cut. */
 export class SocketProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -10,7 +10,7 @@ export class SocketProxy {
   private constructor(targetPath: string) {
     this.#server = createServer((client) => {
       this.#keep(client);
-      // Ended and not reset: libraries take the one for the other's end, and the other for their fault.
+      // Ends it instead of a reset: libraries blame an end on the other side, but a reset on themselves.
       if (this.#isCut) client.end();
       else this.#join(client, this.#keep(connect(targetPath)));
     });
@@ -24,7 +24,7 @@ export class SocketProxy {
     return proxy;
   }
 
-  /** Ends all connections, and new ones at once, until `pass`. */
+  /** Ends all connections, and new ones immediately, until `pass`. */
   cut(): void {
     this.#isCut = true;
     for (const socket of this.#sockets) socket.destroy();

@@ -4,19 +4,18 @@ import { createServer } from 'node:net';
 const LOWEST = 15_000;
 const HIGHEST = 32_000;
 const PORTS_PER_WORKER = 1_000;
-/** Counted from 1 by Vitest; a program of its own has none. */
+/** Vitest counts from 1; a standalone program has none. */
 const WORKER = Number(process.env['VITEST_POOL_ID'] ?? 0);
 
-/** Where this process looks next: among ports of its own, from any of them on. */
+/** Where this process looks next: it has its own ports, and starts at a random one. */
 let next = Math.floor(Math.random() * PORTS_PER_WORKER);
 
 /**
- * A port on which nothing listens, for a server that keeps it over a restart.
+ * A port on which nothing listens, for a server that keeps it across a restart.
  *
- * No port is given twice before a thousand others, nor to two workers: a server may start long after it was
- * looked for, or be dead for a while. The port is below those that Linux gives to outgoing connections: a client
- * that connects again and again to a dead port among them connects to itself sooner or later, by TCP's simultaneous
- * open.
+ * A port is not given again before a thousand others, nor to two workers: its server may start much later, or
+ * be dead for a while. The port is below those that Linux gives to outgoing connections: a client that keeps
+ * connecting to a dead port among those sooner or later connects to itself, by TCP's simultaneous open.
  */
 export async function unusedPort(): Promise<number> {
   for (;;) {

@@ -26,7 +26,7 @@ interface Queue {
   readonly counts: Counts;
 }
 
-/** Keeps sessions and their queues in memory: the promises of the ports and nothing else. */
+/** Keeps sessions and their queues in memory: it keeps the promises of the ports and nothing else. */
 export class QueuesInMemory implements QueueStore, SessionStore {
   readonly records = new Map<string, SessionRecord>();
   readonly released: number[] = [];
@@ -46,7 +46,7 @@ export class QueuesInMemory implements QueueStore, SessionStore {
     }
   }
 
-  /** Loses what has a number after this one. */
+  /** Loses everything numbered after this. */
   lose(log: LogName, last: number): void {
     if (log === 'alarms') this.#lastAlarm = last;
     for (const queues of this.#queues.values()) {

@@ -6,9 +6,9 @@ import { lockFile } from '../../../src/store/embedded/file-lock.js';
 const LOOK_AGAIN_MS = 5;
 
 /**
- * The store's process on this data, undefined when none runs.
+ * The store's process on this data, or undefined.
  *
- * A process id in an old file may be anybody's.
+ * The process id in an old file may belong to another program.
  */
 export function storeProcessId(dataDir: string): number | undefined {
   try {
@@ -21,14 +21,14 @@ export function storeProcessId(dataDir: string): number | undefined {
   }
 }
 
-/** Kills the store that a killed gateway left, also one that is just starting. */
+/** Kills the store that a killed gateway left behind, even if it is just starting. */
 export async function killStore(dataDir: string): Promise<void> {
   const file = join(dataDir, 'redis', 'redis.lock');
   if (!existsSync(file)) return;
   for (;;) {
     const processId = storeProcessId(dataDir);
     if (processId !== undefined) kill(processId);
-    // A store holds its lock from before it has a process id until it is gone.
+    // A store takes its lock before it has a process id, and holds it until it is gone.
     const lock = lockFile(file);
     if (lock !== undefined) {
       closeSync(lock);
@@ -38,7 +38,7 @@ export async function killStore(dataDir: string): Promise<void> {
   }
 }
 
-/** Kills a process that may have ended by itself. */
+/** Kills a process that may have ended already. */
 export function kill(processId: number): void {
   try {
     process.kill(processId, 'SIGKILL');

@@ -21,7 +21,7 @@ export class Store {
     return new Store(redis, processId);
   }
 
-  /** Freezes the store until `thaw`: it takes commands, but answers none. */
+  /** Freezes the store until `thaw`: it accepts commands but answers none. */
   freeze(): void {
     process.kill(this.processId, 'SIGSTOP');
   }

@@ -17,7 +17,7 @@ import { QueueStoreRedis } from '../../../src/store/queue-store-redis.js';
 import { Store } from '../../../src/store/store.js';
 import { ValueBatches } from '../../../src/store/value-batches.js';
 
-/** Writes into the history, and onto queues, of a real Redis. */
+/** Writes into the history and the queues of a real Redis. */
 export class StoredLogs {
   readonly alarms: AlarmLog;
   readonly messages: ValueBatches;
@@ -31,7 +31,7 @@ export class StoredLogs {
     this.queues = new QueueStoreRedis({ store: writer, reader }, keys, this.alarms, Date.now);
   }
 
-  /** Appends alarms and changes of states, each run of alarms as a batch. */
+  /** Appends alarms and state changes, each run of alarms as a batch. */
   async append(items: readonly AlarmLogItem[], ...destinations: string[]): Promise<Appended[]> {
     const batches: AlarmLogItem[][] = [];
     for (const item of items) {
@@ -63,7 +63,7 @@ export class StoredLogs {
   }
 }
 
-/** A batch as no other is. */
+/** The identity of a new batch. */
 export function newIdentity(): BatchIdentity {
   return { id: randomUUID(), tag: randomTag(), after: 0 };
 }

@@ -5,7 +5,7 @@ import { keysOf } from '../../../src/store/keys.js';
 
 const SITE = keysOf('site');
 
-/** Gives a stored record other fields; undefined removes one. */
+/** Changes fields of a stored record; undefined removes one. */
 export async function rewriteRecord(
   redis: Redis,
   kind: RecordKind,

@@ -120,7 +120,7 @@ describe('every route that changes something', () => {
   });
 });
 
-/** The secrets in an answer that are shown only once. */
+/** The secrets in an answer, which are shown only once. */
 function secretsIn({ text }: Answer): string[] {
   const shown = z.looseObject({ secret: z.string().optional(), token: z.string().optional() });
   const parsed = text.startsWith('{') ? shown.parse(JSON.parse(text)) : {};

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { TestGateway } from '../harness.js';
 import type { Event } from './audit-pages.js';
 
-/** Two locations, the name of a bridge, the first with a device in a room of a group, and a token. */
+/** Two locations, the first with a device in a room of a group; a token, and the name of a bridge. */
 export async function world(gateway: TestGateway) {
   const locationId = await gateway.createLocation('Haus Birke');
   const deviceId = await gateway.createDevice(locationId, 'Bett 1');
@@ -30,7 +30,7 @@ export async function world(gateway: TestGateway) {
   };
 }
 export type World = Awaited<ReturnType<typeof world>> & {
-  /** Of the device; empty where no alarm is changed. */
+  /** An alarm of the device; empty if no alarm is changed. */
   readonly alarmId: string;
 };
 
@@ -38,7 +38,7 @@ export interface Change {
   readonly ids?: (world: World) => Readonly<Record<string, string>>;
   readonly json?: (world: World) => object;
   readonly action: string;
-  /** The resource's name in the world; `created` for the id in the answer. */
+  /** The resource's name in the world, or `created` for the id in the answer. */
   readonly resource: keyof World | 'created';
   readonly location?: 'created' | 'none';
   readonly details: (world: World) => Event['details'];

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { z } from 'zod';
 import type { TestGateway } from '../harness.js';
 
-/** Present names are left out: they are no part of a record. */
+/** Without the current names: they are not part of a record. */
 const eventSchema = z
   .strictObject({
     id: z.string().regex(/^[1-9]\d*$/),
@@ -37,7 +37,7 @@ export async function page(gateway: TestGateway, query = '') {
   return pageSchema.parse(answer.json);
 }
 
-/** The records made during the work. */
+/** The records written during the work. */
 export async function recordsOf(
   gateway: TestGateway,
   work: () => Promise<unknown>,

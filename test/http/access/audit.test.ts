@@ -21,10 +21,10 @@ import { page } from './audit-pages.js';
 
 const redis = useRedis();
 const running = useGateway(redis);
-/** Where `/metrics` is closed also to loopback, as anybody may come from there. */
+/** Closes `/metrics` even to loopback, because anyone may come from there. */
 const BEHIND_PROXY = { GATEWAY_HTTP_PUBLIC_URL: 'https://gateway.test' };
 
-/** The trail of the gateway's store, to have records of any time. */
+/** The audit trail in the gateway's store, to write records with any time. */
 function trailOf({ redis: connection, storeKeys: keys }: TestGateway): AuditTrailRedis {
   const log = pino({ level: 'silent' });
   const store = new Store(connection);
@@ -49,7 +49,7 @@ describe('every denied permission', () => {
         locationId: path.includes(':locationId') ? locationId : null,
         details: { method, path: target },
       });
-      // Ten a second are recorded one by one.
+      // Up to ten a second are recorded one by one.
       gateway.aheadMs += 1_000;
     }
     expect(denied.length).toBeGreaterThan(30);
@@ -129,13 +129,13 @@ describe('every denied permission', () => {
         .status,
     ).toBe(200);
     gateway.aheadMs += 60_000;
-    // Not always the newest: the last denial may be one that is recorded on its own again.
+    // Not always the newest: the last denial may get its own record again.
     const record = async () => {
       const { events } = await page(gateway, 'actions=permission.refused&limit=100');
       return events.find(({ details }) => 'count' in details);
     };
     const counted = async () => Number((await record())?.details['count']);
-    // Behind some thirty records that are written one by one.
+    // It comes after some thirty records that are written one by one.
     await expect.poll(counted).toBeGreaterThanOrEqual(ASKED - 10 - regained);
     const records = (await gateway.recordCount()) - before;
     expect(records - 1 + (await counted())).toBe(ASKED);
@@ -252,7 +252,7 @@ describe('GET /audit', () => {
       const part = await page(gateway, `${query}&limit=2${cursor ? `&cursor=${cursor}` : ''}`);
       names.push(...part.events.map(({ details }) => details['name']));
       cursor = part.nextCursor;
-      // Records made meanwhile are not in the later pages.
+      // Records written meanwhile are not in the later pages.
       await gateway.createLocation('late');
     }
     expect(names).toEqual(['0', '1', '2', '3', '4']);

@@ -45,9 +45,9 @@ it('leaves the open routes open', async () => {
   const page = await gateway.call('GET', '/');
   const [script = ''] = /console\/[\w.-]+\.js/.exec(page.text) ?? [];
   for (const path of OPEN_PATHS) {
-    // Its files carry a digest in their names.
+    // The names of its files contain a digest.
     const url = path === '/console/:file' ? `/${script}` : fill(path);
-    // At the path of MQTT over WebSocket, without an upgrade.
+    // The path of MQTT over WebSocket, without an upgrade.
     const status = path === '/mqtt' ? 426 : 200;
     expect((await gateway.call('GET', url, { token: 'nobody' })).status).toBe(status);
   }
@@ -79,7 +79,7 @@ it('refuses an expired token', async () => {
 describe('an address with many invalid tokens', () => {
   const FREE_FAILURES = 100;
 
-  /** Asks more often than fails freely; expects 401 each time. */
+  /** Makes one request more than may fail freely; expects 401 each time. */
   async function ask(gateway: TestGateway, ...headers: string[]): Promise<void> {
     const head = ['GET /care-homes HTTP/1.1', 'Host: x', ...headers].join('\r\n');
     const statuses = await statusesOf(gateway.port, head, FREE_FAILURES + 1);
@@ -118,7 +118,7 @@ describe('an address with many invalid tokens', () => {
     const refused = await gateway.call('GET', '/care-homes', { token: invalid });
     expect(failure(refused)).toBe('429 too-many-requests');
     expect((await gateway.call('GET', '/care-homes', { token })).status).toBe(200);
-    // A valid token does not let the others guess on.
+    // A valid token does not let the others continue guessing.
     expect((await gateway.call('GET', '/care-homes', { token: invalid })).status).toBe(429);
   });
 

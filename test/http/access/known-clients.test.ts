@@ -12,7 +12,7 @@ import { FAIRNESS } from '../operation/fairness.js';
 const ADMIN = { id: 'admin', name: 'admin', grants: [], isValid: () => true };
 const log = pino({ level: 'silent' });
 
-/** The listener with the outermost layer of the app, where a client becomes known. */
+/** Starts the listener with the outermost layer of the app, which makes a client known. */
 async function start() {
   const knownNetworks = new KnownNetworks();
   const requestDurations = new Histogram({
@@ -24,7 +24,7 @@ async function start() {
   const app = new OpenAPIHono<HttpEnv>();
   app.use(requestContext({ knownNetworks, requestDurations, log, elapsed: Date.now }));
   app.get('/:who', (c) => {
-    // As the authentication does for a valid token.
+    // As authentication does for a valid token.
     if (c.req.param('who') === 'admin') c.set('caller', ADMIN);
     return c.text('');
   });

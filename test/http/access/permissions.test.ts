@@ -65,7 +65,7 @@ const NEEDS: Readonly<Record<string, Need>> = {
   'POST /care-homes/:locationId/drills': 'manager of the location',
   'GET /care-homes/:locationId/supervision': 'viewer of some',
   'GET /care-homes/:locationId/alarms': 'viewer of some',
-  // To a grant on a group, an alarm that does not exist is as one elsewhere.
+  // With a grant on a group, a missing alarm looks like an alarm elsewhere.
   'GET /care-homes/:locationId/alarms/:alarmId': 'viewer of the location',
   'GET /care-homes/:locationId/alarms/:alarmId/deliveries': 'viewer of the location',
   'GET /care-homes/:locationId/alarm-counts': 'viewer of some',
@@ -178,7 +178,7 @@ function optionsFor({ method }: Route, token: string) {
   return method === 'PATCH' || method === 'POST' ? { token, ...UNREADABLE } : { token };
 }
 
-/** A valid body for a move, whose target's permission is checked before existence. */
+/** A valid body for a move: the permission on the target is checked before its existence. */
 function bodyOfMove({ path }: Route): CallOptions {
   if (!path.endsWith('/move')) return {};
   return {
@@ -213,7 +213,7 @@ describe('permissions', () => {
         const isPermitted = ![401, 403].includes(answer.status);
         expect(`${key}: ${isPermitted}`).toBe(`${key}: ${fulfils.includes(need)}`);
         if (!isPermitted) expect(failure(answer)).toBe('403 forbidden');
-        // What was changed or deleted is of no more use.
+        // A changed or deleted resource is of no more use.
         if (route.method !== 'GET' && answer.status < 300) ({ ids, token } = await begin());
       }
     });

@@ -21,7 +21,7 @@ interface Sent {
   readonly body?: string;
 }
 
-/** Sends a request without the last byte of its body; returns a function that sends it and reads the answer. */
+/** Sends a request without the last byte of its body; returns a function that sends the byte and reads the answer. */
 async function heldBack(port: number, { method, path, headers, body = BODY }: Sent) {
   const length = { 'Content-Length': Buffer.byteLength(body), 'Content-Type': 'application/json' };
   const options = { port, host: '127.0.0.1', method, path, agent: false };

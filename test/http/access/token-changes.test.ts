@@ -17,7 +17,7 @@ const tokenBody = z.looseObject({
   lastUsedAt: z.string().nullable(),
 });
 
-/** Topic and payload of the next alarm that comes. */
+/** Topic and payload of the next alarm. */
 function nextAlarm(client: MqttClient): Promise<readonly [string, string]> {
   return new Promise((resolve) => {
     client.on('message', (topic, payload) => {

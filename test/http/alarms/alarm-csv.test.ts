@@ -208,10 +208,10 @@ it('answers HEAD without a body', async () => {
   expect(answer.headers['content-type']).toMatch(/^text\/csv;/);
 });
 
-/** Many more than the gateway has written when the first of them has arrived. */
+/** Many more than the gateway has written by the time the first arrives. */
 const MANY = 500;
 
-/** Asks for a page of each alarm, and does something once the first has arrived. */
+/** Requests pages of one alarm each, and does something once the first has arrived. */
 async function whileStreaming(
   gateway: TestGateway,
   { path, token }: { readonly path: string; readonly token: string },
@@ -245,7 +245,7 @@ it('breaks off the body when the token is deleted meanwhile, and signs no furthe
   );
   await expect(download).rejects.toThrow('aborted');
   const { events } = await page(gateway, 'actions=footage.url-made,access-token.deleted');
-  // One page may have been checked before the token went.
+  // One page may have been checked before the token was deleted.
   const deletedAt = events.findIndex(({ action }) => action === 'access-token.deleted');
   expect([0, 1]).toContain(deletedAt);
   expect(events.length).toBeGreaterThan(1);

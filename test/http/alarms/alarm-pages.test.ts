@@ -14,7 +14,7 @@ const pageSchema = z.strictObject({
   events: z.array(z.looseObject({ id: z.string(), deviceId: z.string().optional() })),
 });
 
-/** Few moments, devices and groups, so that they coincide often. */
+/** Few moments, devices and groups, so that they often coincide. */
 const moment = fc.integer({ min: 0, max: 4 });
 const device = fc.constantFrom(0, 1);
 const place = fc.constantFrom(0, 1, undefined);
@@ -48,7 +48,7 @@ const arrival: fc.Arbitrary<Arrival> = fc.record({
   at: moment,
 });
 const move: fc.Arbitrary<Move> = fc.record({ device, to: place });
-/** Left out half of the time, so that enough is listed. */
+/** Omitted half of the time, so that enough is listed. */
 const half = { nil: undefined, freq: 2 };
 const listing: fc.Arbitrary<Listing> = fc.record({
   device: fc.option(device, half),
@@ -68,7 +68,7 @@ function at(second: number): string {
   return new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 }
 
-/** The expected listing, as plainly as possible. */
+/** The expected listing, computed as simply as possible. */
 class Model {
   readonly alarms: (Arrival & { readonly id: string; readonly group: number | undefined })[] = [];
   readonly groupOf: (number | undefined)[] = [undefined, undefined];
@@ -83,7 +83,7 @@ class Model {
         (after === undefined || alarm.at > after) &&
         (before === undefined || alarm.at < before),
     );
-    // A stable sort keeps those of one moment in the order of arrival.
+    // A stable sort keeps alarms of the same moment in the order of arrival.
     const sorted = shown.toSorted((one, other) => one.at - other.at).map(({ id }) => id);
     return order === 'asc' ? sorted : sorted.toReversed();
   }
@@ -96,7 +96,7 @@ class World {
   readonly #gateway: TestGateway;
   readonly #locationId: string;
   readonly #devices: readonly string[];
-  /** The connections of the devices: one for each alarm would take most of the time. */
+  /** The connections of the devices: a connection for each alarm would take most of the time. */
   readonly #sensors: readonly MqttClient[];
   readonly #groups: readonly string[];
   readonly #rooms: readonly string[];
@@ -152,7 +152,7 @@ class World {
     this.model.alarms.push({ ...arriving, id, group: this.model.groupOf[arriving.device] });
   }
 
-  /** Follows the cursors to the end; each page but the last must be full. */
+  /** Follows the cursors to the end; each page except the last must be full. */
   async list(query: Listing): Promise<string[]> {
     const token = await this.#tokenFor(query.groups);
     const ids: string[] = [];

@@ -146,7 +146,7 @@ it('takes a grant on a group for the alarms that happened in the group', async (
     { location: locationId, group: groupId, role: 'responder' },
   ]);
   expect((await give(inside, 'acknowledge', {}, token)).status).toBe(200);
-  // What it does not cover and what does not exist look alike.
+  // An alarm that it does not cover looks like a missing one.
   expect(failure(await give(outside, 'acknowledge', {}, token))).toBe('403 forbidden');
   expect(failure(await give(randomUUID(), 'acknowledge', {}, token))).toBe('403 forbidden');
   const viewer = await gateway.createToken([{ location: locationId, role: 'viewer' }]);

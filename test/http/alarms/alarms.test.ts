@@ -277,7 +277,7 @@ describe('the alarms of a location', () => {
 describe('pages', () => {
   it('have at most `limit` alarms, 100 by default, and all of them once', async () => {
     const { gateway, deviceId, ofDevice, ofLocation } = await start();
-    // Many with the same time, which must keep a fixed order over the borders of pages.
+    // Many with the same time: they must keep a fixed order across pages.
     const alarms = Array.from({ length: 101 }, (_, number) => {
       return { id: randomUUID(), kind: 'fall', detectedAt: at(Math.floor(number / 40)) };
     });

@@ -12,7 +12,7 @@ const eventsBody = z.looseObject({
   events: z.array(z.looseObject({ id: z.string(), footage: z.unknown() })),
 });
 
-/** Two homes: in the first a device in a room of a group, one in a room without group, and one in none. */
+/** Two homes; the first has a device in a room of a group, one in a room without a group, and one in no room. */
 async function start() {
   const gateway = running();
   const [home, other] = [
@@ -47,7 +47,7 @@ describe('the alarms of a location', () => {
   it('are found by room, group and device, as of the alarm', async () => {
     const { gateway, home, groupId, roomId, plainRoomId, grouped, nowhere, listed } = await start();
     const path = `/care-homes/${home}/alarms`;
-    // They stay where they happened.
+    // Alarms stay where they happened.
     await gateway.moveDevice(home, grouped, { targetRoomId: null });
     expect(await listed(`${path}?room=${roomId}`)).toEqual(['grouped']);
     expect(await listed(`${path}?room=${roomId.toUpperCase()},${plainRoomId}`)).toEqual([

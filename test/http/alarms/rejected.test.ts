@@ -15,7 +15,7 @@ it('lists the newest invalid publishes of a location, newest first', async () =>
   const { groupId: group, roomId: room } = await gateway.placeInGroup(locationId, other);
   const path = `/care-homes/${locationId}/rejected`;
   expect((await gateway.admin('GET', path)).json).toEqual([]);
-  // They are kept in the background.
+  // They are stored in the background.
   const count = async () => z.array(z.unknown()).parse((await gateway.admin('GET', path)).json);
   for (const [index, deviceId] of [one, other].entries()) {
     await gateway.publish(deviceId, 'alarms', [Buffer.from([0xff, 0x00])]);

@@ -32,7 +32,7 @@ const ownSchema = z.object({
   ),
 });
 
-/** Every schema inside, the parts of parts included, by its path. */
+/** Every nested schema, by its path. */
 function schemasIn(schema: unknown, path: string): [path: string, schema: object][] {
   if (typeof schema !== 'object' || schema === null) return [];
   const inside = Object.entries(schema).flatMap(([key, part]) =>
@@ -42,7 +42,7 @@ function schemasIn(schema: unknown, path: string): [path: string, schema: object
   return isSchema ? [[path, schema], ...inside] : inside;
 }
 
-/** Whether a generator makes a class of the schema; Java has one for a union with a class in it. */
+/** Whether a generator turns the schema into a class; Java has one for a union with a class in it. */
 function becomesClass(schema: object): boolean {
   if ('anyOf' in schema) return JSON.stringify(schema.anyOf).includes('"$ref"');
   return 'properties' in schema || 'enum' in schema;

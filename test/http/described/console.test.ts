@@ -59,7 +59,7 @@ describe('the console', () => {
       const answer = await gateway.call('GET', '/', { headers: { 'If-None-Match': tags } });
       expect([tags, answer.status, answer.text]).toEqual([tags, 304, '']);
       expect(answer.headers['etag']).toBe(tag);
-      // Whoever keeps answers must know that this one stands for both codings (RFC 9110, 15.4.5).
+      // Caches must know that this answer stands for both codings (RFC 9110, 15.4.5).
       expect(answer.headers['vary']).toBe('Accept-Encoding');
     }
     const other = await gateway.call('GET', '/', { headers: { 'If-None-Match': '"other"' } });
@@ -69,7 +69,7 @@ describe('the console', () => {
   it('has files that browsers keep, compressed, named by what is in them', async () => {
     const gateway = running();
     const files = await filesOf(gateway);
-    // Of scripts there may be several, which are fetched at the same time.
+    // There may be several scripts, which are fetched at the same time.
     const kinds = new Set(files.map((path) => path.split('.').at(-1)));
     expect([...kinds].toSorted()).toEqual(['css', 'js', 'svg']);
     for (const path of files) {

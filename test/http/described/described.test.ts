@@ -7,13 +7,13 @@ const running = useGateway(useRedis());
 
 let compiled: DescribedHttp | undefined;
 
-/** The document of the gateway; compiled once, which is dear. */
+/** The document of the gateway, compiled only once because that is expensive. */
 async function describedBy(gateway: TestGateway): Promise<DescribedHttp> {
   compiled ??= new DescribedHttp((await gateway.call('GET', '/openapi.json')).json);
   return compiled;
 }
 
-/** An exchange that took place, and the document of the gateway with which it did. */
+/** A real exchange with a gateway, and the document of that gateway. */
 async function createdDevice() {
   const gateway = running();
   const described = await describedBy(gateway);

@@ -16,7 +16,7 @@ beforeAll(async () => {
   browser = await startBrowser();
 });
 
-/** Opens the page in a browser, and notes everything it requests and complains about. */
+/** Opens the page in a browser, and records all its requests and errors. */
 async function open(gateway: TestGateway) {
   const requested: string[] = [];
   const faults: unknown[] = [];
@@ -35,7 +35,7 @@ describe('/docs', () => {
   it('shows every operation of the OpenAPI document, from this gateway alone', async () => {
     const gateway = running();
     const { page, requested, faults } = await open(gateway);
-    // MQTT over WebSocket is no exchange of HTTP.
+    // MQTT over WebSocket is not an HTTP exchange.
     const operations = routesOf().filter(({ path }) => path !== '/mqtt');
     await expect
       .poll(() => page.locator('.opblock').count(), { interval: 100 })
@@ -64,7 +64,7 @@ describe('/docs', () => {
     expect(policy).toContain("default-src 'none'");
     const sources = policy.flatMap((directive) => directive.split(' ').slice(1));
     expect([...new Set(sources)].toSorted()).toEqual(["'none'", "'self'", 'data:']);
-    // The page has nothing that the policy would block.
+    // The page contains nothing that the policy would block.
     expect(text).not.toMatch(/<script>|<style|\son\w+=|\sstyle=|\/\//);
   });
 
@@ -101,7 +101,7 @@ describe('/docs', () => {
   });
 });
 
-/** The page as whoever runs no script gets it. */
+/** The page as clients without scripts get it. */
 async function pageOf(gateway: TestGateway, path: string, policy: string): Promise<string> {
   const { status, headers, text } = await gateway.call('GET', path);
   expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
@@ -109,7 +109,7 @@ async function pageOf(gateway: TestGateway, path: string, policy: string): Promi
   return text;
 }
 
-/** Where a link of a page leads, which must be on the gateway. */
+/** Where a link of a page leads; it must be on the gateway. */
 function pathOf(link: string, page: string): string {
   const { host, pathname } = new URL(link, `http://gateway${page}`);
   expect(host).toBe('gateway');
@@ -175,7 +175,7 @@ it('does not copy a file for each client that does not read it', async () => {
   });
   const requests = `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(8);
   for (const client of clients) client.write(requests);
-  // All clients have the beginning of the first answer, and take no more of it.
+  // All clients have the beginning of the first answer, and read no more of it.
   await Promise.all(clients.map((client) => once(client, 'readable')));
   const takenBytes = process.memoryUsage().arrayBuffers - beforeBytes;
   expect(takenBytes).toBeLessThan(clients.length * text.length);

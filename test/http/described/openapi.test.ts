@@ -131,7 +131,7 @@ it('has an answer of success for every operation', async () => {
   }
 });
 
-/** The routes that the document lists; that of MQTT over WebSocket is not HTTP's. */
+/** The routes that the document lists; MQTT over WebSocket is not part of the HTTP interface. */
 function describedRoutesOf(): Route[] {
   return routesOf().filter(({ path }) => path !== '/mqtt');
 }
@@ -154,7 +154,7 @@ it('describes for each route its input, its answers and whether it is open', asy
     const operation = document.paths[template]?.[route.method.toLowerCase()];
     const name = `${route.method} ${template}`;
     const isOpen = [...OPEN_PATHS, ...SIGNED_PATHS].includes(route.path);
-    // `/metrics` is open to loopback only.
+    // `/metrics` is open only to loopback.
     const open = ['/metrics', '/readyz'].includes(route.path) ? [{}, { bearer: [] }] : [];
     const security = DEVICE_PATHS.includes(route.path) ? [{ device: [] }] : undefined;
     expect([name, operation?.security]).toEqual([name, isOpen ? open : security]);
@@ -193,13 +193,13 @@ it('describes the query of the alarm listings', async () => {
   );
 });
 
-/** What a media type has as its example, inline or by reference. */
+/** The example of a media type, inline or by reference. */
 const mediaSchema = z.looseObject({
   schema: z.looseObject({}),
   example: z.unknown().optional(),
   examples: z.strictObject({ problem: z.strictObject({ $ref: z.string() }) }).optional(),
 });
-/** Bodies that are files and not text of an interface. */
+/** Bodies that are files, not texts of the interface. */
 const FILES = ['text/html', 'text/css', 'text/javascript', 'video/*', 'audio/*'];
 
 it('has an example of every body and every answer, which its schema accepts', async () => {

@@ -10,7 +10,7 @@ import { median } from '../../harness/median.js';
 import { NumberedHome, range } from '../../harness/numbered-home.js';
 
 let gateway: RunningGateway;
-/** How far the clock that does not jump is ahead of the real one. */
+/** How far the clock that does not jump is ahead of the real clock. */
 let aheadMs: number;
 let api: Api;
 let home: NumberedHome;
@@ -51,7 +51,7 @@ async function metric(name: string): Promise<number> {
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
 }
 
-/** Opens a stream, and reads none of it. */
+/** Opens a stream without reading it. */
 async function freeze(filter = home.alarmFilter): Promise<Socket> {
   const { address: host, port } = gateway.addresses.http;
   const socket = connect({ host, port });
@@ -114,7 +114,7 @@ describe('a stream that nobody reads', () => {
   const UNREAD = 'gateway_quota_exceeded_total{quota="unread_bytes"}';
   const PROMPT_MS = 1_000;
   const UNREAD_AFTER_MS = 5_000;
-  /** Of 400 kB each: more than all buffers on the way hold. */
+  /** Messages of 400 kB each: more than all buffers on the way hold. */
   const FILLING = 30;
 
   it('is ended and named, and costs others no alarm and no time', async () => {
@@ -140,7 +140,7 @@ describe('a stream that nobody reads', () => {
       await Promise.all(publishing);
     }
     expect(median(delaysMs)).toBeLessThan(PROMPT_MS);
-    // The two sensors' connections, the nurse, and the stream that is read.
+    // The two sensors, the nurse, and the stream that is read.
     expect(await metric('gateway_connections')).toBe(4);
     expect(JSON.stringify(reader.alarms().map(({ data }) => data))).toBe(
       JSON.stringify(range(0, home.alarmCount).map((n) => ({ n }))),
@@ -160,7 +160,7 @@ describe('an event stream counts', () => {
     expect(denied.response.statusCode).toBe(429);
     expect(Number(denied.response.headers['retry-after'])).toBeGreaterThan(0);
     await expect(Subscriber.connect(gateway, home.viewer)).rejects.toThrow();
-    // Another token has places of its own.
+    // Another token has its own places.
     expect(await statusOf(await api.viewer(home.locationId))).toBe(200);
     first.close();
     await expect.poll(() => statusOf()).toBe(200);

@@ -37,7 +37,7 @@ async function read(request: EventRequest = {}): Promise<EventReader> {
   return reader;
 }
 
-/** The alarms as sensor and number, in order of arrival. */
+/** The numbers of the sensor's alarms, in order of arrival. */
 function numbersOf(reader: EventReader, deviceId: string): unknown[] {
   return reader
     .alarms()
@@ -45,14 +45,14 @@ function numbersOf(reader: EventReader, deviceId: string): unknown[] {
     .map(({ data }) => Reflect.get(Object(data), 'n'));
 }
 
-/** Expects each alarm from a number on, in order and once. */
+/** Expects each alarm from a number on, in order and only once. */
 function expectAllFrom(first: number, reader: EventReader): void {
   for (const { device, alarms } of home.sensors) {
     expect(numbersOf(reader, device.id)).toEqual(range(first, alarms));
   }
 }
 
-/** The positions rise, so that the order is that of the log. */
+/** Expects rising positions: the order is that of the log. */
 function expectRisingPositions(reader: EventReader): void {
   const sequences = reader.alarms().map(({ position }) => Number(position?.split('-')[1]));
   expect(sequences).toEqual(sequences.toSorted((one, other) => one - other));
@@ -192,7 +192,7 @@ describe('a position that cannot be served', () => {
     const sequenceOf = (text = '') => Number(text.split('-')[1]);
     await store.redis.xtrim(key, 'MINID', `${sequenceOf(alarms[5]?.position)}-0`);
     store.close();
-    // A new start, so that the newest are not in memory.
+    // A restart, so that the newest alarms are not in memory.
     await gateway.stop();
     await gateway.start();
     expect((await openedAt(position)).missed).toBe(true);

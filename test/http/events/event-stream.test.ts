@@ -38,7 +38,7 @@ it('holds a bounded number of bytes while nobody reads, and takes more once they
     return text.match(/^event: message$/gm)?.length ?? 0;
   };
   let events = await read();
-  // Handed over is not taken: that shows when more is asked for.
+  // Delivering an event does not acknowledge it: asking for more does.
   expect(acknowledged).toEqual([]);
   while (events < sent || !text.endsWith('\n\n')) events = await read();
   expect(events).toBe(sent);

@@ -34,7 +34,7 @@ async function read(request: EventRequest = {}, token = home.viewer): Promise<Ev
   return reader;
 }
 
-/** A reader of the home's alarms that is live. */
+/** A live reader of the home's alarms. */
 async function liveReader(request: EventRequest = {}): Promise<EventReader> {
   const reader = await read({ filters: [home.alarmFilter], ...request });
   await reader.opened();
@@ -136,7 +136,7 @@ describe('what an event stream shows', () => {
     await whole.untilAlarms(4);
     await reader.untilAlarms(2);
     expect(numbersOf(reader)).toEqual([1, 3]);
-    // So it is for what was missed.
+    // The same applies to missed alarms.
     const position = (await whole.opened()).position;
     const again = await read({ lastEventId: position }, await api.createToken(grants));
     await again.untilAlarms(2);

@@ -26,7 +26,7 @@ export function askToUpload(
   return gateway.call('POST', `/devices/${camera.id}/footage`, { json, ...options, headers });
 }
 
-/** Requests an upload as the camera, which must be granted. */
+/** Requests an upload as the camera; fails if it is refused. */
 export async function prepare(
   gateway: TestGateway,
   camera: Camera,
@@ -37,7 +37,7 @@ export async function prepare(
   return preparedSchema.parse(answer.json);
 }
 
-/** Sends a request to a URL made by the gateway. */
+/** Sends a request to a URL from the gateway. */
 export function callUrl(method: string, url: string, options: CallOptions = {}): Promise<Answer> {
   const { port, pathname, search } = new URL(url);
   return call(Number(port), method, pathname + search, options);
@@ -52,7 +52,7 @@ export function put(
   return callUrl('PUT', url, { body, headers });
 }
 
-/** Makes a URL to download the object with the key. */
+/** Creates a URL to download the object with the key. */
 export function downloadUrl(gateway: TestGateway, key: string): Promise<string> {
   const fromMs = Math.floor((Date.now() + gateway.aheadMs) / 1000) * 1000;
   const gatewayUrl = `http://127.0.0.1:${gateway.port}`;
@@ -65,7 +65,7 @@ export async function withCamera(
   return { gateway, camera: await gateway.createCamera(await gateway.createLocation()) };
 }
 
-/** Uploads a recording of a new camera, and makes a URL to download it. */
+/** Uploads a recording as a new camera, and creates a URL to download it. */
 export async function withRecording(running: TestGateway, content: Buffer) {
   const { gateway, camera } = await withCamera(running);
   const { key, uploadUrl } = await prepare(gateway, camera);

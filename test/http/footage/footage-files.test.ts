@@ -30,7 +30,7 @@ async function bytesOf(url: string, headers: Record<string, string> = {}) {
   return { answer, bytes: Buffer.from(await answer.arrayBuffer()) };
 }
 
-/** Everything in the folder but directories. */
+/** All files in the folder. */
 function filesIn({ footageDirectory }: TestGateway): string[] {
   if (!existsSync(footageDirectory)) return [];
   const entries = readdirSync(footageDirectory, { recursive: true, withFileTypes: true });
@@ -196,7 +196,7 @@ function uploadHead({ uploadUrl }: Prepared, length: string): string {
   return [...lines, '', ''].join('\r\n');
 }
 
-/** Sends the first half of an upload, and then nothing. */
+/** Sends the first half of an upload and then nothing more. */
 async function half(gateway: TestGateway, prepared: Prepared): Promise<Socket> {
   const socket = connect({ port: gateway.port, host: '127.0.0.1' });
   onTestFinished(() => {
@@ -325,7 +325,7 @@ describe('a download', () => {
   });
 });
 
-/** Counts the recordings that this process, the gateway included, holds open. */
+/** Counts the recordings that this process, including the gateway, holds open. */
 function openFiles({ footageDirectory }: TestGateway): number {
   return readdirSync('/proc/self/fd').filter((descriptor) => {
     try {

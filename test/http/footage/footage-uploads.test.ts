@@ -17,11 +17,11 @@ async function start(gateway = running()) {
   return { gateway, locationId, camera: await gateway.createCamera(locationId) };
 }
 
-/** Lets the store take no more writes until the end of the test; it still answers. */
+/** Makes the store refuse writes until the end of the test; it still answers. */
 async function fillStore(gateway: TestGateway): Promise<void> {
   await gateway.redis.config('SET', 'maxmemory', '1');
   onTestFinished(async () => {
-    // The test's gateway has ended by now, and with it its connection.
+    // The test's gateway has ended by now, along with its connection.
     const other = new Redis({ path: redis.socketPath });
     await other.config('SET', 'maxmemory', '0');
     other.disconnect();
@@ -147,7 +147,7 @@ describe('the audit trail', () => {
   it('has an upload URL before the camera gets it', async () => {
     const { gateway, locationId, camera } = await start();
     const answers: Answer[] = [];
-    // Records that are written in the background are not there yet.
+    // Records written in the background are not there yet.
     const records = await recordsOf(gateway, async () => {
       answers.push(await askToUpload(gateway, camera));
     });

@@ -81,7 +81,7 @@ describe('a file outside of the folder', () => {
   });
 });
 
-/** The status itself where it is one of a refusal. */
+/** The status itself if it is a refusal. */
 function refusal(status: number): number | string {
   return [400, 403, 404, 405].includes(status) ? status : 'a refusal';
 }

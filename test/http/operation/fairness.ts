@@ -1,6 +1,6 @@
 import { ProcessorShare } from '../../../src/network/processor-share.js';
 
-/** What a listener needs beside its app: limits that no test reaches by itself. */
+/** What a listener needs besides its app: limits that no test reaches on its own. */
 export const FAIRNESS = {
   turns: new ProcessorShare(),
   admitsHandshake: () => true,

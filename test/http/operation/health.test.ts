@@ -4,10 +4,8 @@ import { startGateway } from '../harness.js';
 
 const redis = useRedis(SAFE_SETTINGS);
 
-/** A time with which faults begin. */
+/** The time at which a fault began. */
 const TIME = expect.stringMatching(/^\d{4}-.*Z$/);
-
-/** Longer than the gateway needs to notice. */
 
 it('is ready while no fault is its own, and names the others', async () => {
   const gateway = await startGateway(redis, { hasLostData: true, losesStore: true });

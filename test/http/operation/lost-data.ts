@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { NEVER_SEEN } from '../../../src/store/lost-data.js';
 
-/** Has the gateway found at an earlier start that the store has lost the alarms 801 to 1000. */
+/** Writes a finding from an earlier start: the store has lost the alarms 801 to 1000. */
 export async function writeLostData(dataDir: string, site: string): Promise<void> {
   const lost = { counts: {}, alarms: { from: 801, to: 1000 } };
   const finding = { lost, sinceMs: Date.now() };

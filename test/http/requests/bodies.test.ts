@@ -10,7 +10,7 @@ const running = useGateway(useRedis());
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 const namedBody = z.looseObject({ name: z.string() });
 
-/** Every character that has the Unicode property White_Space, and the one JavaScript adds. */
+/** Every character with the Unicode property White_Space, and the one that JavaScript adds. */
 const WHITE_SPACE = [
   '\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008',
   '\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff',
@@ -18,7 +18,7 @@ const WHITE_SPACE = [
 
 let created: ReturnType<typeof createWorld> | undefined;
 
-/** A resource of each kind, for all tests: no request here moves or deletes any. */
+/** A resource of each kind, for all tests: no request here moves or deletes one. */
 function world(gateway: TestGateway) {
   created ??= createWorld(gateway);
   return created;
@@ -32,7 +32,7 @@ async function createWorld(gateway: TestGateway) {
   return { secret, ids: { locationId, deviceId, tokenId, ...place } };
 }
 
-/** Sends the same to every route that takes JSON, as a permitted caller; returns the answers. */
+/** Sends the same request to every route that takes JSON, as a permitted caller; returns the answers. */
 async function everywhere(
   gateway: TestGateway,
   options: CallOptions,
@@ -49,7 +49,7 @@ async function everywhere(
   return answers;
 }
 
-/** Asserts that all answers are this one. */
+/** Asserts that all answers are this failure. */
 function allAre(answers: readonly [name: string, answer: Answer][], expected: string): void {
   const found = answers.map(([name, answer]) => `${name} ${failure(answer)}`);
   expect(found).toEqual(answers.map(([name]) => `${name} ${expected}`));
@@ -135,7 +135,7 @@ describe('every route with a JSON body refuses', () => {
     const routes = routesOf().filter(
       (route) => takesJson(route) && !(isMissing && bodyIsOptional(route)),
     );
-    // The others are refused by the same code as these, before any route has a part in it.
+    // Other bodies are refused by shared code before a route is involved.
     const isOfRoute = ['no body at all', 'an array', 'an unknown field', 'text/plain'].includes(
       what,
     );
@@ -153,7 +153,7 @@ it('takes a body of exactly the limit', async () => {
   expect((await gateway.admin('POST', '/care-homes', options)).status).toBe(201);
 });
 
-/** The routes whose body has a name, without access tokens, which need grants as well. */
+/** The routes whose body has a name. */
 function namedRoutes(): Route[] {
   const takesName = (route: Route) =>
     !/\/(move|footage|test-alarm|drills)$/.test(route.path) && !bodyIsOptional(route);

@@ -29,7 +29,7 @@ describe('a web application of an allowed origin', () => {
   });
 
   it('is told beforehand what it may send', async () => {
-    // A preflight is no request of the interface, and so not in its description.
+    // A preflight is not a request of the interface, and so not in its description.
     const preflight = await call(running().port, 'OPTIONS', '/care-homes', {
       headers: {
         Origin: ORIGIN,

@@ -41,12 +41,12 @@ function readingRoutes(): Route[] {
   return routesOf().filter(({ method }) => method === 'GET');
 }
 
-/** Those whose answers end: a stream of events goes on until its client leaves. */
+/** Routes whose answers end: a stream of events continues until its client leaves. */
 function endingRoutes(): Route[] {
   return readingRoutes().filter(({ path }) => path !== '/events');
 }
 
-/** Those of any route, and one that no route takes. */
+/** The methods of all routes, and one that no route has. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND'];
 
 it('takes only its own methods, HEAD and OPTIONS', async () => {
@@ -86,7 +86,7 @@ it('answers 404 or 400 to a well-encoded text that is no id', async () => {
     for (const [parameter] of path.matchAll(/:\w+/g)) {
       for (const id of ['%2F..%2F', '__proto__']) {
         const answer = await gateway.admin(method, fill(path.replace(parameter, id)));
-        // A signature or a device's credentials come before the existence.
+        // A signature or a device's credentials are checked before existence.
         const closed = [...SIGNED_PATHS, ...DEVICE_PATHS].includes(path) ? [401, 403] : [];
         expect([400, 404, ...closed], `${method} ${path} ${id}`).toContain(answer.status);
         problemOf(answer);
@@ -104,7 +104,7 @@ it('ignores a body when it reads or deletes', async () => {
   ];
   const routes = routesOf().filter(({ method }) => ['GET', 'DELETE'].includes(method));
   for (const { method, path } of routes) {
-    // Deletes get unknown ids, so that nothing is deleted.
+    // DELETE gets unknown ids, so that nothing is deleted.
     const filled = fill(path, method === 'GET' ? ids : { locationId: ids['locationId'] ?? '' });
     const { status } = await gateway.admin(method, filled);
     for (const body of bodies) {
@@ -128,7 +128,7 @@ it('answers HTTP/1.0, and hangs up', async () => {
   }
 });
 
-/** The number of requests that the gateway handles at once per connection. */
+/** The number of requests that the gateway handles concurrently per connection. */
 const AT_ONCE = 16;
 
 it('answers pipelined requests in order', async () => {

@@ -8,7 +8,7 @@ const redis = useRedis();
 
 it('hides the message of an unforeseen failure, and logs it under the request id', async () => {
   const gateway = await startGateway(redis);
-  // A fault of the program, as none is known.
+  // Simulates a fault of the program, because none is known.
   const broken = vi.spyOn(SiteModel.prototype, 'locations').mockImplementation(() => {
     throw new Error('hunter2');
   });

@@ -5,13 +5,13 @@ import { ALARM_KINDS } from '../../../src/domain/alarms.js';
 import { anyText } from '../../harness/any-text.js';
 import { DEVICE_PATHS, fill, type Route, SIGNED_PATHS } from '../routes.js';
 
-/** Existing resources and credentials, so that requests get as far as possible. */
+/** Existing resources and credentials, to get requests as far as possible. */
 export interface Target {
   readonly routes: readonly Route[];
   /** Ids of existing resources, by the names of the path's parameters. */
   readonly ids: Readonly<Record<string, string>>;
   readonly adminToken: string;
-  /** Another device than the one among the ids, whose secret changes all the time. */
+  /** A different device from the one among the ids, whose secret changes all the time. */
   readonly camera: { readonly id: string; readonly authorization: string };
   /** Signed paths with their queries, of uploads and downloads. */
   readonly signed: readonly string[];
@@ -146,7 +146,7 @@ function pathFor({ method, path }: Route, { ids, camera, signed }: Target): fc.A
     ...(DEVICE_PATHS.includes(path) ? { deviceId: camera.id } : {}),
   };
   const names = Array.from(path.matchAll(/:(\w+)/g), ([, name = '']) => name);
-  // A delete would leave only 404 to the others; a location with devices is not deleted.
+  // After a DELETE the others would only get 404; a location with devices cannot be deleted.
   const kept = method === 'DELETE' ? ['locationId'] : names;
   const id = (name: string) =>
     fc.oneof(
@@ -173,7 +173,7 @@ function pathFor({ method, path }: Route, { ids, camera, signed }: Target): fc.A
   return fc.oneof(made, { weight: 3, arbitrary: altered });
 }
 
-/** Mostly valid credentials, the administrator's if possible, which get furthest. */
+/** Mostly valid credentials, preferably the administrator's, which get furthest. */
 function authorizationFor({ path }: Route, target: Target): fc.Arbitrary<string> {
   const { adminToken, camera } = target;
   const own = DEVICE_PATHS.includes(path) ? camera.authorization : `Bearer ${adminToken}`;

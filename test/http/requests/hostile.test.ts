@@ -15,7 +15,7 @@ const redis = useRedis();
 const running = useGateway(redis);
 const RUNS = 100;
 
-/** Asserts what holds for any answer. */
+/** Asserts what must hold for any answer. */
 function isSound(answer: Answer, isHead: boolean): void {
   expect(answer.status).toBeLessThan(500);
   expect(answer.headers['x-request-id']).toMatch(/^[A-Za-z0-9._:-]{1,128}$/);
@@ -174,7 +174,7 @@ describe('a client that', () => {
     const gateway = await startGateway(redis);
     const socket = connect({ port: gateway.port, host: '127.0.0.1' });
     socket.write(`${head('Content-Length: 100')}{"name"`);
-    // Requests are handled in turns, so the first one is by the time of this answer.
+    // Requests are handled in turns, so the first has been handled by the time of this answer.
     await gateway.call('GET', '/healthz');
     socket.resetAndDestroy();
     await expect

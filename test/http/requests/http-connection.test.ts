@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { HttpConnection } from '../../../src/http/server/http-connection.js';
 import { ProcessorShare } from '../../../src/network/processor-share.js';
 
-/** What one turn reads of the smallest requests. */
+/** How many of the smallest requests one turn reads. */
 const MAX_PARSED = 20;
 
 it('leaves pipelined requests unread until the ones before them are answered', async () => {
@@ -14,7 +14,7 @@ it('leaves pipelined requests unread until the ones before them are answered', a
   const http = createHttpServer((request, response) => {
     parsed++;
     const { socket } = request;
-    // None is ever answered.
+    // No request is ever answered.
     if (socket instanceof HttpConnection) socket.queue(request, response, () => void handled++);
   });
   const [serve] = http.listeners('connection');
@@ -35,7 +35,7 @@ it('leaves pipelined requests unread until the ones before them are answered', a
   });
   client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1_000_000));
   await expect.poll(() => handled).toBe(1);
-  // So many turns are given to others, and one to it whenever it wants one.
+  // Others get this many turns, and the connection gets one whenever it wants one.
   for (let turn = 1; turn <= 200; turn++) {
     const line = 'another network';
     await new Promise<void>((resolve) => turns.want({ line, takeTurn: () => resolve() }));

@@ -13,14 +13,14 @@ async function start() {
   return { gateway, device: `/care-homes/${locationId}/devices/${deviceId}` };
 }
 
-/** The faults of a 400, with its code and detail. */
+/** The errors of a 400, with its code and detail. */
 function faultsOf(answer: Answer): { code: string; detail: string; errors: unknown } {
   const { status, code, detail, errors } = problemOf(answer);
   expect(status).toBe(400);
   return { code, detail, errors };
 }
 
-/** A 400 whose only fault is the request as a whole. */
+/** A 400 whose only error is the request as a whole. */
 function wholeRequest(code: string, detail: string) {
   return { code, detail, errors: [{ path: '', message: detail }] };
 }

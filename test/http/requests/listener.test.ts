@@ -30,7 +30,7 @@ const TLS = {
   key: readFileSync('test/harness/tls/localhost.key'),
 };
 const log = pino({ level: 'silent' });
-/** Whom the listener names. */
+/** Records whom the listener names. */
 class Named {
   readonly named: string[] = [];
   exceeded(quota: string, holder: string): void {
@@ -61,7 +61,7 @@ async function stopMs(listener: HttpListener, deadlineMs: number): Promise<numbe
   return Date.now() - startedAtMs;
 }
 
-/** An app whose one request is in hand until it is released. */
+/** An app that holds its requests until they are released. */
 function heldApp() {
   const gate = { release: (): void => undefined, arrived: (): void => undefined };
   const released = new Promise<void>((resolve) => {
@@ -114,7 +114,7 @@ describe('starting', () => {
       for (let index = 0; index < ${count}; index++)
         require('node:net').connect(${port}, '127.0.0.1', () => ++connected === ${count} && tell());
       setTimeout(tell, ${SOON_MS});`;
-    // This process accepts nothing meanwhile.
+    // Meanwhile this process accepts nothing.
     expect(execFileSync(process.execPath, ['-e', program]).toString()).toBe(String(count));
   });
 
@@ -241,7 +241,7 @@ describe('a request with an offer to switch protocols', () => {
       expect(String((await once(socket, 'data'))[0])).toMatch(
         /^HTTP\/1\.1 200 [\s\S]*POST body\.$/,
       );
-      // Java's client continues over the same connection.
+      // Java's client continues on the same connection.
       socket.write(`GET / HTTP/1.1\r\nHost: x\r\n${upgrade}\r\n`);
       expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 [\s\S]*GET \.$/);
       socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
@@ -441,7 +441,7 @@ describe('pipelined requests', () => {
         return new Response('hello');
       },
     };
-    // All are of one network here: a new connection waits for some turns of each, and not for two minutes.
+    // All are in one network here: a new connection waits for a few turns of each, but not for two minutes.
     const { port } = await start({ app });
     const slow = 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2_000);
     for (let index = 0; index < 20; index++) (await connected(port, slow)).resume();
@@ -481,7 +481,7 @@ it('cuts off a client that takes nothing of its answer', async () => {
   await once(socket, 'data');
   socket.pause();
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-  // The whole answer cannot have gone out, as nobody reads.
+  // The whole answer cannot have gone out, because nobody reads.
   await cut;
 });
 
@@ -528,7 +528,7 @@ it('reads only so much of what comes after the last answer', async () => {
   socket.on('drain', flood);
   flood();
   await closed;
-  // With what the sockets buffer; in the second until the connection ends anyway, it would be a gigabyte.
+  // Including the socket buffers; in the second before the connection would end anyway, it would be a gigabyte.
   expect(socket.bytesWritten).toBeLessThan(32 * 1024 * 1024);
 });
 
@@ -553,7 +553,7 @@ it('makes TLS handshakes while requests wait for a store that does not answer', 
   const turns = new ProcessorShare();
   const [plain, secure] = [await start({ app, turns }), await start({ tls: TLS, turns })];
   for (let index = 0; index < 40; index++) await connected(plain.port, REQUEST);
-  // By the third all are parsed, and wait for a turn each.
+  // By the third, all are parsed and wait for their turns.
   await expect.poll(count).toBeGreaterThan(2);
   const startedAtMs = performance.now();
   const handshakes = Array.from({ length: 20 }, async () => {
@@ -615,7 +615,7 @@ describe('a connection that its peer resets', () => {
     .flatMap(([what, [head = '', answer = '']]) =>
       [false, true].map((isTls) => ({ what, over: isTls ? 'TLS' : 'TCP', isTls, head, answer })),
     )
-    // TLS has ended on both sides by the time of the reset.
+    // TLS has already ended on both sides by the time of the reset.
     .filter(({ what, isTls }) => what !== 'CONNECT' || !isTls);
 
   it.each(cases)('only logs a line after $what over $over', async (each) => {
@@ -629,7 +629,7 @@ describe('a connection that its peer resets', () => {
     socket.write(head);
     expect(String((await once(socket, 'data'))[0])).toContain(answer);
     tcp.resetAndDestroy();
-    // Without a listener the error would end the gateway, and here fail the run.
+    // Without a listener the error would end the gateway, and fail the run here.
     expect(String((await once(logged, 'data'))[0])).toContain('ECONNRESET');
   });
 });

@@ -7,9 +7,9 @@ import { DEVICE_PATHS, fill, routesOf, SIGNED_PATHS } from '../routes.js';
 
 const running = useGateway(useRedis());
 
-/** Pages, whose files have a digest in the query, take any. */
+/** Pages take any parameter: their files have a digest in the query. */
 const PAGES = ['/', '/docs', '/docs/mqtt', '/docs/:file'];
-/** At the path of MQTT over WebSocket there is nothing to parameterise; signed URLs have a signature. */
+/** The path of MQTT over WebSocket has nothing to parameterise; signed URLs have a signature. */
 const OWN_RULES = [...PAGES, '/console/:file', '/mqtt', ...SIGNED_PATHS];
 
 describe('a query parameter that a route does not have', () => {

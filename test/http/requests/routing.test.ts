@@ -15,7 +15,7 @@ const UUID = /^[0-9a-f-]{36}$/;
 
 const lineSchema = z.looseObject({ msg: z.string(), clientRequestId: z.string().optional() });
 
-/** The lines of requests among all of a gateway's log. */
+/** The lines about requests in a gateway's log. */
 function requestsIn(logged: readonly string[]) {
   const lines = logged.map((line) => lineSchema.parse(JSON.parse(line)));
   return lines.filter(({ msg }) => msg === 'http request');

@@ -55,7 +55,7 @@ describe.each(RESOURCES)('conditional requests: %s', (resource) => {
     }
     expect((await gateway.admin('GET', path)).text).toBe(first.text);
 
-    // Two technicians have seen the same.
+    // Two technicians have seen the same version.
     const answers = await Promise.all([change('Mine', tag), change('Yours', tag)]);
     expect(answers.map(({ status }) => status)).toEqual([200, 412]);
     expect((await gateway.admin('GET', path)).text).toContain('Mine');

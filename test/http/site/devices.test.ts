@@ -50,7 +50,7 @@ describe('devices', () => {
 
     expect((await set({ messagesPerSecond: 50, byteBurst: 9_000 })).status).toBe(200);
     expect(await limitsNow()).toEqual({ messagesPerSecond: 50, byteBurst: 9_000 });
-    // Two changes at once: each leaves the other's limit as it is.
+    // Two concurrent changes: each leaves the other's limit as it is.
     await Promise.all([set({ alarmsPerDay: 10 }), set({ byteBurst: null })]);
     expect(await limitsNow()).toEqual({ messagesPerSecond: 50, alarmsPerDay: 10 });
     const renamed = await gateway.admin('PATCH', path, {
@@ -157,7 +157,7 @@ describe('devices', () => {
     const newHash = (await storedDevice(gateway, deviceId))?.secretHash ?? '';
     expect(newHash).not.toBe(oldHash);
     expect(secretMatches(secret, newHash)).toBe(true);
-    // The connection with the old one has ended, and the new one connects.
+    // The connection with the old secret has ended, and the new secret connects.
     await closed;
     await (await gateway.connectDevice(deviceId)).endAsync();
   });

@@ -6,7 +6,7 @@ import { startGateway, type TestGateway } from '../harness.js';
 
 const redis = useRedis();
 
-/** Two locations with a group, two rooms and a device each: few, so that requests meet. */
+/** Two locations with a group, two rooms and a device each: few, so that requests collide. */
 interface World {
   readonly locations: readonly string[];
   readonly groups: readonly string[];
@@ -82,7 +82,7 @@ function inOrder(stored: readonly { readonly id: string; readonly order: number 
   return stored.toSorted((one, other) => one.order - other.order).map(({ id }) => id);
 }
 
-/** The request with the ids of this world instead of their names. */
+/** The request with the ids of this world instead of the names. */
 function inWorld(request: Request, world: World): Request {
   const ids = { L: world.locations, G: world.groups, R: world.rooms, D: world.devices };
   const text = JSON.stringify(request).replaceAll(
@@ -101,11 +101,11 @@ function staysWhereItIs({ path, json }: Request): boolean {
 const homeList = z.array(z.looseObject({ id: z.string(), devices: z.array(z.string()) }));
 const idList = z.array(z.looseObject({ id: z.string() }));
 
-/** Asserts that nothing is in two places or a missing one, and that answers and store agree (contract.md, 2). */
+/** Asserts that nothing is in two places or a missing place, and that answers and store agree (contract.md, 2). */
 async function check(gateway: TestGateway): Promise<void> {
   const { findings, locations, groups, rooms, devices } = await gateway.stored();
   expect(findings).toEqual([]);
-  /** The ids of those in the location, in the order of their creation. */
+  /** The ids of the resources in the location, in the order of creation. */
   const idsIn = (
     locationId: string,
     stored: readonly { id: string; locationId: string; order: number }[],
@@ -179,7 +179,7 @@ it('leaves nothing in two places, or in none, whatever the interleaving of reque
           expect((await gateway.admin('DELETE', `/care-homes/${id}`)).status).toBe(204);
         }
         await check(gateway);
-        // What the gateway has without them, its clock and counters, and the audit trail outlive the resources.
+        // The gateway's own clock and counters, and the audit trail, outlive the resources.
         const lasting = /:(audit:changes|sequence:(audit|site)|counted-up-to|clock)$/;
         const left = (await gateway.keys()).filter((key) => !lasting.test(key));
         expect(left.filter((key) => !before.includes(key))).toEqual([]);

@@ -9,7 +9,7 @@ import { type TestGateway, useGateway } from '../harness.js';
 
 const running = useGateway(useRedis());
 
-/** A location with a device, two groups, and a room in each of them. */
+/** A location with a device and two groups with a room each. */
 async function start() {
   const gateway = running();
   const locationId = await gateway.createLocation();
@@ -32,7 +32,7 @@ const alarmPage = z.object({
 });
 const placeBody = z.looseObject({ locationId: z.string(), roomId: z.string().nullable() });
 
-/** The device's place, on which interface and store must agree. */
+/** The device's place; interface and store must agree on it. */
 async function placeOf(gateway: TestGateway, deviceId: string) {
   const path = `/care-homes/${await gateway.locationOf(deviceId)}/devices/${deviceId}`;
   const { locationId, roomId } = placeBody.parse((await gateway.admin('GET', path)).json);
@@ -69,7 +69,7 @@ describe('a device', () => {
     await expect.poll(topics).toEqual([expect.stringContaining(locationId)]);
     const json = { targetLocationId: target.toUpperCase() };
     expect((await gateway.moveDevice(locationId, deviceId, json)).status).toBe(204);
-    // Its status leaves the one location and appears in the other.
+    // Its status disappears from one location and appears in the other.
     await statuses.until(() => topics().some((topic) => topic.includes(target)));
     await client.endAsync();
     expect(await placeOf(gateway, deviceId)).toEqual({ locationId: target, roomId: null });
@@ -212,7 +212,7 @@ describe('a room', () => {
   it('moves to another group, with its devices', async () => {
     const { gateway, locationId, deviceId, one, other, inOne, inOther } = await start();
     await gateway.moveDevice(locationId, deviceId, { targetRoomId: inOne });
-    /** The group of the place in which the alarm happened. */
+    /** The group of the place where the alarm happened. */
     const groupOf = async (alarmId: string) => {
       const { json } = await gateway.admin('GET', `/care-homes/${locationId}/alarms`);
       return alarmPage.parse(json).events.find(({ id }) => id === alarmId)?.group?.id;

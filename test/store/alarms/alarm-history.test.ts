@@ -42,7 +42,7 @@ it('records an alarm id once per device while its record is kept', async () => {
   const world = new AlarmWorld(place);
   const sent = fall(0);
   expect((await world.record(sent, START_MS)).isNew).toBe(true);
-  // Sent again much later, from another room.
+  // Sent again much later from another room.
   expect((await world.record(sent, START_MS + 1e9, { roomId: newId() })).isNew).toBe(false);
   const changed = { ...sent, id: sent.id.toUpperCase(), kind: 'noise' };
   expect((await world.record(changed, START_MS + 2)).isNew).toBe(false);
@@ -81,7 +81,7 @@ it('keeps pages full and scripts short when thousands of alarms came after the f
     expect(last.alarms.map(({ detectedAtMs }) => detectedAtMs - START_MS)).toEqual([10_001]);
     expect(last.next).toBeUndefined();
   };
-  // A thousand to a script, and those that came later are not read; at last the page's own.
+  // A thousand per script, without reading later alarms; the last script reads the page's own.
   expect(await world.scriptsDuring(rest)).toBe(3);
 
   const full = await world.page({ limit: 2, order: 'desc', upToSequence });
@@ -108,7 +108,7 @@ it('passes over alarms for one page after another, and for none that nobody wait
     command.promise.then(ended, ended);
     return send(command, stream);
   };
-  // All have had their first thousand when the last of them asks.
+  // All have had their first thousand by the time the last page asks.
   const isAwaited = () => {
     if (--left === 0) most = underWay;
     return true;

@@ -17,7 +17,7 @@ interface Recorded {
   readonly kind: AlarmKind;
 }
 
-/** Most in the order of detection, many at the same time, some far too late, of two kinds. */
+/** Alarms of two kinds: most in the order of detection, many at the same time, some far too late. */
 function planned(): Recorded[] {
   return Array.from({ length: ALARMS }, (_, number) => {
     const lateMs = number % 10 === 3 ? 100 * ((number * 7) % 130) : 0;
@@ -39,7 +39,7 @@ async function record(world: AlarmWorld, alarms: readonly Recorded[]): Promise<v
 /** Follows the pages of a query from its first to its last. */
 async function listed(world: AlarmWorld, query: Partial<AlarmQuery>): Promise<string[]> {
   const all: AlarmRecord[] = [];
-  // More have the same time than a short page lists.
+  // More alarms have the same time than fit on a short page.
   const limit = query.order === 'desc' ? 13 : 97;
   let page = await world.page({ limit, ...query });
   for (;;) {
@@ -50,7 +50,7 @@ async function listed(world: AlarmWorld, query: Partial<AlarmQuery>): Promise<st
   }
 }
 
-/** Compares listings in both orders, within bounds and without, with what was recorded. */
+/** Compares listings in both orders, with and without bounds, with the recorded alarms. */
 async function expectListings(world: AlarmWorld, alarms: readonly Recorded[]): Promise<void> {
   // A sort keeps the order of alarms with equal times.
   const sorted = [...alarms].sort((one, other) => one.atMs - other.atMs);

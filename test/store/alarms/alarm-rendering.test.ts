@@ -15,7 +15,7 @@ const place = useRedis();
 const START_MS = Date.UTC(2026, 0, 1);
 const STEADY_BEHIND_MS = 7_000_000_000;
 
-/** Texts of JSON values as people and machines spell them. */
+/** JSON values as people and machines write them. */
 const jsonText = fc.oneof(
   fc.json({ maxDepth: 3 }),
   fc.constantFrom('1.10', '9007199254740993', '-0', '1e400', '"\\u00fc\\/"', '[ 1 ,\t2 ]', 'null'),
@@ -93,7 +93,7 @@ function accepted({ data, customData, footage: types, ...some }: SomeAlarm): New
   return { ...alarm, receivedAtMs: receivedAtMs - STEADY_BEHIND_MS };
 }
 
-/** The entry with a character for each byte of its payload: comparing buffers takes Vitest most of the time. */
+/** The entry with a character for each byte of its payload: Vitest is very slow at comparing buffers. */
 function readable<Entry extends { readonly payload: Buffer }>(entry: Entry) {
   return { ...entry, payload: entry.payload.toString('latin1') };
 }
@@ -113,7 +113,7 @@ it('renders stored alarms byte for byte as they were forwarded live', async () =
         return isNew ? [readable({ log: 'alarms', sequence, item: 0, ...entry })] : [];
       });
       expect(live.length).toBe(sent.length);
-      // Read first without the places in memory, then with them.
+      // Reads first without the places in memory, then with them.
       expect((await logs.read(0, 100)).map(readable)).toEqual(live);
       const [last] = await logs.pick([live.length]);
       expect(last?.payload.toString('latin1')).toBe(live.at(-1)?.payload);

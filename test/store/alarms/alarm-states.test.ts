@@ -51,7 +51,7 @@ class StateWorld extends AlarmWorld {
     };
   }
 
-  /** The outcome as one word, `changed` where an entry was appended. */
+  /** The outcome as one word; `changed` if an entry was appended. */
   async give(alarmId: string, state: GivenState, asked: Asked = {}): Promise<string> {
     const [appended] = await this.logs.append([this.change(alarmId, state, asked)]);
     if (this.outcome !== undefined && 'refused' in this.outcome) return this.outcome.refused;
@@ -82,7 +82,7 @@ class StateWorld extends AlarmWorld {
     return Number(await this.redis.get(this.keys.logSequence('alarms')));
   }
 
-  /** What is left of history and states. */
+  /** The keys left over from history and states. */
   async leftKeys(): Promise<string[]> {
     return (await this.historyKeys()).filter((key) => key !== 'audit:changes');
   }

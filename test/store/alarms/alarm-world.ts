@@ -23,7 +23,7 @@ export interface Where {
   readonly customData?: string;
 }
 
-/** The history of a site of its own in a real Redis, below the HTTP interface. */
+/** The history of a separate site in a real Redis, below the HTTP interface. */
 export class AlarmWorld {
   readonly redis: Redis;
   readonly keys: Keys;
@@ -92,7 +92,7 @@ export class AlarmWorld {
     }
   }
 
-  /** Every key of the history except the counter, and a stream without entries. */
+  /** Every key of the history except the counter and an empty stream. */
   async historyKeys(): Promise<string[]> {
     const prefix = this.keys.sitePrefix;
     const all = (await this.redis.keys(`${prefix}*`)).map((key) => key.slice(prefix.length));

@@ -31,7 +31,7 @@ function withReceipt(
   return { ...alarm, receipt: { packetIdentifier, payloadDigest, isSentAgain } };
 }
 
-/** Comparing buffers takes Vitest most of the time. */
+/** The payload as text: Vitest is very slow at comparing buffers. */
 function textOf({ payload }: { readonly payload: Buffer }): string {
   return payload.toString();
 }
@@ -167,7 +167,7 @@ it('stores the packet identifiers of QoS 2 publishes with the batch', async () =
   const received = (packetIdentifier: number) => ({ session: 'bed', packetIdentifier });
   await world.logs.append([
     { ...world.alarm(sent, START_MS), received: received(1) },
-    // A repeated alarm too.
+    // A repeated alarm, too.
     { ...world.alarm(sent, START_MS), received: received(65_535) },
     world.alarm(fall(), START_MS),
   ]);
@@ -237,7 +237,7 @@ it.each([
   const appendMessages = () => world.logs.appendMessages([world.alarm(fall(), START_MS)], nurse);
   await append(5);
   for (let count = 0; count < 5; count++) await appendMessages();
-  // Everything is delivered, but the stream knows its last number.
+  // Everything has been delivered, but the stream knows its last number.
   await world.redis.xtrim(world.keys.values(nurse), 'MAXLEN', 0);
   await damage(world, world.keys.logSequence('alarms'));
   await damage(world, world.keys.logSequence('messages'));

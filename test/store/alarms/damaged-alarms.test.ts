@@ -8,7 +8,7 @@ import { AlarmWorld } from './alarm-world.js';
 const place = useRedis();
 const START_MS = Date.UTC(2026, 0, 1);
 
-/** Six alarms; the second, third and fifth happened in another room than the others. */
+/** Six alarms; the second, third and fifth happened in a different room from the others. */
 async function world() {
   const made = new AlarmWorld(place);
   const rooms = [newId(), newId()];
@@ -43,7 +43,7 @@ async function rewriteField(made: AlarmWorld, sequence: number, name: string, va
   await rewrite(made, sequence, fields);
 }
 
-/** All but the third. */
+/** All except the third. */
 const OTHERS = [1, 2, 4, 5, 6];
 
 const DAMAGES: readonly [string, (made: AlarmWorld) => Promise<unknown>, readonly number[]][] = [
@@ -71,7 +71,7 @@ it.each(DAMAGES)('shows and reads all others when %s', async (_, damage, left) =
   const sequencesOf = async (after: number, count: number) =>
     (await made.logs.read(after, count)).map(({ sequence }) => sequence);
   expect(await sequencesOf(0, 100)).toEqual(left);
-  // A page is full unless it is the last one.
+  // A page is full unless it is the last.
   expect(await sequencesOf(0, 3)).toEqual(left.slice(0, 3));
   expect(await made.logs.pick([1, 2, 3, 4, 5, 6])).toHaveLength(left.length);
 });

@@ -19,7 +19,7 @@ class EventWorld extends AlarmWorld {
     return this.#event({ type: 'escalation', member, alarmSequence, alarmId });
   }
 
-  /** Resolves to the number of each; 0 for one that is not due. */
+  /** Resolves to the number of each event; 0 for an event that is not due. */
   async append(...events: readonly NewEvent[]): Promise<number[]> {
     const batch = await this.logs.alarms.freeze(events, () => [], newIdentity());
     const written = await batch.write();
@@ -40,7 +40,7 @@ it('appends what became of a device once, however often it is written', async ()
   const [silent, heard] = [world.supervision('silent'), world.supervision('heard')];
   for (const _ of [1, 2]) expect(await world.append(silent)).toEqual([1]);
   for (const _ of [1, 2]) expect(await world.append(heard)).toEqual([2]);
-  // It is heard.
+  // It is already heard.
   expect(await world.append(world.supervision('heard'))).toEqual([0]);
 });
 

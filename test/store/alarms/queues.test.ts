@@ -206,7 +206,7 @@ it('settles no other alarm that has got the number after a failover', async () =
   const world = await QueueWorld.open();
   await world.push(1, NURSE);
   const [lost = 0] = await world.items();
-  // The store goes back to a state before the alarm, whose number the next one gets.
+  // The store goes back to a state before the alarm; the next alarm gets its number.
   await world.redis.del(
     world.keys.queue(NURSE),
     world.keys.history,

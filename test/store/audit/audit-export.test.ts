@@ -27,7 +27,7 @@ const DENIAL = { action: 'permission.refused' } as const;
 const FAULT = 'Audit records cannot be exported to the disk.';
 const lineSchema = z.object({ id: z.coerce.number(), at: z.string(), action: z.string() });
 
-/** An export of a trail of its own. */
+/** An export of a separate trail. */
 class ExportWorld extends AuditWorld {
   readonly base = mkdtempSync(join(tmpdir(), 'gateway-audit-'));
   readonly directory = join(this.base, 'audit');
@@ -51,7 +51,7 @@ class ExportWorld extends AuditWorld {
     return readdirSync(this.directory).filter((name) => name.endsWith('.jsonl'));
   }
 
-  /** The records in the file of a day. */
+  /** The records in a day's file. */
   exported(day = '2026-11-25') {
     const text = readFileSync(join(this.directory, `${day}.jsonl`), 'utf8');
     expect(text.at(-1)).toBe('\n');
@@ -74,7 +74,7 @@ class ExportWorld extends AuditWorld {
 it('appends each record once, as a line in the file of its day', async () => {
   const world = new ExportWorld();
   const { trail } = world;
-  // More than one read of a stream takes; both sorts in turn, over midnight, and a clock that was wrong.
+  // More than one read of a stream returns; both sorts in turn, across midnight, and a wrong clock.
   await trail.record([
     ...entries(301, FIRST_DAY),
     ...entries(250, FIRST_DAY, DENIAL),

@@ -5,7 +5,7 @@ import { AuditWorld, entries, entry, upTo } from './audit-world.js';
 const place = useRedis();
 const YEARS_MS = 1e11;
 const DENIALS = { action: 'authentication.refused' } as const;
-/** Redis removes whole nodes of a stream, of 100 entries at most. */
+/** Redis removes whole nodes of a stream, with at most 100 entries each. */
 const ENTRIES_PER_NODE = 100;
 
 it('removes records that are too old by the steady clock, and no others', async () => {

@@ -18,7 +18,7 @@ const ACTIONS: readonly AuditAction[] = [
   'authentication.refused',
 ];
 const PLACES = ['l1', 'l2', null];
-/** More than one read of a stream takes, so that reads of the two end at different numbers. */
+/** More than one read of a stream returns, so that reads of the two streams end at different numbers. */
 const drafts = fc.array(
   fc.record({
     action: fc.constantFrom(...ACTIONS),

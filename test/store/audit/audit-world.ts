@@ -18,7 +18,7 @@ import { Store } from '../../../src/store/store.js';
 /** How long records are kept in these tests. */
 const MAX_AGE_MS = 100;
 
-/** The audit trail of a site of its own, in a store that many share. */
+/** The audit trail of a separate site, in a shared store. */
 export class AuditWorld {
   readonly redis: Redis;
   readonly keys = keysOf(newId());
@@ -36,7 +36,7 @@ export class AuditWorld {
     this.trail = new AuditTrailRedis({ store: new Store(redis), keys, records, log });
   }
 
-  /** Removes records that are too old by this steady time. */
+  /** Removes records that are too old at this steady time. */
   removeOld(nowMs: number): Promise<number> {
     const { redis, keys } = this;
     const retention = new AuditRetention({
@@ -67,7 +67,7 @@ export function entry(atMs: number, changes: Partial<AuditEntry> = {}): AuditEnt
   };
 }
 
-/** So many entries, a millisecond apart. */
+/** This many entries, a millisecond apart. */
 export function entries(count: number, fromMs = 0, changes: Partial<AuditEntry> = {}) {
   return Array.from({ length: count }, (_, index) => entry(fromMs + index, changes));
 }

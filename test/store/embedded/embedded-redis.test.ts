@@ -16,9 +16,9 @@ import {
   until,
 } from '../embedded-support.js';
 
-/** After so long a frozen server is killed at the stop. */
+/** How long a stop waits before it kills a frozen server. */
 const STOP_TIMEOUT_MS = 4_000;
-/** Leaves `/redis/redis.sock` of the 103 bytes that the path of a socket may have. */
+/** Leaves room for `/redis/redis.sock` within the 103 bytes that a socket path may have. */
 const MAX_DATA_DIR_BYTES = 86;
 
 const get = (socketPath: string, key: string) => ask(socketPath, (redis) => redis.get(key));
@@ -130,7 +130,7 @@ describe('after the gateway was killed', () => {
     await killed.killGateway();
     process.kill(pid, 'SIGSTOP');
     const { embedded } = embeddedRedis(dataDir);
-    // The gateway gives a server up after some seconds, which pass faster here.
+    // The gateway gives up a server after some seconds, which pass faster here.
     const elapsed = performance.now.bind(performance);
     vi.spyOn(performance, 'now').mockImplementation(() => elapsed() * 10);
     onTestFinished(() => void vi.restoreAllMocks());

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ask, embeddedRedis, temporaryDirectory } from '../embedded-support.js';
 
-/** A data directory with writes in the base and in the increment, and the contents of its files. */
+/** A data directory with writes in the base and the increment, and the contents of its files. */
 async function writtenDirectory() {
   const dataDir = temporaryDirectory();
   const { embedded } = embeddedRedis(dataDir);

@@ -15,10 +15,10 @@ import { ask, embeddedRedis, pidOf, temporaryDirectory } from '../embedded-suppo
 
 const FILE = 'redis/appendonlydir/appendonly.aof.1.incr.aof';
 
-/** Acknowledged before a file is damaged. */
+/** The number of writes acknowledged before a file is damaged. */
 const WRITES = 10;
 
-/** A data directory with acknowledged writes, and no server running on it. */
+/** A data directory with acknowledged writes and no running server. */
 async function writtenDirectory(dataDir = temporaryDirectory()): Promise<string> {
   const { embedded } = embeddedRedis(dataDir);
   await embedded.start();
@@ -74,7 +74,7 @@ test('cuts a torn end off on a disk without room for a copy', async ({ skip }) =
   onTestFinished(() => void spawnSync('umount', ['--lazy', disk]));
   const dataDir = await writtenDirectory(disk);
   appendFileSync(join(dataDir, FILE), Buffer.alloc(1024 * 1024));
-  // Takes all that is left.
+  // Takes all remaining space.
   expect(() => writeFileSync(join(disk, 'filler'), Buffer.alloc(4 * 1024 * 1024))).toThrow(
     'ENOSPC',
   );
@@ -125,7 +125,7 @@ test('leaves damage beyond a torn end alone, and reports it', async () => {
   expect(statSync(join(dataDir, FILE)).size).toBe(size);
 });
 
-/** A script that writes several keys, as recording an alarm does: a transaction in the file. */
+/** A script that writes several keys, like the recording of an alarm: a transaction in the file. */
 const RECORD = `local n = redis.call('INCR', KEYS[1])
   redis.call('XADD', KEYS[2], n .. '-0', 'id', ARGV[1])
   redis.call('HSET', KEYS[3], ARGV[1], n) return n`;
@@ -153,7 +153,7 @@ async function found(dataDir: string) {
   return { size, ...content };
 }
 
-/** Records two more in a store on the directory, and ends it. */
+/** Records two more in a store on the directory, and ends the store. */
 async function recordTwo(dataDir: string, byForce: boolean): Promise<void> {
   const { embedded } = embeddedRedis(dataDir);
   await embedded.start();
@@ -165,14 +165,14 @@ async function recordTwo(dataDir: string, byForce: boolean): Promise<void> {
   await embedded.stop();
 }
 
-/** Where the commands of the file begin. */
+/** The positions of the commands in the file. */
 function commandsIn(content: Buffer): number[] {
   const begun = content.toString('latin1').matchAll(/(?<=\r\n)\*\d+\r\n\$/g);
   return [...begun].map(({ index }) => index);
 }
 
 describe('a file that is cut', () => {
-  /** A file whose last transactions end at these places. */
+  /** A file, and the positions where its last transactions end. */
   async function cutFile() {
     const dataDir = await writtenDirectory();
     const { embedded } = embeddedRedis(dataDir);
@@ -209,7 +209,7 @@ describe('a file that is cut', () => {
       const log = ['a', ...(at < whole ? [] : ['b']), ...after];
       return { log, ids: log, list: at < second ? WRITES : WRITES + 2 };
     };
-    // The server sees the same in each command of a transaction, and wherever a command is cut.
+    // For the server it makes no difference which command of a transaction is cut, or where.
     const cuts = [second, whole].flatMap((end) => {
       const lastCommand = commandsIn(content).findLast((at) => at < end) ?? 0;
       return [lastCommand - 5, lastCommand, end - 5, end];
@@ -218,7 +218,7 @@ describe('a file that is cut', () => {
       writeFileSync(join(dataDir, FILE), content.subarray(0, at));
       const left = ends.findLast((end) => end <= at);
       expect({ at, ...(await found(dataDir)) }).toEqual({ at, size: left, ...expected(at, []) });
-      // The file is the same by then wherever it was cut between the same transactions.
+      // By now the file is the same, wherever it was cut between the same two transactions.
       if (!ends.includes(at)) continue;
       await recordTwo(dataDir, index % 2 === 0);
       const after = expected(at, ['after 1', 'after 2']);

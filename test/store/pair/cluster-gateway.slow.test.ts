@@ -7,11 +7,11 @@ import { RedisCluster } from '../../harness/servers/redis-cluster.js';
 import type { RedisProgram } from '../../harness/servers/redis-program.js';
 import { SteadySensor } from '../../pair/steady-sensor.js';
 
-/** Homes that are spread over all primaries. */
+/** Homes spread over all primaries. */
 const SITES = ['home-1', 'home-2', 'home-3', 'home-4'];
 const ALARMS = 3;
 
-/** One of many homes, with its gateway, a sensor, and a nurse-call system whose session is durable. */
+/** One of many homes, with its gateway, a sensor, and a nurse-call system with a durable session. */
 interface Site {
   readonly home: Home;
   readonly nurse: Subscriber;
@@ -101,7 +101,7 @@ describe('a gateway on a cluster', () => {
     await nurse.end();
   });
 
-  // Last: it leaves the cluster with a primary that is gone.
+  // Last: it leaves the cluster without one of its primaries.
   it('loses no alarm of many homes when slots move and a primary is killed while alarms flow', async () => {
     const sites = await Promise.all(SITES.map(startSite));
     for (const { home } of sites) await becomesReady(home);
@@ -146,7 +146,7 @@ async function untilAllGetMore(sites: readonly Site[]): Promise<void> {
   await Promise.all(sites.map(({ sensor }) => sensor.untilMoreAcknowledged(ALARMS)));
 }
 
-/** Moves the slot of every home that is on one primary to another, alarms coming while half its keys are gone. */
+/** Moves the slot of every home on one primary to another; alarms come while half of its keys have moved. */
 async function moveHomes(
   sites: readonly Site[],
   from: RedisProgram,
@@ -160,7 +160,7 @@ async function moveHomes(
   );
 }
 
-/** The ids of what was stored and delivered, each once, in the order of delivery; live copies are QoS 0. */
+/** The ids of stored and delivered alarms, each once, in the order of delivery; live copies have QoS 0. */
 function deliveredTo({ nurse }: Site): unknown[] {
   const stored = nurse.received.filter(({ qos }) => qos === 1);
   return [...new Set(stored.map(({ text }) => JSON.parse(text).id))];

@@ -91,7 +91,7 @@ describe('in a cluster', () => {
     let sent = 0;
     let isOver = false;
     let unavailable = 0;
-    /** Writes a key that exists, and one that does not and is not declared, as the scripts of the log do. */
+    /** Writes an existing key, and a new one that is not declared, as the scripts of the log do. */
     const write = async () => {
       while (!isOver) {
         sent++;
@@ -119,7 +119,7 @@ describe('in a cluster', () => {
     const read = (name: string) => store.read((redis) => redis.get(`{${site}}:${name}`));
     expect(await read('count')).toBe(String(sent));
     expect(await count('entry:*')).toBe(sent);
-    // A change that failed is not there at all.
+    // A failed change is not there at all.
     expect(await count('change:*')).toBe(sent - unavailable);
     expect(await read('changes')).toBe(String(sent - unavailable));
     expect(await count('old:*')).toBe(400);
@@ -144,7 +144,7 @@ describe('in a cluster', () => {
     expect(await redis.hget(key, 'holder')).toBe('');
   });
 
-  // Last: it leaves the cluster with a primary that is frozen.
+  // Last: it leaves the cluster with a frozen primary.
   test('goes on at the replica when the primary is frozen', async () => {
     const site = 'taken-over';
     const redis = connected(connectRedis, site);

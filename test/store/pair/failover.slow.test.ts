@@ -17,7 +17,7 @@ import { unusedPort } from '../../harness/servers/unused-port.js';
 import { until } from '../../harness/until.js';
 import { recordingLog, temporaryDirectory } from '../embedded-support.js';
 
-/** Within this the hurried Sentinels have a new primary, and nobody waits for anything else. */
+/** The hurried Sentinels have a new primary within this time, and tests wait for nothing else. */
 const TAKEOVER_MS = 30_000;
 
 let pair: RedisPair;
@@ -83,7 +83,7 @@ describe('behind Sentinels', () => {
     await writing;
     expect(next).not.toBe(former);
     const list = await next.redis.lrange('list', 0, -1);
-    // What had no answer is there twice; the last of each is in order.
+    // Unanswered values are there twice; the last of each is in order.
     const last = new Map(list.map((value, at) => [Number(value), at]));
     const order = [...last].sort(([one], [other]) => one - other).map(([, at]) => at);
     expect(order).toEqual(order.toSorted((one, other) => one - other));
@@ -140,7 +140,7 @@ describe('behind Sentinels', () => {
   });
 });
 
-/** A server of the test's own. */
+/** Starts the test's own server. */
 async function startServer(): Promise<RedisProgram> {
   const port = await unusedPort();
   const directory = temporaryDirectory();

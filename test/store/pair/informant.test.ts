@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(async () => pair.remove());
 
-/** A Sentinel behind a line that can be cut, and who asks it. */
+/** A Sentinel behind a line that can be cut, and a function that asks it. */
 async function sentinelBehindLine(): Promise<{ line: CutProxy; ask: () => Promise<unknown[]> }> {
   const [sentinel] = pair.sentinelPrograms;
   const line = await CutProxy.start({ port: sentinel?.port ?? 0 });

@@ -24,12 +24,12 @@ function leaseOf(holder: string, place = '', lengthMs = 60_000): Lease {
   return new Lease({ store: new Store(server.redis), key: KEY, holder, place, lengthMs, elapsed });
 }
 
-/** Ends the lease by the store's clock. */
+/** Makes the lease expire by the store's clock. */
 async function endLease(): Promise<void> {
   await server.redis.hset(KEY, 'untilMs', 1);
 }
 
-/** Asks every half second for so long. */
+/** Asks every half second for this long. */
 async function askFor(lease: Lease, durationMs: number): Promise<LeaseState> {
   let state = await lease.take();
   for (const untilMs = elapsedMs + durationMs; elapsedMs < untilMs && !state.isOurs; ) {

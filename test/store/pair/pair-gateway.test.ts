@@ -20,7 +20,7 @@ async function homeOfPair(site: string): Promise<Home> {
   return Home.at(gateway);
 }
 
-/** Resolves once the server that was the primary is gone, and the other has taken over. */
+/** Resolves once the former primary is gone and the other server has taken over. */
 async function untilFormerIsGone(): Promise<void> {
   if (pair.servers.some(({ isRunning }) => !isRunning)) return;
   const former = await pair.primary();
@@ -38,7 +38,7 @@ describe('a gateway behind Sentinels', () => {
     const former = await pair.primary();
     expect(await former.redis.wait(1, 5_000)).toBe(1);
     await former.kill();
-    // Nothing was on its way when the primary ended, so nothing at all may be lost.
+    // Nothing was in flight when the primary ended, so nothing at all may be lost.
     for (let round = 0; round < 5; round++) await columns.see();
     await columns.loseNothing();
     await becomesReady(home);

@@ -10,7 +10,7 @@ function claim(host: string, epoch: number): Claim {
   return { primary: { host, port: 6379 }, epoch };
 }
 
-/** A watch over those who answer so, one list for each round. */
+/** A watch over Sentinels with these answers, one list for each round. */
 function watchOf(...rounds: readonly (readonly (Claim | string)[])[]): PrimaryWatch {
   const left = [...rounds];
   const ask = () =>

@@ -4,12 +4,12 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { Lines } from '../../harness/lines.js';
 import { startReplica, startServer } from './replica-world.js';
 
-/** More than a sync takes here. */
+/** Longer than a sync takes here. */
 const SYNC_MS = 200;
-/** More than a busy machine takes for a write without a sync. */
+/** Longer than a write without a sync takes on a busy machine. */
 const ENDLESS_SYNC_MS = 5_000;
 
-/** Whether the sync of another process can be made slow: the disk that would show it cannot. */
+/** Whether the sync of another process can be slowed down: the disk itself cannot. */
 const isTraceable =
   spawnSync('strace', ['-e', 'trace=fdatasync', '-o', '/dev/null', 'true']).status === 0;
 
@@ -18,7 +18,7 @@ async function slowSync(
   { processId, redis }: Awaited<ReturnType<typeof startReplica>>,
   syncMs: number,
 ): Promise<void> {
-  // A replica writes its file anew after its first copy, and syncs it when that is done.
+  // A replica rewrites its file after its first copy, and then syncs it.
   await expect
     .poll(() => redis.info('persistence'))
     .toMatch(/aof_rewrite_in_progress:0.*aof_rewrite_scheduled:0.*aof_pending_bio_fsync:0/s);

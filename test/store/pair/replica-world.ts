@@ -19,12 +19,12 @@ import { unusedPort } from '../../harness/servers/unused-port.js';
 import { recordingLog, temporaryDirectory } from '../embedded-support.js';
 
 export const MARK = '{home}:replica-mark';
-/** Written before anything else, to see that a replica confirms it. */
+/** Written before anything else, to check that a replica confirms it. */
 const FIRST_KEY = 'first';
 const FIRST_COPY_MS = 20_000;
 const WAITING = /\*\d+\r\n\$\d+\r\n(waitaof|wait)\r\n/i;
 
-/** A server of the test's own that forces each write to its disk. */
+/** Starts the test's own server, which forces each write to its disk. */
 export async function startServer(...settings: readonly string[]): Promise<RedisProgram> {
   const directory = join(temporaryDirectory(), 'redis');
   const port = await unusedPort();
@@ -41,7 +41,7 @@ export async function startServer(...settings: readonly string[]): Promise<Redis
   return server;
 }
 
-/** A replica that has its first copy: before, it may take longer to confirm than any test waits for. */
+/** Starts a replica and waits for its first copy: before that, it may confirm later than any test waits. */
 export async function startReplica(of: { readonly port: number }): Promise<RedisProgram> {
   const replica = await startReplicaOfReplica(of);
   const redis = new Redis(of.port);
@@ -51,7 +51,7 @@ export async function startReplica(of: { readonly port: number }): Promise<Redis
   return replica;
 }
 
-/** A replica that the server counts, which may be a replica itself. */
+/** Starts a replica that the server counts; the server may itself be a replica. */
 export async function startReplicaOfReplica(of: { readonly port: number }): Promise<RedisProgram> {
   const replica = await startServer('--replicaof', '127.0.0.1', String(of.port));
   const redis = new Redis(of.port);
@@ -60,9 +60,9 @@ export async function startReplicaOfReplica(of: { readonly port: number }): Prom
   return replica;
 }
 
-/** The faults that are reported. */
+/** The reported faults. */
 export class Faults extends Health {
-  /** Those that stop the gateway. */
+  /** The faults that stop the gateway. */
   get own(): string[] {
     return faultTexts(this.faults().filter(({ stops }) => stops));
   }
@@ -98,20 +98,20 @@ export class ConfirmedStore {
     });
   }
 
-  /** Begins to wait for replicas. */
+  /** Starts to wait for replicas. */
   start(): this {
     const trial = this.#opened(connectManagementRedis, 'replicas');
     onTestFinished(this.replicas.start(trial));
     return this;
   }
 
-  /** What is unconfirmed is written again. */
+  /** A store that repeats unconfirmed writes. */
   patient(): Store {
     const redis = this.#opened(connectRedis, 'state');
     return new Store(redis, { replicas: this.replicas, isPatient: true });
   }
 
-  /** As the management interface connects. */
+  /** A store like that of the management interface. */
   async failing(): Promise<Store> {
     const redis = this.#opened(connectManagementRedis, 'management');
     await untilReady(redis);
@@ -126,11 +126,11 @@ export class ConfirmedStore {
   }
 }
 
-/** Breaks connections at the moment between a write's answer and its WAIT, which reaches no server. */
+/** Breaks connections between a write's answer and its WAIT, which then reaches no server. */
 export class WaitCutter {
   /** How many WAITs were cut off. */
   cuts = 0;
-  /** Runs at each cut, before the client can connect again. */
+  /** Runs at each cut, before the client can reconnect. */
   onCut: () => Promise<void> = async () => undefined;
   isCutting = false;
   target: { readonly port: number };

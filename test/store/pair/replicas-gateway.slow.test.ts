@@ -10,7 +10,7 @@ import { startReplica, startServer } from './replica-world.js';
 
 const ALONE = 'No replica confirms what is stored: new alarms are on one machine only.';
 const REFUSAL = 'No replica confirms what is stored: nothing is acknowledged.';
-/** Time enough to judge what is held twice more. */
+/** Enough time to judge the held writes twice more. */
 const HELD_MS = 600;
 
 /** A home in a built gateway whose store has one replica. */
@@ -29,7 +29,7 @@ async function homeWithReplica(withoutReplica: 'continue' | 'refuse') {
   return { home: await homeOn({ url, withoutReplica }), primary, replica };
 }
 
-/** What has been acknowledged so far. */
+/** The names of what has been acknowledged so far. */
 function watch(acknowledgements: Record<string, Promise<unknown>>): string[] {
   const done: string[] = [];
   for (const [name, promise] of Object.entries(acknowledgements)) {

@@ -12,7 +12,7 @@ import {
 
 const ALONE = /on one machine only/;
 const REFUSAL = /nothing is acknowledged/;
-/** More than the timeout of the store, and two attempts to write. */
+/** Longer than the timeout of the store and two attempts to write. */
 const PENDING_MS = 1_000;
 /** A replica may be slow on a busy machine. */
 const PATIENT = { timeoutMs: 20_000 };
@@ -23,7 +23,7 @@ async function isPending(promise: Promise<unknown>): Promise<boolean> {
   return Promise.race([promise.then(() => false as const), later]);
 }
 
-/** A primary whose replica is reached through a line that can be cut. */
+/** A primary, with a replica behind a line that can be cut. */
 async function startPair() {
   const primary = await startServer();
   const line = await CutProxy.start(primary);
@@ -31,7 +31,7 @@ async function startPair() {
   return { primary, line, replica };
 }
 
-/** How many calls a server has counted, in the groups of what matches. */
+/** How many calls of the matching commands a server has counted. */
 async function callsOf(redis: Redis, counted: RegExp): Promise<number> {
   const stats = await redis.info('commandstats');
   return [...stats.matchAll(counted)].reduce((sum, [, , calls]) => sum + Number(calls), 0);
@@ -62,7 +62,7 @@ describe('a write', () => {
 
     expect(await isPending(write)).toBe(true);
     expect(store.faults.own).toEqual([expect.stringMatching(REFUSAL)]);
-    // Others are read meanwhile.
+    // Other clients can read meanwhile.
     expect(await primary.redis.get('{home}:one')).toBe('during');
     replica.thaw();
     expect(await write).toEqual(['OK']);
@@ -106,7 +106,7 @@ describe('a write', () => {
     const writes = Array.from({ length: 200 }, (_, at) => door.write(['INCRBY', '{home}:sum', at]));
     await eventually(async () => expect(await primary.redis.get('{home}:sum')).toBe('19900'));
 
-    // With one for each write, the connection would be blocked for 20 s before the last write reaches the store.
+    // With a WAIT for each write, the connection would be blocked for 20 s before the last write reached the store.
     expect(await callsOf(primary.redis, /^cmdstat_wait(aof)?:calls=(\d+)/gm)).toBeLessThan(20);
     replica.thaw();
     await Promise.all(writes);
@@ -152,7 +152,7 @@ describe('a write', () => {
       detail: expect.stringMatching(REFUSAL),
     });
 
-    // The first one too was refused unwritten if the loss was noticed before it.
+    // The first write, too, was refused unwritten if the loss was noticed before it.
     const written = await primary.redis.get('{home}:one');
     await expect(door.write(['SET', '{home}:one', 'after'])).rejects.toThrow(REFUSAL);
 
@@ -213,7 +213,7 @@ describe('a connection that breaks between a write and its WAIT', () => {
     expect(await replica.redis.sismember('{home}:set', 'during')).toBe(0);
     line.pass();
     line.reset();
-    // Its second answer: the member was there.
+    // This is its second answer: the member already existed.
     expect(await write).toEqual([0]);
     expect(await replica.redis.sismember('{home}:set', 'during')).toBe(1);
   });

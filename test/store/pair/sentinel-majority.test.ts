@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 afterAll(async () => pair.remove());
 
-/** Asks the Sentinels of these ports. */
+/** Asks these Sentinels. */
 function majorityOf(programs: readonly RedisProgram[]): SentinelMajority {
   const informants = programs.map(({ port }) => {
     const access = { password: pair.sentinelPassword };
@@ -28,7 +28,7 @@ function majorityOf(programs: readonly RedisProgram[]): SentinelMajority {
   return new SentinelMajority(informants, pair.name);
 }
 
-/** A server to ask about, as a gateway behind a proxy knows it: by its run id alone. */
+/** A server to ask about, as a gateway behind a proxy knows it: only by its run id. */
 async function sought(server: RedisProgram): Promise<Sought> {
   const runId = (await server.info('server', 'run_id')) ?? '';
   return { runId, host: undefined, port: undefined, heardWithinMs: RECENTLY_MS };
@@ -47,7 +47,7 @@ async function setDownAfter(ms: number): Promise<void> {
   await Promise.all(pair.sentinelPrograms.map(({ redis }) => redis.call('sentinel', ...setting)));
 }
 
-/** A store whose writes the replica of the pair must confirm, or else the Sentinels allow. */
+/** A store whose writes the replica of the pair must confirm or, failing that, the Sentinels allow. */
 function confirmedStore(primary: RedisProgram): ConfirmedStore {
   const majority = majorityOf(pair.sentinelPrograms);
   return new ConfirmedStore({ port: primary.port, password: pair.password }, { majority });
@@ -87,7 +87,7 @@ describe('the majority of the Sentinels', () => {
     const majority = majorityOf(pair.sentinelPrograms);
     const primary = await pair.primary();
     const frozen = await sought(primary);
-    // No Sentinel calls it down during the test.
+    // Keeps the Sentinels from calling it down during the test.
     await setDownAfter(60_000);
     onTestFinished(() => setDownAfter(3_000));
     freeze(primary);
@@ -139,7 +139,7 @@ describe('a primary without its replica', () => {
   });
 });
 
-// Last: the former primary is a replica only some seconds later.
+// Last: the former primary becomes a replica only some seconds later.
 describe('the majority of the Sentinels in a failover', () => {
   test('is none as soon as one Sentinel replaces the primary, and knows the next one by its address at once', async () => {
     const majority = majorityOf(pair.sentinelPrograms);

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** The other side of `Program.ask`; the program ends when the bench does. */
+/** The other side of `Program.ask`; the program ends with the bench. */
 export function answerOnce<T>(schema: z.ZodType<T>, work: (question: T) => Promise<unknown>): void {
   process.once('message', (message) => {
     work(schema.parse(message)).then(

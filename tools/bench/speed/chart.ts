@@ -12,7 +12,7 @@ const FIGURE_WIDTH = 80;
 const BARS_WIDTH = PANEL_WIDTH - LABEL_WIDTH - FIGURE_WIDTH;
 const [HEAD_HEIGHT, BAR_PITCH, BAR_HEIGHT, PANEL_GAP] = [40, 22, 14, 22];
 
-/** With a background of its own and two sets of colours a chart is readable wherever it is shown. */
+/** Its own background and two sets of colours keep a chart readable wherever it is shown. */
 const STYLE = `
     text { font: 12px system-ui, sans-serif; fill: #1f2328 }
     .title { font-weight: 600 }
@@ -41,7 +41,7 @@ interface Panel {
   readonly label: (row: Row) => string;
 }
 
-/** Draws the first metric of each measure as an SVG bar chart: medians, and their spread as a line. */
+/** Draws the first metric of each measure as an SVG bar chart: medians, with their spread as a line. */
 export function chart(results: Results): string {
   const panels = [...results.values()].flatMap(panelsOf);
   const columns = Array.from({ length: COLUMNS }, () => MARGIN);
@@ -69,7 +69,7 @@ function panelsOf({ measure, rows }: MeasureResults): Panel[] {
   const cases = new Set(measured.map((row) => row.case));
   const contestants = new Set(measured.map(({ contestant }) => contestant));
   const shared = { title: measure.title, metric };
-  // A single contestant is compared with itself.
+  // A single contestant is compared with itself, case by case.
   if (contestants.size === 1) {
     const about = [...contestants].join();
     return [{ ...shared, about, rows: measured, label: (row) => row.case }];

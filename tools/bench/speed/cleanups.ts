@@ -1,10 +1,10 @@
-/** Stops what a trial has started, last in first out: after it, and when the run is interrupted. */
+/** Stops what a trial started, last in first out: after the trial, and when the run is interrupted. */
 export class Cleanups {
   readonly #stops: (() => Promise<unknown>)[] = [];
   #ended: Promise<void> = Promise.resolve();
   #isOver = false;
 
-  /** @throws Error when everything was stopped already: the trial must not start more */
+  /** @throws Error when everything is already stopped: the trial must not start more */
   onEnd(stop: () => Promise<unknown>): void {
     this.#stops.push(stop);
     if (!this.#isOver) return;
@@ -12,10 +12,10 @@ export class Cleanups {
     throw new Error('the trial is over');
   }
 
-  /** Resolves when everything is stopped; a failure is printed and keeps nothing else from stopping. */
+  /** Resolves when everything is stopped; prints a failure and still stops the rest. */
   run(): Promise<void> {
     this.#isOver = true;
-    // An interruption while a trial is being cleaned up waits for that.
+    // An interruption during a cleanup waits for that cleanup.
     this.#ended = this.#ended.then(() => this.#runAll());
     return this.#ended;
   }

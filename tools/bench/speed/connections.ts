@@ -11,14 +11,14 @@ const resultSchema = z.object({
 type ConnectResult = z.infer<typeof resultSchema>;
 
 export interface Connecting {
-  /** How many may be under way at a time; null: all. */
+  /** How many attempts may be under way at a time; null: all. */
   readonly atATime: number | null;
-  /** After which a device gives an attempt up and makes another; null: never. */
+  /** The time after which a device gives up an attempt and makes another; null: never. */
   readonly timeoutMs: number | null;
   readonly boundMs: number;
 }
 
-/** All devices of a broker, connected by a process of their own. */
+/** All devices of a broker, connected by their own process. */
 export class Connections {
   readonly result: ConnectResult;
   readonly #program: Program;

@@ -17,24 +17,24 @@ import { medianOf, type Results } from './results.js';
 import type { Scale } from './scale.js';
 import { bytes, count, duration } from './show.js';
 
-/** A figure that the gateway is to reach. */
+/** A figure that the gateway should reach. */
 export interface Goal {
   readonly text: string;
   readonly measure: Measure;
   readonly bound: number;
   readonly kind: 'at least' | 'at most';
   readonly show: (figure: number) => string;
-  /** NaN when something that the goal is about was not measured. */
+  /** NaN when a figure that the goal needs was not measured. */
   figure(results: Results): number;
 }
 
 interface At {
   readonly case: string;
-  /** Left out: the gateway. */
+  /** Omitted: the gateway. */
   readonly contestant?: string;
 }
 
-/** All goals, those about sizes for the largest that the run measures. */
+/** All goals; goals about sizes use the largest size of the run. */
 export function goals(scale: Scale): readonly Goal[] {
   const devices = Math.max(...scale.reconnecting);
   const [smallest, largest] = [Math.min(...scale.historySizes), Math.max(...scale.historySizes)];
@@ -76,7 +76,7 @@ function of(measure: Measure, metric: string) {
   const median = (results: Results, { case: name, contestant = GATEWAY.name }: At) =>
     medianOf(results, measure, { case: name, contestant, metric }) ?? Number.NaN;
   return {
-    /** @param other in what it differs from the first: the same case, or the same contestant */
+    /** @param other how the second differs from the first: in the contestant or in the case */
     ratio(kind: Goal['kind'], bound: number, at: At, other: Partial<At>): Goal {
       const than = other.contestant ?? other.case ?? '';
       return {

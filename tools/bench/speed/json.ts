@@ -4,7 +4,7 @@ import type { Metric } from './measure.js';
 import type { MeasureResults, Results, Row } from './results.js';
 import type { Scale } from './scale.js';
 
-/** A run as the JSON file has it; figures are in the units that their keys name. */
+/** A run as JSON; figures are in the units that their keys name. */
 export function runAsJson(
   machine: Machine,
   scale: Scale,

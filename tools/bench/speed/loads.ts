@@ -5,7 +5,7 @@ import type { Cleanups } from './cleanups.js';
 import type { Broker } from './contestants/contestant.js';
 
 export const DEVICES = 50;
-/** Publishes of one device under way at a time. */
+/** How many publishes of one device are under way at a time. */
 export const WINDOW = 10;
 const FIRST_NUMBER = 10;
 const LOOK_EVERY_MS = 20;
@@ -21,8 +21,8 @@ export interface LoadOptions {
  * Opens the load: all devices of the broker, and its subscribers, in one process.
  *
  * Devices and subscribers share a process because of two cores: a broker and one generator have a core
- * each, and a second generator takes its time from the broker. Measured with subscribers in a process of
- * their own, this gateway and Aedes forwarded the same, Mosquitto a third less.
+ * each, and a second generator would take time from the broker. With subscribers in their own process, this
+ * gateway and Aedes forwarded the same, Mosquitto a third less.
  */
 export function openLoad(
   broker: Broker,
@@ -55,7 +55,7 @@ export async function openPlan(plan: Plan, cleanups: Cleanups): Promise<LoadProc
   return load;
 }
 
-/** Asks for reports until one is as it should be, or the time is over; the newest one. */
+/** Polls until a report is right or the time is over; returns the newest. */
 export async function reportWhen(
   load: LoadProcess,
   isRight: (report: Report) => boolean,
@@ -69,12 +69,12 @@ export async function reportWhen(
   }
 }
 
-/** Whether every subscriber has the newest of every device. */
+/** Whether every subscriber has the newest publish of every device. */
 export function isLevel(report: Report): boolean {
   return report.readers.every((reader) => reader.isLevel);
 }
 
-/** Received by the subscriber that has received least. */
+/** How many publishes the slowest subscriber has received. */
 export function receivedBySlowest(report: Report): number {
   return Math.min(...report.readers.map(({ received }) => received));
 }

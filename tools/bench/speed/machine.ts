@@ -3,7 +3,7 @@ import { arch, cpus, release, totalmem } from 'node:os';
 
 const GIB = 1024 ** 3;
 
-/** The machine of a run, and the programs on it, for readers of the figures. */
+/** The machine of a run and the programs on it, for readers of the figures. */
 export interface Machine {
   readonly at: string;
   readonly commit: string;

@@ -4,7 +4,7 @@ import { cell } from './print.js';
 import type { MeasureResults, Results } from './results.js';
 import type { Scale } from './scale.js';
 
-/** The tables of docs/reports/performance.md: the machine, the goals, and a table for each measure. */
+/** The tables for docs/reports/performance.md: the machine, the goals, and a table for each measure. */
 export function runAsMarkdown(
   machine: Machine,
   { rounds }: Scale,

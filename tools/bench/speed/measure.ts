@@ -1,7 +1,7 @@
 import type { Cleanups } from './cleanups.js';
 import type { Scale } from './scale.js';
 
-/** A figure that a measure gives. */
+/** A figure that a measure yields. */
 export interface Metric {
   /** The name in the JSON file. */
   readonly key: string;
@@ -11,31 +11,31 @@ export interface Metric {
   readonly show: (value: number) => string;
 }
 
-/** The findings of a trial in one case: a figure for each metric, as far as there is one. */
+/** The results of a trial in one case: a figure for each metric that has one. */
 export interface Outcome {
   readonly case: string;
   readonly values: Readonly<Record<string, number>>;
-  /** For the reader of the figures: that a contestant fell behind, or was given up. */
+  /** For readers of the figures: that a contestant fell behind, for example, or was given up. */
   readonly notes?: readonly string[];
 }
 
-/** A contestant, started fresh, measured, and stopped. */
+/** Starts a contestant from scratch, measures it, and stops it. */
 export interface Trial {
   readonly contestant: string;
-  /** Everything started goes to the cleanups, which the caller runs. */
+  /** Registers everything that it starts with the cleanups; the caller runs them. */
   run(cleanups: Cleanups): Promise<readonly Outcome[]>;
 }
 
-/** Something that is measured of several contestants by turns. */
+/** Something to measure for several contestants in turn. */
 export interface Measure {
   /** The name for `--only` and in the JSON file. */
   readonly name: string;
   /** At most 66 characters: a chart has two columns. */
   readonly title: string;
-  /** The first one is drawn in the chart. */
+  /** The chart shows the first one. */
   readonly metrics: readonly Metric[];
-  /** Left out: as many rounds as the run has. */
+  /** Omitted: as many rounds as the run has. */
   readonly maxRounds?: number;
-  /** The trials of one round, in the order in which they are run. */
+  /** The trials of one round, in the order in which they run. */
   trials(scale: Scale): readonly Trial[];
 }

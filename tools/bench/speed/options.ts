@@ -14,7 +14,7 @@ export interface SpeedOptions {
 export const USAGE =
   'npm run bench -- speed [--quick] [--rounds N] [--only MEASURE]… [--json FILE] [--svg FILE] [--markdown FILE]';
 
-/** @throws TypeError when an option is unknown, or the rounds are no number from 1 on */
+/** @throws TypeError when an option is unknown, or the rounds are not an integer from 1 on */
 export function readOptions(args: readonly string[]): SpeedOptions {
   const { values } = parseArgs({
     args: [...args],

@@ -3,7 +3,7 @@ import { ADMIN_TOKEN } from '../../../test/harness/gateway/running-gateway.js';
 
 const pageSchema = z.object({ nextCursor: z.string().nullable(), events: z.array(z.unknown()) });
 
-/** Reads pages of a location's history, cursor after cursor, and from the first on again. */
+/** Reads pages of a location's history, cursor by cursor; after the last it starts over. */
 export class Pages {
   readonly durationsMs: number[] = [];
   readonly #url: string;
@@ -13,7 +13,7 @@ export class Pages {
     this.#url = `${httpUrl}/care-homes/${locationId}/alarms?${new URLSearchParams(query)}`;
   }
 
-  /** @throws Error when the answer is no page with alarms on it */
+  /** @throws Error when the answer is not a page with alarms */
   async read(): Promise<void> {
     const after = this.#cursor === null ? '' : `&cursor=${encodeURIComponent(this.#cursor)}`;
     const begunMs = performance.now();

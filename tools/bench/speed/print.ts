@@ -3,7 +3,7 @@ import type { Verdict } from './goals.js';
 import type { Metric } from './measure.js';
 import type { MeasureResults, Row } from './results.js';
 
-/** Prints a measure's figures: medians, and the spread where there was more than one round. */
+/** Prints a measure's figures: medians, and the spread after more than one round. */
 export function printResults({ measure, rows }: MeasureResults): void {
   const { title, metrics } = measure;
   table(title, [
@@ -19,7 +19,7 @@ export function printResults({ measure, rows }: MeasureResults): void {
   }
 }
 
-/** A figure as tables show it: the median, and the spread where there was more than one round. */
+/** A figure as tables show it: the median, and the spread after more than one round. */
 export function cell(row: Row, metric: Metric): string {
   const figure = row.figure(metric);
   if (figure === undefined) return 'none';

@@ -9,7 +9,7 @@ const answerSchema = z.union([
   z.object({ result: z.unknown() }),
 ]);
 
-/** A program of `programs/` or `contestants/` in a process of its own: one question, one answer. */
+/** A program from `programs/` or `contestants/` in its own process: one question, one answer. */
 export class Program {
   readonly #child: ChildProcess;
 
@@ -17,7 +17,7 @@ export class Program {
     this.#child = child;
   }
 
-  /** @param file the compiled file's path, from this folder on */
+  /** @param file the compiled file's path, relative to this folder */
   static start(file: string, cleanups: Cleanups): Program {
     const program = new Program(fork(fileURLToPath(new URL(file, import.meta.url))));
     cleanups.onEnd(() => program.kill());
@@ -28,7 +28,7 @@ export class Program {
     return this.#child.pid ?? 0;
   }
 
-  /** Tells the program what to do; the program runs on after its answer. */
+  /** Tells the program what to do; it keeps running after its answer. */
   async ask<T>(question: Serializable, schema: z.ZodType<T>): Promise<T> {
     const message = await new Promise<unknown>((resolve, reject) => {
       const exited = (code: number | null) => {

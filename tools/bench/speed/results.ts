@@ -31,7 +31,7 @@ export class Row {
     for (const note of notes) this.#notes.add(note);
   }
 
-  /** Undefined when no round gave one. */
+  /** Undefined when no round yielded one. */
   figure({ key }: Pick<Metric, 'key'>): Figure | undefined {
     const rounds = this.#values.get(key);
     return rounds === undefined ? undefined : figureOf(rounds);
@@ -47,7 +47,7 @@ export class MeasureResults {
     this.measure = measure;
   }
 
-  /** In the order in which they first came, those of a case together. */
+  /** In the order of their first results, grouped by case. */
   get rows(): readonly Row[] {
     const cases = new Set(this.#rows.map((row) => row.case));
     return [...cases].flatMap((name) => this.#rows.filter((row) => row.case === name));
@@ -63,7 +63,7 @@ export class MeasureResults {
   }
 }
 
-/** The figures of a run; a measure that was left out has none. */
+/** The figures of a run; an omitted measure has none. */
 export type Results = ReadonlyMap<Measure, MeasureResults>;
 
 /** The median of a metric over the rounds; undefined when it was not measured. */

@@ -5,10 +5,10 @@ import { MeasureResults } from './results.js';
 import type { Scale } from './scale.js';
 import { duration } from './show.js';
 
-/** Beyond all that a trial bounds itself. */
+/** Longer than all the bounds inside a trial. */
 const TRIAL_BOUND_MS = 10 * 60_000;
 
-/** Runs all trials of a measure, and then again: what the machine does meanwhile falls on all. */
+/** Runs all trials of a measure round by round, so that other load on the machine affects all. */
 export async function runMeasure(measure: Measure, scale: Scale): Promise<MeasureResults> {
   const results = new MeasureResults(measure);
   const trials = measure.trials(scale);
@@ -27,7 +27,7 @@ export async function runMeasure(measure: Measure, scale: Scale): Promise<Measur
   return results;
 }
 
-/** A trial that fails costs its own figures, and not those of all others. */
+/** Runs a trial; if it fails, only its own figures are lost. */
 async function runTrial(trial: Trial): Promise<readonly Outcome[]> {
   const cleanups = new Cleanups();
   const forget = stopOnInterrupt(() => cleanups.run());

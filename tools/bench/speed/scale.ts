@@ -1,17 +1,17 @@
-/** How much is measured, and how long. */
+/** How much to measure, and for how long. */
 export interface Scale {
-  /** Few cases and few contestants: what a look within two minutes has room for. */
+  /** Few cases and few contestants: a quick look that fits into two minutes. */
   readonly isQuick: boolean;
   readonly rounds: number;
   readonly warmUpMs: number;
   readonly measuredMs: number;
-  /** How long a contestant that has fallen behind is waited for. */
+  /** How long to wait for a contestant that has fallen behind. */
   readonly levelWithinMs: number;
   /** Alarms a second at which latencies are measured. */
   readonly rates: readonly number[];
   /** Alarms that wait for a durable subscriber. */
   readonly backlogs: readonly number[];
-  /** Devices that reconnect at once. */
+  /** Devices that reconnect together. */
   readonly reconnecting: readonly number[];
   readonly idleConnections: number;
   /** Alarms in the history. */

@@ -11,7 +11,7 @@ export function microseconds(value: number): string {
   return `${value.toFixed(0)} µs`;
 }
 
-/** Milliseconds, in seconds where there are many. */
+/** Milliseconds; seconds from one second on. */
 export function duration(ms: number): string {
   return ms < SECOND_MS ? `${ms.toFixed(ms < 100 ? 1 : 0)} ms` : `${(ms / SECOND_MS).toFixed(2)} s`;
 }

@@ -15,7 +15,7 @@ import { duration } from './show.js';
 
 const EXIT_USAGE = 2;
 
-/** How quick the gateway is, beside others on the same machine in the same run. */
+/** Compares the gateway's speed with that of others on the same machine in the same run. */
 export async function speed(args: readonly string[]): Promise<void> {
   const { scale, measures, ...files } = chosen(args);
   const begunMs = performance.now();
@@ -25,7 +25,7 @@ export async function speed(args: readonly string[]): Promise<void> {
     const found = await runMeasure(measure, scale);
     results.set(measure, found);
     printResults(found);
-    // A run of half an hour that is interrupted leaves what it has measured.
+    // A run takes half an hour: if it is interrupted, its results so far remain.
     await writeFiles(files, machine, scale, results);
   }
   printVerdicts(verdicts(results, scale));
@@ -57,7 +57,7 @@ function chosen(args: readonly string[]) {
   }
 }
 
-/** @throws TypeError when there is no measure of a name */
+/** @throws TypeError when a name is not that of a measure */
 function measuresOf(names: readonly string[]): readonly Measure[] {
   const known = MEASURES.map(({ name }) => name);
   const unknown = names.find((name) => !known.includes(name));

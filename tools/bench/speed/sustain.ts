@@ -21,9 +21,9 @@ export interface Sustained {
 }
 
 /**
- * Measures what the slowest subscriber receives a second while every device has its window under way.
+ * Measures what the slowest subscriber receives per second while every device has its window under way.
  *
- * @param processIds whose processor time is counted, for each message however many receive it
+ * @param processIds whose processor time to count, per message, no matter how many receive it
  */
 export async function sustain(
   load: LoadProcess,
@@ -48,7 +48,7 @@ export async function sustain(
   };
 }
 
-/** Says so when the subscribers do not get level after the end of the load; and what never came. */
+/** Reports subscribers that do not catch up after the end of the load, and messages that never came. */
 async function fallenBehind(load: LoadProcess, withinMs: number): Promise<string[]> {
   const atEnd = await load.report();
   const report = await reportWhen(load, isLevel, withinMs);

@@ -1,4 +1,4 @@
-/** From the last acknowledgement of one gateway to the first one of the other. */
+/** From the last acknowledgement of one gateway to the first of the other. */
 export interface Takeover {
   readonly from: string;
   readonly to: string;
@@ -19,10 +19,10 @@ interface Tenure {
   acknowledged: number;
 }
 
-/** Pauses up to this are no interruption. */
+/** Shorter pauses are not interruptions. */
 const PAUSE_FROM_MS = 300;
 
-/** Measures when nobody acknowledges, from the order in which clients see acknowledgements. */
+/** Measures when no gateway acknowledges, from the order in which clients see acknowledgements. */
 export class Interruptions {
   readonly takeovers: Takeover[] = [];
   readonly pauses: Pause[] = [];
@@ -44,7 +44,7 @@ export class Interruptions {
     return this.#last?.atMs ?? 0;
   }
 
-  /** The longest pause of which a part is after the time; 0 without one. */
+  /** The longest pause that is partly after the time; 0 if there is none. */
   longestSince(fromMs: number): number {
     const since = this.pauses.filter(({ toMs }) => toMs > fromMs);
     return Math.max(0, ...since.map((pause) => pause.toMs - pause.fromMs));
@@ -52,21 +52,21 @@ export class Interruptions {
 }
 
 /**
- * Watches who acknowledges in which epoch.
+ * Watches which gateway acknowledges in which epoch.
  *
- * In one epoch only one gateway may acknowledge, and none after one of a later epoch has.
+ * In an epoch only one gateway may acknowledge, and no gateway may after one of a later epoch has.
  */
 export class Epochs {
   readonly violations: string[] = [];
   readonly #tenures: Tenure[] = [];
   #newest: { readonly tenure: Tenure; readonly sinceMs: number } | undefined;
 
-  /** Notes that the gateway has said that it holds the lease in this epoch. */
+  /** Notes that the gateway says it holds the lease in this epoch. */
   held(gateway: string, epoch: number): void {
     this.#tenures.push({ gateway, epoch, acknowledged: 0 });
   }
 
-  /** The number of epochs in which somebody acknowledged. */
+  /** The number of epochs in which a gateway acknowledged. */
   get used(): number {
     const used = this.#tenures.filter(({ acknowledged }) => acknowledged > 0);
     return new Set(used.map(({ epoch }) => epoch)).size;

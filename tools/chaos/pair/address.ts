@@ -4,10 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import mqttPacket from 'mqtt-packet';
 import type { PairGateway } from './gateway.js';
 
-/** As in config/pair/keepalived.conf: asked every second, down after two bad answers, up after one good one. */
+/** As in config/pair/keepalived.conf: checks every second, down after two bad answers, up after one good answer. */
 const CHECK_EVERY_MS = 1_000;
 const FALL = 2;
-/** Of a box whose gateway serves, and what is added while the gateway has no fault. */
+/** The priority of a box whose gateway serves, and the extra while the gateway has no fault. */
 const PRIORITY = 100;
 const READY_WEIGHT = 50;
 
@@ -19,7 +19,7 @@ interface Failures {
 
 const DOWN: Failures = { serving: FALL, ready: FALL };
 
-/** Called when a gateway has acknowledged an alarm. */
+/** Called when a gateway acknowledges an alarm. */
 export type OnAcknowledged = (gateway: PairGateway) => void;
 
 /** An address at which clients reach one of the gateways. */
@@ -88,7 +88,7 @@ export abstract class PairAddress {
   }
 }
 
-/** Follows `/readyz`, as keepalived does with the recipe's settings. */
+/** Follows `/readyz` as keepalived does with the recipe's settings. */
 export class FollowingAddress extends PairAddress {
   readonly #gateways: readonly PairGateway[];
   readonly #ended = new AbortController();
@@ -146,7 +146,7 @@ export class FollowingAddress extends PairAddress {
     }
   }
 
-  /** The box with the highest priority holds the address; of two alike, the one that has it. */
+  /** The box with the highest priority holds the address; in a tie, it stays where it is. */
   #move(): void {
     const highest = Math.max(...this.#gateways.map((gateway) => this.#priority(gateway)));
     if (this.#holder !== undefined && this.#priority(this.#holder) === highest && highest > 0)
@@ -165,7 +165,7 @@ export class FollowingAddress extends PairAddress {
   }
 }
 
-/** Leads to one gateway and the other by turns: for clients that know both. */
+/** Leads to the two gateways in turn: for clients that know both. */
 export class AlternatingAddress extends PairAddress {
   readonly #gateways: readonly PairGateway[];
   #turn = 0;

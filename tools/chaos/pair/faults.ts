@@ -3,7 +3,7 @@ import type { CutManner } from './network.js';
 import type { Fault, LinkKind, Role } from './schedule.js';
 import type { PairWorld } from './world.js';
 
-/** A process of the pair, as faults see it. */
+/** A process of the pair that faults can hit. */
 interface Victim {
   readonly name: string;
   kill(): Promise<void>;
@@ -12,7 +12,7 @@ interface Victim {
   thaw(): void;
 }
 
-/** A link, from who connects. */
+/** A link, from the side that connects. */
 type Link = readonly [from: string, to: string];
 
 /** A fault that has begun. */
@@ -26,10 +26,10 @@ const SENTINELS = ['sentinel-1', 'sentinel-2', 'sentinel-3'] as const;
 const DEMOTE_AGAIN_MS = 250;
 const DEMOTE_WITHIN_MS = 60_000;
 
-/** The roles that the processes have at one moment. */
+/** The roles of the processes at one moment. */
 export class PairRoles {
   readonly #world: PairWorld;
-  /** The serving gateway's number on its box. */
+  /** The number of the serving gateway's box. */
   readonly #serving: 1 | 2 | undefined;
   readonly #primary: 1 | 2;
   readonly #sentinel: number;
@@ -59,7 +59,7 @@ export class PairRoles {
     );
   }
 
-  /** Begins the fault; undefined when nobody has the role that it is for. */
+  /** Begins the fault; undefined when no process has its role. */
   async begin(fault: Fault, untouchable: readonly string[] = []): Promise<BegunFault | undefined> {
     switch (fault.kind) {
       case 'demote':
@@ -155,7 +155,7 @@ export class PairRoles {
     );
   }
 
-  /** Cuts a box off from the other machines, and from the clients of the address that moves. */
+  /** Cuts a box off from the other machines and from the clients of the moving address. */
   #isolate(box: 1 | 2): BegunFault {
     const gateway = this.#world.gateways[box === 1 ? 0 : 1];
     const begun = this.#cut(this.#linksAcross(box), 'silent');
@@ -197,7 +197,7 @@ export class PairRoles {
     return { processes: [name], end: async () => gateway.start() };
   }
 
-  /** A Sentinel refuses while it, or another one, is at it already. */
+  /** A Sentinel refuses while it or another one is already failing over. */
   async #demote(): Promise<void> {
     const { store } = this.#world;
     const giveUpAt = performance.now() + DEMOTE_WITHIN_MS;

@@ -11,19 +11,19 @@ import { ADMIN_TOKEN } from '../../../test/harness/gateway/running-gateway.js';
 import { Lines } from '../../../test/harness/lines.js';
 import { unusedPort } from '../../../test/harness/servers/unused-port.js';
 
-/** In the sources, as the harness is also run compiled. */
+/** In the sources, because the harness also runs compiled. */
 const PRELOAD = join(process.cwd(), 'tools/chaos/pair/source-address.mjs');
 const READY_TIMEOUT_MS = 1_000;
-/** As systemd/care-home-gateway.service. */
+/** As in systemd/care-home-gateway.service. */
 const RESTART_AFTER_MS = 1_000;
 
 const heldLine = z.object({ msg: z.literal('took the lease of the store'), epoch: z.number() });
-/** Alarms that are missing. */
+/** A log line about missing alarms. */
 const lostLine = z.object({
   lost: z.object({ alarms: z.object({ from: z.number(), to: z.number() }) }),
 });
 
-/** As config/pair/gateway-serves.sh tells them apart; *faulty* serves, *silent* gives no answer. */
+/** As config/pair/gateway-serves.sh distinguishes them; *faulty* serves, *silent* gives no answer. */
 export type Readiness = 'ready' | 'faulty' | 'standing-by' | 'silent';
 
 /** One gateway of a pair as a process, always on the same ports. */
@@ -33,9 +33,9 @@ export class PairGateway {
   readonly mqttPort: number;
   readonly httpPort: number;
   readonly lines = new Lines();
-  /** Called with the epoch whenever it says that it holds the lease. */
+  /** Called with the epoch whenever the gateway says that it holds the lease. */
   onLease: ((epoch: number) => void) | undefined;
-  /** How it ended when nobody had ended it. */
+  /** How the gateway ended when the test had not ended it. */
   readonly unexpectedEnds: string[] = [];
   readonly #environment: Readonly<Record<string, string>>;
   #child: ChildProcess | undefined;
@@ -54,7 +54,7 @@ export class PairGateway {
     gatewayStartedAt(this.httpUrl);
   }
 
-  /** Creates a gateway that connects from the address, and is not started yet. */
+  /** Creates a gateway that connects from the address, without starting it. */
   static async create(
     name: string,
     sourceAddress: string,
@@ -85,9 +85,9 @@ export class PairGateway {
     return child !== undefined && child.exitCode === null && child.signalCode === null;
   }
 
-  /** How many alarms the log tells to be lost. */
+  /** How many alarms the log reports as lost. */
   get toldLost(): number {
-    // The same loss may be told twice: by what is appended, and by the witness of the store.
+    // The same loss may be reported twice: on an append, and by the witness of the store.
     const lost = new Set<number>();
     for (const line of this.lines.all) {
       const { data } = lostLine.safeParse(parsed(line));
@@ -97,7 +97,7 @@ export class PairGateway {
     return lost.size;
   }
 
-  /** Starts the process, and waits for nothing: it may have to stand by. */
+  /** Starts the process without waiting: it may have to stand by. */
   start(): void {
     const child = spawn(process.execPath, ['dist/main.js'], {
       env: {
@@ -161,7 +161,7 @@ export class PairGateway {
     await rm(this.dataDir, { recursive: true, force: true });
   }
 
-  /** Ends the gateway, and leaves its log and data. */
+  /** Ends the gateway, but leaves its log and data. */
   async keep(): Promise<string> {
     await this.kill();
     const file = join(this.dataDir, 'gateway.log');
@@ -184,7 +184,7 @@ export class PairGateway {
     if (held.success) this.onLease?.(held.data.epoch);
   }
 
-  /** Starts the gateway again when it has ended by itself, as systemd does. */
+  /** Restarts the gateway when it ended on its own, as systemd does. */
   #ended(child: ChildProcess, status: number | NodeJS.Signals | null): void {
     if (!this.#isWanted || child !== this.#child) return;
     this.unexpectedEnds.push(`with ${status} after: ${this.lines.all.slice(-3).join(' | ')}`);

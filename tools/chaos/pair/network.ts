@@ -4,8 +4,8 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 /**
  * How a link is cut.
  *
- * Silently, its bytes wait, as TCP sends them again and again, and come when the link is mended;
- * otherwise connections break, and new ones at once.
+ * Silent: bytes wait, as TCP keeps resending them, and arrive once the link is mended. Refused:
+ * connections break, and new ones break immediately.
  */
 export type CutManner = 'silent' | 'refused';
 
@@ -17,15 +17,15 @@ interface Connection {
 }
 
 /**
- * Connects processes by fronts that know who connects, and can cut any link.
+ * Connects processes through fronts that know who connects, and can cut any link.
  *
- * Each process connects from a loopback address of its own, and is reached through its front.
+ * Each process connects from its own loopback address; others reach it through its front.
  */
 export class PairNetwork {
   readonly #names = new Map<string, string>();
   readonly #fronts: Server[] = [];
   readonly #connections = new Set<Connection>();
-  /** Those who ask for a link that is cut, by link. */
+  /** How each cut link is cut. */
   readonly #cuts = new Map<string, CutManner>();
 
   /** The loopback address from which the named process must connect. */
@@ -36,7 +36,7 @@ export class PairNetwork {
     return address;
   }
 
-  /** Opens the front of a process. Resolves to the port under which others reach the process. */
+  /** Opens the front of a process. Resolves to the port by which others reach the process. */
   async front(name: string, targetPort: number): Promise<number> {
     const server = createServer({ noDelay: true }, (client) => {
       this.#accept(client, name, targetPort);
@@ -49,7 +49,7 @@ export class PairNetwork {
     return address.port;
   }
 
-  /** Cuts the link by which the one connects to the other. */
+  /** Cuts the link by which one process connects to the other. */
   cut(from: string, to: string, manner: CutManner): void {
     const link = linkOf(from, to);
     this.#cuts.set(link, manner);
@@ -113,7 +113,7 @@ export class PairNetwork {
   }
 }
 
-/** One direction of a connection, with back-pressure; held, it passes nothing, also no end. */
+/** One direction of a connection, with back-pressure; while held, it passes nothing, not even an end. */
 class Pipe {
   readonly #from: Socket;
   #isHeld = false;

@@ -14,7 +14,7 @@ export const PAIR_USAGE =
 export function readPairOptions(args: readonly string[]): PairChaosOptions {
   const text = { type: 'string' } as const;
   const { values } = parseArgs({
-    // npm passes its own `--` on when there are two.
+    // npm passes on a second `--`.
     args: args.filter((arg) => arg !== '--'),
     options: {
       pair: { type: 'boolean' },

@@ -28,7 +28,7 @@ export function linesOfPair(report: PairChaosReport): string[] {
   ];
 }
 
-/** For each sort of fault how long nobody acknowledged. */
+/** For each sort of fault, how long no gateway acknowledged. */
 function linesOfOutcomes(outcomes: readonly FaultOutcome[]): string[] {
   const names = [...new Set(outcomes.map(({ name }) => name))].sort();
   return names.map((name) => {

@@ -11,13 +11,13 @@ import { type BegunFault, PairRoles } from './faults.js';
 import { nameOf, type PlannedFault, planFaults } from './schedule.js';
 import { PairWorld } from './world.js';
 
-/** Clients notice a dead gateway soon, as those of alarms should. */
+/** Clients notice a dead gateway soon, as clients that send or receive alarms should. */
 const CLIENT = { keepalive: 5, connectTimeout: 3_000 };
 const PROGRESS_EVERY_MS = 10_000;
 
 export interface PairChaosOptions extends CrowdOptions {
   readonly seed: number;
-  /** Faults in this order instead of those at random. */
+  /** Faults in this order instead of random ones. */
   readonly faults?: readonly PlannedFault[];
   readonly replicas: number;
   readonly withoutReplica: 'continue' | 'refuse';
@@ -29,9 +29,9 @@ export interface FaultOutcome {
   readonly name: string;
   /** The longest time without any acknowledgement. */
   readonly pauseMs: number;
-  /** The same, behind the address that moves. */
+  /** The same behind the moving address. */
   readonly behindAddressMs: number;
-  /** From the end of the fault until nothing of it was left. */
+  /** From the end of the fault until all its effects were gone. */
   readonly wholeAfterMs: number;
 }
 
@@ -44,7 +44,7 @@ export interface PairChaosReport extends Reconciliation, CrowdSums {
   readonly subscribers: readonly ReceiverSummary[];
 }
 
-/** Does to a pair what the options say, publishes, drains and reconciles. */
+/** Subjects a pair to the faults of the options, publishes, drains and reconciles. */
 export async function runPairChaos(
   options: PairChaosOptions,
   tell: (line: string) => void,
@@ -97,7 +97,7 @@ class PairRun {
     const { following, alternating } = this.#world;
     await this.#crowd.gather(new Api(await this.#serving()), {
       subscribersTo: following,
-      // Half of the sensors know both gateways, and try one that stands by again and again.
+      // Half of the sensors know both gateways, and keep trying the one that stands by.
       deviceTo: (index) => (index % 4 < 2 ? following : alternating),
       onAcknowledged: () => undefined,
       client: CLIENT,
@@ -132,7 +132,7 @@ class PairRun {
     return gateway;
   }
 
-  /** Each fault alone: the next one comes when nothing is left of the last. */
+  /** Each fault alone: the next one starts when the effects of the last are gone. */
   async #doAll(startedMs: number): Promise<void> {
     const { seed, durationMs, faults } = this.#options;
     for (const planned of faults ?? planFaults(seed)) {
@@ -164,7 +164,7 @@ class PairRun {
     await this.#world.untilWhole();
     const wholeMs = performance.now();
     const { interruptions, behindAddress } = this.#world;
-    // A pause is known when it is over.
+    // A pause is known only once it is over.
     const areOver = () => Math.min(interruptions.lastMs, behindAddress.lastMs) > wholeMs;
     await until(areOver, 'nobody acknowledges');
     this.#outcomes.push({
@@ -175,7 +175,7 @@ class PairRun {
     });
   }
 
-  /** What happens to a gateway during the fault, if that leaves it one that it can happen to. */
+  /** A second fault, to a gateway, during the first, if the first leaves that gateway running. */
   async #meanwhile(planned: PlannedFault, begun: BegunFault): Promise<BegunFault | undefined> {
     if (planned.meanwhile === undefined) return undefined;
     const { fault, afterMs } = planned.meanwhile;

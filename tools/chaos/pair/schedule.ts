@@ -1,10 +1,10 @@
 import { Random } from '../random.js';
 import type { CutManner } from './network.js';
 
-/** Who is meant, found when the fault begins. */
+/** The target of a fault, determined when the fault begins. */
 export type Role = 'serving' | 'standing by' | 'primary' | 'replica' | 'a sentinel';
 
-/** A link between processes of a pair, from who connects. */
+/** A link between processes of a pair, from the side that connects. */
 export type LinkKind =
   | 'serving gateway → primary'
   | 'serving gateway → replica'
@@ -16,7 +16,7 @@ export type LinkKind =
   | 'a sentinel → replica'
   | 'sentinels of the boxes → each other';
 
-/** What is done to a pair. */
+/** What a fault does to a pair. */
 export type Fault =
   | { readonly kind: 'kill' | 'freeze'; readonly role: Role }
   | { readonly kind: 'stop'; readonly role: 'serving' | 'standing by' }
@@ -28,9 +28,9 @@ export type Fault =
 export interface PlannedFault {
   readonly fault: Fault;
   readonly forMs: number;
-  /** Time for which the pair is left alone before. */
+  /** How long the pair is left alone before the fault. */
   readonly pauseMs: number;
-  /** Which Sentinel, where one is meant. */
+  /** Which Sentinel, if the fault concerns one. */
   readonly sentinel: number;
   readonly meanwhile: { readonly fault: Fault; readonly afterMs: number } | undefined;
 }
@@ -64,7 +64,7 @@ const MAX_MEANWHILE_AFTER_MS = 5_000;
 const CHANCE_OF_MEANWHILE = 0.3;
 const SENTINELS = 3;
 
-/** Plans faults without end: the same for the same seed. */
+/** Plans endless faults: the same for the same seed. */
 export function* planFaults(seed: number): Generator<PlannedFault> {
   const random = new Random(seed);
   for (;;) {

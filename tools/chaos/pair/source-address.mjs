@@ -1,5 +1,5 @@
-// Preloaded into a gateway (`--import`): it connects from the loopback address that stands for its box, so that a
-// test's network knows who connects.
+// Preloaded into a gateway (`--import`): it then connects from the loopback address that stands for its box, so
+// that a test's network knows who connects.
 import { Socket } from 'node:net';
 import process from 'node:process';
 

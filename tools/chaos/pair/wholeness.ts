@@ -6,7 +6,7 @@ const ANSWER_WITHIN_MS = 500;
 
 const fieldsSchema = z.array(z.string());
 
-/** What the store of a pair lacks to survive another fault; empty when nothing. */
+/** What the store of a pair lacks to survive another fault; empty if nothing. */
 export async function missingOf(store: RedisPair): Promise<string> {
   const primary = await store.primary();
   const replica = store.servers.find((each) => each !== primary);
@@ -22,7 +22,7 @@ export async function missingOf(store: RedisPair): Promise<string> {
   return '';
 }
 
-/** Flags of the primary, and how many replicas and other Sentinels there are. */
+/** The flags of the primary, and the number of replicas and other Sentinels. */
 async function seenBy(sentinel: RedisProgram, name: string): Promise<string> {
   const answer = await answered(sentinel.redis.call('sentinel', 'master', name));
   const fields = fieldsSchema.safeParse(answer);
@@ -31,7 +31,7 @@ async function seenBy(sentinel: RedisProgram, name: string): Promise<string> {
   return `${field('flags')} ${field('num-slaves')} ${field('num-other-sentinels')}`;
 }
 
-/** An answer in time, as processes may be frozen; undefined otherwise. */
+/** The answer if it comes in time, otherwise undefined: processes may be frozen. */
 async function answered<T>(answer: Promise<T>): Promise<T | undefined> {
   const late = new Promise<undefined>((resolve) => {
     setTimeout(() => resolve(undefined), 2 * ANSWER_WITHIN_MS);

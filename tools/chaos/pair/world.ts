@@ -9,7 +9,7 @@ import { missingOf } from './wholeness.js';
 
 /** Sessions without bounds: dropped entries would look like a loss. */
 const ENVIRONMENT = { GATEWAY_SESSIONS_MAX_QUEUED_MESSAGES: '100000000' };
-/** Longer than anything takes: Sentinel waits up to 20 s before it tries a takeover again. */
+/** Longer than anything takes: Sentinel waits up to 20 s before it retries a takeover. */
 const WHOLE_WITHIN_MS = 90_000;
 
 export interface PairWorldOptions {
@@ -17,23 +17,23 @@ export interface PairWorldOptions {
   /** `redis.replicas` of the gateways. */
   readonly replicas: number;
   readonly withoutReplica: 'continue' | 'refuse';
-  /** Whether the Sentinels are sooner than in the recipe. */
+  /** Whether the Sentinels react sooner than in the recipe. */
   readonly isHurried: boolean;
 }
 
-/** Two boxes and a witness: gateways, servers and Sentinels on a network that can be cut. */
+/** Two boxes and a witness: gateways, servers and Sentinels on a network that a test can cut. */
 export class PairWorld {
   readonly network: PairNetwork;
   readonly store: RedisPair;
   readonly gateways: readonly [PairGateway, PairGateway];
-  /** For clients that have one address, which moves. */
+  /** For clients with one address, which moves. */
   readonly following: FollowingAddress;
-  /** For clients that try both gateways by turns. */
+  /** For clients that try both gateways in turn. */
   readonly alternating: AlternatingAddress;
   readonly epochs = new Epochs();
   /** As seen by all clients together. */
   readonly interruptions = new Interruptions();
-  /** As seen by those behind the address that moves. */
+  /** As seen by clients behind the moving address. */
   readonly behindAddress = new Interruptions();
 
   private constructor(
@@ -88,7 +88,7 @@ export class PairWorld {
     return (await two.isServing()) ? two : undefined;
   }
 
-  /** Resolves once nothing of any fault is left: the next one is the only one. */
+  /** Resolves once the effects of all faults are gone, so that the next fault stands alone. */
   async untilWhole(): Promise<void> {
     let missing = '';
     const isWhole = async () => {
@@ -100,7 +100,7 @@ export class PairWorld {
     });
   }
 
-  /** Ends all processes but leaves what `keep` or `remove` of the gateways decides. */
+  /** Ends all processes; `keep` or `remove` of the gateways decides about their data. */
   async end(): Promise<void> {
     await Promise.all([this.following.close(), this.alternating.close()]);
     await Promise.all(this.gateways.map((gateway) => gateway.kill()));

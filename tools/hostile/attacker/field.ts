@@ -5,7 +5,7 @@ import type { Arms, FieldPlan, Ports } from './plan.js';
 const RECOVERY_MS = 100;
 const TICK_MS = 10;
 
-/** What an attack in its process knows, and how long it goes on. */
+/** What an attack knows in its process, and how long it lasts. */
 export class Field {
   readonly #plan: FieldPlan;
   readonly #counts = new Map<string, number>();
@@ -66,7 +66,7 @@ export class Field {
     return delay(ms);
   }
 
-  /** Does something again and again, so many at a time; what fails is counted, and tried anew. */
+  /** Repeats something, this many at a time; counts failures and tries again. */
   async repeat(atATime: number, work: (index: number) => Promise<void>): Promise<void> {
     const worker = async (index: number) => {
       while (!this.#isOver) {
@@ -81,7 +81,7 @@ export class Field {
     await Promise.all(Array.from({ length: atATime }, (_, index) => worker(index)));
   }
 
-  /** Does something so many times a second; what is late is made up for. */
+  /** Does something this many times a second; catches up when it is late. */
   async atRate(perSecond: number, work: (number: number) => void): Promise<void> {
     const begunMs = performance.now();
     let done = 0;

@@ -1,4 +1,4 @@
-/** An attacker in a process of its own. */
+/** An attacker in its own process. */
 import { ATTACKS } from '../attacks/index.js';
 import { answerCalls } from '../calls.js';
 import { Field } from './field.js';

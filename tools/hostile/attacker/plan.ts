@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { loginSchema } from '../../../test/harness/load/plan.js';
 
-/** The messages between an attacker, a process of its own, and the trial that owns it. */
+/** The messages between an attacker's process and the trial that owns it. */
 
 const armsSchema = z.object({
   /** Devices of the attacker's home. */
   devices: z.array(loginSchema),
   /** Access tokens that cover the attacker's home. */
   tokens: z.array(loginSchema),
-  /** Everything that is forwarded from the attacker's home. */
+  /** Matches everything forwarded from the attacker's home. */
   filter: z.string(),
-  /** Whatever else this attack needs to know. */
+  /** Anything else that this attack needs to know. */
   texts: z.record(z.string(), z.string()),
 });
 export type Arms = z.infer<typeof armsSchema>;
@@ -35,7 +35,7 @@ export const fieldPlanSchema = z.object({
 export type FieldPlan = z.infer<typeof fieldPlanSchema>;
 
 export const attackerCallSchema = z.discriminatedUnion('call', [
-  /** Resolves when the process runs, and so does its network. */
+  /** Resolves when the process and its network are up. */
   z.object({ call: z.literal('ready') }),
   z.object({ call: z.literal('begin'), plan: fieldPlanSchema }),
   /** Resolves to the counts. */

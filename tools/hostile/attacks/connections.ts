@@ -13,10 +13,10 @@ const FROM_EACH = 5;
 const HALF_OPEN = 5_000;
 const RESET_TOGETHER = 900;
 const AT_A_TIME = 50;
-/** Until a connection that was refused is tried again. */
+/** How long to wait before opening an ended connection again. */
 const RETRY_MS = 500;
 
-/** Keeps so many connections open, and opens each anew when it is ended. */
+/** Keeps this many connections open, and reopens each one that ends. */
 async function hold(
   field: Field,
   count: number,
@@ -24,7 +24,7 @@ async function hold(
 ): Promise<void> {
   let opening = 0;
   await field.repeat(count, async (index) => {
-    // All at once they would only fill the listen queue.
+    // All together they would only fill the listen queue.
     while (opening >= AT_A_TIME && !field.isOver) await field.pause(10);
     opening++;
     const wire = await open(index).finally(() => {

@@ -6,7 +6,7 @@ import { connectDevice, publishOf, repeated } from './packets.js';
 const BATCH_BYTES = 32 * 1024;
 const MAX_TOPIC_BYTES = 65_535;
 
-/** Writes the same packet over connections of their own as fast as it is taken. */
+/** Writes the same packet over this many connections as fast as they take it. */
 function flood(field: Field, connections: number, packets: (device: string) => Buffer) {
   return field.repeat(connections, async (index) => {
     const mqtt = await connectDevice(field, index);
@@ -19,7 +19,7 @@ function flood(field: Field, connections: number, packets: (device: string) => B
   });
 }
 
-/** Tiny values at QoS 0 as fast as the socket takes them. */
+/** Publishes tiny values at QoS 0 as fast as the socket takes them. */
 function tinyValues(connections: number): Attack {
   return {
     name: `tiny-values-${connections}`,
@@ -35,7 +35,7 @@ function tinyValues(connections: number): Attack {
   };
 }
 
-/** Alarms of no known kind, which are acknowledged and reported. */
+/** Publishes alarms of an unknown kind, which are acknowledged and reported. */
 function invalidAlarms(connections: number, finding: string): Attack {
   return {
     name: `invalid-alarms-${connections}`,
@@ -88,7 +88,7 @@ const longTopics: Attack = {
     }),
 };
 
-/** Each one a topic that no cache knows. */
+/** Each topic is one that no cache knows. */
 const manyTopics: Attack = {
   name: 'many-topics',
   surface: 'mqtt',
@@ -109,7 +109,7 @@ const manyTopics: Attack = {
     }),
 };
 
-/** The same attack on a gateway whose budgets slow nobody: fair reading alone must hold. */
+/** The same attack on a gateway whose budgets slow nothing down: fair reading alone must hold. */
 function unlimited(attack: Attack): Attack {
   return {
     ...attack,

@@ -5,13 +5,13 @@ import type { Login } from '../../../test/harness/load/plan.js';
 import type { Attack } from '../attack.js';
 
 const MIB = 1024 * 1024;
-/** What the disk has left for recordings: an attack must not fill the machine it runs on. */
+/** The room left for recordings: an attack must not fill the disk of the machine it runs on. */
 const ROOM_BYTES = 1_024 * MIB;
 const UPLOAD_BYTES = 64 * MIB;
 
 const preparedSchema = z.object({ uploadUrl: z.string() });
 
-/** Uploads a recording. Resolves to the status of the answer that decides. */
+/** Uploads a recording. Resolves to the decisive status. */
 async function upload(httpUrl: string, camera: Login, bytes: number): Promise<number> {
   const basic = Buffer.from(`${camera.username}:${camera.password}`).toString('base64');
   const prepared = await fetch(`${httpUrl}/devices/${camera.username}/footage`, {

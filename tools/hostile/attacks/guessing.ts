@@ -7,7 +7,7 @@ const GUESSES_BETWEEN = 9;
 const MAX_GUESSES_PER_SECOND = 5;
 const MANY_ADDRESSES = 200;
 
-/** Tries passwords for the victims' newcomer, who must get in all the while. */
+/** Guesses passwords for the victims' newcomer, who must still get in meanwhile. */
 async function guess(field: Field, index: number): Promise<void> {
   const target = { username: field.text('target'), password: crypto.randomUUID() };
   const mqtt = new MqttSocket(field.endpoint('mqtt', index));

@@ -11,7 +11,7 @@ const ANSWER_MS = 200;
 const BATCH = 500;
 
 async function dial(field: Field, listener: 'mqtt' | 'http' | 'mqtts', index: number) {
-  // Random bytes for a TLS listener are no handshake.
+  // Random bytes to a TLS listener do not start with a handshake.
   const wire = new Wire({ ...field.endpoint(listener, index), isTls: false });
   wire.socket.resume();
   if (!(await wire.opened())) throw new Error('not connected');
@@ -43,7 +43,7 @@ function randomBytesTo(listener: 'mqtt' | 'http' | 'mqtts'): Attack {
   };
 }
 
-/** Packets that a client may send, in no order that MQTT knows. */
+/** Packets that a client may send, but not in an order that MQTT allows. */
 function packetsOf(device: string): Packet[] {
   const topic = `devices/${device}/t`;
   const head = { dup: false, retain: false } as const;
@@ -112,7 +112,7 @@ const mutated: Attack = {
   },
 };
 
-/** Packets without a payload that a device may send as often as it likes, and that cost an answer. */
+/** Packets without a payload that a device may send as often as it likes; some cost an answer. */
 function smallPackets(name: string, what: string, packet: Packet): Attack {
   return {
     name,
@@ -138,7 +138,7 @@ const foreignTopics: Attack = {
   arm: (site) => site.arms(2),
   run: (field) =>
     field.repeat(AT_A_TIME, async (index) => {
-      // The even ones are the first device's.
+      // Even indexes belong to the first device.
       const mqtt = await connectDevice(field, index * 2);
       const topic = `devices/${field.arms.devices[1]?.username}/alarms`;
       const publish = publishOf({ topic, payload: '{"kind":"fall"}', qos: 1 });

@@ -3,7 +3,7 @@ import type { Field } from '../attacker/field.js';
 import { MqttSocket } from '../mqtt-socket.js';
 import { asClient } from '../site.js';
 
-/** Connects as one of the attacker's devices, with a client id of this connection's own. */
+/** Connects as one of the attacker's devices, with its own client id for each connection. */
 export async function connectDevice(field: Field, index: number): Promise<MqttSocket> {
   const { devices } = field.arms;
   const device = devices[index % devices.length];
@@ -12,7 +12,7 @@ export async function connectDevice(field: Field, index: number): Promise<MqttSo
   return admitted(field, await MqttSocket.connect(field.endpoint('mqtt', index), login));
 }
 
-/** Connects as one of the attacker's subscribers, with a client id of this connection's own. */
+/** Connects as one of the attacker's subscribers, with its own client id for each connection. */
 export async function connectToken(
   field: Field,
   index: number,
@@ -34,7 +34,7 @@ function admitted(field: Field, mqtt: MqttSocket | undefined): MqttSocket {
 export interface Publish {
   readonly topic: string;
   readonly payload: string | Buffer;
-  /** Left out: 0. */
+  /** Omitted: 0. */
   readonly qos?: 0 | 1 | 2;
   readonly retain?: boolean;
   readonly messageId?: number;

@@ -6,7 +6,7 @@ import { connectDevice, connectToken, publishOf, subscribeOf } from './packets.j
 const SLOW_CLIENTS = 500;
 const BYTE_EVERY_MS = 100;
 
-/** Writes one byte after the other, with pauses, until the connection is ended. */
+/** Writes byte by byte, with pauses, until the connection ends. */
 async function dribble(field: Field, wire: Wire, bytes: Buffer): Promise<void> {
   for (let at = 0; !field.isOver && wire.isOpen; at = (at + 1) % bytes.length) {
     await wire.write(bytes.subarray(at, at + 1));
@@ -53,7 +53,7 @@ const slowPublish: Attack = {
     }),
 };
 
-/** Subscribers that read nothing, while their own home's sensor sends much. */
+/** Subscribers that read nothing while a sensor of their own home sends a lot. */
 const slowReader: Attack = {
   name: 'frozen-subscribers',
   surface: 'mqtt',

@@ -15,7 +15,7 @@ const BURST_MS = 1_500;
 const UNACKNOWLEDGED_BYTES = 32 * 1024 * 1024;
 const PUBACK = 4;
 
-/** Publishes at QoS 1 at a rate; what a device has on its way is bounded, as its memory is. */
+/** Publishes at QoS 1 at a rate; the bytes in flight are bounded, as a device's memory is. */
 async function publishAtRate(field: Field, perSecond: number, publish: (n: number) => Publish) {
   const mqtt = await connectDevice(field, 0);
   let unacknowledgedBytes = 0;
@@ -37,7 +37,7 @@ async function publishAtRate(field: Field, perSecond: number, publish: (n: numbe
   });
 }
 
-/** An alarm of the size, which is valid and no other's repetition. */
+/** A valid alarm of this size that repeats no other. */
 export function alarmOf(bytes = 0): string {
   return `{"kind":"noise","id":"${crypto.randomUUID()}","note":"${'x'.repeat(Math.max(0, bytes - 120))}"}`;
 }
@@ -71,7 +71,7 @@ const largeRetained: Attack = {
     })),
 };
 
-/** Leaves a durable session of the attacker's home behind, which everything waits for. */
+/** Leaves behind a durable session of the attacker's home, for which everything queues. */
 async function leaveSession(site: Site, filter: string): Promise<void> {
   const { tokens } = await site.arms(0, 1);
   const [token] = tokens;

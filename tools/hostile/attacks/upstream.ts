@@ -8,7 +8,7 @@ const CHUNK = Buffer.alloc(65_536, 'x');
 const CONNACK = Buffer.of(0x20, 2, 0, 0);
 const TOPIC = 'care-homes/x/devices/y/commands/z';
 
-/** The head of a PUBLISH at QoS 0 with so many bytes behind it [MQTT-2.2.3]. */
+/** The head of a PUBLISH at QoS 0 that this many bytes follow [MQTT-2.2.3]. */
 function publishHead(): Buffer {
   const topic = Buffer.from(TOPIC);
   const length: number[] = [];

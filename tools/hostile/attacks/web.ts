@@ -5,7 +5,7 @@ import { Wire } from '../mqtt-socket.js';
 const HANDSHAKES = 900;
 const PIPELINED = 20;
 
-/** Requests a second for each connection, pipelined, as fast as they are answered. */
+/** Pipelines requests on each connection as fast as they are answered. */
 async function pipeline(field: Field, connections: number, request: string) {
   const batch = request.repeat(PIPELINED);
   await field.repeat(connections, async (index) => {
@@ -50,7 +50,7 @@ const wrongTokens: Attack = {
         wires.set(index, wire);
         field.count('connected');
       }
-      // What is not read must not fill the attacker's memory.
+      // Unread requests must not fill the attacker's memory.
       if (wire.socket.writableLength > 65_536) return;
       field.count('requests');
       const token = `Bearer ${crypto.randomUUID()}`;
@@ -61,7 +61,7 @@ const wrongTokens: Attack = {
   },
 };
 
-/** TLS handshakes without end, so many at a time. */
+/** Endless TLS handshakes, many at a time. */
 function handshakes(tls: 'rsa' | 'ecdsa', listener: 'mqtts' | 'https'): Attack {
   return {
     name: `handshakes-${tls}-${listener}`,

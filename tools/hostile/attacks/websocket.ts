@@ -13,7 +13,7 @@ const CONNECTIONS = 20;
 const BATCH = 500;
 const HUGE_BYTES = 2 ** 40;
 
-/** A client's frame (RFC 6455, 5.2) whose mask is zero, which is a mask like any other. */
+/** A client's frame (RFC 6455, 5.2) with a zero mask, which is as valid as any other. */
 function frame(opcode: number, payload: Buffer, isFinal = true, claimed = payload.length): Buffer {
   const first = opcode | (isFinal ? FIN : 0);
   const mask = Buffer.alloc(4);

@@ -7,9 +7,9 @@ import { type Endpoint, MqttSocket } from '../mqtt-socket.js';
 const PUBACK = 4;
 const RECONNECT_MS = 250;
 
-/** A sensor: publishes alarms, and sends again on a new connection what nobody has acknowledged. */
+/** A sensor: publishes alarms, and resends unacknowledged ones on a new connection. */
 export class WardDevice {
-  /** Connections that somebody else ended. */
+  /** Connections that this client did not end itself. */
   disconnects = 0;
   readonly #endpoint: Endpoint;
   readonly #login: Login;
@@ -31,7 +31,7 @@ export class WardDevice {
     this.#acknowledged = acknowledged;
   }
 
-  /** Connects, and again whenever the connection ends. */
+  /** Connects, and reconnects whenever the connection ends. */
   async open(): Promise<void> {
     const mqtt = await this.#connect();
     this.#mqtt = mqtt;

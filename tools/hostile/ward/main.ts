@@ -1,4 +1,4 @@
-/** The victims in a process of their own, whose clock is the one of all latencies. */
+/** The victims in their own process, whose clock measures all latencies. */
 import { answerCalls } from '../calls.js';
 import { type WardCall, wardCallSchema } from './plan.js';
 import { Ward } from './ward.js';

@@ -6,7 +6,7 @@ const PUBACK = 4;
 /** A sensor gives up on a connection after this. */
 const TIMEOUT_MS = 5_000;
 
-/** Connects, publishes one alarm and disconnects. @throws Error saying how far it came */
+/** Connects, publishes one alarm and disconnects. @throws Error that tells how far it came */
 export async function publishAsNewcomer(
   endpoint: Endpoint,
   login: Login,

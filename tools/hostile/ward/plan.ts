@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { loginSchema } from '../../../test/harness/load/plan.js';
 
-/** The messages between the ward, a process of its own, and the trial that owns it. */
+/** The messages between the ward's process and the trial that owns it. */
 
 export const wardPlanSchema = z.object({
   host: z.string(),
@@ -9,20 +9,20 @@ export const wardPlanSchema = z.object({
   /** The devices that publish, in turn. */
   devices: z.array(loginSchema),
   alarmsPerSecond: z.number(),
-  /** A device's topic, `{device}` being its user name. */
+  /** A device's topic, with `{device}` for its user name. */
   topic: z.string(),
   live: loginSchema,
   durable: loginSchema,
-  /** What both of them subscribe to. */
+  /** What both subscribe to. */
   filter: z.string(),
-  /** A device that connects anew for each of its alarms. */
+  /** A device that reconnects for each of its alarms. */
   newcomer: loginSchema,
-  /** What a board asks for each second; null where the broker has no HTTP. */
+  /** What a board requests each second; null if the broker has no HTTP. */
   http: z.object({ url: z.string(), token: z.string() }).nullable(),
 });
 export type WardPlan = z.infer<typeof wardPlanSchema>;
 
-/** An alarm: instants in milliseconds since the ward was opened, null for what has not happened. */
+/** An alarm: instants in milliseconds since the ward opened, null for what has not happened. */
 const alarmSchema = z.object({
   sentMs: z.number(),
   acknowledgedMs: z.number().nullable(),
@@ -44,7 +44,7 @@ export const observationsSchema = z.object({
   alarms: z.array(alarmSchema),
   newcomers: z.array(attemptSchema),
   requests: z.array(attemptSchema),
-  /** Connections of the ward that somebody else ended. */
+  /** Connections of the ward that its clients did not end themselves. */
   disconnects: z.number(),
 });
 export type Observations = z.infer<typeof observationsSchema>;
@@ -53,7 +53,7 @@ export const wardCallSchema = z.discriminatedUnion('call', [
   z.object({ call: z.literal('open'), plan: wardPlanSchema }),
   z.object({ call: z.literal('sendDurableAway') }),
   z.object({ call: z.literal('bringDurableBack') }),
-  /** Publishes no more. */
+  /** Stops publishing. */
   z.object({ call: z.literal('stop') }),
   /** Asks for what was sent and tried from this instant on. */
   z.object({ call: z.literal('observe'), sinceMs: z.number() }),

@@ -18,9 +18,9 @@ export interface WardSubscriberOptions {
   readonly received: (numbered: Numbered) => void;
 }
 
-/** A nurse-call system: acknowledges what it gets, and comes back when it is disconnected. */
+/** A nurse-call system: acknowledges what it receives, and reconnects when disconnected. */
 export class WardSubscriber {
-  /** Connections that somebody else ended. */
+  /** Connections that this client did not end itself. */
   disconnects = 0;
   readonly #options: WardSubscriberOptions;
   #mqtt: MqttSocket | undefined;
@@ -31,7 +31,7 @@ export class WardSubscriber {
     this.#options = options;
   }
 
-  /** Connects and subscribes, and again whenever the connection ends. */
+  /** Connects and subscribes, and does so again whenever the connection ends. */
   async open(): Promise<void> {
     this.#isAway = false;
     const mqtt = await this.#connect();
@@ -49,7 +49,7 @@ export class WardSubscriber {
     });
   }
 
-  /** Disconnects in order, until `open`. */
+  /** Disconnects cleanly, until `open`. */
   async leave(): Promise<void> {
     this.#isAway = true;
     await this.#mqtt?.end();

@@ -7,10 +7,10 @@ import { WardSubscriber } from './subscriber.js';
 const TICK_MS = 5;
 const ATTEMPT_EVERY_MS = 1_000;
 const REQUEST_TIMEOUT_MS = 5_000;
-/** Of a device in the numbers of its publishes (`NumberedPublish`). */
+/** The number of the first device in its publishes (`NumberedPublish`). */
 const FIRST_DEVICE_NUMBER = 10;
 
-/** The victims: devices with their subscribers, a newcomer each second, a board's request each second. */
+/** The victims: devices with their subscribers, and each second a newcomer and a board's request. */
 export class Ward {
   readonly #plan: WardPlan;
   readonly #openedMs = performance.now();
@@ -51,7 +51,7 @@ export class Ward {
     this.#durable = subscriber(true);
   }
 
-  /** Connects everybody, then publishes. */
+  /** Connects everyone, then publishes. */
   async open(): Promise<void> {
     await Promise.all([this.#live.open(), this.#durable.open()]);
     await Promise.all(this.#devices.map((device) => device.open()));
@@ -132,7 +132,7 @@ export class Ward {
     const { http } = this.#plan;
     if (http === null) return;
     const response = await fetch(http.url, {
-      // A connection of its own, as a board that was just opened has.
+      // Its own connection, as for a board that has just been opened.
       headers: { authorization: `Bearer ${http.token}`, connection: 'close' },
       signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
     });

@@ -3,7 +3,7 @@ import { type AlarmStates, acknowledgeAlarm, resolveAlarm } from '../../api/gene
 import type { DelayedResolves } from './delayed-resolves.js';
 import type { OpenAlarm, StateChange } from './open-alarm.js';
 
-/** A change of an alarm's state that a responder asks for. */
+/** A change of an alarm's state requested by a responder. */
 interface WantedChange {
   readonly alarm: OpenAlarm;
   readonly state: StateChange['state'];
@@ -11,14 +11,14 @@ interface WantedChange {
   readonly note: string;
 }
 
-/** Asks the gateway for a change. @returns why it refused, where it did */
+/** Asks the gateway for a change. @returns why the gateway refused it, if it did */
 export type ChangeAlarm = (wanted: WantedChange) => Promise<Failure | undefined>;
 
 /** Where the alarms are shown. */
 interface ShownAlarms {
-  /** Takes a state that the gateway has answered with. */
+  /** Takes a state from the gateway's answer. */
   changed(change: StateChange): void;
-  /** Reads the alarms anew: what is shown is no longer so. */
+  /** Reads the alarms again: what is shown is out of date. */
   readAgain(): void;
 }
 
@@ -29,7 +29,7 @@ interface AlarmChangesOptions {
   readonly onRefused?: (failure: Failure) => void;
 }
 
-/** Asks for changes of alarms, for a resolve after a delay; what is shown changes when the gateway has made them. */
+/** Requests changes of alarms, a resolve after a delay; what is shown changes once the gateway has made them. */
 export function alarmChanges(options: AlarmChangesOptions): ChangeAlarm {
   return (wanted) => {
     const send = () => sendChange(wanted, options);
@@ -47,7 +47,7 @@ async function sendChange(
   const alarmStateChange = note === '' ? {} : { note };
   const { id: alarmId, location } = alarm;
   try {
-    // A browser sends it also when the page is left in this moment.
+    // With `keepalive` the browser sends it even if the page is left at this moment.
     const states = await request(
       { locationId: location.id, alarmId, alarmStateChange },
       { keepalive: true },
@@ -63,12 +63,12 @@ async function sendChange(
   }
 }
 
-/** Whether the alarm is in no history any more, perhaps with its home. */
+/** Whether the alarm, perhaps with its home, is gone from the history. */
 export function isGone(code: string): boolean {
   return code === 'alarm-not-found' || code === 'location-not-found';
 }
 
-/** Whether a change was refused because of what became of the alarm meanwhile. */
+/** Whether a change was refused because the alarm has changed meanwhile. */
 function isOutdated({ code }: Failure): boolean {
   return code === 'alarm-resolved' || isGone(code);
 }

@@ -1,10 +1,10 @@
 import type { OpenAlarm } from './open-alarm.js';
 
-/** How much an alarm presses, the most first. */
+/** How urgent an alarm is, the most urgent first. */
 const URGENCIES = ['urgent', 'raised', 'test', 'acknowledged'] as const;
 type Urgency = (typeof URGENCIES)[number];
 
-/** Kinds where a person lies on the floor or calls for help. */
+/** Kinds in which a person lies on the floor or calls for help. */
 export const URGENT_KINDS = ['fall', 'helpCall'] as const;
 
 export function urgencyOf({ state, isTest, kind }: OpenAlarm): Urgency {

@@ -1,20 +1,20 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import type { OpenAlarm } from './open-alarm.js';
 
-/** A screen reader that is interrupted all the time says nothing. */
+/** A screen reader that is constantly interrupted says nothing. */
 const PAUSE_MS = 2_000;
-/** Said one by one; of more only the number. */
+/** This many are announced one by one; of more, only the number. */
 const MAX_SAID = 3;
 
-/** New alarms to be said together. */
+/** New alarms to announce together. */
 interface Announcement {
-  /** Makes two that read alike two. */
+  /** Distinguishes two announcements with the same text. */
   readonly number: number;
   readonly alarms: readonly OpenAlarm[];
   readonly more: number;
 }
 
-/** Gathers new alarms for the screen reader: the first at once, those of a burst together. */
+/** Gathers new alarms for the screen reader: the first immediately, those of a burst together. */
 export class Announcements {
   readonly #current = signal<Announcement | undefined>(undefined);
   readonly current: ReadonlySignal<Announcement | undefined> = this.#current;

@@ -7,7 +7,7 @@ interface AnnouncerProps {
   readonly announcements: Announcements;
 }
 
-/** Says new alarms to a screen reader; the list itself would be said over and over. */
+/** Announces new alarms to a screen reader, which would otherwise read the whole list again and again. */
 export function Announcer({ announcements }: AnnouncerProps) {
   const words = useWords(BOARD_WORDS);
   const textOf = useAnnouncement();

@@ -14,7 +14,7 @@ interface BelowLineProps {
   readonly isCut: boolean;
 }
 
-/** Counts what a wall, which nobody scrolls, has below its edge; always in sight. */
+/** Counts the alarms below the edge of a wall screen, which nobody scrolls; always in sight. */
 export function BelowLine({ list, shown, rest, isCut }: BelowLineProps) {
   const words = useWords(BOARD_WORDS);
   const line = useRef<HTMLParagraphElement>(null);
@@ -27,7 +27,7 @@ export function BelowLine({ list, shown, rest, isCut }: BelowLineProps) {
     };
     measure();
     const observer = new ResizeObserver(measure);
-    // What comes and goes above the list moves it.
+    // Elements that come and go above the list move it.
     observer.observe(document.body);
     for (const type of ['scroll', 'resize']) addEventListener(type, measure);
     return () => {

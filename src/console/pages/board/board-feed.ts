@@ -16,17 +16,17 @@ import { readOpenAlarms } from './read-open-alarms.js';
 /**
  * A burst is drawn a few times a second.
  *
- * By a timer, not by frames: a hidden tab has none, and its title still counts.
+ * Uses a timer instead of frames: a hidden tab has none, but its title still counts.
  */
 const DRAW_EVERY_MS = 200;
-/** How much longer than the last drawing took the next one waits: a slow tablet stays usable. */
+/** The next drawing waits this many times as long as the last one took, so that a slow tablet stays usable. */
 const PAUSE_FACTOR = 4;
 const READ_AGAIN_MS = 3_000;
-/** No message tells that a home was renamed or deleted. */
+/** No message reports that a home was renamed or deleted. */
 const READ_HOMES_MS = 5 * 60 * 1000;
 /** The most alarms drawn: more cannot be read at a glance, and an old tablet cannot draw them. */
 const MAX_ROWS = 200;
-/** A screenful: in a burst every drawing replaces it, so the rest is drawn when the burst is over. */
+/** A screenful: in a burst every drawing replaces it, so the rest waits until the burst is over. */
 const BURST_ROWS = 40;
 
 /** The state of the board. */
@@ -35,7 +35,7 @@ interface BoardState {
   readonly alarms: readonly OpenAlarm[];
   /** How many of them to draw. */
   readonly maxRows: number;
-  /** Whether so many come that none of them can be pointed out. */
+  /** Whether too many arrive to point out any of them. */
   readonly isBurst: boolean;
   readonly notHeld: number;
   readonly isHistoryCut: boolean;
@@ -58,7 +58,7 @@ const NOTHING: BoardState = {
 
 interface BoardFeedOptions {
   readonly live: LiveFeed;
-  /** Called at once for each alarm that comes, be the tab hidden or not. */
+  /** Called immediately for each new alarm, even in a hidden tab. */
   readonly onNew: (alarm: OpenAlarm) => void;
 }
 
@@ -69,9 +69,9 @@ export class BoardFeed {
   readonly #state = signal<BoardState>(NOTHING);
   readonly state: ReadonlySignal<BoardState> = this.#state;
   #mustRead = true;
-  /** Receipt of the newest alarm that was there when the history had to be read: newer ones in it were missed. */
+  /** Receipt of the newest alarm held when the history had to be read: newer ones in the history were missed. */
   #newestMs = Number.POSITIVE_INFINITY;
-  /** Homes of alarms that were in no list of homes, and were asked for. */
+  /** Homes of alarms that were missing from the list of homes and have been read for. */
   readonly #unknownHomes = new Set<string>();
   #reading: AbortController | undefined;
   #readTimer: ReturnType<typeof setTimeout> | undefined;
@@ -84,7 +84,7 @@ export class BoardFeed {
     this.#options = options;
   }
 
-  /** @returns ends it */
+  /** @returns a function that ends it */
   start(): () => void {
     const { live } = this.#options;
     const endListening = live.listen({
@@ -94,7 +94,7 @@ export class BoardFeed {
         this.readAgain();
       },
     });
-    // Not before the live feed is open: what came in between would be in neither.
+    // Only once the live feed is open: otherwise alarms in between would be in neither.
     const endWatching = effect(() => {
       if (live.state.value === 'connected' && this.#mustRead) this.#read();
     });
@@ -109,14 +109,14 @@ export class BoardFeed {
     };
   }
 
-  /** Reads the history anew, as soon as the gateway is reached. */
+  /** Reads the history again as soon as the gateway is connected. */
   readAgain(): void {
     if (!this.#mustRead) this.#newestMs = this.#alarms.newestReceivedAtMs();
     this.#mustRead = true;
     if (this.#options.live.state.peek() === 'connected') this.#read();
   }
 
-  /** Takes a state that the gateway has answered with. */
+  /** Takes a state from the gateway's answer. */
   changed(change: StateChange): void {
     if (!this.#alarms.change(change)) return;
     this.#fill();
@@ -140,7 +140,7 @@ export class BoardFeed {
     if (escalation !== undefined && this.#alarms.escalated(escalation)) this.#draw();
   }
 
-  /** Reads anew for a home that was created since the last time; once, as it may not be among those read. */
+  /** Reads again for a home created since the last time; only once, as it may not be among those read. */
   #readUnknownHome(locationId: string): void {
     const isKnown = this.#state.peek().locations.some(({ id }) => id === locationId);
     if (isKnown || this.#mustRead || this.#unknownHomes.has(locationId)) return;
@@ -148,9 +148,9 @@ export class BoardFeed {
     this.readAgain();
   }
 
-  /** Reads the names of the homes, and the alarms anew when one is gone: its own are nobody's any more. */
+  /** Reads the names of the homes; if one is gone, reads the alarms again to drop its own. */
   async #readHomes(): Promise<void> {
-    // The banner shows that the gateway does not answer; the timer asks again.
+    // The banner shows that the gateway does not answer; the timer tries again.
     const locations = await listLocations().catch(() => undefined);
     if (locations === undefined || this.#mustRead) return;
     const isThere = ({ id }: Location) => locations.some((one) => one.id === id);
@@ -215,7 +215,7 @@ export class BoardFeed {
     const drawn = { alarms, maxRows, isBurst, notHeld, isHistoryCut };
     this.#state.value = { ...this.#state.peek(), ...drawn, ...change };
     if (isBurst) this.#draw();
-    // Runs when it has been drawn, which takes a turn of its own.
+    // Runs after the drawing, which takes its own turn.
     setTimeout(() => {
       this.#drawingTookMs = performance.now() - this.#drawnAtMs;
     });

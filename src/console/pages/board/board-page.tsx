@@ -16,7 +16,7 @@ import { SilentSensors } from './silent-sensors.js';
 import { useBoard } from './use-board.js';
 import { WallHead } from './wall/wall-head.js';
 
-/** Of more homes the sensors that are offline are named only when a home is chosen. */
+/** With more homes, offline sensors are named only for a chosen home. */
 const MAX_HOMES_WITH_SENSORS = 10;
 
 /** The open alarms of all homes that the token may see. */
@@ -31,7 +31,7 @@ export function BoardPage() {
   const chosen = homeId.value;
   const shown =
     chosen === undefined ? alarms : alarms.filter(({ location }) => location.id === chosen);
-  // Of which homes they are that are not held, nobody knows.
+  // It is unknown to which homes the alarms that are not held belong.
   const [rest, isCut] =
     chosen === undefined ? [notHeld, isHistoryCut] : [0, isHistoryCut || notHeld > 0];
   const count = `${shown.length + rest}${isCut ? '+' : ''}`;
@@ -88,7 +88,7 @@ export function BoardPage() {
   );
 }
 
-/** Shows the number of alarms in the title of the tab. */
+/** Shows the number of alarms in the tab title. */
 function useTabNote(note: string | undefined): void {
   const { tabNote } = useConsole();
   useEffect(() => {

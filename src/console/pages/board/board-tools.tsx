@@ -6,7 +6,7 @@ import { BOARD_WORDS } from './board-words.js';
 import { SoundControl } from './sound/sound-control.js';
 import type { useBoard } from './use-board.js';
 
-// With the drawing of QR codes, which only administrators need.
+// Lazy because it draws QR codes, which only administrators need.
 const WallLinkDialog = lazyPage(
   async () => (await import('./wall/wall-link-dialog.js')).WallLinkDialog,
 );

@@ -2,7 +2,7 @@ import { type ReadonlySignal, signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { useConsole } from '../../console-parts.js';
 
-/** How long a resolve can be undone, because the gateway takes none back. */
+/** How long a resolve can be undone before it is sent: the gateway takes none back. */
 const UNDO_MS = 10_000;
 
 /** Whether a resolve can still be undone, or has been sent and waits for its answer. */
@@ -14,7 +14,7 @@ export class DelayedResolves {
   readonly states: ReadonlySignal<ReadonlyMap<string, ResolveState>> = this.#states;
   readonly #settle = new Map<string, (isWanted: boolean) => void>();
 
-  /** @returns what `send` answers; undefined when it was undone */
+  /** @returns the result of `send`; undefined if undone */
   delay<Answer>(key: string, send: () => Promise<Answer>): Promise<Answer | undefined> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => settle(true), UNDO_MS);
@@ -36,7 +36,7 @@ export class DelayedResolves {
     this.#settle.get(key)?.(false);
   }
 
-  /** Sends all at once, before this returns: the page or the token may be gone a moment later. */
+  /** Sends all before it returns: the page or the token may be gone a moment later. */
   sendAll(): void {
     for (const settle of [...this.#settle.values()]) settle(true);
   }
@@ -49,7 +49,7 @@ export class DelayedResolves {
   }
 }
 
-/** The resolves of a page; those that still wait are sent when the page is left. */
+/** The resolves of a page; leaving the page sends those that still wait. */
 export function useDelayedResolves(): DelayedResolves {
   const { session } = useConsole();
   const [resolves] = useState(() => new DelayedResolves());

@@ -8,7 +8,7 @@ const MAX_NAMED = 3;
 /** The board names the silent sensors, home by home; a runtime out of support says nothing about alarms. */
 const NOT_SHOWN = ['device-silent', 'runtime-unsupported'];
 
-/** The faults of the gateway. Those that stop it come first. */
+/** The faults of the gateway, those that stop it first. */
 export function GatewayFaults({ isKiosk }: { readonly isKiosk: boolean }) {
   const { session } = useConsole();
   const words = useWords(BOARD_WORDS);

@@ -6,7 +6,7 @@ import { isOnline } from '../home/online-state.js';
 import { usePresence } from '../home/presence.js';
 import { BOARD_WORDS } from './board-words.js';
 
-/** No message tells that a device or a room was created, renamed or deleted. */
+/** No message reports that a device or a room was created, renamed or deleted. */
 const READ_AGAIN_MS = 5 * 60 * 1000;
 const RETRY_MS = 10_000;
 const MAX_NAMED = 6;
@@ -18,7 +18,7 @@ interface OfflineSensorsProps {
   readonly isKiosk: boolean;
 }
 
-/** The sensors of a home that are offline, by name and room: from them no alarm can come. */
+/** The offline sensors of a home, by name and room: no alarm can come from them. */
 export function OfflineSensors({ locationId, hasHome, isKiosk }: OfflineSensorsProps) {
   const words = useWords(BOARD_WORDS);
   const presence = usePresence(locationId);

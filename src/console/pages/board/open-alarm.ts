@@ -21,16 +21,16 @@ export interface OpenAlarm {
   readonly detectedAt: string;
   readonly detectedAtMs: number;
   readonly receivedAtMs: number;
-  /** When people could first know of it: once it was received, or, if it came later, was shown here. */
+  /** When people could first know of it: when it was received or, if later, shown here. */
   readonly knownAtMs: number;
   readonly isLate: boolean;
   readonly isTest: boolean;
-  /** Whether it came while the board was open. */
+  /** Whether it arrived while the board was open. */
   readonly isLive: boolean;
   /** Whether it is in the history: its live copy comes ahead of its record. */
   readonly isRecorded: boolean;
   readonly recordings: readonly string[];
-  /** The names of the escalations that were made of it: nobody acknowledged it in time. */
+  /** The names of its escalations: nobody acknowledged it in time. */
   readonly escalations: readonly string[];
   readonly device: Named;
   readonly location: Named;
@@ -42,7 +42,7 @@ export interface OpenAlarm {
   readonly note: string | undefined;
 }
 
-/** A state that somebody gave an alarm. */
+/** A state that someone gave an alarm. */
 export interface StateChange {
   readonly key: string;
   readonly state: 'acknowledged' | 'resolved';
@@ -57,9 +57,9 @@ export function alarmKey(deviceId: string, alarmId: string): string {
 }
 
 /**
- * An alarm as it is forwarded; undefined when the message is something else.
+ * A forwarded alarm; undefined if the message is something else.
  *
- * @param nowMs when it came
+ * @param nowMs when it arrived
  */
 export function alarmOfMessage(
   { topic, payload, isRecorded }: LiveMessage,
@@ -97,7 +97,7 @@ export function alarmOfMessage(
   };
 }
 
-/** A change of an alarm's state as it is forwarded; undefined when the message is something else. */
+/** A forwarded change of an alarm's state; undefined if the message is something else. */
 export function changeOfMessage({ topic, payload }: LiveMessage): StateChange | undefined {
   if (!isOfTopic(topic, 'alarm-states')) return undefined;
   const { id, state, at, note } = payload;
@@ -113,13 +113,13 @@ export function changeOfMessage({ topic, payload }: LiveMessage): StateChange | 
   };
 }
 
-/** An alarm that was escalated. */
+/** The escalation of an alarm. */
 export interface MadeEscalation {
   readonly key: string;
   readonly name: string;
 }
 
-/** An escalation as it is forwarded; undefined when the message is something else. */
+/** A forwarded escalation; undefined if the message is something else. */
 export function escalationOfMessage({ topic, payload }: LiveMessage): MadeEscalation | undefined {
   if (!isOfTopic(topic, 'escalations')) return undefined;
   const device = namedOf(payload['device']);
@@ -129,7 +129,7 @@ export function escalationOfMessage({ topic, payload }: LiveMessage): MadeEscala
   return { key: alarmKey(device.id, id), name };
 }
 
-/** An alarm of the history that is not resolved. */
+/** An unresolved alarm from the history. */
 export function alarmOfHistory(event: LocationAlarm, location: Named): OpenAlarm {
   const { id, kind, detectedAt, device, room, group, footage, note } = event;
   const { acknowledgedBy: by, acknowledgedAt: at } = event;
@@ -146,7 +146,7 @@ export function alarmOfHistory(event: LocationAlarm, location: Named): OpenAlarm
     detectedAtMs: Date.parse(detectedAt),
     receivedAtMs: Date.parse(event.receivedAt),
     knownAtMs: Date.parse(event.receivedAt),
-    // When it was forwarded is not in the history.
+    // The history does not tell when it was forwarded.
     isLate: false,
     isTest: event.test === true,
     isLive: false,

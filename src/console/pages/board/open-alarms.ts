@@ -1,20 +1,20 @@
 import { compareAlarms } from './alarm-order.js';
 import type { MadeEscalation, OpenAlarm, StateChange } from './open-alarm.js';
 
-/** A board that is left open for months must not grow: beyond this the last in order are only counted. */
+/** A board that stays open for months must not grow: beyond this, the last in order are only counted. */
 const MAX_HELD = 1_000;
-/** How many more may come before the last are looked for, which takes a while. */
+/** How many more may come before the last ones are dropped: finding them takes a while. */
 const SLACK = 100;
-/** An alarm may come after its states: from a page of the history that is older, or a second time from the log. */
+/** An alarm may come after its states: from an older page of the history, or again from the log. */
 const MAX_CHANGES = 2_000;
 
-/** How far back the history of a location was read. */
+/** What was read of a location's history. */
 export interface Reading {
   readonly locationId: string;
   readonly keys: ReadonlySet<string>;
-  /** All that were detected after this were read. */
+  /** All alarms detected after this were read. */
   readonly fromMs: number;
-  /** Whether there are older ones that should have been read, too. */
+  /** Whether older ones exist that should have been read, too. */
   readonly isCut: boolean;
 }
 
@@ -23,7 +23,7 @@ export class OpenAlarms {
   readonly #alarms = new Map<string, OpenAlarm>();
   /** The newest change of each alarm. */
   readonly #changes = new Map<string, StateChange>();
-  /** How many open alarms are known that are not held. */
+  /** How many known open alarms are not held. */
   #notHeld = 0;
   #isHistoryCut = false;
 
@@ -36,7 +36,7 @@ export class OpenAlarms {
     return this.#isHistoryCut;
   }
 
-  /** All that are held, the most urgent first, and among equals the newest. */
+  /** All held alarms, the most urgent first, and among equals the newest. */
   inOrder(): OpenAlarm[] {
     return [...this.#alarms.values()].sort(compareAlarms);
   }
@@ -47,19 +47,19 @@ export class OpenAlarms {
     return newest;
   }
 
-  /** @returns whether it was not there before */
+  /** @returns whether it is new */
   add(alarm: OpenAlarm): boolean {
     const change = this.#changes.get(alarm.key);
     if (change?.state === 'resolved') return false;
     const held = this.#alarms.get(alarm.key);
     const known = change === undefined ? alarm : acknowledged(alarm, change);
-    // The live copy and the stored alarm are one, and what was acknowledged stays so.
+    // The live copy and the stored alarm are the same, and an acknowledged alarm stays acknowledged.
     this.#alarms.set(alarm.key, held === undefined ? known : merged(held, known));
     if (this.#alarms.size > MAX_HELD + SLACK) this.#dropLast();
     return held === undefined;
   }
 
-  /** Counts an alarm of the history as one that has just come. */
+  /** Treats an alarm from the history as if it had just arrived. */
   missed(alarm: OpenAlarm, nowMs: number): void {
     this.#alarms.set(alarm.key, { ...alarm, knownAtMs: Math.max(nowMs, alarm.receivedAtMs) });
   }
@@ -67,7 +67,7 @@ export class OpenAlarms {
   /** @returns whether that changes what is shown */
   change(change: StateChange): boolean {
     const { key, state } = change;
-    // It is told twice: by the answer to who gives the state, and by the stream.
+    // It arrives twice: in the answer to the change, and from the stream.
     if (this.#changes.get(key)?.state === 'resolved') return false;
     const held = this.#alarms.get(key);
     this.#remember(change);
@@ -92,17 +92,17 @@ export class OpenAlarms {
     return new Set(this.#alarms.keys());
   }
 
-  /** Counts anew what is not held; `endReading` follows. */
+  /** Restarts the count of alarms that are not held; `endReading` follows. */
   beginReading(): void {
     this.#notHeld = 0;
   }
 
   /**
-   * Forgets what the history no longer has as open, and whatever is in no location that was read.
+   * Drops alarms that are no longer open in the history, and those in locations that were not read.
    *
-   * What is not recorded yet is in no history.
+   * Keeps alarms that are not recorded yet: they are in no history.
    *
-   * @param before the keys that were held when the reading began: what came since may not be in it
+   * @param before the keys held when the reading began: later alarms may be missing from it
    */
   endReading(before: ReadonlySet<string>, readings: readonly Reading[]): void {
     const byLocation = new Map(readings.map((reading) => [reading.locationId, reading]));
@@ -123,7 +123,7 @@ export class OpenAlarms {
   }
 
   #remember(change: StateChange): void {
-    // Behind those of other alarms: it is the newest.
+    // Moves it behind those of other alarms: it is the newest.
     this.#changes.delete(change.key);
     this.#changes.set(change.key, change);
     if (this.#changes.size <= MAX_CHANGES) return;

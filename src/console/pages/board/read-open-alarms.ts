@@ -5,7 +5,7 @@ import type { OpenAlarms, Reading } from './open-alarms.js';
 
 const PAGE_SIZE = 100;
 const MAX_PAGES = 10;
-/** Requests at a time: a browser opens six connections at most, and one of them is the live feed. */
+/** Requests at a time: a browser opens at most six connections, and one of them is the live feed. */
 const MAX_AT_ONCE = 3;
 
 /** The open alarms read for each location. */
@@ -52,7 +52,7 @@ async function readLocation(options: ReadOptions): Promise<Reading> {
   return { locationId: options.location.id, keys, fromMs, isCut: Number.isFinite(fromMs) };
 }
 
-/** @returns the time of detection after which all were read */
+/** @returns the time of detection after which all alarms were read */
 async function readKinds(
   { alarms, location, signal }: ReadOptions,
   kinds: (typeof URGENT_KINDS)[number][] | undefined,

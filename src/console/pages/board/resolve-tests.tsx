@@ -10,7 +10,7 @@ interface ResolveTestsProps {
   readonly resolves: DelayedResolves;
 }
 
-/** Resolves all test alarms at once, where there are several. */
+/** Resolves all test alarms together, if there are several. */
 export function ResolveTests({ shown, change, resolves }: ResolveTestsProps) {
   const { session } = useConsole();
   const words = useWords(BOARD_WORDS);

@@ -11,7 +11,7 @@ interface SilentSensorsProps {
   readonly locationId: string;
 }
 
-/** The silent sensors of a home: an alarm from them might not arrive either. */
+/** The silent sensors of a home: their alarms might not arrive either. */
 export function SilentSensors({ locationId }: SilentSensorsProps) {
   const words = useWords(BOARD_WORDS);
   const { data: silent = [], again } = useLoaded(

@@ -9,12 +9,12 @@ import type { OpenAlarm } from './open-alarm.js';
 import { AlarmSound } from './sound/alarm-sound.js';
 import { Bell } from './sound/bell.js';
 
-/** How long an alarm sounds after it was shown. After that it is known, or nobody is there to acknowledge it. */
+/** How long an alarm sounds after it is shown. By then it is known, or nobody is there to acknowledge it. */
 const SOUNDS_FOR_MS = 60 * 60 * 1000;
-/** The wall's clock goes by it. */
+/** The interval of the wall's clock. */
 const TICK_MS = 2_000;
 
-/** Everything behind the board, for as long as it is shown. */
+/** Everything behind the board, while it is shown. */
 export function useBoard(resolves: DelayedResolves) {
   const { live } = useConsole();
   const chosenHomeId = useSignal<string | undefined>(undefined);
@@ -32,11 +32,11 @@ export function useBoard(resolves: DelayedResolves) {
     };
     return { sound, bell, announcements, feed: new BoardFeed({ live, onNew }) };
   });
-  // Once the chosen home is deleted, all homes are shown: there may be no list left to choose another from.
+  // Once the chosen home is deleted, all homes are shown: the list to choose from may be gone.
   const homeId = useComputed(
     () => feed.state.value.locations.find(({ id }) => id === chosenHomeId.value)?.id,
   );
-  // A list that is empty or short says nothing while there may be alarms that are not in it.
+  // An empty or short list means nothing while alarms may be missing from it.
   const isKnown = useComputed(() => {
     const { isRead, failure } = feed.state.value;
     return live.state.value !== 'lost' && isRead && failure === undefined;

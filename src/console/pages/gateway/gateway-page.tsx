@@ -22,7 +22,7 @@ const PARTS = [
   { name: 'audit', path: '/gateway/audit', Part: AuditPart },
 ] as const;
 
-/** How the gateway itself is, for administrators: faults, who is connected, tokens, who did what. */
+/** The state of the gateway itself, for administrators: faults, connections, tokens, audit trail. */
 export function GatewayPage() {
   const { session } = useConsole();
   const words = useWords(GATEWAY_WORDS);
@@ -40,7 +40,7 @@ export function GatewayPage() {
   );
 }
 
-/** For whom something waits, who is connected, and who was denied something. */
+/** Waiting sessions, open connections, and denials. */
 function ConnectionsPart() {
   return (
     <>

@@ -17,16 +17,16 @@ export interface Column<Row> {
 interface ListProps<Row> {
   readonly title: string;
   readonly hint?: ComponentChildren;
-  /** What is shown, with how it was read. */
+  /** The state of the request that reads the rows. */
   readonly loaded: Pick<Loaded<unknown>, 'failure' | 'again' | 'isPending'>;
   readonly rows: readonly Row[] | undefined;
   readonly keyOf: (row: Row) => string;
   readonly columns: readonly Column<Row>[];
-  /** The text of a row that is searched; without it there is no search. */
+  /** The text of a row to search; without it there is no search. */
   readonly textOf?: (row: Row) => string;
-  /** Shown instead of a list without rows. */
+  /** Shown instead of an empty list. */
   readonly empty: string;
-  /** Beside the search. */
+  /** Next to the search. */
   readonly tools?: ComponentChildren;
   /** Below the rows. */
   readonly foot?: ComponentChildren;

@@ -13,8 +13,8 @@ const ADMIN_ID = 'admin';
 /**
  * The names behind ids.
  *
- * Devices are read home by home, when one of a home is shown: all homes together may have 15,000. A name
- * that cannot be read is left out, and its id is shown.
+ * Devices are read home by home, when a device of that home is shown: all homes together may have 15,000. If a
+ * name cannot be read, the id is shown.
  */
 export class Names {
   readonly #tokens = signal(NONE);
@@ -47,7 +47,7 @@ export class Names {
     );
   }
 
-  /** Reads the names of the devices of this home, once. */
+  /** Reads the names of this home's devices, once. */
   wantDevicesOf(locationId: string): void {
     if (this.#asked.has(locationId)) return;
     this.#asked.add(locationId);

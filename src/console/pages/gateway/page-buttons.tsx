@@ -8,11 +8,11 @@ interface PageButtonsProps {
   readonly hasNext: boolean;
   readonly onPrevious: () => void;
   readonly onNext: () => void;
-  /** Which page it is. */
+  /** Tells which page it is. */
   readonly children?: ComponentChildren;
 }
 
-/** The ways to the page before and the page after. */
+/** The buttons for the previous and the next page. */
 export function PageButtons(props: PageButtonsProps) {
   const { hasPrevious, hasNext, onPrevious, onNext, children } = props;
   const words = useWords(GATEWAY_WORDS);
@@ -43,13 +43,13 @@ function PageButton({ isThere, onPress, children }: PageButtonProps) {
   );
 }
 
-/** Which page is shown of a list that the gateway answers with a cursor for the next page. */
+/** The current page of a list for which the gateway returns a cursor to the next page. */
 interface CursorPages {
   readonly page: number;
-  /** Of the pages after the first that were shown. */
+  /** Of the pages after the first that have been shown. */
   readonly cursors: readonly string[];
   readonly show: (page: number, cursors: readonly string[]) => void;
-  /** Of the page that is shown; undefined for the first one. */
+  /** Of the current page; undefined for the first. */
   readonly cursor: string | undefined;
 }
 
@@ -65,11 +65,11 @@ export function useCursorPages(): CursorPages {
 
 interface CursorButtonsProps {
   readonly pages: CursorPages;
-  /** As the page says that is shown; null for the last one, undefined while it is read. */
+  /** From the current page; null for the last page, undefined while it is being read. */
   readonly nextCursor: string | null | undefined;
 }
 
-/** The buttons of such pages; none where there is only one. */
+/** The buttons of such pages; none if there is only one page. */
 export function CursorButtons({ pages, nextCursor }: CursorButtonsProps) {
   const { page, cursors, show } = pages;
   if (cursors.length === 0 && typeof nextCursor !== 'string') return null;

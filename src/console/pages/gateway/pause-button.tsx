@@ -2,7 +2,7 @@ import { useWords } from '../../console-parts.js';
 import { GATEWAY_WORDS } from './gateway-words.js';
 import type { Refreshed } from './use-refreshed.js';
 
-/** Stops a list from changing while it is read, and lets it go on. */
+/** Stops a list from changing while someone reads it, and resumes it. */
 export function PauseButton({
   refreshed,
 }: {

@@ -3,13 +3,13 @@ import { type Loaded, useLoaded } from '../../ui/use-request.js';
 
 const REFRESH_MS = 5_000;
 
-/** Data that is read again every few seconds while it is shown. */
+/** Data that is re-read every few seconds while shown. */
 export interface Refreshed<Data> extends Loaded<Data> {
   readonly isPaused: boolean;
   readonly setPaused: (isPaused: boolean) => void;
 }
 
-/** Reads data, and again every few seconds unless paused, or while nobody sees the page. */
+/** Reads data, and re-reads it every few seconds unless paused or the page is hidden. */
 export function useRefreshed<Data>(
   read: () => Promise<Data>,
   dependencies: readonly unknown[],
@@ -19,7 +19,7 @@ export function useRefreshed<Data>(
   const { again, isPending } = loaded;
   useEffect(() => {
     if (isPaused || isPending) return;
-    // From the end of one read to the next: a slow gateway is not asked faster than it answers.
+    // Counts from the end of one read to the next: a slow gateway is not asked faster than it answers.
     const timer = setInterval(() => {
       if (document.visibilityState === 'visible') again();
     }, REFRESH_MS);

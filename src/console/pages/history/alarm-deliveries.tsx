@@ -10,7 +10,7 @@ interface AlarmDeliveriesProps {
   readonly locationId: string;
 }
 
-/** Which nurse call, bridge or webhook had the alarm when: the proof, should somebody ask. */
+/** Which nurse call, bridge or webhook received the alarm and when: the proof if anyone asks. */
 export function AlarmDeliveries({ alarm, locationId }: AlarmDeliveriesProps) {
   const { language } = useConsole();
   const words = useWords(HISTORY_WORDS);

@@ -16,7 +16,7 @@ interface AlarmDetailsProps {
   readonly shown: Part;
 }
 
-/** Everything about an alarm that has no place in its row, or one of its recordings. */
+/** One of an alarm's recordings, or everything about it that does not fit in its row. */
 export function AlarmDetails({ alarm, locationId, shown }: AlarmDetailsProps) {
   const { language } = useConsole();
   const words = useWords(HISTORY_WORDS);
@@ -67,7 +67,7 @@ function ReportLink({ alarm, locationId }: Omit<AlarmDetailsProps, 'shown'>) {
   );
 }
 
-/** A line; none when there is nothing to say. */
+/** A line; nothing if there is nothing to show. */
 function Detail({
   name,
   children,

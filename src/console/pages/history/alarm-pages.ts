@@ -17,13 +17,13 @@ export function searchParameters(search: AlarmSearch) {
     ...(kinds.length > 0 && { kinds: [...kinds] }),
     ...(states.length > 0 && { state: [...states] }),
     ...(isWithoutTests && { test: 'false' as const }),
-    // The gateway's bounds do not count themselves.
+    // The gateway's bounds are exclusive.
     ...(fromMs !== undefined && { after: timeWithOffset(fromMs - 1) }),
     ...(toMs !== undefined && { before: timeWithOffset(toMs) }),
   };
 }
 
-/** Reads one page. Addresses of recordings are made when somebody plays one. */
+/** Reads one page. Addresses of recordings are created only when someone plays one. */
 export async function readPage(
   search: AlarmSearch,
   cursor: string | undefined,
@@ -32,12 +32,12 @@ export async function readPage(
   const { locationId } = search;
   const parameters = { ...searchParameters(search), locationId, cursor };
   const { events, nextCursor } = await listLocationAlarms(parameters, { signal });
-  // What is read of an answer that has arrived is not broken off.
+  // An answer that has already arrived is parsed despite an abort.
   signal.throwIfAborted();
   return { alarms: events, nextCursor };
 }
 
-/** Makes addresses for the recordings of an alarm, which end ten minutes later. */
+/** Creates addresses for the recordings of an alarm; they expire ten minutes later. */
 export async function recordingUrls(
   locationId: string,
   alarm: { readonly id: string; readonly device: { readonly id: string } },

@@ -5,7 +5,7 @@ import { dateTime, TimeAgo } from '../../ui/time-ago.js';
 import { HISTORY_WORDS } from './history-words.js';
 import type { Opened, Part } from './use-opened.js';
 
-/** From this delay on between detection and receipt, both are told. */
+/** With a longer delay between detection and receipt, both are shown. */
 const LATE_MS = 60_000;
 
 interface OfAlarm {
@@ -28,7 +28,7 @@ export function AlarmKind({ kind }: { readonly kind: string }) {
   );
 }
 
-/** When it was detected, and when it was received if that was later. */
+/** When it was detected, and when it was received if much later. */
 export function AlarmTimes({ alarm: { detectedAt, receivedAt } }: OfAlarm) {
   const { language } = useConsole();
   const words = useWords(HISTORY_WORDS);
@@ -56,7 +56,7 @@ export function AlarmPlace({ alarm: { room, group } }: OfAlarm) {
   );
 }
 
-/** The state, and who gave it. */
+/** The state and who set it. */
 export function AlarmState({ alarm }: OfAlarm) {
   const words = useWords(HISTORY_WORDS);
   const { state, acknowledgedBy, resolvedBy, test, escalations = [] } = alarm;
@@ -79,7 +79,7 @@ function isListed({ footage }: LocationAlarm, type: 'video' | 'audio'): boolean 
   return Array.isArray(footage) && footage.includes(type);
 }
 
-/** Opens its details and recordings. */
+/** The buttons that open an alarm's details and recordings. */
 export function AlarmButtons({ alarm, opened }: OfAlarm & { readonly opened: Opened }) {
   const { language } = useConsole();
   const words = useWords(HISTORY_WORDS);
@@ -88,7 +88,7 @@ export function AlarmButtons({ alarm, opened }: OfAlarm & { readonly opened: Ope
   const parts: [Part, string][] = [['details', words.details]];
   if (isListed(alarm, 'video')) parts.push(['video', words.playVideo]);
   if (isListed(alarm, 'audio')) parts.push(['audio', words.playAudio]);
-  // The visible text begins the name: whoever speaks to the page says what is written.
+  // The name begins with the visible text: users of voice control say what they see.
   const of = `${kind === undefined ? alarm.kind : kinds[kind]}, ${dateTime(alarm.detectedAt, language.current.value)}`;
   return (
     <span class="history-buttons">

@@ -7,7 +7,7 @@ import { useLoaded } from '../../ui/use-request.js';
 import { AlarmDetails } from './alarm-details.js';
 import { HISTORY_WORDS } from './history-words.js';
 
-/** One alarm on a page of its own, to print for the file of an incident. */
+/** One alarm on its own page, to print for the file of an incident. */
 export function AlarmReport() {
   const { routing } = useConsole();
   const words = useWords(HISTORY_WORDS);

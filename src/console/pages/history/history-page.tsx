@@ -35,7 +35,7 @@ function FoundAlarms() {
   );
 }
 
-/** The filters are in the address alone: a link shows the same to everybody. */
+/** The filters are only in the address: a link shows the same to everyone. */
 function SearchedHistory({ homes }: { readonly homes: readonly Location[] }) {
   const { routing } = useConsole();
   const words = useWords(HISTORY_WORDS);

@@ -2,26 +2,26 @@ import { KINDS, type Kind } from '../../alarms/kinds.js';
 import type { AlarmState } from '../../api/generated.js';
 import { ALARM_STATES } from './alarm-states.js';
 
-/** Which alarms are looked for. */
+/** Which alarms to look for. */
 export interface AlarmSearch {
   readonly locationId: string;
   /** Empty: everywhere. */
   readonly roomId: string;
-  /** Empty: of every device. */
+  /** Empty: every device. */
   readonly deviceId: string;
   /** Empty: all. */
   readonly kinds: readonly Kind[];
   /** Empty: all. */
   readonly states: readonly AlarmState[];
-  /** Whether tests and drills are left out. */
+  /** Whether to omit tests and drills. */
   readonly isWithoutTests: boolean;
-  /** The beginning, which counts; undefined: from the first alarm on. */
+  /** The start, inclusive; undefined: from the first alarm on. */
   readonly fromMs: number | undefined;
-  /** The end, which does not count; undefined: up to now. */
+  /** The end, exclusive; undefined: up to now. */
   readonly toMs: number | undefined;
 }
 
-/** Reads a search from the query of an address; what cannot be read is left out. */
+/** Reads a search from the query of an address; ignores what it cannot read. */
 export function parseSearch(query: URLSearchParams): AlarmSearch {
   return {
     locationId: query.get('location') ?? '',
@@ -35,7 +35,7 @@ export function parseSearch(query: URLSearchParams): AlarmSearch {
   };
 }
 
-/** The search as the query of an address, which leads to the same alarms in every time zone. */
+/** The search as the query of an address that leads to the same alarms in every time zone. */
 export function searchQuery(search: AlarmSearch): Record<string, string> {
   const { locationId, roomId, deviceId, kinds, states, isWithoutTests, fromMs, toMs } = search;
   const entries = {
@@ -51,15 +51,15 @@ export function searchQuery(search: AlarmSearch): Record<string, string> {
   return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== ''));
 }
 
-/** Whether anything but the home narrows the search. */
+/** Whether anything but the home and the times narrows the search. */
 export function isNarrowed(search: AlarmSearch): boolean {
   const { roomId, deviceId, kinds, states, isWithoutTests } = search;
   return [roomId, deviceId, ...kinds, ...states].some((one) => one !== '') || isWithoutTests;
 }
 
-/** RFC 3339 in the time zone of the browser: `2026-11-22T20:00:00.000+01:00`. */
+/** RFC 3339 in the browser's time zone: `2026-11-22T20:00:00.000+01:00`. */
 export function timeWithOffset(timeMs: number): string {
-  // Whole ones: until the railways came, every town had its own, with seconds.
+  // Whole minutes: until the railways came, every town had its own time, with seconds.
   const minutes = -Math.round(new Date(timeMs).getTimezoneOffset());
   const distance = Math.abs(minutes);
   const offset = `${twoDigits(Math.floor(distance / 60))}:${twoDigits(distance % 60)}`;
@@ -68,10 +68,10 @@ export function timeWithOffset(timeMs: number): string {
 }
 
 /**
- * A time as an `<input type="datetime-local">` has it, in the time zone of the browser.
+ * A time for an `<input type="datetime-local">`, in the browser's time zone.
  *
- * To the minute that was typed, in the year 2 as well: that is what a year begins as, and another text would
- * take the field away from whoever is typing.
+ * It is exact to the typed minute, even in the year 2: that is how typing a year starts, and a different text
+ * would interrupt the typing.
  */
 export function localText(timeMs: number | undefined): string {
   if (timeMs === undefined) return '';
@@ -81,7 +81,7 @@ export function localText(timeMs: number | undefined): string {
   return `${year}-${day}T${[time.getHours(), time.getMinutes()].map(twoDigits).join(':')}`;
 }
 
-/** The time that was typed into such an input; undefined when there is none. */
+/** The time typed into such an input; undefined if there is none. */
 export function parseTime(text: string | null): number | undefined {
   const timeMs = text === null || text === '' ? Number.NaN : Date.parse(text);
   return Number.isNaN(timeMs) ? undefined : timeMs;

@@ -5,7 +5,7 @@ import { useAlarmTitle } from '../board/alarms/alarm-title.js';
 import type { DelayedResolves } from '../board/delayed-resolves.js';
 import { alarmOfHistory } from '../board/open-alarm.js';
 
-/** By what the alarms of a list are acknowledged and resolved. */
+/** What acknowledges and resolves the alarms of a list. */
 export interface ListChanges {
   readonly change: ChangeAlarm;
   readonly resolves: DelayedResolves;
@@ -17,7 +17,7 @@ interface OpenAlarmActionsProps {
   readonly changes: ListChanges;
 }
 
-/** The buttons of an alarm that is open, as on the board. */
+/** The buttons of an open alarm, as on the board. */
 export function OpenAlarmActions({ alarm, locationId, changes }: OpenAlarmActionsProps) {
   const titleOf = useAlarmTitle();
   if (alarm.state === 'resolved') return null;

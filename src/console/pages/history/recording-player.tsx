@@ -6,7 +6,7 @@ import { FailureText } from '../../ui/failure-text.js';
 import { recordingUrls } from './alarm-pages.js';
 import { HISTORY_WORDS } from './history-words.js';
 
-/** URLs end after ten minutes; one that is nearly over is not begun with. */
+/** URLs expire after ten minutes; one that is about to expire is not used. */
 const URL_VALID_MS = 9 * 60_000;
 
 interface RecordingPlayerProps {
@@ -19,18 +19,18 @@ interface RecordingPlayerProps {
 export function RecordingPlayer({ alarm, locationId, type }: RecordingPlayerProps) {
   const words = useWords(HISTORY_WORDS);
   const [url, setUrl] = useState<string | null>();
-  /** Counts the players: one that failed does not try again, and a new URL may equal the old one. */
+  /** Counts the players: a player that failed does not retry, and a new URL may equal the old one. */
   const [turn, setTurn] = useState(0);
   const [isUnreadable, setUnreadable] = useState(false);
   const [failure, setFailure] = useState<Failure>();
-  /** Where it goes on when its URL ended while it was played. */
+  /** Where it resumes if its URL expires while playing. */
   const resumeAtSeconds = useRef(0);
   const renewedAtMs = useRef(0);
   const renew = () => {
-    // A new URL that fails at once, too, is of a recording that is not there.
+    // If a new URL fails immediately, too, the recording is gone.
     if (Date.now() - renewedAtMs.current < URL_VALID_MS) return setUnreadable(true);
     renewedAtMs.current = Date.now();
-    // Not the old URL meanwhile: it would fail once more.
+    // Remove the old URL meanwhile: it would fail again.
     setUrl(undefined);
     setFailure(undefined);
     recordingUrls(locationId, alarm).then(

@@ -5,12 +5,12 @@ import { alarmKey, type StateChange } from '../board/open-alarm.js';
 import { readPage } from './alarm-pages.js';
 import type { AlarmSearch } from './history-search.js';
 
-/** How many rows are shown: a browser with thousands is slow. */
+/** How many rows to show: a browser is slow with thousands. */
 export const MAX_ROWS = 300;
 
 interface ListState {
   readonly alarms: readonly LocationAlarm[];
-  /** Where it goes on; null at the end, undefined before the first page. */
+  /** Where to continue; null at the end, undefined before the first page. */
   readonly nextCursor: string | null | undefined;
   readonly isPending: boolean;
   readonly failure: Failure | undefined;
@@ -19,11 +19,11 @@ interface ListState {
 }
 
 export interface AlarmList extends ListState {
-  /** Reads on from where it is. */
+  /** Reads the next page. */
   readonly more: () => void;
-  /** Begins anew, with the newest. */
+  /** Starts again with the newest. */
   readonly again: () => void;
-  /** Takes a state that the gateway has answered with. */
+  /** Takes a state from the gateway's answer. */
   readonly changed: (change: StateChange) => void;
 }
 

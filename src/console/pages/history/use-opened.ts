@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 
-/** What of an alarm can be opened. */
+/** The parts of an alarm that can be opened. */
 export type Part = 'details' | 'video' | 'audio';
 
 export interface Opened {
   readonly shown: Part | undefined;
-  /** Shows the part, or closes it when it is shown. */
+  /** Shows the part, or closes it if shown. */
   readonly toggle: (part: Part) => void;
 }
 

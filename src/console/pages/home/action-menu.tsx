@@ -11,12 +11,12 @@ interface ActionMenuProps {
   readonly items: readonly MenuItem[];
 }
 
-/** A button that shows what can be done with the thing it stands beside; nothing where nothing can. */
+/** A button that shows the actions for the thing next to it; nothing if there are none. */
 export function ActionMenu({ label, items }: ActionMenuProps) {
   const [isOpen, setOpen] = useState(false);
   const root = useRef<HTMLSpanElement>(null);
   const button = useRef<HTMLButtonElement>(null);
-  // The focus is on the button again before a dialog opens, and so comes back to it afterwards.
+  // The focus returns to the button before a dialog opens, and so comes back to it afterwards.
   const close = () => {
     button.current?.focus();
     setOpen(false);

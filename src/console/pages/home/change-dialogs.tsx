@@ -17,7 +17,7 @@ interface ChangeProps {
   readonly onClose: () => void;
 }
 
-/** Reads the entity tag of something as it is when the dialog opens; again when that has failed. */
+/** Reads the entity tag of something when the dialog opens; reads it again if that has failed. */
 function useTag({ location }: Home, named: Named): () => Promise<string> {
   const reading = useRef<Promise<string> | undefined>(undefined);
   const read = () => {
@@ -83,7 +83,7 @@ export function MoveRoomDialog(props: ChangeProps & { readonly room: Room }) {
   );
 }
 
-/** Moves a device within its home, or to another one of which the token is a manager as well. */
+/** Moves a device within its home, or to another home that the token also manages. */
 export function MoveDeviceDialog(props: ChangeProps & { readonly device: Device }) {
   const { home, rights, device, onDone, onClose } = props;
   const words = useWords(HOME_WORDS);
@@ -120,7 +120,7 @@ interface HomeFieldProps {
   readonly onChange: (locationId: string) => void;
 }
 
-/** A choice of the homes that the token manages as a whole; nothing when there is only this one. */
+/** A choice of the homes that the token manages as a whole; nothing if this is the only one. */
 function HomeField({ home, value, onChange }: HomeFieldProps) {
   const { session } = useConsole();
   const words = useWords(HOME_WORDS);

@@ -23,7 +23,7 @@ export function dragSource({ kind, id }: Dragged, isAllowed: boolean) {
 }
 
 /**
- * Attributes that make an element take what is dropped on it.
+ * Attributes that make an element accept drops.
  *
  * @param isAllowed whether the token may put something there
  */

@@ -28,7 +28,7 @@ export function NameField({ value, onInput }: NameFieldProps) {
 
 interface GroupFieldProps {
   readonly groups: readonly Group[];
-  /** Whether the choice of no group is offered. */
+  /** Whether to offer the choice of no group. */
   readonly mayBeNone: boolean;
   readonly value: string | null;
   readonly onChange: (groupId: string | null) => void;

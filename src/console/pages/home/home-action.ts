@@ -1,7 +1,7 @@
 import type { Device, Room } from '../../api/generated.js';
 import type { Named } from './home-changes.js';
 
-/** What a button of a home asks for: a dialog follows. */
+/** The action of a button of a home; it opens a dialog. */
 export type HomeAction =
   | { readonly type: 'create-group' }
   | { readonly type: 'create-room'; readonly groupId: string | null }

@@ -18,7 +18,7 @@ import {
   updateRoom,
 } from '../../api/generated.js';
 
-/** Something of a home that has a name. */
+/** Something in a home that has a name. */
 export interface Named {
   readonly kind: 'location' | 'group' | 'room' | 'device';
   readonly id: string;
@@ -26,9 +26,9 @@ export interface Named {
 }
 
 /**
- * Reads the entity tag of something, for a change that is refused if somebody else makes one before it.
+ * Reads the entity tag of something, for a change that is refused if someone else makes one first.
  *
- * @throws HttpError 412 if somebody else has renamed it already
+ * @throws HttpError 412 if someone else has already renamed it
  */
 export async function readTagOf(locationId: string, { kind, id, name }: Named): Promise<string> {
   const { data, tag } = await readTagged<{ readonly name: string }>((options) => {
@@ -47,7 +47,7 @@ export async function readTagOf(locationId: string, { kind, id, name }: Named): 
   return tag;
 }
 
-/** Gives something another name, unless it is not any more as the entity tag says. */
+/** Renames something, unless it has changed since the entity tag. */
 export async function rename(
   locationId: string,
   { kind, id }: Named,
@@ -61,7 +61,7 @@ export async function rename(
   if (kind === 'device') await updateDevice({ ...at, deviceId: id, deviceChange: { name } });
 }
 
-/** Deletes something, unless it is not any more as the entity tag says. */
+/** Deletes something, unless it has changed since the entity tag. */
 export async function remove(
   locationId: string,
   { kind, id }: Named,
@@ -74,7 +74,7 @@ export async function remove(
   if (kind === 'device') await deleteDevice({ ...at, deviceId: id });
 }
 
-/** Puts a device into a room of its home, or with null out of its room. */
+/** Moves a device into a room of its home or, with null, out of its room. */
 export async function putDevice(
   { id, locationId }: Device,
   targetRoomId: string | null,
@@ -82,7 +82,7 @@ export async function putDevice(
   await moveDevice({ locationId, deviceId: id, deviceMove: { targetRoomId } });
 }
 
-/** Puts a room into a group of its home, or with null out of its group. */
+/** Moves a room into a group of its home or, with null, out of its group. */
 export async function putRoom(
   locationId: string,
   { id }: Room,

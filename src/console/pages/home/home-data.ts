@@ -12,7 +12,7 @@ import {
 import { type Loaded, useLoaded } from '../../ui/use-request.js';
 import type { Presence } from './presence.js';
 
-/** All of one home that the token may see. */
+/** Everything in one home that the token may see. */
 export interface Home {
   readonly location: Location;
   readonly groups: readonly Group[];
@@ -20,7 +20,7 @@ export interface Home {
   readonly devices: readonly Device[];
 }
 
-/** Reads a home, and again whenever somebody comes back to the page: others may have changed it. */
+/** Reads a home, and reads it again whenever someone returns to the page: others may have changed it. */
 export function useHome(locationId: string, presence: Presence): Loaded<Home> {
   const home = useLoaded(async () => {
     const mark = presence.mark();
@@ -43,7 +43,7 @@ async function readHome(locationId: string): Promise<Home> {
   return { location, groups, rooms, devices };
 }
 
-/** Calls back when the window is looked at again. */
+/** Calls back when the window gets the focus again. */
 export function useOnReturn(onReturn: () => void): void {
   useEffect(() => {
     addEventListener('focus', onReturn);

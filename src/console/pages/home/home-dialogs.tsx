@@ -9,7 +9,7 @@ interface HomeDialogProps {
   readonly action: HomeAction;
   readonly home: Home;
   readonly rights: HomeRights;
-  /** The change is made; what to say about it. */
+  /** Called when the change is made, with what to say about it. */
   readonly onDone: (said: string) => void;
   readonly onIssued: (device: IssuedDevice) => void;
   readonly onClose: () => void;

@@ -9,7 +9,7 @@ import type { IssuedDevice } from './issued/issue-device.js';
 import { IssuedDevices } from './issued/issued-devices.js';
 import { type Presence, usePresence } from './presence.js';
 
-/** A loaded home, and what its pages need besides. */
+/** A loaded home, and what else its pages need. */
 export interface HomeParts {
   readonly home: Home;
   readonly presence: Presence;
@@ -20,12 +20,12 @@ export interface HomeParts {
 
 interface HomeFrameProps {
   readonly locationId: string;
-  /** Where the page above is, and what it is called. */
+  /** The path and name of the parent page. */
   readonly above: { readonly path: string; readonly name: (home: Home | undefined) => string };
   readonly children: (parts: HomeParts) => ComponentChildren;
 }
 
-/** Loads a home for a page, and shows a device's new secret until it is noted. */
+/** Loads a home for a page, and shows a device's new secret until the user has noted it. */
 export function HomeFrame({ locationId, above, children }: HomeFrameProps) {
   const words = useWords(HOME_WORDS);
   const presence = usePresence(locationId);

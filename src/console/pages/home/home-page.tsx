@@ -8,7 +8,7 @@ import { HomesList } from './homes-list.js';
 import { ImportPage } from './import/import-page.js';
 import { OneHome } from './one-home.js';
 
-/** The homes, one home, its drills, one of its devices, or the making of many devices at once. */
+/** The homes, one home, its drills, one of its devices, or the import of many devices. */
 export function HomePage() {
   const { routing } = useConsole();
   const words = useWords(SHELL_WORDS);

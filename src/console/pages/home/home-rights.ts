@@ -15,7 +15,7 @@ export class HomeRights {
     this.#groupByRoom = new Map(home.rooms.map(({ id, groupId }) => [id, groupId]));
   }
 
-  /** Renames the home, makes groups and devices. */
+  /** Whether it may rename the home and create groups and devices. */
   get mayManageHome(): boolean {
     return this.mayManageGroup(null);
   }
@@ -24,7 +24,7 @@ export class HomeRights {
     return this.#session.isAdmin.value;
   }
 
-  /** Manages the group and what is in it; with null, what is in no group. */
+  /** Whether it may manage the group and what is in it; with null, what is in no group. */
   mayManageGroup(groupId: string | null): boolean {
     return this.#session.may('manager', this.#home.location.id, groupId);
   }
@@ -37,7 +37,7 @@ export class HomeRights {
     return this.mayManageGroup(roomId === null ? null : (this.#groupByRoom.get(roomId) ?? null));
   }
 
-  /** The groups in which rooms may be made, or to which they may be moved. */
+  /** The groups in which rooms may be created, or to which they may be moved. */
   targetGroups(): readonly Group[] {
     return sorted(this.#home.groups.filter(({ id }) => this.mayManageGroup(id)));
   }

@@ -6,7 +6,7 @@ export interface RoomNode {
   readonly devices: readonly Device[];
 }
 
-/** A group with its rooms; with the group undefined, the rooms without one. */
+/** A group with its rooms; if the group is undefined, the rooms without one. */
 export interface GroupNode {
   readonly group: Group | undefined;
   readonly rooms: readonly RoomNode[];
@@ -16,19 +16,19 @@ export interface HomeTree {
   readonly groups: readonly GroupNode[];
   /** Devices without a room. */
   readonly loose: readonly Device[];
-  /** How many devices there are that match, but are not in the tree because it would be too long. */
+  /** How many matching devices are missing from the tree because it would be too long. */
   readonly left: number;
 }
 
 interface TreeFilter {
   readonly search: string;
-  /** Leaves other devices out, and with them the rooms and groups that have none. */
+  /** Omits other devices, and with them the rooms and groups that have none. */
   readonly shows: ((device: Device) => boolean) | undefined;
   readonly maxDevices: number;
 }
 
 /**
- * What of a home is shown: all of it, or what matches the search.
+ * What to show of a home: all of it, or what matches the search.
  *
  * A group or room that matches shows everything in it.
  */
@@ -75,7 +75,7 @@ function devicesByRoom(devices: readonly Device[]): ReadonlyMap<string | null, r
   return byRoom;
 }
 
-/** Lets the first so many devices through, and counts the others. */
+/** Lets a limited number of devices through and counts the rest. */
 class Counter {
   #room: number;
   left = 0;

@@ -9,7 +9,7 @@ import { useOnReturn } from './home-data.js';
 import { sorted } from './home-tree.js';
 import { HOME_WORDS } from './home-words.js';
 
-/** The homes that the token may see; who may see one alone goes there at once. */
+/** The homes that the token may see; a token that may see only one goes there immediately. */
 export function HomesList() {
   const { session, routing } = useConsole();
   const words = useWords(HOME_WORDS);

@@ -15,7 +15,7 @@ import { HomeRights } from './home-rights.js';
 import { HOME_WORDS } from './home-words.js';
 import { SearchedTree } from './searched-tree.js';
 
-/** One home: its groups, rooms and devices, and what can be done with them. */
+/** One home: its groups, rooms and devices, and their actions. */
 export function OneHome({ locationId }: { readonly locationId: string }) {
   const words = useWords(HOME_WORDS);
   return (
@@ -39,7 +39,7 @@ function HomeContent({ home, presence, again, onIssued }: HomeParts) {
     again();
     const isRemoved = action?.type === 'remove';
     if (isRemoved && action.named.kind === 'location') routing.go('/home');
-    // The button that had the focus goes with what was deleted.
+    // The button with the focus disappears with what was deleted.
     else if (isRemoved) focusHeading();
   };
   const drop = ({ kind, id }: Dragged, targetId: string | null) => {
@@ -84,7 +84,7 @@ function HomeContent({ home, presence, again, onIssued }: HomeParts) {
           }}
           onClose={() => {
             setAction(undefined);
-            // After a refusal the page may show what is not any more.
+            // After a refusal the page may be out of date.
             again();
           }}
         />

@@ -30,7 +30,7 @@ export function OnlineState({ device, presence }: OnlineStateProps) {
   );
 }
 
-/** Whether the device is online now, as the newest of what is known says. */
+/** Whether the device is online now, by the newest information. */
 export function isOnline(device: Device, presence: Presence): boolean {
   return presence.of(device.id).value?.online ?? device.online;
 }

@@ -5,7 +5,7 @@ import { useConsole } from '../../console-parts.js';
 import type { LiveFeed } from '../../live/live-feed.js';
 import type { LiveMessage } from '../../live/messages.js';
 
-/** Whether a device is connected, and since when, as its newest `status` message says. */
+/** Whether a device is connected and since when, from its newest `status` message. */
 interface Status {
   readonly online: boolean;
   readonly since: string;
@@ -16,9 +16,9 @@ interface Heard extends Status {
 }
 
 /**
- * Who is online in one home, as it changes.
+ * Which devices of one home are online, as it changes.
  *
- * A signal for each device, so that one that connects redraws one line of three hundred.
+ * It has a signal for each device, so that a device that connects redraws one line of three hundred.
  */
 export class Presence {
   readonly #locationId: string;
@@ -30,7 +30,7 @@ export class Presence {
     this.#locationId = locationId;
   }
 
-  /** @returns ends the listening */
+  /** @returns a function that ends the listening */
   listen(feed: LiveFeed): () => void {
     return feed.listen({
       message: (message) => this.#received(message),
@@ -40,7 +40,7 @@ export class Presence {
     });
   }
 
-  /** Calls back when statuses may have been missed; @returns ends that */
+  /** Calls back when statuses may have been missed. @returns a function that ends this */
   onMissed(listener: () => void): () => void {
     this.#missed.add(listener);
     return () => this.#missed.delete(listener);
@@ -51,12 +51,12 @@ export class Presence {
     return this.#entry(deviceId);
   }
 
-  /** A mark for `read`, to be taken before the devices are read. */
+  /** A mark for `read`; take it before reading the devices. */
   mark(): number {
     return this.#count;
   }
 
-  /** Forgets what was heard before the mark where the list of devices, read since, says otherwise. */
+  /** Discards statuses from before the mark that contradict the list of devices, which was read since. */
   read(devices: readonly Device[], mark: number): void {
     for (const { id, online } of devices) {
       const entry = this.#devices.get(id);
@@ -85,7 +85,7 @@ export class Presence {
   }
 }
 
-/** Who is online in the home, for as long as the component is shown. */
+/** Which devices of the home are online, while the component is shown. */
 export function usePresence(locationId: string): Presence {
   const { live } = useConsole();
   const presence = useMemo(() => new Presence(locationId), [locationId]);

@@ -7,10 +7,10 @@ import { isOnline } from './online-state.js';
 import type { Presence } from './presence.js';
 import { Tree, type TreeProps } from './tree.js';
 
-/** More lines than anybody reads, and about as many as an old tablet draws at once. */
+/** More lines than anyone reads, and about as many as an old tablet can draw. */
 const MAX_DEVICES = 400;
 
-/** A home's tree with a search above it. */
+/** A home's tree with a search field above it. */
 export function SearchedTree({ home, ...props }: TreeProps & { readonly home: Home }) {
   const { presence, rights } = props;
   const words = useWords(HOME_WORDS);
@@ -65,7 +65,7 @@ export function SearchedTree({ home, ...props }: TreeProps & { readonly home: Ho
   );
 }
 
-/** On its own, so that a device that connects redraws this line and no other. */
+/** A separate component, so that a device that connects redraws only this line. */
 function OfflineCount({ home, presence }: { readonly home: Home; readonly presence: Presence }) {
   const words = useWords(HOME_WORDS);
   const offline = home.devices.filter((device) => !isOnline(device, presence)).length;

@@ -14,7 +14,7 @@ export interface TreeProps {
   readonly rights: HomeRights;
   readonly presence: Presence;
   readonly onAction: (action: HomeAction) => void;
-  /** Something was dropped on a room or group; null: outside of all. */
+  /** Called when something is dropped on a room or group; null: outside all of them. */
   readonly onDrop: (dragged: Dragged, targetId: string | null) => void;
 }
 

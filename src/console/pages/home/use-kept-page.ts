@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
 
 /**
- * Asks before the page is left, for as long as something on it would be lost.
+ * Asks before the page is left while something on it would be lost.
  *
  * @param question undefined: nothing would be lost
  */

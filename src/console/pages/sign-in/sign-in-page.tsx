@@ -7,7 +7,7 @@ import { FailureText } from '../../ui/failure-text.js';
 import { Preferences } from '../../ui/preferences.js';
 import { SIGN_IN_WORDS } from './sign-in-words.js';
 
-/** Asks for an access token; shown wherever nobody is signed in. */
+/** Asks for an access token; shown while no token is signed in. */
 export function SignInPage({ isPending, failure, retry }: SignIn) {
   const { session } = useConsole();
   const words = useWords(SIGN_IN_WORDS);

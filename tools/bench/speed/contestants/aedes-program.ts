@@ -1,4 +1,4 @@
-/** Stock Aedes as its readme sets it up, in memory or over its persistence in Redis. */
+/** Stock Aedes as its readme sets it up, in memory or with its Redis persistence. */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { Aedes } from 'aedes';

@@ -6,12 +6,12 @@ import { type Contestant, plainHome, type RestartableBroker } from './contestant
 
 export const FSYNC_ALWAYS = ['--appendonly', 'yes', '--appendfsync', 'always'] as const;
 
-/** Stock Aedes; with a socket its sessions are in that Redis, otherwise in its memory. */
+/** Stock Aedes; with a socket it keeps its sessions in that Redis, otherwise in memory. */
 export class AedesProcess {
   readonly #cleanups: Cleanups;
   readonly #socketPath: string | undefined;
   #program: Program | undefined;
-  /** Free until the first start. */
+  /** 0, for any free port, until the first start. */
   #port = 0;
 
   constructor(cleanups: Cleanups, socketPath?: string) {
@@ -40,7 +40,7 @@ export class AedesProcess {
   }
 }
 
-/** Stores nothing: all is lost with the process. */
+/** Stores nothing: everything is lost with the process. */
 export const AEDES: Contestant<RestartableBroker> = {
   name: 'Aedes in memory',
   start: async (devices, cleanups) => {

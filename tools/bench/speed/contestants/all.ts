@@ -4,7 +4,7 @@ import { ENRICHER } from './enricher.js';
 import { GATEWAY } from './gateway.js';
 import { MOSQUITTO } from './mosquitto.js';
 
-/** In the order in which a round has them. */
+/** In the order of a round. */
 export const CONTESTANTS: readonly Contestant[] = [
   GATEWAY,
   AEDES,

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Login } from '../../../../test/harness/load/plan.js';
 import type { Cleanups } from '../cleanups.js';
 
-/** Where the load publishes, and where its subscribers subscribe. */
+/** Where the load publishes and subscribes. */
 export interface Channel {
-  /** A device's topic, `{device}` being its user name. */
+  /** A device's topic, with `{device}` for its user name. */
   readonly publish: string;
   readonly filter: string;
 }
@@ -14,7 +14,7 @@ export interface Broker {
   readonly devices: readonly Login[];
   readonly falls: Channel;
   readonly telemetry: Channel;
-  /** Of the broker itself first, then of all that it needs besides. */
+  /** First that of the broker itself, then those of everything else it needs. */
   readonly processIds: readonly number[];
   subscriber(clientId: string): Login;
 }
@@ -24,19 +24,19 @@ export interface RestartableBroker extends Broker {
   restart(): Promise<void>;
 }
 
-/** A broker that is compared, with everything it needs, as processes of its own. */
+/** A broker in the comparison, with everything it needs, in its own processes. */
 export interface Contestant<B extends Broker = Broker> {
   readonly name: string;
-  /** Starts the broker with one care home of so many devices, and nothing else in it. */
+  /** Starts the broker with one care home with this many devices and nothing else. */
   start(devices: number, cleanups: Cleanups): Promise<B>;
 }
 
-/** A care home at a broker that knows nothing of care homes, and admits anybody. */
+/** A care home at a broker that knows nothing of care homes and admits anyone. */
 export interface PlainHome extends Pick<Broker, 'devices' | 'falls' | 'telemetry' | 'subscriber'> {
   readonly locationId: string;
 }
 
-/** Devices publish unchanged to the topics on which the gateway forwards. */
+/** Devices publish directly to the topics on which the gateway forwards. */
 export function plainHome(count: number): PlainHome {
   const locationId = randomUUID();
   const topics = `care-homes/${locationId}/devices`;

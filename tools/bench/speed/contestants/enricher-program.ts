@@ -1,8 +1,8 @@
 /**
  * An enricher as a team would write it in a day: mqtt.js in front, ioredis behind.
  *
- * Alarms are taken as they come, and not one after the other, which is quick and in its favour:
- * mqtt.js has acknowledged an alarm before Redis has it, so that a crash loses what is on its way.
+ * It takes alarms as they come instead of one after the other, which is fast and in its favour:
+ * mqtt.js acknowledges an alarm before Redis has it, so a crash loses the alarms in between.
  */
 import { Redis } from 'ioredis';
 import mqtt from 'mqtt';

@@ -5,7 +5,7 @@ import { FSYNC_ALWAYS } from './aedes.js';
 import { type Contestant, plainHome } from './contestant.js';
 import { startMosquitto } from './mosquitto.js';
 
-/** Mosquitto, and behind it a client that stores and enriches: the obvious thing to build instead. */
+/** Mosquitto with a client behind it that stores and enriches: the obvious alternative. */
 export const ENRICHER: Contestant = {
   name: 'Mosquitto + enricher',
   start: async (count, cleanups) => {

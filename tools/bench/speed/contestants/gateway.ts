@@ -7,7 +7,7 @@ import { Store } from '../../../../test/harness/stored/store.js';
 import type { Cleanups } from '../cleanups.js';
 import type { Channel, Contestant, RestartableBroker } from './contestant.js';
 
-/** The gateway as it is built, with its embedded store and every setting as it is by default. */
+/** The gateway as built, with its embedded store and default settings. */
 export class GatewayBroker implements RestartableBroker {
   readonly gateway: GatewayProcess;
   readonly locationId: string;
@@ -67,7 +67,7 @@ export class GatewayBroker implements RestartableBroker {
     return { ...this.#viewer, clientId };
   }
 
-  /** The store lives on, and is adopted. */
+  /** The store keeps running and is adopted. */
   async restart(): Promise<void> {
     await this.gateway.kill();
     await this.gateway.start();

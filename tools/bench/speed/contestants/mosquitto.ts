@@ -4,7 +4,7 @@ import { type Contestant, plainHome } from './contestant.js';
 
 type Settings = Readonly<Record<string, string | number | boolean>>;
 
-/** Stores nothing, and has room for all that a measure makes wait; 20 in flight would be its default. */
+/** Stores nothing, and has room for everything that waits in a measure; the default is 20 in flight. */
 const IN_MEMORY: Settings = {
   persistence: false,
   max_inflight_messages: 1_000,

@@ -10,7 +10,7 @@ import { START_UP } from './start-up.js';
 import { SUSTAINED } from './sustained.js';
 import { TELEMETRY } from './telemetry.js';
 
-/** In the order in which a run has them. */
+/** In the order of a run. */
 export const MEASURES: readonly Measure[] = [
   SUSTAINED,
   LATENCY,

@@ -7,7 +7,7 @@ import type { Measure, Trial } from '../measure.js';
 import type { Scale } from '../scale.js';
 import { SUSTAINED_METRICS, sustain } from '../sustain.js';
 
-/** As many as the gateway's bridges have by default; Mosquitto's has 20. */
+/** The default of the gateway's bridges; Mosquitto's default is 20. */
 const IN_FLIGHT = 100;
 const CONNECTED_WITHIN_MS = 20_000;
 const FIRST_ALARMS_MS = 200;
@@ -34,7 +34,7 @@ const startGateway: StartBridged = (farPort, cleanups) => {
 const startNearMosquitto: StartBridged = async (farPort, cleanups) => {
   const { port, processId } = await startMosquitto(cleanups, {
     max_inflight_messages: IN_FLIGHT,
-    // From here on the settings of the connection.
+    // The rest are settings of the connection.
     connection: 'far',
     address: `127.0.0.1:${farPort}`,
     topic: 'care-homes/# out 1',
@@ -70,7 +70,7 @@ function trial(contestant: string, start: StartBridged, scale: Scale): Trial {
         CONNECTED_WITHIN_MS,
       );
       if (receivedBySlowest(first) === 0) throw new Error('nothing came over the bridge');
-      // As much under way as the bridge takes: what one would queue without end says nothing of it.
+      // Only as much is under way as the bridge takes: an endless queue would say nothing about it.
       const found = await sustain(load, near.processIds, scale, 'readers');
       return [{ case: BRIDGE_CASE, ...found }];
     },

@@ -15,15 +15,15 @@ const FILLED_WITHIN_MS = 60_000;
 const GIVEN_UP_AFTER_MS = 45_000;
 const STALLED_AFTER_MS = 10_000;
 const SECOND_MS = 1000;
-/** Stock Aedes over Redis sends one after the other, each behind an fsynced write: more takes minutes. */
+/** Stock Aedes with Redis sends them one by one, each after an fsynced write: more would take minutes. */
 const MAX_FOR_REDIS = 10_000;
 
-/** Names the case of so many alarms. */
+/** The name of the case with this many alarms. */
 export function caseOf(backlog: number): string {
   return `${count(backlog)} waiting`;
 }
 
-/** From CONNECT to the last alarm. */
+/** Measures from CONNECT to the last alarm. */
 export const DRAIN: Measure = {
   name: 'drain',
   title: 'A backlog drained to one durable subscriber',
@@ -64,7 +64,7 @@ function trial(contestant: Contestant, backlog: number): Trial {
   };
 }
 
-/** @param filter left out: the session's subscription is there */
+/** @param filter omitted if the session has its subscription already */
 function openReader(broker: Broker, cleanups: Cleanups, filter = ''): Promise<LoadProcess> {
   const nothing = { kind: 'falls', qos: 1, firstNumber: 0 } as const;
   const readers = [{ ...broker.subscriber('reader-0'), isClean: false }];
@@ -88,7 +88,7 @@ async function fill(broker: Broker, backlog: number, cleanups: Cleanups): Promis
   await load.end();
 }
 
-/** The report when all has come, or nothing more comes. */
+/** The report once everything has arrived, or nothing more arrives. */
 async function drained(reader: LoadProcess, backlog: number): Promise<Report> {
   let received = 0;
   let newestMs = performance.now();

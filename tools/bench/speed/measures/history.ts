@@ -10,12 +10,12 @@ import { bytes, count, duration } from '../show.js';
 
 const PAGE_LIMIT = 25;
 
-/** Names the case of so many alarms. */
+/** The name of the case with this many alarms. */
 export function caseOf(alarms: number): string {
   return `${count(alarms)} alarms`;
 }
 
-/** In short: `npm run bench -- history` and `start` tell more. */
+/** The short version: `npm run bench -- history` and `start` tell more. */
 export const HISTORY: Measure = {
   name: 'history',
   title: `Pages of ${PAGE_LIMIT} from the middle of the history`,
@@ -39,7 +39,7 @@ interface Filled {
 async function run({ historySizes, pages }: Scale, cleanups: Cleanups): Promise<Outcome[]> {
   const filled: Filled[] = [];
   for (const alarms of historySizes) filled.push(await fill(alarms, cleanups));
-  // By turns, so that whatever else the machine does falls on all.
+  // In turns, so that other load on the machine affects all.
   for (let page = 0; page < pages; page++) {
     for (const one of filled) await one.pages.read();
   }

@@ -8,11 +8,11 @@ import type { Measure, Trial } from '../measure.js';
 import { kibibytes } from '../show.js';
 
 const GENTLY: Connecting = { atATime: 200, timeoutMs: null, boundMs: 60_000 };
-/** For what connecting, or starting, leaves behind to be collected. */
+/** Time to collect the garbage that connecting or starting leaves behind. */
 const SETTLING_MS = 2_000;
 export const IDLE_CASE = 'idle';
 
-/** After a restart, so that what making the devices took is not there for connections to use. */
+/** Measures after a restart: otherwise connections would reuse memory left over from creating the devices. */
 export const IDLE_MEMORY: Measure = {
   name: 'idle-memory',
   title: 'Memory of an idle connection of a device',
@@ -41,7 +41,7 @@ function trial(contestant: Contestant<RestartableBroker>, connections: number): 
   };
 }
 
-/** Of each of its processes. */
+/** The memory of each of its processes, after settling. */
 async function settledBytes({ processIds }: RestartableBroker): Promise<number[]> {
   await delay(SETTLING_MS);
   return Promise.all(processIds.map(residentBytes));

@@ -11,17 +11,17 @@ import { Program } from '../program.js';
 import type { Scale } from '../scale.js';
 import { count, duration } from '../show.js';
 
-/** More than any rate has under way, so that nobody waits for an acknowledgement. */
+/** More than are under way at any rate, so that no device waits for an acknowledgement. */
 const UNLIMITED_WINDOW = 1_000;
 const TICK_MS = 1;
 const LEVEL_WITHIN_MS = 1_000;
 const SECOND_MS = 1_000;
-/** The name under which the bare store stands beside the contestants. */
+/** The bare store's name among the contestants. */
 export const BARE_SET = 'a bare SET';
 
 const quantilesSchema = z.object({ p50Ms: z.number(), p99Ms: z.number() });
 
-/** Names the case of a rate. */
+/** The name of the case with this rate. */
 export function caseOf(perSecond: number): string {
   return `${count(perSecond)} a second`;
 }
@@ -73,7 +73,7 @@ async function atRate(load: LoadProcess, perSecond: number, durationMs: number) 
   };
 }
 
-/** The physical limit: what storing alone takes, over one connection through a unix socket. */
+/** The physical limit: how long storing alone takes, over one Unix socket connection. */
 function setTrial({ rates, warmUpMs, measuredMs }: Scale): Trial {
   return {
     contestant: BARE_SET,

@@ -18,7 +18,7 @@ interface Patience {
 export const IMPATIENT: Patience = { name: 'timing out after 10 s', timeoutMs: 10_000 };
 export const PATIENT: Patience = { name: 'never timing out', timeoutMs: null };
 
-/** Names the case of so many devices of such patience. */
+/** The name of the case with this many devices of this patience. */
 export function caseOf(devices: number, { name }: Patience): string {
   return `${count(devices)} devices, ${name}`;
 }
@@ -51,7 +51,7 @@ function trial(
       const outcomes: Outcome[] = [];
       let connected = before;
       for (const patience of patiences) {
-        // The devices of before would only make more connections than there are devices.
+        // The earlier connections must end, or there would be more connections than devices.
         await Promise.all([broker.restart(), connected.close()]);
         connected = await reconnect(broker, patience, cleanups);
         outcomes.push({ case: caseOf(devices, patience), ...found(connected) });

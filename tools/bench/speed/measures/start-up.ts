@@ -7,10 +7,10 @@ import { MOSQUITTO } from '../contestants/mosquitto.js';
 import type { Measure, Outcome, Trial } from '../measure.js';
 import { duration } from '../show.js';
 
-/** Resolves to what starts it and resolves when it serves. */
+/** Resolves to a function that starts the contestant and resolves when it serves. */
 type Prepare = (cleanups: Cleanups) => Promise<() => Promise<void>>;
 
-/** With something in the store: see `history`. */
+/** For the start with a full store, see `history`. */
 export const START_UP: Measure = {
   name: 'start-up',
   title: 'From the spawn to serving, with nothing stored',

@@ -19,9 +19,9 @@ interface SustainedCase {
 export const ONE_DURABLE = caseOf(1, 'durable');
 export const FIVE_DURABLE = caseOf(5, 'durable');
 /**
- * The window reaches on to the subscriber, which shows what a contestant forwards when it is not
- * flooded. Without it hardly anything comes through the enricher: Mosquitto reads one packet of each
- * client by turns, and for fifty publishes reads half of what the enricher sends for one alarm.
+ * The window extends to the subscriber, which shows what a contestant forwards when it is not flooded.
+ * Otherwise hardly anything gets through the enricher: Mosquitto reads one packet of each client in
+ * turn, and for fifty publishes reads half of what the enricher sends for one alarm.
  */
 export const HELD_BACK: SustainedCase = {
   ...ONE_DURABLE,
@@ -36,7 +36,7 @@ const CASES: readonly SustainedCase[] = [
   caseOf(20, 'durable'),
   ...[1, 5, 20].map((readers) => caseOf(readers, 'clean')),
 ];
-/** The cases that goals are about, or that say something of them. */
+/** The cases that goals are about, or that help to understand them. */
 const QUICK: ReadonlyMap<SustainedCase, readonly Contestant[]> = new Map([
   [ONE_DURABLE, CONTESTANTS],
   [HELD_BACK, [GATEWAY, ENRICHER]],

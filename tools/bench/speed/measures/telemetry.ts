@@ -16,7 +16,7 @@ interface TelemetryCase {
 export const QOS_0: TelemetryCase = { name: 'QoS 0, clean subscriber', qos: 0, isClean: true };
 export const QOS_1: TelemetryCase = { name: 'QoS 1, durable subscriber', qos: 1, isClean: false };
 
-/** Enriched by the gateway, and forwarded unchanged by the others. */
+/** The gateway enriches telemetry; the others forward it unchanged. */
 export const TELEMETRY: Measure = {
   name: 'telemetry',
   title: `Telemetry a second from ${DEVICES} devices to one subscriber`,
@@ -38,7 +38,7 @@ function trial(contestant: Contestant, { name, qos, isClean }: TelemetryCase, sc
       const broker = await contestant.start(DEVICES, cleanups);
       const options = { kind: 'telemetry', qos, isClean, readers: 1 } as const;
       const load = await openLoad(broker, options, cleanups);
-      // At QoS 0 there is nothing else that would show how much is under way.
+      // At QoS 0 only the readers show how much is under way.
       const underWayTo = qos === 0 ? 'readers' : 'acknowledgement';
       const found = await sustain(load, broker.processIds, scale, underWayTo);
       return [{ case: name, ...found }];

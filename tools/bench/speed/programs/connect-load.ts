@@ -1,4 +1,4 @@
-/** Many devices that connect, each again and again until it is admitted, and then stay. */
+/** Many devices that retry until they are admitted, and then stay connected. */
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { generate } from 'mqtt-packet';
@@ -9,18 +9,18 @@ import { answerOnce } from '../answering.js';
 const CONNACK_BYTES = 4;
 const RETURN_CODE_AT = 3;
 const KEEP_ALIVE_SECONDS = 300;
-/** As long as mqtt.js waits. */
+/** The same as mqtt.js. */
 const RETRY_AFTER_MS = 1_000;
 const LOOK_EVERY_MS = 5;
 
 const questionSchema = z.object({
   port: z.number(),
   logins: z.array(loginSchema),
-  /** How many may be under way at a time; null: all. */
+  /** How many attempts may be under way at a time; null: all. */
   atATime: z.number().nullable(),
-  /** After which a device gives an attempt up and makes another; null: never. */
+  /** The time after which a device gives up an attempt and makes another; null: never. */
   timeoutMs: z.number().nullable(),
-  /** After which the whole is given up. */
+  /** The time after which the program gives up. */
   boundMs: z.number(),
 });
 
@@ -81,7 +81,7 @@ class Device {
       this.isConnected = true;
       this.connectedMs = performance.now();
     });
-    // The close that follows says it all.
+    // The close event that follows is enough.
     socket.on('error', () => undefined);
     socket.on('close', () => {
       clearTimeout(timer);

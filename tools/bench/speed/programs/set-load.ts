@@ -1,4 +1,4 @@
-/** Bare SETs at a rate over one connection, timed as the load times its alarms (`harness/load`). */
+/** Sends bare SETs at a rate over one connection, timed as the load times its alarms (`harness/load`). */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -31,7 +31,7 @@ answerOnce(questionSchema, async ({ socketPath, perSecond, warmUpMs, durationMs 
 class Sets {
   readonly #socket: Socket;
   #latencies = new Latencies();
-  /** When each SET that is not answered was sent; answers come in order. */
+  /** When each unanswered SET was sent; answers come in order. */
   readonly #sentMs: number[] = [];
   #sets = 0;
   #bytes = 0;

@@ -18,7 +18,7 @@ interface AlarmActionsProps {
   readonly resolves: DelayedResolves;
 }
 
-/** The buttons by which a responder acknowledges or resolves an alarm. */
+/** The buttons with which a responder acknowledges or resolves an alarm. */
 export function AlarmActions({ alarm, title, change, resolves }: AlarmActionsProps) {
   const { session } = useConsole();
   const words = useWords(BOARD_WORDS);
@@ -33,7 +33,7 @@ export function AlarmActions({ alarm, title, change, resolves }: AlarmActionsPro
     setFailure(undefined);
     const leave = focusNeighbour(element.current);
     const answer = change({ alarm, state, note: note?.trim() ?? '' });
-    // A resolve shows its Undo at once.
+    // A resolve shows its Undo immediately.
     leave();
     const refusal = await answer;
     setPending(false);

@@ -10,10 +10,10 @@ import type { OpenAlarm } from '../open-alarm.js';
 import type { useBoard } from '../use-board.js';
 import { AlarmRow } from './alarm-row.js';
 
-/** From so many on the rows are low: as many as can be read are to be in sight. */
+/** From this many alarms on, rows are lower, so that as many as possible are in sight. */
 const DENSE_FROM = 6;
 const NEW_FOR_MS = 60_000;
-/** Longer than it takes to see that a row has moved, and between the two taps of one who taps twice. */
+/** Longer than it takes to notice that a row has moved, and than the pause within a double tap. */
 const SETTLES_IN_MS = 400;
 
 interface AlarmListProps {
@@ -29,7 +29,7 @@ interface AlarmListProps {
   readonly isKiosk: boolean;
 }
 
-/** The first of the open alarms; or that there are none, where that is known. */
+/** The first of the open alarms, or a note that there are none, if that is known. */
 export function AlarmList(props: AlarmListProps) {
   const { board, shown, rest, isCut, change, resolves, isKiosk } = props;
   const { live } = useConsole();
@@ -41,7 +41,7 @@ export function AlarmList(props: AlarmListProps) {
   const drawn = shown.slice(0, maxRows);
   const classes = ['board-list', isBurst ? 'burst' : '', shown.length >= DENSE_FROM ? 'dense' : ''];
   const list = useRef<HTMLOListElement>(null);
-  // A finger that is on its way would press the button of another alarm.
+  // A finger already on its way would press the button of another alarm.
   useLayoutEffect(() => {
     list.current?.animate({ pointerEvents: ['none', 'none'] }, SETTLES_IN_MS);
   }, [drawn.map(({ key, state }) => key + state).join()]);
@@ -75,7 +75,7 @@ export function AlarmList(props: AlarmListProps) {
   );
 }
 
-/** An empty list says nothing by itself: there may be no alarms, or no news of them. */
+/** An empty list alone is ambiguous: there may be no alarms, or no news of them. */
 function Nothing({ isKnown }: { readonly isKnown: boolean }) {
   const { live } = useConsole();
   const words = useWords(BOARD_WORDS);

@@ -10,7 +10,7 @@ interface AlarmRecordingProps {
   readonly alarm: OpenAlarm;
 }
 
-/** Plays what a camera recorded of an alarm, when somebody asks for it: its address is valid for minutes only. */
+/** Plays a camera's recording of an alarm on request: its address is valid only for minutes. */
 export function AlarmRecording({ alarm }: AlarmRecordingProps) {
   const words = useWords(BOARD_WORDS);
   const [isShown, setShown] = useState(false);

@@ -17,13 +17,13 @@ interface AlarmRowProps {
   readonly alarm: OpenAlarm;
   /** Whether alarms of several homes are shown. */
   readonly hasHome: boolean;
-  /** Whether it has just come. */
+  /** Whether it has just arrived. */
   readonly isNew: boolean;
   readonly change: ChangeAlarm;
   readonly resolves: DelayedResolves;
 }
 
-/** One open alarm; not drawn again while others come and go. */
+/** One open alarm; not redrawn while others come and go. */
 export const AlarmRow = memo(function AlarmRow(props: AlarmRowProps) {
   const { alarm, hasHome, isNew, change, resolves } = props;
   const title = useAlarmTitle()(alarm);
@@ -53,7 +53,7 @@ export const AlarmRow = memo(function AlarmRow(props: AlarmRowProps) {
   );
 });
 
-/** When it was, in which state it is, and what is special about it. */
+/** An alarm's time, its state, and what is special about it. */
 function AlarmSigns({ alarm, isNew }: Pick<AlarmRowProps, 'alarm' | 'isNew'>) {
   const words = useWords(BOARD_WORDS);
   const { state, acknowledged, note } = alarm;

@@ -6,7 +6,7 @@ interface CustomDataProps {
   readonly values: Readonly<Record<string, unknown>>;
 }
 
-/** The device's custom data, a member a line. */
+/** The device's custom data, one member per line. */
 export function CustomData({ values }: CustomDataProps) {
   const words = useWords(BOARD_WORDS);
   const members = Object.entries(values);

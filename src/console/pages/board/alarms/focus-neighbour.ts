@@ -2,10 +2,10 @@
 const DRAWN_AFTER_MS = 300;
 
 /**
- * Keeps the place in the list of somebody who works with the keyboard: what has the focus may vanish with
- * its alarm, or its button.
+ * Keeps a keyboard user's place in the list: the element with the focus may vanish with its alarm or its
+ * button.
  *
- * @returns to be called when the alarm has changed
+ * @returns a function to call when the alarm has changed
  */
 export function focusNeighbour(inside: Element | null): () => void {
   const row = inside?.closest('li');

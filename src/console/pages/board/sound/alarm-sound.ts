@@ -1,7 +1,7 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { store, stored } from '../../../ui/kept-values.js';
 
-/** `blocked`: wanted, but the browser lets a page sound only after a press of a key or button. */
+/** `blocked`: wanted, but the browser lets a page play sound only after a key or button is pressed. */
 type SoundState = 'off' | 'on' | 'blocked';
 
 interface Tone {
@@ -12,10 +12,10 @@ interface Tone {
 }
 
 const STORED_AS = 'care-home-gateway.sound';
-/** Events that unblock sound. A touch counts only once the finger is lifted, as it may be the start of a scroll. */
+/** Events that unblock sound. A touch counts only once the finger lifts, as it may be the start of a scroll. */
 const GESTURES = ['pointerdown', 'pointerup', 'keydown'] as const;
 const LOUDNESS = 0.35;
-/** Without it each tone would begin and end with a crack. */
+/** Without it each tone would start and end with a click. */
 const FADE_S = 0.02;
 
 /** High and low in turn, twice. */
@@ -25,7 +25,7 @@ const ALARM_TONES: readonly Tone[] = [
   { frequencyHz: 880, startS: 0.6, lengthS: 0.22 },
   { frequencyHz: 660, startS: 0.84, lengthS: 0.22 },
 ];
-/** Three rising tones, three times: louder, higher and longer than that of any other alarm. */
+/** Three rising tones, three times: louder, higher and longer than for any other alarm. */
 const URGENT_TONES: readonly Tone[] = [0, 0.7, 1.4].flatMap((startS) =>
   [988, 1245, 1568].map((frequencyHz, index) => ({
     frequencyHz,
@@ -36,20 +36,20 @@ const URGENT_TONES: readonly Tone[] = [0, 0.7, 1.4].flatMap((startS) =>
 );
 /** One soft tone, for a test. */
 const TEST_TONES: readonly Tone[] = [{ frequencyHz: 440, startS: 0, lengthS: 0.3, loudness: 0.12 }];
-/** Three low tones, not to be mistaken for an alarm. */
+/** Three low tones that nobody mistakes for an alarm. */
 const LOST_TONES: readonly Tone[] = [
   { frequencyHz: 240, startS: 0, lengthS: 0.5 },
   { frequencyHz: 240, startS: 0.7, lengthS: 0.5 },
   { frequencyHz: 240, startS: 1.4, lengthS: 0.5 },
 ];
 
-/** The sounds of the board, made by oscillators. */
+/** The sounds of the board, from oscillators. */
 export class AlarmSound {
   readonly #state = signal<SoundState>('off');
   readonly state: ReadonlySignal<SoundState> = this.#state;
   #audio: AudioContext | undefined;
 
-  /** Takes up what was chosen on this device. @returns ends it */
+  /** Applies the choice made on this device. @returns a function that ends it */
   start(): () => void {
     const tryAgain = () => {
       if (this.#state.peek() === 'blocked') void this.#audio?.resume();
@@ -94,7 +94,7 @@ export class AlarmSound {
     const audio = new AudioContext();
     this.#audio = audio;
     const show = () => {
-      // One that was switched off says so a moment later.
+      // A context that was switched off reports it a moment later.
       if (this.#audio !== audio) return;
       this.#state.value = audio.state === 'running' ? 'on' : 'blocked';
     };
@@ -110,7 +110,7 @@ export class AlarmSound {
 
   #play(tones: readonly Tone[]): void {
     const audio = this.#audio;
-    // What is blocked would all sound at once when it no longer is.
+    // Blocked tones would all sound together once unblocked.
     if (audio?.state !== 'running') return;
     for (const { frequencyHz, startS, lengthS, loudness: peak = LOUDNESS } of tones) {
       const oscillator = new OscillatorNode(audio, { frequency: frequencyHz });

@@ -1,16 +1,16 @@
 import type { AlarmSound } from './alarm-sound.js';
 
-/** While an alarm waits for somebody, or the gateway is not reached. */
+/** While an alarm waits for someone, or the gateway is not connected. */
 const REPEAT_MS = 20_000;
-/** While somebody may lie on the floor. */
+/** While someone may be lying on the floor. */
 const REPEAT_URGENT_MS = 10_000;
-/** A burst of alarms is heard as one; an alarm that ends an outage is not taken for a part of its sound. */
+/** A burst of alarms sounds once; an alarm at the end of an outage must not seem part of the outage's sound. */
 const PAUSE_MS = 2_500;
 
-/** The sound for the worst condition at present. */
+/** The sound for the worst current condition. */
 type Ringing = 'urgent' | 'raised' | 'lost' | 'nothing';
 
-/** Sounds at once for what is new, and again for as long as it lasts. */
+/** Sounds immediately for a new condition, and repeats while it lasts. */
 export class Bell {
   readonly #sound: AlarmSound;
   #ringing: Ringing = 'nothing';
@@ -21,7 +21,7 @@ export class Bell {
     this.#sound = sound;
   }
 
-  /** Says what there is to hear from now on. */
+  /** Sets the condition to sound for from now on. */
   set(ringing: Ringing): void {
     if (ringing === this.#ringing) return;
     const begins = ringing === 'lost' || this.#ringing === 'nothing';
@@ -29,7 +29,7 @@ export class Bell {
     if (begins && ringing !== 'nothing') this.#ring();
   }
 
-  /** Sounds for a new alarm; a fall is heard at once also when another alarm has just sounded. */
+  /** Sounds for a new alarm; for a fall immediately, even if another alarm has just sounded. */
   newAlarm(urgency: 'urgent' | 'raised' | 'test'): void {
     if (urgency === 'test') {
       if (this.#ringing === 'nothing') this.#sound.testAlarm();

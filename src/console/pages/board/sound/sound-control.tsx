@@ -6,7 +6,7 @@ interface SoundControlProps {
   readonly sound: AlarmSound;
 }
 
-/** Whether the board sounds; off is plain to see. */
+/** Whether the board has sound; off is clearly visible. */
 export function SoundControl({ sound }: SoundControlProps) {
   const words = useWords(BOARD_WORDS);
   const state = sound.state.value;

@@ -8,7 +8,7 @@ interface WallHeadProps {
   readonly board: ReturnType<typeof useBoard>;
 }
 
-/** By what a glance at a wall tells that it is alive: the home, the gateway's time, and the connection. */
+/** Shows at a glance that a wall is alive: the home, the gateway's time, and the connection. */
 export function WallHead({ board }: WallHeadProps) {
   const { language } = useConsole();
   const words = useWords(BOARD_WORDS);

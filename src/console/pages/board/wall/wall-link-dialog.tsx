@@ -17,12 +17,12 @@ const ALL = '*';
 
 interface WallLinkDialogProps {
   readonly locations: readonly Location[];
-  /** The home that the board shows alone. */
+  /** The only home that the board shows. */
   readonly homeId: string | undefined;
   readonly onClose: () => void;
 }
 
-/** Makes an access token for a screen on the wall, and shows the link with it. */
+/** Creates an access token for a screen on the wall, and shows the link with it. */
 export function WallLinkDialog({ locations, homeId, onClose }: WallLinkDialogProps) {
   const words = useWords(WALL_LINK_WORDS);
   const [link, setLink] = useState<string>();
@@ -125,15 +125,15 @@ function WallLink({ link }: { readonly link: string }) {
 }
 
 /**
- * The address in the link, to be corrected: the one of this page, or, where that leads every machine to itself,
- * the one that the gateway knows.
+ * The editable address in the link: that of this page or, if that is a loopback address, the one that the
+ * gateway knows.
  */
 function useLinkAddress(): [string, (address: string) => void] {
   const own = `${location.origin}${location.pathname}`;
   const [address, setAddress] = useState(own);
   useEffect(() => {
     if (!isLoopback(own)) return;
-    // Without it the address is typed.
+    // Without it the user types the address.
     getOpenApiDocument().then(
       (document) => {
         const { servers } = recordOf(document);

@@ -5,7 +5,7 @@ import { AUDIT_WORDS } from './audit-words.js';
 
 type Detail = AuditEvent['details'][string];
 
-/** The details of a record, folded. */
+/** The collapsed details of a record. */
 export function AuditDetails({ event }: { readonly event: AuditEvent }) {
   const words = useWords(AUDIT_WORDS);
   const { id, actor, resourceId, details } = event;

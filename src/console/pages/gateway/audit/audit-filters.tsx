@@ -29,7 +29,7 @@ interface AuditFiltersProps {
   readonly onChange: (filter: AuditFilter) => void;
 }
 
-/** The filters of the audit trail, as the interface has them. */
+/** The filters of the audit trail, as in the HTTP interface. */
 export function AuditFilters({ filter, onChange }: AuditFiltersProps) {
   const words = useWords(AUDIT_WORDS);
   const change = (part: Partial<AuditFilter>) => onChange({ ...filter, ...part });

@@ -71,7 +71,7 @@ function ActorName({ actor: { type, id, address } }: { readonly actor: AuditEven
   );
 }
 
-/** What an action was about: by its name where the record has it. */
+/** The subject of an action, by its name if the record has it. */
 function Subject({ event }: { readonly event: AuditEvent }) {
   const { locationId, resourceId, details } = event;
   const name = details['name'];

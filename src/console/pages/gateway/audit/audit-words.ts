@@ -71,7 +71,7 @@ const ACTIONS_DE: ActionWords = {
   'authentication.refused': 'Anmeldung abgewiesen',
 };
 
-/** Names of details; one without words is shown as it is. */
+/** Names of details; a detail without words is shown as it is. */
 interface DetailWords {
   readonly [name: string]: string;
 }

@@ -58,7 +58,7 @@ export const DENIED_DE: Readonly<Record<Code, string>> = {
     'Ein Zustand eines Alarms braucht für das Heim ein Recht zum Reagieren.',
 };
 
-/** What slows a client: the last part of the key of the limit. */
+/** What slows a client: the last part of the limit's key. */
 interface LimitWords {
   readonly [name: string]: string;
 }

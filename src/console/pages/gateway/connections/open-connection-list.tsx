@@ -10,7 +10,7 @@ import { PauseButton } from '../pause-button.js';
 import { useRefreshed } from '../use-refreshed.js';
 import { CONNECTIONS_WORDS } from './connections-words.js';
 
-/** A search reads all pages up to here: 10,000 connections are the most that a gateway has by default. */
+/** A search reads up to this many pages: by default a gateway has at most 10,000 connections. */
 const MAX_PAGES = 100;
 
 interface Read {
@@ -18,7 +18,7 @@ interface Read {
   readonly nextCursor: string | null;
 }
 
-/** Who is connected over MQTT: a page of 100, or all while they are searched. */
+/** Who is connected over MQTT: a page of 100, or all during a search. */
 export function OpenConnectionList() {
   const words = useWords(CONNECTIONS_WORDS);
   const common = useWords(GATEWAY_WORDS);
@@ -84,7 +84,7 @@ export function OpenConnectionList() {
   );
 }
 
-/** The limit because of which a client is read later than it sends. */
+/** The limit that slows the reading of a client. */
 function Slowed({ slowed }: { readonly slowed: Connection['slowed'] }) {
   const words = useWords(CONNECTIONS_WORDS);
   if (slowed === null) return <>{words.notSlowed}</>;

@@ -12,7 +12,7 @@ import { DeadLetters } from './dead-letters.js';
 import { DESTINATIONS_WORDS } from './destinations-words.js';
 import { TimeOrNone, useDeadLettersColumn, useQueueColumns } from './queue-columns.js';
 
-/** The bridges to other brokers, with what waits for each. */
+/** The bridges to other brokers, with their queues. */
 export function BridgesPart() {
   const words = useWords(BRIDGES_WORDS);
   const common = useWords(DESTINATIONS_WORDS);

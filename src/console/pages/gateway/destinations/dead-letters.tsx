@@ -12,15 +12,15 @@ import { textOfBase64 } from '../payload.js';
 import { DESTINATIONS_WORDS } from './destinations-words.js';
 
 interface DeadLettersProps {
-  /** Of the bridge or webhook. */
+  /** The name of the bridge or webhook. */
   readonly name: string;
   readonly read: () => Promise<readonly DeadLetter[]>;
-  /** Sends them again, the oldest first; undefined where that cannot be asked for. */
+  /** Sends them again, the oldest first; undefined if this is not possible. */
   readonly sendAgain?: () => Promise<{ readonly sent: number; readonly reason: string | null }>;
   readonly onClose: () => void;
 }
 
-/** The messages that a bridge or webhook could not deliver for good. */
+/** The messages that a bridge or webhook has permanently failed to deliver. */
 export function DeadLetters({ name, read, sendAgain, onClose }: DeadLettersProps) {
   const words = useWords(DESTINATIONS_WORDS);
   const common = useWords(GATEWAY_WORDS);

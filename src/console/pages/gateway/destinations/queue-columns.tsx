@@ -13,7 +13,7 @@ interface Destination {
   readonly dropped: Readonly<Record<'tooOld' | 'tooMany' | 'refused' | 'lost', number>>;
 }
 
-/** The columns of a destination's queue: what waits, what was delivered, what was dropped. */
+/** The columns of a destination's queue: waiting, delivered, dropped. */
 export function useQueueColumns(): readonly Column<Destination>[] {
   const words = useWords(DESTINATIONS_WORDS);
   const number = useNumber();

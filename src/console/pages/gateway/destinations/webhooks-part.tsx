@@ -15,7 +15,7 @@ import { DESTINATIONS_WORDS } from './destinations-words.js';
 import { useDeadLettersColumn, useQueueColumns } from './queue-columns.js';
 import { WEBHOOKS_WORDS } from './webhooks-words.js';
 
-/** The webhooks, with what waits for each. */
+/** The webhooks, with their queues. */
 export function WebhooksPart() {
   const words = useWords(WEBHOOKS_WORDS);
   const common = useWords(DESTINATIONS_WORDS);

@@ -9,7 +9,7 @@ import { CodeText } from './code-text.js';
 import { OVERVIEW_WORDS } from './overview-words.js';
 import { RejectedList } from './rejected-list.js';
 
-/** Whether the gateway is ready, and what to do about what is wrong. */
+/** Whether the gateway is ready, and what to do about its faults. */
 export function OverviewPart() {
   const words = useWords(OVERVIEW_WORDS);
   const { data: faults, failure, again } = useFaults();
@@ -36,7 +36,7 @@ export function OverviewPart() {
   );
 }
 
-/** The version of the gateway; undefined until it is read. */
+/** The version of the gateway; undefined until read. */
 function useVersion(): string | undefined {
   const { data } = useLoaded(getOpenApiDocument, []);
   const { version } = recordOf(data?.['info']);
@@ -74,7 +74,7 @@ function nameOf({ id, name }: NonNullable<AdvisedFault['subject']>): string {
   return name === id ? name : `${name} (${id})`;
 }
 
-/** The list goes by `gateway/status`, which tells that the fault is over. */
+/** The list follows `gateway/status`, which reports the end of the fault. */
 function AcknowledgeButton({ code }: { readonly code: string }) {
   const words = useWords(OVERVIEW_WORDS);
   const change = useChange();

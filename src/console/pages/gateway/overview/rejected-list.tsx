@@ -14,7 +14,7 @@ import { PrincipalName } from '../names.js';
 import { textOfBase64 } from '../payload.js';
 import { OVERVIEW_WORDS } from './overview-words.js';
 
-/** A page never shows more. */
+/** The page never shows more. */
 const MAX_SHOWN = 500;
 
 interface Read {
@@ -24,7 +24,7 @@ interface Read {
   readonly failure: Failure | undefined;
 }
 
-/** Publishes that could not be used, read home by home when they are asked for. */
+/** Publishes that could not be used, read home by home on request. */
 export function RejectedList() {
   const words = useWords(OVERVIEW_WORDS);
   const common = useWords(GATEWAY_WORDS);
@@ -85,7 +85,7 @@ export function RejectedList() {
   );
 }
 
-/** Reads the rejected publishes of one home, or of all, one home after the other. */
+/** Reads the rejected publishes of one home, or of all homes one after the other. */
 function useRejected(locationId: string) {
   const [read, setRead] = useState<Read>();
   const turn = useRef(0);
@@ -109,7 +109,7 @@ function useRejected(locationId: string) {
   return { read, start: () => void start(), forget };
 }
 
-/** What was read so far, after each home; a failure ends it. */
+/** Yields the result so far after each home; a failure ends it. */
 async function* readRejected(locationId: string): AsyncGenerator<Read> {
   let result: Read = { publishes: [], homes: 0, allHomes: 1, failure: undefined };
   yield result;

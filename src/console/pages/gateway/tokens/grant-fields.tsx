@@ -6,7 +6,7 @@ import { TOKENS_WORDS } from './tokens-words.js';
 
 type Role = NewGrant['role'];
 
-/** The least first; that of hubs is beside them. */
+/** The least first; the last one, for hubs, stands apart. */
 const ROLES: readonly Role[] = ['viewer', 'responder', 'manager', 'admin', 'publisher'];
 
 interface GrantFieldsProps {
@@ -14,7 +14,7 @@ interface GrantFieldsProps {
   readonly onChange: (grant: NewGrant) => void;
 }
 
-/** Chooses home, group and role of a grant; only what the gateway takes together. */
+/** Chooses home, group and role of a grant; offers only combinations that the gateway accepts. */
 export function GrantFields({ grant, onChange }: GrantFieldsProps) {
   const words = useWords(TOKENS_WORDS);
   const { location, group, role } = grant;

@@ -15,14 +15,14 @@ interface NewTokenDialogProps {
 }
 
 interface NumberedGrant {
-  /** Stays with its fields when another grant is removed. */
+  /** Keeps the grant with its fields when another is removed. */
   readonly number: number;
   readonly grant: NewGrant;
 }
 
 const LEAST: NewGrant = { location: '*', role: 'viewer' };
 
-/** Asks for the name, grants and end of a new access token. */
+/** Asks for the name, grants and expiry of a new access token. */
 export function NewTokenDialog({ onMade, onClose }: NewTokenDialogProps) {
   const words = useWords(TOKENS_WORDS);
   const [name, setName] = useState('');

@@ -9,7 +9,7 @@ interface TokenMadeDialogProps {
   readonly onClose: () => void;
 }
 
-/** Shows a new token, which nobody can see again. */
+/** Shows a new token, which can never be seen again. */
 export function TokenMadeDialog({ token, onClose }: TokenMadeDialogProps) {
   const words = useWords(TOKENS_WORDS);
   return (

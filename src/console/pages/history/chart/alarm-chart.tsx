@@ -9,7 +9,7 @@ import { ChartBars } from './chart-bars.js';
 import { ChartLegend } from './chart-legend.js';
 import { ChartTable } from './chart-table.js';
 
-/** How many alarms there were in each hour or on each day, by kind. */
+/** The number of alarms in each hour or on each day, by kind. */
 export function AlarmChart({ search }: { readonly search: AlarmSearch }) {
   const { live } = useConsole();
   const words = useWords(HISTORY_WORDS);
@@ -17,7 +17,7 @@ export function AlarmChart({ search }: { readonly search: AlarmSearch }) {
   const key = JSON.stringify(search);
   const read = useLoaded(() => readCounts(search, wanted, live.clock.now()), [key, wanted]);
   const { isPending, failure, again } = read;
-  // While hours are counted in place of days, the buttons stay, and the focus with them.
+  // While it changes between hours and days, the buttons stay and keep the focus.
   const shown = useRef<{ readonly key: string; readonly counts: AlarmCounts }>(undefined);
   if (read.data !== undefined) shown.current = { key, counts: read.data };
   const data = shown.current?.key === key ? shown.current.counts : undefined;

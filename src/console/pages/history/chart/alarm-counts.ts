@@ -3,7 +3,7 @@ import { countAlarms } from '../../../api/generated.js';
 import { searchParameters } from '../alarm-pages.js';
 import type { AlarmSearch } from '../history-search.js';
 
-/** How many alarms there were in an hour or on a day. */
+/** The number of alarms in an hour or on a day. */
 export interface Bucket {
   readonly startMs: number;
   readonly total: number;
@@ -14,29 +14,29 @@ export const UNITS = ['hour', 'day'] as const;
 export type Unit = (typeof UNITS)[number];
 
 const DAY_MS = 24 * 3_600_000;
-/** The longest time that is drawn: two weeks of hours, and more than a year of days. */
+/** The longest time in the chart: two weeks of hours, and more than a year of days. */
 const MAX_MS = { hour: 14 * DAY_MS, day: 399 * DAY_MS } as const;
-/** How far back a search without a beginning is counted: as far as one request may. */
+/** How far back a search without a start is counted: as far as one request may. */
 const MAX_COUNTED_MS = 998 * DAY_MS;
-/** Up to this long, hours say more than days. */
+/** Up to this length, hours are more useful than days. */
 const HOURS_FIRST_MS = 3 * DAY_MS;
 
 /** The numbers of a chart. */
 export interface AlarmCounts {
   readonly unit: Unit;
-  /** The oldest first. Those without an alarm are there, too: a quiet night is to be seen. */
+  /** The oldest first, including those without an alarm: a quiet night should be visible. */
   readonly buckets: readonly Bucket[];
   readonly hoursFit: boolean;
-  /** Whether the wanted time is too long, and its newest part is counted. */
+  /** Whether the wanted time is too long, so that only its newest part is counted. */
   readonly isCut: boolean;
 }
 
 /**
- * Has the gateway count the alarms of a search by hours or days of the browser's time zone.
+ * Lets the gateway count the alarms of a search by hours or days in the browser's time zone.
  *
- * A search without a beginning is counted from the first day with an alarm on.
+ * A search without a start is counted from the first day with an alarm.
  *
- * @param wanted undefined: what suits the time best
+ * @param wanted undefined: whichever suits the time best
  */
 export async function readCounts(
   search: AlarmSearch,

@@ -22,13 +22,13 @@ interface ChartBarsProps {
   readonly unit: Unit;
 }
 
-/** Stacked bars; the same numbers are in a table, which those read who cannot see it. */
+/** Stacked bars; a table has the same numbers for those who cannot see them. */
 export function ChartBars({ buckets, unit }: ChartBarsProps) {
   const { language } = useConsole();
   const words = useWords(HISTORY_WORDS);
   const container = useRef<HTMLElement>(null);
   const widthPx = useWidth(container);
-  // The newest is what is looked for first.
+  // People look for the newest first.
   useEffect(() => container.current?.scrollTo({ left: container.current.scrollWidth }), [unit]);
   const [most] = buckets.toSorted((one, other) => other.total - one.total);
   if (most === undefined) return null;
@@ -46,7 +46,7 @@ export function ChartBars({ buckets, unit }: ChartBarsProps) {
   const labelEvery = Math.ceil(LABEL_PX / barPx);
   const yOf = (count: number) => TOP_PX + PLOT_PX * (1 - count / highest);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be scrolled by keyboard, too
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it, too
     <section class="scroll" aria-label={words.chartScroll} tabIndex={0} ref={container}>
       <svg
         role="img"
@@ -118,14 +118,14 @@ function Stack({ bucket, unit, widthPx, yOf }: StackProps) {
   );
 }
 
-/** The distance of the lines: 1, 2 or 5 times a power of ten. */
+/** The distance between the lines: 1, 2 or 5 times a power of ten. */
 function niceStep(most: number): number {
   const rough = Math.max(1, most / TICKS);
   const power = 10 ** Math.floor(Math.log10(rough));
   return ([1, 2, 5, 10].find((factor) => factor * power >= rough) ?? 10) * power;
 }
 
-/** The width of an element, followed as it changes. */
+/** The current width of an element. */
 function useWidth(element: { readonly current: HTMLElement | null }): number {
   const [widthPx, setWidthPx] = useState(640);
   useEffect(() => {

@@ -3,7 +3,7 @@ import { useNumber } from '../../../ui/numbers.js';
 import type { Bucket } from './alarm-counts.js';
 import { KindPatterns, patternOf } from './chart-patterns.js';
 
-/** The kinds that there are, in the order of the stacks from below, with how many. */
+/** The kinds that occur, in the order of the stacks from the bottom, with their numbers. */
 export function totalsOf(buckets: readonly Bucket[]): { kind: Kind; total: number }[] {
   return KINDS.map((kind) => ({
     kind,

@@ -1,6 +1,6 @@
 import { KINDS, type Kind } from '../../../alarms/kinds.js';
 
-/** Lines of a square of 8 by 8, which differ without colours, too; none for the plain one. */
+/** Lines in an 8 by 8 square, distinguishable without colours; none for the plain pattern. */
 const LINES: Readonly<Record<Kind, string>> = {
   fall: '',
   helpCall: 'M-2 2l4-4M0 8l8-8M6 10l4-4',
@@ -17,7 +17,7 @@ export function KindPatterns({
   prefix,
   kinds = KINDS,
 }: {
-  /** Tells the patterns of one drawing from those of others on the page. */
+  /** Distinguishes the patterns of one drawing from those of others on the page. */
   readonly prefix: string;
   readonly kinds?: readonly Kind[];
 }) {

@@ -11,7 +11,7 @@ interface ChartTableProps {
   readonly unit: Unit;
 }
 
-/** The numbers of the chart. */
+/** The numbers of the chart as a table. */
 export function ChartTable({ buckets, unit }: ChartTableProps) {
   const { language } = useConsole();
   const words = useWords(HISTORY_WORDS);
@@ -22,7 +22,7 @@ export function ChartTable({ buckets, unit }: ChartTableProps) {
     <details>
       <summary>{words.asTable}</summary>
       <p class="hint">{words.quietLeftOut}</p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be scrolled by keyboard, too */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to scroll it, too */}
       <section class="scroll" aria-label={words.tableScroll} tabIndex={0}>
         <table class="history-numbers">
           <thead>

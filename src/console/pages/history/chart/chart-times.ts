@@ -12,7 +12,7 @@ export function bucketName(startMs: number, unit: Unit, language: Language): str
   return format.format(startMs);
 }
 
-/** The same below the axis, where there is little room: the hour, or the date where a day begins. */
+/** A short form for the axis, where there is little room: the hour, or the date at the start of a day. */
 export function axisLabel(startMs: number, unit: Unit, language: Language): string {
   const isHour = unit === 'hour' && new Date(startMs).getHours() !== 0;
   const format = new Intl.DateTimeFormat(

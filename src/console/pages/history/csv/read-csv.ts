@@ -4,15 +4,15 @@ import { searchParameters } from '../alarm-pages.js';
 import type { AlarmSearch } from '../history-search.js';
 import { SpreadsheetCsv } from './spreadsheet-csv.js';
 
-/** Pieces are put together to a Blob, which a browser may keep on disk, whenever they are this many bytes. */
+/** Pieces of this total size are joined into a Blob, which a browser may keep on disk. */
 const PIECES_BYTES = 4 * 1024 * 1024;
 
 /**
  * Reads the alarms of a search as CSV for a spreadsheet.
  *
  * @param separator between two cells
- * @param onBytes is told how many bytes were read so far
- * @throws HttpError what the gateway answered instead
+ * @param onBytes receives the number of bytes read so far
+ * @throws HttpError with the gateway's answer when it refuses
  */
 export async function readCsv(
   search: AlarmSearch,

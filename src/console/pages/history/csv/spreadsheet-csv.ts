@@ -1,7 +1,7 @@
 import { BYTE_ORDER_MARK, csvLine } from '../../../ui/csv.js';
 
 /**
- * Makes the gateway's CSV (RFC 4180), in whatever pieces it comes, one for a spreadsheet.
+ * Converts the gateway's CSV (RFC 4180), in whatever pieces it arrives, for a spreadsheet.
  */
 export class SpreadsheetCsv extends TransformStream<string, string> {
   constructor(separator: string) {
@@ -17,14 +17,14 @@ export class SpreadsheetCsv extends TransformStream<string, string> {
   }
 }
 
-/** Splits text behind each line end that is not inside of quotes. */
+/** Splits text after each line end that is not inside quotes. */
 function splitRecords(text: string): { readonly records: string[]; readonly remainder: string } {
   const records: string[] = [];
   let start = 0;
   let isQuoted = false;
   for (let at = 0; at < text.length; at += 1) {
     const character = text[at];
-    // Two quotes for one turn it off and on again.
+    // An escaped quote, which is doubled, turns it off and on again.
     if (character === '"') isQuoted = !isQuoted;
     if (character === '\n' && !isQuoted) {
       records.push(text.slice(start, at + 1));

@@ -14,7 +14,7 @@ interface HistoryFiltersProps {
   readonly onChange: (search: AlarmSearch) => void;
 }
 
-/** What is looked for; on a phone folded away. */
+/** The filters of the search; collapsed on a phone. */
 export function HistoryFilters({ homes, search, onChange }: HistoryFiltersProps) {
   const words = useWords(HISTORY_WORDS);
   const isNarrow = useIsNarrow();
@@ -88,7 +88,7 @@ export function HistoryFilters({ homes, search, onChange }: HistoryFiltersProps)
   );
 }
 
-/** The chosen ones with one more or one less, in the order of all. */
+/** The chosen values with one added or removed, in the order of all. */
 function toggled<Value>(all: readonly Value[], chosen: readonly Value[], one: Value): Value[] {
   return all.filter((value) => chosen.includes(value) !== (value === one));
 }

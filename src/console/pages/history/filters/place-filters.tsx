@@ -48,7 +48,7 @@ export function PlaceFilters({ homes, search, onChange }: PlaceFiltersProps) {
           ))}
         </select>
       </label>
-      {/* By its key never with the rooms of the home before. */}
+      {/* The key keeps it from showing the rooms of the previous home. */}
       <RoomAndDevice
         key={locationId}
         isKnownHome={isKnownHome}
@@ -128,7 +128,7 @@ async function readPlaces(locationId: string): Promise<Places> {
   return { groups, rooms, devices };
 }
 
-/** A link may name what was deleted since: its alarms are still there. */
+/** A link may name something deleted since: its alarms are still there. */
 function isMissing(id: string, known: readonly { readonly id: string }[]): boolean {
   return id !== '' && !known.some((one) => one.id === id);
 }

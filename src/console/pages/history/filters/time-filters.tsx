@@ -9,7 +9,7 @@ interface TimeFiltersProps {
   readonly onChange: (search: AlarmSearch) => void;
 }
 
-/** From when to when, in the time zone of the browser. */
+/** The start and end time, in the browser's time zone. */
 export function TimeFilters({ search, onChange }: TimeFiltersProps) {
   const { live } = useConsole();
   const words = useWords(HISTORY_WORDS);

@@ -47,14 +47,14 @@ interface EditorProps {
   readonly stored: StoredCustomData;
   readonly keyOfDevice: { readonly locationId: string; readonly deviceId: string };
   readonly onSaved: (stored: StoredCustomData) => void;
-  /** Somebody else has stored something meanwhile. */
+  /** Called when someone else has stored something meanwhile. */
   readonly onStale: () => void;
 }
 
 function Editor({ stored, keyOfDevice, onSaved, onStale }: EditorProps) {
   const words = useWords(DEVICE_WORDS);
   const hintId = useId();
-  // Undefined: not changed, and so what is stored is shown, also when somebody else changes it.
+  // Undefined: unchanged, so it shows what is stored, even when someone else changes it.
   const [typed, setTyped] = useState<StoredCustomData>();
   const [isSaved, setSaved] = useState(false);
   const change = useChange();
@@ -71,7 +71,7 @@ function Editor({ stored, keyOfDevice, onSaved, onStale }: EditorProps) {
     change.send(
       () => writeCustomData(keyOfDevice, text, tag),
       (saved) => {
-        // What was typed since then is not saved yet.
+        // Text typed since then is not saved yet.
         setTyped((now) => (now?.text === text ? undefined : now && { ...now, tag: saved.tag }));
         setSaved(true);
         onSaved(saved);

@@ -14,22 +14,22 @@ interface DeviceKey {
   readonly deviceId: string;
 }
 
-/** Custom data as it is stored. */
+/** Custom data as stored. */
 export interface StoredCustomData {
   readonly text: string;
-  /** Another one after each change (RFC 9110, 8.8.3). */
+  /** Differs after each change (RFC 9110, 8.8.3). */
   readonly tag: string;
 }
 
-/** Reads a device's custom data as text: what JavaScript makes of JSON loses digits of large numbers. */
+/** Reads a device's custom data as text: parsing JSON in JavaScript loses digits of large numbers. */
 export function readCustomData(key: DeviceKey): Promise<StoredCustomData> {
   return requestText(key, {});
 }
 
 /**
- * Replaces a device's custom data with the text as it was typed.
+ * Replaces a device's custom data with the text as typed.
  *
- * @param tag of what it replaces: the gateway refuses (412) to replace what somebody else has stored meanwhile
+ * @param tag of the data to replace: the gateway refuses (412) to replace what someone else has stored meanwhile
  */
 export function writeCustomData(
   key: DeviceKey,
@@ -44,7 +44,7 @@ async function requestText(key: DeviceKey, init: RequestInit): Promise<StoredCus
   const path = `care-homes/${key.locationId}/devices/${key.deviceId}/custom-data`;
   const response = await (defaults.fetch ?? fetch)(`./${path}`, init);
   if (response.ok) return { text: await response.text(), tag: tagOf(response) };
-  // An answer of a proxy may be no JSON; its status says enough.
+  // The answer of a proxy may not be JSON; its status is enough.
   const problem: unknown = await response.json().catch(() => undefined);
   throw new HttpError(response.status, problem, response.headers);
 }
@@ -53,7 +53,7 @@ export function byteCount(text: string): number {
   return new TextEncoder().encode(text).length;
 }
 
-/** What the gateway would refuse; it checks again. */
+/** Finds what the gateway would refuse; the gateway checks again. */
 export function customDataFault(text: string): CustomDataFault | undefined {
   let value: unknown;
   try {
@@ -67,7 +67,7 @@ export function customDataFault(text: string): CustomDataFault | undefined {
   return byteCount(text) > MAX_CUSTOM_DATA_BYTES ? { type: 'too-large' } : undefined;
 }
 
-/** Browsers say where in their own words, if at all. */
+/** Browsers tell the position in their own words, if at all. */
 function jsonFault(message: string, text: string): CustomDataFault {
   const position = /position (?<position>\d+)/.exec(message)?.groups?.['position'];
   if (position === undefined) return { type: 'not-json' };

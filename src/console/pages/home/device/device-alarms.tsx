@@ -19,7 +19,7 @@ interface DeviceAlarmsProps {
   readonly feed: LiveFeed;
 }
 
-/** A device's newest alarms, and where all of them are. */
+/** A device's newest alarms, with a link to all of them. */
 export function DeviceAlarms({ locationId, deviceId, feed }: DeviceAlarmsProps) {
   const { language } = useConsole();
   const words = useWords(DEVICE_WORDS);

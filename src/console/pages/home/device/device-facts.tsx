@@ -15,7 +15,7 @@ interface DeviceFactsProps {
   readonly presence: Presence;
 }
 
-/** Where a device is, whether it is online, and when it was last heard. */
+/** Where a device is, whether it is online, and when it last sent something. */
 export function DeviceFacts({ home, device, presence }: DeviceFactsProps) {
   const { language } = useConsole();
   const words = useWords(DEVICE_WORDS);

@@ -4,7 +4,7 @@ import { dateTime } from '../../../ui/time-ago.js';
 import type { DeviceStream, StreamedMessage } from './device-stream.js';
 import { DEVICE_WORDS } from './device-words.js';
 
-/** A device's messages as they come. */
+/** A device's messages as they arrive. */
 export function DeviceMessages({ stream }: { readonly stream: DeviceStream }) {
   const words = useWords(DEVICE_WORDS);
   const messages = stream.messages.value;
@@ -52,7 +52,7 @@ function MessageLine({ message }: { readonly message: StreamedMessage }) {
   );
 }
 
-/** Every message repeats them; the page shows them once. */
+/** Every message repeats these; the page shows them once. */
 const PLACE = new Set(['device', 'location', 'room', 'group', 'customData', 'receivedAt']);
 
 function contentOf(payload: StreamedMessage['payload']): unknown {

@@ -17,7 +17,7 @@ interface DevicePageProps {
   readonly deviceId: string;
 }
 
-/** One device: its place and state, its custom data, its messages and alarms, and what can be done with it. */
+/** One device: its place and state, its custom data, its messages and alarms, and its actions. */
 export function DevicePage({ locationId, deviceId }: DevicePageProps) {
   const words = useWords(HOME_WORDS);
   const name = (home: Home | undefined) => home?.location.name ?? words.home;
@@ -44,7 +44,7 @@ function DeviceContent({ home, device, presence, again, onIssued }: DeviceConten
   const rights = new HomeRights(session, home);
   const stream = useDeviceStream(device.locationId, device.id);
   const mayChange = rights.mayManageDevice(device);
-  // Its own stream begins with the retained status, which says since when it is online.
+  // Its own stream begins with the retained status, which tells since when it is online.
   useEffect(() => presence.listen(stream.feed), [presence, stream]);
   return (
     <>

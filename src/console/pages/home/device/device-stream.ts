@@ -12,7 +12,7 @@ export interface StreamedMessage extends LiveMessage {
   readonly shownAt: string;
 }
 
-/** The newest messages of one device, for as long as its page is shown. */
+/** The newest messages of one device, while its page is shown. */
 export class DeviceStream {
   readonly feed: LiveFeed;
   readonly #messages = signal<readonly StreamedMessage[]>([]);
@@ -32,7 +32,7 @@ export class DeviceStream {
     });
   }
 
-  /** Holds what is shown; what comes meanwhile is shown when it goes on. */
+  /** Freezes what is shown; messages that arrive meanwhile appear when it resumes. */
   setPaused(isPaused: boolean): void {
     this.#isPaused.value = isPaused;
     this.#show();
@@ -48,7 +48,7 @@ export class DeviceStream {
     const shownAt = new Date(this.feed.clock.now()).toISOString();
     const shown = { ...message, number: this.#count, shownAt };
     this.#newest = [shown, ...this.#newest.slice(0, MAX_MESSAGES - 1)];
-    // Once a frame, however fast a device sends.
+    // Once per frame, however fast a device sends.
     this.#frame ??= requestAnimationFrame(() => this.#show());
   }
 

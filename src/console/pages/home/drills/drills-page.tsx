@@ -10,9 +10,9 @@ import { useLoaded } from '../../../ui/use-request.js';
 import { HOME_WORDS } from '../home-words.js';
 import { DRILLS_WORDS } from './drills-words.js';
 
-/** While a drill runs, each acknowledgement is to be seen soon. */
+/** While a drill runs, each acknowledgement should appear soon. */
 const READ_AGAIN_MS = 1_000;
-/** As alarms have them: red for what is to be looked after, green for what is well. */
+/** The same as for alarms: red for what needs attention, green for what is fine. */
 const BADGES = { running: '', passed: 'acknowledged', failed: 'raised' } as const;
 
 /** The drills of a home, and the button that starts one. */

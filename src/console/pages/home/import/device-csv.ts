@@ -2,7 +2,7 @@ import { customDataFault } from '../device/custom-data.js';
 
 /** Specification 8. */
 const MAX_NAME_LENGTH = 120;
-/** More than any home has; a file with more is another file. */
+/** More than any home has; a longer file is the wrong file. */
 export const MAX_LINES = 2_000;
 
 export type CsvFault =
@@ -26,12 +26,12 @@ export interface DeviceLine {
   readonly name: string;
   /** Empty: in no room. */
   readonly room: string;
-  /** The group of the room; empty: none is named. */
+  /** The group of the room; empty if not named. */
   readonly group: string;
   /** A JSON object; empty: none. */
   readonly customData: string;
   readonly faults: readonly CsvFault[];
-  /** Whether an earlier line has the same name and room, which is allowed, but most often a mistake. */
+  /** Whether an earlier line has the same name and room, which is allowed but usually a mistake. */
   readonly isRepeated: boolean;
 }
 
@@ -55,10 +55,10 @@ const ROOM_COLUMN = /^(room|raum|zimmer)$/i;
 const GROUP_COLUMN = /^(group|gruppe|station|wohnbereich)$/i;
 const CUSTOM_DATA_COLUMN = /^(customData|eigene daten)$/i;
 const COLUMNS = [NAME_COLUMN, ROOM_COLUMN, GROUP_COLUMN, CUSTOM_DATA_COLUMN];
-/** Where a file has no header. */
+/** For a file without a header. */
 const NO_HEADER: Header = { name: 0, room: 1, group: -1, customData: -1, columns: 2, unknown: [] };
 
-/** Reads a file of devices: RFC 4180 with semicolons or commas, a header or none. */
+/** Reads a file of devices: RFC 4180 with semicolons or commas, with or without a header. */
 export function parseDeviceCsv(text: string): DeviceCsv {
   const content = text.replace(/^\uFEFF/, '');
   const separator = separatorOf(content);
@@ -113,7 +113,7 @@ function faultsOf(row: Row, values: Values, columns: number): readonly CsvFault[
 
 interface Header {
   readonly name: number;
-  /** -1 where the file has no such column, as for the others. */
+  /** -1 if the file has no such column, as for the others. */
   readonly room: number;
   readonly group: number;
   readonly customData: number;
@@ -177,7 +177,7 @@ function trimmed(cell: string | undefined): string {
   return (cell ?? '').trim();
 }
 
-/** Reads a file's bytes: UTF-8, or else Windows-1252, in which Excel saves a plain CSV. */
+/** Reads a file's bytes: UTF-8 or, failing that, Windows-1252, in which Excel saves a plain CSV. */
 export function decodeCsv(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);

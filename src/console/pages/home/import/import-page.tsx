@@ -15,7 +15,7 @@ import { ImportProgress } from './import-progress.js';
 import { ImportRun } from './import-run.js';
 import { IMPORT_WORDS } from './import-words.js';
 
-/** Makes many devices at once from a CSV. */
+/** Creates many devices together from a CSV. */
 export function ImportPage({ locationId }: { readonly locationId: string }) {
   const { session } = useConsole();
   const words = useWords(IMPORT_WORDS);
@@ -35,7 +35,7 @@ function ImportForm({ home, rights }: { readonly home: Home; readonly rights: Ho
   const [run, setRun] = useState<ImportRun>();
   const csv = useMemo(() => parseDeviceCsv(text), [text]);
   const plan = useMemo(() => importPlan(csv, home), [csv, home]);
-  // What is left of the page must not make devices whose secrets nobody sees.
+  // After leaving the page, it must not create devices whose secrets nobody sees.
   useEffect(() => () => run?.stop(), [run]);
   const homePath = `/home/${home.location.id}`;
   const start = (groupId: string | null) => {
@@ -130,7 +130,7 @@ interface NewRoomsDialogProps {
   readonly onClose: () => void;
 }
 
-/** Asks before groups and rooms are made: a name that was mistyped would become one. */
+/** Asks before it creates groups and rooms: a mistyped name would become one. */
 function NewRoomsDialog({ plan, rights, onConfirm, onClose }: NewRoomsDialogProps) {
   const words = useWords(IMPORT_WORDS);
   const homeWords = useWords(HOME_WORDS);

@@ -4,12 +4,12 @@ import type { CsvFault, DeviceCsv, DeviceLine } from './device-csv.js';
 
 export type LineFault = CsvFault | 'room-ambiguous' | 'group-ambiguous' | 'room-in-other-group';
 
-/** A line of the file, against the home that it is for. */
+/** A line of the file, compared with the home that it is for. */
 export interface PlannedLine extends Omit<DeviceLine, 'faults'> {
   readonly faults: readonly LineFault[];
   readonly isRoomNew: boolean;
   readonly isGroupNew: boolean;
-  /** Whether the home has a device of this name in this room: the file may be imported already. */
+  /** Whether the home has a device of this name in this room: the file may already be imported. */
   readonly isExisting: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface ImportPlan {
   readonly faultCount: number;
 }
 
-/** What an import would make, before anything is made. */
+/** What an import would create, before it creates anything. */
 export function importPlan(csv: DeviceCsv, home: Home): ImportPlan {
   const roomsByName = new Map<string, Room[]>();
   for (const room of home.rooms) {

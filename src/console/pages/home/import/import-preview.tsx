@@ -2,10 +2,10 @@ import { useWords } from '../../../console-parts.js';
 import type { ImportPlan, PlannedLine } from './import-plan.js';
 import { IMPORT_WORDS } from './import-words.js';
 
-/** Lines in order beyond this many are counted only; those with a fault are all shown, up to as many again. */
+/** Correct lines beyond this many are only counted; up to as many lines with a fault are shown, too. */
 const MAX_SHOWN = 200;
 
-/** What an import would make, line by line; lines with faults first. */
+/** What an import would create, line by line; lines with faults first. */
 export function ImportPreview({ plan }: { readonly plan: ImportPlan }) {
   const words = useWords(IMPORT_WORDS);
   const faulty = plan.lines.filter(({ faults }) => faults.length > 0).slice(0, MAX_SHOWN);

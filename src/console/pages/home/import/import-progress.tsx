@@ -16,14 +16,14 @@ interface ImportProgressProps {
   readonly onDone: () => void;
 }
 
-/** How far an import is; its secrets once it is through, or has stopped. */
+/** The progress of an import, and its secrets once it is done or has stopped. */
 export function ImportProgress({ run, homeName, separator, onDone }: ImportProgressProps) {
   const words = useWords(IMPORT_WORDS);
   const state = run.state.value;
   const { isRunning, issued, rest } = state;
   const [isShown, setShown] = useState(false);
   const showsSecrets = !isRunning && issued.length > 0 && (rest.length === 0 || isShown);
-  // Where the secrets are shown, that page asks.
+  // The page that shows the secrets asks itself.
   useKeptPage(!showsSecrets && (isRunning || issued.length > 0) ? words.leave : undefined);
   const all = issued.length + rest.length;
   const download = () => {
@@ -66,7 +66,7 @@ interface StoppedProps {
   readonly onShow: () => void;
 }
 
-/** An import that stopped half way: what was made, what was not, and how to go on. */
+/** An import that stopped halfway: what was created, what was not, and how to continue. */
 function Stopped({ state, onGoOn, onShow }: StoppedProps) {
   const words = useWords(IMPORT_WORDS);
   const { failure, roomsMade, rest, issued } = state;
@@ -94,7 +94,7 @@ function Stopped({ state, onGoOn, onShow }: StoppedProps) {
   );
 }
 
-/** Not translated: programs read them, and the console itself. */
+/** Not translated: programs and the console itself read them. */
 const COLUMNS = ['name', 'room', 'deviceId', 'secret'];
 
 function issuedCsv(devices: readonly IssuedDevice[], separator: string): string {

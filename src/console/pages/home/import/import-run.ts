@@ -16,7 +16,7 @@ interface ImportedLine {
   readonly name: string;
   /** Empty: in no room. */
   readonly room: string;
-  /** The group of the room; empty: none is named. */
+  /** The group of the room; empty if not named. */
   readonly group: string;
   /** A JSON object; empty: none. */
   readonly customData: string;
@@ -29,10 +29,10 @@ interface PendingLine extends ImportedLine {
 export interface ImportState {
   readonly isRunning: boolean;
   readonly issued: readonly IssuedDevice[];
-  /** What is not made yet. */
+  /** Lines that are not created yet. */
   readonly rest: readonly ImportedLine[];
   readonly roomsMade: readonly string[];
-  /** Why it stopped, where the gateway refused something. */
+  /** Why it stopped, if the gateway refused something. */
   readonly failure: Failure | undefined;
 }
 
@@ -43,9 +43,9 @@ interface Places {
 }
 
 /**
- * Makes devices one after another, and the groups and rooms that they need.
+ * Creates devices one after another, with the groups and rooms that they need.
  *
- * It stops at the first failure and can go on from there: a device whose answer was lost is not made twice.
+ * It stops at the first failure and can resume there: a device whose answer was lost is not created twice.
  */
 export class ImportRun {
   readonly #locationId: string;
@@ -61,7 +61,7 @@ export class ImportRun {
   #pending: readonly PendingLine[];
   #isStopping = false;
 
-  /** @param groupId of rooms that are made and whose line names no group; null: in none */
+  /** @param groupId for new rooms whose line names no group; null: in none */
   constructor(locationId: string, groupId: string | null, lines: readonly ImportedLine[]) {
     this.#locationId = locationId;
     this.#groupId = groupId;
@@ -69,7 +69,7 @@ export class ImportRun {
     this.#show({ rest: this.#pending });
   }
 
-  /** Makes what is not made yet. */
+  /** Creates what is not created yet. */
   async run(): Promise<void> {
     if (this.#state.peek().isRunning) return;
     this.#isStopping = false;
@@ -89,7 +89,7 @@ export class ImportRun {
 
   async #makeAll(): Promise<void> {
     const locationId = this.#locationId;
-    // Read anew each time: an earlier run, or somebody else, may have made some.
+    // Read again each time: an earlier run or someone else may have created some.
     const places = {
       rooms: new Map((await listRooms({ locationId })).map((room) => [room.name, room])),
       groups: new Map((await listGroups({ locationId })).map(({ name, id }) => [name, id])),
@@ -108,7 +108,7 @@ export class ImportRun {
     }
   }
 
-  /** Finds the line's room in its group, and makes what is missing. */
+  /** Finds the line's room in its group, and creates what is missing. */
   async #roomOf({ room: name, group }: ImportedLine, places: Places): Promise<Room | undefined> {
     if (name === '') return undefined;
     const locationId = this.#locationId;

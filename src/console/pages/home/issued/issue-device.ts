@@ -1,29 +1,29 @@
 import { type Failure, failureOf } from '../../../api/failure.js';
 import { createDevice, moveDevice, replaceDeviceSecret } from '../../../api/generated.js';
 
-/** A device that is to be made. */
+/** A device to create. */
 interface WantedDevice {
-  /** Made here, so that the same request can be sent again when its answer was lost. */
+  /** Generated here, so that the same request can be sent again if its answer is lost. */
   readonly id: string;
   readonly name: string;
   readonly room: { readonly id: string; readonly name: string } | undefined;
 }
 
-/** A device with its secret, which is shown this once. */
+/** A device with its secret, which is shown only once. */
 export interface IssuedDevice {
   readonly id: string;
   readonly name: string;
   readonly secret: string;
   /** The room that it is in. */
   readonly roomName: string | undefined;
-  /** Why it is not in its room, where it could not be put there. */
+  /** Why it is not in its room, if it could not be moved there. */
   readonly moveFailure: Failure | undefined;
 }
 
 /**
- * Makes a device and puts it into its room.
+ * Creates a device and moves it into its room.
  *
- * Sending it again after a failure makes no second device.
+ * Repeating it after a failure does not create a second device.
  */
 export async function issueDevice(
   locationId: string,
@@ -44,13 +44,13 @@ async function createdSecret(locationId: string, id: string, name: string): Prom
   try {
     return (await createDevice({ locationId, newDevice: { id, name } })).secret;
   } catch (error) {
-    // Nobody else has this id: an earlier attempt made the device, and its answer was lost.
+    // No other device has this id: an earlier attempt created it, and the answer was lost.
     if (failureOf(error).code !== 'device-id-in-use') throw error;
     return (await replaceDeviceSecret({ locationId, deviceId: id })).secret;
   }
 }
 
-/** A random UUID. `crypto.randomUUID` is only there on pages that came over TLS. */
+/** A random UUID. `crypto.randomUUID` exists only on pages served over TLS. */
 export function newDeviceId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   const hex = Array.from(bytes, (byte, index) => {

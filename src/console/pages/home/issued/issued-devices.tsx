@@ -20,12 +20,12 @@ import {
 interface IssuedDevicesProps {
   readonly devices: readonly IssuedDevice[];
   readonly homeName: string;
-  /** Saves the ids and secrets as a file, where there are many. */
+  /** Saves the ids and secrets as a file, for many devices. */
   readonly onDownload?: (() => void) | undefined;
   readonly onDone: () => void;
 }
 
-/** Ids and secrets of new devices, this once: as text, as QR codes, and as labels to print. */
+/** Ids and secrets of new devices, shown only once: as text, as QR codes, and as labels to print. */
 export function IssuedDevices({ devices, homeName, onDownload, onDone }: IssuedDevicesProps) {
   const words = useWords(ISSUED_WORDS);
   const [typed, setTyped] = useState(location.hostname);
@@ -35,7 +35,7 @@ export function IssuedDevices({ devices, homeName, onDownload, onDone }: IssuedD
   const isOne = devices.length === 1;
   useEffect(() => {
     focusHeading();
-    // Once what was behind it is shown again.
+    // Waits until the page behind it is shown again.
     return () => void setTimeout(focusHeading);
   }, []);
   useKeptPage(words.leave);

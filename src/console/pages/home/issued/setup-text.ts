@@ -1,13 +1,13 @@
-/** Where devices reach the gateway, as it is typed: a host, or a host and a port. */
+/** Where devices reach the gateway, as typed: a host and a port. */
 const HOST_AND_PORT = /^(?<host>\[[^\]]+\]|[^:]+):(?<port>\d{1,5})$/;
 
-/** The ports of the gateway for MQTT, which devices use where none is typed. */
+/** The gateway's ports for MQTT, which devices use if none is typed. */
 export interface MqttPorts {
   readonly plain: number;
   readonly tls: number;
 }
 
-/** Those of MQTT itself, where the gateway does not tell its own. */
+/** The standard ports of MQTT, if the gateway does not tell its own. */
 export const USUAL_PORTS: MqttPorts = { plain: 1883, tls: 8883 };
 
 /** Where a device reaches the gateway. */
@@ -17,7 +17,7 @@ export interface MqttAddress {
   readonly tls: boolean;
 }
 
-/** Reads an address as it is typed: a host, or a host and a port. */
+/** Reads an address as typed: a host, or a host and a port. */
 export function mqttAddress(typed: string, tls: boolean, ports: MqttPorts): MqttAddress {
   const trimmed = typed.trim();
   const { host = trimmed, port } = HOST_AND_PORT.exec(trimmed)?.groups ?? {};
@@ -30,12 +30,12 @@ interface Setup extends MqttAddress {
   readonly secret: string;
 }
 
-/** The text of a device's QR code: a JSON object with all that the device needs to connect. */
+/** The text of a device's QR code: a JSON object with everything that the device needs to connect. */
 export function setupText({ host, mqttPort, tls, deviceId, secret }: Setup): string {
   return JSON.stringify({ host, mqttPort, tls, deviceId, secret });
 }
 
-/** Whether the name leads every machine to itself. */
+/** Whether the name is a loopback name or address, which leads every machine to itself. */
 export function isLocalAddress(address: string): boolean {
   return /^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/.test(address.trim());
 }
