@@ -20,7 +20,7 @@ export const SHELL_WORDS = dictionary({
     lostTitle: 'Not connected',
     settings: 'Settings',
     updated: 'The gateway was updated. This page is still the old one.',
-    reload: 'Load anew',
+    reload: 'Reload',
     pageFailed: 'This page cannot be shown.',
     pageNotLoaded: 'The gateway does not answer, or it was updated and has a newer page.',
     pageFault: 'An error of the program; its text is in the console of the browser.',

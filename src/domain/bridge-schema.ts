@@ -125,7 +125,7 @@ const bridgeKeys = z.strictObject({
   ackTimeoutSeconds: count
     .max(3600)
     .default(10)
-    .describe('an upstream that acknowledges nothing for so long is connected to anew'),
+    .describe('how long an upstream may acknowledge nothing before the bridge reconnects'),
   commands: z
     .array(filter)
     .default([])

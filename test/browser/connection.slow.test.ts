@@ -130,7 +130,7 @@ describe('a gateway that was updated', () => {
     await page.getByRole('alert').filter({ hasText: 'This page cannot be shown.' }).waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.unrouteAll();
-    await page.getByRole('button', { name: 'Load anew' }).click();
+    await page.getByRole('button', { name: 'Reload' }).click();
     await page.getByRole('heading', { name: 'History' }).waitFor();
   });
 });

@@ -138,7 +138,7 @@ it('shows the custom data that the gateway has stored as soon as it says so', as
 it('gives a device a new secret, shown once as text and QR code, with which it connects', async () => {
   const { site, page } = await openDevice('Haus Geheimnis');
   await page.getByRole('button', { name: 'New secret' }).click();
-  await page.getByRole('dialog').getByText('must then be set up anew').waitFor();
+  await page.getByRole('dialog').getByText('must then be set up again').waitFor();
   await page.getByRole('button', { name: 'Make a new secret' }).click();
   const { deviceId, secret } = await labelOf(page);
   expect(deviceId).toBe(site.bed.id);

@@ -35,7 +35,7 @@ export type Problem = {
 export type Location = {
     id: string;
     name: string;
-    /** Ids of the assigned devices, as far as the access token covers them. */
+    /** Ids of the assigned devices that the access token covers. */
     devices: string[];
 };
 export type Name = {

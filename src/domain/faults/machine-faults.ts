@@ -136,7 +136,7 @@ export const MACHINE_FAULTS = {
     stops: false,
     en: {
       message: 'The TLS certificate expires in {days}.',
-      advice: 'Renew it. The gateway reads the new files by itself.',
+      advice: 'Renew it. The gateway reads the new files automatically.',
     },
     de: {
       message: 'Das TLS-Zertifikat läuft in {days} ab.',

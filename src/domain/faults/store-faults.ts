@@ -136,7 +136,7 @@ export const STORE_FAULTS = {
     en: {
       message: "The store's memory is {percent} % full, and nothing is stored.",
       advice:
-        'Give the machine more memory, raise `redis.maxMemoryBytes` (or `maxmemory`, if you run the server yourself), or shorten `history.retentionDays`. Alarms are forwarded live and not acknowledged. Once there is room, it goes on by itself.',
+        'Give the machine more memory, raise `redis.maxMemoryBytes` (or `maxmemory`, if you run the server yourself), or shorten `history.retentionDays`. Alarms are forwarded live and not acknowledged. Once there is room, the gateway stores again.',
     },
     de: {
       message:

@@ -41,7 +41,7 @@ const eventsQuerySchema = z.object({
 const eventsHeaderSchema = z.object({
   'last-event-id': z.string().optional().openapi({
     description:
-      'The `id` of the last event with one: the alarms after it come first. A browser sends it by itself.',
+      'The `id` of the last event with one: the alarms after it come first. A browser sends it automatically.',
     example: '3f0c2a5e-4711-9e645b2f',
   }),
 });

@@ -16,7 +16,7 @@ const locationSchema = z
     id: idSchema,
     name: z.string().openapi({ example: 'Haus Birke' }),
     devices: z.array(idSchema).openapi({
-      description: 'Ids of the assigned devices, as far as the access token covers them.',
+      description: 'Ids of the assigned devices that the access token covers.',
     }),
   })
   .openapi('Location');

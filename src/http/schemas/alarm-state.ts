@@ -49,7 +49,7 @@ export const stateFields = {
 export const alarmStatesSchema = z
   .object({ id: idSchema, state: stateSchema, ...stateFields })
   .openapi('AlarmStates', {
-    description: 'Who acknowledged and who resolved an alarm, as far as that has happened.',
+    description: 'Who acknowledged and who resolved the alarm, once somebody has.',
   });
 
 type StateView = Omit<z.infer<typeof alarmStatesSchema>, 'id'>;

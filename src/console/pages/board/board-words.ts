@@ -62,7 +62,7 @@ export const BOARD_WORDS = dictionary({
         : `Nothing comes from ${count} sensors any more:`,
     fault: 'Fault of the gateway:',
     notReady: 'The gateway is not ready:',
-    tellAboutFault: 'Please tell whoever looks after the gateway.',
+    tellAboutFault: 'Please tell the person who looks after the gateway.',
     showGateway: 'What to do',
     presenceUnknown: 'Which sensors are offline is not known at the moment.',
     showHome: 'Show the home',

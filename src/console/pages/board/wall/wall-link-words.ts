@@ -3,7 +3,7 @@ import { dictionary } from '../../../words/language.js';
 export const WALL_LINK_WORDS = dictionary({
   en: {
     title: 'Link for a wall screen',
-    hint: 'Makes an access token of its own and puts it into a link. Whoever has the link sees the board without signing in. Delete the token on the page Gateway to take the link back.',
+    hint: 'Makes an access token of its own and puts it into a link. Anyone with the link sees the board without signing in. Delete the token on the page Gateway to take the link back.',
     name: 'Name of the screen',
     defaultName: 'Wall screen',
     home: 'Home',

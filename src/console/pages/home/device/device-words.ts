@@ -39,7 +39,7 @@ export const DEVICE_WORDS = dictionary({
     newSecret: 'New secret',
     newSecretTitle: (name: string) => `A new secret for ${name}?`,
     newSecretHint:
-      'The old secret stops working at once, and the device is disconnected. It must then be set up anew. Place, name and history stay.',
+      'The old secret stops working at once, and the device is disconnected. It must then be set up again. Place, name and history stay.',
     newSecretConfirm: 'Make a new secret',
     testAlarm: 'Send a test alarm',
     testAlarmTitle: (name: string) => `Send a test alarm as ${name}?`,
