@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { systemErrorCode } from '../errors.js';
 
@@ -10,24 +10,13 @@ const DRAFT_SUFFIX = '.new';
 export async function writeDurably(path: string, content: string): Promise<void> {
   const draft = path + DRAFT_SUFFIX;
   try {
-    await writeDraft(draft, content);
+    await writeFile(draft, content, { mode: FILE_MODE, flush: true });
     await rename(draft, path);
   } catch (error) {
     await rm(draft, { force: true });
     throw error;
   }
   await syncDirectory(dirname(path));
-}
-
-async function writeDraft(draft: string, content: string): Promise<void> {
-  const handle = await open(draft, 'w', FILE_MODE);
-  try {
-    await handle.chmod(FILE_MODE);
-    await handle.writeFile(content);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 /** Syncs a directory: only this puts the names in it on disk. */
