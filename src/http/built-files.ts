@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
 import { GatewayError } from '../errors.js';
 
 /** The values that the build cannot know, by their placeholders in the files. */
@@ -18,16 +18,19 @@ export class BuiltFiles {
   readonly #directory: string;
   readonly #names: ReadonlySet<string>;
   readonly #values: ReadonlyMap<string, string>;
-  /** Kept in memory, so the console is still served while an update replaces its files. */
-  readonly #console = new Map<string, Buffer>();
+  /** Kept in memory, so they are still served while an update replaces the files. */
+  readonly #kept = new Map<string, Buffer>();
 
   /** @throws GatewayError `start-failed` when files are missing */
   constructor(directory: string, values: OwnValues) {
     this.#directory = directory;
     this.#names = namesIn(directory);
-    this.#values = new Map(Object.entries(values));
+    this.#values = new Map(
+      // They stand within quotes in JSON.
+      Object.entries(values).map(([name, value]) => [name, JSON.stringify(value).slice(1, -1)]),
+    );
     for (const name of this.#names) {
-      if (/^(index\.html|console\/.+)$/.test(name)) this.#console.set(name, this.read(name));
+      if (extname(name) !== '' && !LARGE.test(name)) this.#kept.set(name, this.read(name));
     }
   }
 
@@ -36,7 +39,7 @@ export class BuiltFiles {
   }
 
   read(name: string): Buffer {
-    return this.#console.get(name) ?? readFileSync(join(this.#directory, name));
+    return this.#kept.get(name) ?? readFileSync(join(this.#directory, name));
   }
 
   /** Reads a text and fills in the gateway's own values: `%MQTT_PORT%` stands for its port. */
@@ -48,6 +51,8 @@ export class BuiltFiles {
   }
 }
 
+/** Read only when somebody asks for them. */
+const LARGE = /^docs\/swagger-ui/;
 const NEEDED = ['index.html', 'openapi.json', 'asyncapi.json', 'docs/http.html', 'docs/mqtt.html'];
 
 function namesIn(directory: string): ReadonlySet<string> {

@@ -10,6 +10,8 @@ const DRAFT_SUFFIX = '.new';
 export async function writeDurably(path: string, content: string): Promise<void> {
   const draft = path + DRAFT_SUFFIX;
   try {
+    // One that is left keeps the rights that it has.
+    await rm(draft, { force: true });
     await writeFile(draft, content, { mode: FILE_MODE, flush: true });
     await rename(draft, path);
   } catch (error) {

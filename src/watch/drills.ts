@@ -142,27 +142,31 @@ export class DrillRunner implements Drills {
   }
 
   async #judge(unjudged: Unjudged): Promise<void> {
-    const { log, health, store } = this.#options;
+    const { log, store } = this.#options;
     const { locationId, record } = unjudged;
     unjudged.isBeingJudged = true;
     try {
       const { results, isOver } = await this.#reportOf(locationId, record);
       if (!isOver) return;
+      // First: a store that takes no writes must not hide that a destination has failed.
+      if (this.#newest.get(locationId) === record.id) this.#reportFailed(locationId, results);
       if (record.results === undefined) await store.add(locationId, { ...record, results });
       this.#unjudged.delete(unjudged);
-      if (this.#newest.get(locationId) !== record.id) return;
-      const failed = results.filter(({ acknowledgedAfterMs }) => acknowledgedAfterMs === undefined);
-      const faults = firstOf(
-        failed.map(({ destination }) => destination),
-        MAX_NAMED,
-        (destination) => ({ ...fault('drillUnacknowledged'), subject: subjectOf(destination) }),
-      );
-      health.reportAll(`drills/${locationId}`, faults);
     } catch (err) {
       log.debug({ locationId, err }, 'failed to judge a drill, retrying');
     } finally {
       unjudged.isBeingJudged = false;
     }
+  }
+
+  #reportFailed(locationId: string, results: DrillReport['results']): void {
+    const failed = results.filter(({ acknowledgedAfterMs }) => acknowledgedAfterMs === undefined);
+    const faults = firstOf(
+      failed.map(({ destination }) => destination),
+      MAX_NAMED,
+      (destination) => ({ ...fault('drillUnacknowledged'), subject: subjectOf(destination) }),
+    );
+    this.#options.health.reportAll(`drills/${locationId}`, faults);
   }
 
   async #reportOf(locationId: string, record: DrillRecord): Promise<DrillReport> {

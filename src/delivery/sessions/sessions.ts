@@ -98,8 +98,8 @@ export class Sessions {
     session.consumer.mended(backlog);
     // The set of all names may be lost too.
     this.saveAll();
-    // A session that has ended meanwhile must not come back. Another one may have taken its place.
-    if (this.#sessions.get(key) === undefined) await this.#options.store.delete(key);
+    // A session that has ended meanwhile must not come back. Another stored one may have taken its place.
+    if (this.#sessions.get(key)?.isPersistent !== true) await this.#options.store.delete(key);
     return true;
   }
 

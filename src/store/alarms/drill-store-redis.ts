@@ -50,12 +50,11 @@ export class DrillStoreRedis implements DrillStore {
     const key = this.#keys.drills(locationId);
     const texts = await answering(() => this.#store.read((redis) => redis.lrange(key, 0, -1)));
     const records = new Map<string, DrillRecord>();
-    for (const text of texts) {
+    // From the oldest on: a drill keeps the place of its beginning, and its results replace it there.
+    for (const text of texts.reverse()) {
       const record = recordSchema.safeParse(parseJson(text)).data;
-      // The one with the results comes first.
-      if (record !== undefined && !records.has(record.id)) records.set(record.id, record);
+      if (record !== undefined) records.set(record.id, record);
     }
-    const newestFirst = [...records.values()].sort((one, other) => other.atMs - one.atMs);
-    return newestFirst.slice(0, count);
+    return [...records.values()].reverse().slice(0, count);
   }
 }

@@ -144,6 +144,15 @@ describe('a persistent session', () => {
     expect(store.backlogOf(another.key).alarms).toBe(1);
   });
 
+  it('does not come back when a clean session takes its place while its record is being mended', async () => {
+    sessions.open('one', owner, PERSISTENT);
+    await pumped();
+    const mending = sessions.mend(keyOf('one'));
+    sessions.open('one', owner, CLEAN);
+    await mending;
+    expect([...store.records.keys()]).toEqual([]);
+  });
+
   it('is gone after a restart when its principal was deleted', async () => {
     sessions.open('nurse', { ...owner, key: 'token:2' }, PERSISTENT);
     await vi.advanceTimersByTimeAsync(0);
