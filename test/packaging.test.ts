@@ -72,12 +72,12 @@ describe('the npm package', () => {
     saidByNpm = run.stdout + run.stderr;
   }, 180_000);
 
-  it('is installed without another package, a network, or a warning', () => {
+  it('installs without another package, a network, or a warning', () => {
     expect(saidByNpm.trim()).toMatch(/^added 1 package in \S+$/);
     expect(existsSync(join(installed(), 'node_modules'))).toBe(false);
   });
 
-  it('holds the licence of each package that is in the bundle', () => {
+  it('contains the licence of each bundled package', () => {
     const text = readFileSync(join(installed(), 'dist/third-party-licenses.txt'), 'utf8');
     const packages = text.match(/^# \S+ \d+\.\d+\.\d+ \([\w.-]+\)$/gm) ?? [];
     expect(packages).toEqual(expect.arrayContaining([expect.stringMatching(/^# aedes /)]));
@@ -94,7 +94,7 @@ describe('the npm package', () => {
     expect(names).not.toContain('vitest');
   });
 
-  it('has a command of its own', () => {
+  it('has its own command', () => {
     const run = (...args: string[]) =>
       spawnSync(command(), args, { cwd: directory, env: environment, encoding: 'utf8' });
     expect(run('--version')).toMatchObject({ status: 0, stdout: `${version}\n` });
@@ -130,7 +130,7 @@ describe('the npm package', () => {
     expect(await once(gateway, 'exit')).toEqual([0, null]);
   });
 
-  it('holds the documents and the service, and neither tests nor sources', () => {
+  it('contains the documents and the service, but neither tests nor sources', () => {
     for (const name of ['README.md', 'LICENSE', 'CHANGELOG.md', 'docs/operate/install.md']) {
       expect(existsSync(join(installed(), name)), name).toBe(true);
     }
@@ -154,12 +154,12 @@ describe('the container', () => {
     ),
   );
 
-  it('runs on Node.js 24, as a user of its own', () => {
+  it('runs on Node.js 24, as its own user', () => {
     expect(instructions('FROM').every((image) => image.startsWith('node:24-'))).toBe(true);
     expect(instructions('USER')).toEqual(['care-home-gateway']);
   });
 
-  it('says what it is, in the version of the package', () => {
+  it('identifies itself, with the version of the package', () => {
     const [labels = ''] = instructions('LABEL');
     const names = [...labels.matchAll(/org\.opencontainers\.image\.([a-z.]+)=/g)];
     expect(names.map(([, name]) => name)).toEqual(
@@ -168,7 +168,7 @@ describe('the container', () => {
     expect(instructions('ARG')).toContain(`VERSION=${version}`);
   });
 
-  it('binds nothing but TLS to other addresses than loopback', () => {
+  it('binds nothing but TLS to addresses other than loopback', () => {
     const config = loadConfig({ programDir: directory, cwd: directory, env: variables });
     expect(config.mqtt.host).toBe('127.0.0.1');
     expect(config.http.host).toBe('127.0.0.1');
@@ -176,7 +176,7 @@ describe('the container', () => {
     expect(instructions('EXPOSE')).toEqual(['8883 8443']);
   });
 
-  it('composes a service that publishes TLS only and may write its data only', () => {
+  it('composes a service that publishes TLS only and may write only its data', () => {
     const compose = z
       .object({
         services: z.object({
@@ -218,7 +218,7 @@ describe('the systemd service', () => {
     return root;
   }
 
-  it('is installed by one command, with its paths, and keeps a configuration that is there', () => {
+  it('is installed by one command, with its paths, and keeps an existing configuration', () => {
     const root = destination('image');
     expect(install('.', root)).toMatchObject({ status: 0, stderr: '' });
     const unit = readFileSync(join(root, UNIT), 'utf8');
@@ -239,7 +239,7 @@ describe('the systemd service', () => {
     expect(readFileSync(join(root, CONFIGURATION), 'utf8')).toBe('site: mine\n');
   });
 
-  it('is not installed from a program that is not built', () => {
+  it('is not installed from an unbuilt program', () => {
     const program = destination('unbuilt');
     mkdirSync(join(program, 'systemd'));
     const script = readFileSync('systemd/install.sh');
@@ -249,7 +249,7 @@ describe('the systemd service', () => {
     expect(stderr).toBe(`install: ${program} is not built: npm ci && npm run build\n`);
   });
 
-  it('confines the gateway of each of many homes like the only one', () => {
+  it('confines the gateway of each of many homes like a single one', () => {
     const rules = (name: string) =>
       readFileSync(`systemd/${name}.service`, 'utf8')
         .split('\n')
@@ -279,7 +279,7 @@ describe('the systemd service', () => {
   it
     .skipIf(!existsSync(ANALYZE))
     .each(['systemd/care-home-gateway.service', 'systemd/care-home-gateway@.service'])(
-    'is exposed to 1.5 at most: %s',
+    'has an exposure of at most 1.5: %s',
     (unit) => {
       const { status, stdout } = spawnSync(
         ANALYZE,

@@ -17,7 +17,7 @@ function start(removeOld: Retention['removeOld'], intervalMs: number): () => voi
   return stop;
 }
 
-it('runs the retention at once, and logs the number removed', async () => {
+it('runs the retention immediately, and logs the number removed', async () => {
   start(async () => 3, HOUR_MS);
   await expect.poll(() => logged.join('')).toContain('removed old recordings');
   expect(logged).toHaveLength(1);
@@ -37,7 +37,7 @@ it('logs a failure and retries', async () => {
   expect(logged[1]).toContain('"removed":1');
 });
 
-it('aborts the run under way, and starts no other, when stopped', async () => {
+it('aborts the current run, and starts no other, when stopped', async () => {
   const signals: AbortSignal[] = [];
   const removeOld = async (stopping: AbortSignal) => {
     signals.push(stopping);

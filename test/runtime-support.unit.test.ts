@@ -18,7 +18,7 @@ it.each([
   // A later version, which the gateway does not know.
   ['v26.0.0', '2040-01-01T00:00:00Z', undefined],
   ['unknown', '2040-01-01T00:00:00Z', undefined],
-])('a gateway on Node.js %s at %s says: %s', (version, at, message) => {
+])('a gateway on Node.js %s at %s reports: %s', (version, at, message) => {
   const fault = runtimeFault(version, Date.parse(at));
   expect(fault && faultWords(fault, 'en').message).toBe(message);
 });

@@ -47,7 +47,7 @@ describe.skipIf(!existsSync('/usr/bin/systemd-notify'))('with systemd', () => {
     expect(await next()).toBe('READY=1');
   });
 
-  test('the gateway says that it is ready, that it is alive again and again, and that it stops', async () => {
+  test('the gateway reports that it is ready, repeatedly that it is alive, and that it stops', async () => {
     const { socketPath, next } = await listening();
     const gateway = await GatewayProcess.start({
       NOTIFY_SOCKET: socketPath,
@@ -63,7 +63,7 @@ describe.skipIf(!existsSync('/usr/bin/systemd-notify'))('with systemd', () => {
   });
 });
 
-test('knows the time in which systemd expects a sign of life from this process', () => {
+test('knows how often systemd expects a sign of life from this process', () => {
   expect(watchdogTimeoutMs({ WATCHDOG_USEC: '60000000' }, 7)).toBe(60_000);
   expect(watchdogTimeoutMs({ WATCHDOG_USEC: '60000000', WATCHDOG_PID: '7' }, 7)).toBe(60_000);
   expect(watchdogTimeoutMs({ WATCHDOG_USEC: '60000000', WATCHDOG_PID: '8' }, 7)).toBeUndefined();
@@ -76,6 +76,6 @@ test('does nothing without systemd', async () => {
   await expect(notifySystemd('READY=1', '')).resolves.toBeUndefined();
 });
 
-test('fails when nobody listens', async () => {
+test('fails when nobody is listening', async () => {
   await expect(notifySystemd('READY=1', temporarySocket())).rejects.toThrow();
 });

@@ -6,7 +6,7 @@ import { bridgeTo, useWorld } from './world.js';
 
 const world = useWorld();
 
-it('guarantee 2: a bridge gets every state, after its alarm, also of an outage and a kill; one that sends alarms gets none', async () => {
+it('guarantee 2: a bridge gets every state after its alarm, even across an outage and a kill; one that sends alarms gets none', async () => {
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
   const home = await world.homeOfProcess([

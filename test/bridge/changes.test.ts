@@ -6,7 +6,7 @@ import { configured, useParts } from './parts.js';
 
 const world = useParts();
 
-it('bridges only queue until they may connect, and lose nothing', async () => {
+it('bridges only queue until they are allowed to connect, and lose nothing', async () => {
   const upstream = await world.upstream();
   const parts = world.parts();
   const bridges = new Bridges(parts.services);
@@ -21,7 +21,7 @@ it('bridges only queue until they may connect, and lose nothing', async () => {
   await bridges.stop();
 });
 
-it('a change that fails does not prevent the next', async () => {
+it('a failed change does not prevent the next', async () => {
   let isBroken = true;
   const parts = world.parts({
     store: {
@@ -37,7 +37,7 @@ it('a change that fails does not prevent the next', async () => {
   expect(parts.bridges.has('next')).toBe(true);
 });
 
-it('the queue has nothing to do with a client’s session of its id', async () => {
+it('the queue is independent of a client’s session with its id', async () => {
   const parts = world.parts();
   const owner = { key: 'token:other', mayReceive: () => false, audienceKey: '' };
   const session = parts.sessions.open('bridge/region', owner, PERSISTENT);
@@ -47,7 +47,7 @@ it('the queue has nothing to do with a client’s session of its id', async () =
   expect(parts.sessions.get(session.key)).toBe(session);
 });
 
-it('logs bridges that are added, changed, missing and given up, with the number of discarded messages', async () => {
+it('logs bridges that are added, changed, missing and deleted, with the number of discarded messages', async () => {
   const parts = world.parts();
   await parts.bridges.apply([configured()]);
   await parts.bridges.apply([configured({ qos: 2 })]);

@@ -30,7 +30,7 @@ async function commanded(keys: object = {}) {
   return { mosquitto, subscriber, home, device, sensor, session, received };
 }
 
-it('a command from upstream reaches the device as one of a manager', async () => {
+it('a command from upstream reaches the device like one from a manager', async () => {
   const { subscriber, home, device, received } = await commanded();
   const { id: elsewhere } = await home.api.createLocation('Elsewhere');
   await subscriber.publish(home.filter(device, 'commands/light/2'), 'on');
@@ -45,7 +45,7 @@ it('a command from upstream reaches the device as one of a manager', async () =>
   ]);
 });
 
-it('a command that is sent while the gateway is down is not lost', async () => {
+it('a command sent while the gateway is down is not lost', async () => {
   const { subscriber, home, device, session } = await commanded();
   await home.gateway.stop();
   await subscriber.publish(home.filter(device, 'commands/light'), 'on');

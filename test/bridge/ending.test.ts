@@ -14,7 +14,7 @@ const COMMAND: IPublishPacket = {
   topic: 'devices/6f1b1c1e-1111-4111-8111-111111111111/commands/door',
 };
 
-it('a removed bridge closes its connection and takes no more commands, also while acknowledgements are missing', async () => {
+it('a removed bridge closes its connection and accepts no more commands, even with acknowledgements outstanding', async () => {
   const upstream = await world.upstream({ onPublish: () => 'nothing' });
   const commands: string[] = [];
   const parts = world.parts({
@@ -37,7 +37,7 @@ it('a removed bridge closes its connection and takes no more commands, also whil
   expect(upstream.packets.filter(({ cmd }) => cmd === 'puback')).toHaveLength(1);
 });
 
-it('a removed bridge counts what is acknowledged at its end, and then disconnects', async () => {
+it('a removed bridge counts what is acknowledged as it ends, and then disconnects', async () => {
   const sent: number[] = [];
   const upstream = await world.upstream({
     onPublish: ({ messageId = 0 }) => {

@@ -22,7 +22,7 @@ it('commands that the upstream denies are a fault until it grants them', async (
   await expect.poll(() => faultTexts(parts.health.faults())).toEqual([]);
 });
 
-it('a flapping connection does not end the fault that the bridge lags', async () => {
+it('a flapping connection does not clear the fault of a lagging bridge', async () => {
   const upstream = await world.upstream({ onPublish: () => 'hang up' });
   const parts = world.parts();
   await parts.bridges.apply([configured({ url: upstream.url })]);
@@ -37,7 +37,7 @@ it('a flapping connection does not end the fault that the bridge lags', async ()
   expect(wasLagging).not.toContain(false);
 });
 
-it('a message whose topic upstream is too long for MQTT becomes a dead letter', async () => {
+it('a message whose upstream topic is too long for MQTT becomes a dead letter', async () => {
   const upstream = await world.upstream();
   const parts = world.parts();
   await parts.bridges.apply([configured({ url: upstream.url })]);

@@ -93,7 +93,7 @@ it('guarantee 2: SIGHUP while the file is being written loses nothing of a queue
   await reconciled(home, await world.subscriber(mosquitto), [sensor]);
 });
 
-it('a file without keys changes nothing when it is read again: it is being written', async () => {
+it('a file without keys changes nothing on reload, because it may still be being written', async () => {
   const mosquitto = await world.mosquitto();
   const home = await world.homeOfProcess([bridgeTo(mosquitto)]);
   await untilBridge(home, 'region', { connected: true });
@@ -107,7 +107,7 @@ it('a file without keys changes nothing when it is read again: it is being writt
   expect(await bridgeOf(home, 'region')).toMatchObject({ connected: true, connectedSince });
 });
 
-it('an administrator deletes the queue of a missing bridge, and of no other', async () => {
+it('an administrator can delete the queue of a missing bridge only', async () => {
   const mosquitto = await world.mosquitto({ settings: { message_size_limit: 300 } });
   const bridge = bridgeTo(mosquitto);
   const home = await world.home([bridge]);
@@ -150,7 +150,7 @@ it('an administrator deletes the queue of a missing bridge, and of no other', as
     .toMatchObject({ accepted: 1 });
 });
 
-it('a bridge that is missing for as long as sessions are kept is forgotten, and none that is away', async () => {
+it('a bridge is forgotten once it has been missing as long as sessions are kept, but not one that is away', async () => {
   const clock = new MovableClock();
   world.onEnd(async () => clock.remove());
   const mosquitto = await world.deadMosquitto();

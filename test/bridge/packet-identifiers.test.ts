@@ -6,7 +6,7 @@ const world = useParts();
 
 const MESSAGES = 30;
 
-it('sends unacknowledged messages again with DUP under their packet identifiers', async () => {
+it('resends unacknowledged messages with DUP under their packet identifiers', async () => {
   // [MQTT-4.4.0-1], [MQTT-3.3.1-1]
   const publishes: IPublishPacket[][] = [];
   const upstream = await world.upstream({
@@ -28,7 +28,7 @@ it('sends unacknowledged messages again with DUP under their packet identifiers'
   expect(second.map(({ dup }) => dup)).toEqual([true, true, true]);
 });
 
-it('gives no message the packet identifier of the SUBSCRIBE, which the upstream may not have answered', async () => {
+it('gives no message the packet identifier of the SUBSCRIBE, which the upstream may not have answered yet', async () => {
   // [MQTT-2.3.1-2]
   const given = new Set<number>();
   const upstream = await world.upstream({

@@ -13,7 +13,7 @@ const PROPERTIES = {
   userProperties: { unit: 'C', floor: ['1', '2'] },
 };
 
-it('the properties of MQTT 5 pass a bridge in both directions', async () => {
+it('the properties of MQTT 5 cross a bridge in both directions', async () => {
   const mosquitto = await world.mosquitto();
   const home = await world.home([bridgeTo(mosquitto, { commands: ['#'], send: 'all' })]);
   await untilBridge(home, 'region', { connected: true });

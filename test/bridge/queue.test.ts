@@ -4,7 +4,7 @@ import { configured, useParts } from './parts.js';
 
 const world = useParts();
 
-it('queues an alarm that arrives while the selection changes, also when the store fails at first', async () => {
+it('queues an alarm that arrives while the selection changes, even if the store fails at first', async () => {
   let store: () => Promise<void> = () => Promise.resolve();
   const parts = world.parts({ store: { save: () => store() } });
   const { signal } = new AbortController();

@@ -10,7 +10,7 @@ import { bridgeThrough, bridgeTo, reconciled, useWorld } from './world.js';
 
 const world = useWorld();
 
-it('guarantee 5: a reload adds, changes and removes bridges, and disturbs nobody else', async () => {
+it('guarantee 5: a reload adds, changes and removes bridges without disturbing others', async () => {
   const mosquitto = await world.mosquitto();
   const kept = await world.proxy(mosquitto);
   const subscriber = await world.subscriber(mosquitto);
@@ -114,7 +114,7 @@ it('a faulty file changes nothing, and the log says why', async () => {
   await expect.poll(() => bridgesOf(home)).toHaveLength(2);
 });
 
-it('a gateway whose port is taken connects no bridge', async () => {
+it('a gateway whose port is in use connects no bridge', async () => {
   const mosquitto = await world.mosquitto();
   const proxy = await world.proxy(mosquitto);
   const taken = createServer().listen(0, '127.0.0.1');

@@ -24,7 +24,7 @@ async function withBacklog(upstream: Mosquitto, count: number, devices: number, 
   return { home, sensors };
 }
 
-it('guarantee 3: new alarms go ahead while a backlog is replayed in order, at its pace', async () => {
+it('guarantee 3: new alarms go ahead while a backlog is replayed in order, at its own pace', async () => {
   const mosquitto = await world.deadMosquitto();
   const keys = { send: 'alarms', replayPerSecond: REPLAY_PER_SECOND };
   const { home, sensors } = await withBacklog(mosquitto, BACKLOG, BACKLOG_DEVICES, keys);
@@ -55,7 +55,7 @@ it('guarantee 3: new alarms go ahead while a backlog is replayed in order, at it
   await reconciled(home, subscriber, [...sensors, ...fresh]);
 });
 
-it('alarms are replayed before telemetry, and telemetry does not hold up new alarms', async () => {
+it('alarms are replayed before telemetry, which does not hold up new alarms', async () => {
   const mosquitto = await world.deadMosquitto();
   const home = await world.homeOfProcess([bridgeTo(mosquitto, { replayPerSecond: 200 })]);
   const sensors = await world.sensors(home, 5);

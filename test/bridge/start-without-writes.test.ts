@@ -13,7 +13,7 @@ afterEach(async () => {
 });
 
 it.each(['new', 'removed'])(
-  'a gateway starts on a store that takes no writes, with a bridge that is %s',
+  'a gateway starts on a store that refuses writes, with a bridge that is %s',
   async (change) => {
     const upstream = await ScriptedUpstream.start();
     cleanups.push(() => upstream.remove());

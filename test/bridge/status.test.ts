@@ -94,7 +94,7 @@ it('shows a bridge’s status on its retained topic, over HTTP, in the metrics a
   await admin.end();
 });
 
-it('says that a message cannot be delivered, and shows a token of another location nothing of it', async () => {
+it('reports an undeliverable message, and reveals nothing of it to a token of another location', async () => {
   const upstream = await ScriptedUpstream.start({ onPublish: () => 'hang up' });
   world.onEnd(() => upstream.remove());
   const home = await world.home([bridgeTo(upstream, { send: 'alarms' })]);

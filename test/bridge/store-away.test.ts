@@ -5,7 +5,7 @@ const world = useParts();
 
 const NOT_AUTHORIZED = 135;
 
-it('a message that becomes a dead letter again and again while the store is away is stored and logged once', async () => {
+it('a message that repeatedly becomes a dead letter while the store is away is stored and logged once', async () => {
   let away = true;
   let attempts = 0;
   const upstream = await world.upstream({ onPublish: () => NOT_AUTHORIZED });
@@ -35,7 +35,7 @@ it('a message that becomes a dead letter again and again while the store is away
   await expect.poll(() => parts.status()).toMatchObject({ queued: 0, dropped: { refused: 1 } });
 });
 
-it('two equal messages become two dead letters', async () => {
+it('two identical messages become two dead letters', async () => {
   const upstream = await world.upstream({ onPublish: () => NOT_AUTHORIZED });
   const parts = world.parts();
   await parts.bridges.apply([configured({ url: upstream.url })]);
@@ -45,7 +45,7 @@ it('two equal messages become two dead letters', async () => {
   expect(parts.deadLetters).toHaveLength(2);
 });
 
-it('shows a bridge’s status without the store, which is asked once at a time', async () => {
+it('shows a bridge’s status without the store, which is asked only once at a time', async () => {
   const reads: string[] = [];
   const parts = world.parts({
     oldestReceivedAtMs: (queue) => {

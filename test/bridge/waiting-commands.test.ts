@@ -32,7 +32,7 @@ async function commanded(keys: Partial<BridgeOptions> = {}) {
   return { upstream, parts, accepted, store, acknowledged };
 }
 
-it('takes acknowledgements while a command waits for the store', async () => {
+it('processes acknowledgements while a command waits for the store', async () => {
   const { upstream, parts, accepted, store, acknowledged } = await commanded();
   upstream.send(command('first', 1));
   upstream.send(command('second', 2));

@@ -14,7 +14,7 @@ function isMessage({ topic, key }: Arrival): boolean {
   return key !== undefined && !topic.endsWith('/status');
 }
 
-describe('a bridge with only name and URL', () => {
+describe('a bridge with only a name and a URL', () => {
   it('sends everything at QoS 1 under its forwarded topic', async () => {
     const mosquitto = await world.mosquitto();
     const subscriber = await world.subscriber(mosquitto);
@@ -48,7 +48,7 @@ describe('a bridge with only name and URL', () => {
 });
 
 describe('a configured bridge', () => {
-  it('selects by location, kind and filter, and publishes under the template’s topic', async () => {
+  it('selects by location, kind and filter, and publishes under the topic of the template', async () => {
     const mosquitto = await world.mosquitto();
     const subscriber = await world.subscriber(mosquitto);
     const home = await world.home([]);
@@ -110,7 +110,7 @@ describe('a configured bridge', () => {
     }
   });
 
-  it('publishes retained when configured', async () => {
+  it('publishes retained messages when configured', async () => {
     const mosquitto = await world.mosquitto();
     const home = await world.home([
       bridgeTo(mosquitto, { retain: true, topic: 'x/{kind}', send: 'alarms' }),
@@ -170,7 +170,7 @@ it('speaks MQTT 5 by default when the upstream does', async () => {
   expect(mosquitto.lines.join('\n')).toMatch(/as haus \(p5,/);
 });
 
-it('falls back to 3.1.1 by default when the upstream speaks no other', async () => {
+it('falls back to 3.1.1 by default when the upstream speaks nothing newer', async () => {
   const { url } = await world.aedes();
   const subscriber = await world.subscriberAt(url);
   const home = await world.home([bridgeTo({ url })]);

@@ -35,7 +35,7 @@ describe('an alarm that is not quite JSON', () => {
   it.each([
     ['NUL', Buffer.from('{"kind":"fall","n":1}\0')],
     ['a byte order mark', Buffer.from('\ufeff{"kind":"fall","n":1}')],
-  ])('is one like any other with %s', async (_what, payload) => {
+  ])('is accepted as an ordinary alarm with %s', async (_what, payload) => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'alarms/#', 'rejected');
     await publish(device, 'alarms', payload);
@@ -83,7 +83,7 @@ describe('an alarm whose kind is in the topic', () => {
     ['pressed', { base64: 'cHJlc3NlZA==' }],
     ['1.50', { data: 1.5 }],
     ['{"battery":7}', { data: { battery: 7 } }],
-  ])('is one with the payload %j', async (payload, fields) => {
+  ])('is valid with the payload %j', async (payload, fields) => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'alarms/#', 'rejected');
     await publish(device, 'alarms/helpCall', payload);
@@ -93,7 +93,7 @@ describe('an alarm whose kind is in the topic', () => {
     await nurse.end();
   });
 
-  it('is reported when the payload has another kind', async () => {
+  it('is reported when the payload names another kind', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'alarms/#', 'rejected');
     await publish(device, 'alarms/helpCall', '{"kind":"fall"}');
@@ -104,8 +104,8 @@ describe('an alarm whose kind is in the topic', () => {
   });
 });
 
-describe('an alarm that cannot be used', () => {
-  it('takes room until it is stored for those who are to see it, also at QoS 0', async () => {
+describe('an unusable alarm', () => {
+  it('takes room until it is stored for its readers, even at QoS 0', async () => {
     const device = await home.device();
     const session = { clientId: `kept-${device.id}`, clean: false };
     const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
@@ -127,7 +127,7 @@ describe('an alarm that cannot be used', () => {
     await Promise.all([sensor.endAsync(), nurse.end()]);
   });
 
-  it('waits for a nurse-call system that is away, which lists it with its viewer token', async () => {
+  it('waits for an absent nurse-call system, which lists it with its viewer token', async () => {
     const device = await home.device();
     const session = { clientId: `away-${device.id}`, clean: false };
     const before = await Subscriber.connect(home.gateway, home.viewer, session);
@@ -149,7 +149,7 @@ describe('an alarm that cannot be used', () => {
     ['alarms', 'fall'],
     ['alarms', '{"kind":"fallen"}'],
     ['alarms/falls', '{}'],
-  ])('on %s with %s is a fault until the device sends a good one', async (rest, payload) => {
+  ])('on %s with %s is a fault until the device sends a valid one', async (rest, payload) => {
     const device = await home.device();
     await publish(device, rest, payload);
     await expect.poll(readiness).toContain(device.id);
@@ -158,7 +158,7 @@ describe('an alarm that cannot be used', () => {
     await expect.poll(readiness).not.toContain(device.id);
   });
 
-  it('is no fault any more once its device is deleted', async () => {
+  it('is no longer a fault once its device is deleted', async () => {
     const device = await home.device();
     await publish(device, 'alarms', 'fall');
     await expect.poll(readiness).toContain(device.id);

@@ -22,25 +22,28 @@ async function commanded(target: TestDevice): Promise<RawClient> {
 }
 
 describe('a command from a manager', () => {
-  it.each([0, 1, 2] as const)('reaches the device at QoS %i, its bytes as sent', async (qos) => {
-    const sensor = await commanded(device);
-    const manager = await RawClient.connect(home.gateway, home.manager);
-    const payload = Buffer.from([0, 255, 1, 254]);
-    manager.send({
-      ...publishPacket(home.filter(device, 'commands/light/2'), payload),
-      qos,
-      ...(qos > 0 && { messageId: 1 }),
-    });
-    expect(await sensor.next('publish')).toMatchObject({
-      topic: `devices/${device.id}/commands/light/2`,
-      qos: Math.min(qos, 1),
-      retain: false,
-      payload,
-    });
-    await manager.ping();
-    manager.vanish();
-    sensor.vanish();
-  });
+  it.each([0, 1, 2] as const)(
+    'reaches the device at QoS %i, with its bytes as sent',
+    async (qos) => {
+      const sensor = await commanded(device);
+      const manager = await RawClient.connect(home.gateway, home.manager);
+      const payload = Buffer.from([0, 255, 1, 254]);
+      manager.send({
+        ...publishPacket(home.filter(device, 'commands/light/2'), payload),
+        qos,
+        ...(qos > 0 && { messageId: 1 }),
+      });
+      expect(await sensor.next('publish')).toMatchObject({
+        topic: `devices/${device.id}/commands/light/2`,
+        qos: Math.min(qos, 1),
+        retain: false,
+        payload,
+      });
+      await manager.ping();
+      manager.vanish();
+      sensor.vanish();
+    },
+  );
 
   it('is queued for an absent device with a persistent session', async () => {
     const target = await home.device();
@@ -68,7 +71,7 @@ describe('a command from a manager', () => {
     manager.vanish();
   });
 
-  it('to a device of another location is acknowledged and reaches nobody', async () => {
+  it('for a device of another location is acknowledged and reaches nobody', async () => {
     const { id } = await home.api.createLocation('Elsewhere');
     const stranger = await home.api.createDevice(id);
     const sensor = await commanded(stranger);

@@ -100,7 +100,7 @@ describe('fault 1: 200 alarms reach a live subscriber', () => {
     await Promise.all([sensor.endAsync(), nurse.end()]);
   });
 
-  it('of two devices, each under overlapping filters, once', async () => {
+  it('from two devices, each under overlapping filters, once', async () => {
     const devices = [await home.device(), await home.device()];
     const nurse = await Subscriber.connect(home.gateway, home.viewer);
     for (const rest of ['#', '+', 'alarms/#', 'alarms/fall']) {
@@ -160,7 +160,7 @@ describe('after a crash', () => {
     }
   });
 
-  it('fault 8: a backlog of 2,500 alarms comes whole and in order on one connection, before new alarms', async () => {
+  it('fault 8: a backlog of 2,500 alarms arrives complete and in order on one connection, before new alarms', async () => {
     const device = devices[2] ?? Object();
     const nurse = await Subscriber.connect(killed.gateway, killed.viewer, sessionOf(device));
     const sensor = await connectDevice(killed.gateway, device);
@@ -173,7 +173,7 @@ describe('after a crash', () => {
 });
 
 describe('fault 9: the state of a session', () => {
-  it('is gone when its client reconnects with a clean session', async () => {
+  it('is deleted when its client reconnects with a clean session', async () => {
     const device = await home.device();
     const clientId = `leaves-nothing-${device.id}`;
     const store = await Store.of(home.gateway);
@@ -193,7 +193,7 @@ describe('fault 9: the state of a session', () => {
     store.close();
   });
 
-  it('of half-finished QoS 2 publishes is gone with a clean session', async () => {
+  it('with incomplete QoS 2 publishes is deleted by a clean session', async () => {
     const device = await home.device();
     const clientId = `qos2-${device.id}`;
     const store = await Store.of(home.gateway);
@@ -208,7 +208,7 @@ describe('fault 9: the state of a session', () => {
     store.close();
   });
 
-  it('does not grow by a key for each message under overlapping filters', async () => {
+  it('does not grow by a key per message under overlapping filters', async () => {
     const device = await home.device();
     const clientId = `overlaps-${device.id}`;
     const nurse = await persistentNurse(device, clientId);
@@ -232,7 +232,7 @@ describe('fault 9: the state of a session', () => {
 });
 
 describe('fault 10: a subscriber that stops reading', () => {
-  it('delays nobody, is disconnected, and gets everything of each QoS when it is back', async () => {
+  it('delays nobody, is disconnected, and gets every message of each QoS when it is back', async () => {
     const device = await home.device();
     const others = await Promise.all([home.device(), home.device()]);
     const atOtherQos = await Promise.all(others.map((one) => connectDevice(home.gateway, one)));

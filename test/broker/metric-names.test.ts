@@ -21,7 +21,7 @@ async function metrics(): Promise<string> {
 }
 
 /** The rules of promtool's linter, and those naming conventions that it does not check. */
-it('has names by the conventions of Prometheus when every kind of metric has a value', async () => {
+it('follows the naming conventions of Prometheus when every kind of metric has a value', async () => {
   const device = await home.device();
   const sensor = await RawClient.connect(home.gateway, device);
   await sensor.publish(`devices/${device.id}/alarms`, 'no JSON', 1);
@@ -48,7 +48,7 @@ it('has names by the conventions of Prometheus when every kind of metric has a v
   }
 });
 
-it('shows the version and the devices that are online', async () => {
+it('shows the version and the number of devices online', async () => {
   const online = async () => Number(/^gateway_devices_online (\d+)$/m.exec(await metrics())?.[1]);
   expect(await metrics()).toMatch(
     /^gateway_build_info\{version="\d+\.\d+\.\d+",node_version="v\d+\.\d+\.\d+"\} 1$/m,
@@ -61,7 +61,7 @@ it('shows the version and the devices that are online', async () => {
   await expect.poll(online).toBe(before);
 });
 
-it('watches the process once, however often a gateway begins to serve in it', async () => {
+it('observes the process once, however often a gateway starts serving in it', async () => {
   const observe = vi.spyOn(PerformanceObserver.prototype, 'observe');
   onTestFinished(() => observe.mockRestore());
   await home.gateway.stop();

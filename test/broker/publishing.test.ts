@@ -54,7 +54,7 @@ describe('a device publishing', () => {
     await nurse.end();
   });
 
-  it('messages arrive whole and in order wherever their bytes are cut', async () => {
+  it('messages arrive complete and in order wherever their bytes are split', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'cut/#', 'last');
     const sensor = await RawClient.connect(home.gateway, device);
@@ -146,7 +146,7 @@ describe('a device publishing', () => {
     expect(await receivedBy(nurse, device)).not.toContain(1);
   });
 
-  it('at QoS 1 under packet identifier 0 loses its connection [MQTT-2.3.1-1]', async () => {
+  it('at QoS 1 with packet identifier 0 loses its connection [MQTT-2.3.1-1]', async () => {
     const device = await home.device();
     const sensor = await RawClient.connect(home.gateway, device);
     sensor.send({ ...publishPacket(`devices/${device.id}/x`, '1'), qos: 1, messageId: 0 });
@@ -154,7 +154,7 @@ describe('a device publishing', () => {
     expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack']);
   });
 
-  it('at QoS 1 without any packet identifier loses its connection', async () => {
+  it('at QoS 1 without a packet identifier loses its connection', async () => {
     const device = await home.device();
     const sensor = await RawClient.connect(home.gateway, device);
     const topic = Buffer.from(`devices/${device.id}/x`);
@@ -166,7 +166,7 @@ describe('a device publishing', () => {
 });
 
 describe('PUBACKs', () => {
-  it('come in the order of the publishes, valid or not', async () => {
+  it('are sent in the order of the publishes, valid or not', async () => {
     const device = await home.device();
     const sensor = await RawClient.connect(home.gateway, device);
     const topics = ['alarms', 'x', 'rejected', 'x', 'alarms', 'commands', 'a/b/c/d/e/f/g'];
@@ -184,7 +184,7 @@ describe('PUBACKs', () => {
   });
 });
 
-describe('an alarm published again', () => {
+describe('an alarm that is published again', () => {
   it.each([1, 2] as const)('with the same id is recorded once at QoS %i', async (qos) => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'alarms/#', 'last');
@@ -215,7 +215,7 @@ describe('an alarm published again', () => {
     expect((await home.api.alarms(device)).events).toHaveLength(1);
   });
 
-  it('without an id is another alarm when its time differs below a millisecond', async () => {
+  it('without an id is another alarm when its time differs by less than a millisecond', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'alarms/#', 'last');
     const sensor = await RawClient.connect(home.gateway, device);
@@ -239,7 +239,7 @@ describe('an alarm published again', () => {
     expect(events.map(({ detectedAt }) => detectedAt)).toEqual(Array(2).fill(`${second}.782Z`));
   });
 
-  it('without an id is a second alarm when it is no retransmission', async () => {
+  it('without an id is a second alarm when it is not a retransmission', async () => {
     const device = await home.device();
     const sensor = await RawClient.connect(home.gateway, device);
     const alarm = publishPacket(`devices/${device.id}/alarms`, '{"kind":"fall"}');

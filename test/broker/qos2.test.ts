@@ -63,7 +63,7 @@ async function killWithStore(gateway: GatewayProcess): Promise<void> {
   await dead;
 }
 
-describe('guarantee 2: a QoS 2 alarm is recorded and forwarded once when between PUBREC and PUBREL', () => {
+describe('guarantee 2: a QoS 2 alarm between PUBREC and PUBREL is recorded and forwarded once', () => {
   async function holdsOver(place: Home, end: () => Promise<unknown>): Promise<void> {
     const { gateway } = place;
     const device = await place.device();
@@ -99,9 +99,9 @@ describe('guarantee 2: a QoS 2 alarm is recorded and forwarded once when between
     });
   }
 
-  it('the gateway is stopped', () => holdsOver(home, () => home.gateway.stop()));
+  it('when the gateway is stopped', () => holdsOver(home, () => home.gateway.stop()));
 
-  it('gateway and store are killed', async () => {
+  it('when gateway and store are killed', async () => {
     const killed = await Home.startProcess();
     onTestFinished(() => killed.remove());
     await holdsOver(killed, () => killWithStore(killed.gateway));
@@ -109,7 +109,7 @@ describe('guarantee 2: a QoS 2 alarm is recorded and forwarded once when between
 });
 
 it.each(['with a wrong secret', 'as another device'])(
-  'guarantee 2: a QoS 2 message stays received when somebody connects with its client id, %s',
+  'guarantee 2: a QoS 2 message stays received when somebody else connects with its client id, %s',
   async (how) => {
     const device = await home.device();
     const clientId = await absentNurse(device);
@@ -135,8 +135,8 @@ it.each(['with a wrong secret', 'as another device'])(
   },
 );
 
-describe('guarantee 1: a packet identifier of a session that has ended', () => {
-  it('does not swallow an alarm of the next session when stored only then', async () => {
+describe('guarantee 1: a packet identifier of an ended session', () => {
+  it('does not swallow an alarm of the next session when it is stored only then', async () => {
     const device = await home.device();
     const store = await Store.of(home.gateway);
     const session = { clientId: `sensor-${device.id}`, clean: true };
@@ -156,7 +156,7 @@ describe('guarantee 1: a packet identifier of a session that has ended', () => {
   });
 });
 
-describe('a packet identifier that is left from before a start of the gateway', () => {
+describe('a packet identifier left over from before a restart', () => {
   /** A device's session after a start, with a packet identifier that its client has released. */
   async function withReleased(device: TestDevice, messageId: number): Promise<RawClient> {
     const session = sessionOf(device);
@@ -171,7 +171,7 @@ describe('a packet identifier that is left from before a start of the gateway', 
     return RawClient.connect(home.gateway, device, session);
   }
 
-  it.each([false, true])('guarantee 1: swallows no alarm with DUP %s', async (dup) => {
+  it.each([false, true])('guarantee 1: does not swallow an alarm with DUP %s', async (dup) => {
     const device = await home.device();
     const clientId = await absentNurse(device);
     const sensor = await withReleased(device, 5);
@@ -181,7 +181,7 @@ describe('a packet identifier that is left from before a start of the gateway', 
     expect((await backlogOf(device, clientId)).kinds).toEqual(['helpCall', 'noise']);
   });
 
-  it('swallows no other message that comes without DUP', async () => {
+  it('does not swallow another message that comes without DUP', async () => {
     const device = await home.device();
     const clientId = await absentNurse(device);
     const sensor = await withReleased(device, 5);
@@ -210,7 +210,7 @@ describe('a packet identifier that is left from before a start of the gateway', 
   });
 });
 
-describe('a QoS 2 alarm whose packet identifier alone cannot be stored', () => {
+describe('a QoS 2 alarm whose packet identifier cannot be stored', () => {
   it('is acknowledged on the same connection once the identifier is stored', async () => {
     const device = await home.device();
     const store = await Store.of(home.gateway);

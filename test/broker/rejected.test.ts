@@ -157,7 +157,7 @@ describe('invalid publishes while the store does not answer', () => {
   /** `ingest/invalid-publishes.ts` */
   const MAX_WAITING_BYTES = 1024 * 1024;
 
-  it('are acknowledged at once, and the newest wait for the list, up to a bound', async () => {
+  it('are acknowledged immediately, and the newest wait for the list, up to a bound', async () => {
     const store = await Store.of(home.gateway);
     const own = await Home.at(home.gateway);
     const device = await own.device();

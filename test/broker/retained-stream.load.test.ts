@@ -76,7 +76,7 @@ async function lazySubscriber(): Promise<RawClient> {
   return client;
 }
 
-it('a subscriber to everything gets each retained message, and others get alarms meanwhile', async () => {
+it('a subscriber to everything gets each retained message, while others get alarms', async () => {
   const device = await home.device();
   const nurse = await home.nurse(device, 'alarms/#');
   const sensor = await RawClient.connect(home.gateway, device);
@@ -103,7 +103,7 @@ it('a subscriber to everything gets each retained message, and others get alarms
   await Promise.all([nurse.end(), all.endAsync()]);
 });
 
-it('subscribers to everything that take nothing cost the gateway nothing but what is in flight', async () => {
+it('subscribers to everything that read nothing cost the gateway only what is in flight', async () => {
   // The first one makes the gateway load what it needs.
   (await lazySubscriber()).vanish();
   const before = residentBytes();
@@ -121,7 +121,7 @@ it('subscribers to everything that take nothing cost the gateway nothing but wha
   expect(most - before).toBeLessThan(MAX_GROWTH_BYTES);
 });
 
-it('a retained message that changes meanwhile is the newest one in the end', async () => {
+it('a retained message that changes meanwhile arrives last with its newest value', async () => {
   const device = await home.device();
   const sensor = await RawClient.connect(home.gateway, device);
   const publish = (value: number) => sensor.publish(`devices/${device.id}/level`, String(value), 1);

@@ -39,7 +39,7 @@ async function retainedFor(device: TestDevice, ...rests: string[]) {
 
 describe('a retained message', () => {
   it.each([0, 1, 2] as const)(
-    'at QoS %i comes without the flag live, and with it later',
+    'at QoS %i is sent without the flag live, and with it later',
     async (qos) => {
       const device = await home.device();
       const live = await home.nurse(device, 'temperature');
@@ -67,7 +67,7 @@ describe('a retained message', () => {
     await late.end();
   });
 
-  it('is removed by an empty one, which live subscribers see as an empty message', async () => {
+  it('is removed by an empty one, which live subscribers receive as an empty message', async () => {
     const device = await home.device();
     await publishRetained(device, 'temperature', '21');
     expect(await retainedFor(device, 'temperature')).toHaveLength(1);
@@ -80,24 +80,21 @@ describe('a retained message', () => {
     await live.end();
   });
 
-  it('comes once for overlapping filters of one SUBSCRIBE', async () => {
+  it('is sent once for overlapping filters of one SUBSCRIBE', async () => {
     const device = await home.device();
     await publishRetained(device, 'a/b', '1');
     const came = await retainedFor(device, 'a/b', 'a/+', 'a/#');
     expect(came).toHaveLength(1);
   });
 
-  it.each(['[x]/y', 'a*b/y', '?/y', '\\/y', 'a^/y'])(
-    'on %s is found by a wildcard',
-    async (rest) => {
-      const device = await home.device();
-      await publishRetained(device, rest, '1');
-      const [first = ''] = rest.split('/');
-      expect(await retainedFor(device, `${first}/+`)).toHaveLength(1);
-    },
-  );
+  it.each(['[x]/y', 'a*b/y', '?/y', '\\/y', 'a^/y'])('on %s matches a wildcard', async (rest) => {
+    const device = await home.device();
+    await publishRetained(device, rest, '1');
+    const [first = ''] = rest.split('/');
+    expect(await retainedFor(device, `${first}/+`)).toHaveLength(1);
+  });
 
-  it('is sent again for each new SUBSCRIBE, not when a session is resumed', async () => {
+  it('is sent again for each new SUBSCRIBE, but not when a session is resumed', async () => {
     const device = await home.device();
     await publishRetained(device, 'temperature', '21');
     const session = { clientId: `retained-${device.id}`, clean: false };
@@ -115,7 +112,7 @@ describe('a retained message', () => {
     await second.end();
   });
 
-  it('is sent for a filter subscribed to again, right after the live message', async () => {
+  it('is sent when a filter is subscribed to again right after the live message', async () => {
     const device = await home.device();
     const filter = home.filter(device);
     const nurse = await RawClient.connect(home.gateway, home.viewer);
@@ -188,7 +185,7 @@ describe('a retained message', () => {
     expect(await retainedFor(device, 'alarms/#')).toEqual([]);
   });
 
-  it('fault 3: at QoS 2 does not disconnect a persistent subscriber that asked for QoS 2', async () => {
+  it('fault 3: at QoS 2 does not disconnect a persistent subscriber that requested QoS 2', async () => {
     const device = await home.device();
     const clientId = `qos2-subscriber-${device.id}`;
     const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId, clean: false });
@@ -208,7 +205,7 @@ describe('a retained message', () => {
 });
 
 describe('the status of a device', () => {
-  it('is retained, so that a later subscriber knows who is online', async () => {
+  it('is retained, so that later subscribers know who is online', async () => {
     const device = await home.device();
     const sensor = await connectDevice(home.gateway, device);
     const nurse = await home.nurse(device, 'status');
@@ -239,7 +236,7 @@ describe('the status of a device', () => {
 });
 
 describe('gateway/status', () => {
-  it('is sent at once to everybody who may subscribe to it', async () => {
+  it('is sent immediately to everybody who may subscribe to it', async () => {
     const nurse = await Subscriber.connect(home.gateway, home.viewer);
     await nurse.subscribe('gateway/status');
     await nurse.untilCount(1);

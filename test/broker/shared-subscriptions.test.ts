@@ -65,7 +65,7 @@ describe.each([4, 5] as const)('a shared subscription of protocol level %i', (le
   const at = { protocolVersion: level };
   const kept = level === 5 ? { ...at, ...KEPT } : { ...at, clean: false };
 
-  it('has each alarm sent to one member', async () => {
+  it('sends each alarm to one member', async () => {
     const members = [await connect(at), await connect(at), await connect(at)];
     const filter = sharedFilter();
     for (const member of members) {
@@ -82,7 +82,7 @@ describe.each([4, 5] as const)('a shared subscription of protocol level %i', (le
     for (const client of [...members, alone]) client.vanish();
   });
 
-  it('has what a member has not acknowledged sent to another when it leaves, in order', async () => {
+  it('sends what a departing member has not acknowledged to another, in order', async () => {
     const filter = sharedFilter();
     const [first, second] = [await connect(at), await connect(at)];
     await first.subscribe([filter]);
@@ -102,7 +102,7 @@ describe.each([4, 5] as const)('a shared subscription of protocol level %i', (le
     second.vanish();
   });
 
-  it('repeats nothing when a client subscribes once more', async () => {
+  it('repeats nothing when a client subscribes again', async () => {
     const filter = sharedFilter();
     const member = await connect(at);
     await member.subscribe([filter]);
@@ -115,7 +115,7 @@ describe.each([4, 5] as const)('a shared subscription of protocol level %i', (le
     member.vanish();
   });
 
-  it('goes on with another member when one unsubscribes', async () => {
+  it('continues with another member when one unsubscribes', async () => {
     const filter = sharedFilter();
     const [first, second] = [await connect(at), await connect(at)];
     for (const member of [first, second]) {
@@ -132,7 +132,7 @@ describe.each([4, 5] as const)('a shared subscription of protocol level %i', (le
     for (const client of [first, second]) client.vanish();
   });
 
-  it('keeps what comes while all members are away, across a restart of the gateway', async () => {
+  it('keeps messages while all members are away, across a restart of the gateway', async () => {
     const filter = sharedFilter();
     const ids = [`away-${level}-1`, `away-${level}-2`];
     for (const clientId of ids) {
@@ -167,7 +167,7 @@ describe.each([4, 5] as const)('a shared subscription of protocol level %i', (le
 });
 
 describe('a shared subscription', () => {
-  it('is away since its last member has left', async () => {
+  it('is away from the moment its last member leaves', async () => {
     const filter = sharedFilter();
     const member = await connect({ ...KEPT, clientId: 'last-member' });
     const joinedAtMs = Date.now();
@@ -185,7 +185,7 @@ describe('a shared subscription', () => {
     });
   });
 
-  it('takes no more of a member than its receive maximum', async () => {
+  it('respects the receive maximum of a member', async () => {
     const member = await connect({ properties: { receiveMaximum: 3 } });
     await member.subscribe([sharedFilter(), home.filter(device, 'alarms/#')]);
     await raise(1, 4);
@@ -198,7 +198,7 @@ describe('a shared subscription', () => {
     member.vanish();
   });
 
-  it('sends at QoS 0 to a member that has asked for that, and keeps nothing for it', async () => {
+  it('sends at QoS 0 to a member that requested it, and keeps nothing for it', async () => {
     const filter = sharedFilter();
     const [careful, careless] = [await connect(), await connect()];
     await careful.subscribe([filter]);
@@ -214,7 +214,7 @@ describe('a shared subscription', () => {
     careless.vanish();
   });
 
-  it('of QoS 0 alone has each message sent to one member', async () => {
+  it('at QoS 0 only sends each message to one member', async () => {
     const filter = sharedFilter();
     const members = [await connect(), await connect()];
     for (const member of members) await member.subscribe([filter], 0);
@@ -224,7 +224,7 @@ describe('a shared subscription', () => {
     for (const member of members) member.vanish();
   });
 
-  it('bears the identifier of the member that is sent the message', async () => {
+  it('carries the subscription identifier of the member that gets the message', async () => {
     const filter = sharedFilter();
     const members = [await connect(), await connect()];
     for (const [index, member] of members.entries()) {
@@ -244,7 +244,7 @@ describe('a shared subscription', () => {
     members[1]?.vanish();
   });
 
-  it('is sent no retained message, and each new one once', async () => {
+  it('sends no retained messages, and each new one once', async () => {
     const retained = await connect({}, device);
     const topic = `devices/${device.id}/level`;
     retained.send({
@@ -289,7 +289,7 @@ describe('a shared subscription', () => {
     });
   });
 
-  it('belongs to one access token: the members of another are a group of their own', async () => {
+  it('belongs to one access token: members with another token form their own group', async () => {
     const filter = sharedFilter();
     const grants = [{ location: home.locationId, role: 'viewer' as const }];
     const other = await connect({}, await home.api.createToken(grants));
@@ -321,7 +321,7 @@ describe('a shared subscription', () => {
     for (const client of [member, sensor]) client.vanish();
   });
 
-  it('that asks for none of its own messages is against the protocol', async () => {
+  it('with the no-local option violates the protocol', async () => {
     const member = await connect();
     const subscriptions = [{ topic: sharedFilter(), qos: 1 as const, nl: true }];
     member.send({ cmd: 'subscribe', messageId: 1, subscriptions } satisfies Packet);
@@ -329,7 +329,7 @@ describe('a shared subscription', () => {
     await member.closed();
   });
 
-  it('counts as a persistent session: beyond the limit it is denied', async () => {
+  it('counts as a persistent session, and is denied beyond their limit', async () => {
     const limited = await Home.start({ GATEWAY_LIMITS_TOKEN_PERSISTENT_SESSIONS: '2' });
     const nurse = await RawClient.connect(limited.gateway, limited.viewer, { protocolVersion: 5 });
     const filters = ['a', 'b', 'c'].map((name) => `$share/${name}/care-homes/#`);

@@ -60,7 +60,7 @@ describe('guarantee 1, fault 2: the acknowledgement of an alarm', () => {
   it.each([
     [1, 'puback'],
     [2, 'pubrec'],
-  ] as const)('at QoS %i does not come before it is stored', async (qos, acknowledgement) => {
+  ] as const)('at QoS %i is not sent before it is stored', async (qos, acknowledgement) => {
     const device = await home.device();
     const sensor = await RawClient.connect(home.gateway, device);
     // A second connection, whose pings are answered while the first one waits.
@@ -76,7 +76,7 @@ describe('guarantee 1, fault 2: the acknowledgement of an alarm', () => {
     for (const client of [sensor, witness]) client.vanish();
   });
 
-  it('means that the alarm survives the end of the gateway at that very moment', async () => {
+  it('means that the alarm survives even if the gateway ends at that very moment', async () => {
     const device = await other.device();
     const clientId = await absentNurse(other, device);
     const ids = [randomUUID(), randomUUID()];
@@ -115,7 +115,7 @@ describe('guarantee 1, fault 2: the acknowledgement of an alarm', () => {
 });
 
 describe('PUBACKs', () => {
-  it('come in the order of the publishes when the first waits for the store', async () => {
+  it('are sent in the order of the publishes when the first waits for the store', async () => {
     const device = await home.device();
     const sensor = await RawClient.connect(home.gateway, device);
     store.freeze();
@@ -138,10 +138,10 @@ describe('PUBACKs', () => {
   });
 });
 
-describe('fault 3: a QoS 2 alarm that the store did not take', () => {
+describe('fault 3: a QoS 2 alarm that the store refused', () => {
   const history = '{site}:history';
 
-  it('is recorded once, and acknowledged, when the store takes writes again', async () => {
+  it('is recorded once, and acknowledged, when the store accepts writes again', async () => {
     const device = await home.device();
     await home.publishLast(device, 'alarms', '{"kind":"fall"}');
     const session = { clientId: device.id, clean: false };
@@ -168,7 +168,7 @@ describe('fault 3: a QoS 2 alarm that the store did not take', () => {
     await nurse.end();
   });
 
-  it('is recorded at once when the counter was no number or too low', async () => {
+  it('is recorded immediately when the counter was not a number or too low', async () => {
     const sequence = '{site}:sequence:alarms';
     const device = await home.device();
     const sensor = await RawClient.connect(home.gateway, device);
@@ -208,8 +208,8 @@ describe('while the store does not answer', () => {
   );
 });
 
-describe('what waits for the store beside publishes', () => {
-  it.each(['SUBSCRIBE', 'PUBREL'])('takes of its room: %s', async (packet) => {
+describe('a packet other than a publish that waits for the store', () => {
+  it.each(['SUBSCRIBE', 'PUBREL'])('takes up room: %s', async (packet) => {
     const device = await home.device();
     const session = { clientId: packet, clean: false };
     const client = await RawClient.connect(home.gateway, device, session);

@@ -63,7 +63,7 @@ const foreignToViewer: [string, () => string][] = [
 ];
 
 describe('an access token of one location', () => {
-  it.each(foreignToViewer)('is denied %s, and its good filter works', async (_what, filter) => {
+  it.each(foreignToViewer)('is denied %s, and its valid filter works', async (_what, filter) => {
     const nurse = await RawClient.connect(home.gateway, home.viewer);
     const good = `care-homes/${home.locationId}/#`;
     expect(await nurse.subscribe([filter(), good])).toEqual([DENIED, 1]);
@@ -103,7 +103,7 @@ describe('an access token of one location', () => {
   });
 
   it.each(['#', '+/#', 'care-homes/#', 'care-homes/+/devices/+/alarms/#', 'devices/#', '$SYS/#'])(
-    'fault 13: may subscribe to %s, and gets nothing by it that is not its own',
+    'fault 13: may subscribe to %s, and gets nothing but its own through it',
     async (filter) => {
       const nurse = await RawClient.connect(home.gateway, home.viewer);
       expect(await nurse.subscribe([filter, home.filter(device, 'x')])).toEqual([1, 1]);
@@ -126,7 +126,7 @@ describe('an access token of every location', () => {
 });
 
 describe('a device', () => {
-  it('may subscribe to its commands and invalid publishes, and to nothing else', async () => {
+  it('may subscribe to its commands and invalid publishes only', async () => {
     const client = await RawClient.connect(home.gateway, device);
     const own = `devices/${device.id}`;
     const granted = [`${own}/commands/#`, `${own}/commands/+`, `${own}/rejected`];
@@ -155,7 +155,7 @@ describe('a subscription', () => {
     [0, 0],
     [1, 1],
     [2, 1],
-  ] as const)('asked for at QoS %i is granted at QoS %i', async (qos, granted) => {
+  ] as const)('requested at QoS %i is granted at QoS %i', async (qos, granted) => {
     const nurse = await RawClient.connect(home.gateway, home.viewer);
     expect(await nurse.subscribe([home.filter(device, 'x')], qos)).toEqual([granted]);
     const sensor = await RawClient.connect(home.gateway, device);
@@ -185,7 +185,7 @@ describe('a subscription', () => {
     [false, 1, 1],
     [false, 1, 0],
   ] as const)(
-    'holds that follows an UNSUBSCRIBE of the same filter at once (clean session: %s, QoS %i, then %i)',
+    'holds when it immediately follows an UNSUBSCRIBE of the same filter (clean session: %s, QoS %i, then %i)',
     async (clean, before, after) => {
       const clientId = `again-${clean}-${before}-${after}`;
       const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId, clean });
@@ -203,7 +203,7 @@ describe('a subscription', () => {
     },
   );
 
-  it('that overlaps another brings each message once, at the higher QoS', async () => {
+  it('that overlaps another delivers each message once, at the higher QoS', async () => {
     const nurse = await RawClient.connect(home.gateway, home.viewer);
     await nurse.subscribe([home.filter(device, 'x')], 0);
     await nurse.subscribe([home.filter(device, '+')], 1);
@@ -253,7 +253,7 @@ describe('many filters', () => {
     nurse.vanish();
   });
 
-  it('count once for a client that asks again for those of its session, and for one more', async () => {
+  it('count once for a client that repeats those of its session, plus one more', async () => {
     const session = { clientId: 'asks-again', clean: false };
     const before = await RawClient.connect(home.gateway, home.viewer, session);
     await before.subscribe(filters(MAX_FILTERS / 2));

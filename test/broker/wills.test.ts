@@ -78,7 +78,7 @@ describe('the will of a device that vanishes', () => {
     await nurse.end();
   });
 
-  it('is published when its keep-alive has run out', async () => {
+  it('is published when its keep-alive has expired', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'gone');
     const topic = `devices/${device.id}/gone`;
@@ -88,7 +88,7 @@ describe('the will of a device that vanishes', () => {
     await nurse.end();
   });
 
-  it('is published when another connection takes its client id over', async () => {
+  it('is published when another connection takes over its client id', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'gone');
     const { id: clientId } = device;
@@ -107,7 +107,7 @@ describe('the will of a device that vanishes', () => {
       ({ id }: TestDevice) => `care-homes/${home.locationId}/devices/${id}/alarms/fall`,
     ],
     ['$SYS', () => '$SYS/broker/connection/x/state'],
-  ])('is not published on %s, and refuses nobody', async (_what, topicOf) => {
+  ])('is not published on %s, and does not block the connection', async (_what, topicOf) => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'alarms/#', 'last');
     const client = await withWill(device, topicOf(device), '{"kind":"fall"}');
@@ -120,7 +120,7 @@ describe('the will of a device that vanishes', () => {
 });
 
 describe('the will of a client that sends DISCONNECT', () => {
-  it('is forgotten', async () => {
+  it('is discarded', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, '+');
     const client = await withWill(device, `devices/${device.id}/gone`, '1');
@@ -134,7 +134,7 @@ describe('the will of a client that sends DISCONNECT', () => {
 });
 
 describe('the will of an access token', () => {
-  it('lets its owner connect, and is published where its commands may be', async () => {
+  it('does not block the connection, and is published only where its owner may send commands', async () => {
     const device = await home.device();
     const bed = await RawClient.connect(home.gateway, device);
     await bed.subscribe([`devices/${device.id}/commands/#`]);
@@ -167,7 +167,7 @@ describe('the will of an access token', () => {
 });
 
 describe('the will of a device whose secret is replaced', () => {
-  it('is dropped, as the old secret is no longer valid', async () => {
+  it('is dropped, because the old secret is no longer valid', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'gone', 'last');
     const client = await withWill(device, `devices/${device.id}/gone`, '1');

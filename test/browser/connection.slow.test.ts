@@ -32,7 +32,7 @@ const banner = (page: Page) => page.getByRole('alert').filter({ hasText: LOST })
 const connected = (page: Page) => page.getByText('Connected', { exact: true });
 
 describe('the connection', () => {
-  it('is seen to be lost when the gateway says nothing', async () => {
+  it('is recognised as lost when the gateway is silent', async () => {
     const { page } = await openConsole(gateway, { token: ADMIN_TOKEN, prepare: installClock });
     await connected(page).waitFor();
     process.kill(gateway.processId, 'SIGSTOP');
@@ -43,7 +43,7 @@ describe('the connection', () => {
     await connected(page).waitFor();
   });
 
-  it('is not said to be lost when a proxy ends it and it is there again in a moment', async () => {
+  it('is not reported lost when a proxy ends it and it is back in a moment', async () => {
     const { page } = await openConsole(gateway);
     await page.evaluate(() => {
       const watch = () => {
@@ -62,7 +62,7 @@ describe('the connection', () => {
     expect(await page.evaluate(() => 'wasLost' in globalThis)).toBe(false);
   });
 
-  it('does not hold up a request for ever when the gateway says nothing; a download goes on', async () => {
+  it('does not hold up a request forever when the gateway is silent; a download continues', async () => {
     await new Api(gateway).createLocation();
     const options = { token: ADMIN_TOKEN, path: '/history', prepare: hurryTimeouts };
     const { page } = await openConsole(gateway, options);
@@ -83,7 +83,7 @@ describe('the connection', () => {
     await answered.waitFor({ state: 'detached' });
   });
 
-  it('is listened for no longer when the page of a device, with a connection of its own, is left', async () => {
+  it('has no more listeners after leaving the page of a device, which has a connection of its own', async () => {
     const api = new Api(gateway);
     const { id, locationId } = await api.createDevice((await api.createLocation()).id);
     const { page } = await openConsole(gateway, { token: ADMIN_TOKEN });
@@ -107,8 +107,8 @@ describe('the connection', () => {
   });
 });
 
-describe('a gateway that was updated', () => {
-  it('is noticed when it is back; a screen on a wall loads the new console by itself', async () => {
+describe('an updated gateway', () => {
+  it('is noticed when it is back; a screen on a wall loads the new console automatically', async () => {
     const network = await Network.to(gateway);
     const { page } = await openConsole(network, { token: ADMIN_TOKEN });
     const wall = await openConsole(network, { token: ADMIN_TOKEN, path: '/?kiosk' });
@@ -122,7 +122,7 @@ describe('a gateway that was updated', () => {
     await loaded;
   });
 
-  it('has other files for a page: the page can be loaded anew', async () => {
+  it('has other files for a page, which can be reloaded', async () => {
     const { page } = await openConsole(gateway, { token: ADMIN_TOKEN });
     await connected(page).waitFor();
     await page.route('**/console/history-page-*.js', (route) => route.fulfill({ status: 404 }));
@@ -135,7 +135,7 @@ describe('a gateway that was updated', () => {
   });
 });
 
-it('a part of the board that cannot be loaded is said to be newer there', async () => {
+it('a part of the board that cannot be loaded is reported as possibly updated', async () => {
   const { page } = await openConsole(gateway, { token: ADMIN_TOKEN });
   await connected(page).waitFor();
   await page.route('**/console/wall-link-dialog-*.js', (route) => route.fulfill({ status: 404 }));
@@ -143,7 +143,7 @@ it('a part of the board that cannot be loaded is said to be newer there', async 
   await page.getByText('or it was updated and has a newer page').waitFor();
 });
 
-it('a page that fails is said to, and the others are still there', async () => {
+it('a page that fails is reported, and the others still work', async () => {
   const { page } = await openConsole(gateway, { token: ADMIN_TOKEN });
   await connected(page).waitFor();
   const body = 'export function HistoryPage() { throw new Error("broken"); }';
@@ -156,7 +156,7 @@ it('a page that fails is said to, and the others are still there', async () => {
   await page.getByRole('heading', { name: 'Home' }).waitFor();
 });
 
-it('a gateway that does not answer is asked again until it does', async () => {
+it('a gateway that does not answer is retried until it does', async () => {
   const { page } = await openConsole(gateway, { prepare: installClock });
   await page.getByLabel('Access token').fill(ADMIN_TOKEN);
   await page.context().setOffline(true);

@@ -42,7 +42,7 @@ async function focusFirst(page: Page): Promise<void> {
 }
 
 describe('the frame around every page', () => {
-  it('is walked through by keyboard alone, and says where one is', async () => {
+  it('can be walked through by keyboard alone, and shows the current page', async () => {
     const { page, faults } = await openConsole(gateway, { token: ADMIN_TOKEN });
     await heading(page).waitFor();
     await focusFirst(page);
@@ -64,7 +64,7 @@ describe('the frame around every page', () => {
     expect(faults).toEqual([]);
   });
 
-  it('jumps over the navigation', async () => {
+  it('has a link that skips the navigation', async () => {
     const { page } = await openConsole(gateway, { token: ADMIN_TOKEN });
     await heading(page).waitFor();
     await focusFirst(page);
@@ -72,7 +72,7 @@ describe('the frame around every page', () => {
     await page.waitForFunction(() => document.activeElement?.id === 'content');
   });
 
-  it('keeps settings and signing out behind a button on a phone', async () => {
+  it('hides settings and signing out behind a button on a phone', async () => {
     const { page } = await openConsole(gateway, { token: ADMIN_TOKEN, ...NARROW });
     await heading(page).waitFor();
     const signOut = page.getByRole('button', { name: 'Sign out' });
@@ -83,14 +83,14 @@ describe('the frame around every page', () => {
     await page.getByLabel('Access token').waitFor();
   });
 
-  it('offers the gateway’s own page to administrators alone', async () => {
+  it('offers the gateway’s own page to administrators only', async () => {
     const { token } = await api.createToken([{ location: locationId, role: 'viewer' }]);
     const { page } = await openConsole(gateway, { token, path: '/gateway' });
     await page.getByText('This page is for administrators.').waitFor();
     expect(await navigation(page).allTextContents()).toEqual(['Board', 'History', 'Home']);
   });
 
-  it('is left away for a screen on a wall', async () => {
+  it('is omitted on a screen on a wall', async () => {
     const { page, faults } = await openConsole(gateway, {
       token: ADMIN_TOKEN,
       path: '/?kiosk',
@@ -103,7 +103,7 @@ describe('the frame around every page', () => {
     expect(faults).toEqual([]);
   });
 
-  it('signs out wherever a token of this device was signed in', async () => {
+  it('signs out everywhere a token of this device was signed in', async () => {
     const { page, context } = await openConsole(gateway);
     await page.getByLabel('Access token').fill(ADMIN_TOKEN);
     await page.getByLabel('Stay signed in on this device').check();
@@ -115,7 +115,7 @@ describe('the frame around every page', () => {
     await page.getByLabel('Access token').waitFor();
   });
 
-  it('works below a path of a proxy', async () => {
+  it('works under a path of a proxy', async () => {
     const httpUrl = await startPathProxy('/box/7', gateway.httpUrl);
     const { page, faults } = await openConsole({ httpUrl }, { token: ADMIN_TOKEN });
     for (const { path, en } of PAGES) {

@@ -30,7 +30,7 @@ function row(page: Page, list: string, text: string) {
 }
 
 describe('the gateway page', () => {
-  it('says that the gateway is ready, and names a fault with what to do as long as it lasts', async () => {
+  it('shows that the gateway is ready, and names a fault with advice while it lasts', async () => {
     const page = await open('/gateway');
     await page.getByText('The gateway is ready').waitFor();
     await page.getByText(/Version \d+\.\d+\.\d+/).waitFor();
@@ -44,7 +44,7 @@ describe('the gateway page', () => {
     await page.getByText('Nothing is wrong.').waitFor();
   });
 
-  it('says that the gateway is not ready while its store does not answer, in German, too', async () => {
+  it('shows that the gateway is not ready while its store does not answer, in German, too', async () => {
     const page = await open('/gateway', { language: 'de-DE', colorScheme: 'dark' });
     await page.getByText('Das Gateway ist bereit').waitFor();
     const store = storeProcessId(home.gateway.dataDir) ?? 0;
@@ -60,7 +60,7 @@ describe('the gateway page', () => {
     await page.getByText('Das Gateway ist bereit').waitFor();
   });
 
-  it('says what the store has lost until it is acknowledged there, in German, too', async () => {
+  it('shows what the store has lost until it is acknowledged there, in German, too', async () => {
     const page = await open('/gateway', { language: 'de-DE' });
     await page.getByText('Alles in Ordnung.').waitFor();
     const store = await Store.of(home.gateway);
@@ -72,7 +72,7 @@ describe('the gateway page', () => {
     await page.getByText('Alles in Ordnung.').waitFor();
   });
 
-  it('shows the rejected publishes when asked, with the reason in words', async () => {
+  it('shows the rejected publishes on request, with the reason in words', async () => {
     const page = await open('/gateway');
     await page.getByRole('button', { name: 'Show' }).click();
     const rejected = row(page, 'Rejected publishes', 'none of the eight');
@@ -92,7 +92,7 @@ describe('the gateway page', () => {
     expect(await accessibilityFaults(page)).toEqual([]);
   });
 
-  it('finds connections by a part of the client id, and stays still when paused', async () => {
+  it('finds connections by part of the client id, and stays still when paused', async () => {
     const page = await open('/gateway/connections');
     const list = page.getByRole('region', { name: 'Connected now' });
     await row(page, 'Connected now', HERE).waitFor();
@@ -116,7 +116,7 @@ describe('the gateway page', () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   });
 
-  it('shows a bridge that is missing from the configuration, and deletes its queue', async () => {
+  it('shows a bridge missing from the configuration, and deletes its queue', async () => {
     const { gateway, mosquitto } = home;
     const kept = { name: BRIDGE, url: mosquitto.url };
     for (const others of [[{ ...kept, name: 'regoin' }], []]) {
@@ -165,7 +165,7 @@ describe('the gateway page', () => {
     expect(await accessibilityFaults(page)).toEqual([]);
   });
 
-  it('shows nothing of the last search while the gateway has not answered the new one', async () => {
+  it('shows nothing of the last search while the new one is unanswered', async () => {
     const page = await open('/gateway/audit');
     const created = row(page, 'Who did what', 'Device created');
     await created.waitFor();
@@ -179,7 +179,7 @@ describe('the gateway page', () => {
     await row(page, 'Who did what', 'Home created').waitFor();
   });
 
-  it('goes from page to page of the audit trail, and back, by keyboard', async () => {
+  it('moves through the pages of the audit trail, and back, by keyboard', async () => {
     const { id } = await home.api.createLocation('Haus mit Gruppen');
     for (let number = 1; number <= 110; number++) {
       await home.api.json('POST', `/care-homes/${id}/groups`, { name: `Group ${number}` });
@@ -197,7 +197,7 @@ describe('the gateway page', () => {
     expect(await row(page, 'Who did what', 'Group 60').count()).toBe(0);
   });
 
-  it('shows no rejected publishes of another home than the one that is chosen', async () => {
+  it('shows no rejected publishes of homes other than the selected one', async () => {
     const { id } = await home.api.createLocation('Haus am Berg');
     const page = await open('/gateway');
     await page.getByRole('button', { name: 'Show' }).click();
@@ -208,7 +208,7 @@ describe('the gateway page', () => {
     await home.api.json('DELETE', `/care-homes/${id}`);
   });
 
-  it('goes by the gateway’s clock for what has expired, not by the tablet’s', async () => {
+  it('judges expiry by the gateway’s clock, not by the tablet’s', async () => {
     const expiresAt = new Date(Date.now() + 24 * 60 * 60 * 1000).toISOString();
     const grants = [{ location: home.locationId, role: 'viewer' }];
     await home.api.createToken(grants, 'Until tomorrow', expiresAt);
@@ -221,7 +221,7 @@ describe('the gateway page', () => {
     expect(await token.textContent()).not.toContain('has expired');
   });
 
-  it('is not for a viewer: no link leads there, and the address says so', async () => {
+  it('is not for a viewer: no link leads there, and its address says so', async () => {
     const page = await open('/gateway', { token: home.viewer.token });
     await page.getByText('This page is for administrators.').waitFor();
     expect(await page.getByRole('link', { name: 'Gateway', exact: true }).count()).toBe(0);

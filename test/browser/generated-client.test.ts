@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 
-it('the console’s client is the one that `npm run api` makes of the interface as it is', async () => {
+it('the console’s client is what `npm run api` generates from the current interface', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'gateway-api-test-'));
   onTestFinished(() => rm(directory, { recursive: true }));
   const file = join(directory, 'generated.ts');

@@ -65,7 +65,7 @@ async function tableOf(page: Page): Promise<string[][]> {
   return Promise.all(rows.map((row) => row.locator('th, td').allTextContents()));
 }
 
-it('goes by the gateway’s clock, not by that of a tablet that is days ahead', async () => {
+it('uses the gateway’s clock, not that of a tablet that is days ahead', async () => {
   const today = await HistoryHome.create(gateway, 'Haus am Tag');
   await today.publish(today.devices[0], [{ kind: 'fall' }]);
   const { page } = await open(today, '', { prepare: setClockAhead });
@@ -81,7 +81,7 @@ it('goes by the gateway’s clock, not by that of a tablet that is days ahead', 
 });
 
 describe('the chart', () => {
-  it('shows what was published, by hour and by day of the reader, as bars and as a table', async () => {
+  it('shows what was published, by the reader’s hours and days, as bars and as a table', async () => {
     const { page, faults } = await open(home, TWO_DAYS);
     const chart = page.getByRole('img', { name: 'Stacked bars: 5 alarms by Hour' });
     await chart.waitFor();
@@ -108,19 +108,19 @@ describe('the chart', () => {
     expect(faults).toEqual([]);
   });
 
-  it('keeps to the filters', async () => {
+  it('respects the filters', async () => {
     const [, roomId] = home.roomIds;
     const { page } = await open(home, `&view=chart&room=${roomId}&to=2026-01-03T00:00:00Z`);
     await page.getByRole('img', { name: 'Stacked bars: 1 alarms' }).waitFor();
   });
 
-  it('says that there is nothing in this time', async () => {
+  it('says that there is nothing in this period', async () => {
     const { page } = await open(home, '&view=chart&kinds=noise');
     await page.getByText('No alarms in this time.').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
   });
 
-  it('of a year is one request', async () => {
+  it('takes one request for a year', async () => {
     const { page } = await open(large, '');
     await page.getByText(/100 alarms shown/).waitFor();
     const requests: string[] = [];
@@ -162,7 +162,7 @@ describe('the CSV', () => {
     return (await fetch(gateway.httpUrl + path, { headers })).text();
   }
 
-  it('is the one of the gateway with the same filters, marked as UTF-8', async () => {
+  it('is that of the gateway with the same filters, marked as UTF-8', async () => {
     const [bed] = home.devices;
     const query = `&device=${bed.id}&kinds=outOfBed&from=2026-01-02T22:50:00Z`;
     const { page, faults } = await open(home, query);
@@ -175,7 +175,7 @@ describe('the CSV', () => {
     expect(faults).toEqual([]);
   });
 
-  it('has the alarms of a room alone, as the gateway wrote them; in German with semicolons', async () => {
+  it('contains the alarms of one room only, as the gateway wrote them; in German with semicolons', async () => {
     const [, roomId] = home.roomIds;
     const [, detector] = home.devices;
     const { page } = await open(home, `&room=${roomId}`);

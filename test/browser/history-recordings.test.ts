@@ -66,7 +66,7 @@ async function policyOf({ httpUrl }: GatewayHere): Promise<string> {
 }
 
 describe('a recording', () => {
-  it('is played in place, from wherever it is wanted', async () => {
+  it('is played in place, and from any position', async () => {
     const { gateway, page, faults } = await startWithRecordings();
     await page.getByRole('button', { name: 'Play audio' }).click();
     await isPlaying(page, 'audio');
@@ -92,7 +92,7 @@ describe('a recording', () => {
     expect(faults).toEqual([]);
   });
 
-  it('is asked for anew when its URL has ended, and when the gateway is back', async () => {
+  it('is requested again when its URL has expired, and when the gateway is back', async () => {
     const { gateway, page } = await startWithRecordings();
     await page.getByRole('button', { name: 'Play audio' }).waitFor();
     await gateway.stop();
@@ -107,7 +107,7 @@ describe('a recording', () => {
     expect(await seek(page, 'audio', 15)).toBe(15);
   });
 
-  it('that was never uploaded is said to be unreadable', async () => {
+  it('that was never uploaded is reported as unplayable', async () => {
     const { gateway, home, page } = await startWithRecordings();
     const [, other] = home.devices;
     const video = `devices/${other.id}/1.webm`;
@@ -119,7 +119,7 @@ describe('a recording', () => {
     expect(await accessibilityFaults(page)).toEqual([]);
   });
 
-  it('on an S3-compatible server is played from there, the only other host that the page may ask', async () => {
+  it('on an S3-compatible server is played from there, the only other host that the page may contact', async () => {
     const environment = await startS3();
     const { gateway, page, faults } = await startWithRecordings(environment);
     const { origin } = new URL(environment.GATEWAY_FOOTAGE_S3_ENDPOINT);

@@ -69,7 +69,7 @@ describe('the list of the history', () => {
     expect(faults).toEqual([]);
   });
 
-  it('acknowledges and resolves what is open there, for a responder', async () => {
+  it('acknowledges and resolves open alarms there, for a responder', async () => {
     const ward = await HistoryHome.create(gateway, 'Haus am Meer');
     await ward.publish(ward.devices[0], [{ kind: 'fall' }]);
     const path = `/history?location=${ward.locationId}`;
@@ -90,7 +90,7 @@ describe('the list of the history', () => {
     expect(await page.getByRole('button', { name: 'Resolve' }).count()).toBe(0);
   });
 
-  it('shows the same by a link, also to who is in another time zone', async () => {
+  it('shows the same from a link, even to a reader in another time zone', async () => {
     const { page } = await open('', { timeZone: 'Europe/Berlin' });
     await page.getByLabel('Fall', { exact: true }).check();
     await page.getByLabel('From').fill('2026-01-02T20:00');
@@ -109,7 +109,7 @@ describe('the list of the history', () => {
     expect(await same.getByLabel('Fall', { exact: true }).isChecked()).toBe(true);
   });
 
-  it('takes a year that is typed over another, digit by digit', async () => {
+  it('accepts a year typed over another, digit by digit', async () => {
     // After one digit the year is 2; that long ago Berlin was 53 minutes and 28 seconds ahead.
     const { page } = await open('', { timeZone: 'Europe/Berlin' });
     const from = page.getByLabel('From');
@@ -121,7 +121,7 @@ describe('the list of the history', () => {
     await kindsOn(page).toEqual(['Wandering', 'Out of bed', 'Fall', 'Noise', 'Fall']);
   });
 
-  it('takes from yesterday 20:00 to today 07:00 for the last night', async () => {
+  it('covers yesterday 20:00 to today 07:00 for last night', async () => {
     const { page } = await open('', { timeZone: 'Europe/Berlin' });
     await page.getByRole('button', { name: 'Last night' }).click();
     await page.getByText('No alarms in this time.').waitFor();
@@ -134,7 +134,7 @@ describe('the list of the history', () => {
     expect([from, to]).toEqual([`${yesterday}T20:00`, `${today}T07:00`]);
   });
 
-  it('tells on demand what the device sent, its custom data, and when it was received', async () => {
+  it('shows on demand what the device sent, its custom data, and when it was received', async () => {
     const { page } = await open('&kinds=outOfBed');
     await page.getByRole('button', { name: 'Details: Out of bed' }).click();
     const details = page.locator('.history-details');
@@ -146,7 +146,7 @@ describe('the list of the history', () => {
     expect(await page.locator('.history-late').innerText()).toContain('Received: ');
   });
 
-  it('is filtered by state, and tells who gave it, when, and with which note', async () => {
+  it('is filtered by state, and shows who set it, when, and with which note', async () => {
     const [, detector] = home.devices;
     const [newest, oldest] = (await home.api.alarms(detector)).events;
     const change = (id: string | undefined, action: string, body: object) =>
@@ -177,7 +177,7 @@ describe('the list of the history', () => {
     expect(await accessibilityFaults(page)).toEqual([]);
   });
 
-  it('says that the gateway does not answer, and reads on when it does again', async () => {
+  it('says that the gateway does not answer, and continues when it does again', async () => {
     const { page } = await open('');
     await kindsOn(page).toHaveLength(5);
     await page.context().setOffline(true);
@@ -193,7 +193,7 @@ describe('the list of the history', () => {
 });
 
 describe('a long history', () => {
-  it('comes in pages, of which a browser never holds more than 300 rows', async () => {
+  it('is shown in pages, of which a browser never holds more than 300 rows', async () => {
     const long = await HistoryHome.create(gateway, 'Haus am Meer');
     const [bed, detector] = long.devices;
     const startMs = Date.parse('2026-02-01T00:00:00Z');

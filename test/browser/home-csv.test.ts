@@ -29,7 +29,7 @@ it('reads quoted cells with separators, quotation marks and line breaks', () => 
   ]);
 });
 
-it('says what is wrong with each line, by its number in the file', () => {
+it('reports what is wrong with each line, by its number in the file', () => {
   const text = `name,room\n,Room 7\n${'x'.repeat(121)},Room 7\nA,B,C,D\nA,"b\nc"\nOK,Room 7\n"open`;
   const faults = parseDeviceCsv(text).lines.map(({ line, faults }) => [line, ...faults]);
   expect(faults).toEqual([
@@ -42,7 +42,7 @@ it('says what is wrong with each line, by its number in the file', () => {
   ]);
 });
 
-it('reads groups and custom data by their columns, checks them, and names the columns that it leaves out', () => {
+it('reads groups and custom data by column, checks them, and names the columns that it ignores', () => {
   const text = [
     'name;room;group;customData;serial',
     'Bed 1;Room 7;Upper floor;"{""bed"":1}";x',
@@ -65,11 +65,11 @@ it('marks a line that repeats an earlier one', () => {
   expect(marks).toEqual([false, false, true]);
 });
 
-it('reads 120 characters as characters, whatever they take', () => {
+it('counts 120 characters as characters, whatever their size', () => {
   expect(parseDeviceCsv('😀'.repeat(120)).lines[0]?.faults).toEqual([]);
 });
 
-it('writes cells that a spreadsheet would run as formulas behind an apostrophe', () => {
+it('writes an apostrophe before cells that a spreadsheet would run as formulas', () => {
   const rows = [
     ['=1+1', '+1', '-1', '@x'],
     ['a;b', 'say "x"', 'plain', ''],

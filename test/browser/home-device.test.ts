@@ -42,7 +42,7 @@ function drawn(text: string): string {
     .join('');
 }
 
-it('shows place, connection and messages of a device as they come, and can be paused', async () => {
+it('shows place, connection and messages of a device live, and can be paused', async () => {
   const { site, page, faults } = await openDevice('Haus Nachricht');
   await page.getByText('Ground floor · Room 7').waitFor();
   await page.getByText('What the device sends appears here').waitFor();
@@ -67,7 +67,7 @@ it('shows place, connection and messages of a device as they come, and can be pa
   expect(faults).toEqual([]);
 });
 
-it('dates what has no time of its own by the gateway’s clock, not by the tablet’s', async () => {
+it('dates messages without a time by the gateway’s clock, not by the tablet’s', async () => {
   const { site, page } = await openDevice('Haus Uhr');
   await page.clock.setSystemTime(Date.now() + 10 * 24 * 60 * 60 * 1000);
   await page.reload();
@@ -78,7 +78,7 @@ it('dates what has no time of its own by the gateway’s clock, not by the table
   await client.endAsync();
 });
 
-it('keeps custom data as it was typed, numbers beyond 2^53 included, and counts its bytes', async () => {
+it('keeps custom data as typed, including numbers beyond 2^53, and counts its bytes', async () => {
   const { site, page } = await openDevice('Haus Daten');
   const field = page.getByRole('textbox', { name: 'Custom data' });
   const save = page.getByRole('button', { name: 'Save' });
@@ -100,7 +100,7 @@ it('keeps custom data as it was typed, numbers beyond 2^53 included, and counts 
   await expect.poll(() => field.inputValue()).toBe(text);
 });
 
-it('lets of two technicians only the first change custom data, and the second look again', async () => {
+it('lets only the first of two technicians change custom data, and the second look again', async () => {
   const { site, page } = await openDevice('Haus Doppelt');
   const field = page.getByRole('textbox', { name: 'Custom data' });
   const save = page.getByRole('button', { name: 'Save' });
@@ -120,7 +120,7 @@ it('lets of two technicians only the first change custom data, and the second lo
   await page.getByText('Saved.').waitFor();
 });
 
-it('shows the custom data that the gateway has stored as soon as it says so', async () => {
+it('shows stored custom data as soon as the gateway has confirmed it', async () => {
   const { page } = await openDevice('Haus Sofort');
   const field = page.getByRole('textbox', { name: 'Custom data' });
   await field.waitFor();

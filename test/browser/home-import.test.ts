@@ -44,7 +44,7 @@ async function releasedFiles(page: Page): Promise<() => Promise<string[]>> {
   return () => page.evaluate(() => [...Reflect.get(globalThis, 'released')]);
 }
 
-it('makes 50 devices and their rooms from a file, whose secrets connect', async () => {
+it('creates 50 devices and their rooms from a file, whose secrets connect', async () => {
   const { site, page } = await openImport('Haus Fünfzig');
   const released = await releasedFiles(page);
   const lines = Array.from({ length: 50 }, (_, index) => `Mat ${index};Room ${100 + (index % 5)}`);
@@ -80,7 +80,7 @@ it('makes 50 devices and their rooms from a file, whose secrets connect', async 
   }
 });
 
-it('makes groups with their rooms, and devices with their custom data', async () => {
+it('creates groups with their rooms, and devices with their custom data', async () => {
   const { site, page } = await openImport('Haus Gruppe');
   const lines = [
     'name;room;group;customData;serial',
@@ -102,7 +102,7 @@ it('makes groups with their rooms, and devices with their custom data', async ()
   await expect.poll(() => field.inputValue()).toContain('9007199254740993');
 });
 
-it('shows faults by line before anything is made', async () => {
+it('shows faults by line before anything is created', async () => {
   const { site, page } = await openImport('Haus Vorschau');
   await page.getByLabel('Or type or paste').fill(';Room 7\nBed mat;Room 12\nGood;Room 8');
   await page.getByText('1 line has a fault').waitFor();
@@ -112,7 +112,7 @@ it('shows faults by line before anything is made', async () => {
   expect(await devicesOf(site)).toHaveLength(3);
 });
 
-it('says what was made when it stops half way, and goes on without making anything twice', async () => {
+it('shows what was created when it stops half way, and continues without creating anything twice', async () => {
   const { site, page } = await openImport('Haus Halb');
   let answered = 0;
   await page.route('**/devices', async (route) => {

@@ -37,7 +37,7 @@ function said(page: Page, text: string): Promise<void> {
 }
 
 describe('the tree of a home', () => {
-  it('shows who is online as devices come and go, and since when they are away', async () => {
+  it('shows who is online as devices come and go, and since when others are offline', async () => {
     const { site, page, faults } = await openHome('Haus Live');
     const bed = room(page, 'Room 7').getByRole('listitem');
     expect(await bed.textContent()).toContain('Never connected');
@@ -69,7 +69,7 @@ describe('the tree of a home', () => {
     await page.getByText('Nothing matches.').waitFor();
   });
 
-  it('shows what somebody else changed when the window is looked at again', async () => {
+  it('shows what somebody else changed when the window regains focus', async () => {
     const { site, page } = await openHome('Haus Fokus');
     await site.api.json('PATCH', `${site.path}/rooms/${site.rooms.seven}`, { name: 'Sauna' });
     await page.evaluate(() => dispatchEvent(new Event('focus')));
@@ -107,7 +107,7 @@ describe('changing a home', () => {
     await expect.poll(() => page.getByRole('link', { name: 'Haus Neu' }).count()).toBe(0);
   });
 
-  it('says in place why the gateway refuses', async () => {
+  it('explains in place why the gateway refuses', async () => {
     const { page } = await openHome('Haus Fehler');
     await choose(page, 'Haus Fehler', 'Delete');
     const dialog = page.getByRole('dialog');
@@ -160,7 +160,7 @@ describe('changing a home', () => {
     expect(moved).toMatchObject({ locationId, roomId: null });
   });
 
-  it('is done by keyboard alone: a room, a device, and a move', async () => {
+  it('works by keyboard alone: a room, a device, and a move', async () => {
     const { site, page } = await openHome('Haus Tasten');
     await press(page, 'New room');
     await focusOn(page, 'Name', 'textbox');
@@ -193,7 +193,7 @@ describe('changing a home', () => {
 });
 
 describe('what a token may not do', () => {
-  it('is not shown to a viewer', async () => {
+  it('is hidden from a viewer', async () => {
     const { page } = await openHome('Haus Blick', async ({ api, locationId }) => {
       const { token } = await api.viewer(locationId);
       return token;
@@ -208,7 +208,7 @@ describe('what a token may not do', () => {
     expect(await page.getByRole('textbox').count()).toBe(0);
   });
 
-  it('is not shown to the manager of one group', async () => {
+  it('is hidden from the manager of one group', async () => {
     const { page, site } = await openHome('Haus Gruppe', async ({ api, locationId, groups }) => {
       const grants = [{ location: locationId, group: groups.ground, role: 'manager' }];
       return (await api.createToken(grants)).token;

@@ -40,7 +40,7 @@ async function stillOn(page: Page): Promise<void> {
 }
 
 describe('signing in', () => {
-  it('takes an access token, keeps it for the tab, and forgets it when signing out', async () => {
+  it('accepts an access token, keeps it for the tab, and forgets it on signing out', async () => {
     const { page, faults } = await openConsole(gateway);
     await page.getByLabel('Access token').fill(ADMIN_TOKEN);
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -62,7 +62,7 @@ describe('signing in', () => {
     expect(await page.getByRole('alert').textContent()).toContain('does not know this token');
   });
 
-  it('works where the browser forbids pages to keep anything', async () => {
+  it('works when the browser forbids pages to store anything', async () => {
     const prepare = (tab: Page) =>
       tab.addInitScript(() => {
         const get = () => {
@@ -83,13 +83,13 @@ describe('signing in', () => {
     expect(faults).toEqual([]);
   });
 
-  it('takes a token from a link, and takes it out of the address at once', async () => {
+  it('accepts a token from a link, and removes it from the address immediately', async () => {
     const { page } = await openConsole(gateway, { token: ADMIN_TOKEN });
     await page.getByRole('link', { name: 'Board' }).waitFor();
     expect(page.url()).not.toContain(ADMIN_TOKEN);
   });
 
-  it('stays signed in when the gateway refuses, late, the token that was signed in before', async () => {
+  it('stays signed in when the gateway belatedly refuses the previous token', async () => {
     const api = new Api(gateway);
     const { id, token } = await api.createToken([{ location: '*', role: 'viewer' }]);
     const { page } = await openConsole(gateway, { token });
@@ -110,7 +110,7 @@ describe('signing in', () => {
     await page.getByRole('heading', { name: 'History' }).waitFor();
   });
 
-  it('shows what comes while the board of the next token is not connected yet', async () => {
+  it('shows what arrives while the board of the next token is not connected yet', async () => {
     const ward = await makeWard(gateway);
     const { page } = await openConsole(gateway, { token: ADMIN_TOKEN });
     await boardReady(page);
@@ -159,7 +159,7 @@ describe('signing in', () => {
     await stillOn(page);
   });
 
-  it('speaks the language of the browser, and another when it is chosen', async () => {
+  it('uses the language of the browser, or another that is selected', async () => {
     const { page } = await openConsole(gateway, { language: 'de-DE' });
     await page.getByRole('button', { name: 'Anmelden' }).waitFor();
     await page.getByLabel('Sprache').selectOption('en');

@@ -37,7 +37,7 @@ async function open(path: string, options: ConsoleOptions = {}): Promise<Page> {
 }
 
 describe('the webhooks', () => {
-  it('are shown with their dead letters, which are sent again on demand', async () => {
+  it('are shown with their dead letters, which are resent on demand', async () => {
     receiver.answer = () => ({ status: 400 });
     await home.publishLast(device, 'alarms', '{"kind":"fall"}');
     const page = await open('/gateway/webhooks');
@@ -57,7 +57,7 @@ describe('the webhooks', () => {
     expect(receiver.received.map(({ status }) => status)).toEqual([400, 400, 204]);
   });
 
-  it('are there in German', async () => {
+  it('are shown in German', async () => {
     const page = await open('/gateway/webhooks', { language: 'de-DE' });
     await page.getByRole('row').filter({ hasText: WEBHOOK }).getByText('stellt zu').waitFor();
   });
@@ -77,7 +77,7 @@ describe('the drills of a home', () => {
     expect(await accessibilityFaults(page)).toEqual([]);
   });
 
-  it('are there for a viewer without the button, in German', async () => {
+  it('are shown to a viewer without the button, in German', async () => {
     const { token } = home.viewer;
     const page = await open(`/home/${home.locationId}/drills`, { token, language: 'de-DE' });
     await page.getByText('bestanden').waitFor();
@@ -86,7 +86,7 @@ describe('the drills of a home', () => {
 });
 
 describe('the report of an alarm', () => {
-  it('is a page of its own, with who had the alarm when, to print', async () => {
+  it('is a separate page, with who got the alarm when, for printing', async () => {
     const page = await open('/history');
     const drill = page.locator('.history-table tbody tr').filter({ hasText: 'Help call' });
     await drill.getByText('Test', { exact: true }).waitFor();

@@ -65,14 +65,14 @@ test.each([
   ['caFile', { caFile: '/none/ca.crt' }],
   ['commands.0', { commands: ['a#'] }],
   ['colour', { colour: 'red' }],
-])('names a fault in a bridge by its path: %s', (key, keys) => {
+])('reports a fault in a bridge by its path: %s', (key, keys) => {
   const faults = faultsOf(keys);
   expect(faults.map(({ path }) => path)).toEqual([`bridges.0.${key}`]);
   expect(faults[0]?.message).toMatch(/^GATEWAY_BRIDGES: /);
   expect(faults[0]?.message).not.toContain('secret');
 });
 
-test('reports every fault, of the same bridge and elsewhere', () => {
+test('reports every fault, in the same bridge and elsewhere', () => {
   const env = {
     GATEWAY_MQTT_PORT: 'x',
     GATEWAY_BRIDGES: JSON.stringify([

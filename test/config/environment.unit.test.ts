@@ -164,7 +164,7 @@ test('has one variable for every key of the schema', () => {
   expect(variables.sort()).toEqual(Object.keys(OTHER_VALUES).sort());
 });
 
-test.each(Object.entries(ELSEWHERE))('sets every key beside redis.%s', (_place, elsewhere) => {
+test.each(Object.entries(ELSEWHERE))('sets every key next to redis.%s', (_place, elsewhere) => {
   const values = Object.entries(OTHER_VALUES).filter(([name]) => !elsewhere.test(name));
   const config = loadConfig({
     ...NOWHERE,
@@ -193,7 +193,7 @@ test('parses lists and maps as JSON', () => {
   expect(assignments.map(({ value }) => value)).toEqual([[{ port: 1 }], 'not JSON']);
 });
 
-test('reads only variables of the gateway, and no key from GATEWAY_CONFIG', () => {
+test('reads only the gateway’s variables, and no key from GATEWAY_CONFIG', () => {
   const env = { PATH: '/bin', GATEWAYS: '2', GATEWAY_CONFIG: '/a.yaml', GATEWAY_: 'x' };
   const { assignments, faults } = readEnvironment(configKeys(configSchema), env);
   expect(assignments).toEqual([]);
@@ -201,7 +201,7 @@ test('reads only variables of the gateway, and no key from GATEWAY_CONFIG', () =
 });
 
 test.each(['', ' 1', '1e3', '0x10', 'Infinity', 'TRUE'])(
-  'takes %j neither for a number nor for a boolean',
+  'accepts %j neither as a number nor as a boolean',
   (text) => {
     const env = { GATEWAY_MQTT_PORT: text, GATEWAY_ALLOW_PLAINTEXT: text };
     const { assignments } = readEnvironment(configKeys(configSchema), env);

@@ -158,18 +158,18 @@ function pathsOf(given: Given): string[] {
 }
 
 describe('the defaults', () => {
-  test('hold without a file', () => {
+  test('apply without a file', () => {
     expect(load({})).toEqual(DEFAULTS);
   });
 
   test.each(['', '# nothing\n', 'mqtt:\n  # port: 1\nredis:\n'])(
-    'hold with the file %j',
+    'apply with the file %j',
     (yaml) => {
       expect(load({ yaml })).toEqual(DEFAULTS);
     },
   );
 
-  test('are what the sample file says', () => {
+  test('match the sample file', () => {
     const file = new URL('../../config/gateway.yaml', import.meta.url).pathname;
     expect(load({ file })).toEqual(DEFAULTS);
   });
@@ -192,7 +192,7 @@ describe('the file', () => {
     expect(config.site).toBe('here');
   });
 
-  test('is a fault when it is named and missing', () => {
+  test('is a fault when named and missing', () => {
     expect(faultsOf({ file: '/none/gateway.yaml' })).toEqual([
       { path: '/none/gateway.yaml', message: 'cannot be read (ENOENT)' },
     ]);
@@ -213,7 +213,7 @@ describe('the file', () => {
     expect(faults[0]?.message).toContain(words);
   });
 
-  test('gives absolute paths', () => {
+  test('resolves paths to absolute ones', () => {
     const keyFile = write('a.key', readFileSync(TLS_KEY_FILE, 'utf8'));
     write('a.crt', readFileSync(TLS_CERT_FILE, 'utf8'));
     const file = write('a.yaml', `dataDir: d\ntls: { certFile: a.crt, keyFile: ${keyFile} }`);
@@ -225,7 +225,7 @@ describe('the file', () => {
 });
 
 describe('faults', () => {
-  test('are reported all at once, each with its path', () => {
+  test('are all reported together, each with its path', () => {
     const yaml = `
       site: Not Valid
       dataDir: ''
@@ -269,20 +269,20 @@ describe('faults', () => {
     expect(pathsOf({ file, env: { GATEWAY_LOG_LEVEL: 'loud' } })).toEqual([file, 'log.level']);
   });
 
-  test('tell of a lease that a single late renewal would end', () => {
+  test('include a lease that a single late renewal would end', () => {
     const message = 'must be at most half of lengthSeconds';
     const fault = { path: 'lease.renewSeconds', message };
     expect(faultsOf({ yaml: 'lease: { lengthSeconds: 5, renewSeconds: 3 }' })).toEqual([fault]);
     expect(faultsOf({ yaml: 'lease: { renewSeconds: 3 }' })).toEqual([fault]);
   });
 
-  test('say which key is missing', () => {
+  test('state which key is missing', () => {
     expect(faultsOf({ yaml: `tls: { certFile: ${resolve(TLS_CERT_FILE)} }` })).toEqual([
       { path: 'tls.keyFile', message: 'is missing' },
     ]);
   });
 
-  test('name the variable they are in', () => {
+  test('name the variable in which they are', () => {
     const env = { GATEWAY_HTTP_PORT: '80a', GATEWAY_HTTP_HOST: '0.0.0.0', GATEWAY_SIET: 'a' };
     const messages = faultsOf({ env }).map(({ path, message }) => `${path}: ${message}`);
     expect(messages).toHaveLength(3);
@@ -322,7 +322,7 @@ describe('faults', () => {
     ['adminToken: hunter2\n  hunter2: hunter2'],
     ['adminToken: "hunter2'],
     ['adminToken: *hunter2'],
-  ])('do not show secrets: %s', (yaml) => {
+  ])('show no secrets: %s', (yaml) => {
     const error = errorOf({ yaml });
     expect(error.faults).not.toHaveLength(0);
     expect(JSON.stringify([error.detail, error.faults, error.message])).not.toContain('hunter2');
@@ -336,7 +336,7 @@ describe('certificate and key', () => {
       .map(({ path, message }) => `${path}: ${message}`)
       .toSorted();
 
-  test('are faults when they are missing, beside other faults', () => {
+  test('are faults when missing, along with other faults', () => {
     expect(faultsOfTls('/none/a.crt', tmpdir(), 'site: 7')).toEqual([
       'site: must be text',
       'tls.certFile: cannot be read (ENOENT)',
@@ -344,14 +344,14 @@ describe('certificate and key', () => {
     ]);
   });
 
-  test('are faults when they are not PEM of their kind', () => {
+  test('are faults when not PEM of their kind', () => {
     expect(faultsOfTls(key, cert)).toEqual([
       'tls.certFile: holds no usable certificate in PEM',
       'tls.keyFile: holds no usable private key in PEM',
     ]);
   });
 
-  test('are a fault when they do not belong together', () => {
+  test('are a fault when they do not match', () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
     const other = write('a.key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
     expect(faultsOfTls(cert, other)).toEqual([
@@ -387,7 +387,7 @@ describe('listeners', () => {
       'mqtt: { port: 1, host: "::" }\nhttp: { port: 1 }\nallowPlaintext: true',
       'http.port: is the port of mqtt.port',
     ],
-  ])('with one address are a fault: %s', (yaml, fault) => {
+  ])('with the same address are a fault: %s', (yaml, fault) => {
     const faults = faultsOf({ yaml }).map(({ path, message }) => `${path}: ${message}`);
     expect(faults).toContain(fault);
   });
@@ -396,7 +396,7 @@ describe('listeners', () => {
     'mqtt: { port: 0, tlsPort: 0 }\nhttp: { port: 0, tlsPort: 0 }',
     'mqtt: { tlsPort: 8443 }',
     'mqtt: { port: 1 }\nhttp: { port: 1, host: "127.0.0.2" }',
-  ])('with addresses of their own are none: %s', (yaml) => {
+  ])('with different addresses are not a fault: %s', (yaml) => {
     expect(load({ yaml }).tls).toBeUndefined();
   });
 });

@@ -34,7 +34,7 @@ const WEBHOOK = {
 };
 
 test.each(['whsec_', 'whsec_!!!', 'whsec_C2FVsBQ'])(
-  'names a secret of a webhook that is no base64: %s',
+  'reports a secret of a webhook that is not base64: %s',
   (secret) => {
     expect(faultsOf({ outputs: [{ ...WEBHOOK, secret }] })).toEqual([
       'outputs.0.secret: must be base64 after whsec_',
@@ -42,7 +42,7 @@ test.each(['whsec_', 'whsec_!!!', 'whsec_C2FVsBQ'])(
   },
 );
 
-test('takes any other text for a secret', () => {
+test('accepts any other text as a secret', () => {
   expect(faultsOf({ outputs: [{ ...WEBHOOK, secret: 'a secret' }] })).toEqual([]);
 });
 
@@ -55,7 +55,7 @@ test('warns of topics of a webhook that match nothing that is sent', () => {
   ]);
 });
 
-test('names equal names beside other faults, all at once', () => {
+test('reports duplicate names together with other faults', () => {
   const escalations = [
     { name: 'x', afterSeconds: 0 },
     { name: 'x', afterSeconds: 5 },

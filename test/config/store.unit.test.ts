@@ -47,7 +47,7 @@ describe('the place of the store', () => {
     ]);
   });
 
-  test('resolves the files of each TLS against the working directory', () => {
+  test('resolves the files of each TLS section against the working directory', () => {
     const [caFile, certFile, keyFile] = [CERT_FILE, CERT_FILE, KEY_FILE].map((file) =>
       file.slice(process.cwd().length + 1),
     );

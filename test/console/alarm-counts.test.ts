@@ -37,7 +37,7 @@ function bucket(startMs: number, counts: Record<string, number> = {}) {
   return { start: new Date(startMs).toISOString(), counts };
 }
 
-it('begins with the first day that has an alarm when the search has no beginning, in one request', async () => {
+it('starts with the first day that has an alarm when the search has no start, in one request', async () => {
   const first = NOW_MS - 100 * DAY_MS;
   counted = { day: [bucket(first - DAY_MS), bucket(first, { fall: 2 }), bucket(first + DAY_MS)] };
   const { unit, buckets, hoursFit, isCut } = await readCounts(search, undefined, NOW_MS);
@@ -49,14 +49,14 @@ it('begins with the first day that has an alarm when the search has no beginning
   expect(asked.map((query) => query.get('by'))).toEqual(['day']);
 });
 
-it('counts by hour what happened in the last days, unless days are asked for', async () => {
+it('counts by hour for the last days, unless days are requested', async () => {
   const first = NOW_MS - DAY_MS;
   counted = { day: [bucket(first, { fall: 1 })], hour: [bucket(first, { fall: 1 })] };
   expect((await readCounts(search, undefined, NOW_MS)).unit).toBe('hour');
   expect((await readCounts(search, 'day', NOW_MS)).unit).toBe('day');
 });
 
-it('is of the newest part of a time that is too long', async () => {
+it('covers the newest part of a period that is too long', async () => {
   counted = { day: [bucket(NOW_MS - DAY_MS, { noise: 1 })] };
   const long = { ...search, fromMs: NOW_MS - 500 * DAY_MS, toMs: NOW_MS };
   expect(await readCounts(long, 'hour', NOW_MS)).toMatchObject({ isCut: true, unit: 'day' });
@@ -64,7 +64,7 @@ it('is of the newest part of a time that is too long', async () => {
   expect(after).toBe(NOW_MS - 399 * DAY_MS - 1);
 });
 
-it('has what a newer gateway counts in the total, though its kind is not known here', async () => {
+it('includes alarms of unknown kinds from a newer gateway in the total', async () => {
   counted = { day: [bucket(NOW_MS - 30 * DAY_MS, { fall: 1, flood: 2 })] };
   const { buckets } = await readCounts(search, undefined, NOW_MS);
   expect(buckets).toMatchObject([{ total: 3, byKind: { fall: 1 } }]);

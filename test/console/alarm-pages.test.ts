@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { defaults } from '../../src/console/api/generated.js';
 import { readPage } from '../../src/console/pages/history/alarm-pages.js';
 
-it('brings no page of a search that was given up while the answer was read', async () => {
+it('returns no page of a search that was abandoned while the answer was being read', async () => {
   const before = { ...defaults };
   onTestFinished(() => {
     Object.assign(defaults, before);

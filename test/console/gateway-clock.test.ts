@@ -9,7 +9,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-it('goes by the gateway, also when the clock of the tablet is put right meanwhile', () => {
+it('follows the gateway, even when the clock of the tablet is corrected meanwhile', () => {
   const clock = new GatewayClock();
   const gatewayMs = Date.now() + 3 * DAY_MS;
   clock.set(new Date(gatewayMs).toISOString());

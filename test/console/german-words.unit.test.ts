@@ -60,13 +60,13 @@ it.each([
   [/\bsecrets?\b/i, /Geheimnis/],
   [/\baccess tokens?\b/i, /Zugangstoken/],
   [/\bcustom data\b/i, /[Ee]igene Daten/],
-])('says the same German word wherever English says %s', (english, german) => {
+])('uses the same German word wherever the English has %s', (english, german) => {
   const found = pairs.filter(({ en }) => english.test(en));
   expect(found.length).toBeGreaterThan(0);
   expect(found.filter(({ de }) => !german.test(de))).toEqual([]);
 });
 
-it('says of what is no alarm that it is confirmed', () => {
+it('says “confirm” in German for acknowledging anything but an alarm', () => {
   const texts = OF_OTHERS.flatMap(({ en, de }) => pairsOf(en, de));
   const found = texts.filter(({ en }) => /\backnowledge/i.test(en));
   expect(found.length).toBeGreaterThan(0);

@@ -40,7 +40,7 @@ function alarm(): OpenAlarm {
   };
 }
 
-it('keeps a state that was given while the page with the alarm was on its way', () => {
+it('keeps a state that arrived while the page with the alarm was on its way', () => {
   const alarms = new OpenAlarms();
   alarms.change(acknowledged);
   alarms.add(alarm());
@@ -53,7 +53,7 @@ it('keeps a state that was given while the page with the alarm was on its way', 
   expect(alarms.inOrder()).toEqual([]);
 });
 
-it('remembers that an alarm was resolved for as long as any other change, also when it was acknowledged long before', () => {
+it('remembers that an alarm was resolved as long as any other change, even when it was acknowledged long before', () => {
   const alarms = new OpenAlarms();
   alarms.change(acknowledged);
   for (let number = 0; number < 2_000; number++) {
@@ -77,7 +77,7 @@ function counted(alarms: OpenAlarms): number {
   return alarms.inOrder().length + alarms.notHeld;
 }
 
-it('counts an alarm that is not held as resolved once, however often it is told', () => {
+it('counts an alarm that is not held as resolved once, however often it is reported', () => {
   const alarms = manyAlarms(1_200);
   expect(counted(alarms)).toBe(1_200);
   // From the answer to the button, and from the stream; the other alarm is the newest, which is held.
@@ -85,7 +85,7 @@ it('counts an alarm that is not held as resolved once, however often it is told'
   expect(counted(alarms)).toBe(1_198);
 });
 
-it('says that older ones were not read, until a reading reaches the end', () => {
+it('says that older alarms were not read, until a reading reaches the end', () => {
   const alarms = new OpenAlarms();
   const reading = { locationId: 'l', keys: new Set<string>(), fromMs: AT_MS, isCut: true };
   alarms.endReading(alarms.keys(), [reading, { ...reading, isCut: false }]);
@@ -94,7 +94,7 @@ it('says that older ones were not read, until a reading reaches the end', () => 
   expect(alarms.isHistoryCut).toBe(false);
 });
 
-it('has the names of the escalations that were made, from the history and as they come', () => {
+it('has the names of the escalations made, from the history and live', () => {
   const alarms = new OpenAlarms();
   const escalations = () => alarms.inOrder().map((one) => one.escalations);
   alarms.add({ ...alarm(), escalations: ['nurse'] });
@@ -107,7 +107,7 @@ it('has the names of the escalations that were made, from the history and as the
   expect(escalations()).toEqual([['nurse', 'manager']]);
 });
 
-it('has raised falls and help calls first, then other raised ones, tests, and acknowledged ones, each the newest first', () => {
+it('lists raised falls and help calls first, then other raised alarms, tests, and acknowledged ones, each newest first', () => {
   const alarms = new OpenAlarms();
   const add = (key: string, change: Partial<OpenAlarm>) =>
     alarms.add({ ...alarm(), key, receivedAtMs: AT_MS + Number(key), ...change });
@@ -136,7 +136,7 @@ it('keeps a fall when a thousand newer alarms of other kinds are open', () => {
   expect(counted(alarms)).toBe(1_500);
 });
 
-it('is resolved for good when the acknowledgement comes after that', () => {
+it('stays resolved when the acknowledgement arrives later', () => {
   const alarms = new OpenAlarms();
   alarms.change(resolved);
   alarms.change(acknowledged);

@@ -24,7 +24,7 @@ async function written(pieces: readonly string[], separator: string): Promise<st
   }
 }
 
-it('keeps the header and the records, unchanged behind a byte order mark, in whatever pieces they come', async () => {
+it('keeps the header and the records unchanged after a byte order mark, in whatever pieces they arrive', async () => {
   const text = HEADER + RECORDS.join('');
   for (const pieces of [
     [text],
@@ -35,7 +35,7 @@ it('keeps the header and the records, unchanged behind a byte order mark, in wha
   }
 });
 
-it('separates as a German spreadsheet does, and has nothing run as a formula', async () => {
+it('uses the separators of a German spreadsheet, and has nothing run as a formula', async () => {
   const text = 'id,roomId,note\r\n1,r1,=1+1\r\n2,r1,"a;b, c"\r\n3,r1,"a, b"\r\n';
   expect(await written([text], ';')).toBe(
     `\uFEFFid;roomId;note\r\n1;r1;"'=1+1"\r\n2;r1;"a;b, c"\r\n3;r1;a, b\r\n`,

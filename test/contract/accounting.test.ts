@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-it('guarantee 6: keeps accepted = delivered + queued + expired + dropped at any time, as /metrics shows', async () => {
+it('guarantee 6: accepted = delivered + queued + expired + dropped holds at any time, as /metrics shows', async () => {
   const api = new Api(gateway);
   const { id } = await api.createLocation();
   const device = await api.createDevice(id);

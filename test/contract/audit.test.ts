@@ -28,7 +28,7 @@ async function expiredUntil(api: Api, tokenId: string): Promise<(string | null)[
   return expired();
 }
 
-it('records the generation of the first administrator’s token, once', async () => {
+it('records once that the first administrator’s token was generated', async () => {
   const gateway = await GatewayHere.start({ GATEWAY_ADMIN_TOKEN: undefined });
   onTestFinished(() => gateway.remove());
   const token = readFileSync(join(gateway.dataDir, 'admin.token'), 'utf8').trim();
@@ -45,7 +45,7 @@ it('records the generation of the first administrator’s token, once', async ()
   ]);
 });
 
-it('keeps the record of an answered change, whatever is killed then', async () => {
+it('keeps the record of an answered change, even after a kill', async () => {
   const gateway = await GatewayProcess.start();
   onTestFinished(() => gateway.remove());
   const api = new Api(gateway);
@@ -57,7 +57,7 @@ it('keeps the record of an answered change, whatever is killed then', async () =
   expect(events.map(({ resourceId }) => resourceId)).toEqual(ids);
 });
 
-it('appends each record to a file, if `audit.export` says so', async () => {
+it('appends each record to a file if `audit.export` is set', async () => {
   const gateway = await GatewayHere.start({ GATEWAY_AUDIT_EXPORT: 'true' });
   onTestFinished(() => gateway.remove());
   const api = new Api(gateway);
@@ -70,7 +70,7 @@ it('appends each record to a file, if `audit.export` says so', async () => {
   expect(lines.map((line) => JSON.parse(line))).toContainEqual(created);
 });
 
-it('records the expiry of a token once, with its time, even after the gateway was away', async () => {
+it('records the expiry of a token once, with its time, even if the gateway was down', async () => {
   const gateway = await GatewayHere.start();
   onTestFinished(() => gateway.remove());
   const first = await shortLivedToken(new Api(gateway), 1_000);
@@ -88,7 +88,7 @@ it('records the expiry of a token once, with its time, even after the gateway wa
   expect(expired?.actor.type).toBe('gateway');
 });
 
-it('records the expiry of a token once when the store gave no answer', async () => {
+it('records the expiry of a token once when the store did not answer', async () => {
   const gateway = await GatewayHere.start();
   onTestFinished(() => gateway.remove());
   const api = new Api(gateway);

@@ -44,7 +44,7 @@ function changeThatWaits(): { readonly isAnswered: boolean } {
   return change;
 }
 
-it('hundreds of denials over HTTP and MQTT are all counted: ten at once, and one with the rest', async () => {
+it('hundreds of denials over HTTP and MQTT are all counted: the first ten separately, the rest together', async () => {
   const requestIds: (string | null)[] = [];
   for (let count = 0; count < 10; count++) requestIds.push(await denied());
   await Promise.all(Array.from({ length: 90 }, denied));
@@ -61,7 +61,7 @@ it('hundreds of denials over HTTP and MQTT are all counted: ten at once, and one
   expect(events.at(-1)?.details).toMatchObject({ topic: 'elsewhere/349' });
 });
 
-it('each denied filter is a record soon after its SUBACK, though gateway and store are killed then', async () => {
+it('each denied filter is recorded soon after its SUBACK, and survives a kill of gateway and store', async () => {
   const killed = await GatewayProcess.start();
   onTestFinished(() => killed.remove());
   const api = new Api(killed);
@@ -80,7 +80,7 @@ it('each denied filter is a record soon after its SUBACK, though gateway and sto
   expect(await deniedTopics()).toEqual(filters);
 });
 
-it('a denied filter is answered at once while the store is frozen, and a record once it is back', async () => {
+it('a denied filter is answered immediately while the store is frozen, and recorded once it is back', async () => {
   const nurse = await RawClient.connect(gateway, viewer);
   const store = await Store.of(gateway);
   store.freeze();
@@ -92,7 +92,7 @@ it('a denied filter is answered at once while the store is frozen, and a record 
   store.close();
 });
 
-it('a denied request gets its 403 at once while the store is frozen, and a record once it is back', async () => {
+it('a denied request gets its 403 immediately while the store is frozen, and is recorded once it is back', async () => {
   const store = await Store.of(gateway);
   store.freeze();
   const change = changeThatWaits();

@@ -33,7 +33,7 @@ const named = new Map(
   ]),
 );
 
-describe('the matrix of faults in docs/reports/fault-matrix.md', () => {
+describe('the fault matrix in docs/reports/fault-matrix.md', () => {
   it('has its rows and columns, and its tests', () => {
     expect(promises).toHaveLength(17);
     for (const row of promises) expect(row).toHaveLength(5);
@@ -45,7 +45,7 @@ describe('the matrix of faults in docs/reports/fault-matrix.md', () => {
   });
 
   it.each(promisedOf)(
-    'names what is lost, repeated and late, with a test: %s, column %i',
+    'says what is lost, repeated and late, with a test: %s, column %i',
     (...cell) => {
       const text = cell[2];
       for (const word of ['lost', 'repeated', 'late'])

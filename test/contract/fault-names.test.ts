@@ -64,7 +64,7 @@ async function outsider(): Promise<TestToken> {
   return home.api.viewer(id);
 }
 
-it('says without a credential what is wrong, and of whom to nobody', async () => {
+it('shows faults without a credential, but never their subject', async () => {
   const { text, faults } = await readyz();
   expect(faults).toEqual([
     { code: 'limit-exceeded', stops: false, since: expect.stringMatching(/Z$/) },
@@ -72,7 +72,7 @@ it('says without a credential what is wrong, and of whom to nobody', async () =>
   for (const secret of [...secrets(), 'connections']) expect(text).not.toContain(secret);
 });
 
-it('takes an invalid or expired token for none, so that a probe does not break', async () => {
+it('treats an invalid or expired token as none, so that a probe keeps working', async () => {
   const expiresAt = new Date(Date.now() + 300).toISOString();
   const grants = [{ location: '*', role: 'admin' }];
   const body = JSON.stringify({ name: 'probe', grants, expiresAt });
@@ -83,7 +83,7 @@ it('takes an invalid or expired token for none, so that a probe does not break',
   expect((await readyz('wrong')).text).toBe(bare);
 });
 
-it('shows a token what is wrong, and the subject where it may see it', async () => {
+it('shows faults to a token, with the subject if it may see that', async () => {
   const messages = [{ code: 'limit-exceeded', message: TOO_MANY }];
   const elsewhere = await readyz((await outsider()).token);
   expect(elsewhere.faults).toMatchObject(messages);
@@ -103,7 +103,7 @@ it('shows a token what is wrong, and the subject where it may see it', async () 
   expect(shown.text).not.toContain(neighbour.id);
 });
 
-it('shows no subject in gateway/status and the events, and faults that look the same once', async () => {
+it('shows no subject in gateway/status and its events, and identical faults once', async () => {
   const viewer = await outsider();
   const subscriber = await Subscriber.connect(home.gateway, viewer);
   await subscriber.subscribe('gateway/status');

@@ -63,7 +63,7 @@ function pathOf({ id }: TestDevice): string {
 
 describe('the recordings of one device', () => {
   it.each([false, true])(
-    'are bounded, and named, and no others are (announced: %s)',
+    'are limited, and their device named, without affecting others (announced: %s)',
     async (isAnnounced) => {
       const [hostile, honest] = [
         await api.createDevice(locationId),
@@ -79,7 +79,7 @@ describe('the recordings of one device', () => {
     },
   );
 
-  it('are bounded together while they are uploaded at once', async () => {
+  it('are limited in total during concurrent uploads', async () => {
     const device = await api.createDevice(locationId);
     const statuses = await Promise.all([1, 2, 3, 4].map(() => upload(device, 120 * KIB, false)));
     const stored = statuses.filter((status) => status === STORED);
@@ -89,7 +89,7 @@ describe('the recordings of one device', () => {
     );
   });
 
-  it('count after a restart', async () => {
+  it('still count after a restart', async () => {
     const device = await api.createDevice(locationId);
     expect(await upload(device, 200 * KIB)).toBe(STORED);
     await gateway.stop();
@@ -97,7 +97,7 @@ describe('the recordings of one device', () => {
     expect(await upload(device, 200 * KIB)).toBe(INSUFFICIENT_STORAGE);
   });
 
-  it('go at once with their device, and make room', async () => {
+  it('are deleted immediately with their device, and make room', async () => {
     const device = await api.createDevice(locationId);
     expect(await upload(device, 200 * KIB)).toBe(STORED);
     const folder = join(gateway.dataDir, 'footage', device.id);
@@ -111,7 +111,7 @@ describe('the recordings of one device', () => {
     expect(await upload({ ...device, ...again }, 200 * KIB)).toBe(STORED);
   });
 
-  it('go also when the device is deleted during an upload', async () => {
+  it('are deleted even when the device is deleted during an upload', async () => {
     const device = await api.createDevice(locationId);
     const url = await urlFor(gateway, device);
     let finish = (): void => undefined;
@@ -134,7 +134,7 @@ describe('the recordings of one device', () => {
   });
 });
 
-it('a folder that is nearly full is a fault, which names who has most of it', async () => {
+it('a nearly full folder is a fault that names the device using most of it', async () => {
   const { bavail, bsize } = statfsSync(tmpdir());
   const full = await GatewayHere.create({
     // Room for one of the largest uploads: so large that what others write and remove matters little.

@@ -69,14 +69,14 @@ describe("the gateway's own folder", () => {
     expect((await bytesOf(event?.footage.audio)).response.status).toBe(404);
   });
 
-  it('is for the gateway’s user only, like the key that signs URLs', async () => {
+  it('is accessible to the gateway’s user only, like the key that signs URLs', async () => {
     await camera.record('video', 'video/mp4', AUDIO);
     const modeOf = async (name: string) => (await stat(join(gateway.dataDir, name))).mode & 0o777;
     expect(await modeOf('footage')).toBe(0o700);
     expect(await modeOf('footage.key')).toBe(0o600);
   });
 
-  it('refuses all URLs once its key was removed', async () => {
+  it('refuses all URLs once its key has been removed', async () => {
     const video = await camera.record('video', 'video/mp4', AUDIO);
     await camera.alarm({ video });
     const url = async () => (await api.alarms(camera.device, '?limit=1')).events[0]?.footage.video;
@@ -133,8 +133,8 @@ it('removes recordings older than the history, and half-uploaded ones, when it s
   expect([young, draft].map(existsSync)).toEqual([true, false]);
 });
 
-describe('a folder and a key that cannot be written', () => {
-  it('cost recordings, but no alarm', async () => {
+describe('an unwritable folder and key', () => {
+  it('lose recordings, but no alarm', async () => {
     const gateway = await GatewayHere.create();
     writeFileSync(join(gateway.dataDir, 'footage'), 'in the way');
     mkdirSync(join(gateway.dataDir, 'footage.key.new'));
@@ -154,7 +154,7 @@ describe('a folder and a key that cannot be written', () => {
 });
 
 describe('an S3-compatible server', () => {
-  it('stores the recordings when configured, and the gateway none', async () => {
+  it('stores the recordings when configured, and the gateway stores none', async () => {
     const s3 = new S3Server();
     await s3.start();
     onTestFinished(() => s3.stop());

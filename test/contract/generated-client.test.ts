@@ -70,7 +70,7 @@ async function node(args: readonly string[], more: Record<string, string> = {}):
   return stdout;
 }
 
-it('a TypeScript client generated from /openapi.json compiles, and does the walk', {
+it('a TypeScript client generated from /openapi.json compiles, and completes the walkthrough', {
   timeout: GENERATED_WITHIN_MS,
 }, async () => {
   await generate();

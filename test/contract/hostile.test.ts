@@ -148,7 +148,7 @@ function statusOf(received: string): number {
 }
 
 describe('the built gateway', () => {
-  it('answers hostile requests to every route, however sent', async () => {
+  it('answers hostile requests to every route, however they are sent', async () => {
     const requests = fc.tuple(hostileRequest(target), fc.constantFrom(...FRAMINGS));
     await fc.assert(
       fc.asyncProperty(requests, async ([request, framing]) => {
@@ -188,7 +188,7 @@ describe('the built gateway', () => {
     }
   });
 
-  it('keeps MQTT and HTTP open when clients open more connections than it may open files', async () => {
+  it('keeps MQTT and HTTP open when clients open more connections than it may have open files', async () => {
     const { http, mqtt: mqttAddress } = gateway.addresses;
     const device = await api.createDevice(target.ids['locationId'] ?? '');
     const full = gateway.logged('http listener is full', gateway.lines.length);

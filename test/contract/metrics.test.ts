@@ -43,8 +43,8 @@ async function sampleOf(name: string, labels = ''): Promise<number | undefined> 
   return (await metricsOf()).get(family)?.samples.get(`${name}${labels}`);
 }
 
-describe('the metrics follow the conventions of Prometheus', () => {
-  it('in their names: what ends in _total is a counter, and what is a counter ends so', async () => {
+describe('the metrics follow the Prometheus conventions', () => {
+  it('in their names: all counters, and only they, end in _total', async () => {
     const metrics = await metricsOf();
     expect(metrics.size).toBeGreaterThan(30);
     for (const [name, { type, help }] of metrics) {
@@ -55,7 +55,7 @@ describe('the metrics follow the conventions of Prometheus', () => {
     }
   });
 
-  it('in the values of their labels, which are in snake_case', async () => {
+  it('in their label values, which are in snake_case', async () => {
     const metrics = await metricsOf();
     for (const label of ['kind', 'log', 'method', 'quota', 'reason', 'state']) {
       const samples = [...metrics.values()].flatMap(({ samples }) => [...samples.keys()]);
@@ -98,7 +98,7 @@ describe('the metrics follow the conventions of Prometheus', () => {
   });
 });
 
-it('an alarm is counted once by kind, by its record and by its first delivery', async () => {
+it('an alarm is counted once by kind, on its record and on its first delivery', async () => {
   const device = await home.device();
   const topic = `devices/${device.id}/alarms`;
   const sensor = await RawClient.connect(home.gateway, device);

@@ -97,7 +97,7 @@ it('forwards the next alarm after a move with the new place', async () => {
   await Promise.all([...nurses.map((nurse) => nurse.end()), sensor.endAsync()]);
 });
 
-it('moves the retained status of a moved device, and removes all else', async () => {
+it('moves the retained status of a moved device, and removes everything else retained', async () => {
   const { from, to, device, sensor, publish, move } = await world();
   const topics = (locationId: string, one: TestDevice) => [
     `care-homes/${locationId}/devices/${one.id}/status`,
@@ -159,7 +159,7 @@ it.each(['moved', 'deleted'] as const)(
   },
 );
 
-it('publishes no status for a moved device that was never connected', async () => {
+it('publishes no status for a moved device that never connected', async () => {
   const [from, to] = [await api.createLocation(), await api.createLocation()];
   const device = await api.createDevice(from.id);
   const path = `/care-homes/${from.id}/devices/${device.id}/move`;
@@ -167,7 +167,7 @@ it('publishes no status for a moved device that was never connected', async () =
   expect(await retainedIn(to.id)).toEqual([]);
 });
 
-it('shows a retained message to holders of a grant on the group it was published in', async () => {
+it('shows a retained message to holders of a grant on the group in which it was published', async () => {
   const { from, groupId, roomId, publish, move, sensor } = await world();
   await move(from.id, { targetRoomId: roomId });
   await publish('temperature', '21', true);

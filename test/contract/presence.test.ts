@@ -63,7 +63,7 @@ it('shows a device as online while it is connected, over MQTT and HTTP alike', a
   await watcher.end();
 });
 
-it('knows nothing of a deleted device when another gets its id', async () => {
+it('remembers nothing of a deleted device when a new one gets its id', async () => {
   const device = await home.device();
   await (await connectDevice(home.gateway, device)).endAsync();
   await expect.poll(() => overHttp(device)).toMatchObject({ online: false });
@@ -97,7 +97,7 @@ it('shows a silent device as offline', async () => {
   await watcher.end();
 });
 
-it('shows a device as offline that has gone while the store refused to write', async () => {
+it('shows a device as offline that left while the store refused writes', async () => {
   const device = await home.device();
   const watcher = await watch(device);
   const sensor = await connectDevice(home.gateway, device);
@@ -116,7 +116,7 @@ it('shows a device as offline that has gone while the store refused to write', a
   await Promise.all([watcher.end(), late.end()]);
 });
 
-it('never shows a device as offline that reconnects before its old connection has ended', async () => {
+it('never shows a device as offline if it reconnects before its old connection has ended', async () => {
   const device = await home.device();
   const watcher = await watch(device);
   const session = { clientId: `sensor-${device.id}` };
@@ -151,7 +151,7 @@ it.each(['stop', 'kill'])(
   },
 );
 
-it('tells subscribers that a device is gone when it is deleted, or moved to another location', async () => {
+it('tells subscribers that a device is gone when it is deleted or moved to another location', async () => {
   const elsewhere = await home.api.createLocation();
   const item = ({ id }: TestDevice) => `/care-homes/${home.locationId}/devices/${id}`;
   for (const leave of [
@@ -171,7 +171,7 @@ it('tells subscribers that a device is gone when it is deleted, or moved to anot
   }
 });
 
-it('tells no subscriber that a device is online that moved away while its status was being saved', async () => {
+it('does not tell subscribers that a device is online if it moved away while its status was being saved', async () => {
   const { gateway, api } = home;
   const elsewhere = await api.createLocation();
   const device = await home.device();
@@ -196,7 +196,7 @@ it('tells no subscriber that a device is online that moved away while its status
   await watcher.end();
 });
 
-it('keeps nothing retained of a deleted device', async () => {
+it('retains nothing of a deleted device', async () => {
   const device = await home.device();
   const sensor = await connectDevice(home.gateway, device);
   const topic = `devices/${device.id}/temperature`;
@@ -217,7 +217,7 @@ it('keeps nothing retained of a deleted device', async () => {
   await sensor.endAsync(true);
 });
 
-it('retains gateway/status, which says after a stop that the gateway is gone', async () => {
+it('retains gateway/status, which shows after a stop that the gateway is gone', async () => {
   const watcher = await Subscriber.connect(home.gateway, home.viewer);
   await watcher.subscribe('gateway/status');
   await watcher.untilCount(1);
@@ -235,7 +235,7 @@ it('retains gateway/status, which says after a stop that the gateway is gone', a
   await home.gateway.start();
 });
 
-it('shows when a device was last seen by the clock as it is now, after it was wrong for a while', async () => {
+it('shows when a device was last seen by the corrected clock, after the clock was wrong for a while', async () => {
   let aheadMs = 0;
   const now = () => Date.now() + aheadMs;
   const moved = await Home.at(await GatewayHere.start({}, { now }));

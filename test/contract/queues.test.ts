@@ -58,7 +58,7 @@ it('keeps what is owed to an absent session whose record the store has lost', as
   await back.end();
 });
 
-it('goes on after a queue was overwritten, and says how much of it is lost', async () => {
+it('continues after a queue was overwritten, and reports how much of it is lost', async () => {
   await (await nurse()).end();
   await publish('alarms', 3);
   await store.redis.set(keyOf('queue'), 'text');
@@ -69,7 +69,7 @@ it('goes on after a queue was overwritten, and says how much of it is lost', asy
   await back.end();
 });
 
-it('says that an account does not hold when somebody changes a counter, until that is acknowledged', async () => {
+it('reports a wrong account when somebody changes a counter, until that is acknowledged', async () => {
   await (await nurse()).end();
   await publish('alarms', 2);
   await store.redis.hincrby(keyOf('session'), 'alarms.delivered', 1);
@@ -80,7 +80,7 @@ it('says that an account does not hold when somebody changes a counter, until th
   expect(await accountOf(home.gateway, 'nurse', 'alarms')).toEqual(account);
 });
 
-it('stores telemetry for those who are to get it later, and for nobody else', async () => {
+it('stores telemetry only for subscribers that are to get it later', async () => {
   const live = await Subscriber.connect(home.gateway, home.viewer, { clientId: 'live' });
   await live.subscribe(home.filter(device));
   await publish('weight', 10);

@@ -121,7 +121,7 @@ describe('devices', () => {
     await holdNames('PATCH', devicePath, 200);
   });
 
-  it('is in one location, and changes it through the move only: targetLocationId, 204', async () => {
+  it('is in one location, which changes by a move only: targetLocationId, 204', async () => {
     const [from, to] = [await home(), await home()];
     const { id } = from.device;
     expect((await ask('PATCH', from.devicePath, { name: 'x', locationId: to.id }))[0]).toBe(400);
@@ -134,7 +134,7 @@ describe('devices', () => {
     expect((await ask('GET', from.devicePath))[0]).toBe(404);
   });
 
-  it('may be in a room, and changes it through the move only: targetRoomId, 204', async () => {
+  it('may be in a room, which changes by a move only: targetRoomId, 204', async () => {
     const { device, path, devicePath } = await home();
     const roomId = await create(`${path}/rooms`, { name: 'Zimmer 1' });
     expect((await ask('PATCH', devicePath, { name: 'x', roomId }))[0]).toBe(400);
@@ -152,7 +152,7 @@ describe('devices', () => {
     }
   });
 
-  it('moves for those with permissions for the involved locations: else 403', async () => {
+  it('moves only with permissions for the locations involved, else 403', async () => {
     const [from, to] = [await home(), await home()];
     const roomId = await create(`${from.path}/rooms`, { name: 'Zimmer 1' });
     const managerOf = async (...ids: string[]) => {
@@ -273,7 +273,7 @@ describe('groups', () => {
 });
 
 describe('alarm events', () => {
-  it('have id, detectedAt, kind and footage; of every kind there is', async () => {
+  it('have id, detectedAt, kind and footage, for every kind', async () => {
     const { device, devicePath } = await home();
     const detectedAt = '2026-11-20T10:00:00.123Z';
     await publishAlarms(
@@ -319,7 +319,7 @@ describe('alarm events', () => {
     expect((await ask('GET', `${devicePath}/alarms?order=up`))[0]).toBe(400);
   });
 
-  it('come in pages: 100 by default and at most, from the cursor of the page before', async () => {
+  it('come in pages: 100 by default and at most, from the cursor of the previous page', async () => {
     const { device, devicePath } = await home();
     const alarms = Array.from({ length: 101 }, () => ({ kind: 'noise', id: randomUUID() }));
     await publishAlarms(device, alarms);

@@ -124,7 +124,7 @@ it('publishes the status of a device that is online as online', async () => {
   await sensor.endAsync();
 });
 
-it('gives a device that never connected no status', async () => {
+it('gives no status to a device that never connected', async () => {
   const [silent, heard] = [await home.device('silent'), await home.device('heard')];
   await (await connectDevice(home.gateway, heard)).endAsync();
   const nurse = await Subscriber.connect(home.gateway, home.viewer);
@@ -138,7 +138,7 @@ it('gives a device that never connected no status', async () => {
   await nurse.end();
 });
 
-it('ends with the newest state when a device changes repeatedly', async () => {
+it('ends with the latest state when a device changes repeatedly', async () => {
   const { device } = await placedDevice();
   const numbers = Array.from({ length: 20 }, (_, index) => index);
   await Promise.all(numbers.map((n) => home.api.setCustomData(device, `{"n":${n}}`)));
@@ -148,7 +148,7 @@ it('ends with the newest state when a device changes repeatedly', async () => {
   });
 });
 
-it('publishes the status once the store answers when the answer to the change got lost', async () => {
+it('publishes the status once the store answers, after the answer to the change was lost', async () => {
   const { device, item } = await placedDevice();
   const store = await Store.of(home.gateway);
   store.freeze();

@@ -48,7 +48,7 @@ it('forgets a device that was deleted without an answer', async () => {
   await expect.poll(async () => (await home.api.request('GET', path)).status).toBe(404);
 });
 
-it('answers all changes that wait for a store without an answer at the same time', async () => {
+it('answers all changes that wait for a silent store at the same time', async () => {
   store.freeze();
   const rename = () =>
     home.api.request('PATCH', `/care-homes/${home.locationId}`, '{"name":"Haus am Moor"}');

@@ -44,7 +44,7 @@ function locationsIn(nurse: Subscriber): Set<string> {
 }
 
 describe.each(FILTERS)('a subscription to %s', (filter) => {
-  it('brings what the grants of its token cover, live and retained, and nothing else', async () => {
+  it('receives what the grants of its token cover, live and retained, and nothing else', async () => {
     const nurse = await subscriber(home.viewer, filter);
     const [device] = await busyHomes();
     const late = await subscriber(home.viewer, filter);
@@ -61,7 +61,7 @@ describe.each(FILTERS)('a subscription to %s', (filter) => {
   });
 });
 
-it('a token for every location gets alarms of a location that is made later', async () => {
+it('a token for every location gets alarms of a location created later', async () => {
   const everywhere = await home.api.createToken([{ location: '*', role: 'viewer' }]);
   const nurse = await subscriber(everywhere, 'care-homes/+/devices/+/alarms/#');
   const later = await Home.at(home.gateway);
@@ -73,7 +73,7 @@ it('a token for every location gets alarms of a location that is made later', as
   await Promise.all([sensor.endAsync(), nurse.end()]);
 });
 
-it('a device that is moved to a location of the grants is seen from then on, and no more when it leaves', async () => {
+it('a device is visible while it is in a location of the grants, from the move in to the move out', async () => {
   const nurse = await subscriber(home.viewer, '#');
   const device = await other.device();
   const sensor = await connectDevice(home.gateway, device);
@@ -99,7 +99,7 @@ it('a device that is moved to a location of the grants is seen from then on, and
   await Promise.all([sensor.endAsync(), nurse.end()]);
 });
 
-it('a filter that names a location outside the grants is denied, and the connection stays', async () => {
+it('a filter for a location outside the grants is denied, and the connection stays open', async () => {
   const nurse = await Subscriber.connect(home.gateway, home.viewer);
   const granted = await nurse.client
     .subscribeAsync([

@@ -27,7 +27,7 @@ async function numbersFor(delivery: RunningDelivery, consumer: Consumer): Promis
 }
 
 describe('the backlogs of one principal', () => {
-  it('are cut at the longest when they exceed its bytes together, and no other is', async () => {
+  it('are trimmed at the longest when together they exceed its bytes, without affecting others', async () => {
     const delivery = await RunningDelivery.begin({
       limits: WAIT,
       ownerOf: (name) => ({ key: name.slice(0, 3), mayReceive: () => true }),
@@ -65,7 +65,7 @@ describe('the backlogs of one principal', () => {
 });
 
 describe('all backlogs together', () => {
-  it('are cut to their bytes at the cost of the longest', async () => {
+  it('are trimmed to their bytes at the expense of the longest', async () => {
     const bounds = { maxBytes: 300_000 };
     const delivery = await RunningDelivery.begin({ limits: WAIT, bounds });
     const quiet = await delivery.subscribed('quiet', 'b');
@@ -81,7 +81,7 @@ describe('all backlogs together', () => {
     expect((await numbersFor(delivery, loud)).at(-1)).toBe(59);
   });
 
-  it('are cut by what the store has too much, though they are within their own bytes', async () => {
+  it('are trimmed when the store holds too much, even within their own bytes', async () => {
     const bounds = { leftInStore: () => -200_000 };
     const delivery = await RunningDelivery.begin({ limits: WAIT, bounds });
     const nurse = await delivery.subscribed('nurse', '#');
@@ -90,7 +90,7 @@ describe('all backlogs together', () => {
     expect(nurse.backlogBytes).toBeLessThanOrEqual(60 * BYTES - 200_000);
   });
 
-  it('are left alone within their bytes', async () => {
+  it('are untouched within their bytes', async () => {
     const bounds = { maxBytes: 1_000_000 };
     const delivery = await RunningDelivery.begin({ limits: WAIT, bounds });
     const nurse = await delivery.subscribed('nurse', '#');

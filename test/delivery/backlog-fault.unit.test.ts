@@ -7,7 +7,7 @@ import { Connection, LIMITS, numbered, RunningDelivery } from './running-deliver
 const MAX_QUEUED = 10;
 const NAMES = ['one', 'two', 'three', 'four', 'five'];
 
-it('names the consumers whose backlogs are more than half full, while they are', async () => {
+it('names the consumers while their backlogs are more than half full', async () => {
   const limits = { ...LIMITS, maxInFlight: MAX_QUEUED, maxQueued: MAX_QUEUED };
   const delivery = await RunningDelivery.begin({ limits });
   for (const name of NAMES) {

@@ -57,7 +57,7 @@ async function filled(
   return homes;
 }
 
-describe('guarantee 6: a queue that is full', () => {
+describe('guarantee 6: a full queue', () => {
   it.each(ENDS)(
     'drops the oldest telemetry and never an alarm%s, at each QoS',
     async (what, running) => {

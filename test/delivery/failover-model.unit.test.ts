@@ -281,7 +281,7 @@ afterEach(() => {
 });
 
 it.each([undefined, 5, 40])(
-  'guarantees 2 and 3: keeps every alarm and the order of each device over failovers that lose alarms, at a pace of %s a second',
+  'guarantees 2 and 3: keeps every alarm and each device’s order over failovers that lose alarms, at a replay rate of %s a second',
   async (replayPerSecond) => {
     for (let seed = 1; seed <= RUNS; seed++) {
       const run = new Run(seed, replayPerSecond);

@@ -7,7 +7,7 @@ import { numbered } from './running-delivery.js';
 const MESSAGES = 200;
 const NURSE = 'token:1/nurse';
 
-it('settles and drops in a store that is full, which makes room in it', async () => {
+it('settles and drops in a full store, which makes room in it', async () => {
   const server = await RedisServer.start();
   const { redis } = server;
   const keys = keysOf('site');

@@ -60,7 +60,7 @@ async function pass(ms: number): Promise<void> {
   await vi.advanceTimersByTimeAsync(ms);
 }
 
-it('gateway/status is published every 30 s with the present faults, and a last time on stop', async () => {
+it('gateway/status is published every 30 s with the current faults, and a last time on stop', async () => {
   status.start();
   await pass(INTERVAL_MS - 1);
   expect(told).toMatchObject([{ topic: 'gateway/status', qos: 1, retain: true }]);

@@ -4,7 +4,7 @@ import { Connection, numbered, numberIn, RunningDelivery } from './running-deliv
 const LIMITS = { maxInFlight: 10, maxQueued: 100, maxQueuedBytes: 1_000_000, maxAgeMs: 1_000 };
 
 it.each(['alarms', 'messages'] as const)(
-  'new %s go out at once under the numbers of those that the store has lost',
+  'new %s are sent immediately under the numbers of those that the store has lost',
   async (log) => {
     const delivery = await RunningDelivery.begin({ limits: LIMITS });
     const nurse = await delivery.subscribed('nurse', 'a');
@@ -22,7 +22,7 @@ it.each(['alarms', 'messages'] as const)(
   },
 );
 
-it('lost alarms are noticed without a new one', async () => {
+it('lost alarms are noticed even without a new one', async () => {
   const delivery = await RunningDelivery.begin({ limits: LIMITS });
   await delivery.subscribed('nurse', 'a');
   delivery.append('alarms', [numbered(1, 'a'), numbered(2, 'a'), numbered(3, 'a')]);
@@ -34,7 +34,7 @@ it('lost alarms are noticed without a new one', async () => {
   expect(delivery.wentBack).toEqual([[2, 3]]);
 });
 
-it('guarantee 3: what another gateway has queued goes before the new alarm of its device, also during a replay', async () => {
+it('guarantee 3: what another gateway has queued goes before the new alarm of its device, even during a replay', async () => {
   const delivery = await RunningDelivery.begin({ limits: { ...LIMITS, replayPerSecond: 1 } });
   const nurse = await delivery.subscribed('nurse', '+');
   delivery.append('alarms', [numbered(1, 'a'), numbered(2, 'a'), numbered(3, 'a')]);

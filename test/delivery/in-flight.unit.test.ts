@@ -3,12 +3,12 @@ import { InFlight } from '../../src/delivery/sending-window.js';
 
 const MAX_MESSAGE_ID = 65_535;
 
-it('packet identifiers do not begin at the same number each time', () => {
+it('packet identifiers start at a different number each time', () => {
   const first = Array.from({ length: 20 }, () => numbered().add(entry('a')).messageId);
   expect(new Set(first).size).toBeGreaterThan(10);
 });
 
-it('packet identifiers are those of MQTT, and each is in use once', () => {
+it('packet identifiers are valid in MQTT, and each is in use once', () => {
   const inFlight = numbered();
   const given = Array.from(
     { length: MAX_MESSAGE_ID },
@@ -20,7 +20,7 @@ it('packet identifiers are those of MQTT, and each is in use once', () => {
   expect(inFlight.add(entry('another'))).toEqual({ messageId: given[7], isRepeated: false });
 });
 
-it('an entry keeps its packet identifier when it is sent again after a broken connection', () => {
+it('an entry keeps its packet identifier when it is resent after a broken connection', () => {
   const inFlight = numbered();
   const first = inFlight.add(entry('a'));
   const second = inFlight.add(entry('b'));
@@ -40,7 +40,7 @@ it('an entry keeps its packet identifier when it is sent again after a broken co
   expect(inFlight.add(entry('a'))).toEqual({ messageId: first.messageId, isRepeated: true });
 });
 
-it('an entry that expired while its connection was broken does not keep its packet identifier for ever', () => {
+it('an entry that expired while its connection was broken does not keep its packet identifier forever', () => {
   const inFlight = numbered();
   for (let n = 0; n < MAX_MESSAGE_ID; n++) inFlight.add(entry(`old ${n}`));
   inFlight.interrupt();

@@ -99,7 +99,7 @@ function sent(): [n: number, qos: number][] {
   return connection.sent.map((publish) => [numberIn(publish), publish.qos]);
 }
 
-it('sends alarms at QoS 0 in their order when they are not stored in time', async () => {
+it('sends alarms at QoS 0 in order when they are not stored in time', async () => {
   for (const n of [1, 2, 3]) append(n);
   // The first alarm is its own batch and is stored in time; the others wait for the next answer.
   await vi.advanceTimersByTimeAsync(200);
@@ -121,7 +121,7 @@ it('sends alarms at QoS 0 in their order when they are not stored in time', asyn
   ]);
 });
 
-it('sends each copy when its own time is over, and none after the stop', async () => {
+it('sends each copy when its own time is up, and none after the stop', async () => {
   append(1);
   await vi.advanceTimersByTimeAsync(300);
   append(2);
@@ -132,14 +132,14 @@ it('sends each copy when its own time is over, and none after the stop', async (
   expect(sent()).toEqual([[1, 0]]);
 });
 
-it('sends none of an alarm that is stored anew after the store has lost it', async () => {
+it('sends none of an alarm that is stored again after the store lost it', async () => {
   lost = [alarm(1)];
   append(2);
   await vi.advanceTimersByTimeAsync(1_000);
   expect(sent()).toEqual([[2, 0]]);
 });
 
-it('sends one to each who connects or subscribes while the store is away', async () => {
+it('sends one to each client that connects or subscribes while the store is away', async () => {
   append(1);
   await vi.advanceTimersByTimeAsync(500);
   const later = [new Connection(), new Connection()];
@@ -162,7 +162,7 @@ it('sends one to each who connects or subscribes while the store is away', async
   ]);
 });
 
-it('sends it later to a connection that is full for a moment', async () => {
+it('sends it later to a connection that is briefly full', async () => {
   connection.isWritable = false;
   append(1);
   append(2);

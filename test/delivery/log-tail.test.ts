@@ -35,7 +35,7 @@ describe('an entry in the tail', () => {
     expect(first?.source?.payload).toBe(first?.payload);
   });
 
-  it('counts with all that it takes, so that small ones are bounded as well', () => {
+  it('is counted with its full memory, so that small ones are limited as well', () => {
     const tail = new LogTail(0);
     for (let sequence = 1; sequence <= 19_000; sequence++) {
       tail.append(entry(sequence, Buffer.from('a'.repeat(600))));
@@ -46,7 +46,7 @@ describe('an entry in the tail', () => {
   });
 });
 
-it('keeps what is left in a store that has lost its newest, for it may lose more', () => {
+it('keeps what is left in a store that has lost its newest entries, because it may lose more', () => {
   const tail = new LogTail(0);
   for (const sequence of [1, 2, 3]) tail.append(entry(sequence, Buffer.from('x')));
   tail.cutAfter(2);

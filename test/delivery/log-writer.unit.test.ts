@@ -111,7 +111,7 @@ afterEach(() => {
 });
 
 describe('a log writer', () => {
-  it('appends items that arrive during a write as the next batch, of 250 at most', async () => {
+  it('appends items that arrive during a write as the next batches, of at most 250', async () => {
     store.hold();
     store.append(...many(0, 1_201));
     await settle();
@@ -123,7 +123,7 @@ describe('a log writer', () => {
     expect(store.answers).toEqual(range(0, 1_201).map((n) => `${n} true`));
   });
 
-  it('appends 1 MiB at a time at most, and a larger item alone', async () => {
+  it('appends at most 1 MiB at a time, and a larger item alone', async () => {
     store.hold();
     store.append(numbered(0, 'a'), ...many(1, 8, 300_000), numbered(8, 'a', 0, 2 * MIB));
     store.append(numbered(9, 'a'));
@@ -147,7 +147,7 @@ describe('a log writer', () => {
     expect(store.writer.unansweredMs).toBe(0);
   });
 
-  it('retries a batch in its order while the store fails, and reports one outage', async () => {
+  it('retries a batch in order while the store fails, and reports one outage', async () => {
     store.fault = () => new Error('OOM command not allowed');
     store.append(...many(0, 3));
     await vi.advanceTimersByTimeAsync(2 * RETRY_MS);
@@ -191,7 +191,7 @@ describe('a log writer', () => {
     expect(store.outages).toContain('The store refuses to write (MISCONF).');
   });
 
-  it('holds back the topic whose first item the store cannot take, and no other', async () => {
+  it('holds back only the topic whose first item the store cannot accept', async () => {
     const ofTopic = (topic: string, ...numbers: number[]) => numbers.map((n) => numbered(n, topic));
     store.fault = (numbers) =>
       numbers.includes(1) ? new Error('WRONGTYPE Operation against a key') : undefined;
@@ -212,7 +212,7 @@ describe('a log writer', () => {
     expect(store.outages).toEqual([]);
   });
 
-  it('names what was held back while that waits for an answer', async () => {
+  it('lists what was held back while it waits for an answer', async () => {
     store.fault = () => new Error('WRONGTYPE');
     store.append(...many(1, 3));
     await settle();
@@ -226,7 +226,7 @@ describe('a log writer', () => {
     expect([...store.writer.unstored()]).toEqual([]);
   });
 
-  it('guarantee 3: appends what the store has lost before what is new', async () => {
+  it('guarantee 3: appends what the store has lost before new items', async () => {
     store.lost = many(1, 3);
     store.fault = ([first]) => (first === 3 && store.lost.length > 0 ? wentBack(7) : undefined);
     store.append(...many(3, 6));
@@ -238,7 +238,7 @@ describe('a log writer', () => {
     expect(store.outages).toEqual([]);
   });
 
-  it('appends what the store has lost once more when that is lost as well', async () => {
+  it('appends what the store has lost again when that is lost as well', async () => {
     store.lost = many(1, 3);
     const faults = [wentBack(7), wentBack(6)];
     store.fault = () => {
@@ -270,7 +270,7 @@ describe('a log writer', () => {
     expect(store.answers).toEqual(['3 true', '2 true', '4 true']);
   });
 
-  it('appends a lost item without its packet identifier, which may be released by now', async () => {
+  it('appends a lost item without its packet identifier, which may have been released', async () => {
     const received = { session: 'device:bed/sensor', packetIdentifier: 5 };
     store.lost = [{ ...numbered(0, 'a'), received }];
     store.fault = () => (store.lost.length > 0 ? wentBack(0) : undefined);
@@ -279,7 +279,7 @@ describe('a log writer', () => {
     expect(store.received).toEqual([received, undefined, received]);
   });
 
-  it('asks for what the store has lost without a new item', async () => {
+  it('asks what the store has lost even without a new item', async () => {
     store.lost = many(1, 3);
     store.fault = () => (store.lost.length > 0 ? wentBack(0) : undefined);
     store.writer.check();
@@ -288,7 +288,7 @@ describe('a log writer', () => {
     expect(store.batches).toEqual([[], [1, 2], []]);
   });
 
-  it('answers false for unstored items when it stops, and takes no more', async () => {
+  it('answers false for unstored items when it stops, and accepts no more', async () => {
     store.fault = () => new Error('READONLY');
     store.append(...many(0, 3));
     await settle();

@@ -93,7 +93,7 @@ class LogWorld extends AlarmWorld {
   }
 }
 
-it('records alarms and states again that a restored store has lost, in their order, before what is new', async () => {
+it('records alarms and states that a restored store has lost again, in order, before new ones', async () => {
   const world = new LogWorld(place);
   const first = await world.raise();
   const backup = await world.backUp();

@@ -21,7 +21,7 @@ it.each([
   { qos: 0, forwarded: [1, 2, 3] },
   { qos: 1, forwarded: [1, 2, 3] },
 ] as const)(
-  'retained messages of QoS $qos that the store refuses end no connection, are at hand, and are stored later',
+  'retained messages of QoS $qos that the store refuses end no connection, are available, and are stored later',
   async ({ qos, forwarded }) => {
     const device = await home.device();
     const sensor = await connectDevice(home.gateway, device);

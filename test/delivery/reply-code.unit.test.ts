@@ -37,6 +37,6 @@ it.each(MESSAGES)('finds the code %s in what Redis %s says: %s', (code, _, messa
   expect(replyCode(new Error(message))).toBe(code);
 });
 
-it('finds no code in what is no error', () => {
+it('finds no code in a value that is not an error', () => {
   expect(replyCode('OOM command not allowed')).toBeUndefined();
 });

@@ -8,7 +8,7 @@ function message(topic: string, value: string): DirectMessage {
   return { topic, payload, qos: 1, retain: true, locationId: null, groupId: null };
 }
 
-it('forgets filters of no subscription when a client goes on subscribing and unsubscribing', () => {
+it('forgets filters without a subscription when a client keeps subscribing and unsubscribing', () => {
   const runs: (readonly string[])[] = [];
   const feed = new RetainedFeed({
     retained: {
@@ -31,7 +31,7 @@ it('forgets filters of no subscription when a client goes on subscribing and uns
 });
 
 it.each([0, 1] as const)(
-  'sends a retained message that was sent live meanwhile only once to a subscription at QoS %i',
+  'does not repeat a retained message that was meanwhile sent live to a subscription at QoS %i',
   async (qos) => {
     const delivery = await RunningDelivery.begin();
     const consumer = await delivery.subscribed('board');

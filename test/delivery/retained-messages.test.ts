@@ -38,7 +38,7 @@ function retained() {
 
 const topicOf = (number: number) => `care-homes/l/devices/d/x${number}`;
 
-it('shows each message once to a reader during whose pauses all are replaced', async () => {
+it('shows each message once to a reader even if all are replaced during its pauses', async () => {
   const { messages } = retained();
   for (let n = 0; n < 4_000; n++) await messages.set(message(topicOf(n), 'old'));
   const seen: string[] = [];
@@ -50,7 +50,7 @@ it('shows each message once to a reader during whose pauses all are replaced', a
   expect(new Set(seen).size).toBe(4_000);
 });
 
-it('stores the newest of the values of one turn, and removes what is empty', async () => {
+it('stores the newest of the values of one turn, and removes empty ones', async () => {
   const { messages, store } = retained();
   await Promise.all(['1', '2', '3'].map((value) => messages.set(message(topicOf(1), value))));
   expect([...store.values()]).toEqual(['3']);
@@ -72,7 +72,7 @@ it('keeps what the store has no room for in memory, acknowledges it, and stores 
   await expect.poll(() => store.get(topicOf(1))).toBe('1');
 });
 
-it('reads what an earlier run has stored, and removes what was left behind of a device', async () => {
+it('reads what an earlier run has stored, and removes what a deleted device left behind', async () => {
   const { messages, store, port } = retained();
   store.set('care-homes/l/devices/gone/x', '1');
   store.set('care-homes/l/devices/d/x', '2');
@@ -84,7 +84,7 @@ it('reads what an earlier run has stored, and removes what was left behind of a 
   ]);
 });
 
-it('keeps what an earlier run has stored beyond a quota that is lower now', async () => {
+it('keeps what an earlier run has stored beyond a quota that is now lower', async () => {
   const { messages, store, port } = retained();
   for (let n = 0; n < QUOTAS.retainedTopics + 10; n++) store.set(topicOf(n), '1');
   await messages.load(port.load(await port.topics()));
@@ -94,7 +94,7 @@ it('keeps what an earlier run has stored beyond a quota that is lower now', asyn
   expect(store.size).toBe(QUOTAS.retainedTopics + 10);
 });
 
-it('removes in a store that went back what was removed since', async () => {
+it('removes from a store that went back what has been removed since', async () => {
   const { messages, store, port } = retained();
   await messages.set(message(topicOf(1), '1'));
   store.clear();
@@ -103,7 +103,7 @@ it('removes in a store that went back what was removed since', async () => {
   await expect.poll(() => [...store]).toEqual([[topicOf(1), '1']]);
 });
 
-it('calls readers that pause back one in a turn', async () => {
+it('resumes paused readers one per turn', async () => {
   const { messages } = retained();
   let turn = 0;
   const turns: number[] = [];
@@ -117,7 +117,7 @@ it('calls readers that pause back one in a turn', async () => {
   expect(new Set(turns).size).toBe(3);
 });
 
-it('removes what has expired, which makes room for others', async () => {
+it('removes expired messages, which makes room for others', async () => {
   const { messages, store } = retained();
   const properties = { fields: Buffer.alloc(0), expiresAtMs: 1_000, isRetained: true };
   const expiring = { ...message(topicOf(0), 'x'.repeat(999_000)), properties };

@@ -53,7 +53,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it('an acknowledged item is settled within 50 ms, with all that was acknowledged meanwhile', async () => {
+it('an acknowledged item is settled within 50 ms, together with later acknowledgements', async () => {
   world.add(1);
   await vi.advanceTimersByTimeAsync(10);
   world.add(2, 3);
@@ -62,7 +62,7 @@ it('an acknowledged item is settled within 50 ms, with all that was acknowledged
   expect(world.settled).toEqual([1, 2, 3]);
 });
 
-it('an item is settled again until the store has taken it, before what came later', async () => {
+it('an item is settled again until the store accepts it, before later ones', async () => {
   world.isAway = true;
   world.add(1, 2);
   await vi.advanceTimersByTimeAsync(1_000);
@@ -72,7 +72,7 @@ it('an item is settled again until the store has taken it, before what came late
   expect(world.settled).toEqual([1, 2, 3]);
 });
 
-it('a flush ends though acknowledgements keep coming', async () => {
+it('a flush ends even if acknowledgements keep coming', async () => {
   let next = 0;
   world.onSettle = () => {
     world.add(++next);
@@ -83,7 +83,7 @@ it('a flush ends though acknowledgements keep coming', async () => {
   expect(world.settled).toContain(0);
 });
 
-it('an item of a destination that the store has lost is settled once that is mended', async () => {
+it('an item of a destination that the store has lost is settled once the destination is mended', async () => {
   world.isThere = false;
   world.add(1);
   await vi.advanceTimersByTimeAsync(1_000);
@@ -91,7 +91,7 @@ it('an item of a destination that the store has lost is settled once that is men
   expect(world.settled).toEqual([1]);
 });
 
-it('an item of a session that has ended is done with', async () => {
+it('an item of an ended session is dropped', async () => {
   world.isThere = false;
   world.isKnown = false;
   world.add(1);

@@ -83,8 +83,8 @@ function waitingOfDevices() {
   };
 }
 
-describe('items that wait to be stored', () => {
-  it('keep their order if they are to be stored again, and share a batch with nothing about the same device', () => {
+describe('items waiting to be stored', () => {
+  it('keep their order if they are to be stored again, and share a batch with no other item about the same device', () => {
     const { waiting, take } = waitingOfDevices();
     const items = [alarmOf('a', 0), alarmOf('a', 1), alarmOf('b', 2)];
     const events = [supervisionOf('a', 3), supervisionOf('b', 4), supervisionOf('a', 5)];
@@ -93,7 +93,7 @@ describe('items that wait to be stored', () => {
     expect(batches).toEqual([['a0', 'a1', 'b2'], ['a3', 'b4'], ['a5'], ['a6'], []]);
   });
 
-  it('let the first of a device pass a flood, also when it has sent before', () => {
+  it('let the first of a device pass a flood, even when it has sent before', () => {
     const { add, take } = waitingOfDevices();
     for (let n = 0; n < 600; n++) add('flood', n);
     add('fall', 1);
@@ -106,7 +106,7 @@ describe('items that wait to be stored', () => {
     expect(take()).toEqual([]);
   });
 
-  it('are stored alone where they change a state, in the order of their device', () => {
+  it('are stored alone when they change a state, in the order of their device', () => {
     const { add, addState, take } = waitingOfDevices();
     for (const n of [1, 2]) add('bed', n);
     addState('bed', 3);

@@ -34,7 +34,7 @@ function expectNothingLeft(demo: DemoRun): void {
 
 // Concurrent, because they wait for alarms, which come every second or two.
 describe.concurrent('npm run demo', () => {
-  it('shows every alarm as published and as forwarded, with its custom data, and ends by itself', async (test) => {
+  it('shows every alarm as published and as forwarded, with its custom data, and ends automatically', async (test) => {
     const demo = new DemoRun(test, ['--alarms', '9']);
     expect(await demo.ended).toBe(0);
     expect(demo.errors).toBe('');
@@ -133,7 +133,7 @@ describe('the table of the demo', () => {
     expect(lines[1]).toContain('→ published');
   });
 
-  it('prints what a usual terminal shows when the terminal does not know its width', () => {
+  it('prints as for an ordinary terminal when the terminal does not know its width', () => {
     expect(linesInTerminal(0)).toEqual(linesInTerminal(80));
   });
 });

@@ -30,7 +30,7 @@ describe('README.md', () => {
     expect(await shell.run(demo)).toContain('3 published, 3 forwarded, 0 lost');
   });
 
-  it('leads from empty to a received alarm, and to one that has waited', async () => {
+  it('leads from nothing to a received alarm, and to one that was queued', async () => {
     shell = new Shell(checkout);
     for (const block of [adminToken, home, token, subscribe]) await shell.run(block);
     // A person who types is slower than mosquitto_sub.
@@ -142,7 +142,7 @@ describe('the commands of', () => {
     expect(documentedRoutes()).toEqual(routesIn(JSON.parse(document)));
   });
 
-  it('docs/reference/http.md, which show events', async () => {
+  it('docs/reference/http.md that show events', async () => {
     shell = new Shell(checkout);
     await shell.run(adminToken);
     const stream = commandsOf('docs/reference/http.md').find((block) => block.includes('/events'));
@@ -194,7 +194,7 @@ describe('the commands of', () => {
   });
 });
 
-it('Ctrl-C ends the gateway in order; docs/operate/install.md starts it with a file', async () => {
+it('Ctrl-C ends the gateway cleanly; docs/operate/install.md starts it with a file', async () => {
   shell = new Shell(checkout);
   expect(await checkout.interrupt()).toBe(true);
   expect(new Page('docs/operate/install.md').blocks('sh')).toContain(STARTS.withFile);

@@ -13,7 +13,7 @@ import { PAGES, Page } from './page.js';
 
 const WRITTEN = ['config/gateway.yaml', 'docs/reports/configuration.md'];
 
-it('the sample and the table of keys are what `npm run api` writes', async () => {
+it('the sample and the table of keys are what `npm run api` generates', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'gateway-configuration-'));
   onTestFinished(() => rm(directory, { recursive: true }));
   for (const folder of ['config', 'docs/reports'])
@@ -23,7 +23,7 @@ it('the sample and the table of keys are what `npm run api` writes', async () =>
     expect(await readFile(join(directory, file), 'utf8')).toBe(await readFile(file, 'utf8'));
 });
 
-describe('an example of the sample is valid:', () => {
+describe('an example in the sample is valid:', () => {
   const { bridges } = configSchema.shape;
   const lists = {
     bridges: bridges.unwrap(),
@@ -53,6 +53,6 @@ const examples = PAGES.flatMap((path) =>
   new Page(path).blocks('yaml').map((text): [string, string] => [path, text]),
 );
 
-it.each(examples)('%s shows configuration that is valid: %s', (_path, text) => {
+it.each(examples)('%s shows valid configuration: %s', (_path, text) => {
   expect(configSchema.safeParse(parse(text)).error?.issues).toBeUndefined();
 });

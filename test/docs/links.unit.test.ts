@@ -14,14 +14,14 @@ function problemOf(page: Page, link: string): string | undefined {
 }
 
 describe.each(PAGES)('%s', (path) => {
-  it('links to what is there', () => {
+  it('links to existing targets only', () => {
     const page = new Page(path);
     const problems = page.links.map((link) => problemOf(page, link));
     expect(problems.filter((problem) => problem !== undefined)).toEqual([]);
   });
 });
 
-it('README leads to every page', () => {
+it('README links to every page', () => {
   const linked = new Page('README.md').links.map((link) => link.split('#')[0]);
   const others = PAGES.filter((path) => path !== 'README.md');
   // The page that goes through the user's specification links to it.

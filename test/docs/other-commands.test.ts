@@ -5,11 +5,11 @@ import { z } from 'zod';
 import { commandsOf, isRun, NOT_RUN } from './commands.js';
 import { PAGES, Page } from './page.js';
 
-describe('of the commands that no test runs', () => {
+describe('the commands that no test runs', () => {
   const all = PAGES.flatMap((path) => new Page(path).blocks('sh'));
   const others = all.filter((block) => !isRun(block));
 
-  it('each is known, and why it is not run', () => {
+  it('are all listed, with the reason why they are not run', () => {
     for (const beginning of NOT_RUN.keys()) {
       expect(others.filter((block) => block.startsWith(beginning))).toHaveLength(1);
     }
@@ -31,11 +31,11 @@ describe('of the commands that no test runs', () => {
     ]);
   });
 
-  it.each(others)('bash reads %s', (block) => {
+  it.each(others)('are valid in bash: %s', (block) => {
     expect(spawnSync('bash', ['-n'], { input: block, encoding: 'utf8' }).stderr).toBe('');
   });
 
-  it.each(others)('there are the files and scripts that it names: %s', (block) => {
+  it.each(others)('refer to existing files and scripts: %s', (block) => {
     const files = block.match(/(?<=\s)(?:systemd|config|test)\/[\w./-]+/g) ?? [];
     expect(files.filter((file) => !existsSync(file))).toEqual([]);
     const { scripts } = z

@@ -15,7 +15,7 @@ function documentedMetrics(): string[] {
   return rowsOf(new Page(METRICS).text).flatMap(([name = '']) => codeIn(name));
 }
 
-it('the table of metrics is what `npm run api` writes, and has every metric of the gateway', async () => {
+it('the table of metrics is what `npm run api` generates, and has every metric of the gateway', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'gateway-metrics-'));
   onTestFinished(() => rm(directory, { recursive: true }));
   const file = join(directory, 'metrics.md');
@@ -27,7 +27,7 @@ it('the table of metrics is what `npm run api` writes, and has every metric of t
   expect(documentedMetrics().toSorted()).toEqual([...new Set(metrics)].toSorted());
 });
 
-it('every page calls a metric by its name', () => {
+it('every page names existing metrics only', () => {
   const documented = documentedMetrics();
   const pages = PAGES.map((path) => new Page(path).text);
   const named = pages.flatMap((text) => text.match(/\bgateway_[a-z_]*[a-z]\b(?!_|…)/g) ?? []);
@@ -35,13 +35,13 @@ it('every page calls a metric by its name', () => {
   expect(named.filter((name) => !documented.includes(name))).toEqual([]);
 });
 
-it('docs/operate/audit.md has every action, and no other', () => {
+it('docs/operate/audit.md has every action, and no others', () => {
   const rows = rowsOf(new Page('docs/operate/audit.md').section('Actions'));
   const documented = rows.flatMap(([name = '']) => codeIn(name));
   expect(documented.toSorted()).toEqual([...AUDIT_ACTIONS].toSorted());
 });
 
-it('docs/reference/performance.md has every part of the benchmarks, and no other', () => {
+it('docs/reference/performance.md has every part of the benchmarks, and no others', () => {
   const { 0: parts = '' } =
     /new Map<string, Part>\(\[[\s\S]*?\]\);/.exec(codeOf('tools/bench/main.ts')) ?? [];
   const rows = rowsOf(new Page('docs/reference/performance.md').section('Measure it yourself'));
@@ -49,7 +49,7 @@ it('docs/reference/performance.md has every part of the benchmarks, and no other
   expect(documented.toSorted()).toEqual(textsIn(parts).toSorted());
 });
 
-it('docs/reports/chaos.md runs the chaos harness with options that it has', () => {
+it('docs/reports/chaos.md runs the chaos harness with options that exist', () => {
   const [command = ''] = new Page('docs/reports/chaos.md')
     .blocks('sh')
     .filter((block) => block.startsWith('npm run chaos'));

@@ -78,7 +78,7 @@ function missing(texts: readonly string[]): string[] {
 }
 
 describe('troubleshooting', () => {
-  it('has every log line but those for debugging', () => {
+  it('has every log line except those for debugging', () => {
     const lines = sourcesIn('src').flatMap((path) =>
       callsOf(codeOf(path), LOG_CALL).flatMap(messagesOf),
     );
@@ -100,7 +100,7 @@ describe('troubleshooting', () => {
     expect([...NOT_SHOWN].filter((text) => !texts.includes(text))).toEqual([]);
   });
 
-  it('has the faults as the program has them', async () => {
+  it('has the faults exactly as the program has them', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'gateway-faults-'));
     onTestFinished(() => rm(directory, { recursive: true }));
     const file = join(directory, 'faults.md');
@@ -133,7 +133,7 @@ describe('troubleshooting', () => {
   });
 });
 
-it('the reasons for a failed start stand behind the words of the log', () => {
+it('the reasons for a failed start follow the words of the log', () => {
   const [, words = ''] = /`(\w[\w ]+: )\$\{detail\}`\);\n\}/.exec(codeOf('src/main.ts')) ?? [];
   expect(words).not.toBe('');
   expect(page.section('It does not start')).toContain(`| after \`${words}\` |`);

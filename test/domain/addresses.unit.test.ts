@@ -7,7 +7,7 @@ describe('the network of an address', () => {
     ['2001:db8::1', '2001:db8::ffff'],
     ['2001:db8::1', '2001:db8::1:2:3'],
     ['::2', '::3'],
-  ])('is one for %s and %s', (one, other) => {
+  ])('is the same for %s and %s', (one, other) => {
     expect(networkOf(one)).toBe(networkOf(other));
   });
 
@@ -22,7 +22,7 @@ describe('the network of an address', () => {
     // All sensors of a home are in one such network.
     ['fe80::1%eth0', 'fe80::2%eth0'],
     ['fd12:3456::1', 'fd12:3456::2'],
-  ])('is another for %j and %s', (one, other) => {
+  ])('differs for %j and %s', (one, other) => {
     expect(networkOf(one)).not.toBe(networkOf(other));
   });
 });

@@ -14,7 +14,7 @@ function parsed(value: unknown) {
 }
 
 describe('a published state', () => {
-  it('has an id in either case, a state, and a note that is trimmed', () => {
+  it('has an id in upper or lower case, a state, and a note that is trimmed', () => {
     expect(parsed({ id: ID, state: 'resolved', note: ' a\u00a0', by: 'me' })).toEqual({
       change: { id: ID.toLowerCase(), state: 'resolved', note: 'a' },
     });
@@ -71,7 +71,7 @@ it('has notes of 1 to 500 code points, without control characters', () => {
   }
 });
 
-it('is forwarded as JSON, whatever its note and author are called', () => {
+it('is forwarded as JSON, whatever the note and the name of its author', () => {
   const text = anyText({ minLength: 1 });
   fc.assert(
     fc.property(text, text, (name, note) => {

@@ -57,7 +57,7 @@ describe('the payload of an alarm', () => {
   });
 
   it.each(['{"video":"","audio":""}', '[]', '{}', 'null'])(
-    'has no footage with %s: a camera without a recording must not cost an alarm',
+    'has no footage with %s, because a camera without a recording must not cost an alarm',
     (footage) => {
       expect(alarmOf(`{"kind":"fall","footage":${footage}}`)).toMatchObject({ footage: {} });
     },
@@ -70,7 +70,7 @@ describe('the payload of an alarm', () => {
     ['true', {}],
     [`{"video":7,"audio":"${deviceId}/a.mp3"}`, { audio: `${deviceId}/a.mp3` }],
     [`{"video":"x/y","audio":"${deviceId.toUpperCase()}/a"}`, { audio: `${deviceId}/a` }],
-  ])('loses footage that cannot be used and stays an alarm: %s', (footage, kept) => {
+  ])('drops unusable footage and remains an alarm: %s', (footage, kept) => {
     expect(parse(`{"kind":"fall","footage":${footage}}`)).toMatchObject({
       alarm: { kind: 'fall', footage: kept },
       flaw: 'invalid-footage',
@@ -93,7 +93,7 @@ describe('the payload of an alarm', () => {
     ['a trailing comma', Buffer.from('{"kind" : "fall",}')],
     ['single quotes', Buffer.from("{'kind': 'fall'}")],
     ['NULs inside', Buffer.from('{"kind":"fall"}\0garbage')],
-  ])('that is no JSON is an alarm if its kind can be read: %s', (_what, payload) => {
+  ])('that is not JSON is an alarm if its kind is readable: %s', (_what, payload) => {
     const result = parseAlarm(payload, origin);
     expect(result).toMatchObject({ flaw: 'not-json' });
     expect('alarm' in result && result.alarm).toMatchObject({
@@ -106,7 +106,7 @@ describe('the payload of an alarm', () => {
     });
   });
 
-  it('may be anything without an exception', () => {
+  it('never throws, whatever the bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array(), (bytes) => {
         expect('reason' in parseAlarm(Buffer.from(bytes), origin)).toBe(true);
@@ -123,7 +123,7 @@ describe('the payload of an alarm', () => {
     );
   });
 
-  it('keeps its other fields as they are spelled', () => {
+  it('keeps its other fields as spelled', () => {
     const text =
       '{"kind":"fall","b":1.10,"n":12345678901234567890,"__proto__":{"a":[ 1 ]},"1":null}';
     expect(alarmOf(text).data).toBe(
@@ -146,7 +146,7 @@ describe('the time of an alarm', () => {
     'yesterday',
     '2026-02-30T10:00:00Z',
     '2026-11-21T10:00:00',
-  ])('is the time of receipt when it is plainly wrong: %s', (detectedAt) => {
+  ])('is the time of receipt when it is clearly wrong: %s', (detectedAt) => {
     const alarm = alarmOf({ kind: 'fall', detectedAt });
     expect(alarm.detectedAtMs).toBe(receivedAtMs);
     expect(alarm.reportedAt).toBe(JSON.stringify(detectedAt));
@@ -167,7 +167,7 @@ describe('the id of an alarm', () => {
     expect(alarm).toMatchObject({ id: id.toLowerCase(), idIsStable: true, data: undefined });
   });
 
-  it('is derived from device, kind and time, the same each time', () => {
+  it('is derived from device, kind and time, always in the same way', () => {
     const alarm = alarmOf({ kind: 'fall', detectedAt });
     expect(isUuid(alarm.id)).toBe(true);
     expect(alarmOf({ kind: 'fall', detectedAt, more: 1 }).id).toBe(alarm.id);
@@ -180,11 +180,11 @@ describe('the id of an alarm', () => {
     ['2026-11-21T09:59:00.7Z', '7777a92e-eb8a-53b6-bb0d-018bcabff7eb'],
     ['2026-11-21T09:59:00.782Z', '22a5d5ac-a5a1-57c6-b784-af43039a748e'],
     ['2026-11-21T09:59:00.782000Z', '22a5d5ac-a5a1-57c6-b784-af43039a748e'],
-  ])('of a fall at %s stays what it has been in every history', (sent, id) => {
+  ])('of a fall at %s is the same as in every existing history', (sent, id) => {
     expect(alarmOf({ kind: 'fall', detectedAt: sent }).id).toBe(id);
   });
 
-  it('differs for each instant, however fine, and is the same in each notation of it', () => {
+  it('differs for each instant, however fine, and is the same in every notation', () => {
     const minuteMs = Date.parse('2026-11-21T09:58:00.000Z');
     const digits = fc.stringMatching(/^[0-9]{1,12}$/);
     // Many instants that differ only beyond the milliseconds.
@@ -222,7 +222,7 @@ describe('the id of an alarm', () => {
     }
   });
 
-  it('is derived from kind, time and a sent one that is no UUID, which stays in the data', () => {
+  it('is derived from kind, time and a sent id that is not a UUID, which stays in the data', () => {
     const sent = { kind: 'fall', detectedAt, id: 'event-7' };
     const alarm = alarmOf(sent);
     expect(isUuid(alarm.id)).toBe(true);
@@ -237,7 +237,7 @@ describe('the id of an alarm', () => {
     1,
     '00000000-0000-0000-0000-000000000000',
     'FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF',
-  ])('makes no two alarms one when a device sends %j with each', (id) => {
+  ])('does not merge two alarms when a device sends %j with each', (id) => {
     const alarm = alarmOf({ kind: 'fall', detectedAt, id });
     expect(alarm.id).not.toBe(id);
     expect(alarmOf({ kind: 'noise', detectedAt, id }).id).not.toBe(alarm.id);
@@ -299,7 +299,7 @@ describe('an alarm whose kind is in the topic', () => {
   });
 
   it.each(['"noise"', '"event"', '"Fall"', '7'])(
-    'must not have another in the payload: %s',
+    'must not have a different one in the payload: %s',
     (kind) => {
       expect(parseFall(`{"kind":${kind}}`)).toEqual({ reason: 'contradicting-kind' });
     },

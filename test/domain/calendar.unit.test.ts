@@ -9,7 +9,7 @@ function bounds(zone: string, unit: 'hour' | 'day', from: string, to: string): s
 }
 
 describe('the calendar of a time zone', () => {
-  it('has days of 23 and 25 hours where its clocks change', () => {
+  it('has days of 23 and 25 hours when its clocks change', () => {
     const zone = 'Europe/Berlin';
     expect(bounds(zone, 'day', '2026-03-28T12:00Z', '2026-03-30T12:00Z')).toEqual([
       '2026-03-27T23:00',
@@ -23,7 +23,7 @@ describe('the calendar of a time zone', () => {
     ]);
   });
 
-  it('has the hour that comes twice as two', () => {
+  it('treats a repeated hour as two', () => {
     expect(bounds('Europe/Berlin', 'hour', '2026-10-25T00:30Z', '2026-10-25T02:30Z')).toEqual([
       '2026-10-25T00:00',
       '2026-10-25T01:00',
@@ -32,7 +32,7 @@ describe('the calendar of a time zone', () => {
     ]);
   });
 
-  it('begins a day without midnight when its clocks do, and one with two at the first', () => {
+  it('starts a day without midnight when the clocks do, and a day with two at the first', () => {
     // Cuba's clocks go from midnight to 1:00, and in autumn from 1:00 back to midnight.
     expect(bounds('America/Havana', 'day', '2026-03-07T12:00Z', '2026-03-08T12:00Z')).toEqual([
       '2026-03-07T05:00',
@@ -45,7 +45,7 @@ describe('the calendar of a time zone', () => {
     ]);
   });
 
-  it('has hours of zones with other minutes, and times before 1970', () => {
+  it('has hours for zones with offsets of odd minutes, and times before 1970', () => {
     expect(bounds('Asia/Kathmandu', 'hour', '2026-01-01T00:20Z', '2026-01-01T01:00Z')).toEqual([
       '2026-01-01T00:15',
       '2026-01-01T01:15',
@@ -56,7 +56,7 @@ describe('the calendar of a time zone', () => {
     ]);
   });
 
-  it('is divided into so many parts at most', () => {
+  it('is divided into a limited number of parts', () => {
     const zone = new TimeZone('UTC');
     const [from, to] = [at('2026-01-01'), at('2026-01-04')];
     expect(calendarBounds(zone, 'day', from, to, 3)).toHaveLength(4);

@@ -11,7 +11,7 @@ function moments(at: string, from: string, to: string): string[] {
   return [...found].slice(1).map((timeMs) => new Date(timeMs).toISOString().slice(0, 16));
 }
 
-it('is once on each day, also on the nights in which the clocks change', () => {
+it('runs once a day, even on the nights when the clocks change', () => {
   expect(moments('03:30', '2026-03-27T12:00Z', '2026-03-30T12:00Z')).toEqual([
     '2026-03-28T02:30',
     '2026-03-29T01:30',
@@ -24,7 +24,7 @@ it('is once on each day, also on the nights in which the clocks change', () => {
   ]);
 });
 
-it('is an hour later where the clocks leave its time out, and the first time where it comes twice', () => {
+it('runs an hour later when the clocks skip its time, and the first time when they repeat it', () => {
   expect(moments('02:30', '2026-03-28T12:00Z', '2026-03-30T12:00Z')).toEqual([
     '2026-03-29T01:30',
     '2026-03-30T00:30',
@@ -39,7 +39,7 @@ it('is an hour later where the clocks leave its time out, and the first time whe
   ]);
 });
 
-it('takes a time of day and a time zone', () => {
+it('accepts a time of day and a time zone', () => {
   for (const wrong of [
     { at: '24:00', timeZone: 'UTC' },
     { at: '3:30', timeZone: 'UTC' },

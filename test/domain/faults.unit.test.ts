@@ -4,7 +4,7 @@ import { FAULT_CODES, FAULTS } from '../../src/domain/faults/fault-table.js';
 import { fault, faultWords, firstOf } from '../../src/domain/faults/faults.js';
 
 describe('the table of faults', () => {
-  it('has the same values in each language, and sentences', () => {
+  it('has the same values in every language, and full sentences', () => {
     for (const kind of Object.values(FAULTS)) {
       for (const language of LANGUAGES) {
         const { message, advice } = kind[language];
@@ -17,7 +17,7 @@ describe('the table of faults', () => {
     }
   });
 
-  it('has codes in kebab-case, with those of the contract', () => {
+  it('has codes in kebab-case, including those of the contract', () => {
     expect(FAULT_CODES.filter((code) => !/^[a-z]+(-[a-z]+)*$/.test(code))).toEqual([]);
     const promised =
       'store-unreachable store-full store-lost-data account-broken disk-nearly-full clock-jumped certificate-expiring bridge-down output-failing consumer-lagging limit-exceeded device-silent drill-failed';
@@ -26,7 +26,7 @@ describe('the table of faults', () => {
 });
 
 describe('the words of a fault', () => {
-  it('have its values, in the language asked for', () => {
+  it('include its values, in the requested language', () => {
     const limit = { en: '50 messages a second', de: '50 Nachrichten je Sekunde' };
     const slowed = fault('deviceSlowed', { limit });
     expect(faultWords(slowed, 'en').message).toBe(
@@ -37,7 +37,7 @@ describe('the words of a fault', () => {
     );
   });
 
-  it('say how many others a fault stands for', () => {
+  it('state how many others a fault stands for', () => {
     const subject = { type: 'device', id: '1', name: 'Bed' } as const;
     const { faults, others } = firstOf([1, 2, 3, 4, 5], 3, () => {
       return { ...fault('deviceSilent'), subject };

@@ -20,7 +20,7 @@ interface Held {
 }
 
 describe('a filter tree', () => {
-  it('finds the values of exactly the matching filters, after any adds and removes', () => {
+  it('finds the values of exactly the matching filters, after any additions and removals', () => {
     fc.assert(
       fc.property(fc.array(change, { maxLength: 40 }), fc.array(topic), (changes, topics) => {
         const tree = new FilterTree<number>();
@@ -41,7 +41,7 @@ describe('a filter tree', () => {
     );
   });
 
-  it('tells filters apart when each is its own value', () => {
+  it('distinguishes filters when each is its own value', () => {
     fc.assert(
       fc.property(fc.uniqueArray(filter, { maxLength: 30 }), topic, (filters, topic) => {
         const tree = new FilterTree<string>();
@@ -53,7 +53,7 @@ describe('a filter tree', () => {
     );
   });
 
-  it('matches as the standard says', () => {
+  it('matches according to the standard', () => {
     const tree = new FilterTree<string>();
     const filters = ['#', '+', 'a/#', 'a/+', '+/+', '/+', 'a/b', '$s/#', '+/b/#'];
     for (const one of filters) tree.add(one, one);

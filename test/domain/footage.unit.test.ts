@@ -21,7 +21,7 @@ describe('the key of a recording', () => {
     );
   });
 
-  it('is the only form that a file of the folder can have', () => {
+  it('is the only permitted form of a file name in the folder', () => {
     const [device, id] = [randomUUID(), randomUUID()];
     const others = [
       '',

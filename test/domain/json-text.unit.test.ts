@@ -37,7 +37,7 @@ const spelled = fc
   .map(([value, indent]) => JSON.stringify(value, null, indent));
 
 describe('objectMembers', () => {
-  it('cuts every object into its keys and the texts of its values', () => {
+  it('splits every object into its keys and the texts of its values', () => {
     fc.assert(
       fc.property(spelled, (text) => {
         const value: unknown = JSON.parse(text);
@@ -59,13 +59,13 @@ describe('objectMembers', () => {
     ]);
   });
 
-  it('lets the last of two equal keys win, in the place of the first', () => {
+  it('keeps the last of two equal keys, in the place of the first', () => {
     expect(composeObject(objectMembers('{"a":1,"b":2,"a":3}') ?? new Map())).toBe('{"a":3,"b":2}');
   });
 });
 
 describe('mergePatch', () => {
-  it('does what RFC 7396 says', () => {
+  it('follows RFC 7396', () => {
     fc.assert(
       fc.property(spelled, spelled, (target, patch) => {
         const merged: unknown = JSON.parse(mergePatch(target, patch));
@@ -79,7 +79,7 @@ describe('mergePatch', () => {
     ['{"a":{"x":1,"y":2}}', '{"a":{"x":null}}', '{"a":{"y":2}}'],
     ['{"a":1}', '{"__proto__":{"p":1}}', '{"a":1,"__proto__":{"p":1}}'],
     ['{}', '{"a":{"b":null}}', '{"a":{}}'],
-  ])('of %s by %s is %s', (target, patch, merged) => {
+  ])('of %s with %s is %s', (target, patch, merged) => {
     expect(mergePatch(target, patch)).toBe(merged);
   });
 });

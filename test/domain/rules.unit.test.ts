@@ -25,14 +25,14 @@ describe('names', () => {
     }
   });
 
-  it('are trimmed at once, however much white space is within', () => {
+  it('are trimmed quickly, however much white space is within', () => {
     const startedAtMs = performance.now();
     expect(parseName(`a${' '.repeat(2 ** 19)}b`)).toHaveProperty('fault');
     // A trim in quadratic time would take minutes.
     expect(performance.now() - startedAtMs).toBeLessThan(10_000);
   });
 
-  it('have no control characters and no lone surrogates', () => {
+  it('have no control characters or lone surrogates', () => {
     for (const text of ['a\u0000b', 'a\nb', 'a\u0085b', 'a\ud800b']) {
       expect(parseName(text)).toHaveProperty('fault');
     }
@@ -74,7 +74,7 @@ describe('RFC 3339', () => {
     '2026-00-01T00:00:00Z',
     '2026-11-21T10:00:00+24:00',
     '2026-11-21T10:00:00.Z',
-  ])('%s is no time', (text) => {
+  ])('%s is not a time', (text) => {
     expect(parseRfc3339(text)).toBeUndefined();
   });
 });
@@ -132,7 +132,7 @@ describe('topics', () => {
     expect(matchesFilter(filter, topic)).toBe(matches);
   });
 
-  it('tells well-formed filters from others', () => {
+  it('distinguishes well-formed filters from others', () => {
     for (const filter of ['#', '+', 'a/+/b', 'a/#', '/']) expect(isFilter(filter)).toBe(true);
     for (const filter of ['', 'a#', 'a/#/b', 'a+/b', '+a', 'a\u0000']) {
       expect(isFilter(filter)).toBe(false);
@@ -154,7 +154,7 @@ describe('grants', () => {
   const admin: Principal = { type: 'token', id: 'a', grants: [{ location: '*', role: 'admin' }] };
   const device: Principal = { type: 'device', id: 'd' };
 
-  it('include the lower roles, in their place only', () => {
+  it('include the lower roles, within their place only', () => {
     expect(permits(viewer.grants, 'viewer', { locationId: 'l' })).toBe(true);
     expect(permits(viewer.grants, 'manager', { locationId: 'l' })).toBe(false);
     expect(permits(viewer.grants, 'viewer', { locationId: 'other' })).toBe(false);
@@ -198,7 +198,7 @@ describe('grants', () => {
     expect(maySubscribe(principal, filter)).toBe(may);
   });
 
-  it('on a group shows only what concerns the group', () => {
+  it('on a group show only what concerns the group', () => {
     const topic = 'care-homes/l/devices/d/alarms/fall';
     expect(mayReceive(group, { topic, locationId: 'l', groupId: 'g' })).toBe(true);
     expect(mayReceive(group, { topic, locationId: 'l', groupId: null })).toBe(false);
@@ -215,7 +215,7 @@ describe('grants', () => {
     [admin, 'devices/d/commands/x', false],
     [admin, 'devices/d/rejected', false],
     [device, 'devices/d/commands/x', true],
-  ])('%j sees what is about no location under %s: %s', (principal, topic, may) => {
+  ])('%j may see topics of no location under %s: %s', (principal, topic, may) => {
     expect(mayReceive(principal, { topic, locationId: null, groupId: null })).toBe(may);
   });
 });

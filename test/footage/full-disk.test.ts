@@ -67,7 +67,7 @@ function filesIn(directory: string): string[] {
   return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
 }
 
-it('refuses an upload unread when it would use the reserve', async ({ skip }) => {
+it('refuses an upload without reading it when it would use the reserve', async ({ skip }) => {
   const opened = folderOnSmallDisk(8 * MIB);
   if (opened === undefined) return skip('mounting a small file system is not permitted here');
   const { folder, directory } = opened;
@@ -79,9 +79,7 @@ it('refuses an upload unread when it would use the reserve', async ({ skip }) =>
   expect(filesIn(directory)).toHaveLength(1);
 });
 
-it('ends an upload of more than the announced bytes when it reaches the reserve', async ({
-  skip,
-}) => {
+it('ends an upload larger than announced when it reaches the reserve', async ({ skip }) => {
   const opened = folderOnSmallDisk(8 * MIB);
   if (opened === undefined) return skip('mounting a small file system is not permitted here');
   const { disk, folder, directory } = opened;
@@ -91,7 +89,7 @@ it('ends an upload of more than the announced bytes when it reaches the reserve'
   expect(bavail * bsize).toBeGreaterThan(15 * MIB);
 });
 
-it('fails and leaves nothing behind when the disk is full after all', async ({ skip }) => {
+it('fails and leaves nothing behind when the disk fills up anyway', async ({ skip }) => {
   const opened = folderOnSmallDisk(0);
   if (opened === undefined) return skip('mounting a small file system is not permitted here');
   const { folder, directory } = opened;

@@ -37,7 +37,7 @@ it('keeps nothing of a device that was deleted before the upload had its directo
   expect(existsSync(join(directory, recording.deviceId))).toBe(false);
 });
 
-it('counts an upload once when recordings are counted anew before it has ended', async () => {
+it('counts an upload once when recordings are recounted before it has ended', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-footage-quota-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const quota = quotaOf(directory, 300);

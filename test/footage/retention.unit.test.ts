@@ -55,14 +55,14 @@ it('removes recordings older than the history, and no others', async () => {
   expect(young.map(existsSync)).toEqual([true, true]);
 });
 
-it('counts the age from when a recording is found if the clock was not set', async () => {
+it('counts the age from the first sighting of a recording if the clock was not set', async () => {
   const unset = await recording('video', NOW_MS);
   expect(await removeOld()).toBe(0);
   expect(existsSync(unset)).toBe(true);
   expect(statSync(unset).mtimeMs).toBe(NOW_MS);
 });
 
-it('goes on when devices are deleted meanwhile', async () => {
+it('continues when devices are deleted meanwhile', async () => {
   for (const deviceId of [DEVICE, randomUUID(), randomUUID()]) {
     await recording('video', 31 * DAY_MS, deviceId);
   }
@@ -77,7 +77,7 @@ it('goes on when devices are deleted meanwhile', async () => {
   expect(calls).toBe(2);
 });
 
-it('goes on with the other devices when one cannot be looked at', async () => {
+it('continues with other devices when one cannot be read', async () => {
   const [one, other] = [randomUUID(), randomUUID()];
   for (const deviceId of [one, other]) await recording('video', 31 * DAY_MS, deviceId);
   let calls = 0;
@@ -106,7 +106,7 @@ it('removes half-uploaded files of a killed gateway', async () => {
   expect(existsSync(whole)).toBe(true);
 });
 
-it('makes a missing folder', async () => {
+it('creates a missing folder', async () => {
   await retention().prepare();
   expect(existsSync(directory)).toBe(true);
   expect(await removeOld()).toBe(0);

@@ -82,7 +82,7 @@ function alterations(url: string, recording: Recording): Record<string, string> 
   };
 }
 
-it('has an S3-compatible server answer what came past the gateway as an attachment', async () => {
+it('makes an S3-compatible server send files that bypassed the gateway as attachments', async () => {
   const store = new S3FootageStore(s3.options);
   const ofUrl = async (key: string) => {
     const { searchParams } = new URL(
@@ -141,7 +141,7 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
     expect(await statusOf(put(url))).toBe(200);
   });
 
-  it('refuses a URL for another method than it was made for', async () => {
+  it('refuses a URL for a method other than its own', async () => {
     const opened = await open();
     const { url } = await uploaded(opened);
     expect(await statusOf(put(url))).toBe(403);
@@ -149,7 +149,7 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
     expect(await statusOf(fetch(upload))).toBe(403);
   });
 
-  it('takes only the announced content type', async () => {
+  it('accepts only the announced content type', async () => {
     const opened = await open();
     const recording = newVideo(opened.deviceId);
     const url = await opened.store.uploadUrl(recording, termsOf(opened));
@@ -160,7 +160,7 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
     expect(await statusOf(fetch(download))).toBe(404);
   });
 
-  it('takes a URL for ten minutes and no longer', async () => {
+  it('accepts a URL for ten minutes and no longer', async () => {
     const opened = await open();
     const { recording } = await uploaded(opened);
     const download = (agoMs: number) =>

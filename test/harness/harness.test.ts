@@ -54,7 +54,7 @@ it('an upstream restarts on its port with its subscriber after a kill', async ()
   ]);
 });
 
-it('a frozen upstream answers nothing, and everything when it thaws', async () => {
+it('a frozen upstream answers nothing, and everything once it thaws', async () => {
   const mosquitto = await started();
   const client = await connected(mosquitto.url);
   mosquitto.freeze();
@@ -68,7 +68,7 @@ it('a frozen upstream answers nothing, and everything when it thaws', async () =
   await publishing;
 });
 
-it('passwords can be corrected while it runs', async () => {
+it('passwords can be changed while it runs', async () => {
   const mosquitto = await started({ users: { gateway: 'old' } });
   const login = { username: 'gateway', password: 'new' };
   await expect(connected(mosquitto.url, login)).rejects.toThrow(/Not authorized/);
@@ -76,7 +76,7 @@ it('passwords can be corrected while it runs', async () => {
   await connected(mosquitto.url, login);
 });
 
-it('an ACL, a limit of size and TLS with client certificates work', async () => {
+it('an ACL, a size limit and TLS with client certificates work', async () => {
   const mosquitto = await started({
     acl: ['topic readwrite allowed/#'],
     tls: { name: 'IP:127.0.0.1', requiresClientCertificate: true },
@@ -97,7 +97,7 @@ it('an ACL, a limit of size and TLS with client certificates work', async () => 
   });
 });
 
-it('certificates of a foreign authority are not trusted by clients of this one', async () => {
+it('certificates of another authority are not trusted by clients of this one', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'gateway-authority-'));
   cleanups.push(() => rm(directory, { recursive: true }));
   const mosquitto = await started({ tls: { name: 'IP:127.0.0.1' } });

@@ -24,7 +24,7 @@ async function accepting(accept: (socket: Socket) => void): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-it('a reader acknowledges a backlog that comes in one chunk with its CONNACK', async () => {
+it('a reader acknowledges a backlog that arrives in one chunk with its CONNACK', async () => {
   const acknowledged: Packet[] = [];
   const port = await accepting((socket) => {
     const packets = parser();
@@ -52,7 +52,7 @@ const KINDS: readonly Pick<Plan, 'kind' | 'qos' | 'topic'>[] = [
   { kind: 'telemetry', qos: 0 },
 ];
 
-it.each(KINDS)('$kind at QoS $qos are MQTT, and tell who sent them', (plan) => {
+it.each(KINDS)('$kind at QoS $qos are valid MQTT, and identify their sender', (plan) => {
   const batch = new NumberedPublish(plan, 'device', 42).batch(65_536, 2);
   const found: Packet[] = [];
   const packets = parser();

@@ -5,7 +5,7 @@ import { Api } from '../harness/clients/api.js';
 import { Home } from '../harness/home.js';
 import { Store } from '../harness/stored/store.js';
 
-it('has no lease, and sends its commands as they are, when the store is its own', async () => {
+it('has no lease, and sends its commands unchanged, when the store is its own', async () => {
   const home = await Home.start();
   const store = await Store.of(home.gateway);
   // The client's own MONITOR fails if a command arrives before it is ready.

@@ -36,7 +36,7 @@ async function occupy(port: number): Promise<Server> {
   return server;
 }
 
-it('frees its addresses at once when a client has not finished its TLS handshake', async () => {
+it('frees its addresses immediately even if a client has not finished its TLS handshake', async () => {
   const { standingBy, tlsPort } = await newStandingBy();
   await standingBy.open();
   const silent = connect({ port: tlsPort, host: '127.0.0.1' }).resume();
@@ -55,8 +55,8 @@ it('frees its addresses at once when a client has not finished its TLS handshake
   await closed;
 });
 
-describe('an address that is in use', () => {
-  it('fails the opening with the key to change, and frees the others', async () => {
+describe('an address in use', () => {
+  it('fails the opening, names the key to change, and frees the others', async () => {
     const { standingBy, port, tlsPort } = await newStandingBy();
     await occupy(tlsPort);
 
@@ -67,7 +67,7 @@ describe('an address that is in use', () => {
     await occupy(port);
   });
 
-  it('is tried again at the next opening', async () => {
+  it('is retried at the next opening', async () => {
     const { standingBy, port } = await newStandingBy();
     const other = await occupy(port);
     await expect(standingBy.open()).rejects.toThrow('is in use');
@@ -81,7 +81,7 @@ describe('an address that is in use', () => {
   });
 });
 
-it('leaves no address in use when it is closed while it opens', async () => {
+it('leaves no address in use when closed while opening', async () => {
   const { standingBy, port, tlsPort } = await newStandingBy();
   const opened = standingBy.open();
   await standingBy.close();
@@ -90,7 +90,7 @@ it('leaves no address in use when it is closed while it opens', async () => {
   await occupy(tlsPort);
 });
 
-it('ends a start with the reason when the store is away and the address in use', async () => {
+it('ends a start with the reason when the store is away and the address is in use', async () => {
   const port = await unusedPort();
   await occupy(port);
   const gateway = await GatewayProcess.create({

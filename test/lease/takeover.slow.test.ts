@@ -113,7 +113,7 @@ async function takesConnections(url: string): Promise<boolean> {
 }
 
 describe('two gateways on one external store', () => {
-  it('serves with the first, and the second stands by and says whose lease it is', async () => {
+  it('serve with the first, while the second stands by and says whose lease it is', async () => {
     const { epoch, holder } = await leaseOf(first);
     expect(epoch).toBe(1);
     const line = await second.logged('another gateway serves the site of this store');
@@ -133,7 +133,7 @@ describe('two gateways on one external store', () => {
     expect(await metrics.text()).toContain('gateway_lease_epoch 1');
   });
 
-  it('answers over HTTP only that it lives and stands by, and closes MQTT, when it stands by', async () => {
+  it('answer over HTTP only that the second is alive and stands by, and close its MQTT', async () => {
     const live = await fetch(`${secondUrl}/healthz`);
     expect([live.status, await live.json()]).toEqual([200, { status: 'ok' }]);
     for (const path of ['/', '/care-homes', '/metrics', '/healthz/x']) {
@@ -147,7 +147,7 @@ describe('two gateways on one external store', () => {
 });
 
 describe('a store that is silent for longer than the lease', () => {
-  it('leaves the lease where it is, and alarms go live meanwhile', async () => {
+  it('does not move the lease, and alarms go live meanwhile', async () => {
     await assign(first, second);
     const nurse = await home.nurse(device, 'alarms/#');
     const sensor = await RawClient.connect(first, device);
@@ -201,7 +201,7 @@ describe('a gateway that was paused while another took over', () => {
 
 describe('a takeover', () => {
   // The first takes over again, after it was paused.
-  it('is done at once when the gateway that serves is stopped, and nothing is lost or twice', async () => {
+  it('happens immediately when the serving gateway is stopped, without losing or repeating anything', async () => {
     const from = await assign(second, first);
     const clientId = 'durable';
     const nurse = await RawClient.connect(second, home.viewer, { clientId, clean: false });
@@ -229,7 +229,7 @@ describe('a takeover', () => {
     again.vanish();
   });
 
-  it('is done when the lease of a killed gateway has ended', async () => {
+  it('happens when the lease of a killed gateway has ended', async () => {
     const from = await assign(first, second);
     await raise(first, 'before');
     await first.kill();
@@ -242,7 +242,7 @@ describe('a takeover', () => {
     await raise(second, 'at last');
   });
 
-  it('ends at once when it is told to while it stands by, and leaves the lease to the other', async () => {
+  it('ends immediately on request while standing by, and leaves the lease to the other', async () => {
     await assign(second, first);
     expect(await first.stop()).toBe(0);
 
@@ -250,7 +250,7 @@ describe('a takeover', () => {
     expect(await history(second)).toEqual(['after']);
   });
 
-  it('waits for nothing when a killed gateway is started again on its data directory', async () => {
+  it('waits for nothing when a killed gateway is restarted on its data directory', async () => {
     device = await new Api(second).createDevice(home.locationId);
     await raise(second, 'before');
     const { epoch } = await lastLeaseOf(second);
@@ -263,7 +263,7 @@ describe('a takeover', () => {
     expect(await history(second)).toEqual(['before']);
   });
 
-  it('does not walk the keys of other sites, and neither does an acknowledgement', async () => {
+  it('does not scan the keys of other sites, and neither does an acknowledgement', async () => {
     const from = await assign(second, first);
     const foreign = Array.from({ length: FOREIGN_KEYS }, (_, at) => [`{other}:key:${at}`, 'x']);
     await redis.redis.mset(foreign.flat());

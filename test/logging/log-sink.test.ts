@@ -78,7 +78,7 @@ it('takes bounded memory and counts lost lines when the reader has stopped', asy
   expect(text.endsWith(`lost ${lost}\n`)).toBe(true);
 });
 
-it('counts what cannot be written, and goes on once it can', async () => {
+it('counts unwritable lines, and continues once they can be written', async () => {
   const path = join(directory, 'pipe');
   execFileSync('mkfifo', [path]);
   const gone = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);

@@ -69,13 +69,13 @@ test('shows an error with code and causes, without the properties that libraries
   });
 });
 
-test('shows an error that causes itself', () => {
+test('shows an error whose cause is itself', () => {
   const error = new Error('circle');
   error.cause = error;
   expect(written((log) => log.error({ err: error }))).toHaveLength(1);
 });
 
-test('leaves out a write that was refused because another gateway has the lease', () => {
+test('omits a write refused because another gateway has the lease', () => {
   const refused = new Error('FENCED another gateway holds the lease');
   const cause = new Error('The store does not answer.', { cause: refused });
   expect(written((log) => log.error({ err: refused }, 'failed'))).toEqual([]);
@@ -106,19 +106,19 @@ describe('a line that names its subject', () => {
     },
   );
 
-  test('is held back when the log is one of the subject', () => {
+  test('is held back when its log belongs to the subject', () => {
     const line = { level: 30, bridge: 'region', msg: 'bridge connected' };
     const logged = thrice((log) => log.child({ bridge: 'region' }).info('bridge connected'));
     expect(logged).toEqual([line, { ...line, repeated: 2 }]);
   });
 
-  test('goes by the principal rather than by the client id of its choice', () => {
+  test('is identified by the principal rather than by its choice of client id', () => {
     let count = 0;
     const logged = thrice((log) => log.info({ clientId: `${count++}`, principal: 'x' }, 'denied'));
     expect(logged).toMatchObject([{ clientId: '0' }, { clientId: '2', repeated: 2 }]);
   });
 
-  test('goes by the network of 64 bits of an IPv6 address, of which a stranger has 2^64', () => {
+  test('is identified by the /64 network of an IPv6 address, which gives a stranger 2^64 addresses', () => {
     let count = 0;
     const logged = thrice((log) => log.info({ address: `2001:db8::${++count}` }, 'denied'));
     expect(logged).toMatchObject([
@@ -127,18 +127,18 @@ describe('a line that names its subject', () => {
     ]);
   });
 
-  test('is written each time at debug level, the repetitions as such', () => {
+  test('is written each time at debug level, with repetitions marked', () => {
     const logged = thrice((log) => log.info({ address: 'x' }, 'denied'), 'debug');
     expect(logged).toMatchObject([{ level: 30 }, { level: 20 }, { level: 20 }, { repeated: 2 }]);
   });
 
-  test('has its texts cut, which a stranger chooses', () => {
+  test('truncates texts chosen by a stranger', () => {
     const topic = 'x'.repeat(1_000);
     const [line] = thrice((log) => log.info({ deviceId: 'x', topic }, 'invalid publish'));
     expect(line).toMatchObject({ topic: topic.slice(0, 256) });
   });
 
-  test('hides what is secret, in the repetition too', () => {
+  test('hides secrets, even in the repetition', () => {
     const logged = thrice((log) => log.info({ address: 'x', password: 'hunter2' }, 'denied'));
     expect(logged).toMatchObject([{ password: '[redacted]' }, { password: '[redacted]' }]);
   });

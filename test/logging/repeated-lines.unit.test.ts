@@ -22,8 +22,8 @@ class World {
   }
 }
 
-describe('a line that repeats', () => {
-  it('comes at once, then once a minute as the last of its repetitions, with their number', () => {
+describe('a repeated line', () => {
+  it('is written immediately, then once a minute as its last repetition, with their number', () => {
     const world = new World();
     for (let time = 1; time <= 5; time++) world.log('a', 'denied', `denied ${time}`);
     expect(world.pass(MINUTE_MS - 1)).toEqual(['denied 1 a']);
@@ -33,7 +33,7 @@ describe('a line that repeats', () => {
     expect(world.pass(1)).toEqual(['denied a +1']);
   });
 
-  it('comes at once again when a minute was quiet', () => {
+  it('is written immediately again after a quiet minute', () => {
     const world = new World();
     world.log('a');
     expect(world.pass(MINUTE_MS)).toEqual(['denied a']);
@@ -41,7 +41,7 @@ describe('a line that repeats', () => {
     expect(world.written).toEqual(['denied a']);
   });
 
-  it('is another one for each subject and each message', () => {
+  it('is separate for each subject and each message', () => {
     const world = new World();
     for (const subject of ['a', 'b', 'a', 'b']) {
       for (const message of ['denied', 'invalid']) world.log(subject, message);
@@ -49,7 +49,7 @@ describe('a line that repeats', () => {
     expect(world.written).toEqual(['denied a', 'invalid a', 'denied b', 'invalid b']);
   });
 
-  it('is remembered for a bounded number of subjects, and of the others together', () => {
+  it('is remembered for a bounded number of subjects, and for the others together', () => {
     const world = new World();
     for (let number = 1; number <= 50_000; number++) world.log(`address ${number}`);
     world.log('device', 'invalid');

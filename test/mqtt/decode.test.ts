@@ -45,7 +45,7 @@ function pairsOf(properties: Readonly<Record<string, unknown>> = {}): unknown {
   return pairs.length === 0 ? undefined : pairs;
 }
 
-describe('a packet that mqtt-packet has made is what it was made of:', () => {
+describe('a packet made by mqtt-packet is decoded to its original:', () => {
   it.each([3, 4, 5] as const)('PUBLISH of version %i', (version) => {
     fc.assert(
       fc.property(publishes, (packet) => {
@@ -242,7 +242,7 @@ describe('a packet is refused', () => {
   });
 });
 
-it('takes a U+FFFD that the client meant, and a byte order mark, for what they are', () => {
+it('preserves a U+FFFD intended by the client, and a byte order mark', () => {
   const topic = '\ufffd\ufefft';
   const bytes = bytesOf(
     { cmd: 'publish', qos: 0, dup: false, retain: false, topic, payload: '' },
@@ -251,7 +251,7 @@ it('takes a U+FFFD that the client meant, and a byte order mark, for what they a
   expect(decode(bytes, 4)).toMatchObject({ topic });
 });
 
-it('any bytes are a packet, or an error of packets', () => {
+it('any bytes are a packet, or a packet error', () => {
   const versions = fc.constantFrom<MqttVersion>(3, 4, 5);
   fc.assert(
     fc.property(

@@ -12,7 +12,7 @@ const PAYLOADS = [0, 1, 128, 16_384, 2_097_152].flatMap((bytes) =>
 );
 
 describe.each([4, 5] as const)('with version %i of the protocol', (protocol) => {
-  it.each([0, 1, 2] as const)('a PUBLISH at QoS %i is read as it was', (qos) => {
+  it.each([0, 1, 2] as const)('a PUBLISH at QoS %i is read as encoded', (qos) => {
     for (const [index, length] of PAYLOADS.entries()) {
       const payload = Buffer.alloc(length, 'x');
       const flags = { retain: index % 2 === 0, dup: index % 3 === 0 };
@@ -32,7 +32,7 @@ describe.each([4, 5] as const)('with version %i of the protocol', (protocol) => 
   });
 });
 
-it('properties are read as they were', () => {
+it('properties are read as encoded', () => {
   const properties = {
     payloadFormat: 1,
     messageExpirySeconds: 70_000,
@@ -71,7 +71,7 @@ it('properties are read as they were', () => {
   ]);
 });
 
-it('an expiry is told within what a packet can say, also when the clock has gone back', () => {
+it('an expiry is within the range of a packet, even when the clock has gone back', () => {
   const properties = { fields: Buffer.alloc(0), expiresAtMs: 5_000_000_000_000, isRetained: false };
   const message = { topic: TOPIC, payload: Buffer.from('x'), retain: false, properties };
   const forwarding = { isRetainAsPublished: false, identifiers: undefined };

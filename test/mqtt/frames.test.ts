@@ -17,7 +17,7 @@ const publishes = fc.record({
 });
 
 describe('the bytes of a connection', () => {
-  it('are the same packets, however they are divided', () => {
+  it('are the same packets, however they are split', () => {
     const chunk = fc.integer({ min: 1, max: 700 });
     fc.assert(
       fc.property(fc.array(publishes, { maxLength: 8 }), fc.array(chunk), (packets, chunks) => {
@@ -37,7 +37,7 @@ describe('the bytes of a connection', () => {
     );
   });
 
-  it('are all handled behind the last whole packet', () => {
+  it('leave nothing after the last complete packet', () => {
     const ping = generate({ cmd: 'pingreq' });
     const frames = new Frames(MAX_BYTES);
     frames.add(Buffer.concat([ping, ping]));
@@ -47,7 +47,7 @@ describe('the bytes of a connection', () => {
     expect(frames.hasMore).toBe(false);
   });
 
-  it('are no packet when it is too long, or its length is', () => {
+  it('are rejected when a packet is too long, or its length field is', () => {
     const publish = { cmd: 'publish', qos: 0, dup: false, retain: false, topic: 'a' } as const;
     const longest = generate({ ...publish, payload: Buffer.alloc(MAX_BYTES - 3) });
     const tooLong = generate({ ...publish, payload: Buffer.alloc(MAX_BYTES - 2) });

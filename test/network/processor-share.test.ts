@@ -32,7 +32,7 @@ it('gives a network of one connection as many turns as one of a hundred', async 
   expect(done.slice(0, 10)).toEqual(Array(5).fill(['192.0.2.1', '192.0.2.2']).flat());
 });
 
-it('leaves the event loop to others for half of the time', async () => {
+it('leaves half of the time to others on the event loop', async () => {
   const turns = new ProcessorShare();
   const done: string[] = [];
   for (let index = 0; index < 100; index++) turns.want(worker(turns, 'flood', 2, done, 1));
@@ -47,7 +47,7 @@ it('leaves the event loop to others for half of the time', async () => {
   expect(mostAtOnce).toBeLessThan(10);
 });
 
-it('counts the promises of a turn to its time', async () => {
+it('counts the promises of a turn towards its time', async () => {
   const turns = new ProcessorShare();
   let rounds = 0;
   let handled = 0;
@@ -70,7 +70,7 @@ it('counts the promises of a turn to its time', async () => {
   expect(rounds).toBeGreaterThanOrEqual(30);
 });
 
-it('lets four requests of a client wait for the store at a time, and delays nobody else', async () => {
+it('lets four requests of a client wait for the store at a time, without delaying others', async () => {
   const turns = new ProcessorShare();
   const asked: string[] = [];
   const releases: (() => void)[] = [];
@@ -98,7 +98,7 @@ it('lets four requests of a client wait for the store at a time, and delays nobo
   expect(performance.now() - startedAtMs).toBeGreaterThan(100);
 });
 
-it('forgets who leaves', async () => {
+it('forgets a user that leaves', async () => {
   const turns = new ProcessorShare();
   const done: string[] = [];
   const gone = worker(turns, 'gone', 1, done);
@@ -109,7 +109,7 @@ it('forgets who leaves', async () => {
   expect(done).toEqual(['there']);
 });
 
-it('tells who used how much', async () => {
+it('reports who used how much', async () => {
   const turns = new ProcessorShare();
   const done: string[] = [];
   let nowMs = 0;
@@ -146,7 +146,7 @@ const usedMs = (tokenMs: number) =>
 it.each([
   ['uses a quarter of the processor, though nobody waits', 1_300, 0],
   ['asks for most of it, when work had to pause', 700, 1_300],
-])('names who %s', (_what, tokenMs, pausedMs) => {
+])('names the client that %s', (_what, tokenMs, pausedMs) => {
   const takeUsage = () => ({ pausedMs, usedMs: usedMs(tokenMs) });
   const fault = shareFault({ takeUsage }, new SiteModel());
   expect(fault).toMatchObject({
@@ -155,7 +155,7 @@ it.each([
   });
 });
 
-it('names nobody while there is enough for all', () => {
+it('names nobody while there is enough for everybody', () => {
   const takeUsage = () => ({ pausedMs: 700, usedMs: usedMs(700) });
   expect(shareFault({ takeUsage }, new SiteModel())).toBeUndefined();
   expect(shareFault(new ProcessorShare(), new SiteModel())).toBeUndefined();

@@ -68,7 +68,7 @@ describe('a handshake', () => {
     },
   );
 
-  it('has the turns of its network, apart from those of requests', async () => {
+  it('uses the turns of its network, separate from those of requests', async () => {
     const turns = new ProcessorShare();
     const { port } = await start({ turns });
     await greeted(client(port));
@@ -89,7 +89,7 @@ describe('a handshake', () => {
     expect(socket.getProtocol()).toBeNull();
   });
 
-  it('succeeds when the first bytes come one by one', async () => {
+  it('succeeds when the first bytes arrive one by one', async () => {
     const { port } = await start();
     const proxy = createServer((near) => {
       const far = connect({ port, host: '127.0.0.1', noDelay: true });
@@ -107,7 +107,7 @@ describe('a handshake', () => {
     await greeted(client(typeof bound === 'object' ? (bound?.port ?? 0) : 0));
   });
 
-  it('waits when its address has had too many, and goes on when it may', async () => {
+  it('waits when its address has had too many, and continues when permitted', async () => {
     let left = 2;
     const { port } = await start({ admits: () => left-- > 0 });
     await Promise.all([greeted(client(port)), greeted(client(port))]);
@@ -119,7 +119,7 @@ describe('a handshake', () => {
     await waited;
   });
 
-  it('ends at its timeout when the client is silent, slow, or waits', async () => {
+  it('ends at its timeout when the client is silent or slow, or is waiting', async () => {
     const { port } = await start({ handshakeTimeoutMs: 100, admits: () => false });
     const silent = connect({ port, host: '127.0.0.1' });
     const slow = connect({ port, host: '127.0.0.1' });
@@ -131,7 +131,7 @@ describe('a handshake', () => {
     await Promise.all(closed);
   });
 
-  it('is not repeated on its connection', async () => {
+  it('cannot be renegotiated on its connection', async () => {
     const { port } = await start();
     const socket = client(port, { maxVersion: 'TLSv1.2' });
     await greeted(socket);

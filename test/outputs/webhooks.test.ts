@@ -78,7 +78,7 @@ describe('a webhook', () => {
     });
   });
 
-  it('is for its locations', async () => {
+  it('is limited to its locations', async () => {
     const gateway = await startGateway(redis);
     const [here, elsewhere] = [await gateway.createLocation(), await gateway.createLocation()];
     const devices = [await gateway.createDevice(here), await gateway.createDevice(elsewhere)];
@@ -102,7 +102,7 @@ describe('a webhook', () => {
     ['429', { status: 429, headers: { 'Retry-After': '1' } }, 'the receiver answers 429'],
     ['a redirect', { status: 307, headers: { Location: '/x' } }, 'the receiver answers 307'],
     ['the end of the connection', 'hang up', 'the receiver cannot be reached (ECONNRESET)'],
-  ] as const)('sends again after %s, in order, and says so', async (_, answer, reason) => {
+  ] as const)('retries after %s, in order, and reports it', async (_, answer, reason) => {
     const { receiver, gateway, deviceId } = await start();
     let left = 2;
     receiver.answer = () => (left-- > 0 ? answer : { status: 204 });
@@ -127,7 +127,7 @@ describe('a webhook', () => {
     expect(gateway.logged.join()).not.toContain(SECRET);
   });
 
-  it('takes ten seconds of silence for a failure, and an endless answer for a delivery', async () => {
+  it('treats ten seconds of silence as a failure, and an endless answer as a delivery', async () => {
     const { receiver, gateway, deviceId } = await start();
     const answers = ['silence', 'endless'] as const;
     receiver.answer = () => answers[receiver.received.length] ?? { status: 200 };
@@ -144,7 +144,7 @@ describe('a webhook', () => {
     );
   });
 
-  it('waits for a receiver that is not there', async () => {
+  it('waits for a receiver that is not up', async () => {
     const port = await unusedPort();
     const { gateway, deviceId } = await start({ outputs: () => [hook(port)] });
     const id = await gateway.recordAlarm(deviceId, { kind: 'fall' });
@@ -156,7 +156,7 @@ describe('a webhook', () => {
     await eventually(() => expect(receiver.taken).toEqual([id]));
   });
 
-  it('sends nothing to a receiver whose certificate nobody vouches for', async () => {
+  it('sends nothing to a receiver with an untrusted certificate', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'gateway-test-'));
     onTestFinished(() => rm(directory, { recursive: true }));
     const authority = await Authority.create(directory);
@@ -174,7 +174,7 @@ describe('a webhook', () => {
     expect(await statusOf(gateway)).toMatchObject({ queued: 1, delivered: 0 });
   });
 
-  it('delays nobody else, and keeps everything across a restart', async () => {
+  it('delays no other webhook, and keeps everything across a restart', async () => {
     const other = await WebhookReceiver.start();
     onTestFinished(() => other.stop());
     const { receiver, gateway, deviceId } = await start({
@@ -195,7 +195,7 @@ describe('a webhook', () => {
     expect(new Set(attempts.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
   });
 
-  it('keeps the order of each device, and sends those of several at once', async () => {
+  it('keeps the order of each device, and sends those of several concurrently', async () => {
     const { receiver, gateway, locationId, deviceId } = await start();
     const devices = [deviceId];
     for (let index = 0; index < 4; index++) devices.push(await gateway.createDevice(locationId));
@@ -215,7 +215,7 @@ describe('a webhook', () => {
     }
   });
 
-  it('makes a dead letter of what is refused, to look at and to send again', async () => {
+  it('makes a dead letter of what is refused, to be viewed and resent', async () => {
     const { receiver, gateway, deviceId, locationId } = await start();
     receiver.answer = ({ topic }) => ({ status: topic.endsWith('/fall') ? 410 : 200 });
     const falls = await gateway.recordAlarms(deviceId, [{ kind: 'fall' }, { kind: 'fall' }]);
@@ -239,7 +239,7 @@ describe('a webhook', () => {
     expect(await faultsOf(gateway)).toEqual([]);
   });
 
-  it('goes to no private address unasked, by number or by name', async () => {
+  it('connects to no private address unless allowed, by number or by name', async () => {
     for (const host of ['127.0.0.1', 'localhost', '[::1]', '10.0.0.1', '[::ffff:192.168.0.1]']) {
       const { receiver, gateway, deviceId } = await start({
         outputs: (port) => [hook(port, { url: `http://${host}:${port}/`, allowPrivate: false })],
@@ -253,7 +253,7 @@ describe('a webhook', () => {
     }
   });
 
-  it('has its events, escalations and states too, by its filters', async () => {
+  it('sends its events, escalations and states, too, by its filters', async () => {
     const { receiver, gateway, locationId, deviceId } = await start({
       outputs: (port) => [hook(port, { topics: ['care-homes/+/devices/+/+/#'] })],
       environment: { GATEWAY_SUPERVISION_SILENT_AFTER_SECONDS: '60' },

@@ -29,7 +29,7 @@ async function directory(): Promise<string> {
 }
 
 describe('gateway-serves.sh', () => {
-  it('succeeds while a gateway serves, also when the store does not answer, and fails when it stands by or is gone', async () => {
+  it('succeeds while a gateway serves, even when the store does not answer, and fails when it stands by or is gone', async () => {
     const { socketPath, processId } = await store();
     const external = { GATEWAY_REDIS_URL: `unix://${socketPath}` };
     const gateway = await GatewayProcess.start(external);
@@ -63,7 +63,7 @@ describe.skipIf(!canMakeBoxes())('the address of the pair', () => {
     return [one, two];
   }
 
-  it('is where the gateway serves, and follows when that one is killed or stopped', async () => {
+  it('is where the gateway serves, and follows when that gateway is killed or stopped', async () => {
     const { socketPath } = await store();
     const [one, two] = await pair();
     const first = one.gateway(await directory(), socketPath);

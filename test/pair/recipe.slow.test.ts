@@ -32,7 +32,7 @@ describe('a pair from the files of config/pair', () => {
     await pair?.remove();
   });
 
-  it('has nothing to find fault with', async () => {
+  it('has no faults', async () => {
     expect(await readinessOf(one)).toEqual({ ready: true, faults: [] });
   });
 
@@ -45,7 +45,7 @@ describe('a pair from the files of config/pair', () => {
     await pair.untilReplicated();
   });
 
-  it('keeps every alarm when the primary freezes, and is a replica when it goes on', async () => {
+  it('keeps every alarm when the primary freezes, and becomes a replica when it resumes', async () => {
     const sensor = await steadySensor(one);
     const primary = await pair.primary();
     primary.freeze();
@@ -57,7 +57,7 @@ describe('a pair from the files of config/pair', () => {
     expect(await historyOf(sensor, one)).toEqual(sensor.sent.toSorted());
   });
 
-  it('serves at the other box when the one that serves loses its power', async () => {
+  it('serves from the other box when the serving one loses power', async () => {
     const standingBy = await two.startStandingBy();
     expect((await fetch(`${standingBy}/readyz`)).status).toBe(503);
     const sensor = await steadySensor(one);
@@ -72,7 +72,7 @@ describe('a pair from the files of config/pair', () => {
     await pair.untilReplicated();
   });
 
-  it('serves at the box that comes back alone after a power cut of all', async () => {
+  it('serves from the box that comes back alone after both lost power', async () => {
     // Until the gateway notices the replica, it acknowledges alarms that are on one box only.
     const faults = async () => (await readinessOf(two)).faults;
     await expect.poll(faults, { timeout: 30_000 }).toEqual([]);

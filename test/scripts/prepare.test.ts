@@ -90,7 +90,7 @@ test('does and prints nothing when nothing is missing', () => {
 describe('npm packages', () => {
   const isInstall = expect.stringMatching(/^npm ci .*--include=dev/);
 
-  test('are installed once when they are missing', () => {
+  test('are installed once when missing', () => {
     rmSync(join(checkout, 'node_modules/.package-lock.json'));
     expect(prepare().ran).toEqual([isInstall]);
     expect(prepare()).toEqual(NOTHING);
@@ -128,7 +128,7 @@ describe('the build', () => {
     ],
     ['a removed file', () => rmSync(join(checkout, 'src/store/keys.ts'))],
   ];
-  test.each(changes)('runs again after a change: %s', (_, change) => {
+  test.each(changes)('runs again after a change to %s', (_, change) => {
     change();
     expect(prepare().ran).toEqual(['build']);
   });
@@ -159,7 +159,7 @@ describe('the store', () => {
     expect(prepare()).toEqual(NOTHING);
   });
 
-  test('is not needed when another is configured, except for the tests', () => {
+  test('is not required when another is configured, except for the tests', () => {
     const env = { GATEWAY_REDIS_URL: 'redis://store' };
     expect(prepare(env)).toEqual(NOTHING);
     program('mosquitto', '');
@@ -187,7 +187,7 @@ describe('the store', () => {
   });
 });
 
-test('installs the programs of the tests for the tests only', () => {
+test('installs the programs for the tests only when preparing them', () => {
   expect(prepare()).toEqual(NOTHING);
   const { status, said } = prepare({}, '--for-tests');
   expect(status).toBe(1);

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
-test('the notes of a release are what the changelog says of its version', () => {
+test('the notes of a release are what the changelog says about its version', () => {
   const { stdout, status } = spawnSync(process.execPath, ['scripts/release-notes.mjs'], {
     encoding: 'utf8',
   });

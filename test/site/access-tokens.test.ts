@@ -21,7 +21,7 @@ const NO_USE = { note: () => undefined, lastUsedAtMs: () => null };
 const place = useRedis();
 const log = createLog({ level: 'silent', destination: { write: () => undefined } });
 
-it('works again when a clock that was ahead is set back, though the expiry is recorded', async () => {
+it('works again when a clock that was ahead is set back, even if the expiry is recorded', async () => {
   const redis = new Redis({ path: place.socketPath });
   onTestFinished(() => redis.disconnect());
   const keys = keysOf(newId());

@@ -41,7 +41,7 @@ async function start() {
   };
 }
 
-it('announces where a device was and is when its location changes, and not when its room does', async () => {
+it('announces the old and new place of a device when its location changes, but not when its room does', async () => {
   const { world, locations, devices, loose, inRoom } = await start();
   const moves: unknown[] = [];
   world.events.on('deviceMoved', (move) => moves.push(move));
@@ -93,7 +93,7 @@ async function held(world: SiteWorld) {
   };
 }
 
-it('has the same records in the model and in the store, field by field, after any changes', async () => {
+it('keeps the same records in the model and in the store, field by field, after any changes', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat({ max: 9 }), { maxLength: MAX_CHANGES }), async (chosen) => {
       const { world, locations, groups, rooms, devices, accessTokens, loose } = await start();

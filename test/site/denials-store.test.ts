@@ -55,7 +55,7 @@ async function start() {
   return { denials, deny, accept, written, lines };
 }
 
-it('what the store refuses is written as soon as it takes it, once and in order', async () => {
+it('denials that the store refuses are written as soon as it accepts them, once and in order', async () => {
   const { denials, deny, accept, written, lines } = await start();
   await accept(false);
   deny(30);
@@ -68,7 +68,7 @@ it('what the store refuses is written as soon as it takes it, once and in order'
   expect(denials.lost).toBe(0);
 });
 
-it('10,000 records wait while the store is away; beyond that denials are counted and logged as lost', async () => {
+it('10,000 records wait while the store is away; further denials are counted and logged as lost', async () => {
   const { denials, deny, accept, written, lines } = await start();
   await accept(false);
   deny(1_000, 10);
@@ -83,7 +83,7 @@ it('10,000 records wait while the store is away; beyond that denials are counted
   expect((await written()).count).toBe(10_001);
 });
 
-it('a record with a number that finds no room is lost with all that it stands for', async () => {
+it('a record with a count that finds no room is lost with everything that it stands for', async () => {
   const { denials, deny, accept } = await start();
   await accept(false);
   deny(1_000, 10);
@@ -93,7 +93,7 @@ it('a record with a number that finds no room is lost with all that it stands fo
   expect(denials.lost).toBe(35);
 });
 
-it('at the stop what waits is tried once more, and else said to be lost', async () => {
+it('at the stop, waiting records are tried once more, or else reported as lost', async () => {
   const { denials, deny, accept, lines } = await start();
   await accept(false);
   deny(1);

@@ -59,7 +59,7 @@ function pathsOf(entries: readonly AuditEntry[]): unknown[] {
   return entries.map(({ details }) => details['path']);
 }
 
-it('200 at once are ten records, and within a minute one with the rest: number, first and last', async () => {
+it('200 at once get ten records, and within a minute one for the rest: number, first and last', async () => {
   const { deny, passSeconds, recorded } = start();
   deny(token('a'), 200);
   const single = await recorded();
@@ -88,7 +88,7 @@ it('200 at once are ten records, and within a minute one with the rest: number, 
   expect(await recorded()).toEqual([]);
 });
 
-it('of a flood that goes on are ten a second and one record a minute, and every one is counted', async () => {
+it('of a continuing flood are ten records a second and one a minute, and every one is counted', async () => {
   const { deny, passSeconds, recorded } = start();
   for (let second = 0; second < 180; second++) {
     deny(token('a'), 50);
@@ -103,7 +103,7 @@ it('of a flood that goes on are ten a second and one record a minute, and every 
   expect(singles + counts.reduce((sum, count) => sum + count, 0)).toBe(180 * 50);
 });
 
-it('at ten a second are all recorded one by one', async () => {
+it('at ten a second are all recorded separately', async () => {
   const { clock, deny, recorded } = start();
   for (let index = 0; index < 300; index++) {
     deny(token('a'), 1, `/${index}/`);
@@ -112,7 +112,7 @@ it('at ten a second are all recorded one by one', async () => {
   expect(await recorded()).toHaveLength(300);
 });
 
-it('that were counted say when the first and the last came, and where all of them were', async () => {
+it('that were counted show the first and the last time, and where all of them were', async () => {
   const { clock, denials, passSeconds, recorded } = start();
   const at = (locationId: string, resourceId: string, topic: string) =>
     denials.addDeniedPermission(token('a'), { locationId, resourceId }, { topic });
@@ -137,7 +137,7 @@ it('that were counted say when the first and the last came, and where all of the
   ]);
 });
 
-it('are told apart by the principal wherever it is, of nobody known by the address', async () => {
+it('are grouped by principal, wherever it is, or by address if nobody is known', async () => {
   const { deny, recorded } = start();
   deny(token('a', '192.0.2.1'), 10);
   deny(token('b', '192.0.2.1'), 10);
@@ -149,7 +149,7 @@ it('are told apart by the principal wherever it is, of nobody known by the addre
   expect(await recorded()).toEqual([]);
 });
 
-it('failed logins go by the address, and are counted apart from denied permissions', async () => {
+it('of logins are grouped by address, and counted separately from denied permissions', async () => {
   const { denials, deny, passSeconds, recorded } = start();
   deny(anonymous('192.0.2.1'), 10);
   for (let index = 0; index < 15; index++) {
@@ -163,14 +163,14 @@ it('failed logins go by the address, and are counted apart from denied permissio
   ]);
 });
 
-it('tell no more of what a client made up than 256 characters', async () => {
+it('include at most 256 characters of what a client made up', async () => {
   const { denials, recorded } = start();
   const path = 'x'.repeat(5_000);
   denials.addDeniedPermission(token('a'), NOWHERE, { path, topic: null });
   expect(await recorded()).toMatchObject([{ details: { path: path.slice(0, 256), topic: null } }]);
 });
 
-it('of 10,000 addresses are remembered: the one denied longest ago gets its record early', async () => {
+it('are remembered for 10,000 addresses: the one denied longest ago gets its record early', async () => {
   const { deny, passSeconds, recorded } = start();
   deny(anonymous('first'), 12);
   deny(anonymous('second'), 13);
@@ -198,7 +198,7 @@ it('that were only counted are recorded at the stop', async () => {
   expect(entries.at(-1)?.details['count']).toBe('7');
 });
 
-it('are lost, and counted, while the store leaves its last room to alarms', async () => {
+it('are lost, and counted, while the store reserves its last room for alarms', async () => {
   const { denials, deny, headroom, passSeconds, recorded } = start();
   headroom.set('memory', 'short');
   deny(token('one'), 15);

@@ -8,7 +8,7 @@ import { faultTexts } from '../harness/described/fault-texts.js';
 const CREATED = { order: 1, createdAtMs: 0 };
 const [LOCATION, DEVICE, TOKEN] = ['l-1', 'd-1', 't-1'];
 
-it('names who exceeds a quota by name and id, as they are at the moment', () => {
+it('names the holders that exceed a quota by current name and by id', () => {
   const model = new SiteModel();
   const device = {
     id: DEVICE,
@@ -57,7 +57,7 @@ it('names who exceeds a quota by name and id, as they are at the moment', () => 
   ]);
 });
 
-it('reports a thousand holders at once only a few times', () => {
+it('reports a thousand simultaneous holders only a few times', () => {
   const health = new Health();
   let changes = 0;
   health.on('changed', () => changes++);
@@ -87,7 +87,7 @@ function start() {
   return { watch, health, lines, pass };
 }
 
-it('logs a quota once a minute with the number, and ends the fault a minute after the last excess', () => {
+it('logs a quota once a minute with the count, and ends the fault a minute after the last excess', () => {
   const { watch, health, lines, pass } = start();
   for (let times = 1; times <= 1_000; times++) watch.exceeded('footage', 'device:d-1');
   expect(lines).toHaveLength(1);
@@ -99,7 +99,7 @@ it('logs a quota once a minute with the number, and ends the fault a minute afte
   expect(faultTexts(health.faults())).toEqual([]);
 });
 
-it('remembers 10,000 of those who exceed a quota', () => {
+it('remembers 10,000 holders that exceed a quota', () => {
   const { watch, health, pass } = start();
   for (let device = 1; device <= 10_100; device++) watch.exceeded('retained', `device:${device}`);
   pass(5_000);

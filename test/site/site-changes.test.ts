@@ -20,7 +20,7 @@ async function start() {
   return { world, rooms: new Rooms(changes, model), locations: new Locations(changes, model) };
 }
 
-it('checks a change anew when another gateway has changed the site', async () => {
+it('checks a change again when another gateway has changed the site', async () => {
   const { world, rooms } = await start();
   const { location, group, room } = world;
   await world.change(
@@ -36,7 +36,7 @@ it('checks a change anew when another gateway has changed the site', async () =>
   expect((await world.load()).records.rooms).toContainEqual(created);
 });
 
-it('reads the site by itself when it could not after a change by another gateway', async () => {
+it('reads the site without a request if it could not do so after a change by another gateway', async () => {
   const { world, locations } = await start();
   const { location, model, redis } = world;
   await world.change({ kind: 'location', before: location, after: { ...location, name: 'B' } });
@@ -60,7 +60,7 @@ it('does not read the site again after a write that the store refused', async ()
   expect(await loads()).toBe(before);
 });
 
-it('finds that a store was emptied before it changes anything', async () => {
+it('detects that a store was emptied before it changes anything', async () => {
   const { world, locations } = await start();
   await world.redis.del(await world.redis.keys(`${world.keys.sitePrefix}*`));
   const renaming = locations.rename(GATEWAY_ACTOR, world.location.id, 'Haus am Meer');
@@ -68,7 +68,7 @@ it('finds that a store was emptied before it changes anything', async () => {
   expect(await world.redis.keys(`${world.keys.sitePrefix}*`)).toEqual([]);
 });
 
-it('does not write a change that was planned before another', async () => {
+it('does not write a change that was planned before another one', async () => {
   const { world } = await start();
   const { location, store, redis, keys } = world;
   const { revision } = await store.load();

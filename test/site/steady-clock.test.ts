@@ -97,7 +97,7 @@ it('guarantee 7: reports a clock that jumps, and changes no age', async () => {
   }
 });
 
-it('reports no doubt about a clock that was set right within a minute', async () => {
+it('reports no doubt about a clock that was corrected within a minute', async () => {
   for (const jumpMs of [HOUR_MS, 400 * DAY_MS, -400 * DAY_MS]) {
     const run = await new Machine().boot();
     run.pass(SECOND_MS);
@@ -109,7 +109,7 @@ it('reports no doubt about a clock that was set right within a minute', async ()
   }
 });
 
-it('reports no jump of a clock that is set by little at a time', async () => {
+it('reports no jump of a clock that is adjusted gradually', async () => {
   const machine = new Machine();
   const run = await machine.boot();
   for (let second = 0; second < 60; second++) {
@@ -119,7 +119,7 @@ it('reports no jump of a clock that is set by little at a time', async () => {
   expect([run.faults, machine.lines]).toEqual([[], []]);
 });
 
-it('is sure of the time since a moment when there was no jump since, or none for a day', async () => {
+it('is sure of the time since a moment if there was no jump since, or none for a day', async () => {
   const run = await new Machine().boot();
   run.pass(HOUR_MS);
   const [madeMs, isSureSince] = [START_MS + HOUR_MS, run.clock.isSureSince];
@@ -132,7 +132,7 @@ it('is sure of the time since a moment when there was no jump since, or none for
   expect(isSureSince(madeMs)).toBe(true);
 });
 
-it('is sure of nothing from before a jump that it has not noticed, nor while it is in doubt', async () => {
+it('is sure of nothing from before an unnoticed jump, or while in doubt', async () => {
   const machine = new Machine();
   const run = await machine.boot();
   run.pass(HOUR_MS);
@@ -143,7 +143,7 @@ it('is sure of nothing from before a jump that it has not noticed, nor while it 
   expect(run.clock.isSureSince(machine.nowMs)).toBe(false);
 });
 
-it('is not sure of the time in which the gateway was off', async () => {
+it('is not sure of the time when the gateway was off', async () => {
   const machine = new Machine();
   const first = await machine.boot();
   first.pass(HOUR_MS);
@@ -187,7 +187,7 @@ it.each([
   { wall: '400 days ahead', wallMs: START_MS + 400 * DAY_MS, expectedMs: START_MS - DAY_MS },
   { wall: '8 days behind', wallMs: START_MS - 8 * DAY_MS, expectedMs: START_MS - 8 * DAY_MS },
   { wall: 'in 1970', wallMs: MINUTE_MS, expectedMs: START_MS - DAY_MS },
-])('goes on from the newest stored time when the clock is $wall', async (one) => {
+])('continues from the newest stored time when the clock is $wall', async (one) => {
   for (const write of [
     ({ redis, keys }: Machine) =>
       redis.xadd(keys.history, '1-0', 'r', START_MS, 't', START_MS - DAY_MS),
@@ -203,19 +203,19 @@ it.each([
   }
 });
 
-it('starts anew and logs it when its stored record is unreadable', async () => {
+it('starts over, and logs it, when its stored record is unreadable', async () => {
   const machine = new Machine();
   await machine.redis.hset(machine.keys.clock, { steadyMs: 'soon', starts: '{' });
   expect((await machine.boot()).clock.now()).toBe(START_MS);
   expect(machine.lines.join('')).toContain('failed to read the stored clock');
 });
 
-it('never starts in 1970, where nothing would ever be too old', async () => {
+it('never starts in 1970, when nothing would ever be too old', async () => {
   const machine = new Machine();
   expect((await machine.boot(MINUTE_MS)).clock.now()).toBe(Date.UTC(2020, 0, 1));
 });
 
-it('estimates the real age of a stamp over several starts', async () => {
+it('estimates the real age of a stamp across several starts', async () => {
   const machine = new Machine();
   const first = await machine.boot();
   const stampMs = first.clock.now();
@@ -239,7 +239,7 @@ it('estimates the real age of a stamp over several starts', async () => {
 
 const NOT_SET = 'The clock of this machine is not set: it shows a time before 2020.';
 
-it('reports a clock that is not set until it is', async () => {
+it('reports a clock that is not set, until it is', async () => {
   const machine = new Machine();
   const run = await machine.boot(MINUTE_MS);
   run.pass(SECOND_MS);
@@ -253,7 +253,7 @@ it('reports a clock that is not set until it is', async () => {
   expect(run.faults).toEqual([]);
 });
 
-it('reports a clock that is behind until it is set right, and a minute more', async () => {
+it('reports a clock that is behind until it is corrected, and for a minute more', async () => {
   const machine = new Machine();
   const first = await machine.boot();
   for (let hour = 0; hour <= 24; hour++) first.pass(HOUR_MS);
@@ -274,7 +274,7 @@ it('reports a clock that is behind until it is set right, and a minute more', as
   expect(run.faults).toEqual([]);
 });
 
-it('doubts a clock that has jumped back until it shows later times again', async () => {
+it('doubts a clock that has jumped back until it catches up', async () => {
   const run = await new Machine().boot();
   run.jump(-HOUR_MS);
   run.pass(58 * MINUTE_MS);
@@ -283,7 +283,7 @@ it('doubts a clock that has jumped back until it shows later times again', async
   expect(run.faults).toEqual([]);
 });
 
-it('trusts, after a day, a clock that was set back from a time never confirmed', async () => {
+it('trusts, after a day, a clock that was set back from an unconfirmed time', async () => {
   const machine = new Machine();
   const run = await machine.boot(START_MS + 400 * DAY_MS);
   run.jump(-400 * DAY_MS);
@@ -293,7 +293,7 @@ it('trusts, after a day, a clock that was set back from a time never confirmed',
   expect(run.faults).toEqual([]);
 });
 
-it('doubts a clock that is days ahead at a start until it is set right', async () => {
+it('doubts a clock that is days ahead at a start until it is corrected', async () => {
   const machine = new Machine();
   const first = await machine.boot();
   first.pass(MINUTE_MS);
@@ -315,7 +315,7 @@ it('doubts a clock that is days ahead at a start until it is set right', async (
   expect((await machine.boot()).faults).toEqual([]);
 });
 
-it('trusts a clock that is days ahead once it has run for a day, also over restarts', async () => {
+it('trusts a clock that is days ahead once it has run for a day, even across restarts', async () => {
   const machine = new Machine();
   await (await machine.boot()).clock.suspend();
   let run = await machine.boot(machine.nowMs + 8 * DAY_MS);

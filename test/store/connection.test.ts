@@ -82,7 +82,7 @@ function connected(connect: Connect, where: Partial<ConnectionOptions>) {
 }
 
 describe('the message path', () => {
-  test('waits for a store that is not there yet, and for one that comes back', async () => {
+  test('waits for a store that is not up yet, and for one that comes back', async () => {
     const server = new Server();
     const { store, messages } = connected(connectRedis, { socketPath: server.socketPath });
     const early = store.write(['SET', 'a', '1']);
@@ -96,7 +96,7 @@ describe('the message path', () => {
     expect(await late).toEqual([2]);
   });
 
-  test('keeps waiting after the 20 attempts at which ioredis gives up by default', async () => {
+  test('keeps waiting beyond the 20 attempts at which ioredis gives up by default', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const server = new Server();
@@ -114,7 +114,7 @@ describe('the message path', () => {
     await untilReady(redis);
   });
 
-  test('asks again when a frozen store was killed before its answer', async () => {
+  test('repeats a command when a frozen store was killed before answering', async () => {
     const server = await new Server().start();
     const { store } = connected(connectRedis, { socketPath: server.socketPath });
     await store.write(['SET', 'a', '1']);
@@ -145,7 +145,7 @@ describe('the message path', () => {
     expect(messages[1]).toContain('reached the store again');
   });
 
-  test('logs the time in which the store is a replica once, however many writes it refuses', async () => {
+  test('logs once that the store is a replica, however many writes it refuses', async () => {
     const port = await freePort();
     await new Server(port).start();
     const url = `redis://127.0.0.1:${port}`;
@@ -220,7 +220,7 @@ describe('the message path', () => {
     expect(await pending).toBe('1');
   });
 
-  test('leaves nothing behind when it is closed while it waits to reconnect', async () => {
+  test('leaves nothing behind when closed while waiting to reconnect', async () => {
     const port = await freePort();
     const server = await new Server(port).start();
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
@@ -256,7 +256,7 @@ describe('the management interface', () => {
     expect(await redis.set('a', '1')).toBe('OK');
   });
 
-  test('fails at once while there is no store, and works again afterwards', async () => {
+  test('fails immediately while there is no store, and works again afterwards', async () => {
     const server = await new Server().start();
     const { redis } = connected(connectManagementRedis, { socketPath: server.socketPath });
     await untilReady(redis, 30_000);
@@ -320,7 +320,7 @@ describe('the management interface', () => {
 });
 
 describe('addresses', () => {
-  test("uses database and user of a socket's URL", async () => {
+  test("use the database and user of a socket's URL", async () => {
     const server = await new Server().start();
     const url = `unix://${server.socketPath}?db=3`;
     const { redis } = connected(connectRedis, { url });
@@ -330,7 +330,7 @@ describe('addresses', () => {
     expect(client).toContain('name=test');
   });
 
-  test('authenticates with the credentials of a URL', async () => {
+  test('authenticate with the credentials of a URL', async () => {
     const port = await freePort();
     const server = await new Server(port).start();
     await ask(server.socketPath, (redis) =>
@@ -343,7 +343,7 @@ describe('addresses', () => {
     expect(await redis.client('INFO')).toContain('db=2');
   });
 
-  test('fails without an address', () => {
+  test('are required', () => {
     expect(() => connected(connectRedis, {})).toThrow('no address');
   });
 });
@@ -354,7 +354,7 @@ test('fails when the store does not answer in time', async () => {
   await expect(untilReady(redis, 50)).rejects.toMatchObject({ code: 'start-failed' });
 });
 
-test('fails when the connection is closed before the store is there', async () => {
+test('fails when the connection is closed before the store is up', async () => {
   const socketPath = join(temporaryDirectory(), 'redis.sock');
   const { redis } = connected(connectRedis, { socketPath });
   const ready = untilReady(redis);

@@ -18,7 +18,7 @@ async function loadAdminToken(dataDir: string, log = recordingLog().log): Promis
 }
 
 describe('the directory', () => {
-  test('is created for the gateway’s user only, and left alone when it exists', async () => {
+  test('is created for the gateway’s user only, and left unchanged when it exists', async () => {
     const dataDir = join(temporaryDirectory(), 'a', 'b');
     await createDataDirectory(dataDir);
     expect(statSync(dataDir).mode & 0o777).toBe(0o700);
@@ -34,7 +34,7 @@ describe('the directory', () => {
     await expect(createDataDirectory(file)).rejects.toMatchObject({ code: 'start-failed' });
   });
 
-  test('is locked for one gateway at a time', () => {
+  test('is locked by one gateway at a time', () => {
     const dataDir = temporaryDirectory();
     const release = lockDataDirectory(dataDir);
     expect(() => lockDataDirectory(dataDir)).toThrow('another gateway is running');
@@ -64,7 +64,7 @@ describe('the admin token', () => {
   });
 
   test.each(['', '\0'.repeat(44), 'short', 'sixteen letters!'])(
-    'is set aside, told and made anew, and not shown, when it is %j',
+    'is set aside, reported and regenerated, but not shown, when it is %j',
     async (text) => {
       const dataDir = temporaryDirectory();
       const file = join(dataDir, 'admin.token');
@@ -82,14 +82,14 @@ describe('the admin token', () => {
     },
   );
 
-  test('is set aside when it cannot be read', async () => {
+  test('is set aside when unreadable', async () => {
     const dataDir = temporaryDirectory();
     mkdirSync(join(dataDir, 'admin.token'));
     const token = await loadAdminToken(dataDir);
     expect(await loadAdminToken(dataDir)).toBe(token);
   });
 
-  test('is used and told when other users may read it', async () => {
+  test('is used and reported when other users may read it', async () => {
     const dataDir = temporaryDirectory();
     const file = join(dataDir, 'admin.token');
     writeFileSync(file, 'sixteen-letters!\n');
@@ -104,7 +104,7 @@ describe('the admin token', () => {
     expect(messages).toHaveLength(1);
   });
 
-  test('is good until the next start when it cannot be written, and is not called generated', async () => {
+  test('is valid until the next start when it cannot be written, and is not reported as generated', async () => {
     const dataDir = temporaryDirectory();
     const file = join(dataDir, 'admin.token');
     mkdirSync(`${file}.new`);

@@ -9,7 +9,7 @@ const MIB = 1024 * 1024;
 const PAYLOAD = Buffer.alloc(256 * 1024, 'x');
 const COUNT = 100;
 
-it('keeps the newest of a bridge within 16 MiB when payloads are large', async () => {
+it('keeps the newest dead letters of a bridge within 16 MiB when payloads are large', async () => {
   const server = await RedisServer.start();
   const { redis } = server;
   const keys = keysOf('dead');

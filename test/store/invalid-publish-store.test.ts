@@ -21,7 +21,7 @@ function invalidPublish(receivedAtMs: number): ListedInvalidPublish {
   };
 }
 
-it('keeps the newest of a location within 4 MiB when payloads are large', async () => {
+it('keeps the newest invalid publishes of a location within 4 MiB when payloads are large', async () => {
   const server = await RedisServer.start();
   const { redis } = server;
   const [keys, locationId] = [keysOf('invalid'), randomUUID()];

@@ -16,7 +16,7 @@ beforeEach(() => {
   keys = keysOf(newId());
 });
 
-it('gives a store without a number, or with something else under its key, that of this program', async () => {
+it('sets the layout number of a store that has none, or something else under its key', async () => {
   await requireLayout(new Store(redis), keys);
   expect(await redis.get(keys.layout)).toBe('1');
   await requireLayout(new Store(redis), keys);
@@ -26,7 +26,7 @@ it('gives a store without a number, or with something else under its key, that o
   expect(await redis.get(keys.layout)).toBe('1');
 });
 
-it('starts without a number while the store is full', async () => {
+it('starts without a layout number while the store is full', async () => {
   await redis.config('SET', 'maxmemory', '1');
   onTestFinished(async () => void (await redis.config('SET', 'maxmemory', '0')));
   await requireLayout(new Store(redis), keys);

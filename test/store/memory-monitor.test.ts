@@ -37,7 +37,7 @@ function monitored() {
   return { at, headroom, health, monitor, messages };
 }
 
-it('reads the memory once a second, and more often where a flood is nearer to the limit', async () => {
+it('reads the memory once a second, and more often when a flood is closer to the limit', async () => {
   const { at, monitor } = monitored();
   await at(0.4);
   expect(monitor.pauseMs).toBe(1_000);
@@ -45,7 +45,7 @@ it('reads the memory once a second, and more often where a flood is nearer to th
   expect(monitor.pauseMs).toBe(100);
 });
 
-it('says how full the store is from 80 % on, and stays ready', async () => {
+it('reports how full the store is from 80 % on, and stays ready', async () => {
   const { at, monitor } = monitored();
   expect(await at(0.7)).toEqual({ faults: [], ready: true });
   const { faults, ready } = await at(0.83);
@@ -59,7 +59,7 @@ it('says how full the store is from 80 % on, and stays ready', async () => {
   expect(await at(0.7)).toEqual({ faults: [], ready: true });
 });
 
-it('keeps the last tenth for alarms, and says when nothing is stored any more', async () => {
+it('keeps the last tenth for alarms, and reports when nothing is stored any more', async () => {
   const { at, headroom, monitor, messages } = monitored();
   await at(0.85);
   expect(headroom.takes('telemetry')).toBe(true);
@@ -84,7 +84,7 @@ it('keeps the last tenth for alarms, and says when nothing is stored any more', 
   expect(messages.filter((line) => line.includes('headroom of the store'))).toHaveLength(3);
 });
 
-it('takes no more between two readings than the last one has left', async () => {
+it('accepts no more between two readings than the last one left', async () => {
   const { at, headroom, monitor } = monitored();
   await at(0.7);
   const bytes = 0.6 * monitor.leftForOthers;
@@ -102,7 +102,7 @@ it('takes no more between two readings than the last one has left', async () => 
   expect(headroom.takes('telemetry', bytes)).toBe(true);
 });
 
-it('watches nothing of a server without a limit', async () => {
+it('does not monitor a server without a limit', async () => {
   const { health, monitor, headroom } = monitored();
   await server.redis.config('SET', 'maxmemory', 0);
   await monitor.check();
@@ -111,7 +111,7 @@ it('watches nothing of a server without a limit', async () => {
   expect(monitor.leftForOthers).toBe(Number.POSITIVE_INFINITY);
 });
 
-it('gives the embedded store half of what the gateway leaves of the machine', () => {
+it('gives the embedded store half of the memory that the gateway leaves', () => {
   expect(defaultMaxMemoryBytes(4.25 * GIB)).toBe(2 * GIB);
   expect(defaultMaxMemoryBytes(1.25 * GIB)).toBe(512 * MIB);
   expect(defaultMaxMemoryBytes(128 * MIB)).toBe(64 * MIB);

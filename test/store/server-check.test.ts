@@ -76,7 +76,7 @@ test('names the settings that cannot be checked when CONFIG is forbidden', async
 });
 
 describe('an unsafe setting', () => {
-  test('is a fault, and the gateway stays ready', async () => {
+  test('is a fault, but the gateway stays ready', async () => {
     const { redis } = await serverConnection();
     const health = new Health();
     health.started();
@@ -89,7 +89,7 @@ describe('an unsafe setting', () => {
     expect(health.ready()).toBe(true);
   });
 
-  test('is no fault when CONFIG is forbidden', async () => {
+  test('is not a fault when CONFIG is forbidden', async () => {
     const { other } = await serverConnection({ username: 'managed', password: 'secret' });
     await other.connect();
     const health = new Health();
@@ -98,7 +98,7 @@ describe('an unsafe setting', () => {
   });
 });
 
-test('refuses a Sentinel in one sentence', async () => {
+test('refuses a Sentinel with one sentence', async () => {
   const directory = temporaryDirectory();
   const [file, socketPath] = [join(directory, 'sentinel.conf'), join(directory, 'sentinel.sock')];
   writeFileSync(file, `port 0\nunixsocket ${socketPath}\n`);

@@ -12,7 +12,7 @@ const SESSION = {
   subscriptions: [],
 };
 
-it('takes a session for unreadable when its key has another type, and not when the store refuses to read', async () => {
+it('treats a session as unreadable when its key has another type, but not when the store refuses to read', async () => {
   const server = await RedisServer.start();
   const { redis } = server;
   const keys = keysOf('sessions');
@@ -28,7 +28,7 @@ it('takes a session for unreadable when its key has another type, and not when t
   await server.remove();
 });
 
-it('releases as many packet identifiers as there are', async () => {
+it('releases all possible packet identifiers', async () => {
   const server = await RedisServer.start();
   const keys = keysOf('sessions');
   const store = new SessionStoreRedis(new Store(server.redis), keys);

@@ -25,7 +25,7 @@ it('finds nothing wrong when the store is intact', async () => {
   expect(await world.load()).toEqual({ records: world.records, findings: [] });
 });
 
-it('keeps custom data as it was written, and what is unusual in other fields', async () => {
+it('keeps custom data as written, and unusual values in other fields', async () => {
   const world = await SiteWorld.create(server);
   const customData =
     '{"z":1.10,"a": 12345678901234567890,"__proto__":{"b":"\\ud800\\u0000"},"ü\\"\\\\":[]}';
@@ -56,7 +56,7 @@ it('reads the site when the store refuses to write', async () => {
   }
 });
 
-it('refuses a kind whose records were overwritten, and changes nothing of it', async () => {
+it('refuses a kind whose records were overwritten, and does not change it', async () => {
   const world = await SiteWorld.create(server);
   const { redis, keys, device, location } = world;
   await world.changes.start();
@@ -76,7 +76,7 @@ it('refuses a kind whose records were overwritten, and changes nothing of it', a
   expect(await redis.mget(counters)).toEqual(before);
 });
 
-describe('leaves out only unusable records', () => {
+describe('ignores only unusable records', () => {
   it.each([
     ['location', 'name', 7],
     ['group', 'locationId', undefined],
@@ -90,7 +90,7 @@ describe('leaves out only unusable records', () => {
     ['access-token', 'grants', [{ location: '*', role: 'emperor' }]],
     ['access-token', 'grants', 'x'],
     ['access-token', 'expiresAtMs', 'tomorrow'],
-  ] as const)('names a %s when its %s is %j', async (kind, field, value) => {
+  ] as const)('reports a %s when its %s is %j', async (kind, field, value) => {
     const world = await SiteWorld.create(server);
     const { id } = world.recordOf(kind);
     await world.rewrite(kind, id, { [field]: value });
@@ -106,7 +106,7 @@ describe('leaves out only unusable records', () => {
     );
   });
 
-  it('names records that are no JSON, or no object', async () => {
+  it('reports records that are not JSON, or not objects', async () => {
     const world = await SiteWorld.create(server);
     const { device, placed } = world;
     await world.redis.hset(world.keys.siteRecords('device'), device.id, '{', placed.id, '"x"');
@@ -116,13 +116,13 @@ describe('leaves out only unusable records', () => {
     expect(findings[0]?.ids.toSorted()).toEqual([device.id, placed.id].sort());
   });
 
-  it('takes a device with unusable limits of its own for one without', async () => {
+  it('treats a device with unusable limits as one without', async () => {
     const world = await SiteWorld.create(server);
     await world.rewrite('device', world.device.id, { limits: { messagesPerSecond: 0 } });
     expect(await world.load()).toEqual({ records: world.records, findings: [] });
   });
 
-  it('takes a new device in the place of an unreadable one', async () => {
+  it('accepts a new device in place of an unreadable one', async () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, device } = world;
     await redis.hset(keys.siteRecords('device'), device.id, 'x');
@@ -157,7 +157,7 @@ describe('leaves out only unusable records', () => {
 });
 
 describe('faults', () => {
-  it('stay while a record is unreadable, and end with the start after it was restored', async () => {
+  it('stay while a record is unreadable, and end at the start after it was restored', async () => {
     const world = await SiteWorld.create(server);
     const { device, placed, health } = world;
     const customData = async (text: string) => {
@@ -196,7 +196,7 @@ describe('faults', () => {
   });
 });
 
-it('ends a credential, but nothing else, when a record turns out unreadable', async () => {
+it('ends only a credential when its record turns out unreadable', async () => {
   const world = await SiteWorld.create(server);
   const { redis, keys, device, token, events } = world;
   const devices = keys.siteRecords('device');
@@ -227,14 +227,14 @@ it('announces changes that a reload finds', async () => {
   expect(changed).toEqual([world.placed.id]);
 });
 
-describe('what belongs to the deleted goes with them', () => {
+describe('data of deleted locations and devices', () => {
   const invalidPublish = {
     reason: 'not-json' as const,
     topic: 't',
     payload: Buffer.from('x'),
     receivedAtMs: 1,
   };
-  it('do not arise when a location or device has just been deleted', async () => {
+  it('is not created when a location or device has just been deleted', async () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, location, device, placed } = world;
     const invalidPublishes = new InvalidPublishStoreRedis({

@@ -117,7 +117,7 @@ const DAMAGES: readonly [string, Damage, string][] = [
   ],
 ];
 
-it.each(DAMAGES)('tells while running that %s went, once', async (_, damage, lost) => {
+it.each(DAMAGES)('reports the loss of %s once, while running', async (_, damage, lost) => {
   const world = await World.start();
   await damage(world);
   expect(await world.compared()).toBe(lost);
@@ -127,7 +127,7 @@ it.each(DAMAGES)('tells while running that %s went, once', async (_, damage, los
 });
 
 it.each(DAMAGES)(
-  'tells after a start that %s went, until it is acknowledged',
+  'reports the loss of %s after a start, until it is acknowledged',
   async (_, damage, lost) => {
     const world = await World.start();
     await damage(world);
@@ -142,7 +142,7 @@ it.each(DAMAGES)(
   },
 );
 
-it('tells nothing of what a change or the retention removes', async () => {
+it('does not report what a change or the retention removes', async () => {
   const world = await World.start();
   const { redis, keys } = world;
   const identity = await redis.get(keys.identity);
@@ -163,7 +163,7 @@ it('tells nothing of what a change or the retention removes', async () => {
   expect(await redis.get(keys.identity)).toBe(identity);
 });
 
-it('tells what went together with a change, once the gateway has made that in its memory', async () => {
+it('reports what was lost together with a change once the gateway has made that change in memory', async () => {
   const world = await World.start();
   const before = world.site;
   await world.redis.del(world.keys.siteRecords('device'));
@@ -175,7 +175,7 @@ it('tells what went together with a change, once the gateway has made that in it
   expect(await world.compared()).toBe('2 devices');
 });
 
-it('adds up what goes one after the other', async () => {
+it('adds up successive losses', async () => {
   const world = await World.start();
   for (const lost of ['1 device', '2 devices']) {
     await removeDevice(world);
@@ -186,7 +186,7 @@ it('adds up what goes one after the other', async () => {
   expect(world.lost).toBe('2 devices, 1 alarm of a backlog, up to 4 alarms (numbers 2 to 5)');
 });
 
-it('tells once more of indexes that went again after another alarm had been listed', async () => {
+it('reports indexes that are lost again after another alarm has been listed', async () => {
   const world = await World.start();
   await deleteKeys(world, 'alarm-groups:*');
   expect(await world.compared()).toBe('1 index of the history');
@@ -197,7 +197,7 @@ it('tells once more of indexes that went again after another alarm had been list
   expect(await world.compared()).toBe('1 index of the history');
 });
 
-it('puts back an identity that is all that went', async () => {
+it('restores an identity when nothing else was lost', async () => {
   const world = await World.start();
   const { redis, keys } = world;
   const identity = await redis.getdel(keys.identity);
@@ -205,7 +205,7 @@ it('puts back an identity that is all that went', async () => {
   expect(await redis.get(keys.identity)).toBe(identity);
 });
 
-it('tells once what went from a store that takes no writes', async () => {
+it('reports once what was lost from a store that refuses writes', async () => {
   const world = await World.start();
   const { redis, keys } = world;
   onTestFinished(async () => void (await redis.config('SET', 'min-replicas-to-write', 0)));
@@ -220,7 +220,7 @@ it('tells once what went from a store that takes no writes', async () => {
   expect(await redis.get(keys.identity)).toBe(world.witness?.identity);
 });
 
-it('goes on without a file that is unreadable, or of another site', async () => {
+it('continues without a file that is unreadable, or of another site', async () => {
   const world = await World.start();
   const ofAnother = JSON.stringify({ site: 'another', store: NEVER_SEEN, finding: null });
   for (const text of ['{"site":', ofAnother]) {
@@ -234,14 +234,14 @@ it('goes on without a file that is unreadable, or of another site', async () => 
   expect(world.lost).toBe('up to 3 alarms (numbers 1 to 3)');
 });
 
-it('compares though keys were overwritten with another type', async () => {
+it('compares even if keys were overwritten with another type', async () => {
   const world = await World.start();
   const { redis, keys } = world;
   for (const key of [keys.siteRecords('device'), keys.history]) await redis.set(key, 'x');
   expect(await world.compared()).toBe('2 devices, up to 3 alarms (numbers 1 to 3)');
 });
 
-it('puts back an identity that was overwritten with another type, and does not ask for it for ever', async () => {
+it('restores an identity that was overwritten with another type, without retrying forever', async () => {
   const world = await World.start();
   const { redis, keys } = world;
   await redis.del(keys.identity);
@@ -250,7 +250,7 @@ it('puts back an identity that was overwritten with another type, and does not a
   expect(await redis.type(keys.identity)).toBe('string');
 });
 
-it('writes nothing to a store in order, which on a full disk would end it', async () => {
+it('writes nothing to an intact store, because a full disk would end it', async () => {
   const world = await World.start();
   const writes = async () =>
     Number(/rdb_changes_since_last_save:(\d+)/.exec(await world.redis.info('persistence'))?.[1]);

@@ -77,7 +77,7 @@ describe('a write under a lease', () => {
     await expect(guarded().write(['SET', KEY, 'text'])).rejects.toThrow(/^FENCED/);
   });
 
-  test('answers as the commands themselves do, and ends at the first that fails', async () => {
+  test('answers like the commands themselves, and ends at the first that fails', async () => {
     const store = guarded();
 
     expect(await store.write(['RPUSH', KEY, 'a', 'b'], ['LPOP', KEY])).toEqual([2, 'a']);
@@ -87,7 +87,7 @@ describe('a write under a lease', () => {
     expect(await storedKeys()).toEqual([KEY]);
   });
 
-  test('lets reads through when another gateway has the lease', async () => {
+  test('allows reads when another gateway has the lease', async () => {
     const store = guarded();
     await takeLease();
 
@@ -98,7 +98,7 @@ describe('a write under a lease', () => {
 });
 
 describe('a reply that is read when the lease may have ended', () => {
-  test('is handed on, and those after it in order, when the lease is still held', async () => {
+  test('is passed on, in order with those after it, when the lease is still held', async () => {
     let answer: (isHeld: boolean) => void = () => undefined;
     const held = new Promise<boolean>((resolve) => {
       answer = resolve;
@@ -126,7 +126,7 @@ describe('a reply that is read when the lease may have ended', () => {
 });
 
 describe('in a cluster', () => {
-  test('a script sees the keys that it declares, and not the absent one', async () => {
+  test('a script sees the keys that it declares, but not the absent one', async () => {
     const absentKey = '{home}:absent';
     const store = new Store(server.redis, { absentKey });
 

@@ -95,7 +95,7 @@ function tlsOf({ ca, client }: Files) {
 const ACCESS = { user: 'gateway', password: 'of-the-store' };
 
 describe('TLS with a certificate of the gateway, a user and a password', () => {
-  test('is spoken to the server of a URL', async () => {
+  test('is used with the server of a URL', async () => {
     const files = await issuedFiles();
     const port = await startTls(files, 'store', [STORE_USER]);
     const url = `rediss://127.0.0.1:${port}`;
@@ -110,7 +110,7 @@ describe('TLS with a certificate of the gateway, a user and a password', () => {
     expect(await named.redis.acl('WHOAMI')).toBe('gateway');
   });
 
-  test('is spoken to Sentinels and to the primary, each with its own', async () => {
+  test('is used with Sentinels and with the primary, each with its own', async () => {
     const [store, watch] = [await issuedFiles(), await issuedFiles()];
     // The Sentinel itself must be trusted by the store, and the gateway by both.
     const both = join(store.directory, 'both.crt');
@@ -151,7 +151,7 @@ describe('TLS with a certificate of the gateway, a user and a password', () => {
     }
   });
 
-  test('is spoken to the nodes of a cluster', async () => {
+  test('is used with the nodes of a cluster', async () => {
     const files = await issuedFiles();
     const bus = await unusedPort();
     const settings = ['cluster-enabled yes', 'tls-cluster yes', `cluster-port ${bus}`, STORE_USER];

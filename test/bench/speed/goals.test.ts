@@ -25,14 +25,14 @@ function verdict(results: Results) {
   return verdicts(results, FULL).find(({ text }) => AT_LEAST_AEDES.test(text));
 }
 
-it('a goal is judged by the medians of the rounds, and met at its very bound', () => {
+it('a goal is judged by the medians of the rounds, and met exactly at its limit', () => {
   const metByMedian = found([10, 75, 300], [100, 90, 200]);
   expect(verdict(metByMedian)).toMatchObject({ figure: '× 0.75', isMet: true });
   const missedByMedian = found([10, 74, 300], [100, 90, 200]);
   expect(verdict(missedByMedian)).toMatchObject({ figure: '× 0.74', isMet: false });
 });
 
-it('what was not measured is neither met nor missed', () => {
+it('a value that was not measured is neither met nor missed', () => {
   expect(verdict(found([75], []))).toMatchObject({ figure: null, isMet: null });
   expect(verdicts(new Map(), FULL)).toEqual([]);
 });
@@ -46,7 +46,7 @@ it('the median of an even number of rounds is the mean of the middle two', () =>
   expect(row?.figure({ key: 'perSecond' })).toMatchObject({ median: 3, min: 1, max: 9 });
 });
 
-it('the chart has a bar for each contestant, the longest for the most', () => {
+it('the chart has a bar for each contestant, the longest for the largest figure', () => {
   const svg = chart(found([50], [100]));
   const widths = [...svg.matchAll(/<rect class="(own|other)" .* width="([\d.]+)"/g)];
   expect(widths.map(([, kind]) => kind)).toEqual(['own', 'other']);

@@ -39,7 +39,7 @@ it('detects a silently cut line by the pings when there is nothing to send', asy
   await untilBridge(home, 'region', { connected: true });
 });
 
-it('loses nothing and keeps the order when its line is cut again and again under load', async () => {
+it('loses nothing and keeps the order when its line is cut repeatedly under load', async () => {
   const { proxy, subscriber, home } = await line({ maxInFlight: 20 });
   const sensors = await world.sensors(home, 3);
   const calm = new AbortController();
@@ -56,7 +56,7 @@ it('loses nothing and keeps the order when its line is cut again and again under
   await reconciled(home, subscriber, sensors);
 });
 
-it('an unreachable upstream is retried with a growing backoff', async () => {
+it('an unreachable upstream is retried with increasing backoff', async () => {
   const { proxy, subscriber, home } = await line();
   const [sensor] = await world.sensors(home, 1);
   const { attempts } = proxy;

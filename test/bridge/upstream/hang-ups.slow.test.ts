@@ -54,7 +54,7 @@ it.for(['3.1.1', 5] as const)(
   },
 );
 
-it.concurrent('makes a dead letter of each of several messages in a row, and of no other', async ({
+it.concurrent('makes dead letters of several messages in a row, and of no others', async ({
   expect,
 }) => {
   const upstream = await world.upstream({
@@ -74,7 +74,7 @@ it.concurrent('makes a dead letter of each of several messages in a row, and of 
   ]);
 });
 
-it.concurrent('makes no dead letter when the upstream hangs up at every message, and then delivers in order', async ({
+it.concurrent('makes no dead letter when the upstream hangs up at every message, and later delivers in order', async ({
   expect,
 }) => {
   let isBroken = true;
@@ -103,7 +103,7 @@ it.concurrent('makes no dead letter when the upstream hangs up at every message,
   expect(upstream.protocolVersions.length).toBeGreaterThan(SOON.minHangUps + 3);
 });
 
-it.concurrent('does not hold up new messages for a suspect that was last in the queue', async ({
+it.concurrent('does not hold up new messages for a suspect at the end of the queue', async ({
   expect,
 }) => {
   const upstream = await world.upstream({
@@ -147,7 +147,7 @@ it.concurrent('keeps the message queued until the dead letter is stored', async 
     .toMatchObject({ queued: 0, delivered: 1, dropped: { refused: 1 } });
 });
 
-it.concurrent('delivers a message that the upstream takes after many hang-ups', async ({
+it.concurrent('delivers a message that the upstream accepts after many hang-ups', async ({
   expect,
 }) => {
   let hangUps = 0;

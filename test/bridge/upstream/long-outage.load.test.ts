@@ -20,7 +20,7 @@ const MEASURE_EVERY_MS = 500;
 const TIMEOUT_MS = 1_800_000;
 
 it.runIf(isLong)(
-  'guarantee 2 and 3: a day’s outage of 100,000 alarms is replayed completely and in order, marked late, and new alarms meanwhile go ahead',
+  'guarantee 2 and 3: a day’s outage of 100,000 alarms is replayed completely and in order, marked late, while new alarms go ahead',
   { timeout: TIMEOUT_MS },
   async () => {
     const mosquitto = await world.deadMosquitto();

@@ -20,7 +20,7 @@ async function withClock(
   return { clock, home: await world.homeOfProcess(bridges, clock.environment) };
 }
 
-it('marks queued alarms late, and new ones not', async () => {
+it('marks queued alarms late, but not new ones', async () => {
   const mosquitto = await world.deadMosquitto();
   const { clock, home } = await withClock(bridgeTo(mosquitto));
   const sensor = await world.sensor(home);
@@ -38,7 +38,7 @@ it('marks queued alarms late, and new ones not', async () => {
   }
 });
 
-it('guarantee 6: entries older than the bridge keeps expire and are counted, and no others', async () => {
+it('guarantee 6: entries older than the bridge’s limit expire and are counted, and no others', async () => {
   const mosquitto = await world.deadMosquitto();
   const { clock, home } = await withClock(
     bridgeTo(mosquitto, {

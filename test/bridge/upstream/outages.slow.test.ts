@@ -53,7 +53,7 @@ it('guarantee 2: an upstream that is stopped misses nothing', async () => {
   await reconciled(home, subscriber, sensors);
 });
 
-it('an upstream that is down from the start gets everything when it comes', async () => {
+it('an upstream that is down from the start gets everything once it is up', async () => {
   const mosquitto = await world.deadMosquitto();
   const home = await world.home([bridgeTo(mosquitto)]);
   const sensors = await world.sensors(home, 2);
@@ -81,7 +81,7 @@ it('an upstream that is down from the start gets everything when it comes', asyn
   expect((await bridgeOf(home, 'region')).delivered).toBeGreaterThanOrEqual(200);
 });
 
-it('a backlog outlives a stop of the gateway, and a kill in the middle of its replay', async () => {
+it('a backlog survives a stop of the gateway, and a kill in the middle of its replay', async () => {
   const mosquitto = await world.deadMosquitto();
   const home = await world.homeOfProcess([
     bridgeTo(mosquitto, { maxInFlight: 10, replayPerSecond: 500 }),
@@ -101,7 +101,7 @@ it('a backlog outlives a stop of the gateway, and a kill in the middle of its re
   await reconciled(home, subscriber, sensors);
 });
 
-it('guarantees 5 and 6: a bridge whose upstream is dead all the time keeps every alarm, beyond the bound of telemetry too, and does nothing to the other', async () => {
+it('guarantees 5 and 6: a bridge whose upstream stays dead keeps every alarm, even beyond the telemetry limit, and does not affect the other', async () => {
   const dead = await world.deadMosquitto();
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
@@ -134,7 +134,7 @@ it('guarantees 5 and 6: a bridge whose upstream is dead all the time keeps every
   });
 });
 
-it('an upstream that freezes is given up, and gets everything when it thaws', async () => {
+it('a frozen upstream is abandoned, and gets everything when it thaws', async () => {
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
   const home = await world.home([bridgeTo(mosquitto)]);

@@ -12,7 +12,7 @@ it.each<[string, Answer, number]>([
   ['answers with a reason that is not meant for a message', 151, 1],
   ['ends the connection for', { disconnect: 149 }, 3],
 ])(
-  'one message that the upstream %s becomes a dead letter, and the rest goes on',
+  'one message that the upstream %s becomes a dead letter, and the rest is delivered',
   async (_way, answer, connections) => {
     let isAnswered = false;
     const upstream = await world.upstream({
@@ -45,7 +45,7 @@ it.each<[string, Answer, number]>([
   },
 );
 
-it('an upstream that ends each connection for another reason gets everything in the end', async () => {
+it('an upstream that ends each connection for another reason eventually gets everything', async () => {
   const upstream = await world.upstream({
     onPublish: (_publish, connection) => (connection <= 4 ? { disconnect: 139 } : 0),
   });

@@ -6,7 +6,7 @@ const world = useParts();
 const UNSUPPORTED_VERSION = 132;
 const UNACCEPTABLE_VERSION = 1;
 
-it('speaks MQTT 5 again to an upstream that hung up once', async () => {
+it('returns to MQTT 5 with an upstream that hung up once', async () => {
   const upstream = await world.upstream({
     onConnect: (connection) => (connection === 1 ? 'hang up' : 0),
   });
@@ -19,7 +19,7 @@ it('speaks MQTT 5 again to an upstream that hung up once', async () => {
 });
 
 it.each([UNACCEPTABLE_VERSION, UNSUPPORTED_VERSION])(
-  'speaks 3.1.1 at once and from then on to an upstream that answers MQTT 5 with %s',
+  'switches immediately and permanently to 3.1.1 when an upstream answers MQTT 5 with %s',
   async (code) => {
     const upstream = await world.upstream({
       onConnect: (_connection, protocolVersion) => (protocolVersion === 5 ? code : 0),

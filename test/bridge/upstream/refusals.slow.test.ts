@@ -10,7 +10,7 @@ const CREDENTIALS = { username: 'gateway', password: 'right' };
 const REFUSED = 2;
 const WATCHER = { username: 'watcher', password: 'watching' };
 
-it('reports wrong credentials once, retries them with a backoff, and loses nothing when they are corrected', async () => {
+it('reports wrong credentials once, retries with a backoff, and loses nothing once they are corrected', async () => {
   const mosquitto = await world.mosquitto({ users: { gateway: 'other', watcher: 'watching' } });
   const proxy = await world.proxy(mosquitto);
   const subscriber = await world.subscriber(mosquitto, WATCHER);
@@ -37,7 +37,7 @@ it('reports wrong credentials once, retries them with a backoff, and loses nothi
 
 // Mosquitto 2.0 ends the connection after each refused PUBLISH where `max_queued_messages` is 0.
 it.each(['keeps', 'ends'])(
-  'makes dead letters of messages under a denied topic and delivers the rest, also when the upstream %s the connection',
+  'makes dead letters of messages under a denied topic and delivers the rest, even if the upstream %s the connection',
   async (way) => {
     const mosquitto = await world.mosquitto({
       ...(way === 'ends' && { settings: { max_queued_messages: 0 } }),
@@ -111,7 +111,7 @@ it.each(['max_packet_size', 'message_size_limit'])(
   },
 );
 
-it('retries a full upstream ever less often, and delivers everything when it has room', async () => {
+it('retries a full upstream less and less often, and delivers everything when it has room', async () => {
   // The least memory that it starts with, and a subscriber for which it keeps everything.
   const mosquitto = await world.mosquitto({ settings: { memory_limit: 400_000 } });
   const hoarder = await mqtt.connectAsync(mosquitto.url, { clientId: 'hoarder', clean: false });
@@ -136,7 +136,7 @@ it('retries a full upstream ever less often, and delivers everything when it has
   await reconciled(home, subscriber, [sensor]);
 });
 
-it('retries with a backoff an upstream that takes no more connections, until it does', async () => {
+it('retries with a backoff an upstream that accepts no more connections, until it does', async () => {
   const mosquitto = await world.mosquitto({ settings: { max_connections: 1 } });
   const subscriber = await world.subscriber(mosquitto);
   const home = await world.home([bridgeTo(mosquitto, { send: 'alarms' })]);
@@ -150,7 +150,7 @@ it('retries with a backoff an upstream that takes no more connections, until it 
   await reconciled(home, subscriber, [sensor]);
 });
 
-it('loses nothing when another client takes its client id', async () => {
+it('loses nothing when another client takes over its client id', async () => {
   const mosquitto = await world.mosquitto();
   const proxy = await world.proxy(mosquitto);
   const subscriber = await world.subscriber(mosquitto);

@@ -31,7 +31,7 @@ it('over TLS, with a client certificate, an upstream that is killed misses nothi
   await reconciled(home, subscriber, sensors);
 });
 
-it('sends nothing to an upstream with a certificate of a foreign authority', async () => {
+it('sends nothing to an upstream with a certificate of an untrusted authority', async () => {
   const foreign = await world.authority();
   const mosquitto = await world.mosquitto({ tls: { name: ADDRESS } });
   const proxy = await world.proxy(mosquitto);
@@ -73,7 +73,7 @@ it('does not accept a certificate for another name, unless that name is expected
   await untilBridge(home, 'wrong', { ...TLS_FAILURE, queued: 5 });
 });
 
-it('checks the certificate’s authority and name over WebSocket too', async () => {
+it('checks the certificate’s authority and name over WebSocket, too', async () => {
   const authority = await world.authority();
   const foreign = await world.authority();
   const upstream = await world.aedes(await authority.server('DNS:broker.example'));
@@ -100,7 +100,7 @@ it('checks the certificate’s authority and name over WebSocket too', async () 
   }
 });
 
-it('reports a missing client certificate as a failure of TLS', async () => {
+it('reports a missing client certificate as a TLS failure', async () => {
   const tls = { name: ADDRESS, requiresClientCertificate: true };
   const mosquitto = await world.mosquitto({ tls });
   const home = await world.home([bridgeTo(mosquitto, { caFile: mosquitto.authority.certFile })]);

@@ -16,7 +16,7 @@ function publishOf(bytes: number): Buffer {
 }
 
 describe('an upstream that sends a packet far over the limit', () => {
-  it('is left before the packet is gathered, told to forget it, and named', async () => {
+  it('is disconnected before the packet is gathered, told to forget it, and named', async () => {
     const upstream = await world.upstream();
     const parts = world.parts();
     const options = configured({ url: upstream.url, protocol: '3.1.1', commands: ['#'] });
@@ -38,7 +38,7 @@ describe('an upstream that sends a packet far over the limit', () => {
     expect(faultTexts(parts.health.faults())).toEqual([]);
   });
 
-  it('is not left for many bytes in packets within the limit', async () => {
+  it('is not disconnected for many bytes in packets within the limit', async () => {
     const [bytes, count] = [9_000, 500];
     const upstream = await world.upstream();
     let accepted = 0;
@@ -57,7 +57,7 @@ describe('an upstream that sends a packet far over the limit', () => {
     expect(faultTexts(parts.health.faults())).toEqual([]);
   });
 
-  it('is left when the packet comes in one frame of a WebSocket', async () => {
+  it('is disconnected when the packet arrives in one WebSocket frame', async () => {
     const server = new WebSocketServer({ port: 0 });
     const closed: number[] = [];
     server.on('connection', (socket) => {
@@ -85,8 +85,8 @@ describe('an upstream that sends a packet far over the limit', () => {
   });
 });
 
-describe('an upstream that sends commands faster than it may', () => {
-  it('is slowed and named, and every command is taken in order', async () => {
+describe('an upstream that sends commands faster than permitted', () => {
+  it('is slowed and named, and every command is accepted in order', async () => {
     const [burst, perSecond, count] = [100, 200, 400];
     const upstream = await world.upstream();
     const accepted: string[] = [];

@@ -36,8 +36,8 @@ async function comeAndGo(who: TestDevice | TestToken, clientId: string, clean = 
   await client.closed();
 }
 
-describe('a client id is a name space of its principal', () => {
-  it('a subscriber gets in while another home’s sensor has a session under its client id', async () => {
+describe('a client id is scoped to its principal', () => {
+  it('a subscriber connects while another home’s sensor holds a session under its client id', async () => {
     const clientId = 'nurse-call-1';
     await comeAndGo(home.viewer, clientId);
     const sensor = await other.device();
@@ -48,7 +48,7 @@ describe('a client id is a name space of its principal', () => {
     expect(await returnCodeFor(home.viewer, clientId, false)).toBe(0);
   });
 
-  it('two homes’ subscribers are connected under one client id, each with its own alarms', async () => {
+  it('two homes’ subscribers connect under one client id, each with its own alarms', async () => {
     const clientId = 'nurse-call-2';
     const homes = [home, other];
     const nurses = await Promise.all(

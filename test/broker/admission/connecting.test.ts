@@ -88,7 +88,7 @@ describe('a CONNECT is answered with an error', () => {
     await client.closed();
   });
 
-  it('with 2 for a client id that belongs to a bridge', async () => {
+  it('with 2 for a client id reserved for a bridge', async () => {
     const options = { ...credentials(viewer), clientId: 'bridge/region' };
     expect(await returnCodeFor(options)).toBe(IDENTIFIER_REJECTED);
   });
@@ -106,7 +106,7 @@ describe('a CONNECT is answered with an error', () => {
 });
 
 describe('a CONNECT is accepted', () => {
-  it('from a device, its id in either case', async () => {
+  it('from a device, with its id in upper or lower case', async () => {
     expect(await returnCodeFor(credentials(device))).toBe(ACCEPTED);
     const username = device.id.toUpperCase();
     expect(await returnCodeFor({ ...credentials(device), username })).toBe(ACCEPTED);
@@ -168,7 +168,7 @@ describe('a client id', () => {
   });
 });
 
-it('takes a client of MQTT 3.1 with a longer client id than 23 characters', async () => {
+it('longer than 23 characters is accepted from a client of MQTT 3.1', async () => {
   const client = await RawClient.open(gateway);
   const protocol = { protocolId: 'MQIsdp', protocolVersion: 3 } as const;
   client.send(connectPacket({ ...credentials(viewer), ...protocol, clientId: randomUUID() }));
@@ -188,7 +188,7 @@ describe('a persistent session without a subscription', () => {
     return sessionPresent;
   }
 
-  it('is there at the next connection, also after a restart, until a clean one ends it', async () => {
+  it('exists at the next connection, even after a restart, until a clean one ends it', async () => {
     // Paho discards unacknowledged messages if CONNACK reports no session.
     expect(await isPresent(device)).toBe(false);
     expect(await isPresent(device)).toBe(true);
@@ -200,7 +200,7 @@ describe('a persistent session without a subscription', () => {
     expect(await isPresent(device)).toBe(false);
   });
 
-  it('is there when its only filter was denied, and when the last one has ended', async () => {
+  it('exists when its only filter was denied, and when its last filter has been removed', async () => {
     const own = { ...persistent, clientId: 'none-left' };
     const first = await RawClient.connect(gateway, viewer, own);
     expect(await first.subscribe(['elsewhere/x', '$session'])).toEqual([0x80, 0x80]);
@@ -253,7 +253,7 @@ describe('a second connection under the same client id', () => {
     after.vanish();
   });
 
-  it('is sent again what the first had not acknowledged', async () => {
+  it('receives what the first had not acknowledged', async () => {
     const session = { clientId: 'takeover-unacknowledged', clean: false };
     const before = await RawClient.connect(gateway, viewer, session);
     await before.subscribe([`care-homes/${device.locationId}/+/+/alarms/#`]);
@@ -266,7 +266,7 @@ describe('a second connection under the same client id', () => {
     }
   });
 
-  it('keeps the filters of a SUBSCRIBE in the same write as CONNECT', async () => {
+  it('keeps the filters of a SUBSCRIBE sent in the same write as CONNECT', async () => {
     const clientId = 'takeover-at-once';
     const filter = `care-homes/${device.locationId}/+/+/alarms/#`;
     const before = await RawClient.connect(gateway, viewer, { clientId });
@@ -285,7 +285,7 @@ describe('a second connection under the same client id', () => {
   });
 
   it.each([true, false])(
-    'leaves one that works when 20 more connect at once (clean: %s)',
+    'leaves one working connection when 20 more connect at once (clean: %s)',
     async (clean) => {
       const clientId = `takeover-many-${clean}`;
       const filter = `care-homes/${device.locationId}/+/+/alarms/#`;
@@ -305,7 +305,7 @@ describe('a second connection under the same client id', () => {
     },
   );
 
-  it('takes over though what follows CONNECT breaks MQTT, and leaves the filters of the session', async () => {
+  it('takes over even if the bytes after CONNECT violate MQTT, and keeps the filters of the session', async () => {
     const session = { clientId: 'takeover-broken-off', clean: false };
     const first = await RawClient.connect(gateway, viewer, session);
     await first.subscribe([`care-homes/${device.locationId}/+/+/alarms/#`]);
@@ -318,7 +318,7 @@ describe('a second connection under the same client id', () => {
     third.vanish();
   });
 
-  it('leaves a device online until it ends', async () => {
+  it('keeps a device online until it ends', async () => {
     const sensor = await api.createDevice(device.locationId, 'Bett 2');
     const commands = [`devices/${sensor.id}/commands/#`];
     const before = await RawClient.connect(gateway, sensor, { clientId: sensor.id });
@@ -352,8 +352,8 @@ describe('before CONNECT', () => {
   });
 });
 
-describe('a SUBSCRIBE that is sent before CONNACK has come', () => {
-  it('is stored if it is granted, however the packets are split', async () => {
+describe('a SUBSCRIBE sent before CONNACK', () => {
+  it('is stored if granted, however the packets are split', async () => {
     for (let attempt = 0; attempt < 25; attempt++) {
       const options = { ...credentials(viewer), clientId: `early-${attempt}`, clean: false };
       const early = await RawClient.open(gateway);

@@ -23,7 +23,7 @@ function start() {
   return { health, quota, dropped, arrive };
 }
 
-it('counts newcomers of an IPv6 network as those of one address', () => {
+it('counts newcomers from one IPv6 network as one address', () => {
   const { health, dropped, arrive } = start();
   for (let host = 1; host <= 6; host++) arrive(`2001:db8:0:1::${host}`);
   expect(dropped).toEqual(['2001:db8:0:1::1', '2001:db8:0:1::2']);
@@ -32,7 +32,7 @@ it('counts newcomers of an IPv6 network as those of one address', () => {
   expect(faultTexts(health.faults())).toEqual([expect.stringContaining('address 2001:db8:0:1')]);
 });
 
-it('leaves newcomers the room that those who have logged in do not take', () => {
+it('gives newcomers the room that logged-in clients leave', () => {
   const { quota, dropped, arrive } = start();
   const quotas = { connections: 10, persistentSessions: 1, subscriptions: 1 };
   for (let sensor = 1; sensor <= 5; sensor++) {
@@ -43,7 +43,7 @@ it('leaves newcomers the room that those who have logged in do not take', () => 
   expect(dropped).toEqual(['198.51.100.1']);
 });
 
-it('lets a principal take over twice its connections at most, while the old ones are ending', () => {
+it('allows a principal at most twice its connections during takeovers, while the old ones are ending', () => {
   const { quota, arrive } = start();
   const quotas = { connections: 1, persistentSessions: 1, subscriptions: 1 };
   const claimant = { owner: 'device:1', sessionKey: 'session', quotas };

@@ -82,7 +82,7 @@ function connecting(who: TestDevice | TestToken, options: Partial<IConnectPacket
 }
 
 describe('GET /connections', () => {
-  it('tells who is connected, from where, since when, how, and with how much in the backlog', async () => {
+  it('lists who is connected, from where, since when, how, and with what backlog', async () => {
     const device = await home.device();
     const startedAt = Date.now();
     const nurse = await RawClient.connect(home.gateway, home.viewer, {
@@ -131,7 +131,7 @@ describe('GET /connections', () => {
     await expect.poll(() => connectionOf('shown-nurse')).toEqual([]);
   });
 
-  it('tells WebSocket from TCP', async () => {
+  it('distinguishes WebSocket from TCP', async () => {
     const url = `${home.gateway.httpUrl.replace('http:', 'ws:')}/mqtt`;
     const socket = new WebSocket(url, ['mqtt']);
     const client = new RawClient(createWebSocketStream(socket));
@@ -142,7 +142,7 @@ describe('GET /connections', () => {
     socket.terminate();
   });
 
-  it('comes in pages: all that were there at first, each once, in the order of connecting', async () => {
+  it('lists in pages every connection open at the first page, each once, in order of connecting', async () => {
     const ids = Array.from({ length: 7 }, (_, index) => `paged-${7 - index}`);
     const clients: RawClient[] = [];
     for (const clientId of ids) {
@@ -173,7 +173,7 @@ describe('GET /connections', () => {
 });
 
 describe('GET /connections/denied', () => {
-  it('tells why a filter got 0x80, of a token, a device and a session that is full', async () => {
+  it('explains why a filter of a token, a device or a full session got 0x80', async () => {
     const device = await home.device();
     const clientId = 'asks-in-vain';
     const own = `care-homes/${home.locationId}/#`;
@@ -205,7 +205,7 @@ describe('GET /connections/denied', () => {
     for (const client of [nurse, sensor]) client.vanish();
   });
 
-  it('tells why a publish was dropped', async () => {
+  it('explains why a publish was dropped', async () => {
     const device = await home.device();
     const cases: [string, TestDevice | TestToken, string, string][] = [
       ['sends-elsewhere', device, `devices/${randomUUID()}/x`, 'topic-not-of-device'],
@@ -226,7 +226,7 @@ describe('GET /connections/denied', () => {
     }
   });
 
-  it('tells why the gateway has ended a connection', async () => {
+  it('explains why the gateway ended a connection', async () => {
     const device = await home.device();
     const malformed = await RawClient.connect(home.gateway, device, { clientId: 'malformed' });
     malformed.stream.write(Buffer.from([0x40, 2, 0, 0]));
@@ -253,7 +253,7 @@ describe('GET /connections/denied', () => {
     ]);
   });
 
-  it('tells why a CONNECT has failed, with the return code that the client got', async () => {
+  it('explains why a CONNECT failed, with the return code that the client got', async () => {
     const device = await home.device();
     const password = Buffer.from('wrong');
     const missing = connecting(device, { clientId: '' });
@@ -326,14 +326,14 @@ describe('GET /connections/denied', () => {
     expect(text).not.toContain(device.secret);
   });
 
-  it('has also what was no CONNECT at all', async () => {
+  it('includes connections that sent no CONNECT', async () => {
     const isNew = new Set((await deniedTo(null)).map(({ at }) => at));
     expect(await failsWith(Buffer.from('GET / HTTP/1.1\r\n\r\n'))).toBeNull();
     const [newest] = (await deniedTo(null)).filter(({ at }) => !isNew.has(at));
     expect(newest).toMatchObject({ code: 'malformed-connect', username: null, returnCode: null });
   });
 
-  it('has the newest 1,000, newest first', async () => {
+  it('lists the newest 1,000, newest first', async () => {
     const clientId = 'asks-a-lot';
     const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
     const filters = Array.from({ length: 1_000 }, (_, index) => `elsewhere/${index}`);

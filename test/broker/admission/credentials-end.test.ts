@@ -39,7 +39,7 @@ describe('an access token that is deleted', () => {
     expect(await returnCodeFor(token)).toBe(BAD_CREDENTIALS);
   });
 
-  it('leaves no session: its client id is free, and its backlog gone', async () => {
+  it('leaves no session: its client id is free, and its backlog is gone', async () => {
     const token = await home.api.viewer(home.locationId);
     const clientId = 'session-of-a-deleted-token';
     const client = await RawClient.connect(home.gateway, token, { clientId, clean: false });
@@ -53,7 +53,7 @@ describe('an access token that is deleted', () => {
     store.close();
   });
 
-  it('receives no later message', async () => {
+  it('receives no further messages', async () => {
     const token = await home.api.viewer(home.locationId);
     const device = await home.device();
     const nurse = await RawClient.connect(home.gateway, token);
@@ -132,7 +132,7 @@ describe('a device that is deleted', () => {
     expect(await returnCodeFor(device)).toBe(BAD_CREDENTIALS);
   });
 
-  it('leaves its client id to others', async () => {
+  it('frees its client id for others', async () => {
     const device = await home.device();
     const session = { clientId: `of-${device.id}`, clean: false };
     const live = await RawClient.connect(home.gateway, device, session);

@@ -78,8 +78,8 @@ async function recorded(clientId: string, who: TestDevice | TestToken, topics: u
   await expect.poll(sorted).toEqual(topics.toSorted());
 }
 
-describe('what is denied over MQTT stands in the audit trail soon', () => {
-  it('each of ten filters, a record of its own, in one SUBSCRIBE and in many', async () => {
+describe('a denial over MQTT soon appears in the audit trail', () => {
+  it('for each of ten filters separately, in one SUBSCRIBE or several', async () => {
     const [viewer, clientId] = [await newViewer(), 'asks-for-much'];
     const nurse = await RawClient.connect(home.gateway, viewer, { clientId });
     expect(await nurse.subscribe(filters(6))).toEqual(Array(6).fill(DENIED));
@@ -92,7 +92,7 @@ describe('what is denied over MQTT stands in the audit trail soon', () => {
     nurse.vanish();
   });
 
-  it('a publish and a client id', async () => {
+  it('for a publish and a client id', async () => {
     const [device, viewer] = [await home.device(), await newViewer()];
     const clientId = 'denied-at-once';
     const topic = `devices/${randomUUID()}/x`;
@@ -111,8 +111,8 @@ describe('what is denied over MQTT stands in the audit trail soon', () => {
   });
 });
 
-describe('while the store is frozen, what is denied over MQTT', () => {
-  it('is answered at once, and written once the store is back', async () => {
+describe('while the store is frozen, a denial over MQTT', () => {
+  it('is answered immediately, and recorded once the store is back', async () => {
     const [device, viewer] = [await home.device(), await newViewer()];
     const reserved = 'bridge/while-frozen';
     const nurse = await RawClient.connect(home.gateway, viewer, { clientId: 'asks-frozen' });
@@ -133,7 +133,7 @@ describe('while the store is frozen, what is denied over MQTT', () => {
     for (const client of [nurse, sensor, other]) client.vanish();
   });
 
-  it('delays no ping and no alarm behind a SUBSCRIBE', async () => {
+  it('delays neither pings nor alarms behind a SUBSCRIBE', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'alarms/#');
     const sensor = await RawClient.connect(home.gateway, device);
@@ -147,7 +147,7 @@ describe('while the store is frozen, what is denied over MQTT', () => {
     await nurse.end();
   });
 
-  it('keeps no alarm before and behind it from being forwarded', async () => {
+  it('does not stop the alarms before and after it from being forwarded', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'alarms/#');
     const sensor = await RawClient.connect(home.gateway, device);
@@ -163,7 +163,7 @@ describe('while the store is frozen, what is denied over MQTT', () => {
     await nurse.end();
   });
 
-  it('does not keep the permitted filters of the same SUBSCRIBE from their alarms', async () => {
+  it('does not withhold alarms from the permitted filters of the same SUBSCRIBE', async () => {
     const [device, viewer] = [await home.device(), await newViewer()];
     const sensor = await RawClient.connect(home.gateway, device);
     for (const clean of [true, false]) {
@@ -185,7 +185,7 @@ describe('while the store is frozen, what is denied over MQTT', () => {
     sensor.vanish();
   });
 
-  it('is written and nothing else, when the client has gone meanwhile', async () => {
+  it('is recorded, and nothing else is, when the client has disconnected', async () => {
     const [device, viewer] = [await home.device(), await newViewer()];
     const clientId = 'gone-meanwhile';
     const nurse = await RawClient.connect(home.gateway, viewer, { clientId });
@@ -209,8 +209,8 @@ describe('while the store is frozen, what is denied over MQTT', () => {
   });
 });
 
-describe('SUBSCRIBEs that wait for the store', () => {
-  it('take bounded memory: their client is read no further, and answered in the end', async () => {
+describe('SUBSCRIBEs waiting for the store', () => {
+  it('take bounded memory: their client is paused, and answered in the end', async () => {
     const [viewer, clientId] = [await newViewer(), 'subscribes-without-end'];
     const nurse = await RawClient.connect(home.gateway, viewer, { clientId, clean: false });
     const permitted = Array.from(
@@ -236,7 +236,7 @@ describe('SUBSCRIBEs that wait for the store', () => {
   });
 });
 
-describe('a SUBSCRIBE with filters that are denied', () => {
+describe('a SUBSCRIBE with denied filters', () => {
   it.each([true, false])(
     'is not overtaken by what follows it (clean session: %s)',
     async (clean) => {
@@ -261,8 +261,8 @@ describe('a SUBSCRIBE with filters that are denied', () => {
   );
 });
 
-describe('a principal that is denied too much', () => {
-  it('is answered as before, and has a bounded number of records; what is permitted goes on', async () => {
+describe('a principal with too many denials', () => {
+  it('is answered as before, with a bounded number of records; permitted operations continue', async () => {
     const [viewer, clientId] = [await newViewer(), 'denied-too-much'];
     const startedAt = performance.now();
     const nurse = await RawClient.connect(home.gateway, viewer, { clientId });

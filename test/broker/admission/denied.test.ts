@@ -59,8 +59,8 @@ async function returnCodeOf(
   return returnCode;
 }
 
-describe('denied over MQTT and in the audit trail', () => {
-  it('is each filter of a SUBSCRIBE that is not granted, and only those', async () => {
+describe('the audit trail of MQTT denials', () => {
+  it('has each filter of a SUBSCRIBE that is not granted, and no others', async () => {
     const [elsewhere, clientId] = [randomUUID(), 'subscribes-elsewhere'];
     const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
     const [foreign, own] = [`care-homes/${elsewhere}/#`, `care-homes/${home.locationId}/#`];
@@ -79,7 +79,7 @@ describe('denied over MQTT and in the audit trail', () => {
     ]);
   });
 
-  it('is a publish of a device outside its own topics, which keeps its connection', async () => {
+  it('has a publish by a device outside its own topics, which keeps its connection', async () => {
     const [device, other] = [await home.device(), await home.device()];
     const clientId = 'publishes-elsewhere';
     const sensor = await RawClient.connect(home.gateway, device, { clientId });
@@ -97,7 +97,7 @@ describe('denied over MQTT and in the audit trail', () => {
     ]);
   });
 
-  it.each([0, 1, 2] as const)('is a command by a viewer, at QoS %i', async (qos) => {
+  it.each([0, 1, 2] as const)('has a command by a viewer, at QoS %i', async (qos) => {
     const device = await home.device();
     const clientId = `commands-at-${qos}`;
     const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
@@ -115,7 +115,7 @@ describe('denied over MQTT and in the audit trail', () => {
     ]);
   });
 
-  it('is a client id of the bridges', async () => {
+  it('has a client id reserved for bridges', async () => {
     const device = await home.device();
     const session = { clientId: 'bridge/of-a-device' };
     expect(await returnCodeOf(device, session)).toBe(2);
@@ -124,7 +124,7 @@ describe('denied over MQTT and in the audit trail', () => {
     ]);
   });
 
-  it('is a credential that is not valid; never the password, nor what may be one', async () => {
+  it('has an invalid credential, but never the password, or what may be one', async () => {
     const device = await home.device();
     const password = Buffer.from('no-such-password');
     const clientId = 'guesses';
@@ -142,7 +142,7 @@ describe('denied over MQTT and in the audit trail', () => {
   });
 });
 
-describe('denied over MQTT and in the log', () => {
+describe('the log of MQTT denials', () => {
   /** The lines about this client with this message, from this line on. */
   function logged(from: number, clientId: string, message: string): unknown[] {
     return home.gateway.lines
@@ -153,7 +153,7 @@ describe('denied over MQTT and in the log', () => {
       .filter((entry) => Reflect.get(entry, 'msg') === message);
   }
 
-  it('is who it was and from where; never the password, nor what may be one', async () => {
+  it('says who and from where, but never the password, or what may be one', async () => {
     const device = await home.device();
     const clientId = 'guesses-in-the-log';
     const password = Buffer.from('no-such-password');
@@ -173,7 +173,7 @@ describe('denied over MQTT and in the log', () => {
     expect(home.gateway.lines.slice(from).join()).not.toMatch(/hunter2|no-such-password/);
   });
 
-  it('is what a SUBSCRIBE was not granted, in one line', async () => {
+  it('has one line for everything that a SUBSCRIBE was not granted', async () => {
     const clientId = 'subscribes-in-the-log';
     const from = home.gateway.lines.length;
     const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
@@ -191,7 +191,7 @@ describe('denied over MQTT and in the log', () => {
     ['a state without the grant for it', 'alarm-state-without-grant', 'alarm-states'],
     ['a publish elsewhere', 'topic-not-of-token', 'alarms/fall'],
   ] as const)(
-    'is %s: who, topic and reason, and no fault of the store',
+    'has %s: who, topic and reason, and no fault of the store',
     async (_what, code, rest) => {
       const device = await home.device();
       const topic = home.filter(device, rest);

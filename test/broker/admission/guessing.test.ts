@@ -88,7 +88,7 @@ async function alarmFrom(device: TestDevice, address: string): Promise<void> {
 }
 
 describe('S12: guessing', () => {
-  it('is slowed down more and more, whatever logins succeed in between', async () => {
+  it('is slowed down increasingly, even if logins succeed in between', async () => {
     const [own, target, stranger] = [await home.device(), await home.device(), '127.0.12.1'];
     const tookMs: number[] = [];
     for (let guess = 1; guess <= 6; guess++) {
@@ -103,7 +103,7 @@ describe('S12: guessing', () => {
     expect(sixth).toBeGreaterThan(950);
   });
 
-  it.concurrent('over many connections at once is hardly heard, and hardly answered', async () => {
+  it.concurrent('over many concurrent connections gets few guesses checked, and few answered', async () => {
     const stranger = '127.0.12.2';
     const answers = await guessAt(stranger, 'admin', 60);
     const codes = answers.map(({ returnCode }) => returnCode);
@@ -117,7 +117,7 @@ describe('S12: guessing', () => {
     expect(others).toEqual({ 'too-many-failed-logins': 60 - (heard ?? 0) });
   });
 
-  it.concurrent('at one name from many addresses is heard once from each', async () => {
+  it.concurrent('the secret for one name from many addresses is checked once from each', async () => {
     const device = await home.device();
     const addresses = Array.from({ length: 15 }, (_, number) => `127.0.13.${number + 1}`);
     await Promise.all(addresses.map((address) => guessAt(address, device.id, 2)));
@@ -128,7 +128,7 @@ describe('S12: guessing', () => {
     expect(sum).toBeLessThanOrEqual(addresses.length + 2);
   });
 
-  it.concurrent('at the admin token finds nothing out during the backoff', async () => {
+  it.concurrent('the admin token reveals nothing during the backoff', async () => {
     const stranger = '127.0.12.6';
     guesses.push(guessAt(stranger, 'admin', 20));
     const right = await login(stranger, 'admin', ADMIN_TOKEN);
@@ -138,7 +138,7 @@ describe('S12: guessing', () => {
   it.each([
     ['another address', '127.0.12.7', OWNER],
     ['the same address', '127.0.12.3', '127.0.12.3'],
-  ])('at the name of a sensor does not keep it from its alarm, at %s', async (_where, ...from) => {
+  ])('the secret of a sensor does not stop its alarm from %s', async (_where, ...from) => {
     const [stranger, address] = from;
     const device = await home.device();
     const areAnswered = guessInBackground(stranger, device.id);
@@ -146,7 +146,7 @@ describe('S12: guessing', () => {
     expect(areAnswered()).toBe(false);
   });
 
-  it('at the admin token does not keep its owner out, who is elsewhere', async () => {
+  it('the admin token does not lock out its owner at another address', async () => {
     const areAnswered = guessInBackground('127.0.12.4', 'admin');
     const answer = await login('127.0.12.5', 'admin', ADMIN_TOKEN);
     expect(answer).toMatchObject({ returnCode: 0 });
@@ -154,7 +154,7 @@ describe('S12: guessing', () => {
   });
 });
 
-it('a token typed as the user name is nowhere to be read, even if it looks like an id', async () => {
+it('a token typed as the user name is never shown or logged, even if it looks like an id', async () => {
   const secret = randomUUID();
   const gateway = await GatewayHere.start({ GATEWAY_ADMIN_TOKEN: secret });
   const api = new Api(gateway, secret);

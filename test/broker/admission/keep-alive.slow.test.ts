@@ -63,8 +63,8 @@ async function pings(client: RawClient, count: number, isAnswered: boolean): Pro
   }
 }
 
-describe('a client that asked for a keep-alive of a second', () => {
-  it.concurrent('is closed after one and a half of silence, and its will is published', async () => {
+describe('a client with a keep-alive of one second', () => {
+  it.concurrent('is closed after 1.5 s of silence, and its will is published', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'gone');
     const from = home.gateway.lines.length;
@@ -79,20 +79,20 @@ describe('a client that asked for a keep-alive of a second', () => {
     await nurse.end();
   });
 
-  it.concurrent('stays as long as it sends anything', async () => {
+  it.concurrent('stays connected while it sends anything', async () => {
     const client = await connect(await home.device());
     await pings(client, 12, true);
     expect(client.isClosed).toBe(false);
     client.vanish();
   });
 
-  it.concurrent('is closed also when it stops in the middle of a packet', async () => {
+  it.concurrent('is closed even when it stops in the middle of a packet', async () => {
     const client = await connect(await home.device());
     client.stream.write(Buffer.from([0x30, 20, 0, 5]));
     await client.closed();
   });
 
-  it('is not closed while it is held by back-pressure', async () => {
+  it('is not closed while back-pressure holds it', async () => {
     const device = await home.device();
     const client = await connect(device);
     const payload = `{"kind":"fall","x":"${'x'.repeat(15 * 1024)}"}`;
@@ -117,7 +117,7 @@ describe('a client that asked for a keep-alive of a second', () => {
     await client.closed();
   });
 
-  it('is not closed when the gateway itself was held up', async () => {
+  it('is not closed when the gateway itself was blocked', async () => {
     const client = await connect(await home.device());
     await client.ping();
     for (let round = 0; round < 2; round++) {
@@ -132,7 +132,7 @@ describe('a client that asked for a keep-alive of a second', () => {
 });
 
 describe('a token', () => {
-  it.concurrent('that asked for no keep-alive stays though silent', async () => {
+  it.concurrent('without a keep-alive stays connected though silent', async () => {
     const nurse = await RawClient.connect(home.gateway, home.viewer, { keepalive: 0 });
     const silent = await connect(await home.device());
     await silent.closed();
@@ -140,7 +140,7 @@ describe('a token', () => {
     nurse.vanish();
   });
 
-  it.concurrent('with a keep-alive of 0, 60 or 600 gets the longest one', async (test) => {
+  it.concurrent('with a keep-alive of 0, 60 or 600 gets the maximum', async (test) => {
     const strict = await Home.start({ GATEWAY_MQTT_MAX_KEEP_ALIVE_SECONDS: '1' });
     test.onTestFinished(() => strict.remove());
     const silentMs = async (asked: number) => {
@@ -155,7 +155,7 @@ describe('a token', () => {
   });
 });
 
-it('a connection on which no whole CONNECT comes is closed after ten seconds', async () => {
+it('a connection without a complete CONNECT is closed after ten seconds', async () => {
   for (const ms of await openMs) {
     expect(ms).toBeGreaterThan(CONNECT_EARLIEST_MS);
   }

@@ -45,13 +45,13 @@ function client(port: number): Socket {
   return socket.on('error', () => undefined);
 }
 
-it('closes a connection on which no TLS handshake comes', async () => {
+it('closes a connection on which no TLS handshake arrives', async () => {
   const port = await start({ tls: TLS, handshakeTimeoutMs: 50 });
   const silent = [1, 2, 3].map(() => client(port));
   await Promise.all(silent.map((socket) => once(socket, 'close')));
 });
 
-it('serves nobody whose TLS handshake ends after it was stopped', async () => {
+it('serves no client whose TLS handshake ends after it was stopped', async () => {
   const listener = new TcpListener({
     ...DEFAULTS,
     tls: TLS,
@@ -65,16 +65,19 @@ it('serves nobody whose TLS handshake ends after it was stopped', async () => {
   await once(socket.resume(), 'close');
 });
 
-it.each([undefined, TLS])('closes a connection whose address has opened too many', async (tls) => {
-  const refused: string[] = [];
-  const onRefused: TcpListenerOptions['onRefused'] = (_address, { code }) => refused.push(code);
-  const admitsHandshake = () => expect.unreachable();
-  const port = await start({ tls, rate: NONE, admitsHandshake, onRefused });
-  await once(client(port), 'close');
-  expect(refused).toEqual(['connecting-too-fast']);
-});
+it.each([undefined, TLS])(
+  'closes a connection when its address has opened too many',
+  async (tls) => {
+    const refused: string[] = [];
+    const onRefused: TcpListenerOptions['onRefused'] = (_address, { code }) => refused.push(code);
+    const admitsHandshake = () => expect.unreachable();
+    const port = await start({ tls, rate: NONE, admitsHandshake, onRefused });
+    await once(client(port), 'close');
+    expect(refused).toEqual(['connecting-too-fast']);
+  },
+);
 
-it('closes a WebSocket whose address has opened too many connections', async () => {
+it('closes a WebSocket when its address has opened too many connections', async () => {
   const webSockets = new WebSocketListener({
     maxPacketBytes: 1_024,
     rate: NONE,

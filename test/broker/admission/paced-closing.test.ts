@@ -30,7 +30,7 @@ async function mostInTurn(count: () => number): Promise<number> {
   return most;
 }
 
-it('closes many connections that end at once in several turns of the event loop', async () => {
+it('spreads the closing of many simultaneously ending connections over several turns of the event loop', async () => {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -47,7 +47,7 @@ it('closes many connections that end at once in several turns of the event loop'
   expect(clients.every((client) => client.errored === null)).toBe(true);
 });
 
-it('ends the connections of many clients that went silent together in several turns', async () => {
+it('spreads the ending of many simultaneously silent clients over several turns', async () => {
   const keepAlive = new KeepAlive();
   let ended = 0;
   for (let watched = 0; watched < CONNECTIONS; watched++) {

@@ -123,7 +123,7 @@ describe.each(TRANSPORTS)('over %s', (_transport, open) => {
     it.each([
       ['DISCONNECT behind it', [DISCONNECT]],
       ['nothing behind it', []],
-    ] as const)('an alarm that comes with CONNECT, with %s, is recorded', async (_how, behind) => {
+    ] as const)('an alarm sent with CONNECT, with %s, is recorded', async (_how, behind) => {
       const device = await loneDevice();
       for (let n = 0; n < TIMES; n++) {
         await sendAndEnd(await open(), session(device, [alarm(device, n, qos), ...behind]));
@@ -132,7 +132,7 @@ describe.each(TRANSPORTS)('over %s', (_transport, open) => {
     });
   });
 
-  it('alarms of a client that closes at once are recorded in their order', async () => {
+  it('the alarms of a client that closes immediately are recorded in order', async () => {
     const device = await loneDevice();
     const numbers = Array.from({ length: TIMES }, (_, n) => n);
     const alarms = numbers.map((n) => alarm(device, n, 1));
@@ -142,7 +142,7 @@ describe.each(TRANSPORTS)('over %s', (_transport, open) => {
     await expect.poll(() => recorded(device)).toEqual(numbers);
   });
 
-  it('alarms are recorded that come during a slow login and with a frozen store', async () => {
+  it('alarms sent during a slow login and with a frozen store are recorded', async () => {
     const device = await loneDevice();
     store.freeze();
     for (let n = 0; n < TIMES; n++) {
@@ -152,7 +152,7 @@ describe.each(TRANSPORTS)('over %s', (_transport, open) => {
     await expect.poll(() => recorded(device)).toHaveLength(TIMES);
   });
 
-  it('nothing is recorded of a client whose password is wrong', async () => {
+  it('nothing is recorded from a client with a wrong password', async () => {
     const device = await loneDevice();
     await sendAndEnd(await open(), session(device, [alarm(device, 0, 1)], 'wrong'));
     await sendAndEnd(await open(), session(device, [alarm(device, 1, 1)]));
@@ -160,7 +160,7 @@ describe.each(TRANSPORTS)('over %s', (_transport, open) => {
   });
 });
 
-it('a thousand alarms of a client that closes at once are recorded', async () => {
+it('a thousand alarms of a client that closes immediately are recorded', async () => {
   const device = await loneDevice();
   const alarms = Array.from({ length: 1_000 }, (_, n) => alarm(device, n, 1));
   await sendAndClose(await openTcp(), session(device, alarms));

@@ -32,7 +32,7 @@ async function sendAlarm(device: TestDevice): Promise<void> {
 }
 
 describe('GET /sessions', () => {
-  it('tells for whom alarms wait, since when they are away, and how old the oldest is', async () => {
+  it('shows for whom alarms wait, since when they have been away, and how old the oldest alarm is', async () => {
     const device = await home.device();
     const here = await connected('here');
     const away = await connected('away');
@@ -56,7 +56,7 @@ describe('GET /sessions', () => {
     await here.end();
   });
 
-  it('shows as many as asked for, and none of a clean session', async () => {
+  it('shows at most the requested number, and no clean session', async () => {
     const clean = await Subscriber.connect(home.gateway, home.viewer, { clientId: 'clean' });
     await clean.subscribe('care-homes/+/devices/+/#');
     const first = await sessions('?limit=1');

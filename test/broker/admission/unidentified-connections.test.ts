@@ -75,7 +75,7 @@ async function allClosed(): Promise<void> {
   for (const client of clients) if (!client.closed) await once(client, 'close');
 }
 
-it('serves a connection whose CONNECT is whole, with all of its bytes, and ends it no more', async () => {
+it('serves a connection once its CONNECT is complete, with all its bytes, and no longer ends it', async () => {
   await open(1);
   const packets = Buffer.concat([CONNECT, Buffer.from([0xc0, 0])]);
   for (const [from, to] of [
@@ -98,14 +98,14 @@ it.each([
   ['no CONNECT', Buffer.from('G')],
   ['a CONNECT that is too long', Buffer.from([0x10, 0xff, 0xff, 0xff, 0x7f])],
   ['a CONNECT whose length is malformed', Buffer.from([0x10, 0xff, 0xff, 0xff, 0xff])],
-])('ends a connection at once that begins with %s', async (_what, bytes) => {
+])('immediately ends a connection that begins with %s', async (_what, bytes) => {
   await open(1);
   clients[0]?.write(bytes);
   await allClosed();
   expect([served, malformed, timedOut]).toEqual([[], ['10.0.0.1'], []]);
 });
 
-it('ends connections that stop in the middle of CONNECT, and names who opened several', async () => {
+it('ends connections that stop in the middle of CONNECT, and names an address that opened several', async () => {
   timeoutMs = SHORT_MS;
   await open(4);
   for (const client of clients) client.write(CONNECT.subarray(0, 12));
@@ -115,7 +115,7 @@ it('ends connections that stop in the middle of CONNECT, and names who opened se
   await expect.poll(() => faultTexts(health.faults())).toEqual([NAMED]);
 });
 
-it('names nobody whose CONNECTs were whole, whatever became of them', async () => {
+it('names nobody when all CONNECTs were complete, whatever became of them', async () => {
   await open(4);
   for (const client of clients) client.write(CONNECT);
   await expect.poll(() => served.length).toBe(4);
@@ -124,7 +124,7 @@ it('names nobody whose CONNECTs were whole, whatever became of them', async () =
   expect(faultTexts(health.faults())).toEqual([]);
 });
 
-it('ends the oldest with a part of a CONNECT when these parts are too many bytes in all', async () => {
+it('ends the oldest incomplete CONNECT when all of them together are too large', async () => {
   const partBytes = 190_000;
   const part = Buffer.concat([HEAD_OF_LONG_CONNECT, Buffer.alloc(partBytes)]);
   const most = Math.floor(MAX_BEGUN_BYTES / part.length);
@@ -137,7 +137,7 @@ it('ends the oldest with a part of a CONNECT when these parts are too many bytes
   expect(faultTexts(health.faults())).toEqual([NAMED]);
 });
 
-it('ends connections on which nothing comes, and names who opened several', async () => {
+it('ends connections on which nothing arrives, and names an address that opened several', async () => {
   timeoutMs = SHORT_MS;
   await open(4);
   await allClosed();
@@ -154,7 +154,7 @@ it('names nobody for a single one', async () => {
   expect(faultTexts(health.faults())).toEqual([]);
 });
 
-it('forgets a connection that its client has ended', async () => {
+it('forgets a connection that its client has closed', async () => {
   await open(1);
   clients[0]?.end();
   await allClosed();
@@ -162,7 +162,7 @@ it('forgets a connection that its client has ended', async () => {
   expect(timedOut).toEqual([]);
 });
 
-it('names who opens several and ends them without a byte', async () => {
+it('names an address that opens several and closes them without sending a byte', async () => {
   await open(4);
   for (const client of clients) client.end();
   await allClosed();
@@ -173,23 +173,26 @@ it('names who opens several and ends them without a byte', async () => {
 it.each([
   ['silent', Buffer.alloc(0)],
   ['in the middle of CONNECT', CONNECT.subarray(0, 12)],
-])('closes many that end at once, %s, in several turns of the event loop', async (_how, bytes) => {
-  let closed = 0;
-  server.on('connection', (socket: Socket) => socket.once('close', () => closed++));
-  await open(100);
-  for (const client of clients) client.write(bytes);
-  const ended = allClosed();
-  for (const client of clients) client.end();
-  const closedInTurn: number[] = [];
-  for (let before = 0; before < 100; before = closed) {
-    await nextTurn();
-    closedInTurn.push(closed - before);
-  }
-  await ended;
-  expect(Math.max(...closedInTurn)).toBeLessThanOrEqual(40);
-});
+])(
+  'spreads the closing of many simultaneously ending connections, %s, over several turns of the event loop',
+  async (_how, bytes) => {
+    let closed = 0;
+    server.on('connection', (socket: Socket) => socket.once('close', () => closed++));
+    await open(100);
+    for (const client of clients) client.write(bytes);
+    const ended = allClosed();
+    for (const client of clients) client.end();
+    const closedInTurn: number[] = [];
+    for (let before = 0; before < 100; before = closed) {
+      await nextTurn();
+      closedInTurn.push(closed - before);
+    }
+    await ended;
+    expect(Math.max(...closedInTurn)).toBeLessThanOrEqual(40);
+  },
+);
 
-it('names nobody for connections that it ends itself', async () => {
+it('names nobody for connections that the gateway ends itself', async () => {
   await open(4);
   quota.dropAll();
   await allClosed();

@@ -96,25 +96,28 @@ describe('MQTT over WebSocket', () => {
     [['mqtt'], 'mqtt'],
     [['mqttv3.1'], 'mqttv3.1'],
     [['chat', 'mqttv3.1', 'mqtt'], 'mqtt'],
-  ])('offered %j speaks %s', async (offered, chosen) => {
+  ])('offered %j, speaks %s', async (offered, chosen) => {
     const socket = new WebSocket(url('/mqtt'), offered);
     await once(socket, 'open');
     expect(socket.protocol).toBe(chosen);
     socket.terminate();
   });
 
-  it('needs the subprotocol of MQTT', async () => {
+  it('requires the subprotocol of MQTT', async () => {
     await expect(statusOf('/mqtt', ['chat'])).rejects.toThrow(/subprotocol/);
   });
 
-  it('is at /mqtt, whatever the query', async () => {
+  it('is served at /mqtt, whatever the query', async () => {
     expect(await statusOf('/mqtt')).toBe(101);
     expect(await statusOf('/mqtt?token=x')).toBe(101);
   });
 
-  it.each(['/mqtt/', '/mqtts', '/MQTT', '/mqtt/x', '//mqtt'])('is not at %s', async (path) => {
-    expect(await statusOf(path)).toBe(404);
-  });
+  it.each(['/mqtt/', '/mqtts', '/MQTT', '/mqtt/x', '//mqtt'])(
+    'is not served at %s',
+    async (path) => {
+      expect(await statusOf(path)).toBe(404);
+    },
+  );
 
   it('leaves every other path to the HTTP interface', async () => {
     expect(await statusOf('/')).toBe(200);
@@ -131,14 +134,14 @@ describe('MQTT over WebSocket', () => {
     expect(await json(response)).toMatchObject({ code: 'invalid-request' });
   });
 
-  it('asks for credentials', async () => {
+  it('requires credentials', async () => {
     const { client } = await open();
     client.send(connectPacket({ username: device.id, password: Buffer.from('wrong') }));
     expect((await client.next('connack')).returnCode).toBe(4);
     await client.closed();
   });
 
-  it('takes packets that span frames', async () => {
+  it('accepts packets that span frames', async () => {
     const { socket, client } = await open();
     client.send(connectPacket(credentials(device)));
     await client.next('connack');
@@ -147,7 +150,7 @@ describe('MQTT over WebSocket', () => {
     client.vanish();
   });
 
-  it('sends each packet in a message of its own, as clients expect who read one of each', async () => {
+  it('sends each packet in its own message, for clients that read only one packet of each', async () => {
     const { client: sensor } = await open();
     sensor.send(connectPacket(credentials(device)));
     await sensor.next('connack');
@@ -194,7 +197,7 @@ describe('MQTT over WebSocket', () => {
     expect(await namings()).toBe(before + 1);
   });
 
-  it('serves a client with an empty frame before and behind each byte of its packets', async () => {
+  it('serves a client that sends an empty frame before and after each byte of its packets', async () => {
     const { socket, client } = await open();
     const sendApart = (packet: Packet) => {
       for (const byte of generate(packet)) {
@@ -210,7 +213,7 @@ describe('MQTT over WebSocket', () => {
     client.vanish();
   });
 
-  it('takes a packet in a message of a thousand fragments, some of them empty', async () => {
+  it('accepts a packet in a message of a thousand fragments, some of them empty', async () => {
     const { socket, client } = await open();
     client.send(connectPacket(credentials(device)));
     await client.next('connack');
@@ -248,7 +251,7 @@ describe('MQTT over WebSocket', () => {
     },
   );
 
-  it('closes at a flood of frames without a byte of a packet, and names its address', async () => {
+  it('closes on a flood of frames without a byte of a packet, and names its address', async () => {
     const { socket, client } = await open();
     client.send(connectPacket(credentials(device)));
     await client.next('connack');
@@ -258,7 +261,7 @@ describe('MQTT over WebSocket', () => {
     expect(await namings()).toBe(before + 1);
   });
 
-  it('closes at a text frame [MQTT-6.0.0-1]', async () => {
+  it('closes on a text frame [MQTT-6.0.0-1]', async () => {
     const { socket, client } = await open();
     client.send(connectPacket(credentials(device)));
     await client.next('connack');
@@ -281,7 +284,7 @@ describe('MQTT over WebSocket', () => {
   });
 
   it.each(['ping', 'pong'] as const)(
-    'closes at a flood of %s frames, and names its address',
+    'closes on a flood of %s frames, and names its address',
     async (frame) => {
       const before = await namings();
       const { socket, client } = await open();
@@ -294,7 +297,7 @@ describe('MQTT over WebSocket', () => {
     },
   );
 
-  it('closes at a message of more than 4,096 fragments, and names its address', async () => {
+  it('closes on a message of more than 4,096 fragments, and names its address', async () => {
     const before = await namings();
     const { socket } = await open();
     const closed = once(socket, 'close');
@@ -303,7 +306,7 @@ describe('MQTT over WebSocket', () => {
     expect(await namings()).toBe(before + 1);
   });
 
-  it('is closed when the credential ends', async () => {
+  it('closes when the credential ends', async () => {
     const token = await home.api.viewer(home.locationId);
     const { client } = await open();
     client.send(connectPacket(credentials(token)));

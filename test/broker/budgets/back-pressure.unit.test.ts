@@ -28,7 +28,7 @@ function room(owner: string): Promise<void> {
 }
 
 describe('while the store answers in time', () => {
-  it('reads a principal no further than the bound, on however many connections', () => {
+  it('reads a principal up to the bound only, however many connections it has', () => {
     backPressure.shareOf('device:1').take(TOTAL - 1);
     expect(backPressure.shareOf('device:1').mayRead).toBe(true);
     backPressure.shareOf('device:1').take(1);
@@ -36,7 +36,7 @@ describe('while the store answers in time', () => {
     expect(backPressure.shareOf('device:2').mayRead).toBe(true);
   });
 
-  it('forgets a principal that is gone, and not what it has on its way', () => {
+  it('forgets a principal that has disconnected, but not what it has on its way', () => {
     const share = backPressure.shareOf('device:1');
     share.take(TOTAL);
     backPressure.forget('device:1');
@@ -48,7 +48,7 @@ describe('while the store answers in time', () => {
     expect(backPressure.unstoredBytes).toBe(0);
   });
 
-  it('lets a principal have hundreds of unstored publishes', () => {
+  it('allows a principal hundreds of unstored publishes', () => {
     const share = backPressure.shareOf('device:1');
     for (let count = 0; count < 500; count++) share.take(memoryOf(400));
     expect(share.mayRead).toBe(true);
@@ -67,7 +67,7 @@ describe('while the store answers in time', () => {
 });
 
 describe('while the store is slow', () => {
-  it('reads on, so that an alarm after others is seen in time', () => {
+  it('keeps reading, so that an alarm behind other messages is seen in time', () => {
     const share = backPressure.shareOf('device:1');
     share.take(TOTAL);
     expect(share.mayRead).toBe(false);
@@ -88,7 +88,7 @@ describe('while the store is slow', () => {
     expect([other.keeps(false), other.keeps(true), other.mayRead]).toEqual([true, true, true]);
   });
 
-  it('keeps a bounded amount of all together, beside each principal’s reserve', () => {
+  it('keeps a bounded amount in total, in addition to each principal’s reserve', () => {
     unansweredMs = SLOW_MS;
     for (let number = 0; number < 20; number++) {
       backPressure.shareOf(`device:${number}`).take(10 * MIB);
@@ -105,7 +105,7 @@ describe('while the store is slow', () => {
 });
 
 describe('a held client', () => {
-  it('is read again when there is room', async () => {
+  it('resumes when there is room', async () => {
     const share = backPressure.shareOf('device:1');
     share.take(TOTAL);
     const resumed = room('device:1');
@@ -113,7 +113,7 @@ describe('a held client', () => {
     await resumed;
   });
 
-  it('is read again when others have made room', async () => {
+  it('resumes when others have made room', async () => {
     const other = backPressure.shareOf('device:1');
     other.take(TOTAL);
     backPressure.shareOf('device:2').take(RESERVED);
@@ -122,14 +122,14 @@ describe('a held client', () => {
     await resumed;
   });
 
-  it('is read again when the store turns slow, though nothing is released', async () => {
+  it('resumes when the store turns slow, even if nothing is released', async () => {
     backPressure.shareOf('device:1').take(TOTAL);
     const resumed = room('device:1');
     unansweredMs = SLOW_MS;
     await resumed;
   });
 
-  it('waits while there is no room, and for ever when the wait is cancelled', async () => {
+  it('waits while there is no room, and forever when the wait is cancelled', async () => {
     const share = backPressure.shareOf('device:1');
     share.take(TOTAL + 2);
     const resumed: string[] = [];
@@ -148,7 +148,7 @@ describe('a held client', () => {
 });
 
 describe('an unstored publish', () => {
-  it('counts in its principal’s share until the store has answered, or failed', async () => {
+  it('counts towards its principal’s share until the store has answered, or failed', async () => {
     const share = backPressure.shareOf('device:1');
     const stored = Promise.resolve();
     const failed = Promise.reject(new Error('no answer'));

@@ -67,7 +67,7 @@ class Site {
 }
 
 describe('a token bucket', () => {
-  it('gives what it was filled with, then what comes in, whatever is taken when', () => {
+  it('gives its initial fill, then what flows in, whatever is taken when', () => {
     const taken = fc.record({ afterMs: fc.nat(2_000), tokens: fc.integer({ min: 1, max: 50 }) });
     fc.assert(
       fc.property(
@@ -105,7 +105,7 @@ describe('a budget', () => {
     expect(site.sendAll(budget)).toBe(101);
   });
 
-  it('counts bytes, alarms and their bytes apart, the latter two by the day', () => {
+  it('counts bytes, alarms and alarm bytes separately, the latter two per day', () => {
     const limits = { ...plenty, bytesPerSecond: 1_000, byteBurst: 5_000 };
     const site = new Site({ device: { ...limits, alarmsPerDay: 10, alarmBytesPerDay: 700 } });
     const [bytes, alarms, large] = [site.put('bytes'), site.put('alarms'), site.put('large')];
@@ -142,7 +142,7 @@ describe('a budget', () => {
     expect(limitOf(large)).toBe('bytesPerSecond');
   });
 
-  it('takes what is read for an answer, without a debt for that', () => {
+  it('charges what is read for an answer, without going into debt for it', () => {
     const site = new Site({ token: { ...plenty, bytesPerSecond: 1_000, byteBurst: 5_000 } });
     const budget = site.budgets.of({ type: 'token', id: 'token', grants: [] });
     budget.takeAnswer(5_100, site.nowMs);
@@ -153,7 +153,7 @@ describe('a budget', () => {
     expect(site.limitOf(budget)).toBeUndefined();
   });
 
-  it('follows limits of the device at once, from what is used up', () => {
+  it('applies new limits of the device immediately, counting what is used up', () => {
     const site = new Site({ device });
     const budget = site.put('one');
     site.sendAll(budget);
@@ -164,7 +164,7 @@ describe('a budget', () => {
     expect(site.sendAll(budget)).toBe(50);
   });
 
-  it('makes no debt of a lower limit: a sensor that chattered is not mute for days', () => {
+  it('creates no debt from a lower limit, so that a chatty sensor is not mute for days', () => {
     const site = new Site({ device: { ...device, alarmsPerDay: 200_000 } });
     const budget = site.put('one');
     for (let count = 0; count < 5_000; count++) budget.countAlarm(1);
@@ -178,7 +178,7 @@ describe('a budget', () => {
     expect(site.limitOf(budget)).toBeUndefined();
   });
 
-  it('keeps a debt under another limit', () => {
+  it('keeps a debt when the limit changes', () => {
     const site = new Site({ device });
     const budget = site.put('one');
     budget.take(250, 1, site.nowMs);
@@ -264,7 +264,7 @@ describe('budgets of devices in two locations', () => {
     );
   });
 
-  it('never give more than the ceiling, nor beyond the parents but for the assured parts', () => {
+  it('never exceed their ceiling, nor their parents except by the assured parts', () => {
     fc.assert(
       fc.property(demand, (seconds) => {
         const totals = [0, 0, 0, 0];

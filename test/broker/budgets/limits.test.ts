@@ -91,10 +91,10 @@ describe('a packet of the largest size', () => {
   });
 });
 
-describe('fault 16: too long', () => {
+describe('fault 16: an overlong', () => {
   const topicOf = (bytes: number) => `devices/${device.id}/`.padEnd(bytes, 'x');
 
-  it('a topic of 1025 bytes closes the connection and is not forwarded, one of 1024 is', async () => {
+  it('topic of 1025 bytes closes the connection and is not forwarded; one of 1024 is', async () => {
     const nurse = await home.nurse(device, '+');
     const sensor = await RawClient.connect(home.gateway, device);
     sensor.send({ ...publishPacket(topicOf(1025), '1'), qos: 1, messageId: 1 });
@@ -107,7 +107,7 @@ describe('fault 16: too long', () => {
     await nurse.end();
   });
 
-  it('a topic of a will', async () => {
+  it('topic of a will closes the connection', async () => {
     const client = await RawClient.open(home.gateway);
     const will = { topic: topicOf(1025), payload: '1', qos: 1 } as const;
     client.send(connectPacket({ ...credentials(device), will }));
@@ -115,14 +115,14 @@ describe('fault 16: too long', () => {
     expect(client.packets).toEqual([]);
   });
 
-  it('a filter', async () => {
+  it('filter closes the connection', async () => {
     const nurse = await RawClient.connect(home.gateway, home.viewer);
     const topic = home.filter(device).padEnd(1025, '/x').replace('#', 'x');
     nurse.send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic, qos: 1 }] });
     await nurse.closed();
   });
 
-  it('a client id of 257 bytes, while one of 256 is not', async () => {
+  it('client id of 257 bytes closes the connection; one of 256 does not', async () => {
     const client = await RawClient.open(home.gateway);
     client.send(connectPacket({ ...credentials(device), clientId: 'x'.repeat(257) }));
     expect((await client.next('connack')).returnCode).toBe(2);
@@ -131,7 +131,7 @@ describe('fault 16: too long', () => {
     other.vanish();
   });
 
-  it('a topic in the same write as CONNECT does not end the gateway', async () => {
+  it('topic in the same write as CONNECT does not end the gateway', async () => {
     const client = await RawClient.open(home.gateway);
     client.send(connectPacket(), publishPacket('x'.repeat(1025), ''));
     await client.closed();
@@ -142,7 +142,7 @@ describe('fault 16: too long', () => {
 });
 
 describe('many publishes at once', () => {
-  it('are all taken while the store has not answered for most of them', async () => {
+  it('are all acknowledged though the store has not yet answered for most of them', async () => {
     const busy = await home.device();
     const sensor = await RawClient.connect(home.gateway, busy);
     const packets = Array.from({ length: 2000 }, (_, index) => ({

@@ -56,7 +56,7 @@ async function countOf(quota: string): Promise<number> {
 }
 
 describe('the connections of one principal', () => {
-  it('are refused with 3 beyond its quota, told and named, and nobody else’s are', async () => {
+  it('are refused with 3 beyond its quota, reported and named, while others connect', async () => {
     const [hostile, honest] = [await home.device(), await home.device()];
     const held = await Promise.all([1, 2, 3].map(() => RawClient.connect(home.gateway, hostile)));
     const before = await countOf('connections');
@@ -96,7 +96,7 @@ describe('the connections of one principal', () => {
     for (const client of [...held, refused.client]) client.vanish();
   });
 
-  it('are free again when their clients broke off before they were admitted', async () => {
+  it('are free again when their clients broke off before admission', async () => {
     const device = await home.device();
     for (let attempts = 0; attempts < 10; attempts++) {
       const client = await RawClient.open(home.gateway);
@@ -108,7 +108,7 @@ describe('the connections of one principal', () => {
     expect((await attempt(device, 'after-them')).returnCode).toBe(0);
   });
 
-  it('are taken over within the quota by their client ids', async () => {
+  it('are taken over within the quota by client id', async () => {
     const device = await home.device();
     const clientIds = ['over-1', 'over-2', 'over-3'].map((name) => `${device.id}-${name}`);
     for (let round = 0; round < 3; round++) {
@@ -118,7 +118,7 @@ describe('the connections of one principal', () => {
     }
   });
 
-  it('give way to a new one when they have missed their keep-alive: they are half-open', async () => {
+  it('give way to a new one once they are half-open, having missed their keep-alive', async () => {
     const device = await home.device();
     const options = { keepalive: 8 };
     const open = () => RawClient.connect(home.gateway, device, options);
@@ -144,7 +144,7 @@ describe('the connections of one principal', () => {
 });
 
 describe('the persistent sessions of one principal', () => {
-  it('of a device: a new one takes the place of the one that was away for longest', async () => {
+  it('of a device: a new one replaces the one that has been away the longest', async () => {
     const device = await home.device();
     const commands = `devices/${device.id}/commands/#`;
     for (const clientId of ['s-1', 's-2', 's-3']) await comeAndGo(device, clientId, commands);
@@ -153,7 +153,7 @@ describe('the persistent sessions of one principal', () => {
     expect(await isPresent(device, 's-1')).toBe(false);
   });
 
-  it('of a token: a new one is refused rather than a backlog or a subscription lost', async () => {
+  it('of a token: a new one is refused rather than losing a backlog or a subscription', async () => {
     const nurse = await home.api.viewer(home.locationId);
     const device = await home.device();
     const filter = home.filter(device, 'alarms/#');
@@ -181,7 +181,7 @@ describe('the persistent sessions of one principal', () => {
     expect((await attempt(nurse, 'holds-nothing', false)).returnCode).toBe(UNAVAILABLE);
   });
 
-  it('are not given up while they are in use', async () => {
+  it('are not given up while in use', async () => {
     const device = await home.device();
     const held = await Promise.all(
       ['u-1', 'u-2'].map((clientId) =>
@@ -197,7 +197,7 @@ describe('the persistent sessions of one principal', () => {
 });
 
 describe('the subscriptions of one principal', () => {
-  it('get 0x80 beyond its quota over all its sessions, also ended ones with a backlog', async () => {
+  it('get 0x80 beyond its quota across all its sessions, except for existing filters', async () => {
     const device = await home.device();
     const filters = (from: number, count: number) =>
       Array.from({ length: count }, (_, at) => `devices/${device.id}/commands/${from + at}`);
@@ -213,7 +213,7 @@ describe('the subscriptions of one principal', () => {
     for (const client of [one, two]) client.vanish();
   });
 
-  it('count once, though a client asks again for those it has, and twice for a new one', async () => {
+  it('count once, even if a client repeats existing ones, or a new one twice', async () => {
     const device = await home.device();
     const filters = (...numbers: number[]) =>
       numbers.map((number) => `devices/${device.id}/commands/${number}`);
@@ -238,7 +238,7 @@ describe('when the gateway has few connections left', () => {
 
   afterAll(() => small.remove());
 
-  it('the last are for principals that have none', async () => {
+  it('it reserves the last ones for principals without a connection', async () => {
     const hostile = await small.device();
     const held: RawClient[] = [];
     const refused = async () => {
@@ -258,7 +258,7 @@ describe('when the gateway has few connections left', () => {
     for (const client of [...held, known, sensor]) client.vanish();
   });
 
-  it('those who send no CONNECT give way, the oldest first', async () => {
+  it('it drops clients that send no CONNECT, the oldest first', async () => {
     const silent = await Promise.all(
       Array.from({ length: 3 * TOTAL }, () => RawClient.open(small.gateway)),
     );

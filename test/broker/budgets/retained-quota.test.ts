@@ -52,7 +52,7 @@ async function retainedOf(place: Home, device: TestDevice): Promise<string[]> {
   return [...new Set(names.map((topic) => topic.split('/').at(-1) ?? ''))].sort();
 }
 
-it('more topics of a device are forwarded, acknowledged and not retained', async () => {
+it('forwards and acknowledges further topics of a device, but does not retain them', async () => {
   const place = await newHome();
   const [hostile, honest] = [await place.device(), await place.device()];
   const nurse = await place.nurse(hostile, '+');
@@ -70,7 +70,7 @@ it('more topics of a device are forwarded, acknowledged and not retained', async
   await nurse.end();
 });
 
-it('a value that does not fit ends the older one of its topic', async () => {
+it('removes the older value of a topic when the new one does not fit', async () => {
   const place = await newHome();
   const device = await place.device();
   await retain(place, device, 'a', '1');
@@ -80,7 +80,7 @@ it('a value that does not fit ends the older one of its topic', async () => {
   expect(await retainedOf(place, device)).toEqual(['b']);
 });
 
-it('counts for the location, and what an earlier run has retained', async () => {
+it('counts towards the location, and includes what an earlier run has retained', async () => {
   const place = await newHome();
   const devices = [await place.device(), await place.device()];
   for (const device of devices) {
@@ -105,7 +105,7 @@ it('counts for the location, and what an earlier run has retained', async () => 
     .toEqual(['a', 'b', 'd']);
 });
 
-it('retains no more than all may take together, and says so', async () => {
+it('retains no more than the total for all, and reports it', async () => {
   const small = await Home.start({ GATEWAY_LIMITS_TOTAL_RETAINED_BYTES: '20000' });
   const isFull = async () => (await faultsOf(small.gateway)).join().includes('Retained messages');
   const device = await small.device();

@@ -63,7 +63,7 @@ function since(startMs: number, perSecond: number): number {
 }
 
 describe.concurrent('a device over a limit', () => {
-  it('is read at its limit, is named, and loses nothing; another device of its home is not slowed', async (context) => {
+  it('is read at its limit, is named, and loses nothing; other devices of its home are not slowed', async (context) => {
     const { expect } = context;
     const home = await withLimits(context, {
       'device.messagesPerSecond': 100,
@@ -98,7 +98,7 @@ describe.concurrent('a device over a limit', () => {
     await client.until(() => acknowledged(client) === 1_000, 'not all were acknowledged');
   });
 
-  it('is not taken for gone, although its PINGREQ waits behind what it has sent', async (context) => {
+  it('is not considered gone, although its PINGREQ waits behind what it has sent', async (context) => {
     const { expect } = context;
     const home = await withLimits(context, {
       'device.messagesPerSecond': 20,
@@ -113,7 +113,7 @@ describe.concurrent('a device over a limit', () => {
     expect(client.isClosed).toBe(false);
   });
 
-  it('is let go at once when a manager gives it a higher limit of its own', async (context) => {
+  it('is released immediately when a manager gives it a higher limit of its own', async (context) => {
     const { expect } = context;
     const home = await withLimits(context, { 'device.alarmsPerDay': 10 });
     const device = await home.device();
@@ -129,7 +129,7 @@ describe.concurrent('a device over a limit', () => {
     await client.until(() => acknowledged(client) === 40, 'it was not let go');
   });
 
-  it('is held to its limit over many connections together', async (context) => {
+  it('is held to its limit across many connections', async (context) => {
     const { expect } = context;
     const home = await withLimits(context, {
       'device.messagesPerSecond': 100,
@@ -179,7 +179,7 @@ describe.concurrent('a device that connects too often', () => {
     expect(performance.now() - startMs).toBeGreaterThan(6 * SECOND_MS);
   });
 
-  it('takes the bytes of its wills from its budget', async (context) => {
+  it('is charged for the bytes of its wills', async (context) => {
     const { expect } = context;
     const home = await withLimits(context, {
       'device.bytesPerSecond': 10_000,
@@ -196,7 +196,7 @@ describe.concurrent('a device that connects too often', () => {
   });
 });
 
-describe.concurrent('a device over its messages, whatever packets they are', () => {
+describe.concurrent('a device over its message limit, whatever the packets', () => {
   it.for(['pingreq', 'pubrel', 'puback'] as const)(
     'is slowed when it floods %s',
     async (cmd, context) => {
@@ -215,7 +215,7 @@ describe.concurrent('a device over its messages, whatever packets they are', () 
 });
 
 describe.concurrent('an access token over a limit', () => {
-  it('is slowed when it asks for its retained messages again and again', async (context) => {
+  it('is slowed when it requests its retained messages repeatedly', async (context) => {
     const { expect } = context;
     const home = await withLimits(context, {
       'token.bytesPerSecond': 100,
@@ -244,7 +244,7 @@ describe.concurrent('an access token over a limit', () => {
     await expect.poll(() => slowedBy(home, 'again')).toBe('token.bytesPerSecond');
   });
 
-  it('is read at its limit, and a connection of it that only acknowledges is read as before', async (context) => {
+  it('is read at its limit, and its connection that only acknowledges is read as before', async (context) => {
     const { expect } = context;
     const home = await withLimits(context, {
       'token.messagesPerSecond': 20,
@@ -280,7 +280,7 @@ describe.concurrent('an access token over a limit', () => {
 });
 
 describe.concurrent('a location over a limit', () => {
-  it('slows who floods and not a device within its assured part', async (context) => {
+  it('slows the flooding device, but not one within its assured part', async (context) => {
     const { expect } = context;
     const rates = { messagesPerSecond: 40, messageBurst: 100 };
     const home = await withLimits(context, {

@@ -27,7 +27,7 @@ function take(packetIdentifier: number): (isStored: boolean) => void {
   return unstored.take({ bytes: 100, acknowledgement: 'puback', packetIdentifier });
 }
 
-it('acknowledges in the order of the publishes when they are stored in another', () => {
+it('acknowledges publishes in order even when they are stored out of order', () => {
   const [first, second, third] = [take(1), take(2), take(3)];
   second(true);
   expect(acknowledged).toEqual([]);
@@ -43,7 +43,7 @@ it('ends the connection when a publish is not stored', () => {
   expect([isEnded, acknowledged]).toEqual([true, []]);
 });
 
-it('takes no more memory the longer a client publishes without a pause', () => {
+it('takes no more memory as a client keeps publishing without a pause', () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage: () => void = runInNewContext('gc');
   const heapBytes = () => {

@@ -59,7 +59,7 @@ async function floodOf(api: Api, device: TestDevice): Promise<LoadProcess> {
   });
 }
 
-it('costs another home no alarm when a device sends as fast as it can over 50 connections', async () => {
+it('no alarm of another home is lost when a device sends as fast as it can over 50 connections', async () => {
   gateway = await GatewayProcess.start(NO_LIMITS);
   const api = new Api(gateway);
   const quiet = await quietHome(api);

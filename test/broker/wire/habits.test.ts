@@ -60,7 +60,7 @@ describe.each(['mqttv311', 'mqttv50'])(
       await mosquitto.remove();
     });
 
-    it('brings every alarm of the devices behind it', async () => {
+    it('forwards every alarm of the devices behind it', async () => {
       const device = await home.device();
       const settings = {
         ...bridgeTo(await publisher(), 'devices/# out 1'),
@@ -78,7 +78,7 @@ describe.each(['mqttv311', 'mqttv50'])(
   },
 );
 
-describe.each([4, 5] as const)('what a client of version %i announces of itself', (version) => {
+describe.each([4, 5] as const)('what a client of version %i announces about itself', (version) => {
   it.each([
     ['Home Assistant', 'homeassistant/status', 'online'],
     ['Tasmota', 'tele/tasmota_3A1F/LWT', 'Online'],
@@ -107,7 +107,7 @@ describe.each([4, 5] as const)('what a client of version %i announces of itself'
 });
 
 describe('an id in upper case', () => {
-  it('is taken as user name, in topics and in filters', async () => {
+  it('is accepted as user name, in topics and in filters', async () => {
     const device = await home.device();
     const [username, password] = [device.id.toUpperCase(), device.secret];
     const sensor = await connect(home.gateway, { username, password });
@@ -147,7 +147,7 @@ describe('a publisher', () => {
     return hub;
   }
 
-  it('publishes for every device that its grant covers, as the device would', async () => {
+  it('publishes for every device that its grant covers, as the device itself would', async () => {
     const group = await home.group('North');
     const room = await home.room('7', group);
     const [inside, outside] = [await home.deviceIn(room), await home.device()];

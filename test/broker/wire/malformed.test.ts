@@ -145,7 +145,7 @@ beforeEach(() => {
   expect(home.gateway.processId).toBe(processId);
 });
 
-describe('the gateway outlives', () => {
+describe('the gateway survives', () => {
   it('random bytes', async () => {
     await holds(fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 4 }), 50);
   });
@@ -164,7 +164,7 @@ describe('the gateway outlives', () => {
     await holds(conversations(), 100);
   });
 
-  it('packets that are cut off', async () => {
+  it('truncated packets', async () => {
     const cut = fc.tuple(conversations(), fc.nat()).map(([chunks, at]) => {
       const all = Buffer.concat(chunks);
       return [all.subarray(0, at % (all.length + 1))];
@@ -184,7 +184,7 @@ describe('the gateway outlives', () => {
     await holds(turned, 100);
   });
 
-  it('a packet of each type of length 0, with every flag', async () => {
+  it('a packet of each type of length 0, with all flags', async () => {
     const connecting = generate(connectPacket(credentials(device)));
     for (let header = 0; header <= 0xff; header++) {
       const packet = Buffer.from([header, 0]);

@@ -91,7 +91,7 @@ describe('the properties of a message of MQTT 5 reach a subscriber unchanged', (
     back.vanish();
   });
 
-  it('a retained value, also after a restart', async () => {
+  it('on a retained value, even after a restart', async () => {
     await publish('kept', '1', { retain: true, properties: PROPERTIES });
     await home.gateway.stop();
     await home.gateway.start();
@@ -101,7 +101,7 @@ describe('the properties of a message of MQTT 5 reach a subscriber unchanged', (
     nurse.vanish();
   });
 
-  it('a command, with where it is to be answered', async () => {
+  it('on a command, with the topic for its answer', async () => {
     const sensor = await connect(device);
     await subscribe(sensor, `devices/${device.id}/commands/#`);
     const client = await connect(home.manager);
@@ -120,7 +120,7 @@ describe('the properties of a message of MQTT 5 reach a subscriber unchanged', (
   });
 });
 
-describe('what would have a strict subscriber close again and again', () => {
+describe('what would make a strict subscriber disconnect repeatedly', () => {
   it('is left out: texts with control characters', async () => {
     const nurse = await connect(home.viewer);
     await subscribe(nurse, home.filter(device, 'alarms/#'));
@@ -131,7 +131,7 @@ describe('what would have a strict subscriber close again and again', () => {
     nurse.vanish();
   });
 
-  it('ends the connection of its sender: a wildcard in a response topic, behind an alias as well', async () => {
+  it('ends its sender’s connection: a wildcard in a response topic, even with an alias', async () => {
     const client = await connect(device);
     const topic = `devices/${device.id}/values`;
     const properties = { topicAlias: 1 };
@@ -141,7 +141,7 @@ describe('what would have a strict subscriber close again and again', () => {
     expect((await client.next('disconnect')).reasonCode).toBe(0x82);
   });
 
-  it('comes once: the identifier of two filters that match', async () => {
+  it('is sent once: an identifier shared by two matching filters', async () => {
     const nurse = await connect(home.viewer);
     for (const rest of ['values', 'values/#']) {
       await subscribe(nurse, home.filter(device, rest), { rh: 2 }, 7);
@@ -153,7 +153,7 @@ describe('what would have a strict subscriber close again and again', () => {
 });
 
 describe('message expiry', () => {
-  it('counts down, and a value that has expired is not sent', async () => {
+  it('counts down, and expired values are not sent', async () => {
     const nurse = await connect(home.viewer, { clientId: 'late', ...KEPT });
     for (const rest of ['alarms/#', 'values']) await subscribe(nurse, home.filter(device, rest));
     nurse.vanish();
@@ -172,8 +172,8 @@ describe('message expiry', () => {
   });
 });
 
-describe('options of a subscription', () => {
-  it('identifiers of all that match come with the message', async () => {
+describe('subscription options', () => {
+  it('identifiers of all matching subscriptions are sent with the message', async () => {
     const nurse = await connect(home.viewer);
     await subscribe(nurse, home.filter(device, 'values'), {}, 7);
     await subscribe(nurse, home.filter(device, 'values/#'), {}, 300);
@@ -183,7 +183,7 @@ describe('options of a subscription', () => {
     nurse.vanish();
   });
 
-  it('retain as published keeps the flag of a live message, and nothing else does', async () => {
+  it('retain as published is the only one to keep the flag of a live message', async () => {
     const [plain, keeping] = [await connect(home.viewer), await connect(home.viewer)];
     await subscribe(plain, home.filter(device, 'flagged'));
     await subscribe(keeping, home.filter(device, 'flagged'), { rap: true });
@@ -215,16 +215,19 @@ describe('options of a subscription', () => {
     nurse.vanish();
   });
 
-  it.each(['clean', 'kept'])('no local keeps a %s client from its own messages', async (kind) => {
-    const client = await connect(hub, kind === 'kept' ? { clientId: 'own', ...KEPT } : {});
-    await subscribe(client, home.filter(device, 'alarms/#'), { nl: true });
-    const own = { ...publishPacket(`devices/${device.id}/alarms`, '{"kind":"fall"}'), qos: 1 };
-    client.send({ ...own, qos: 1, messageId: 9 });
-    await client.next('puback');
-    await publish('alarms', '{"kind":"helpCall"}');
-    expect((await client.next('publish')).topic).toContain('helpCall');
-    client.vanish();
-  });
+  it.each(['clean', 'kept'])(
+    'no local withholds its own messages from a %s client',
+    async (kind) => {
+      const client = await connect(hub, kind === 'kept' ? { clientId: 'own', ...KEPT } : {});
+      await subscribe(client, home.filter(device, 'alarms/#'), { nl: true });
+      const own = { ...publishPacket(`devices/${device.id}/alarms`, '{"kind":"fall"}'), qos: 1 };
+      client.send({ ...own, qos: 1, messageId: 9 });
+      await client.next('puback');
+      await publish('alarms', '{"kind":"helpCall"}');
+      expect((await client.next('publish')).topic).toContain('helpCall');
+      client.vanish();
+    },
+  );
 });
 
 describe('a will of MQTT 5', () => {
@@ -236,7 +239,7 @@ describe('a will of MQTT 5', () => {
     properties: { willDelayInterval, contentType: 'text/plain' },
   });
 
-  it('comes with its properties after its delay, which a session that goes on ends', async () => {
+  it('is sent with its properties after its delay, unless its session is resumed', async () => {
     const nurse = await connect(home.viewer);
     await subscribe(nurse, home.filter(device, 'wills'));
     const options = { clientId: 'dying', ...KEPT };
@@ -250,7 +253,7 @@ describe('a will of MQTT 5', () => {
     nurse.vanish();
   });
 
-  it('comes at once when its session ends before, and after a DISCONNECT that asks for it', async () => {
+  it('is sent immediately when its session ends early, and after a DISCONNECT that requests it', async () => {
     const nurse = await connect(home.viewer);
     await subscribe(nurse, home.filter(device, 'wills'));
     const short = await connect(device, { will: will('"short"', 600) });

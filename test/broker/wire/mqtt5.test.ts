@@ -55,7 +55,7 @@ async function disconnectCode(client: RawClient): Promise<number | undefined> {
 }
 
 describe('CONNACK of MQTT 5', () => {
-  it('tells the limits of the gateway', async () => {
+  it('states the limits of the gateway', async () => {
     const { reasonCode, sessionPresent, properties } = await answerTo(device);
     expect([reasonCode, sessionPresent]).toEqual([0, false]);
     expect(properties).toEqual({
@@ -64,14 +64,14 @@ describe('CONNACK of MQTT 5', () => {
     });
   });
 
-  it('gives a client id to a client that has none, also for a session that is kept', async () => {
+  it('assigns a client id to a client without one, even for a session that is kept', async () => {
     const properties = { sessionExpiryInterval: 60 };
     const connack = await answerTo(home.viewer, { clientId: '', properties });
     expect(connack.reasonCode).toBe(0);
     expect(connack.properties?.assignedClientIdentifier).toMatch(/^auto-/);
   });
 
-  it('tells the keep-alive and the session expiry that the gateway goes by', async () => {
+  it('states the keep-alive and the session expiry that the gateway applies', async () => {
     const properties = { sessionExpiryInterval: 0xffffffff };
     const connack = await answerTo(home.viewer, { keepalive: 0, clientId: 'keeper', properties });
     expect(connack.properties).toMatchObject({
@@ -80,7 +80,7 @@ describe('CONNACK of MQTT 5', () => {
     });
   });
 
-  it('tells a device that asks where it can be answered', async () => {
+  it('tells a device on request where it can be answered', async () => {
     const { properties } = await answerTo(device, {
       properties: { requestResponseInformation: true },
     });
@@ -98,7 +98,7 @@ describe('CONNACK of MQTT 5', () => {
     expect(properties?.reasonString).toMatch(/^.{5,}\.$/);
   });
 
-  it('does not tell a stranger whether a user name is right', async () => {
+  it('does not reveal to a stranger whether a user name exists', async () => {
     const password = Buffer.from('wrong');
     const reasons = [{ password }, { username: randomUUID(), password }].map(async (options) => {
       return (await answerTo(device, options)).properties?.reasonString;
@@ -108,14 +108,14 @@ describe('CONNACK of MQTT 5', () => {
     expect(ofName).toBe(ofPassword);
   });
 
-  it('has no words where it would be larger than the client takes', async () => {
+  it('omits the reason when it would exceed the packet size of the client', async () => {
     const properties = { maximumPacketSize: 20 };
     const connack = await answerTo(device, { clientId: 'bridge/x', properties });
     expect(connack.reasonCode).toBe(0x85);
     expect(connack.properties?.reasonString).toBeUndefined();
   });
 
-  it('to a malformed CONNECT has the code 0x81, and 0x82 where it is against the protocol', async () => {
+  it('to a malformed CONNECT has the code 0x81, and 0x82 for a protocol error', async () => {
     for (const [property, code] of [
       [[0x7f], 0x81],
       [[0x27, 0, 0, 0, 0], 0x82],
@@ -135,7 +135,7 @@ describe('a session of MQTT 5', () => {
     (await answerTo(home.viewer, options)).sessionPresent;
   const kept = { clean: false, properties: { sessionExpiryInterval: 600 } };
 
-  it('goes on with 3.1.1, and back', async () => {
+  it('continues with 3.1.1, and back', async () => {
     const clientId = 'versions';
     expect(await resumed({ clientId, ...kept })).toBe(false);
     const before = await RawClient.connect(home.gateway, home.viewer, { clientId, clean: false });
@@ -148,7 +148,7 @@ describe('a session of MQTT 5', () => {
     expect(await resumed({ clientId, ...kept })).toBe(true);
   });
 
-  it('ends with the connection without an expiry, and begins anew with clean start', async () => {
+  it('ends with the connection when it has no expiry, and starts over with clean start', async () => {
     const clientId = 'short';
     expect(await resumed({ clientId, clean: false })).toBe(false);
     expect(await resumed({ clientId, ...kept })).toBe(false);
@@ -159,7 +159,7 @@ describe('a session of MQTT 5', () => {
     expect(await resumed({ clientId, ...kept })).toBe(false);
   });
 
-  it('stays for a connection that takes it over to end it', async () => {
+  it('passes to a connection without an expiry that takes it over, and ends with it', async () => {
     const clientId = 'ending';
     const before = await connect(home.viewer, { clientId, ...kept });
     await before.subscribe([home.filter(device, 'alarms/#')]);
@@ -171,7 +171,7 @@ describe('a session of MQTT 5', () => {
     expect(await resumed({ clientId, ...kept })).toBe(false);
   });
 
-  it('ends when its expiry is over, which DISCONNECT may change', async () => {
+  it('ends after its expiry, which DISCONNECT may change', async () => {
     const clientId = 'over';
     const client = await connect(home.viewer, { clientId, ...kept });
     client.send({ cmd: 'disconnect', properties: { sessionExpiryInterval: 1 } });
@@ -196,7 +196,7 @@ describe('DISCONNECT of MQTT 5 is sent', () => {
     expect(await disconnectCode(client)).toBe(0x87);
   });
 
-  it('with 0x8D when the keep-alive is over', async () => {
+  it('with 0x8D when the keep-alive expires', async () => {
     const client = await connect(device, { keepalive: 1 });
     expect(await disconnectCode(client)).toBe(0x8d);
   });
@@ -223,7 +223,7 @@ describe('DISCONNECT of MQTT 5 is sent', () => {
   });
 });
 
-it('DISCONNECT may not give an expiry to a session without one', async () => {
+it('DISCONNECT may not set an expiry for a session without one', async () => {
   const client = await connect(home.viewer);
   client.send({ cmd: 'disconnect', properties: { sessionExpiryInterval: 60 } });
   expect(await disconnectCode(client)).toBe(0x82);
@@ -241,7 +241,7 @@ it('AUTH ends the connection with 0x8C', async () => {
 });
 
 describe('a publish of MQTT 5', () => {
-  it('is acknowledged with why it cannot be used, and the connection stays', async () => {
+  it('is acknowledged with the reason why it is unusable, and keeps the connection', async () => {
     const client = await connect(device);
     const send = async (topic: string, payload: string, qos: 1 | 2) => {
       client.send({ ...publishPacket(topic, payload), qos, messageId: 7 });
@@ -260,7 +260,7 @@ describe('a publish of MQTT 5', () => {
     client.vanish();
   });
 
-  it('is denied without words to a client that wants none', async () => {
+  it('is denied without a reason to a client that wants none', async () => {
     const client = await connect(device, { properties: { requestProblemInformation: false } });
     client.send({ ...publishPacket('elsewhere', 'x'), qos: 1, messageId: 1 });
     const { reasonCode, properties } = await client.next('puback');
@@ -268,7 +268,7 @@ describe('a publish of MQTT 5', () => {
     client.vanish();
   });
 
-  it('is denied without words to a client that takes no packet of that size', async () => {
+  it('is denied without a reason to a client whose packet size it would exceed', async () => {
     const client = await connect(device, { properties: { maximumPacketSize: 32 } });
     client.send({ ...publishPacket('elsewhere', 'x'), qos: 1, messageId: 1 });
     const { reasonCode, properties } = await client.next('puback');
@@ -289,7 +289,7 @@ describe('a publish of MQTT 5', () => {
 });
 
 describe('a subscriber of MQTT 5', () => {
-  it('is told for each filter what became of it', async () => {
+  it('gets a reason code for each filter', async () => {
     const client = await connect(home.viewer);
     const filters = [home.filter(device), 'care-homes/other/#', '$share/ward'];
     const subscriptions = filters.map((topic) => ({ topic, qos: 1 as const }));
@@ -306,7 +306,7 @@ describe('a subscriber of MQTT 5', () => {
     client.vanish();
   });
 
-  it('gets topics as aliases, as many as it takes', async () => {
+  it('gets topics as aliases, as many as it accepts', async () => {
     const client = await connect(home.viewer, { properties: { topicAliasMaximum: 1 } });
     await client.subscribe([home.filter(device, 'aliased/#')], 0);
     for (const rest of ['aliased/1', 'aliased/2', 'aliased/1', 'aliased/2']) {
@@ -324,7 +324,7 @@ describe('a subscriber of MQTT 5', () => {
     client.vanish();
   });
 
-  it('gets no more messages at once than its receive maximum', async () => {
+  it('gets no more messages in flight than its receive maximum', async () => {
     const client = await connect(home.viewer, { properties: { receiveMaximum: 2 } });
     await client.subscribe([home.filter(device, 'alarms/#')]);
     await home.publish(device, 'alarms', Array(4).fill('{"kind":"fall"}'));
@@ -337,7 +337,7 @@ describe('a subscriber of MQTT 5', () => {
     client.vanish();
   });
 
-  it('gets no message larger than it takes, which counts and holds up nothing', async () => {
+  it('gets no message larger than it accepts, which is counted and holds up nothing', async () => {
     const options = { clientId: 'small', clean: false } as const;
     const properties = { maximumPacketSize: 2_000, sessionExpiryInterval: 60 };
     const client = await connect(home.viewer, { ...options, properties });
@@ -358,7 +358,7 @@ describe('a subscriber of MQTT 5', () => {
     await expect.poll(reasons).toEqual(['too_large']);
   });
 
-  it('gets no message at QoS 0 that is larger than it takes, which is counted', async () => {
+  it('gets no message at QoS 0 larger than it accepts, which is counted', async () => {
     const client = await connect(home.viewer, { properties: { maximumPacketSize: 1_000 } });
     await client.subscribe([home.filter(device, 'sized')], 0);
     const count = async () => {

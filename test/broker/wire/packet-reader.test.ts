@@ -54,7 +54,7 @@ class Connection implements ReadConnection {
   }
 }
 
-it('reads a bounded piece in a turn, nothing while it is held back, and every packet in the end', async () => {
+it('reads a bounded piece per turn, nothing while held back, and every packet in the end', async () => {
   const connection = new Connection();
   connection.maxTurns = 3;
   const reader = new PacketReader(connection, new ReadTurns({ lag: 0 }), 262_144);
@@ -73,7 +73,7 @@ it('reads a bounded piece in a turn, nothing while it is held back, and every pa
   expect(Math.max(...connection.turnBytes)).toBeLessThanOrEqual(MAX_TURN_BYTES);
 });
 
-it('takes what followed a CONNECT once that is answered, also when the client has hung up since', async () => {
+it('reads what followed a CONNECT once that is answered, even if the client has closed meanwhile', async () => {
   const connection = new Connection();
   const { stream, packets } = connection;
   const take = connection.onPacket.bind(connection);

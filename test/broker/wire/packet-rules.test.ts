@@ -152,7 +152,7 @@ describe('[MQTT-3.1.0-1] packets before CONNECT', () => {
 });
 
 describe('packets in one write with CONNECT', () => {
-  it('are handled in their order once the connection is open', async () => {
+  it('are handled in order once the connection is open', async () => {
     const manager = await RawClient.open(home.gateway);
     const command = home.filter(device, 'commands/light');
     const subscriptions = [{ topic: home.filter(device, 'x'), qos: 1 as const }];
@@ -208,7 +208,7 @@ describe('packets in one write with CONNECT', () => {
 });
 
 describe('several SUBSCRIBE and UNSUBSCRIBE in one write', () => {
-  it.each([true, false])('take effect in their order (clean session: %s)', async (clean) => {
+  it.each([true, false])('take effect in order (clean session: %s)', async (clean) => {
     const clientId = `in-one-write-${clean}`;
     const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId, clean });
     const filters = Array.from({ length: 20 }, (_, index) => home.filter(device, `f/${index}`));

@@ -59,7 +59,7 @@ async function pass(seconds: number): Promise<void> {
   }
 }
 
-it('goes on serving a client that reads more slowly than messages come', async () => {
+it('keeps serving a client that reads more slowly than messages arrive', async () => {
   await pass(60);
   expect([conn.destroyed, unread]).toEqual([false, 0]);
   const bytes = Buffer.concat(sent);
@@ -68,7 +68,7 @@ it('goes on serving a client that reads more slowly than messages come', async (
   expect(bytes.subarray(0, packet.length)).toEqual(packet);
 });
 
-it('calls for more messages once half of those that waited are taken', async () => {
+it('requests more messages once half of the waiting ones have been read', async () => {
   while (writer.isWritable) writer.send(MESSAGE);
   const waitingBytes = 256 * 1024;
   await vi.advanceTimersByTimeAsync((waitingBytes / 2 / BYTES_PER_SECOND) * SECOND_MS - 5_000);
@@ -77,7 +77,7 @@ it('calls for more messages once half of those that waited are taken', async () 
   expect(wakes).toBe(1);
 });
 
-it('sends a packet longer than a piece whole', async () => {
+it('sends a packet longer than a piece complete', async () => {
   const packet = encodePublish({ ...MESSAGE, payload: Buffer.alloc(100_000, 'y') });
   writer.write(packet);
   writer.send(MESSAGE);
@@ -96,7 +96,7 @@ it('names a client that reads nothing, and disconnects it after five seconds', a
   await closed;
 });
 
-it('keeps a client that goes on acknowledging, though the system reports nothing taken', async () => {
+it('keeps a client that acknowledges, though the system reports nothing read', async () => {
   isFrozen = true;
   for (let seconds = 0; seconds < 20; seconds++) {
     await pass(1);

@@ -20,7 +20,7 @@ async function connected(): Promise<{ client: Socket; accepted: Socket }> {
 }
 
 it.each([0, 1, 1_024, 20_000])(
-  'ends when the client has ended behind %i bytes that came with its end',
+  'ends when the client has closed after %i bytes that arrived with its end',
   async (length) => {
     const { client, accepted } = await connected();
     client.end(Buffer.alloc(length, 'x'));
@@ -32,7 +32,7 @@ it.each([0, 1, 1_024, 20_000])(
   },
 );
 
-it('gives what has come when the client has closed, and a write has failed', async () => {
+it('returns what has arrived when the client has closed and a write has failed', async () => {
   const { client, accepted } = await connected();
   const connection = new ReadToEnd(accepted);
   client.write(Buffer.alloc(1_000_000, 'x'));

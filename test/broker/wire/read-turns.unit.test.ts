@@ -74,7 +74,7 @@ describe('reading in turns', () => {
     expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'c']);
   });
 
-  it('gives a connection that has been quiet its turn after one of each that floods, at the latest', async () => {
+  it('gives a quiet connection its turn after at most one of each flooding connection', async () => {
     const turns = new ReadTurns({ lag: 0 }, elapsed);
     const order: string[] = [];
     const flood = new Connection({ publishes: 30, onTurn: () => order.push('flood') });
@@ -91,7 +91,7 @@ describe('reading in turns', () => {
     ['connections of a principal', ['home/one', 'home/one', 'home/one', 'home/other']],
     ['principals of a location', ['home/1', 'home/2', 'home/3', 'other/4']],
     ['strangers at one address', ['strangers/a', 'strangers/a', 'strangers/a', 'strangers/b']],
-  ])('gives many %s no more turns than one', async (_what, places) => {
+  ])('gives many %s together no more turns than a single one', async (_what, places) => {
     const turns = new ReadTurns({ lag: 0 }, elapsed);
     const counts = places.map(() => 0);
     const connections = places.map(
@@ -109,7 +109,7 @@ describe('reading in turns', () => {
     for (const connection of connections) turns.leave(connection);
   });
 
-  it('gives a connection turns again soon after the process was held up in one of its turns', async () => {
+  it('soon gives a connection turns again after the process was held up in one of its turns', async () => {
     const turns = new ReadTurns({ lag: 0 }, elapsed);
     const order: string[] = [];
     const onTurn = (name: string) => () => {
@@ -125,7 +125,7 @@ describe('reading in turns', () => {
     for (const one of connections) turns.leave(one);
   });
 
-  it('ends a round that takes long, however few messages it has brought', async () => {
+  it('ends a round that takes long, however few messages it has read', async () => {
     const turns = new ReadTurns({ lag: 0 }, elapsed);
     let pieces = 0;
     const slow = new Connection({
@@ -140,7 +140,7 @@ describe('reading in turns', () => {
     turns.leave(slow);
   });
 
-  it('goes on where it stopped when the budget of a round is used up', async () => {
+  it('continues where it stopped when the budget of a round is used up', async () => {
     const turns = new ReadTurns({ lag: 0 }, elapsed);
     const order: number[] = [];
     const connections = Array.from(
@@ -153,7 +153,7 @@ describe('reading in turns', () => {
     for (const connection of connections) turns.leave(connection);
   });
 
-  it('reads subscribers before all others, and each of them once a round', async () => {
+  it('reads subscribers before all others, each of them once per round', async () => {
     const turns = new ReadTurns({ lag: 0 }, elapsed);
     const order: string[] = [];
     turns.want(new Connection({ pieces: 1, onTurn: () => order.push('device') }));
@@ -167,7 +167,7 @@ describe('reading in turns', () => {
     expect(order).toEqual(['one', 'other', 'device', 'one', 'other']);
   });
 
-  it('reads others also while subscribers have more to read than time', async () => {
+  it('reads others, too, while subscribers have more to read than there is time', async () => {
     const turns = new ReadTurns({ lag: 0 }, elapsed);
     const order: string[] = [];
     const subscribers = Array.from({ length: 10 }, (_, index) => {
@@ -188,7 +188,7 @@ describe('reading in turns', () => {
     for (const subscriber of subscribers) turns.leave(subscriber);
   });
 
-  it('takes a bounded number of publishes a round, and fewer while consumers lag', async () => {
+  it('reads a bounded number of publishes per round, and fewer while consumers lag', async () => {
     let lag = 0;
     let publishes = 0;
     const deliveries = {
@@ -215,7 +215,7 @@ describe('reading in turns', () => {
     turns.leave(flood);
   });
 
-  it('pauses between rounds while consumers lag, and for 5 ms at most', async () => {
+  it('pauses between rounds while consumers lag, for at most 5 ms', async () => {
     vi.useFakeTimers();
     onTestFinished(() => {
       vi.useRealTimers();
@@ -230,7 +230,7 @@ describe('reading in turns', () => {
     turns.leave(flood);
   });
 
-  it('counts a piece without a publish as one: a large publish takes many', async () => {
+  it('counts a piece without a publish as one, since a large publish takes many', async () => {
     let pieces = 0;
     const turns = new ReadTurns({ lag: 0 }, elapsed);
     const large = new Connection({ publishes: 0, onTurn: () => pieces++ });
@@ -240,7 +240,7 @@ describe('reading in turns', () => {
     turns.leave(large);
   });
 
-  it('reads no more of a connection that has left', async () => {
+  it('stops reading a connection that has left', async () => {
     const turns = new ReadTurns({ lag: 0 }, elapsed);
     const order: string[] = [];
     const gone = new Connection({ onTurn: () => order.push('gone') });

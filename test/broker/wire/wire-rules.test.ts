@@ -188,13 +188,16 @@ describe('the protocol level of a CONNECT [MQTT-3.1.2-2]', () => {
   it.each([
     ['MQIsdp', 4],
     ['MQTT', 3],
-  ])('[MQTT-3.1.2-1] of %s %i, which is no protocol, gets no answer', async (protocol, level) => {
-    const from = home.gateway.lines.length;
-    const client = await RawClient.open(home.gateway);
-    expect(await endedBy(client, connect({ protocol, level }))).toEqual([]);
-    const reason = 'a protocol name of another level';
-    await home.gateway.logged(`"reason":"${reason}","msg":"connect error"`, from);
-  });
+  ])(
+    '[MQTT-3.1.2-1] of %s %i, which is not a protocol, gets no answer',
+    async (protocol, level) => {
+      const from = home.gateway.lines.length;
+      const client = await RawClient.open(home.gateway);
+      expect(await endedBy(client, connect({ protocol, level }))).toEqual([]);
+      const reason = 'a protocol name of another level';
+      await home.gateway.logged(`"reason":"${reason}","msg":"connect error"`, from);
+    },
+  );
 
   it('of another protocol gets no answer', async () => {
     const client = await RawClient.open(home.gateway);
@@ -202,7 +205,7 @@ describe('the protocol level of a CONNECT [MQTT-3.1.2-2]', () => {
   });
 });
 
-describe('a client id that is too long [MQTT-3.1.3-9]', () => {
+describe('an overlong client id [MQTT-3.1.3-9]', () => {
   const clientId = text('ü'.repeat(128), 'x');
 
   it('is answered with 2', async () => {

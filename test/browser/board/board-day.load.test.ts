@@ -61,7 +61,7 @@ async function publishDays(ward: Ward): Promise<void> {
   );
 }
 
-describe('a board that is left open', () => {
+describe('a board left open', () => {
   it('stays small through a day of alarms that nobody resolves', async () => {
     const ward = await makeWard(gateway);
     const { token } = await ward.api.viewer(ward.locationId);

@@ -40,7 +40,7 @@ async function openBoard(role: 'viewer' | 'responder' = 'viewer') {
 }
 
 describe('the board in trouble', () => {
-  it('says large that it is not connected when the gateway is killed, and misses nothing when it is back', async () => {
+  it('shows in large letters that it is disconnected when the gateway is killed, and misses nothing once it is back', async () => {
     const { page, faults } = await openBoard();
     const acknowledged = randomUUID();
     await publishAlarm(gateway, ward.device, { id: acknowledged, kind: 'fall' });
@@ -73,7 +73,7 @@ describe('the board in trouble', () => {
     expect(faults).toEqual([]);
   });
 
-  it('does not say that there are no alarms when it is not connected', async () => {
+  it('does not say that there are no alarms while disconnected', async () => {
     const { page, network } = await openBoard();
     await page.getByText('No open alarms').waitFor();
     await network.cut(page);
@@ -82,7 +82,7 @@ describe('the board in trouble', () => {
     await page.getByRole('heading', { name: 'Open alarms', exact: true }).waitFor();
   });
 
-  it('shows an alarm once when the store is killed, live and then stored', async () => {
+  it('shows an alarm once when the store is killed, first live and then stored', async () => {
     const { page } = await openBoard();
     const store = await Store.of(gateway);
     onTestFinished(() => store.close());
@@ -105,7 +105,7 @@ describe('the board in trouble', () => {
     await page.getByText('Acknowledged by admin').waitFor();
   });
 
-  it('does not say that there are no alarms while it reads what it has missed', async () => {
+  it('does not say that there are no alarms while it reads what it missed', async () => {
     const { page, network } = await openBoard();
     await page.getByText('No open alarms').waitFor();
     // The gateway cannot tell what came after this id, as after a restored backup.
@@ -128,7 +128,7 @@ describe('the board in trouble', () => {
     await page.getByRole('heading', { name: 'Open alarms: 1' }).waitFor();
   });
 
-  it('announces what it has missed when the history is read at the second attempt only', async () => {
+  it('announces what it missed even if the history is read only at the second attempt', async () => {
     const other = await makeWard(gateway, 'Haus am Berg');
     const grants = [ward, other].map(({ locationId }) => ({
       location: locationId,
@@ -158,7 +158,7 @@ describe('the board in trouble', () => {
     await page.getByText('New alarm: Fall, Room 12').waitFor({ state: 'attached' });
   });
 
-  it('keeps an alarm that a full store has not recorded when the history is read anew', async () => {
+  it('keeps an alarm that a full store has not recorded when the history is read again', async () => {
     const { page, network } = await openBoard();
     const store = await Store.of(gateway);
     onTestFinished(() => store.close());
@@ -194,7 +194,7 @@ describe('the board in trouble', () => {
     expect(await alarmsOn(page).count()).toBe(1);
   });
 
-  it('says that the alarms from before are not known when the store cannot be read, and reads them later', async () => {
+  it('says that earlier alarms are unknown when the store cannot be read, and reads them later', async () => {
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
     const { token } = await ward.api.viewer(ward.locationId);
     const store = await Store.of(gateway);
@@ -211,7 +211,7 @@ describe('the board in trouble', () => {
     await page.getByText('The alarms from before could not be read').waitFor({ state: 'hidden' });
   });
 
-  it('keeps an alarm as it is, and says why, when the gateway cannot change it', async () => {
+  it('leaves an alarm unchanged, and says why, when the gateway cannot change it', async () => {
     const { page } = await openBoard('responder');
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
     await alarmsOn(page).waitFor();

@@ -22,7 +22,7 @@ function faultLine(page: Page, words: string): Locator {
   return page.getByRole('status').filter({ hasText: words });
 }
 
-it('the board names a fault of the gateway as long as it lasts', async () => {
+it('the board shows a fault of the gateway while it lasts', async () => {
   const { page } = await openConsole(home.gateway, { token: ADMIN_TOKEN });
   await boardReady(page);
   const line = faultLine(page, 'Fault of the gateway:');
@@ -38,7 +38,7 @@ it('the board names a fault of the gateway as long as it lasts', async () => {
   await line.waitFor({ state: 'detached' });
 });
 
-it('a wall of nurses says in German that the gateway is not ready, and whom to tell', async () => {
+it('a board on the wall says in German that the gateway is not ready, and whom to tell', async () => {
   const { page } = await openConsole(home.gateway, {
     token: viewerToken,
     path: '/?kiosk',

@@ -8,7 +8,7 @@ import { boardReady, makeWard } from './board-ward.js';
 it.each([
   ['en-GB', 'Nothing comes from 1 sensor any more:'],
   ['de-DE', 'Von 1 Sensor kommt nichts mehr:'],
-] as const)('the board names the sensors that are silent (%s)', async (language, words) => {
+] as const)('the board names the silent sensors (%s)', async (language, words) => {
   const clock = { aheadMs: 0 };
   const gateway = await GatewayHere.start(
     { GATEWAY_SUPERVISION_SILENT_AFTER_SECONDS: '60' },
@@ -32,7 +32,7 @@ it.each([
   expect(await accessibilityFaults(page)).toEqual([]);
 });
 
-it('the board has one line for a switch that died, however many sensors are behind it', async () => {
+it('the board shows one line for a dead switch, however many sensors are behind it', async () => {
   const clock = { aheadMs: 0 };
   const gateway = await GatewayHere.start(
     { GATEWAY_SUPERVISION_SILENT_AFTER_SECONDS: '60' },

@@ -82,7 +82,7 @@ describe('the sound of the board', () => {
     await page.getByText('Sound is off').waitFor();
   });
 
-  it('sounds for a new alarm until it is acknowledged, and otherwise when the gateway is lost', async () => {
+  it('sounds for a new alarm until it is acknowledged, and differently when the gateway is lost', async () => {
     const { page, network } = await openBoard();
     await page.getByRole('button', { name: 'Switch sound on' }).click();
     await page.getByText('Sound is on').waitFor();
@@ -97,7 +97,7 @@ describe('the sound of the board', () => {
     expect((await tones(page, length + 6)).slice(length, length + 6)).toEqual([...LOST, ...LOST]);
   });
 
-  it('is one soft tone for a test, another one for a fall, also when other alarms have just sounded', async () => {
+  it('is one soft tone for a test, and another for a fall, even when other alarms have just sounded', async () => {
     const { page } = await openBoard();
     await page.getByRole('button', { name: 'Switch sound on' }).click();
     await page.getByText('Sound is on').waitFor();
@@ -110,7 +110,7 @@ describe('the sound of the board', () => {
     expect(all.slice(0, 10)).toEqual([...TEST, ...URGENT]);
   });
 
-  it('is taken up after a reload, as far as the browser allows it', async () => {
+  it('resumes after a reload, once the browser allows it', async () => {
     const { page } = await openBoard();
     await page.getByRole('button', { name: 'Switch sound on' }).click();
     await page.getByText('Sound is on').waitFor();
@@ -147,7 +147,7 @@ describe('the sound of the board', () => {
     await on;
   });
 
-  it('sounds for an alarm of a long outage as for one that has just come, until it is acknowledged', async () => {
+  it('sounds for an alarm from a long outage as for a new one, until it is acknowledged', async () => {
     let behindMs = 2.5 * 60 * 60 * 1000;
     const away = await GatewayHere.start({}, { now: () => Date.now() - behindMs });
     onTestFinished(() => away.remove());

@@ -28,7 +28,7 @@ async function holdAtStart(page: Page): Promise<void> {
 }
 
 describe('a board on the wall', () => {
-  it('opens by a link that an administrator makes for some homes, without navigation', async () => {
+  it('opens from a link that an administrator creates for some homes, without navigation', async () => {
     const [lake, hill] = [await makeWard(gateway), await makeWard(gateway, 'Haus am Berg')];
     const { page, faults } = await openConsole(gateway, { token: ADMIN_TOKEN });
     await boardReady(page);
@@ -63,7 +63,7 @@ describe('a board on the wall', () => {
     expect(sizePx).toBeGreaterThan(48);
   });
 
-  it('opens for a ward alone by a link to the address that is typed', async () => {
+  it('opens for a ward only from a link to the typed address', async () => {
     const ward = await makeWard(gateway, 'Haus am Wald');
     const elsewhere = await ward.api.createDevice(ward.locationId, 'Kitchen sensor');
     const { page } = await openConsole(gateway, { token: ADMIN_TOKEN });
@@ -90,7 +90,7 @@ describe('a board on the wall', () => {
     expect(await alarmsOn(screen).count()).toBe(1);
   });
 
-  it('shows 16 of 65 alarms and every fall in full HD, and counts the others in sight', async () => {
+  it('shows 16 of 65 alarms and every fall in full HD, and visibly counts the others', async () => {
     const ward = await makeWard(gateway, 'Haus am Meer');
     for (const kind of ['fall', 'helpCall']) await publishAlarm(gateway, ward.device, { kind });
     const device = await connectDevice(gateway, ward.device);

@@ -59,7 +59,7 @@ describe('the board', () => {
     expect(faults).toEqual([]);
   });
 
-  it('shows who acknowledged an alarm, and drops it when another client resolves it', async () => {
+  it('shows who acknowledged an alarm, and removes it when another client resolves it', async () => {
     const { page, ward } = await openBoard('viewer');
     const id = randomUUID();
     await publishAlarm(gateway, ward.device, { id, kind: 'helpCall' });
@@ -73,7 +73,7 @@ describe('the board', () => {
     await expect.poll(() => page.title()).toMatch(/^Board/);
   });
 
-  it('shows numbers of the custom data as they were written, live and after a reload', async () => {
+  it('shows numbers of the custom data as written, live and after a reload', async () => {
     const { page, ward } = await openBoard('viewer');
     await ward.api.setCustomData(ward.device, '{"phone":9007199254740993,"more":{"d":1.10}}');
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
@@ -85,7 +85,7 @@ describe('the board', () => {
     await expect.poll(() => alarm.innerText()).toMatch(written);
   });
 
-  it('reads what was open before, and keeps it over a reload', async () => {
+  it('reads the alarms that were open before, and keeps them across a reload', async () => {
     const ward = await makeWard(gateway);
     const ids = [randomUUID(), randomUUID()] as const;
     await publishAlarm(gateway, ward.device, { id: ids[0], kind: 'fall' });
@@ -117,7 +117,7 @@ describe('the board', () => {
     await page.getByText('Resolved: Fall, Room 12').waitFor();
   });
 
-  it('sends a resolve only after ten seconds, until when it can be undone', async () => {
+  it('sends a resolve only after ten seconds, during which it can be undone', async () => {
     const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
     const sent: string[] = [];
     page.on('request', (request) => {
@@ -147,7 +147,7 @@ describe('the board', () => {
       (page: Page) => page.getByRole('link', { name: 'History' }).click(),
     ],
     ['somebody signs out', (page: Page) => page.getByRole('button', { name: 'Sign out' }).click()],
-  ])('sends a resolve at once when %s', async (_, leave) => {
+  ])('sends a resolve immediately when %s', async (_, leave) => {
     const { page, ward } = await openBoard('responder');
     const other = await openBoard('viewer', ward);
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
@@ -159,7 +159,7 @@ describe('the board', () => {
     await other.page.getByText('No open alarms').waitFor({ timeout: 8_000 });
   });
 
-  it('goes on to the next alarm with the keyboard when one is resolved', async () => {
+  it('moves to the next alarm with the keyboard when one is resolved', async () => {
     const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
     await publishAlarm(gateway, ward.device, { kind: 'outOfBed' });
     await publishAlarm(gateway, ward.device, { kind: 'noise' });
@@ -175,7 +175,7 @@ describe('the board', () => {
     await expect.poll(() => next.evaluate(isFocused)).toBe(true);
   });
 
-  it('keeps the second tap of two off the alarm that moves up when the first one resolves', async () => {
+  it('keeps the second of two taps off the alarm that moves up when the first one resolves', async () => {
     const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
     await publishAlarm(gateway, ward.device, { kind: 'outOfBed' });
     await publishAlarm(gateway, ward.device, { kind: 'noise' });
@@ -197,7 +197,7 @@ describe('the board', () => {
     expect(await tapped).not.toBe('BUTTON');
   });
 
-  it('resolves all test alarms together, which stand behind all that are raised', async () => {
+  it('resolves all test alarms together, listed after all raised alarms', async () => {
     const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
     await publishAlarm(gateway, ward.device, { kind: 'noise' });
     for (const kind of ['fall', 'helpCall']) await raiseTest(ward, kind);
@@ -211,7 +211,7 @@ describe('the board', () => {
     expect(await alarmsOn(page).count()).toBe(1);
   });
 
-  it('keeps the keyboard on a button that the gateway refuses', async () => {
+  it('keeps the focus on a button whose action the gateway refuses', async () => {
     const { page, ward } = await openBoard('responder');
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
     await page.route('**/acknowledge', (route) => route.abort());
@@ -221,7 +221,7 @@ describe('the board', () => {
     expect(await acknowledge.evaluate((button) => button === document.activeElement)).toBe(true);
   });
 
-  it('says so when an alarm that it acknowledges has been resolved meanwhile', async () => {
+  it('says so when an alarm has been resolved before it is acknowledged here', async () => {
     const { page, ward } = await openBoard('responder');
     const id = randomUUID();
     await publishAlarm(gateway, ward.device, { id, kind: 'fall' });
@@ -243,7 +243,7 @@ describe('the board', () => {
     expect(await page.getByRole('button', { name: 'Link for a wall screen' }).count()).toBe(0);
   });
 
-  it('shows of a group’s token only what happens in the group', async () => {
+  it('shows a group’s token only what happens in the group', async () => {
     const ward = await makeWard(gateway);
     const elsewhere = await ward.api.createDevice(ward.locationId, 'Kitchen sensor');
     await publishAlarm(gateway, elsewhere, { kind: 'noise' });
@@ -259,7 +259,7 @@ describe('the board', () => {
     await page.getByText('Acknowledged by').waitFor();
   });
 
-  it('labels alarms by their home when there are several, and shows one when it is chosen', async () => {
+  it('labels alarms with their home when there are several, and shows only the selected home', async () => {
     const [lake, hill] = [await makeWard(gateway), await makeWard(gateway, 'Haus am Berg')];
     const grants = [lake, hill].map(({ locationId }) => ({ location: locationId, role: 'viewer' }));
     const { token } = await lake.api.createToken(grants);
@@ -274,7 +274,7 @@ describe('the board', () => {
     expect(await alarmsOn(page).count()).toBe(1);
   });
 
-  it('shows all homes again when the chosen one was deleted', async () => {
+  it('shows all homes again when the selected one has been deleted', async () => {
     const ward = await makeWard(gateway);
     const { id: goneId } = await ward.api.createLocation('Haus am Berg');
     const grants = [ward.locationId, goneId].map((location) => ({ location, role: 'viewer' }));
@@ -295,7 +295,7 @@ describe('the board', () => {
     await page.getByText('New alarm: Noise, Room 12').waitFor({ state: 'attached' });
   });
 
-  it('does not count the alarms of other homes as those of the chosen one', async () => {
+  it('does not count the alarms of other homes as those of the selected one', async () => {
     const [calm, busy] = [await makeWard(gateway), await makeWard(gateway, 'Haus am Berg')];
     const grants = [calm, busy].map(({ locationId }) => ({ location: locationId, role: 'viewer' }));
     const { token } = await calm.api.createToken(grants);
@@ -315,7 +315,7 @@ describe('the board', () => {
     expect(await alarmsOn(page).count()).toBe(1);
   });
 
-  it('drops the alarms of a home that was deleted, when they are to be acknowledged or after minutes', async () => {
+  it('drops the alarms of a deleted home when one of them is acknowledged, or after minutes', async () => {
     const [one, other] = [await makeWard(gateway), await makeWard(gateway, 'Haus am Berg')];
     const grants = [one, other].map(({ locationId: location }) => ({
       location,
@@ -342,7 +342,7 @@ describe('the board', () => {
     for (const board of boards) expect(await alarmsOn(board).count()).toBe(1);
   });
 
-  it('offers a home that was created meanwhile once an alarm comes from it', async () => {
+  it('offers a newly created home once an alarm arrives from it', async () => {
     const own = await GatewayHere.start();
     onTestFinished(() => own.remove());
     const ward = await makeWard(own);
@@ -369,7 +369,7 @@ describe('the board', () => {
     await alarm.waitFor();
   });
 
-  it('shows an alarm at once after the clock of the tablet was set back', async () => {
+  it('shows an alarm immediately after the clock of the tablet was set back', async () => {
     const { page, ward } = await openBoard('viewer');
     await page.evaluate(() => {
       const before = Date.now.bind(Date);
@@ -379,7 +379,7 @@ describe('the board', () => {
     await page.getByRole('article', { name: 'Fall, Room 12' }).waitFor();
   });
 
-  it('shows an open alarm however old it is, or its sensor’s clock says that it is', async () => {
+  it('shows an open alarm however old it is, or is according to its sensor’s clock', async () => {
     const ward = await makeWard(gateway);
     const detectedAt = '2024-05-01T12:00:00Z';
     await publishAlarm(gateway, ward.device, { kind: 'inactivity', detectedAt });
@@ -387,7 +387,7 @@ describe('the board', () => {
     await page.getByRole('article', { name: 'Inactivity, Room 12' }).waitFor();
   });
 
-  it('names the sensors that are offline with their rooms, as they come and go', async () => {
+  it('names the offline sensors with their rooms, as they come and go', async () => {
     const { page, ward } = await openBoard('viewer');
     await page.getByText('All sensors of Haus am See are offline.').waitFor();
     await page.getByText('No open alarms').waitFor();
@@ -402,7 +402,7 @@ describe('the board', () => {
     expect(await link.getAttribute('href')).toBe(`#/home/${ward.locationId}`);
   });
 
-  it('asks the history for the address of a recording when somebody wants to see it', async () => {
+  it('requests the URL of a recording from the history when somebody wants to see it', async () => {
     const { page, ward, faults } = await openBoard('viewer');
     const video = `devices/${ward.device.id}/fall.mp4`;
     await publishAlarm(gateway, ward.device, { kind: 'fall', footage: { video } });
@@ -418,7 +418,7 @@ describe('the board', () => {
     expect(faults).toEqual([]);
   });
 
-  it('shows each alarm’s own recording when two devices chose the same id for theirs', async () => {
+  it('shows each alarm’s own recording when two devices used the same id', async () => {
     const { page, ward } = await openBoard('viewer');
     const other = await ward.api.createDevice(ward.locationId, 'Door sensor');
     const alarm = { id: randomUUID(), kind: 'fall', detectedAt: new Date().toISOString() };

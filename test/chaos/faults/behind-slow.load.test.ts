@@ -65,7 +65,7 @@ describe.each([190, 400])(
   'guarantee 4: with a store that takes %i ms to answer, an alarm after other publishes of its device',
   (delayMs) => {
     it.each(SENT_BEFORE)(
-      'delivers %s, %i, live; all is acknowledged in order and stored once',
+      'is live behind %s, %i; all are acknowledged in order and stored once',
       async (_name, count, make) => {
         const packets = Array.from({ length: count }, (_, index) => make(index + 1));
         const last = alarm(count + 1);
@@ -92,7 +92,7 @@ describe.each([190, 400])(
   },
 );
 
-it('guarantee 4: an alarm after 1,000 alarms of another device is live and stored when the store is slow', async () => {
+it('guarantee 4: an alarm after 1,000 alarms of another device is live and stored while the store is slow', async () => {
   const other = await home.device();
   const quiet = await RawClient.connect(home.gateway, other);
   const watching = await home.nurse(other, 'alarms/#');

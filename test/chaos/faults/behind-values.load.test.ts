@@ -90,7 +90,7 @@ async function recordedIds(): Promise<string[]> {
 
 describe('guarantee 4: while the store is silent, an alarm after many publishes of its device', () => {
   it.each(VALUES)(
-    'delivers %s live before anything is stored, and stores all of it once',
+    'is live behind %s before anything is stored, and everything is stored once',
     async (_name, make) => {
       const packets = Array.from({ length: SENT_BEFORE }, (_, index) => make(index + 1));
       const sensor = await RawClient.connect(home.gateway, device);
@@ -116,7 +116,7 @@ describe('guarantee 4: while the store is silent, an alarm after many publishes 
   );
 });
 
-it('keeps the newest of the retained values that wait for the store', async () => {
+it('keeps the newest of the retained values waiting for the store', async () => {
   const sensor = await RawClient.connect(home.gateway, device);
   store.freeze();
   for (let number = 1; number <= 500; number++) sensor.send(value('state', number, 0, true));
@@ -146,7 +146,7 @@ describe('beyond the bound of one client', () => {
       (number: number) => long(value(`x/${number}`, number, 0, true)),
     ],
   ] as const)(
-    'an alarm comes live behind more %s than are kept; nothing is lost',
+    'an alarm is live behind more %s than are kept, and nothing is lost',
     async (_name, make) => {
       const packets = Array.from({ length: COUNT }, (_, index) => make(index + 1));
       const session = { clientId: `sensor-${device.id}`, clean: false };
@@ -187,7 +187,7 @@ describe('beyond the bound of one client', () => {
   );
 });
 
-it('serves a device as before when its neighbours have filled all the room', async () => {
+it('serves a device as before when its neighbours have used up all room', async () => {
   const payload = JSON.stringify('x'.repeat(200_000));
   const floods = await Promise.all(
     Array.from({ length: 8 }, async () => {

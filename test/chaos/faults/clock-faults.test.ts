@@ -59,7 +59,7 @@ async function withBacklog(home: Home): Promise<Columns> {
 }
 
 describe('guarantee 7: a clock that jumps', () => {
-  it('escalates nothing and makes no device silent before its time, ahead or back', async () => {
+  it('escalates nothing and reports no device silent early, whether it jumps ahead or back', async () => {
     const clocks = new Clocks();
     const environment = { GATEWAY_SUPERVISION_SILENT_AFTER_SECONDS: '60' };
     const gateway = await GatewayHere.create(environment, clocks);
@@ -114,7 +114,7 @@ describe('guarantee 7: a clock that jumps', () => {
   });
 });
 
-describe('guarantee 6: what waits', () => {
+describe('guarantee 6: a queued entry', () => {
   it('expires beyond the age bound at each QoS, for durable and live subscribers, and is counted', async () => {
     const inFlight = 5;
     const { clocks, gateway, home } = await start({

@@ -98,7 +98,7 @@ describe('guarantee 7: a full disk', () => {
     await becomesReady(columns.home);
   });
 
-  it('does not keep a gateway from starting', async ({ skip }) => {
+  it('does not prevent a gateway from starting', async ({ skip }) => {
     const dataDir = smallDisk();
     if (dataDir === undefined) return skip(NO_MOUNT);
     const upstream = await ScriptedUpstream.start();
@@ -128,8 +128,8 @@ describe('guarantee 7: a full disk', () => {
   });
 });
 
-describe('guarantee 7: an append-only file without its end', () => {
-  it('is loaded up to the damage, which the log says; everything stored is there, at each QoS', async () => {
+describe('guarantee 7: a truncated append-only file', () => {
+  it('is loaded up to the damage, which is logged; everything stored is there, at each QoS', async () => {
     const gateway = await GatewayProcess.start();
     cleanups.push(() => gateway.remove());
     const home = await Home.at(gateway);

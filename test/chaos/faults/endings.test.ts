@@ -43,7 +43,7 @@ describe.each([
   });
   afterAll(() => gateway.remove());
 
-  it('loses nothing stored, at any QoS; live subscribers get later alarms once they are back', async () => {
+  it('loses nothing stored, at any QoS; live subscribers get later alarms once they reconnect', async () => {
     const home = await Home.at(gateway);
     const before = await Columns.of(home);
     before.alarm();
@@ -73,7 +73,7 @@ describe.each([
     await becomesReady(home);
   });
 
-  it('while an alarm is on its way makes the device send it again at QoS 1 and 2, and loses it at QoS 0', async () => {
+  it('while an alarm is on its way makes the device resend it at QoS 1 and 2, and loses it at QoS 0', async () => {
     const home = await Home.at(gateway);
     const before = await Columns.of(home);
     const store = await Store.of(gateway);

@@ -113,7 +113,7 @@ async function historyOf(home: Home<GatewayProcess>, device: TestDevice): Promis
 }
 
 describe('guarantee 7: a store whose memory fills up', () => {
-  it('says so, leaves the last part to alarms, and loses none when that is full too', async () => {
+  it('reports it, reserves the last part for alarms, and loses none when that is full, too', async () => {
     const home = await homeOf({ GATEWAY_REDIS_MAX_MEMORY_BYTES: String(MAX_BYTES) });
     const store = await Store.of(home.gateway);
     cleanups.push(() => store.close());
@@ -198,7 +198,7 @@ describe('guarantee 7: a store whose memory fills up', () => {
     for (const client of [bed, late]) client.vanish();
   });
 
-  it('takes every alarm while telemetry for an absent session floods a server of ours', async () => {
+  it('accepts every alarm while telemetry for an absent session floods an external server', async () => {
     const redis = await OwnRedis.create();
     cleanups.push(() => redis.remove());
     await redis.start();

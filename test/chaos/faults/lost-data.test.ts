@@ -95,7 +95,7 @@ async function homeOnOwnStore(): Promise<{ home: Home; store: OwnRedis }> {
   return { home: await homeWith({ GATEWAY_REDIS_URL: store.url }), store };
 }
 
-it('says what is lost and serves when the append-only directory is missing at start', async () => {
+it('reports the loss and serves when the append-only directory is missing at start', async () => {
   const home = await homeWith();
   await recordAlarms(home, 7);
   await home.gateway.stop();
@@ -107,7 +107,7 @@ it('says what is lost and serves when the append-only directory is missing at st
   expect(await home.api.createLocation()).toBeDefined();
 });
 
-it('says how many records are gone after a restart, and that they are', async () => {
+it('reports after a restart how many records are gone', async () => {
   const { home, store } = await homeOnOwnStore();
   await recordAlarms(home, 1);
   await home.gateway.stop();
@@ -141,7 +141,7 @@ it('keeps the queue of a token whose record is gone, until the loss is acknowled
   await back.end();
 });
 
-it('says how many keys the server has evicted, and does not say it again once seen', async () => {
+it('reports how many keys the server has evicted, and does not repeat it once acknowledged', async () => {
   const { home, store } = await homeOnOwnStore();
   await recordAlarms(home, 1);
   await home.gateway.stop();
@@ -158,7 +158,7 @@ it('says how many keys the server has evicted, and does not say it again once se
   );
 });
 
-it('a subscriber that was away is not owed what the store has lost, and the account says so', async () => {
+it('an absent subscriber is not owed what the store has lost, and the account shows it', async () => {
   const { home, store } = await homeOnOwnStore();
   const session = { clientId: 'away', clean: false };
   const away = await Subscriber.connect(home.gateway, home.viewer, session);
@@ -181,7 +181,7 @@ it('a subscriber that was away is not owed what the store has lost, and the acco
 });
 
 it.each(['alarm-groups:*', 'alarms:*'])(
-  'lists an alarm that comes after the keys %s were lost',
+  'lists an alarm that arrives after the keys %s were lost',
   async (pattern) => {
     const { home, store } = await homeOnOwnStore();
     const device = await home.device();
@@ -199,7 +199,7 @@ it.each(['alarm-groups:*', 'alarms:*'])(
   },
 );
 
-it("says what is lost when the operator's store is flushed while running", async () => {
+it("reports what is lost when the operator's store is flushed while running", async () => {
   const { home, store } = await homeOnOwnStore();
   await recordAlarms(home, 5);
   await store.redis.flushall();
@@ -207,7 +207,7 @@ it("says what is lost when the operator's store is flushed while running", async
   await isLostUntilSeen(home, `everything stored, ${records}, up to 5 alarms (numbers 1 to 5)`);
 });
 
-it('acknowledges alarms again when their counter was set back', async () => {
+it('acknowledges alarms again after their counter was set back', async () => {
   const { home, store } = await homeOnOwnStore();
   await recordAlarms(home, 5);
   await store.redis.set(SEQUENCE, 1);
@@ -215,7 +215,7 @@ it('acknowledges alarms again when their counter was set back', async () => {
   await becomesReady(home);
 });
 
-it('guarantee 3: reports the alarms that the store has lost as a replica of an older one, and records those again that memory has, in order', async () => {
+it('guarantee 3: reports the alarms that the store lost by becoming a replica of an older one, and records those still in memory again, in order', async () => {
   const [store, older] = [await OwnRedis.create(), await OwnRedis.create()];
   for (const one of [store, older]) {
     cleanups.push(() => one.remove());
@@ -270,7 +270,7 @@ it('reports a Sentinel in one line when redis.url has its port', async () => {
   expect(last).not.toContain('stack');
 });
 
-it('holds back the alarms of a device whose key was overwritten, in their order, and no others', async () => {
+it('holds back in order the alarms of a device whose key was overwritten, and no others', async () => {
   const { home, store } = await homeOnOwnStore();
   const [broken, other] = [await home.device(), await home.device()];
   const key = keysOf('site').deviceAlarms(home.locationId, broken.id);

@@ -77,7 +77,7 @@ async function serves(): Promise<void> {
 
 const recordsOf = (kind: RecordKind) => keysOf('site').siteRecords(kind);
 
-it('leaves out a device when its record cannot be read', async () => {
+it('ignores a device when its record cannot be read', async () => {
   const record = await store.redis.hget(recordsOf('device'), other.id);
   await damage(() => rewriteRecord(store.redis, 'device', other.id, { secretHash: undefined }));
   await namesFault(/unreadable record of a device: it is left out/, other.id);

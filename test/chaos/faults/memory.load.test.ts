@@ -62,7 +62,7 @@ async function sendAll(device: TestDevice, client: RawClient, packets: IPublishP
   }
 }
 
-it('an outage of the store costs bounded memory, and everything is stored after it', async () => {
+it('an outage of the store takes bounded memory, and everything is stored afterwards', async () => {
   const [devices, messages, messageBytes] = [12, 25, 200_000];
   await start();
   await home.absent('away');
@@ -151,7 +151,7 @@ it('hundreds of hostile connections take bounded memory while the store is silen
   await eventually(async () => expect(await unstoredBytes()).toBe(0), 120_000);
 });
 
-it('a device that connects over and over while the store is silent takes bounded memory', async () => {
+it('a device that connects repeatedly while the store is silent takes bounded memory', async () => {
   const connections = 1_500;
   // Only the store's silence slows it down.
   await start({ GATEWAY_LIMITS_DEVICE_CONNECT_BURST: String(connections) });

@@ -84,7 +84,7 @@ async function nothingIsLost(
 
 // They all wait for the same time limits, which no test can shorten.
 describe.concurrent('SIGTERM, with an unstored alarm,', () => {
-  it('and an unsaved cursor, ends the gateway with 0 while its own store is frozen, and logs what is given up', async (context) => {
+  it('and an unsaved cursor, ends the gateway with 0 while its own store is frozen, and logs what is abandoned', async (context) => {
     const { expect } = context;
     const home = await homeOf(context);
     const { device, ids } = await deviceOf(home);
@@ -149,7 +149,7 @@ describe.concurrent('SIGTERM, with an unstored alarm,', () => {
   });
 });
 
-it('SIGTERM ends the gateway with 0 while clients are connected, and nothing is in hand', async (context) => {
+it('SIGTERM ends the gateway with 0 while clients are connected, and nothing is pending', async (context) => {
   const certificate = 'test/harness/tls/localhost.crt';
   const home = await homeOf(context, {
     GATEWAY_TLS_HOST: '127.0.0.1',

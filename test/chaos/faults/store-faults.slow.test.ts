@@ -23,7 +23,7 @@ async function homeOf(environment?: Record<string, string>): Promise<Home> {
 }
 
 describe('guarantee 4: a store that does not answer', () => {
-  it('delays acknowledgements only, at each QoS and for each subscriber; then all is stored once', async () => {
+  it('delays acknowledgements only, at each QoS and for each subscriber; afterwards everything is stored once', async () => {
     const home = await homeOf();
     const [some, others] = [await Columns.devices(home), await Columns.devices(home)];
     const columns = await Columns.of(home);
@@ -51,7 +51,7 @@ describe('guarantee 4: a store that does not answer', () => {
   });
 });
 
-describe('guarantee 4: a store that is slow', () => {
+describe('guarantee 4: a slow store', () => {
   it('is reported, and delays acknowledgements only, at each QoS and for each subscriber', async () => {
     const remote = await RemoteStore.start();
     cleanups.push(() => remote.remove());
@@ -74,8 +74,8 @@ describe('guarantee 4: a store that is slow', () => {
   });
 });
 
-describe('a store that is killed', () => {
-  it('is started again, and nothing is lost meanwhile at any QoS, for any subscriber', async () => {
+describe('a killed store', () => {
+  it('is restarted, and nothing is lost meanwhile at any QoS, for any subscriber', async () => {
     const columns = await Columns.of(await homeOf());
     columns.alarm();
     await columns.loseNothing();
@@ -93,8 +93,8 @@ describe('a store that is killed', () => {
   });
 });
 
-describe('a store that is not there yet', () => {
-  it('is waited for, which the log says; nobody can connect, and the durable subscriber keeps its backlog', async () => {
+describe('a store that is not up yet', () => {
+  it('is waited for, which is logged; nobody can connect, and the durable subscriber keeps its backlog', async () => {
     const redis = await ownRedis();
     await redis.start();
     const home = await homeOf({ GATEWAY_REDIS_URL: redis.url });
@@ -123,7 +123,7 @@ describe('a store that is not there yet', () => {
     await again.loseNothing();
   });
 
-  it('does not keep the gateway from stopping', async () => {
+  it('does not prevent the gateway from stopping', async () => {
     const redis = await ownRedis();
     const gateway = await GatewayProcess.create({ GATEWAY_REDIS_URL: redis.url });
     const ended = expect(gateway.start()).rejects.toThrow('the gateway ended with 0');
@@ -158,7 +158,7 @@ describe('a full store', () => {
     await becomesReady(columns.home);
   });
 
-  it('keeps the order when it is full and has room in turn, at each QoS', async () => {
+  it('keeps the order when it alternates between full and not full, at each QoS', async () => {
     const redis = await ownRedis();
     await redis.start();
     const columns = await Columns.of(await homeOf({ GATEWAY_REDIS_URL: redis.url }));

@@ -166,7 +166,7 @@ class Box {
 
 describe.concurrent('guarantee 7: nothing acknowledged is removed, expired or forgotten', () => {
   it.for([AHEAD, BEHIND, IN_1970])(
-    'when the box boots $wrong, is set right, and boots again',
+    'when the box boots $wrong, is corrected, and boots again',
     LONG,
     async ({ offsetSeconds }, context) => {
       const box = await Box.start(context, 0);
@@ -186,7 +186,7 @@ describe.concurrent('guarantee 7: nothing acknowledged is removed, expired or fo
   );
 
   it.for([AHEAD, IN_1970])(
-    'when the first boot ever is $wrong, and the next ones are right',
+    'when the very first boot is $wrong, and later ones are right',
     LONG,
     async ({ offsetSeconds }, context) => {
       const box = await Box.start(context, offsetSeconds);
@@ -201,7 +201,7 @@ describe.concurrent('guarantee 7: nothing acknowledged is removed, expired or fo
   );
 
   it(
-    'when a token expires only by a clock that is ahead, and is valid again',
+    'when a token expires only by a clock that is ahead, and becomes valid again',
     LONG,
     async (context) => {
       const box = await Box.start(context, 0);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { Epochs, Interruptions } from '../../../tools/chaos/pair/acknowledgements.js';
 
-describe('the account of interruptions', () => {
-  it('measures a takeover from the last PUBACK before to the first one after', () => {
+describe('the record of interruptions', () => {
+  it('measures a takeover from the last PUBACK before it to the first one after', () => {
     const account = new Interruptions();
     account.acknowledged('one', 100);
     account.acknowledged('one', 150);
@@ -15,8 +15,8 @@ describe('the account of interruptions', () => {
   });
 });
 
-describe('the account of epochs', () => {
-  it('finds nothing where each gateway acknowledges in its own', () => {
+describe('the record of epochs', () => {
+  it('finds nothing when each gateway acknowledges in its own', () => {
     const epochs = new Epochs();
     epochs.held('one', 1);
     epochs.acknowledged('one', 100);
@@ -37,7 +37,7 @@ describe('the account of epochs', () => {
     expect(epochs.violations).toEqual(['two and one both in epoch 7']);
   });
 
-  it('finds a gateway that acknowledges after one of a later epoch has', () => {
+  it('finds a gateway that acknowledges after one with a later epoch', () => {
     const epochs = new Epochs();
     epochs.held('one', 1);
     epochs.acknowledged('one', 100);

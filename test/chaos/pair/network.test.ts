@@ -39,7 +39,7 @@ afterEach(async () => {
   await network.close();
 });
 
-it('keeps the bytes of a link that is cut in silence, and passes them on when mended', async () => {
+it('keeps the bytes of a silently cut link, and passes them on when mended', async () => {
   const port = await echoFront();
   const [one, other] = [await connectAs('gateway-1', port), await connectAs('gateway-2', port)];
   one.client.write('a');
@@ -57,7 +57,7 @@ it('keeps the bytes of a link that is cut in silence, and passes them on when me
   await eventually(() => expect(late.seen.text).toBe('d'));
 });
 
-it('breaks the connections of a link that is cut, and new ones until it is mended', async () => {
+it('breaks the connections of a cut link, and new ones until it is mended', async () => {
   const port = await echoFront();
   const [one, other] = [await connectAs('gateway-1', port), await connectAs('gateway-2', port)];
   await eventually(() => expect(network.connectionsOf('gateway-1', 'redis-1')).toBe(1));

@@ -50,7 +50,7 @@ async function statesOf(device: TestDevice, at = home): Promise<Record<string, s
 
 describe('a state that a responder publishes', () => {
   it.each([0, 1, 2] as const)(
-    'at QoS %i is stored and forwarded, once, apart from the alarms',
+    'at QoS %i is stored and forwarded once, separately from the alarms',
     async (qos) => {
       const device = await home.device();
       await home.api.setCustomData(device, '{"ref":12345678901234567890}');
@@ -90,7 +90,7 @@ describe('a state that a responder publishes', () => {
     },
   );
 
-  it('is acknowledged, counted and told when it cannot be used, and the connection stays', async () => {
+  it('is acknowledged, counted and reported when unusable, and the connection stays open', async () => {
     const [device, other] = [await home.device(), await home.device()];
     const [id, ofOther] = [await raise(device), await raise(other)];
     const nurse = await home.nurse(device, 'rejected', 'alarm-states/#');
@@ -124,7 +124,7 @@ describe('a state that a responder publishes', () => {
     await nurse.end();
   });
 
-  it('is acknowledged and dropped when its sender may not give it', async () => {
+  it('is acknowledged and dropped when its sender is not permitted to set it', async () => {
     const device = await home.device();
     const id = await raise(device);
     const { id: elsewhere } = await home.api.createLocation('Elsewhere');
@@ -137,7 +137,7 @@ describe('a state that a responder publishes', () => {
     expect((await statesOf(device))[id]).toBe('raised');
   });
 
-  it('goes by the group as of the alarm', async () => {
+  it('is governed by the group at the time of the alarm', async () => {
     const device = await home.device();
     const group = await home.group('A');
     const move = { targetRoomId: await home.room('1', group) };
@@ -164,7 +164,7 @@ describe('a state that a responder publishes', () => {
     await nurse.end();
   });
 
-  it('never disturbs the connection, whatever it is', async () => {
+  it('never disturbs the connection, whatever its content', async () => {
     const device = await home.device();
     const id = await raise(device);
     const client = await RawClient.connect(home.gateway, responder);
@@ -254,7 +254,7 @@ describe('guarantee 2: a state', () => {
     await back.end();
   });
 
-  it('is acknowledged only once the store has it, and is 503 over HTTP meanwhile', async () => {
+  it('is acknowledged only once stored, and answered with 503 over HTTP until then', async () => {
     const own = await Home.at(gateway);
     const device = await own.device();
     const id = await raise(device, 'fall', own);
@@ -286,7 +286,7 @@ describe('guarantee 2: a state', () => {
   });
 });
 
-it('a test alarm goes to everyone as one of the device, and says that it is a test', async () => {
+it('a test alarm reaches everyone as an alarm of the device, marked as a test', async () => {
   const device = await home.device();
   const nurse = await home.nurse(device, 'alarms/#');
   const path = `/care-homes/${home.locationId}/devices/${device.id}/test-alarm`;

@@ -82,7 +82,7 @@ async function filesDescribed(): Promise<string[]> {
   return Array.from(steps, ([, file = '']) => file).sort();
 }
 
-it('an alarm goes from its device to its subscriber through at most 34 files, which are described', async () => {
+it('an alarm passes through at most 34 files from device to subscriber, all of them documented', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'alarm-way-'));
   const gateway = await GatewayProcess.start({ NODE_V8_COVERAGE: directory });
   try {

@@ -47,7 +47,7 @@ async function subscriber(gateway: TestGateway, locationId: string, name: string
 }
 
 describe('the proof of delivery', () => {
-  it('says of each destination when it had the alarm, or that it waits', async () => {
+  it('shows for each destination when it got the alarm, or that it is queued', async () => {
     const { gateway, locationId, deviceId, read, states } = await start();
     const [here, away] = [
       await subscriber(gateway, locationId, 'Ward 1'),
@@ -78,7 +78,7 @@ describe('the proof of delivery', () => {
     expect(Date.parse(late?.at ?? '')).toBeGreaterThanOrEqual(before + HOUR_MS);
   });
 
-  it('tells the alarms of a queue from those between them', async () => {
+  it('distinguishes the alarms of a queue from those between them', async () => {
     const { gateway, locationId, deviceId, states } = await start();
     const { id, token } = await gateway.issueToken([{ location: locationId, role: 'viewer' }], 'W');
     const session = { clientId: 'falls', clean: false };
@@ -100,7 +100,7 @@ describe('the proof of delivery', () => {
     }
   });
 
-  it('outlives the session, a restart and hundreds of later alarms', async () => {
+  it('survives the session, a restart and hundreds of later alarms', async () => {
     const { gateway, locationId, deviceId, states } = await start();
     const ward = await subscriber(gateway, locationId, 'Ward 1');
     const client = await ward.open();
@@ -120,7 +120,7 @@ describe('the proof of delivery', () => {
     expect(await states(id)).toEqual([`${ward.id}/station delivered`]);
   });
 
-  it('says what left a queue unread: too old, or not for its receiver any more', async () => {
+  it('shows what left a queue unread: expired, or no longer permitted to its receiver', async () => {
     const { gateway, locationId, deviceId, states } = await start({
       GATEWAY_SESSIONS_MAX_QUEUED_HOURS: '1',
     });
@@ -143,7 +143,7 @@ describe('the proof of delivery', () => {
     );
   });
 
-  it('leaves with its alarms', async () => {
+  it('is removed with its alarms', async () => {
     const { gateway, locationId, deviceId, states } = await start({
       GATEWAY_HISTORY_RETENTION_DAYS: '1',
       GATEWAY_SESSIONS_MAX_QUEUED_HOURS: '1',
@@ -167,7 +167,7 @@ describe('the proof of delivery', () => {
     );
   });
 
-  it('is for those who may see the alarm', async () => {
+  it('is visible only to those who may see the alarm', async () => {
     const { gateway, locationId, deviceId, path } = await start();
     const { groupId } = await gateway.placeInGroup(locationId, deviceId);
     const inGroup = await gateway.recordAlarm(deviceId, { kind: 'fall' });

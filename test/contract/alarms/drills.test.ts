@@ -68,7 +68,7 @@ async function failedDrills(gateway: TestGateway): Promise<string[]> {
 }
 
 describe('a drill', () => {
-  it('is a marked alarm for everybody, and says who has acknowledged it when', async () => {
+  it('is a marked alarm for everybody, and shows who acknowledged it when', async () => {
     const { gateway, locationId, deviceId, list, begin } = await start();
     const other = await gateway.createDevice(locationId, 'Bett 2');
     await (await gateway.connectDevice(other)).endAsync();
@@ -127,7 +127,7 @@ describe('a drill', () => {
     expect((await list()).map(({ state }) => state)).toEqual(['passed', 'failed']);
   });
 
-  it('can be told from alarms in the history', async () => {
+  it('is distinguished from alarms in the history', async () => {
     const { gateway, locationId, deviceId, begin } = await start();
     const fall = await gateway.recordAlarm(deviceId, { kind: 'fall' });
     const { alarmId } = await begin();
@@ -148,7 +148,7 @@ describe('a drill', () => {
     expect(one.json).toMatchObject({ test: true });
   });
 
-  it('is judged after a restart', async () => {
+  it('is evaluated after a restart', async () => {
     const { gateway, locationId, begin } = await start();
     const away = await nurseCall(gateway, locationId, 'away');
     await (await away.open()).endAsync();
@@ -159,7 +159,7 @@ describe('a drill', () => {
     await eventually(async () => expect(await failedDrills(gateway)).toEqual(['away']));
   });
 
-  it('keeps its result when a destination is deleted, also over a restart', async () => {
+  it('keeps its result when a destination is deleted, even after a restart', async () => {
     const { gateway, locationId, list, begin } = await start();
     const away = await nurseCall(gateway, locationId, 'away');
     await (await away.open()).endAsync();
@@ -179,7 +179,7 @@ describe('a drill', () => {
     await eventually(async () => expect(await failedDrills(gateway)).toEqual(['away']));
   });
 
-  it('needs a device, and is kept a hundred times', async () => {
+  it('requires a device, and only the last hundred are kept', async () => {
     const { gateway, path, list, begin } = await start();
     const empty = await gateway.createLocation('empty');
     const refused = await gateway.admin('POST', `/care-homes/${empty}/drills`);
@@ -190,7 +190,7 @@ describe('a drill', () => {
     expect(await list()).toHaveLength(100);
   });
 
-  it('comes by schedule, for its locations, once a day', async () => {
+  it('runs on schedule, for its locations, once a day', async () => {
     const at = new Date(Date.now() + 3 * MINUTE_MS).toISOString().slice(11, 16);
     const plans = [{ at, timeZone: 'UTC' }];
     const { gateway, locationId, list } = await start({ GATEWAY_DRILLS: JSON.stringify(plans) });

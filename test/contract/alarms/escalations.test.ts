@@ -58,7 +58,7 @@ async function dueCount(gateway: TestGateway): Promise<number> {
 }
 
 describe('an escalation', () => {
-  it('repeats an alarm that nobody acknowledges, once for each name, as it was', async () => {
+  it('repeats an unacknowledged alarm in its original form, once for each name', async () => {
     const { gateway, locationId, deviceId, received, texts } = await start();
     await gateway.placeInGroup(locationId, deviceId);
     const alarm = { kind: 'fall', detectedAt: '2026-01-01T00:00:00Z', confidence: 0.97 };
@@ -96,7 +96,7 @@ describe('an escalation', () => {
     expect(received).toHaveLength(3);
   });
 
-  it('never comes for an alarm that was acknowledged or resolved in time', async () => {
+  it('never happens for an alarm acknowledged or resolved in time', async () => {
     const { gateway, deviceId, received, give } = await start();
     const acknowledged = await gateway.recordAlarm(deviceId, { kind: 'fall' });
     const resolved = await gateway.recordAlarm(deviceId, { kind: 'fall' });
@@ -112,7 +112,7 @@ describe('an escalation', () => {
     expect(received).toHaveLength(1);
   });
 
-  it('is for its kinds and locations, and for a test only if a device calls it one', async () => {
+  it('applies to its kinds and locations, and to a test only if a device marked it as one', async () => {
     const { gateway, locationId, deviceId } = await start([]);
     const elsewhere = await gateway.createLocation('Haus Eiche');
     const other = await gateway.createDevice(elsewhere);
@@ -140,7 +140,7 @@ describe('an escalation', () => {
     );
   });
 
-  it('comes after a restart, to those who were away, and not when its name is gone', async () => {
+  it('happens after a restart, reaches those who were away, and is skipped once its name is gone', async () => {
     const { gateway, deviceId, received, client, open } = await start();
     const id = await gateway.recordAlarm(deviceId, { kind: 'fall' });
     await client.endAsync();
@@ -153,7 +153,7 @@ describe('an escalation', () => {
     await eventually(() => expect(received).toEqual([[id, 'nurse']]));
   });
 
-  it('is made once when the store does not answer for a while', async () => {
+  it('happens once when the store does not answer for a while', async () => {
     const { gateway, deviceId, received } = await start([NURSE]);
     const ids = await gateway.recordAlarms(
       deviceId,
@@ -166,7 +166,7 @@ describe('an escalation', () => {
     expect(await gateway.redis.zcard(gateway.storeKeys.escalationsMade)).toBe(50);
   });
 
-  it('is made for thousands at the same second', async () => {
+  it('happens for thousands at the same second', async () => {
     const { gateway, deviceId, received } = await start([NURSE]);
     const ids = await gateway.recordAlarms(
       deviceId,

@@ -94,7 +94,7 @@ async function told(events: readonly Event[], expected: readonly [string, string
 }
 
 describe('supervision', () => {
-  it('tells that nothing comes from a device, and that it is heard again, once each', async () => {
+  it('reports once that a device is silent, and once that it is heard again', async () => {
     const { gateway, locationId, events } = await start();
     const deviceId = await gateway.createDevice(locationId, 'Bett 1');
     await gateway.placeInGroup(locationId, deviceId);
@@ -122,7 +122,7 @@ describe('supervision', () => {
     expect(await silentIn(gateway, locationId)).not.toContain(neverHeard);
   });
 
-  it('counts the last message of a battery sensor that sleeps again at once', async () => {
+  it('counts the last message of a battery sensor that goes back to sleep immediately', async () => {
     const { gateway, locationId, events } = await start();
     const deviceId = await gateway.createDevice(locationId, 'Türkontakt');
     await hear(gateway, deviceId);
@@ -135,7 +135,7 @@ describe('supervision', () => {
     expect(Date.parse(events[0]?.since ?? '')).toBeGreaterThanOrEqual(sentAtMs + MINUTE_MS);
   });
 
-  it('counts no time in which the gateway was off, and says nothing twice after a restart', async () => {
+  it('does not count time when the gateway was off, and reports nothing twice after a restart', async () => {
     const { gateway, locationId, events, open, client } = await start();
     const [deviceId, other] = [
       await gateway.createDevice(locationId),
@@ -164,7 +164,7 @@ describe('supervision', () => {
     expect(events[2]).toMatchObject({ state: 'silent', device: { id: other } });
   });
 
-  it('waits for those who are away, with the guarantees of an alarm', async () => {
+  it('is queued for absent subscribers, with the guarantees of an alarm', async () => {
     const { gateway, locationId, events, open, client } = await start();
     const deviceId = await gateway.createDevice(locationId);
     await hear(gateway, deviceId);
@@ -180,7 +180,7 @@ describe('supervision', () => {
     ]);
   });
 
-  it('has a time for each device, which may be changed and taken back', async () => {
+  it('has a period for each device, which can be changed and removed', async () => {
     const { gateway, locationId, events } = await start();
     const deviceId = await gateway.createDevice(locationId);
     const path = `/care-homes/${locationId}/devices/${deviceId}`;
@@ -206,7 +206,7 @@ describe('supervision', () => {
     ]);
   });
 
-  it('is off without a time, but for devices with one of their own', async () => {
+  it('is off without a period, except for devices with their own', async () => {
     const { gateway, locationId, events } = await start({
       GATEWAY_SUPERVISION_SILENT_AFTER_SECONDS: 'null',
     });
@@ -239,7 +239,7 @@ describe('supervision', () => {
     expect(events).toHaveLength(1);
   });
 
-  it('is a thousand events and a handful of faults when a switch dies', async () => {
+  it('sends a thousand events and reports a handful of faults when a switch dies', async () => {
     const { gateway, locationId, events } = await start();
     const deviceIds: string[] = [];
     for (let index = 0; index < 1_000; index++) {

@@ -75,7 +75,7 @@ async function metric(): Promise<number> {
   return Number(sample?.[1]) * 1_000;
 }
 
-it('shows a renewed certificate to new connections, and cuts no present one', async () => {
+it('presents a renewed certificate to new connections, and cuts no existing one', async () => {
   await start();
   const device = await home.device();
   const nurse = await home.nurse(device, 'alarms/#');
@@ -96,7 +96,7 @@ it('shows a renewed certificate to new connections, and cuts no present one', as
   await Promise.all([sensor.endAsync(), nurse.end()]);
 });
 
-it('reads the files at once when it is told to', async () => {
+it('reads the files immediately on request', async () => {
   await start();
   const before = await shown('mqtts');
   link(await authority.server('DNS:localhost', 60, 'second'));
@@ -105,7 +105,7 @@ it('reads the files at once when it is told to', async () => {
   expect(await faultsOf(home.gateway)).toEqual([]);
 });
 
-it('keeps the old certificate while the new files cannot be used, and says so', async () => {
+it('keeps the old certificate while the new files are unusable, and reports it', async () => {
   await start(60);
   const before = await shown('https');
   const unusable = 'The new TLS certificate or its key cannot be used';
@@ -130,7 +130,7 @@ it('keeps the old certificate while the new files cannot be used, and says so', 
   expect(await shown('https')).not.toBe(before);
 });
 
-it('says from 30 days before the end on that the certificate ends, and serves on when it has', async () => {
+it('warns from 30 days before the certificate expires, and keeps serving after that', async () => {
   await start(60);
   const endMs = await metric();
   expect(endMs).toBeGreaterThan(Date.now() + 59 * DAY_MS);
@@ -144,7 +144,7 @@ it('says from 30 days before the end on that the certificate ends, and serves on
   expect(await shown('mqtts')).toMatch(/./);
 });
 
-it('starts with a certificate that has ended, and says so', async () => {
+it('starts with an expired certificate, and reports it', async () => {
   await start(-1);
   expect(await faultsOf(home.gateway)).toEqual(['The TLS certificate has expired.']);
   expect((await fetch(`${home.gateway.httpUrl}/readyz`)).status).toBe(200);

@@ -61,7 +61,7 @@ async function untilForgotten(locationId: string): Promise<void> {
   await expect.poll(() => retainedOf(marker)).toEqual([]);
 }
 
-it('keeps what a device retains when it has been moved away and back', async () => {
+it('keeps the retained messages of a device that has been moved away and back', async () => {
   const [from, to] = [await api.createLocation(), await api.createLocation()];
   const device = await api.createDevice(from.id);
   const sensor = await connectDevice(gateway, device);
@@ -78,7 +78,7 @@ it('keeps what a device retains when it has been moved away and back', async () 
   await sensor.endAsync();
 });
 
-it('keeps retained commands that are given right after a device has moved', async () => {
+it('keeps retained commands sent right after a device has moved', async () => {
   const [from, to] = [await api.createLocation(), await api.createLocation()];
   const device = await api.createDevice(from.id);
   await Promise.all([...RESTS, 'old'].map((rest) => command(device, rest)));
@@ -89,7 +89,7 @@ it('keeps retained commands that are given right after a device has moved', asyn
   expect(await retainedOf(device)).toEqual(topics.toSorted());
 });
 
-it('keeps the status of a new device that has the id of one just deleted', async () => {
+it('keeps the status of a new device with the id of a just deleted one', async () => {
   const { id: locationId } = await api.createLocation();
   const device = await api.createDevice(locationId);
   const sensor = await connectDevice(gateway, device);
@@ -108,7 +108,7 @@ it('keeps the status of a new device that has the id of one just deleted', async
 });
 
 // The last test, because it ends the connections of the others.
-it('forgets at start what a killed gateway left behind of moved and deleted devices', async () => {
+it('removes at start what a killed gateway left behind of moved and deleted devices', async () => {
   const [from, to] = [await api.createLocation(), await api.createLocation()];
   const moved = await api.createDevice(from.id, 'moved');
   const deleted = await api.createDevice(from.id, 'deleted');

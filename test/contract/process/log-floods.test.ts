@@ -76,7 +76,7 @@ function lines(message: string): Line[] {
   return all.filter(({ msg }) => msg === message);
 }
 
-it('S14: whatever floods the log is one line, and at the end their number', async () => {
+it('S14: any flood is logged as one line, and at the end as a count', async () => {
   for (const flood of Object.values(FLOODS)) await flood();
   const marker = `marker-${randomUUID()}`;
   const client = await RawClient.connect(home.gateway, await home.device(), { clientId: marker });

@@ -75,7 +75,7 @@ describe('an alarm from mosquitto_pub', () => {
 });
 
 describe('mosquitto_pub and mosquitto_sub with MQTT 5', () => {
-  it('pass an alarm with its properties, and tell why a publish is denied', async () => {
+  it('pass an alarm with its properties, and show why a publish is denied', async () => {
     const device = await api.createDevice(locationId);
     const filter = `care-homes/${locationId}/devices/${device.id}/alarms/#`;
     const nurse = await mosquittoSub(gateway, viewer, filter, '-V', '5', '-F', '%t %P %p');
@@ -162,7 +162,7 @@ describe('custom data', () => {
 const DEVICES = 60;
 
 describe(`${DEVICES} devices publishing at once`, () => {
-  it('have each alarm forwarded once, with the right custom data', async () => {
+  it('have each alarm forwarded once, with the correct custom data', async () => {
     const home = await api.createLocation('Big house');
     const token = await api.viewer(home.id);
     const devices = await Promise.all(
@@ -233,7 +233,7 @@ describe('after a kill', () => {
 });
 
 describe('the log of the gateway', () => {
-  it('has no secret, token or custom data', async () => {
+  it('contains no secret, token or custom data', async () => {
     const device = await api.createDevice(locationId);
     await api.setCustomData(device, '{"resident":"Frau Geheim"}');
     await mosquittoPub(gateway, device, 'alarms', '{"kind":"fall"}', '-q', '1').exit();

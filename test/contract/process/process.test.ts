@@ -51,7 +51,7 @@ describe('check-config', () => {
     expect([status, output]).toEqual([0, 'the configuration is valid\n']);
   });
 
-  it('reports all faults at once, each with its path, and exits with 2', () => {
+  it('reports all faults together, each with its path, and exits with 2', () => {
     const file = join(directory, 'gateway.yaml');
     const tooLong = `dataDir: /${'x'.repeat(90)}\n`;
     const mqtt = 'mqtt:\n  port: 70000\n  host: 0.0.0.0\n';
@@ -68,7 +68,7 @@ describe('check-config', () => {
     expect(output).not.toContain('secret-in-a-typo');
   });
 
-  it('S16: warns of a token that could be guessed, which is valid all the same', () => {
+  it('S16: warns of a token that is easy to guess, but accepts it', () => {
     const warning = 'warning: adminToken has less than 16 characters: it could be guessed\n';
     expect(run(['check-config'], { GATEWAY_ADMIN_TOKEN: 'a'.repeat(15) })).toEqual({
       status: 0,
@@ -76,7 +76,7 @@ describe('check-config', () => {
     });
   });
 
-  it('warns of a certificate that ends within 30 days, and refuses one that has ended', async () => {
+  it('warns of a certificate that expires within 30 days, and refuses an expired one', async () => {
     const authority = await Authority.create(directory);
     const check = async (days: number) => {
       const { certFile, keyFile } = await authority.server('DNS:localhost', days);
@@ -153,7 +153,7 @@ describe('a log that cannot be written', () => {
 });
 
 describe('the gateway process', () => {
-  it('generates the first administrator’s token, readable by its own user only', async () => {
+  it('generates the first administrator’s token, readable only by its own user', async () => {
     const environment = { GATEWAY_LOG_LEVEL: 'trace', GATEWAY_ADMIN_TOKEN: undefined };
     const gateway = await GatewayHere.start(environment);
     const file = join(gateway.dataDir, 'admin.token');
@@ -170,7 +170,7 @@ describe('the gateway process', () => {
     await gateway.remove();
   });
 
-  it('warns of a token that could be guessed, and exits with 0 on SIGTERM, after closing its connections and its store', async () => {
+  it('warns of a token that is easy to guess, and exits with 0 on SIGTERM, after closing its connections and its store', async () => {
     const environment = { GATEWAY_LOG_LEVEL: 'debug', GATEWAY_ADMIN_TOKEN: 'short' };
     const gateway = await GatewayProcess.start(environment);
     await gateway.logged('it could be guessed');
@@ -185,7 +185,7 @@ describe('the gateway process', () => {
     await gateway.remove();
   });
 
-  it('does not start on a store of another layout', async () => {
+  it('does not start on a store with another layout', async () => {
     const gateway = await GatewayHere.start();
     const store = await Store.of(gateway);
     await store.redis.set('{site}:layout', '6');
@@ -206,7 +206,7 @@ describe('the gateway process', () => {
     rmSync(gateway.dataDir, { recursive: true });
   });
 
-  it('says in one line that the data directory cannot be made', () => {
+  it('reports in one line that the data directory cannot be created', () => {
     const file = join(directory, 'a file');
     writeFileSync(file, '');
     const { status, output } = run([], { GATEWAY_DATA_DIR: file });
@@ -246,7 +246,7 @@ describe('a second gateway', () => {
     return run([], { GATEWAY_MQTT_PORT: '0', GATEWAY_HTTP_PORT: '0', ...environment });
   }
 
-  it('does not start beside another on the same data', () => {
+  it('does not start alongside another on the same data', () => {
     const { status, output } = started({ GATEWAY_DATA_DIR: first.dataDir });
     expect(status).toBe(1);
     expect(fatalLine(output)).toEqual({
@@ -254,7 +254,7 @@ describe('a second gateway', () => {
     });
   });
 
-  it('says in one line which port is in use', () => {
+  it('reports in one line which port is in use', () => {
     const { port } = first.addresses.mqtt;
     const { status, output } = started({
       GATEWAY_DATA_DIR: directory,

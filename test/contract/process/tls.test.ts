@@ -64,7 +64,7 @@ it.each([
   await Promise.all([sensor.endAsync(), nurse.end()]);
 });
 
-it('a CONNECT that is refused before Aedes sees it is answered over mqtts, too', async () => {
+it('a CONNECT that is refused before it reaches Aedes is answered over mqtts, too', async () => {
   const socket = connectTls({ ca, host: 'localhost', port: portOf('mqtts') });
   const client = new RawClient(socket);
   await once(socket, 'secureConnect');
@@ -91,7 +91,7 @@ it.each(['mqtts', 'https'] as const)(
   },
 );
 
-it('logs many failed handshakes of an address once, the others at debug level', async () => {
+it('logs many failed handshakes of an address once, and the others at debug level', async () => {
   const from = home.gateway.lines.length;
   for (let attempt = 0; attempt < 80; attempt++) {
     const socket = connect({ host: '127.0.0.1', port: portOf('mqtts') });
@@ -105,7 +105,7 @@ it('logs many failed handshakes of an address once, the others at debug level', 
   expect(ofInfo.length).toBeLessThanOrEqual(1);
 });
 
-it('serves the others when a client does not trust the certificate', async () => {
+it('serves others when a client does not trust the certificate', async () => {
   const device = await home.device();
   const stranger = mqtt.connectAsync(`mqtts://localhost:${portOf('mqtts')}`, {
     username: device.id,
@@ -133,7 +133,7 @@ async function handshake(
 }
 
 describe.each(['mqtts', 'https'] as const)('a handshake of %s', (listener) => {
-  it('is made with TLS 1.3, and with TLS 1.2 where that is forward secret', async () => {
+  it('succeeds with TLS 1.3, and with TLS 1.2 where that is forward secret', async () => {
     expect(await handshake(listener, {})).toBe('TLSv1.3 TLS_AES_128_GCM_SHA256');
     const options = { maxVersion: 'TLSv1.2' } as const;
     expect(await handshake(listener, options)).toBe('TLSv1.2 ECDHE-ECDSA-AES128-GCM-SHA256');
@@ -143,7 +143,7 @@ describe.each(['mqtts', 'https'] as const)('a handshake of %s', (listener) => {
     ['CBC', 'ECDHE-ECDSA-AES128-SHA256'],
     ['CBC with SHA-1', 'ECDHE-ECDSA-AES128-SHA'],
     ['CCM with a short tag', 'ECDHE-ECDSA-AES128-CCM8'],
-  ])('fails when the client only offers %s', async (_name, ciphers) => {
+  ])('fails when the client offers only %s', async (_name, ciphers) => {
     // Level 0 has the client offer what OpenSSL no longer offers by default.
     const options = { maxVersion: 'TLSv1.2', ciphers: `${ciphers}:@SECLEVEL=0` } as const;
     expect(await handshake(listener, options)).toBeUndefined();
@@ -155,7 +155,7 @@ describe.each(['mqtts', 'https'] as const)('a handshake of %s', (listener) => {
     expect(await handshake(listener, options)).toBeUndefined();
   });
 
-  it('is short for a client that comes again with a session ticket', async () => {
+  it('is abbreviated for a client that returns with a session ticket', async () => {
     const port = portOf(listener);
     const first = connectTls({ ca, host: 'localhost', port });
     const [session]: Buffer[] = await once(first, 'session');
@@ -167,7 +167,7 @@ describe.each(['mqtts', 'https'] as const)('a handshake of %s', (listener) => {
   });
 });
 
-it('answers over HTTPS to a public name tell a browser to stay with it for a day, those over HTTP do not', async () => {
+it('answers over HTTPS to a public name make a browser keep to HTTPS for a day, those over HTTP do not', async () => {
   const answered = async (address: string, options: object) =>
     new Promise<string | undefined>((resolve, reject) => {
       const get = address.startsWith('https') ? request : requestPlain;

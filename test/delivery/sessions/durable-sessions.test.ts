@@ -36,7 +36,7 @@ describe('guarantee 3: a backlog', () => {
   it.each([
     ['in memory', async () => undefined],
     ['in the store only', () => gateway.stop().then(() => gateway.start())],
-  ])('%s comes in order, nothing overtaking, while new alarms arrive', async (where, forget) => {
+  ])('%s is sent in order, without overtaking, while new alarms arrive', async (where, forget) => {
     home = await NumberedHome.open(gateway, 5);
     const clientId = `backlog ${where}`;
     await home.absentNurse(clientId);
@@ -62,7 +62,7 @@ describe('guarantee 3: a backlog', () => {
     expect(records.every(({ qos, dup, retain }) => qos === 1 && !dup && !retain)).toBe(true);
   });
 
-  it('continues in order when the subscriber reconnects in the middle of it, again and again, at each QoS', async () => {
+  it('continues in order when the subscriber repeatedly reconnects in the middle of it, at each QoS', async () => {
     home = await NumberedHome.open(gateway, 3, EACH_QOS);
     await home.absentNurse('restless');
     await home.alarm(900);
@@ -82,7 +82,7 @@ describe('guarantee 3: a backlog', () => {
     home.expectAllInOrder(...parts.map(({ received }) => received));
   });
 
-  it('comes with the queued telemetry of QoS 1', async () => {
+  it('is sent with the queued telemetry of QoS 1', async () => {
     home = await NumberedHome.open(gateway);
     await home.absentNurse('telemetry', home.filter('alarms/#'), home.filter('x'));
     await Promise.all([home.sensor.message(300), home.sensor.alarm(300)]);
@@ -139,45 +139,42 @@ async function killable() {
   return [killed, () => killed.kill()] as const;
 }
 
-describe('guarantee 2: the gateway ending in the middle of a drain', () => {
+describe('guarantee 2: a gateway that ends in the middle of a drain', () => {
   it.each([
     ['stopped', async () => [gateway, () => gateway.stop()] as const],
     ['killed with SIGKILL', killable],
-  ])(
-    '%s and started again, loses nothing and keeps the order, at each QoS',
-    async (_how, running) => {
-      const [drained, end] = await running();
-      const acknowledged = 3 * MAX_IN_FLIGHT;
-      home = await NumberedHome.open(drained, 3, EACH_QOS);
-      const clientId = `outlives-${_how.length}`;
-      await home.absentNurse(clientId);
-      await home.alarm(1_000);
-      await home.recorded();
-      const before = await rawNurse(clientId);
-      for (let from = 0; from < acknowledged; from += MAX_IN_FLIGHT) {
-        await untilPublishes(before, from + MAX_IN_FLIGHT);
-        acknowledge(before, from, from + MAX_IN_FLIGHT);
-      }
-      // Another 100 stay in flight.
-      await untilPublishes(before, acknowledged + MAX_IN_FLIGHT);
-      await untilSaved(clientId, acknowledged);
-      await end();
-      await drained.start();
+  ])('%s and restarted, loses nothing and keeps the order, at each QoS', async (_how, running) => {
+    const [drained, end] = await running();
+    const acknowledged = 3 * MAX_IN_FLIGHT;
+    home = await NumberedHome.open(drained, 3, EACH_QOS);
+    const clientId = `outlives-${_how.length}`;
+    await home.absentNurse(clientId);
+    await home.alarm(1_000);
+    await home.recorded();
+    const before = await rawNurse(clientId);
+    for (let from = 0; from < acknowledged; from += MAX_IN_FLIGHT) {
+      await untilPublishes(before, from + MAX_IN_FLIGHT);
+      acknowledge(before, from, from + MAX_IN_FLIGHT);
+    }
+    // Another 100 stay in flight.
+    await untilPublishes(before, acknowledged + MAX_IN_FLIGHT);
+    await untilSaved(clientId, acknowledged);
+    await end();
+    await drained.start();
 
-      const after = await home.nurse(clientId);
-      await home.alarm(30);
-      await after.untilRecords(home.alarmCount - acknowledged);
-      await after.end();
-      const took = textsOf(before).slice(0, acknowledged);
-      home.expectAllInOrder(took, after.received);
-      expect(withoutLiveCopies(after.received)).toHaveLength(home.alarmCount - acknowledged);
-    },
-  );
+    const after = await home.nurse(clientId);
+    await home.alarm(30);
+    await after.untilRecords(home.alarmCount - acknowledged);
+    await after.end();
+    const took = textsOf(before).slice(0, acknowledged);
+    home.expectAllInOrder(took, after.received);
+    expect(withoutLiveCopies(after.received)).toHaveLength(home.alarmCount - acknowledged);
+  });
 });
 
-describe('messages that were not acknowledged', () => {
+describe('unacknowledged messages', () => {
   it.each(EACH_QOS)(
-    'of QoS %i are sent again with DUP after a reconnect, until they are acknowledged',
+    'of QoS %i are resent with DUP after a reconnect, until they are acknowledged',
     async (qos) => {
       home = await NumberedHome.open(gateway, 1, [qos]);
       const clientId = `forgetful-${qos}`;
@@ -206,7 +203,7 @@ describe('messages that were not acknowledged', () => {
     },
   );
 
-  it.each(EACH_QOS)('of QoS %i are not sent again to a live subscriber', async (qos) => {
+  it.each(EACH_QOS)('of QoS %i are not resent to a live subscriber', async (qos) => {
     home = await NumberedHome.open(gateway, 1, [qos]);
     const live = { clientId: `live-${qos}`, clean: true };
     const first = await RawClient.connect(gateway, home.viewer, live);
@@ -225,7 +222,7 @@ describe('messages that were not acknowledged', () => {
     second.vanish();
   });
 
-  it('are not sent again on the same connection when acknowledged out of order or twice', async () => {
+  it('are not resent on the same connection when acknowledged out of order or twice', async () => {
     home = await NumberedHome.open(gateway);
     const nurse = await rawNurse('disorderly');
     await nurse.subscribe([home.alarmFilter]);
@@ -271,7 +268,7 @@ describe('messages that were not acknowledged', () => {
     nurse.vanish();
   });
 
-  it('go to the connection that takes the session over', async () => {
+  it('go to the connection that takes over the session', async () => {
     home = await NumberedHome.open(gateway);
     const before = await rawNurse('twice');
     await before.subscribe([home.alarmFilter]);
@@ -289,7 +286,7 @@ describe('messages that were not acknowledged', () => {
 });
 
 describe('a persistent session', () => {
-  it('gets live messages only when its filter is of QoS 0', async () => {
+  it('gets live messages only when its filter has QoS 0', async () => {
     home = await NumberedHome.open(gateway);
     const before = await home.nurse('qos-0');
     await before.client.subscribeAsync(home.alarmFilter, { qos: 0 });
@@ -318,7 +315,7 @@ describe('a persistent session', () => {
     expect(numbersOf(alarms())).toEqual(range(0, 11));
   });
 
-  it('gets the entries accepted until it unsubscribed, and no later ones', async () => {
+  it('gets the entries accepted until it unsubscribed, and none after', async () => {
     home = await NumberedHome.open(gateway);
     await home.absentNurse('leaving', home.alarmFilter, home.filter('x'));
     await home.alarm(300);

@@ -19,7 +19,7 @@ async function rawNurse(clientId: string): Promise<RawClient> {
   return RawClient.connect(gateway, home.viewer, { clientId, clean: false });
 }
 
-it('an unacknowledged message is sent again with DUP under its packet identifier', async () => {
+it('an unacknowledged message is resent with DUP under its packet identifier', async () => {
   // [MQTT-4.4.0-1], [MQTT-3.3.1-1]
   home = await NumberedHome.open(gateway, 1);
   const first = await rawNurse('same-identifiers');
@@ -58,8 +58,8 @@ it('an unacknowledged message is sent again with DUP under its packet identifier
   third.vanish();
 });
 
-describe('a delayed acknowledgement of a client', () => {
-  it('acknowledges no other message when it arrives after a restart of the gateway', async () => {
+describe('a client’s delayed acknowledgement', () => {
+  it('does not acknowledge another message when it arrives after a restart of the gateway', async () => {
     home = await NumberedHome.open(gateway, 1);
     const first = await rawNurse('put-off');
     await first.subscribe([home.alarmFilter]);

@@ -23,7 +23,7 @@ it('a publish counts as the first again when it could not be stored', () => {
   expect(received.add(7, false, () => undefined)).toBe(true);
 });
 
-it('an identifier is free for another publish when released, also after a start', () => {
+it('an identifier is free for another publish once released, even after a restart', () => {
   const received = new ReceivedIdentifiers([3]);
   expect(received.add(3, true, () => undefined)).toBe(false);
   received.release(3);
@@ -33,7 +33,7 @@ it('an identifier is free for another publish when released, also after a start'
   expect(received.add(3, true, () => undefined)).toBe(true);
 });
 
-it('an identifier of before the start is free when the publish cannot be a repetition', () => {
+it('an identifier from before the restart is free when the publish cannot be a repetition', () => {
   const received = new ReceivedIdentifiers([3]);
   const answers: boolean[] = [];
   expect(received.add(3, false, (isStored) => answers.push(isStored))).toBe(true);

@@ -11,7 +11,7 @@ function filters(...rows: readonly (readonly [string, QoS])[]) {
 }
 
 describe('routes', () => {
-  it('match a topic once for a member, at the highest QoS', () => {
+  it('match a topic once per member, at the highest QoS', () => {
     const routes = new Routes();
     const one = member();
     routes.set(one, filters(['a/#', 0], ['a/+', 1], ['+/x', 0]));
@@ -20,7 +20,7 @@ describe('routes', () => {
     expect(routes.match('b')).toEqual([]);
   });
 
-  it('match a topic anew when filters are added, changed or removed', () => {
+  it('reflect added, changed and removed filters', () => {
     const routes = new Routes();
     const [one, other] = [member(), member()];
     expect(routes.match('a')).toEqual([]);
@@ -35,7 +35,7 @@ describe('routes', () => {
     expect(routes.match('a')).toEqual([]);
   });
 
-  it('read the filters of a member once before the next match, however often they were changed', () => {
+  it('read the filters of a member once before the next match, however often they changed', () => {
     const routes = new Routes();
     const one = member();
     let reads = 0;

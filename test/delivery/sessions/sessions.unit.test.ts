@@ -67,7 +67,7 @@ afterEach(async () => {
 });
 
 describe('a persistent session', () => {
-  it('is forgotten when it was away for too long, and not a moment earlier', async () => {
+  it('is forgotten when it has been away for too long, and not a moment earlier', async () => {
     const session = sessions.open('nurse', owner, PERSISTENT);
     const { consumer } = session;
     await sessions.subscribe(keyOf('nurse'), [{ filter: 'a/#', qos: 1 }]);
@@ -87,7 +87,7 @@ describe('a persistent session', () => {
   });
 
   it.each([undefined, 60])(
-    'that a client has come back to is not over while the client has it, nor after a crash then: expiry %s',
+    'does not expire while its client is back, nor after a crash then: expiry %s',
     async (sessionExpirySeconds) => {
       const start = { ...PERSISTENT, sessionExpirySeconds };
       sessions.closed(sessions.open('nurse', owner, start));
@@ -101,7 +101,7 @@ describe('a persistent session', () => {
     },
   );
 
-  it('keeps its age over a restart, and was away since then if it was connected', async () => {
+  it('keeps its age across a restart, and counts as away from then if it was connected', async () => {
     const { consumer: connected } = sessions.open('connected', owner, PERSISTENT);
     connected.connect(new Connection());
     sessions.closed(sessions.open('away', owner, PERSISTENT));
@@ -133,7 +133,7 @@ describe('a persistent session', () => {
     expect([...store.records.keys()]).toEqual([]);
   });
 
-  it('leaves its place to another that begins while its record is being mended', async () => {
+  it('gives way to another that begins while its record is being mended', async () => {
     sessions.open('one', owner, PERSISTENT);
     await pumped();
     const mending = sessions.mend(keyOf('one'));
@@ -153,7 +153,7 @@ describe('a persistent session', () => {
     expect([...store.records.keys()]).toEqual([]);
   });
 
-  it('is gone after a restart when its principal was deleted', async () => {
+  it('is gone after a restart when its principal has been deleted', async () => {
     sessions.open('nurse', { ...owner, key: 'token:2' }, PERSISTENT);
     await vi.advanceTimersByTimeAsync(0);
     expect(store.records.size).toBe(1);
@@ -165,7 +165,7 @@ describe('a persistent session', () => {
 });
 
 describe('a session that does not persist', () => {
-  it('ends with its connection, and gets nothing from then on', async () => {
+  it('ends with its connection, and gets nothing afterwards', async () => {
     const session = sessions.open('live', owner, CLEAN);
     await sessions.subscribe(keyOf('live'), [{ filter: 'a/#', qos: 1 }]);
     const connection = new Connection();
@@ -213,7 +213,7 @@ describe('direct messages', () => {
     expect(numbers().at(-1)).toBe(1_999);
   });
 
-  it('take no more memory than a few megabytes when a client acknowledges too few', async () => {
+  it('take no more than a few megabytes of memory when a client acknowledges too few', async () => {
     const { consumer } = sessions.open('nurse', owner, PERSISTENT);
     await sessions.subscribe(keyOf('nurse'), [{ filter: 'a', qos: 1 }]);
     const connection = new Connection();

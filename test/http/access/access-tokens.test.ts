@@ -54,7 +54,7 @@ describe('access tokens', () => {
     expect((await gateway.admin('GET', '/access-tokens')).json).toEqual([]);
   });
 
-  it('live for ever unless told otherwise', async () => {
+  it('never expire unless given an expiry', async () => {
     const gateway = running();
     for (const more of [{}, { expiresAt: null }]) {
       const json = { name: 'x', grants: [{ location: '*', role: 'viewer' }], ...more };
@@ -63,7 +63,7 @@ describe('access tokens', () => {
     }
   });
 
-  it('need not name existing locations or groups, and outlive them', async () => {
+  it('may name locations or groups that do not exist, and outlive them', async () => {
     const gateway = await startGateway(redis);
     const home = await gateway.createLocation();
     const group = await gateway.createGroup(home);

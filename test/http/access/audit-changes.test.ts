@@ -97,7 +97,7 @@ describe('every route that changes something', () => {
     }
   });
 
-  it('records the former name, even of two changes at once', async () => {
+  it('records the previous name, even for two concurrent changes', async () => {
     const gateway = await startGateway(redis);
     const locationId = await gateway.createLocation('0');
     const names = Array.from({ length: 20 }, (_, index) => String(index + 1));

@@ -32,7 +32,7 @@ function trailOf({ redis: connection, storeKeys: keys }: TestGateway): AuditTrai
 }
 
 describe('every denied permission', () => {
-  it('leaves a record, whichever the route', async () => {
+  it('leaves a record, on every route', async () => {
     const gateway = await startGateway(redis);
     const { locationId, deviceId } = await world(gateway);
     const { id, token } = await gateway.issueToken([{ location: randomUUID(), role: 'viewer' }]);
@@ -58,7 +58,7 @@ describe('every denied permission', () => {
     expect(events.filter(({ id: record }) => Number(record) > before)).toMatchObject(denied);
   });
 
-  it('leaves one also where the handler denies it', async () => {
+  it('leaves a record when the handler denies it, too', async () => {
     const gateway = await startGateway(redis);
     const { locationId, deviceId, otherLocationId } = await world(gateway);
     const token = await gateway.createToken([{ location: locationId, role: 'manager' }]);
@@ -71,7 +71,7 @@ describe('every denied permission', () => {
     expect(events.map(({ details }) => details)).toEqual([{ method: 'POST', path }]);
   });
 
-  it('leaves one also at the metrics, which are open to others', async () => {
+  it('leaves a record for the metrics, too, which are open to others', async () => {
     const gateway = await startGateway(redis, { environment: BEHIND_PROXY });
     const token = await gateway.createToken([{ location: '*', role: 'manager' }]);
     const before = await gateway.recordCount();
@@ -79,7 +79,7 @@ describe('every denied permission', () => {
     await expect.poll(() => gateway.recordCount()).toBe(before + 1);
   });
 
-  it('is answered with 403 also while the store is away, on any route', async () => {
+  it('is answered with 403 on every route, even while the store is unreachable', async () => {
     const gateway = await startGateway(redis, {
       environment: BEHIND_PROXY,
       hasLostData: true,
@@ -112,7 +112,7 @@ describe('every denied permission', () => {
     expect(await deniedOf(denied)).toEqual(denied);
   });
 
-  it('is answered with 403 however many there are; ten a second are records, the rest is one', async () => {
+  it('is answered with 403, however many there are; ten a second get their own record, the rest share one', async () => {
     const gateway = await startGateway(redis);
     const { locationId, deviceId } = await world(gateway);
     const token = await gateway.createToken([{ location: locationId, role: 'viewer' }]);
@@ -143,8 +143,8 @@ describe('every denied permission', () => {
   });
 });
 
-describe('an access token that is not valid', () => {
-  it('leaves a record without the token; a missing token leaves none', async () => {
+describe('an invalid access token', () => {
+  it('leaves a record that does not contain the token; a missing token leaves none', async () => {
     const gateway = await startGateway(redis);
     const before = await gateway.recordCount();
     expect((await gateway.call('GET', '/care-homes')).status).toBe(401);
@@ -161,7 +161,7 @@ describe('an access token that is not valid', () => {
 });
 
 describe('GET /audit', () => {
-  it('is for the administrator', async () => {
+  it('is for the administrator only', async () => {
     const gateway = running();
     expect(failure(await gateway.call('GET', '/audit'))).toBe('401 unauthenticated');
     for (const role of ['viewer', 'manager'] as const) {
@@ -171,7 +171,7 @@ describe('GET /audit', () => {
     }
   });
 
-  it('starts empty, and is itself not recorded', async () => {
+  it('starts empty, and is not recorded itself', async () => {
     const gateway = await startGateway(redis);
     expect(await page(gateway)).toEqual({ nextCursor: null, events: [] });
     expect(await page(gateway)).toEqual({ nextCursor: null, events: [] });
@@ -283,7 +283,7 @@ describe('GET /audit', () => {
 });
 
 describe('the names in the audit trail', () => {
-  it('are the present ones, and null where something is gone', async () => {
+  it('are the current ones, and null for whatever no longer exists', async () => {
     const gateway = await startGateway(redis);
     const home = await gateway.createLocation('Birke');
     const { token, id } = await gateway.issueToken([{ location: home, role: 'manager' }], 'Anna');
@@ -303,7 +303,7 @@ describe('the names in the audit trail', () => {
     });
   });
 
-  it('are in its CSV, with every page and nothing to run', async () => {
+  it('are in its CSV, which has all pages and nothing a spreadsheet would run', async () => {
     const gateway = await startGateway(redis);
     for (let index = 0; index < 120; index++) await gateway.createLocation(`=${index}`);
     const query = '/audit?actions=location.created&order=asc&limit=7';

@@ -33,7 +33,7 @@ async function start() {
   return { knownNetworks, port: (await listener.start()).port };
 }
 
-it('makes a client with a credential known: its network, and on its connection its turns', async () => {
+it('makes the network of an authenticated client known, and charges its connection’s turns to its token', async () => {
   const { knownNetworks, port } = await start();
   const ask = (path: string, last = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${last}\r\n`;
   const twice = (path: string) => rawText(port, ask(path) + ask(path, 'Connection: close\r\n'));

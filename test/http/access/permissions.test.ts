@@ -246,7 +246,7 @@ describe('a caller without a grant on a location', () => {
 });
 
 describe('a caller with a grant on a group only', () => {
-  it('cannot tell what is in another group from what does not exist', async () => {
+  it('cannot tell a resource of another group from a missing one', async () => {
     const gateway = running();
     const own = await freshDevice(gateway);
     const { locationId } = own;
@@ -314,7 +314,7 @@ describe('a caller with a grant', () => {
     }
   });
 
-  it('may write UUIDs in either case', async () => {
+  it('may write UUIDs in upper or lower case', async () => {
     const gateway = running();
     const { locationId, deviceId } = await freshDevice(gateway);
     const token = await gateway.createToken([

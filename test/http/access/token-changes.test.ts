@@ -32,8 +32,8 @@ async function shown(gateway: TestGateway, id: string) {
   return all.find((token) => token.id === id);
 }
 
-describe('an access token that is changed', () => {
-  it('keeps what is not named, and is wrong where a new one would be', async () => {
+describe('changing an access token', () => {
+  it('keeps fields that are not named, and refuses what would be invalid in a new token', async () => {
     const gateway = running();
     const grants = [{ location: '*', role: 'viewer' }] as const;
     const { id } = await gateway.issueToken(grants, 'board');
@@ -61,7 +61,7 @@ describe('an access token that is changed', () => {
     );
   });
 
-  it('has its new grants at once, over HTTP and on connections that are open', async () => {
+  it('applies the new grants immediately, over HTTP and on open connections', async () => {
     const gateway = running();
     const [one, other] = [await gateway.createLocation(), await gateway.createLocation()];
     const devices = [await gateway.createDevice(one), await gateway.createDevice(other)];
@@ -85,7 +85,7 @@ describe('an access token that is changed', () => {
     await client.endAsync();
   });
 
-  it('is valid again when its end is put off', async () => {
+  it('revives an expired token by postponing its expiry', async () => {
     const gateway = await startGateway(redis);
     const expiresAt = new Date(Date.now() + 60_000).toISOString();
     const json = { name: 'x', grants: [{ location: '*', role: 'viewer' }], expiresAt };
@@ -99,7 +99,7 @@ describe('an access token that is changed', () => {
     expect((await current()).status).toBe(200);
   });
 
-  it('that is renewed ends the old one with its connections, and keeps the session', async () => {
+  it('replaces the secret, ends the connections of the old one, and keeps the session', async () => {
     const gateway = running();
     const location = await gateway.createLocation();
     const device = await gateway.createDevice(location);
@@ -128,7 +128,7 @@ describe('an access token that is changed', () => {
 });
 
 describe('the last use of an access token', () => {
-  it('is shown, over HTTP and MQTT, and outlives a restart', async () => {
+  it('is shown, over HTTP and MQTT, and survives a restart', async () => {
     const gateway = await startGateway(redis);
     const grants = [{ location: '*', role: 'viewer' }] as const;
     const [http, mqtt, unused] = [

@@ -79,7 +79,7 @@ function at(second: number): string {
   return new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 }
 
-it('shows the alarms of a location as CSV, each field as of the alarm', async () => {
+it('shows the alarms of a location as CSV, with each field as it was when the alarm was raised', async () => {
   const { gateway, locationId, deviceId, rows } = await start();
   const customData = '{"note":"Tür \\"links\\"",\r\n "phone":9007199254740993}';
   const bare = await gateway.recordAlarm(deviceId, { kind: 'noise', detectedAt: at(1) });
@@ -147,7 +147,7 @@ it('shows the alarms of a location as CSV, each field as of the alarm', async ()
   ]);
 });
 
-it('sends all pages at once, with the same filters, permissions and order', async () => {
+it('sends all pages in one response, with the same filters, permissions and order', async () => {
   const { gateway, locationId, deviceId, path, get, rows } = await start();
   const alarms = Array.from({ length: 25 }, (_, index) => {
     return { kind: (index + 1) % 5 === 0 ? 'fall' : 'noise', detectedAt: at(index + 1) };
@@ -235,7 +235,7 @@ it('breaks off the body when a later page cannot be read', async () => {
   expect((await get('?order=desc&limit=1', 'text/csv')).status).toBe(503);
 });
 
-it('breaks off the body when the token is deleted meanwhile, and signs no further URL', async () => {
+it('breaks off the body when the token is deleted midway, and signs no more URLs', async () => {
   const { gateway, locationId, deviceId, path } = await start();
   const footage = { video: `${deviceId}/1.mp4` };
   await gateway.recordAlarms(deviceId, Array(MANY).fill({ kind: 'fall', footage }));
@@ -253,7 +253,7 @@ it('breaks off the body when the token is deleted meanwhile, and signs no furthe
   expect(line).toContain('"level":20');
 });
 
-it('has no cell that a spreadsheet would run', async () => {
+it('has no cell that a spreadsheet would run as a formula', async () => {
   const { gateway, locationId, rows } = await start();
   const names = ['=1+1', '+49 30', '-1', '@SUM(A1)', ' =HYPERLINK("x")', 'Bett 1-2'];
   for (const name of names) {

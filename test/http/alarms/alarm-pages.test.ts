@@ -207,7 +207,7 @@ class World {
   }
 }
 
-it('lists exactly the alarms as of the first page when cursors are followed, whatever arrives', async () => {
+it('lists exactly the alarms that existed at the first page when cursors are followed, whatever arrives', async () => {
   const gateway = await startGateway(redis);
   const steps = fc.array(
     fc.oneof({ weight: 4, arbitrary: arrival }, { weight: 1, arbitrary: move }),

@@ -36,7 +36,7 @@ async function start() {
   return { gateway, locationId, deviceId, alarms, raise, give, list };
 }
 
-it('acknowledges, then resolves, and says who, when and why', async () => {
+it('acknowledges, then resolves, and shows who, when and why', async () => {
   const { gateway, locationId, deviceId, raise, give, list } = await start();
   const grant = { location: locationId, role: 'responder' } as const;
   const { id: tokenId, token } = await gateway.issueToken([grant], 'Nurse');
@@ -68,7 +68,7 @@ it('acknowledges, then resolves, and says who, when and why', async () => {
   );
 });
 
-it('resolves an alarm that nobody acknowledged, with any body that is none', async () => {
+it('resolves an unacknowledged alarm, with any body that has no note', async () => {
   const { gateway, alarms, raise } = await start();
   const bodies = [{}, { json: {} }, { json: { note: null } }];
   for (const body of bodies) {
@@ -83,7 +83,7 @@ it('resolves an alarm that nobody acknowledged, with any body that is none', asy
   }
 });
 
-it('answers the same when repeated, with one record of the audit trail', async () => {
+it('answers the same when repeated, and leaves one audit record', async () => {
   const { gateway, raise, give } = await start();
   const id = await raise();
   for (const verb of ['acknowledge', 'resolve'] as const) {
@@ -102,7 +102,7 @@ it('answers the same when repeated, with one record of the audit trail', async (
   expect(failure(await give(id, 'acknowledge'))).toBe('409 alarm-resolved');
 });
 
-it('refuses a note that is none', async () => {
+it('refuses an invalid note', async () => {
   const { raise, give } = await start();
   const id = await raise();
   for (const note of ['', ' \t ', 'a\nb', 'x'.repeat(501), 7, ['x'], '\ud800']) {
@@ -113,7 +113,7 @@ it('refuses a note that is none', async () => {
   expect((await give(id, 'resolve', { note: '👵'.repeat(500) })).status).toBe(200);
 });
 
-it('does not know the alarms of others', async () => {
+it('does not find the alarms of other locations', async () => {
   const { gateway, locationId, alarms, raise, give } = await start();
   const elsewhere = await gateway.createLocation();
   const ofOther = await raise(await gateway.createDevice(elsewhere));
@@ -124,7 +124,7 @@ it('does not know the alarms of others', async () => {
   expect(failure(await gateway.admin('POST', gone))).toBe('404 location-not-found');
 });
 
-it('knows an alarm where it happened, after its device has moved or is deleted', async () => {
+it('finds an alarm where it was raised, even after its device has moved or been deleted', async () => {
   const { gateway, locationId, deviceId, raise, give } = await start();
   const [before, after] = [await raise(), await raise()];
   const elsewhere = await gateway.createLocation();
@@ -135,7 +135,7 @@ it('knows an alarm where it happened, after its device has moved or is deleted',
   expect((await give(after, 'resolve')).status).toBe(200);
 });
 
-it('takes a grant on a group for the alarms that happened in the group', async () => {
+it('accepts a grant on a group for the alarms raised in that group', async () => {
   const { gateway, locationId, deviceId, raise, give } = await start();
   const outside = await raise();
   const { groupId } = await gateway.placeInGroup(locationId, deviceId);
@@ -153,7 +153,7 @@ it('takes a grant on a group for the alarms that happened in the group', async (
   expect(failure(await give(inside, 'resolve', {}, viewer))).toBe('403 forbidden');
 });
 
-it('lists by state, page by page, with a cursor for the same states only', async () => {
+it('lists by state, page by page, with a cursor valid for the same states only', async () => {
   const { gateway, locationId, deviceId, alarms, raise, give, list } = await start();
   const ids: string[] = [];
   for (let at = 0; at < 12; at++) ids.push(await raise());

@@ -104,7 +104,7 @@ describe('the alarms of a device', () => {
     expect(await readAll(gateway, ofDevice, { before: at(1), after: at(1) })).toEqual([]);
   });
 
-  it('take times with any offset, its plus sign escaped or not', async () => {
+  it('accept times with any offset, its plus sign escaped or not', async () => {
     const { gateway, deviceId, ofDevice } = await start();
     const id = await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(0) });
     const queries = [
@@ -123,7 +123,7 @@ describe('the alarms of a device', () => {
     expect(pageSchema.parse((await gateway.admin('GET', excluded)).json).events).toEqual([]);
   });
 
-  it('take times finer than a millisecond', async () => {
+  it('accept times finer than a millisecond', async () => {
     const { gateway, deviceId, ofDevice, ofLocation } = await start();
     const detectedAt = '2026-01-01T00:00:00.123Z';
     const id = await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt });
@@ -154,7 +154,7 @@ describe('the alarms of a device', () => {
     }
   });
 
-  it('need the device to be in the location', async () => {
+  it('require the device to be in the location', async () => {
     const { gateway, locationId, deviceId, ofDevice } = await start();
     await gateway.admin('DELETE', `/care-homes/${locationId}/devices/${deviceId}`);
     expect(failure(await gateway.admin('GET', ofDevice))).toBe('404 device-not-found');
@@ -177,7 +177,7 @@ describe('the alarms of a location', () => {
     ]);
   });
 
-  it('show names, place, data and custom data as of the alarm, as JSON texts unchanged', async () => {
+  it('show names, place, data and custom data as they were at the alarm, with JSON texts unchanged', async () => {
     const { gateway, locationId, deviceId, ofLocation } = await start();
     const devicePath = `/care-homes/${locationId}/devices/${deviceId}`;
     const setCustomData = (body: string) =>
@@ -211,7 +211,7 @@ describe('the alarms of a location', () => {
     );
   });
 
-  it('fill the pages of a group with the alarms that happened in it', async () => {
+  it('fill the pages of a group with the alarms raised in it', async () => {
     const { gateway, locationId, deviceId, ofLocation } = await start();
     const outside = await gateway.createDevice(locationId);
     const { groupId: group, roomId } = await gateway.placeInGroup(locationId, deviceId);
@@ -237,7 +237,7 @@ describe('the alarms of a location', () => {
     expect((await page(gateway, ofOutside, {}, token)).events).toHaveLength(1);
   });
 
-  it('are those of one device when asked for, in the groups of the token, and when it is deleted', async () => {
+  it('are those of one device when filtered, within the groups of the token, even after its deletion', async () => {
     const { gateway, locationId, deviceId, ofLocation } = await start();
     const other = await gateway.createDevice(locationId);
     const before = await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(1) });
@@ -275,7 +275,7 @@ describe('the alarms of a location', () => {
 });
 
 describe('pages', () => {
-  it('have at most `limit` alarms, 100 by default, and all of them once', async () => {
+  it('have at most `limit` alarms, 100 by default, and list each alarm once', async () => {
     const { gateway, deviceId, ofDevice, ofLocation } = await start();
     // Many with the same time: they must keep a fixed order across pages.
     const alarms = Array.from({ length: 101 }, (_, number) => {
@@ -292,7 +292,7 @@ describe('pages', () => {
     }
   });
 
-  it('list hundreds of one moment while earlier, equal and later ones arrive', async () => {
+  it('list hundreds of alarms of one moment while earlier, equal and later ones arrive', async () => {
     const { gateway, deviceId, ofDevice, ofLocation } = await start();
     const recorded: { readonly id: string; readonly second: number }[] = [];
     const record = async (seconds: readonly number[]) => {
@@ -331,7 +331,7 @@ describe('pages', () => {
     expect((await page(gateway, ofDevice, { limit: 1 })).nextCursor).not.toBeNull();
   });
 
-  it('are unaffected by new alarms, and may change their size', async () => {
+  it('are unaffected by new alarms, and may change in size', async () => {
     const { gateway, deviceId, ofDevice } = await start();
     const recorded: string[] = [];
     for (let second = 1; second <= 5; second++) {
@@ -386,7 +386,7 @@ describe('a cursor', () => {
     }
   });
 
-  it('is refused when it was altered or invented', async () => {
+  it('is refused when altered or invented', async () => {
     const { gateway, deviceId, ofDevice } = await start();
     for (const second of [1, 2]) {
       await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(second) });
@@ -431,7 +431,7 @@ describe('a query is refused for', () => {
     'after=1767225600000': 'after',
     'after=2026-01-01T00:00:00Z&after=2026-01-01T00:00:00Z': 'after',
   };
-  it('its limit, order, kinds or times, with the parameter', async () => {
+  it('its limit, order, kinds or times, and names the parameter', async () => {
     const { gateway, ofDevice, ofLocation } = await start();
     for (const [query, path] of Object.entries(wrong)) {
       for (const resource of [ofDevice, ofLocation]) {

@@ -44,7 +44,7 @@ async function start() {
 }
 
 describe('the alarms of a location', () => {
-  it('are found by room, group and device, as of the alarm', async () => {
+  it('are found by the room, group and device of the time of the alarm', async () => {
     const { gateway, home, groupId, roomId, plainRoomId, grouped, nowhere, listed } = await start();
     const path = `/care-homes/${home}/alarms`;
     // Alarms stay where they happened.
@@ -63,7 +63,7 @@ describe('the alarms of a location', () => {
     expect(await listed(`${path}?group=${randomUUID()}`)).toEqual([]);
   });
 
-  it('are found by ids only, and a cursor belongs to them', async () => {
+  it('are filtered by ids only, and a cursor is bound to them', async () => {
     const { gateway, home, groupId, roomId, plainRoomId } = await start();
     const path = `/care-homes/${home}/alarms`;
     for (const name of ['room', 'group', 'device']) {
@@ -83,7 +83,7 @@ describe('the alarms of a location', () => {
     expect(eventsBody.parse(next.json).events).toHaveLength(1);
   });
 
-  it('show a grant on a group its own, whatever is asked for', async () => {
+  it('are limited to a group for a grant on that group, whatever is requested', async () => {
     const { gateway, home, groupId, roomId, plainRoomId, nowhere, listed } = await start();
     const grants = [{ location: home, group: groupId, role: 'viewer' as const }];
     const token = await gateway.createToken(grants);
@@ -95,7 +95,7 @@ describe('the alarms of a location', () => {
 });
 
 describe('the alarms of all locations', () => {
-  it('are those that the grants cover, each with its location', async () => {
+  it('are those covered by the grants, each with its location', async () => {
     const { gateway, home, other, groupId, alarms, listed } = await start();
     const of = (grants: Parameters<typeof gateway.createToken>[0]) => gateway.createToken(grants);
     const all = await of([{ location: '*', role: 'viewer' }]);
@@ -113,7 +113,7 @@ describe('the alarms of all locations', () => {
     expect(failure(await gateway.call('GET', '/alarms'))).toBe('401 unauthenticated');
   });
 
-  it('are paged in one order, and as CSV with their location', async () => {
+  it('are paged in one order, and available as CSV with their location', async () => {
     const { gateway, home, other, alarms } = await start();
     const token = await gateway.createToken([
       { location: home, role: 'viewer' },
@@ -142,7 +142,7 @@ describe('the alarms of all locations', () => {
 });
 
 describe('an alarm', () => {
-  it('is found by its id, as its listing has it', async () => {
+  it('is found by its id, and looks as it does in the list', async () => {
     const { gateway, home, other, alarms } = await start();
     const path = `/care-homes/${home}/alarms`;
     const { json } = await gateway.admin('GET', `${path}?kinds=noise`);
@@ -162,7 +162,7 @@ describe('an alarm', () => {
     expect(resolved.json).toMatchObject({ state: 'resolved' });
   });
 
-  it('is shown to a grant on a group only if it happened there', async () => {
+  it('is shown to a grant on a group only if it was raised there', async () => {
     const { gateway, home, groupId, alarms } = await start();
     const grants = [{ location: home, group: groupId, role: 'viewer' as const }];
     const token = await gateway.createToken(grants);
@@ -173,7 +173,7 @@ describe('an alarm', () => {
     expect(failure(await asked(randomUUID()))).toBe('403 forbidden');
   });
 
-  it('has a list of its recordings where that is asked for, and then nobody is noted', async () => {
+  it('lists its recordings on request, without an audit record', async () => {
     const { gateway, home, nowhere } = await start();
     const footage = { video: `${nowhere}/video/x.mp4` };
     const id = await gateway.recordAlarm(nowhere, { kind: 'fall', footage });
@@ -216,7 +216,7 @@ describe('the counts of alarms', () => {
     return { gateway, home, path };
   }
 
-  it('are those of the days of a time zone, whose clocks change', async () => {
+  it('are by day in a time zone, across a change of its clocks', async () => {
     const { gateway, path } = await counted();
     const range = 'after=2026-03-27T22:59:59.999Z&before=2026-03-30T22:00:00Z';
     const answer = await gateway.admin('GET', `${path}?by=day&timeZone=Europe/Berlin&${range}`);
@@ -237,7 +237,7 @@ describe('the counts of alarms', () => {
     expect(less.json).toEqual({ buckets: [{ start: start(0), counts: { helpCall: 1 } }] });
   });
 
-  it('are those of hours, also without alarms', async () => {
+  it('are by hour, including hours without alarms', async () => {
     const { gateway, path } = await counted();
     const range = 'after=2026-03-29T20:30:00Z&before=2026-03-29T22:30:00.001Z';
     const { json } = await gateway.admin('GET', `${path}?by=hour&${range}`);
@@ -250,7 +250,7 @@ describe('the counts of alarms', () => {
     });
   });
 
-  it('are of a year by day, of 1,000 parts at most, and of the last month by default', async () => {
+  it('cover a year by day, 1,000 buckets at most, and the last month by default', async () => {
     const { gateway, path } = await counted();
     const bucketsOf = async (query: string) => {
       const answer = await gateway.admin('GET', `${path}?${query}`);
@@ -269,7 +269,7 @@ describe('the counts of alarms', () => {
     }
   });
 
-  it('are those of kinds, places, states and tests', async () => {
+  it('are filtered by kind, place and state', async () => {
     const { gateway, home, path } = await counted();
     const named = z.array(z.looseObject({ id: z.string() }));
     const idOf = async (what: string) => {
@@ -313,7 +313,7 @@ describe('the counts of alarms', () => {
     }
   });
 
-  it('show a grant on a group its own', async () => {
+  it('are limited to a group for a grant on that group', async () => {
     const { gateway, home, path } = await counted();
     const groups = await gateway.admin('GET', `/care-homes/${home}/groups`);
     const [group] = z.array(z.looseObject({ id: z.string() })).parse(groups.json);

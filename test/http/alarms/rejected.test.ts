@@ -7,7 +7,7 @@ const redis = useRedis();
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-it('lists the newest invalid publishes of a location, newest first', async () => {
+it('lists the invalid publishes of a location, newest first', async () => {
   const gateway = await startGateway(redis);
   const locationId = await gateway.createLocation();
   const one = await gateway.createDevice(locationId);

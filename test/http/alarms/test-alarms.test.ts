@@ -22,7 +22,7 @@ it('raises an alarm of the device that is in the history with "test": true', asy
   });
 });
 
-it('raises a call for help when no kind or no body is given, and refuses a kind that does not exist', async () => {
+it('raises a call for help when no kind or body is given, and refuses an unknown kind', async () => {
   const gateway = running();
   const locationId = await gateway.createLocation('Haus Birke');
   const deviceId = await gateway.createDevice(locationId, 'Bett 1');

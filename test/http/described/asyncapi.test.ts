@@ -114,7 +114,7 @@ it('has an example of every JSON message, which its schema accepts', () => {
   expect(Object.keys(operations)).toHaveLength(Object.keys(components.messages).length);
 });
 
-describe('every message in the tests is held against it, and fails', () => {
+describe('every message in the tests is checked against it, and fails', () => {
   const id = randomUUID();
   const named = { id, name: 'Bett 1' };
   const place = { device: named, location: named, room: null, group: null, customData: { bed: 1 } };

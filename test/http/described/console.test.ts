@@ -28,7 +28,7 @@ async function filesOf(gateway: TestGateway): Promise<readonly string[]> {
 }
 
 describe('the console', () => {
-  it('may load and send nothing but from and to its own origin, and is in no frame', async () => {
+  it('loads from and sends to its own origin only, and cannot be framed', async () => {
     const gateway = running();
     const { headers, text } = await gateway.call('GET', '/');
     expect(headers['content-security-policy']).toBe(
@@ -38,7 +38,7 @@ describe('the console', () => {
     expect(text).not.toMatch(/<script>|<style|\son\w+=|\sstyle=|https?:/);
   });
 
-  it('may play recordings from where they are, and load nothing else from there', async () => {
+  it('may play recordings from their origin, and load nothing else from there', async () => {
     const app = new OpenAPIHono<HttpEnv>();
     const files = new BuiltFiles('dist/console', OF_NO_GATEWAY);
     registerPages(app, { files, footageOrigins: ['https://recordings.example.org'] });
@@ -49,7 +49,7 @@ describe('the console', () => {
     ]);
   });
 
-  it('is asked for anew each time, and sent only when it is another', async () => {
+  it('is revalidated on every request and sent only if it has changed', async () => {
     const gateway = running();
     const { headers } = await gateway.call('GET', '/');
     expect(headers['cache-control']).toBe('no-cache');
@@ -66,7 +66,7 @@ describe('the console', () => {
     expect(other.status).toBe(200);
   });
 
-  it('has files that browsers keep, compressed, named by what is in them', async () => {
+  it('has files that browsers cache, compressed, with content hashes in their names', async () => {
     const gateway = running();
     const files = await filesOf(gateway);
     // There may be several scripts, which are fetched at the same time.
@@ -85,7 +85,7 @@ describe('the console', () => {
     }
   });
 
-  it('has nothing at other paths below it', async () => {
+  it('has nothing at other paths under it', async () => {
     const gateway = running();
     for (const path of [
       '/console/other.js',
@@ -97,7 +97,7 @@ describe('the console', () => {
     }
   });
 
-  it('stops the start with what to do when it was not built', () => {
+  it('stops the start when it was not built, and says what to do', () => {
     const directory = mkdtempSync(join(tmpdir(), 'no-console-'));
     onTestFinished(() => rmSync(directory, { recursive: true }));
     const open = () => new BuiltFiles(directory, OF_NO_GATEWAY);

@@ -31,7 +31,7 @@ function withBody(text: string, json: object): string {
   return JSON.stringify({ ...JSON.parse(text), ...json });
 }
 
-describe('every answer in the tests is held against the OpenAPI document, and fails', () => {
+describe('every answer in the tests is checked against the OpenAPI document, and fails', () => {
   it('unless it is as described', async () => {
     const { described, exchange } = await createdDevice();
     described.check(exchange);
@@ -81,7 +81,7 @@ describe('every answer in the tests is held against the OpenAPI document, and fa
     expect(() => described.check({ ...exchange, ...change(exchange) })).toThrow(fault);
   });
 
-  it('when it is a problem that no route has, in another shape', async () => {
+  it('when a problem that no route declares has another shape', async () => {
     const gateway = running();
     const described = await describedBy(gateway);
     const { status, headers, text } = await gateway.call('PUT', '/care-homes');

@@ -57,7 +57,7 @@ describe('/docs', () => {
     expect(faults).toEqual([]);
   });
 
-  it('lets the browser request nothing but the gateway', async () => {
+  it('lets the browser request from the gateway only', async () => {
     const gateway = running();
     const { headers, text } = await gateway.call('GET', '/docs');
     const policy = String(headers['content-security-policy']).split('; ');
@@ -88,7 +88,7 @@ describe('/docs', () => {
     }
   });
 
-  it('is read only, and has no other paths under it', async () => {
+  it('is read-only, and has no other paths under it', async () => {
     const gateway = running();
     for (const path of ['/docs/package.json', '/docs/..%2fpackage.json', '/docs/index.html']) {
       expect(failure(await gateway.call('GET', path))).toBe('404 not-found');
@@ -129,7 +129,7 @@ function textsOf(page: string, name: string): string[] {
 }
 
 describe('/docs/mqtt', () => {
-  it('shows every topic with an example of its message, and needs no script or other host', async () => {
+  it('shows every topic with an example message, and needs no script or other host', async () => {
     const gateway = running();
     const page = await pageOf(gateway, '/docs/mqtt', "default-src 'none'");
     const topics = textsOf(page, 'h2');
@@ -148,7 +148,7 @@ describe('/docs/mqtt', () => {
 });
 
 describe('/', () => {
-  it('leads to everything that a newcomer needs, on this gateway alone', async () => {
+  it('links to everything a newcomer needs, on this gateway alone', async () => {
     const gateway = running();
     const page = await pageOf(gateway, '/', "default-src 'self'");
     const links = Array.from(page.matchAll(/<a\b[^>]*\bhref="([^"]+)"/g), ([, link = '']) =>

@@ -84,7 +84,7 @@ it('has only valid schemas', async () => {
   }
 });
 
-it('gives every operation a name of its own, and a tag that is described', async () => {
+it('gives every operation a unique name, and a described tag', async () => {
   const { document } = await read();
   const operations = Object.values(document.paths).flatMap((item) => Object.values(item));
   const names = operations.map(({ operationId }) => operationId);
@@ -122,7 +122,7 @@ it('describes where null may be sent', async () => {
   });
 });
 
-it('has an answer of success for every operation', async () => {
+it('has a success response for every operation', async () => {
   const { document } = await read();
   for (const [path, item] of Object.entries(document.paths)) {
     for (const { responses } of Object.values(item)) {
@@ -136,7 +136,7 @@ function describedRoutesOf(): Route[] {
   return routesOf().filter(({ path }) => path !== '/mqtt');
 }
 
-it('lists every route of HTTP, and nothing else', async () => {
+it('lists every HTTP route, and nothing else', async () => {
   const { document } = await read();
   const listed = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
@@ -235,7 +235,7 @@ it('has an example of every body and every answer, which its schema accepts', as
   expect(count).toBeGreaterThan(200);
 });
 
-it('says where the gateway is, and under which licence', async () => {
+it('states where the gateway is, and its licence', async () => {
   const { document } = await read();
   expect(document['servers']).toEqual([{ url: '/', description: 'This gateway.' }]);
   expect(document.info).toMatchObject({ license: { identifier: 'Apache-2.0' } });
@@ -246,7 +246,7 @@ it('says where the gateway is, and under which licence', async () => {
   expect(json).toMatchObject({ servers: [{ url: 'https://gateway.test/care' }] });
 });
 
-it('describes the kinds of alarms as an array, which a client joins with commas', async () => {
+it('describes the kinds of alarms as an array, which clients join with commas', async () => {
   const { document } = await read();
   const { parameters = [] } = document.paths['/care-homes/{locationId}/alarms']?.['get'] ?? {};
   expect(parameters.find(({ name }) => name === 'kinds')).toMatchObject({
@@ -260,7 +260,7 @@ it('describes the kinds of alarms as an array, which a client joins with commas'
   });
 });
 
-it('refers to nothing it does not define, and to no other host', async () => {
+it('references nothing undefined, and no other host', async () => {
   const { answer, document } = await read();
   const references = [...answer.text.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)];
   expect(references.length).toBeGreaterThan(20);
@@ -268,7 +268,7 @@ it('refers to nothing it does not define, and to no other host', async () => {
   expect(answer.text).not.toMatch(/https?:\/\/(?!localhost:8080\/)/);
 });
 
-it('is as narrow as the routes: what is always refused matches no pattern', async () => {
+it('is as strict as the routes: no pattern matches a value that is always refused', async () => {
   const { document } = await read();
   const patterned = z.looseObject({ pattern: z.string() });
   const refused = [

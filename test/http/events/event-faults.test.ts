@@ -66,7 +66,7 @@ async function freeze(filter = home.alarmFilter): Promise<Socket> {
 }
 
 describe('an event stream ends', () => {
-  it('at once when its token is deleted, and others go on', async () => {
+  it('immediately when its token is deleted, and others continue', async () => {
     await start();
     const token = await api.viewer(home.locationId);
     const [reader, other] = [await read(token), await read()];
@@ -99,7 +99,7 @@ describe('an event stream ends', () => {
     expect(line).toBeUndefined();
   });
 
-  it('and frees its place, when its client goes', async () => {
+  it('and frees its place when its client disconnects', async () => {
     await start();
     const reader = await read();
     await reader.opened();
@@ -117,7 +117,7 @@ describe('a stream that nobody reads', () => {
   /** Messages of 400 kB each: more than all buffers on the way hold. */
   const FILLING = 30;
 
-  it('is ended and named, and costs others no alarm and no time', async () => {
+  it('is ended and named, without losing or delaying the alarms of others', async () => {
     await start();
     const nurse = await Subscriber.connect(gateway, home.viewer);
     await nurse.subscribe(home.alarmFilter);
@@ -151,7 +151,7 @@ describe('a stream that nobody reads', () => {
 });
 
 describe('an event stream counts', () => {
-  it('as a connection of its token, which MQTT shares', async () => {
+  it('as a connection of its token, in a limit shared with MQTT', async () => {
     await start({ GATEWAY_LIMITS_TOKEN_CONNECTIONS: '3' });
     const nurse = await Subscriber.connect(gateway, home.viewer);
     const [first, second] = [await read(), await read()];
@@ -167,7 +167,7 @@ describe('an event stream counts', () => {
     await nurse.end();
   });
 
-  it('among the connections, with its address and backlog', async () => {
+  it('among the listed connections, with its address and backlog', async () => {
     await start();
     const reader = await read();
     await reader.opened();
@@ -198,7 +198,7 @@ describe('an event stream counts', () => {
     expect(await statusOf()).toBe(429);
   });
 
-  it('with its opening in the rate of connecting', async () => {
+  it('towards the connect rate of its token', async () => {
     await start({
       GATEWAY_LIMITS_TOKEN_CONNECTS_PER_SECOND: '1',
       GATEWAY_LIMITS_TOKEN_CONNECT_BURST: '2',

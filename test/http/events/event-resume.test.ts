@@ -59,8 +59,8 @@ function expectRisingPositions(reader: EventReader): void {
   expect(new Set(sequences).size).toBe(sequences.length);
 }
 
-describe('an event stream that goes on from Last-Event-ID', () => {
-  it('sends what was missed first, and nothing twice, when alarms come all the time', async () => {
+describe('an event stream that resumes from Last-Event-ID', () => {
+  it('sends missed events first, and nothing twice, while alarms keep coming', async () => {
     const first = await read();
     const { position } = await first.opened();
     await home.alarm(ALARMS / 2);
@@ -78,7 +78,7 @@ describe('an event stream that goes on from Last-Event-ID', () => {
     expectAllFrom(ALARMS / 2, further);
   });
 
-  it('misses nothing and has nothing twice when it is cut off again and again', async () => {
+  it('misses nothing and repeats nothing when cut off again and again', async () => {
     const first = await read();
     let { position } = await first.opened();
     const feeding = home.alarm(ALARMS);
@@ -123,7 +123,7 @@ describe('an event stream that goes on from Last-Event-ID', () => {
     expect(reader.alarms()).toEqual(first.alarms());
   });
 
-  it('sends live copies and answers at once when the store does not answer', async () => {
+  it('sends live copies, and opens immediately, when the store does not answer', async () => {
     const first = await read();
     await first.opened();
     await home.alarm(2);
@@ -154,7 +154,7 @@ describe('a position that cannot be served', () => {
     return { reader, ...(await reader.opened()) };
   }
 
-  it('is told as missed, and what is new follows, when it is of another store', async () => {
+  it('is reported as missed, and new alarms follow, when it is of another store', async () => {
     const { position } = await (await read()).opened();
     const [, sequence, alarm] = position.split('-');
     const { reader, missed } = await openedAt(`00000000-${sequence}-${alarm}`);
@@ -164,14 +164,14 @@ describe('a position that cannot be served', () => {
     expectAllFrom(0, reader);
   });
 
-  it('is told as missed when it is ahead of the log', async () => {
+  it('is reported as missed when it is ahead of the log', async () => {
     const { position } = await (await read()).opened();
     const [store, sequence] = position.split('-');
     const { missed, position: newest } = await openedAt(`${store}-${Number(sequence) + 1}-`);
     expect([missed, newest]).toEqual([true, position]);
   });
 
-  it('is told as missed when its number belongs to another alarm now', async () => {
+  it('is reported as missed when its number now belongs to another alarm', async () => {
     const first = await read();
     await home.alarm(2);
     await first.untilAlarms(2);
@@ -181,7 +181,7 @@ describe('a position that cannot be served', () => {
     expect((await openedAt(`${store}-${sequence}-${alarm}`)).missed).toBe(false);
   });
 
-  it('is told as missed when the log no longer reaches back to it', async () => {
+  it('is reported as missed when the log no longer reaches back to it', async () => {
     const first = await read();
     const { position } = await first.opened();
     await home.alarm(10);
@@ -203,7 +203,7 @@ describe('a position that cannot be served', () => {
     expect(reader.alarms().map(({ id }) => id)).toEqual(alarms.slice(5).map(({ id }) => id));
   });
 
-  it('is never more than missed, whatever the text', async () => {
+  it('is at worst reported as missed, whatever the text', async () => {
     const { position } = await (await read()).opened();
     const [store] = position.split('-');
     const texts = fc.oneof(
@@ -225,7 +225,7 @@ describe('a position that cannot be served', () => {
     );
   });
 
-  it('never makes a filter more than refused, whatever its text', async () => {
+  it('answers 200, 400 or 403 to a filter, whatever its text', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(

@@ -16,7 +16,7 @@ function message(length: number) {
   return { topic: 'care-homes/a/x', payload, retained: false, position: undefined, messageId: 7 };
 }
 
-it('holds a bounded number of bytes while nobody reads, and takes more once they are read', async () => {
+it('buffers a bounded number of bytes while nobody reads, and accepts more once they are read', async () => {
   const stream = openStream();
   const acknowledged: number[] = [];
   let wakes = 0;
@@ -48,7 +48,7 @@ it('holds a bounded number of bytes while nobody reads, and takes more once they
   await expect.poll(() => acknowledged).toHaveLength(sent);
 });
 
-it('is not ended while its client takes what waits, however slowly', async () => {
+it('stays open while its client reads the backlog, however slowly', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const stream = openStream();
@@ -72,7 +72,7 @@ it('is not ended while its client takes what waits, however slowly', async () =>
   expect([stream.isWritable, unread]).toEqual([false, 1]);
 });
 
-it('has a heartbeat at least every five seconds when nothing happens', async () => {
+it('sends a heartbeat at least every five seconds when nothing happens', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance', 'Date'] });
   onTestFinished(() => void vi.useRealTimers());
   const reader = openStream().body.getReader();
@@ -87,7 +87,7 @@ it('has a heartbeat at least every five seconds when nothing happens', async () 
   expect((next ?? 0) - (at ?? 0)).toBeLessThanOrEqual(5_000);
 });
 
-it('ends without what waits, and is closed once', async () => {
+it('discards the backlog when it ends, and closes once', async () => {
   const stream = openStream();
   let closed = 0;
   stream.attach({

@@ -73,7 +73,7 @@ describe('an event stream', () => {
     });
   });
 
-  it('sends the payload byte by byte, whatever its data looks like', async () => {
+  it('sends the payload byte for byte, whatever its data looks like', async () => {
     const reader = await read();
     await reader.opened();
     const { device } = home.sensor;
@@ -88,7 +88,7 @@ describe('an event stream', () => {
     expect(JSON.parse(text)).toMatchObject({ payload: { data: JSON.parse(data) } });
   });
 
-  it('begins with what is retained, when a device is online before it', async () => {
+  it('begins with the retained messages, such as a device already online', async () => {
     const sensor = await connectDevice(gateway, home.sensor.device);
     const before = await read({ filters: [home.filter('status')] });
     await before.until((one) => one.messages('/status').length > 0);
@@ -101,7 +101,7 @@ describe('an event stream', () => {
     expect(reader.messages().at(-1)).toMatchObject(offline);
   });
 
-  it('shows the status of the gateway when it is asked for', async () => {
+  it('shows the status of the gateway on request', async () => {
     const reader = await read({ filters: ['gateway/status'] });
     await reader.until((one) => one.messages('gateway/status').length > 0);
     expect(reader.messages()[0]).toMatchObject({ retained: true, payload: { online: true } });
@@ -117,7 +117,7 @@ describe('an event stream', () => {
 });
 
 describe('what an event stream shows', () => {
-  it('is what the token may see, when its grant is on one group', async () => {
+  it('is limited to what the token may see, with a grant on one group', async () => {
     const [group, other] = await Promise.all(
       ['A', 'B'].map((name) => api.json('POST', `/care-homes/${home.locationId}/groups`, { name })),
     );
@@ -153,7 +153,7 @@ describe('what an event stream shows', () => {
     await api.json('POST', path, { targetRoomId: Reflect.get(Object(room), 'id') });
   }
 
-  it('is nothing of another location, whatever the wildcards', async () => {
+  it('includes nothing of another location, whatever the wildcards', async () => {
     const stranger = await NumberedHome.open(gateway, 1);
     const reader = await read({ filters: ['#', 'care-homes/+/devices/+/alarms/#'] });
     await reader.opened();
@@ -167,7 +167,7 @@ describe('what an event stream shows', () => {
     await stranger.close();
   });
 
-  it('comes once when several filters match', async () => {
+  it('includes each event once when several filters match', async () => {
     const reader = await read({
       filters: [home.alarmFilter, '#', `care-homes/${home.locationId}/#`],
     });
@@ -202,7 +202,7 @@ describe('GET /events', () => {
 });
 
 describe('GET /access-tokens/current', () => {
-  it('shows what the own token is', async () => {
+  it('shows the caller’s own token', async () => {
     const grants = [{ location: home.locationId, role: 'viewer' }];
     const expiresAt = '2199-01-01T00:00:00.000Z';
     const { id, token } = await api.createToken(grants, 'board', expiresAt);

@@ -44,7 +44,7 @@ async function modeOf(path: string): Promise<number> {
 describe('an upload', () => {
   beforeEach(() => rm(running().footageDirectory, { recursive: true, force: true }));
 
-  it('is stored in a file for the gateway’s user only', async () => {
+  it('is stored in a file that only the gateway’s user can access', async () => {
     const { gateway, key } = await recorded();
     const path = join(gateway.footageDirectory, key);
     expect(await modeOf(path)).toBe(0o600);
@@ -54,7 +54,7 @@ describe('an upload', () => {
     expect(filesIn(gateway)).toHaveLength(1);
   });
 
-  it('may leave out its content type, and gets the announced one', async () => {
+  it('may omit its content type, and gets the announced one', async () => {
     const { gateway, camera } = await start();
     const json = { type: 'audio', contentType: 'audio/wav' };
     const { key, uploadUrl } = await prepare(gateway, camera, json);
@@ -63,7 +63,7 @@ describe('an upload', () => {
     expect(answer.headers.get('content-type')).toBe('audio/wav');
   });
 
-  it('is taken once', async () => {
+  it('is accepted once', async () => {
     const { gateway, uploadUrl, url } = await recorded();
     expect(failure(await put(uploadUrl, Buffer.from('another')))).toBe(
       '409 footage-already-uploaded',
@@ -72,7 +72,7 @@ describe('an upload', () => {
     expect(filesIn(gateway)).toHaveLength(1);
   });
 
-  it('is taken once when several arrive at the same time', async () => {
+  it('is accepted once when several arrive at the same time', async () => {
     const { gateway, camera } = await start();
     const { key, uploadUrl } = await prepare(gateway, camera);
     const contents = Array.from({ length: 8 }, () => randomBytes(500_000));
@@ -84,7 +84,7 @@ describe('an upload', () => {
     expect(filesIn(gateway)).toHaveLength(1);
   });
 
-  it('is refused while another to the same URL is under way', async () => {
+  it('is refused while another to the same URL is in progress', async () => {
     const { gateway, camera } = await start();
     const prepared = await prepare(gateway, camera);
     const socket = await half(gateway, prepared);
@@ -96,7 +96,7 @@ describe('an upload', () => {
     expect((await put(prepared.uploadUrl, CONTENT)).status).toBe(200);
   });
 
-  it('is refused while the same device has four under way', async () => {
+  it('is refused while the same device has four in progress', async () => {
     const { gateway, camera } = await start();
     const sockets: Socket[] = [];
     for (let one = 0; one < 4; one++) {
@@ -114,7 +114,7 @@ describe('an upload', () => {
     expect((await put(uploadUrl, CONTENT)).status).toBe(200);
   });
 
-  it('is refused once its device was deleted', async () => {
+  it('is refused once its device has been deleted', async () => {
     const { gateway, camera } = await start();
     const { uploadUrl } = await prepare(gateway, camera);
     const locationId = await gateway.locationOf(camera.id);
@@ -160,7 +160,7 @@ describe('an upload', () => {
     expect((await put(prepared.uploadUrl, CONTENT)).status).toBe(200);
   });
 
-  it('is refused when it would use the reserve of the disk', async () => {
+  it('is refused when it would use the disk’s reserve', async () => {
     const environment = { GATEWAY_FOOTAGE_MIN_FREE_BYTES: String(Number.MAX_SAFE_INTEGER) };
     const { gateway, camera } = await withCamera(await startGateway(redis, { environment }));
     const { uploadUrl } = await prepare(gateway, camera);
@@ -168,7 +168,7 @@ describe('an upload', () => {
     expect(filesIn(gateway)).toEqual([]);
   });
 
-  it('is refused in a content coding or in part', async () => {
+  it('is refused with a content coding or as a partial upload', async () => {
     const { gateway, camera } = await start();
     const { uploadUrl } = await prepare(gateway, camera);
     const coded = await put(uploadUrl, CONTENT, { 'Content-Encoding': 'gzip' });
@@ -215,7 +215,7 @@ describe('a download', () => {
     ({ url } = await recorded());
   });
 
-  it('opens in the browser, and cannot become a page of the gateway', async () => {
+  it('opens in the browser, and cannot act as a page of the gateway', async () => {
     const { key, url: page } = await recorded(Buffer.from('<script>alert(1)</script>'));
     const { headers } = await callUrl('GET', page);
     expect(headers).toMatchObject({
@@ -276,7 +276,7 @@ describe('a download', () => {
     },
   );
 
-  it('of an empty recording is empty', async () => {
+  it('is empty when the recording is empty', async () => {
     const { url: empty } = await recorded(Buffer.alloc(0));
     const answer = await callUrl('GET', empty);
     expect([answer.status, answer.headers['content-length'], answer.text]).toEqual([200, '0', '']);
@@ -284,7 +284,7 @@ describe('a download', () => {
     expect(failure(part)).toBe('416 range-not-satisfiable');
   });
 
-  it('is answered 304 to a client that has the recording', async () => {
+  it('is answered with 304 for a client that has the recording', async () => {
     const { headers } = await callUrl('GET', url);
     const { etag = '', 'last-modified': date = '' } = headers;
     for (const known of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {

@@ -29,7 +29,7 @@ async function fillStore(gateway: TestGateway): Promise<void> {
 }
 
 describe('a camera that announces a recording', () => {
-  it('gets a key under its own prefix, and a URL for ten minutes', async () => {
+  it('gets a key under its own prefix, and a URL valid for ten minutes', async () => {
     const { gateway, camera } = await start();
     const before = Math.floor(Date.now() / 1000) * 1000;
     const { key, uploadUrl, expiresAt } = await prepare(gateway, camera);
@@ -40,7 +40,7 @@ describe('a camera that announces a recording', () => {
     expect((await prepare(gateway, camera)).key).not.toBe(key);
   });
 
-  it('may write id and scheme in either case', async () => {
+  it('may write id and scheme in upper or lower case', async () => {
     const { gateway, camera } = await start();
     const { Authorization = '' } = basic(camera.id.toUpperCase(), camera.secret);
     const json = { type: 'audio', contentType: 'Audio/Vnd.Wave+X' };
@@ -53,7 +53,7 @@ describe('a camera that announces a recording', () => {
     expect(answer.text).toContain('.vnd.wave+x"');
   });
 
-  it('is refused with wrong credentials, with the scheme to authenticate by', async () => {
+  it('is refused with wrong credentials, and told the authentication scheme', async () => {
     const { gateway, camera } = await start();
     const other = await gateway.createCamera(await gateway.createLocation());
     const cases: Record<string, Record<string, string>> = {
@@ -87,7 +87,7 @@ describe('a camera that announces a recording', () => {
     }
   });
 
-  it('is refused once its secret was replaced', async () => {
+  it('is refused once its secret has been replaced', async () => {
     const { gateway, locationId, camera } = await start();
     await gateway.admin('POST', `/care-homes/${locationId}/devices/${camera.id}/secret`);
     expect(failure(await askToUpload(gateway, camera))).toBe('401 unauthenticated');
@@ -123,7 +123,7 @@ describe('a camera that announces a recording', () => {
     expect(failure(await askToUpload(gateway, camera, large))).toBe('413 body-too-large');
   });
 
-  it('is admitted by its secret after many wrong ones from its address', async () => {
+  it('is accepted with its secret even after many wrong ones from its address', async () => {
     const { gateway, camera } = await start(await startGateway(redis, { hasStoppedClock: true }));
     const wrong = { headers: basic(camera.id, 'guess') };
     const head = [
@@ -172,7 +172,7 @@ describe('the audit trail', () => {
     expect(JSON.stringify(records)).not.toContain('signature');
   });
 
-  it('has every URL of a page of alarms in one record', async () => {
+  it('records all URLs of a page of alarms together', async () => {
     const { gateway, locationId, camera } = await start();
     const ids = await alarmsWithFootage(gateway, camera);
     const records = await recordsOf(gateway, () =>
@@ -185,7 +185,7 @@ describe('the audit trail', () => {
     expect(made).toEqual([['footage.url-made', 'access-token', 'admin', camera.id, details]]);
   });
 
-  it('finds the URLs of a page by each of their devices', async () => {
+  it('finds the URLs of a page by each of its devices', async () => {
     const { gateway, locationId, camera } = await start();
     const other = await gateway.createCamera(locationId);
     await alarmsWithFootage(gateway, camera);
@@ -205,7 +205,7 @@ describe('the audit trail', () => {
     }
   });
 
-  it('hands out no URL when it cannot be recorded', async () => {
+  it('blocks every URL when it cannot be written', async () => {
     const { gateway, locationId, camera } = await start(await startGateway(redis));
     const footage = { video: `${camera.id}/1.mp4` };
     await gateway.recordAlarm(camera.id, { kind: 'fall', footage });
@@ -218,7 +218,7 @@ describe('the audit trail', () => {
     for (const { text } of [asked, listed]) expect(text).not.toMatch(/signature|\.mp4/);
   });
 
-  it('has who was refused, and never the secret that was tried', async () => {
+  it('records who was refused, and never the secret that was tried', async () => {
     const { gateway, camera } = await start(await startGateway(redis));
     const path = `/devices/${randomUUID()}/footage`;
     await askToUpload(gateway, camera, { headers: basic(camera.id, 'guessed-secret') });
@@ -257,7 +257,7 @@ async function alarmsWithFootage(gateway: TestGateway, { id }: Camera) {
 }
 
 describe('URLs', () => {
-  it('begin with the public URL when one is configured', async () => {
+  it('begin with the public URL when it is configured', async () => {
     const publicUrl = 'https://box.test/care/';
     const environment = { GATEWAY_HTTP_PUBLIC_URL: publicUrl };
     const { gateway, camera, locationId } = await start(await startGateway(redis, { environment }));
@@ -268,7 +268,7 @@ describe('URLs', () => {
     expect(text).toContain(`"https://box.test/care/footage/${key}?`);
   });
 
-  it('otherwise begin with the caller’s Host, whatever X-Forwarded headers say', async () => {
+  it('begin with the caller’s Host otherwise, whatever the X-Forwarded headers say', async () => {
     const { gateway, camera, locationId } = await start();
     const proxied = {
       Host: 'gateway.local:8080',

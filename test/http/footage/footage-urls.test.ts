@@ -13,8 +13,8 @@ const running = useGateway(redis);
 const CONTENT = randomBytes(10_000);
 const recorded = () => withRecording(running(), CONTENT);
 
-describe('a file outside of the folder', () => {
-  it('is not reached by a link in it', async () => {
+describe('a file outside the folder', () => {
+  it('cannot be reached through a link in it', async () => {
     const { gateway, camera, key, url } = await recorded();
     const secret = join(dirname(gateway.footageDirectory), 'admin.token');
     await writeFile(secret, ADMIN_TOKEN);
@@ -32,7 +32,7 @@ describe('a file outside of the folder', () => {
     expect(failure(await callUrl('GET', byDirectory))).toBe('404 footage-not-found');
   });
 
-  it('is not reached by any path', async () => {
+  it('cannot be reached by any path', async () => {
     const { gateway, camera, url } = await recorded();
     await writeFile(join(dirname(gateway.footageDirectory), 'admin.token'), ADMIN_TOKEN);
     const { search } = new URL(url);
@@ -65,7 +65,7 @@ describe('a file outside of the folder', () => {
     }
   });
 
-  it('is not reached by a signed key', async () => {
+  it('cannot be reached by a signed key', async () => {
     const { gateway, camera } = await recorded();
     const keys = [
       'a/../../admin.token',
@@ -87,7 +87,7 @@ function refusal(status: number): number | string {
 }
 
 describe('a signed URL', () => {
-  it('is refused alike whether or not the recording exists', async () => {
+  it('is refused the same way whether or not the recording exists', async () => {
     const { url, key } = await recorded();
     const missing = url.replace(key.slice(-10), 'aaaaaa.mp4');
     for (const target of [url, missing]) {
@@ -99,7 +99,7 @@ describe('a signed URL', () => {
     }
   });
 
-  it('is valid only exactly as issued', async () => {
+  it('is valid exactly as issued only', async () => {
     const { url } = await recorded();
     const [path = '', query = ''] = url.split('?');
     const [expires, signature] = query.split('&');
@@ -125,7 +125,7 @@ describe('a signed URL', () => {
     expect((await callUrl('GET', url)).status).toBe(200);
   });
 
-  it('expires after ten minutes by the clock of the gateway', async () => {
+  it('expires after ten minutes by the gateway’s clock', async () => {
     const { gateway, url } = await withRecording(await startGateway(redis), CONTENT);
     gateway.aheadMs = 598_000;
     expect((await callUrl('GET', url)).status).toBe(200);
@@ -146,7 +146,7 @@ describe('a signed URL', () => {
     }
   });
 
-  it('that was altered is in the audit trail when it is denied, a bare path is not', async () => {
+  it('is audited when it was altered and is denied, unlike a bare path', async () => {
     const { gateway, url } = await withRecording(await startGateway(redis), CONTENT);
     const [path = ''] = url.split('?');
     const before = await gateway.recordCount();
@@ -160,7 +160,7 @@ describe('a signed URL', () => {
     expect(await gateway.recordCount()).toBe(before + 1);
   });
 
-  it('suffices: no token helps or hinders', async () => {
+  it('is sufficient: no token helps or hinders', async () => {
     const { url, camera, gateway } = await recorded();
     expect((await callUrl('GET', url, { token: 'nobody' })).status).toBe(200);
     const bare = `/footage/${camera.id}/video/${randomUUID()}.mp4`;

@@ -7,7 +7,7 @@ import { startGateway } from '../harness.js';
 const redis = useRedis(SAFE_SETTINGS);
 const PATH = '/faults/store-lost-data/acknowledge';
 
-it('an acknowledged fault is over, and the audit trail says what was acknowledged', async () => {
+it('clears an acknowledged fault, and records in the audit trail what was acknowledged', async () => {
   const gateway = await startGateway(redis, { hasLostData: true });
   const [message] = await gateway.faults();
   expect(message).toContain(
@@ -24,7 +24,7 @@ it('an acknowledged fault is over, and the audit trail says what was acknowledge
   ]);
 });
 
-it('lists the faults with what to do, and which of them stay until they are acknowledged', async () => {
+it('lists the faults with advice, and which of them stay until they are acknowledged', async () => {
   const gateway = await startGateway(redis, { hasLostData: true });
   const token = await gateway.createToken([{ location: '*', role: 'viewer' }]);
   expect((await gateway.call('GET', '/faults', { token })).json).toEqual([
@@ -48,7 +48,7 @@ it.each([
   ['de;q=x,,;', 'de', 'Der Speicher hat verloren:'],
   ['', 'en', 'The store has lost'],
   [undefined, 'en', 'The store has lost'],
-])('says what is wrong in the language asked for: %s', async (wanted, language, message) => {
+])('describes faults in the requested language: %s', async (wanted, language, message) => {
   const gateway = await startGateway(redis, { hasLostData: true });
   const token = await gateway.createToken([{ location: '*', role: 'viewer' }]);
   const headers = wanted === undefined ? {} : { 'Accept-Language': wanted };
@@ -60,7 +60,7 @@ it.each([
   }
 });
 
-it('refuses a code without such a fault', async () => {
+it('refuses a code that has no such fault', async () => {
   const gateway = await startGateway(redis);
   for (const code of ['store-lost-data', 'store-slow', 'nothing']) {
     const answer = await gateway.admin('POST', `/faults/${code}/acknowledge`);
@@ -68,7 +68,7 @@ it('refuses a code without such a fault', async () => {
   }
 });
 
-it('leaves the fault when the acknowledgement cannot be recorded', async () => {
+it('keeps the fault when the acknowledgement cannot be recorded', async () => {
   const gateway = await startGateway(redis, { hasLostData: true, losesStore: true });
   gateway.loseStore();
   expect(failure(await gateway.admin('POST', PATH))).toBe('503 store-unavailable');

@@ -7,7 +7,7 @@ const redis = useRedis(SAFE_SETTINGS);
 /** The time at which a fault began. */
 const TIME = expect.stringMatching(/^\d{4}-.*Z$/);
 
-it('is ready while no fault is its own, and names the others', async () => {
+it('is ready while no fault is its own, and lists the others', async () => {
   const gateway = await startGateway(redis, { hasLostData: true, losesStore: true });
   const ready = async () => {
     const { status, headers, json } = await gateway.call('GET', '/readyz');
@@ -28,7 +28,7 @@ it('is ready while no fault is its own, and names the others', async () => {
   await expect.poll(async () => (await ready()).status).toBe(200);
 });
 
-it('answers a problem with the faults when not ready, without logging an error, and is alive', async () => {
+it('answers with a problem listing the faults when not ready, logs no error, and is alive', async () => {
   const gateway = await startGateway(redis, { losesStore: true });
   gateway.loseStore();
   const answered = async () => (await gateway.call('GET', '/readyz')).status;

@@ -13,7 +13,7 @@ it('/metrics is open to loopback', async () => {
   expect(text).toContain('\ngateway_faults 0\n');
 });
 
-it('/metrics names the version of the Prometheus format', async () => {
+it('/metrics states the version of the Prometheus format', async () => {
   const { headers } = await running().call('GET', '/metrics');
   expect(headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
 });
@@ -24,7 +24,7 @@ const ADDRESS = Object.values(networkInterfaces())
   .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
 
 it.skipIf(ADDRESS === undefined)(
-  '/metrics needs the administrator from other machines',
+  '/metrics requires the administrator from other machines',
   async () => {
     const gateway = await startGateway(redis, {
       environment: { GATEWAY_HTTP_HOST: '0.0.0.0', GATEWAY_ALLOW_PLAINTEXT: 'true' },
@@ -38,7 +38,7 @@ it.skipIf(ADDRESS === undefined)(
   },
 );
 
-it('/metrics needs the administrator from loopback too, where a proxy may be', async () => {
+it('/metrics requires the administrator from loopback, too, when a proxy may be there', async () => {
   const gateway = await startGateway(redis, {
     environment: { GATEWAY_HTTP_PUBLIC_URL: 'https://gateway.test' },
   });
@@ -47,7 +47,7 @@ it('/metrics needs the administrator from loopback too, where a proxy may be', a
 });
 
 it.each(['attacker.example', 'attacker.example:8080', '192.0.2.1', 'localhost.attacker.example'])(
-  '/metrics needs the administrator when a page of %s leads a browser to loopback',
+  '/metrics requires the administrator when a page of %s directs a browser to loopback',
   async (host) => {
     const gateway = running();
     expect((await gateway.call('GET', '/metrics', { headers: { Host: host } })).status).toBe(401);
@@ -62,7 +62,7 @@ it.each(['localhost', 'LOCALHOST:8080', '127.0.0.1:8080', '127.1.2.3', '[::1]:80
   },
 );
 
-it('/metrics has what happened just before it was asked for, however soon it is asked again', async () => {
+it('/metrics is up to date at each request, however soon it follows the last', async () => {
   const gateway = await startGateway(redis, { hasLostData: true });
   expect((await gateway.call('GET', '/metrics')).text).toMatch(
     /\ngateway_faults 1\n[\s\S]*\ngateway_fault\{code="store-lost-data"\} 1\n/,

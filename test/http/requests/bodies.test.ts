@@ -146,7 +146,7 @@ describe('every route with a JSON body refuses', () => {
   });
 });
 
-it('takes a body of exactly the limit', async () => {
+it('accepts a body of exactly the limit', async () => {
   const gateway = running();
   const body = '{"name":"Haus Birke"}'.padEnd(MAX_BODY_BYTES);
   const options = { headers: JSON_TYPE, body };
@@ -181,7 +181,7 @@ async function namesAfter(members: string, type = 'application/json'): Promise<u
   });
 }
 
-it('takes a content type with parameters, in either case', async () => {
+it('accepts a content type with parameters, in any case', async () => {
   for (const type of [
     'application/json; charset=utf-8',
     'Application/JSON;charset="UTF-8"',
@@ -194,7 +194,7 @@ it('takes a content type with parameters, in either case', async () => {
   }
 });
 
-it('takes the last of two members with the same name', async () => {
+it('uses the last of two members with the same name', async () => {
   expect(new Set(await namesAfter('{"name":7,"name":"x","n\\u0061me":"y"'))).toEqual(
     new Set(['y']),
   );

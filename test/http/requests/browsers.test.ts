@@ -12,7 +12,7 @@ const running = useGateway(redis, {
 const allowed = ({ headers }: Answer) => headers['access-control-allow-origin'];
 
 describe('a web application of an allowed origin', () => {
-  it('may call the interface with a token, and reads its answers and errors', async () => {
+  it('may call the interface with a token, and read its answers and errors', async () => {
     const gateway = running();
     for (const Origin of [ORIGIN, 'http://localhost:3000']) {
       const headers = { Origin };
@@ -28,7 +28,7 @@ describe('a web application of an allowed origin', () => {
     }
   });
 
-  it('is told beforehand what it may send', async () => {
+  it('is told in the preflight what it may send', async () => {
     // A preflight is not a request of the interface, and so not in its description.
     const preflight = await call(running().port, 'OPTIONS', '/care-homes', {
       headers: {
@@ -45,7 +45,7 @@ describe('a web application of an allowed origin', () => {
 });
 
 describe('a web application of any other origin', () => {
-  it('gets no permission, and everybody else is answered as before', async () => {
+  it('gets no permission, and does not affect anybody else', async () => {
     const gateway = running();
     for (const Origin of ['https://dashboard.example.org.evil.test', 'null', `${ORIGIN}:444`]) {
       const headers = { Origin, 'Access-Control-Request-Method': 'GET' };
@@ -58,7 +58,7 @@ describe('a web application of any other origin', () => {
     expect([plain.status, allowed(plain)]).toEqual([200, undefined]);
   });
 
-  it('is every one by default', async () => {
+  it('includes every origin by default', async () => {
     const gateway = await startGateway(redis);
     const answer = await gateway.admin('GET', '/care-homes', { headers: { Origin: ORIGIN } });
     expect([allowed(answer), answer.headers.vary]).toEqual([undefined, undefined]);

@@ -49,7 +49,7 @@ function endingRoutes(): Route[] {
 /** The methods of all routes, and one that no route has. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND'];
 
-it('takes only its own methods, HEAD and OPTIONS', async () => {
+it('accepts its own methods, HEAD and OPTIONS only', async () => {
   const gateway = running();
   for (const [path, methods] of pathsOf()) {
     const allowed = [...methods, 'OPTIONS', ...(methods.includes('GET') ? ['HEAD'] : [])].sort();
@@ -80,7 +80,7 @@ it('matches its exact path only', async () => {
   }
 });
 
-it('answers 404 or 400 to a well-encoded text that is no id', async () => {
+it('answers 404 or 400 to a well-encoded text that is not an id', async () => {
   const gateway = running();
   for (const { method, path } of routesOf()) {
     for (const [parameter] of path.matchAll(/:\w+/g)) {
@@ -95,7 +95,7 @@ it('answers 404 or 400 to a well-encoded text that is no id', async () => {
   }
 });
 
-it('ignores a body when it reads or deletes', async () => {
+it('ignores the body of a GET or DELETE', async () => {
   const gateway = running();
   const ids = await knownIds(gateway);
   const bodies = [
@@ -114,7 +114,7 @@ it('ignores a body when it reads or deletes', async () => {
   }
 });
 
-it('answers HTTP/1.0, and hangs up', async () => {
+it('answers HTTP/1.0, and closes the connection', async () => {
   const gateway = running();
   const ids = await knownIds(gateway);
   for (const { path } of endingRoutes()) {
@@ -164,7 +164,7 @@ function bodyFor(path: string, otherGroupId: string): object {
   return path === '/access-tokens' ? { name: 'x', grants } : { name: 'x' };
 }
 
-it('answers 503 with Retry-After to a change while the store is away', async () => {
+it('answers 503 with Retry-After to a change while the store is unreachable', async () => {
   const gateway = await startGateway(redis, {
     hasLostData: true,
     losesStore: true,

@@ -6,7 +6,7 @@ import { startGateway } from '../harness.js';
 
 const redis = useRedis();
 
-it('hides the message of an unforeseen failure, and logs it under the request id', async () => {
+it('hides the message of an unexpected failure, and logs it under the request id', async () => {
   const gateway = await startGateway(redis);
   // Simulates a fault of the program, because none is known.
   const broken = vi.spyOn(SiteModel.prototype, 'locations').mockImplementation(() => {

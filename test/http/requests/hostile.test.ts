@@ -90,7 +90,7 @@ describe('no request makes the gateway fail:', () => {
     expect((await gateway.admin('GET', '/care-homes')).json).toHaveLength(1);
   });
 
-  it('bytes that are hardly HTTP', async () => {
+  it('bytes that are barely HTTP', async () => {
     const gateway = running();
     const line = fc.oneof(
       fc.constantFrom(
@@ -157,20 +157,20 @@ describe('a client that', () => {
       '',
     ].join('\r\n');
 
-  it('announces more than the limit is refused before it has sent it', async () => {
+  it('announces more than the limit is refused before sending it', async () => {
     const gateway = running();
     const answer = await rawExchange(gateway.port, head('Content-Length: 1000000000'));
     expect(failure(answer)).toBe('413 body-too-large');
   });
 
-  it('sends more than the limit, and never ends, is refused', async () => {
+  it('sends more than the limit without end is refused', async () => {
     const gateway = running();
     const chunk = `1000\r\n${'x'.repeat(4096)}\r\n`.repeat(3);
     const answer = await rawExchange(gateway.port, head('Transfer-Encoding: chunked') + chunk);
     expect(failure(answer)).toBe('413 body-too-large');
   });
 
-  it('hangs up in the middle of a body does no harm', async () => {
+  it('disconnects in the middle of a body does no harm', async () => {
     const gateway = await startGateway(redis);
     const socket = connect({ port: gateway.port, host: '127.0.0.1' });
     socket.write(`${head('Content-Length: 100')}{"name"`);

@@ -8,7 +8,7 @@ import { ProcessorShare } from '../../../src/network/processor-share.js';
 /** How many of the smallest requests one turn reads. */
 const MAX_PARSED = 20;
 
-it('leaves pipelined requests unread until the ones before them are answered', async () => {
+it('leaves pipelined requests unread until the previous ones are answered', async () => {
   const turns = new ProcessorShare();
   let [parsed, handled] = [0, 0];
   const http = createHttpServer((request, response) => {

@@ -105,7 +105,7 @@ describe('starting', () => {
     expect(answer.status).toBe(200);
   });
 
-  it('has more connections completed ahead than Node.js by default when it is busy', async () => {
+  it('queues more connections than Node.js by default while busy', async () => {
     const { port } = await start();
     const count = 700;
     const program = `
@@ -118,7 +118,7 @@ describe('starting', () => {
     expect(execFileSync(process.execPath, ['-e', program]).toString()).toBe(String(count));
   });
 
-  it('fails with the address when that is taken', async () => {
+  it('fails with the address if it is taken', async () => {
     const { port } = await start();
     const second = createHttpListener({ app: hello, host: '127.0.0.1', port, log, ...FAIRNESS });
     const failed = await second.start().catch((error: unknown) => error);
@@ -132,7 +132,7 @@ describe('starting', () => {
 });
 
 describe('stopping', () => {
-  it('ends idle connections at once', async () => {
+  it('closes idle connections immediately', async () => {
     const { listener, port } = await start();
     const agent = new Agent({ keepAlive: true });
     const request = httpRequest({ port, host: '127.0.0.1', agent }).end();
@@ -152,14 +152,14 @@ describe('stopping', () => {
       async (socket: Socket) =>
         once(connectTls({ socket, rejectUnauthorized: false }), 'secureConnect'),
     ],
-  ])('ends a connection without a request at once: %s', async (_which, tls, begin) => {
+  ])('closes a connection without a request immediately: %s', async (_which, tls, begin) => {
     const { listener, port } = await start({ tls });
     const socket = await connected(port);
     await begin(socket);
     expect(await stopMs(listener, FAR_DEADLINE_MS)).toBeLessThan(SOON_MS);
   });
 
-  it('waits for the request in hand, and no longer', async () => {
+  it('waits for the current request, and no longer', async () => {
     const { app, arrived, release } = heldApp();
     const { listener, port } = await start({ app });
     const agent = new Agent({ keepAlive: true });
@@ -206,7 +206,7 @@ describe('stopping', () => {
     await closed;
   });
 
-  it('may happen before starting, and twice', async () => {
+  it('works before starting, and twice', async () => {
     const listener = createHttpListener({
       app: hello,
       host: '127.0.0.1',
@@ -233,7 +233,7 @@ describe('a request with an offer to switch protocols', () => {
   const others = { takes: () => false, upgrade: () => expect.unreachable() };
 
   it.each([undefined, others])(
-    'is an ordinary one when nobody takes it',
+    'is handled as an ordinary one when nobody accepts the offer',
     async (protocolSwitch) => {
       const { port } = await start({ app: echo, protocolSwitch });
       const body = `Content-Length: 4\r\n\r\nbody`;
@@ -251,7 +251,7 @@ describe('a request with an offer to switch protocols', () => {
 
   // A turn reads 512 bytes of a head.
   it.each([200, 512, 513, 514, 515, 516, 1000])(
-    'does not cost the request behind it its answer, with a head of %i bytes',
+    'does not lose the answer to the next request, with a head of %i bytes',
     async (headBytes) => {
       const { port } = await start({ app: echo });
       const begin = `GET / HTTP/1.1\r\nHost: x\r\n${upgrade}X-Fill: `;
@@ -271,7 +271,7 @@ it('refuses to be a proxy', async () => {
   expect(failure(answer)).toBe('400 invalid-request');
 });
 
-it('writes no error into the middle of an answer, but behind it', async () => {
+it('writes an error after the answer, not into the middle of it', async () => {
   const { port } = await start({ app: { fetch: () => new Response(MORE_THAN_SOCKETS_BUFFER) } });
   const socket = await connected(port);
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n');
@@ -281,7 +281,7 @@ it('writes no error into the middle of an answer, but behind it', async () => {
   expect(heads[1]?.index).toBeGreaterThan(MORE_THAN_SOCKETS_BUFFER.length);
 });
 
-it('hangs up behind the error, though bytes after it are left unread', async () => {
+it('closes the connection after an error, even with unread bytes', async () => {
   const { port } = await start();
   const socket = await connected(port, `nonsense\r\n\r\n${'x'.repeat(100_000)}`);
   const startedAtMs = Date.now();
@@ -290,7 +290,7 @@ it('hangs up behind the error, though bytes after it are left unread', async () 
   expect(Date.now() - startedAtMs).toBeLessThan(SOON_MS);
 });
 
-it('hangs up when a body turns out to be malformed in the middle of the answer', async () => {
+it('closes the connection when a body turns out to be malformed in the middle of the answer', async () => {
   const app = {
     fetch: () => new Response(new ReadableStream({ start: (c) => c.enqueue('begun') })),
   };
@@ -310,7 +310,7 @@ it('hangs up when a body turns out to be malformed in the middle of the answer',
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 
 describe('a full listener', () => {
-  it('closes the connection that is idle for longest, and tells so', async () => {
+  it('closes the connection that has been idle the longest, and reports it', async () => {
     const lines: string[] = [];
     const logged = pino({}, { write: (line: string) => lines.push(line) });
     const watch = new Named();
@@ -331,7 +331,7 @@ describe('a full listener', () => {
     expect(watch.named[0]).toEqual('all-http-connections address:127.0.0.1');
   });
 
-  it('keeps a connection that has switched protocols when an idle one can make room', async () => {
+  it('prefers closing an idle connection to one that has switched protocols', async () => {
     const protocolSwitch = {
       takes: () => true,
       upgrade: (_request: unknown, socket: Duplex) => {
@@ -351,7 +351,7 @@ describe('a full listener', () => {
     expect(await closed).toBe('idle');
   });
 
-  it('names the address with most of the connections, and none with a single one', async () => {
+  it('names the address with the most connections, but not one with a single connection', async () => {
     const watch = new Named();
     const { port } = await start({ maxConnections: 4, watch });
     const single = await connected(port, '', '127.0.0.2');
@@ -375,7 +375,7 @@ describe('a full listener', () => {
     expect((await rawExchange(port, REQUEST)).status).toBe(200);
   });
 
-  it('has room for known clients when strangers take all that they can', async () => {
+  it('has room for known clients when strangers take all they can', async () => {
     const { app, count, release } = heldApp();
     let isKnown = false;
     const { port } = await start({ app, maxConnections: 10, isKnown: () => isKnown });
@@ -391,7 +391,7 @@ describe('a full listener', () => {
   });
 });
 
-it('limits the connections of an address and names it, but not those of a trusted one', async () => {
+it('limits the connections of an address and names it, unless the address is trusted', async () => {
   const trusted = await start({ maxConnectionsPerAddress: 1 });
   await connected(trusted.port);
   expect((await rawExchange(trusted.port, REQUEST)).status).toBe(200);
@@ -411,7 +411,7 @@ it('limits the connections of an address and names it, but not those of a truste
 describe('pipelined requests', () => {
   const requests = (count: number) => 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(count);
 
-  it('are answered one after another, however many they are', async () => {
+  it('are answered one after another, however many there are', async () => {
     let asked = 0;
     let atOnce = 0;
     let mostAtOnce = 0;
@@ -432,7 +432,7 @@ describe('pipelined requests', () => {
     expect(mostAtOnce).toBe(1);
   });
 
-  it('hold up nobody else', async () => {
+  it('do not hold up anybody else', async () => {
     const workMs = 3;
     const app = {
       fetch: (request: Request) => {
@@ -451,7 +451,7 @@ describe('pipelined requests', () => {
   });
 });
 
-it('takes a large body in large pieces, and not the requests behind it', async () => {
+it('reads a large body in large pieces, but not the requests behind it', async () => {
   const app = {
     fetch: async (request: Request) => new Response(`${(await request.text()).length}.`),
   };
@@ -464,7 +464,7 @@ it('takes a large body in large pieces, and not the requests behind it', async (
   expect(received).toMatch(/5000000\.HTTP[\s\S]*5000000\.HTTP[\s\S]*\b0\.$/);
 });
 
-it('cuts off a client that takes nothing of its answer', async () => {
+it('cuts off a client that reads nothing of its answer', async () => {
   let tell: () => void;
   const cut = new Promise<void>((resolve) => {
     tell = resolve;
@@ -485,12 +485,12 @@ it('cuts off a client that takes nothing of its answer', async () => {
   await cut;
 });
 
-it('closes a connection on which no request comes', async () => {
+it('closes a connection on which no request arrives', async () => {
   const { port } = await start({ stalledAfterMs: 50 });
   await once(await connected(port), 'close');
 });
 
-it('answers 408 when the head of a request comes too slowly', async () => {
+it('answers 408 when the head of a request arrives too slowly', async () => {
   const { port } = await start({ headersTimeoutMs: 100 });
   const socket = await connected(port, 'GET / HTTP/1.1\r\nHost: x\r\nSlow: ');
   const drip = setInterval(() => socket.write('x'), 50);
@@ -500,7 +500,7 @@ it('answers 408 when the head of a request comes too slowly', async () => {
   await once(socket, 'close');
 });
 
-it('closes after the last answer, though the client does not', async () => {
+it('closes after the last answer, even if the client does not', async () => {
   const { port } = await start();
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   socket.on('error', () => undefined);
@@ -513,7 +513,7 @@ it('closes after the last answer, though the client does not', async () => {
   await closed;
 });
 
-it('reads only so much of what comes after the last answer', async () => {
+it('reads a limited amount after the last answer', async () => {
   const { port } = await start();
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   socket.on('error', () => undefined);
@@ -532,7 +532,7 @@ it('reads only so much of what comes after the last answer', async () => {
   expect(socket.bytesWritten).toBeLessThan(32 * 1024 * 1024);
 });
 
-it('begins four requests of a client at once while the store does not answer, and the next after a quarter of a second', async () => {
+it('starts four requests of a client immediately while the store does not answer, and the next after a quarter of a second', async () => {
   const { app, release } = heldApp();
   const begunAtMs: number[] = [];
   const fetch = () => {
@@ -548,7 +548,7 @@ it('begins four requests of a client at once while the store does not answer, an
   release();
 });
 
-it('makes TLS handshakes while requests wait for a store that does not answer', async () => {
+it('completes TLS handshakes while requests wait for a store that does not answer', async () => {
   const { app, count, release } = heldApp();
   const turns = new ProcessorShare();
   const [plain, secure] = [await start({ app, turns }), await start({ tls: TLS, turns })];
@@ -586,7 +586,7 @@ describe('a slow body', () => {
   });
 });
 
-it('hides the message of a failure of the app itself', async () => {
+it('hides the message of a failure in the app itself', async () => {
   const lines: string[] = [];
   const { port } = await start({
     app: { fetch: () => Promise.reject(new Error('the inside')) },
@@ -598,7 +598,7 @@ it('hides the message of a failure of the app itself', async () => {
   expect(lines.join('')).toContain('the inside');
 });
 
-describe('a connection that its peer resets', () => {
+describe('a connection reset by its peer', () => {
   const upgrade =
     'GET /mqtt HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
   const protocolSwitch = {
@@ -634,7 +634,7 @@ describe('a connection that its peer resets', () => {
   });
 });
 
-it('closes a connection on which no TLS handshake comes', async () => {
+it('closes a connection on which no TLS handshake arrives', async () => {
   const { port } = await start({ tls: TLS, handshakeTimeoutMs: 50 });
   const silent = await Promise.all([connected(port), connected(port), connected(port)]);
   await Promise.all(silent.map((socket) => once(socket, 'close')));

@@ -44,7 +44,7 @@ it('is rejected with another key', () => {
   expect(() => cursors.decode(text, scope)).toThrow('invalid-cursor');
 });
 
-it('binds location and device, and each time bound, apart', () => {
+it('distinguishes location from device, and one time bound from the other', () => {
   const sent = { timeMs: 1, sequence: 2, upToSequence: 3 };
   const text = cursors.encode(sent, { ...scope, beforeMs: 5 });
   expect(() => cursors.decode(text, { ...scope, afterMs: 5 })).toThrow('invalid-cursor');

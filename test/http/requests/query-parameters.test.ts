@@ -13,7 +13,7 @@ const PAGES = ['/', '/docs', '/docs/mqtt', '/docs/:file'];
 const OWN_RULES = [...PAGES, '/console/:file', '/mqtt', ...SIGNED_PATHS];
 
 describe('a query parameter that a route does not have', () => {
-  it('is answered 400 with its name on every route', async () => {
+  it('is answered with 400 and its name, on every route', async () => {
     const gateway = running();
     const locationId = await gateway.createLocation();
     const groupId = await gateway.createGroup(locationId);
@@ -39,7 +39,7 @@ describe('a query parameter that a route does not have', () => {
     }
   });
 
-  it('is not taken for a known one', async () => {
+  it('is not mistaken for a known one', async () => {
     const gateway = running();
     for (const query of ['action=device.created', 'limit=1&Limit=2', '=1', 'kinds=fall', '=']) {
       expect(failure(await gateway.admin('GET', `/audit?${query}`))).toBe('400 invalid-request');

@@ -26,14 +26,14 @@ function rawGet(target: string, lines: readonly string[] = ['Host: gateway']): s
 }
 
 describe('paths', () => {
-  it('without a route are 404', async () => {
+  it('answer 404 without a route', async () => {
     const gateway = running();
     for (const path of ['/nowhere', '/care-homes/', '/care-homes//devices', '/access-tokens/a/b']) {
       expect(`${path} ${failure(await gateway.admin('GET', path))}`).toBe(`${path} 404 not-found`);
     }
   });
 
-  it('without a route are 404 whatever the method', async () => {
+  it('answer 404 without a route, whatever the method', async () => {
     const gateway = running();
     for (const method of ['OPTIONS', 'PUT', 'TRACE']) {
       expect(failure(await gateway.call(method, '/nowhere'))).toBe('404 not-found');
@@ -56,7 +56,7 @@ describe('paths', () => {
 });
 
 describe('the request target', () => {
-  it('is 400 with broken percent-encoding or UTF-8', async () => {
+  it('is refused with 400 when its percent-encoding or UTF-8 is broken', async () => {
     const gateway = running();
     const targets = ['/%zz', '/care-homes/%', '/care-homes?x=%ff', '/care-homes/%c3%28/devices'];
     for (const target of targets) {
@@ -72,7 +72,7 @@ describe('the request target', () => {
     expect(answer.status).toBe(200);
   });
 
-  it('is 400 when malformed, as is a malformed Host', async () => {
+  it('is refused with 400 when malformed, as is a malformed Host', async () => {
     const gateway = running();
     const requests = [
       rawGet('*'),
@@ -94,12 +94,12 @@ describe('the request target', () => {
     }
   });
 
-  it('needs no Host in HTTP/1.0', async () => {
+  it('does not need a Host in HTTP/1.0', async () => {
     const gateway = running();
     expect((await rawExchange(gateway.port, 'GET /healthz HTTP/1.0\r\n\r\n')).status).toBe(200);
   });
 
-  it('is 431 when huge', async () => {
+  it('is refused with 431 when huge', async () => {
     const gateway = running();
     const answer = await rawExchange(gateway.port, rawGet(`/${'x'.repeat(20_000)}`));
     expect(failure(answer)).toBe('431 headers-too-large');
@@ -121,14 +121,14 @@ describe('a client that waits for 100 Continue', () => {
     ['401 Unauthorized', ['Content-Length: 15']],
     ['413 Payload Too Large', [...authorized, 'Content-Length: 100000']],
     ['415 Unsupported Media Type', [authorized[0] ?? '', 'Content-Length: 15']],
-  ])('is answered at once when the head decides: %s', async (status, more) => {
+  ])('is answered immediately when the head is enough to decide: %s', async (status, more) => {
     const gateway = running();
     const received = await rawText(gateway.port, waiting(more));
     expect(received.split('\r\n')[0]).toBe(`HTTP/1.1 ${status}`);
     expect(received).toMatch(/\r\nconnection: close\r\n/i);
   });
 
-  it('is told to send its body, and answered, when the head is well', async () => {
+  it('is told to send its body, and answered, when the head is valid', async () => {
     const gateway = running();
     const socket = connect({ port: gateway.port, host: '127.0.0.1' });
     onTestFinished(() => {
@@ -163,7 +163,7 @@ it('asks for a WebSocket when MQTT over WebSocket is opened as a page', async ()
 });
 
 describe('every response', () => {
-  it('has an id of its own and the security headers', async () => {
+  it('has a unique id and the security headers', async () => {
     const gateway = running();
     const answers = [
       await gateway.admin('GET', '/care-homes'),
@@ -187,7 +187,7 @@ describe('every response', () => {
     );
   });
 
-  it('is never chosen by the caller, whose own id is logged when harmless', async () => {
+  it('has an id that the caller cannot choose; the caller’s own is logged if harmless', async () => {
     const gateway = await startGateway(redis);
     const harmless = ['trace-1', 'a'.repeat(128), '00-4bf92f:1.2_3', randomUUID()];
     const others = ['a'.repeat(129), 'two words', '<script>', '"', 'ä'];
@@ -201,7 +201,7 @@ describe('every response', () => {
   });
 });
 
-it('logs one line for each request, under its id', async () => {
+it('logs one line per request, under its id', async () => {
   const gateway = await startGateway(redis);
   await gateway.admin('GET', '/care-homes?secret=1', { headers: { 'X-Request-Id': 'mine' } });
   const lines = requestsIn(gateway.logged);

@@ -14,7 +14,7 @@ describe('a request that the parser rejects', () => {
     HPE_INVALID_METHOD: 'HTTP/1.1 400 Bad Request',
   };
   for (const [code, statusLine] of Object.entries(answers)) {
-    it(`is answered and hung up on: ${code}`, async () => {
+    it(`is answered and its connection closed: ${code}`, async () => {
       const socket = new PassThrough();
       answerClientError(clientError(code), socket);
       const answer = await text(socket);
@@ -32,7 +32,7 @@ describe('a request that the parser rejects', () => {
     expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 .*\r\n\r\n$/s);
   });
 
-  it('is not answered when the peer is gone', () => {
+  it('is not answered when the peer has gone', () => {
     const socket = new PassThrough();
     answerClientError(clientError('ECONNRESET'), socket);
     expect(socket.destroyed).toBe(true);

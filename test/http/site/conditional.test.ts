@@ -31,7 +31,7 @@ function tagOf({ headers }: Answer): string {
 }
 
 describe.each(RESOURCES)('conditional requests: %s', (resource) => {
-  it('is not sent again to those who have it, until it changes', async () => {
+  it('is not sent again to a client that has it, until it changes', async () => {
     const { gateway, path, first, tag } = await made(resource);
     expect(tag).toMatch(/^"[\w.-]+"$/);
     for (const known of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
@@ -46,7 +46,7 @@ describe.each(RESOURCES)('conditional requests: %s', (resource) => {
     expect(anew.text).not.toBe(first.text);
   });
 
-  it('is changed by those who have seen its present state, and by nobody else', async () => {
+  it('is changed only by a client that has seen its current state', async () => {
     const { gateway, path, first, tag } = await made(resource);
     const change = (name: string, seen: string) =>
       gateway.admin('PATCH', path, { json: { name }, headers: { 'If-Match': seen } });
@@ -68,7 +68,7 @@ describe.each(RESOURCES)('conditional requests: %s', (resource) => {
 describe.each(RESOURCES.filter((resource) => resource !== 'custom data'))(
   'conditional requests: %s',
   (resource) => {
-    it('is deleted in the state that was seen', async () => {
+    it('is deleted only by a client that has seen its current state', async () => {
       const { gateway, path, tag } = await made(resource);
       const { headers } = await gateway.admin('PATCH', path, { json: { name: 'Changed' } });
       const remove = (seen: string) =>
@@ -81,7 +81,7 @@ describe.each(RESOURCES.filter((resource) => resource !== 'custom data'))(
 );
 
 describe('conditional requests', () => {
-  it('change a device that has been heard since: only its presence is another', async () => {
+  it('change a device that has connected since: presence does not count as a change', async () => {
     const { gateway, path, tag } = await made('device');
     const client = await gateway.connectDevice(path.split('/').at(-1) ?? '');
     const online = await gateway.admin('GET', path, { headers: { 'If-None-Match': tag } });
@@ -91,7 +91,7 @@ describe('conditional requests', () => {
     await client.endAsync();
   });
 
-  it('show each caller the part that the grants cover', async () => {
+  it('compare the part of a location that the caller’s grants cover', async () => {
     const gateway = running();
     const locationId = await gateway.createLocation();
     const deviceId = await gateway.createDevice(locationId);

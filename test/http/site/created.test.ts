@@ -24,7 +24,7 @@ const COLLECTIONS: readonly [what: string, path: string][] = [
 ];
 
 describe.each(COLLECTIONS)('creating %s', (_what, rest) => {
-  it('says where it is, and that answers with it', async () => {
+  it('returns its location, which answers with it', async () => {
     const { gateway, path } = await start();
     const collection = rest === '' ? '/care-homes' : `${path}${rest}`;
     const created = await gateway.admin('POST', collection, { json: { name: 'Nord' } });
@@ -35,7 +35,7 @@ describe.each(COLLECTIONS)('creating %s', (_what, rest) => {
     expect([found.status, found.json]).toEqual([200, expected]);
   });
 
-  it('says where it is behind a proxy that adds a path', async () => {
+  it('returns its location behind a proxy that adds a path', async () => {
     const { gateway, path } = await start(proxied());
     const collection = rest === '' ? '/care-homes' : `${path}${rest}`;
     const { headers, json } = await gateway.admin('POST', collection, { json: { name: 'Nord' } });
@@ -43,7 +43,7 @@ describe.each(COLLECTIONS)('creating %s', (_what, rest) => {
   });
 });
 
-it('one location is shown with its covered devices only, one room and group with what is in them', async () => {
+it('shows one location with its covered devices only, and one room and group with their contents', async () => {
   const { gateway, locationId, path } = await start();
   const groupId = await gateway.createGroup(locationId);
   const roomId = await gateway.createRoom(locationId, groupId);
@@ -58,7 +58,7 @@ it('one location is shown with its covered devices only, one room and group with
   expect(await get(`/groups/${groupId}`)).toMatchObject({ id: groupId, rooms: [roomId] });
 });
 
-it('what is not there is 404 to who may ask, and 403 to who may not', async () => {
+it('answers 404 for a missing resource to authorized callers, and 403 to others', async () => {
   const { gateway, locationId, path } = await start();
   const elsewhere = await gateway.createLocation();
   const token = await gateway.createToken([{ location: locationId, role: 'viewer' }]);

@@ -122,7 +122,7 @@ describe('custom data', () => {
     });
   }
 
-  it('has its own two content types', async () => {
+  it('accepts two content types of its own', async () => {
     const { gateway, path, patch } = await start();
     for (const type of ['text/plain', 'application/json-patch+json', 'application/jsonx', 'json']) {
       expect(failure(await patch('{}', type))).toBe('415 unsupported-media-type');
@@ -135,7 +135,7 @@ describe('custom data', () => {
     }
   });
 
-  it('loses none of many merges at once', async () => {
+  it('loses none of many concurrent merges', async () => {
     const { patch, get } = await start();
     const keys = Array.from({ length: 15 }, (_, index) => `k${index}`);
     const answers = await Promise.all(keys.map((key) => patch(`{"${key}":1}`, MERGE)));
@@ -143,7 +143,7 @@ describe('custom data', () => {
     expect(Object.keys(JSON.parse(await get())).sort()).toEqual([...keys].sort());
   });
 
-  it('never reaches the log', async () => {
+  it('is never logged', async () => {
     const { gateway, patch } = await start();
     await patch('{"allergy":"peanuts"}');
     expect(gateway.logged.join('')).not.toContain('peanuts');

@@ -39,7 +39,7 @@ describe('devices', () => {
     expect(gateway.logged.join('')).not.toContain(secret);
   });
 
-  it('show limits of their own, which a manager sets and takes back', async () => {
+  it('show their own limits, which a manager sets and removes', async () => {
     const gateway = running();
     const locationId = await gateway.createLocation();
     const deviceId = await gateway.createDevice(locationId, 'Bett 1');
@@ -70,7 +70,7 @@ describe('devices', () => {
     [{ limits: { messagesPerSecond: '5' } }, 'limits.messagesPerSecond'],
     [{ limits: { unknown: 5 } }, 'limits.unknown'],
     [{ limits: [] }, 'limits'],
-  ])('take no other limits: %j', async (json, path) => {
+  ])('accept no other limits: %j', async (json, path) => {
     const gateway = running();
     const locationId = await gateway.createLocation();
     const deviceId = await gateway.createDevice(locationId);

@@ -57,7 +57,7 @@ describe('a device', () => {
     expect(left.status).toBe(204);
   });
 
-  it('moves to another location, out of its room, and is in that one only', async () => {
+  it('moves to another location, leaves its room, and is only there', async () => {
     const { gateway, locationId, deviceId, inOne } = await start();
     const target = await gateway.createLocation('Haus Ahorn');
     await gateway.moveDevice(locationId, deviceId, { targetRoomId: inOne });
@@ -86,7 +86,7 @@ describe('a device', () => {
     expect(failure(await remove(target))).toBe('409 location-has-devices');
   });
 
-  it('stays in its room when it is moved to its own location', async () => {
+  it('stays in its room when moved to its own location', async () => {
     const { gateway, locationId, deviceId, inOne } = await start();
     await gateway.moveDevice(locationId, deviceId, { targetRoomId: inOne });
     const moved = await gateway.moveDevice(locationId, deviceId, { targetLocationId: locationId });
@@ -147,7 +147,7 @@ describe('a device', () => {
     expect((await gateway.call('POST', path, { token, json })).status).toBe(204);
   });
 
-  it('that is not there is 403 to whoever may not move it there, and 404 to whoever may', async () => {
+  it('that is missing is 404 to a caller who may move it there, and 403 to others', async () => {
     const { gateway, locationId, deviceId, one, inOther } = await start();
     const [target, missing] = [await gateway.createLocation(), randomUUID()];
     const manager = (location: string): Grant => ({ location, role: 'manager' });
@@ -244,7 +244,7 @@ describe('a room', () => {
     expect((await gateway.admin('DELETE', group)).status).toBe(204);
   });
 
-  it('moves for a manager of both groups only', async () => {
+  it('moves only for a manager of both groups', async () => {
     const { gateway, locationId, one, other, inOne } = await start();
     const grant = (group: string, role: Grant['role']) => ({ location: locationId, group, role });
     const path = `/care-homes/${locationId}/groups/${one}/rooms/${inOne}/move`;
@@ -267,7 +267,7 @@ describe('a room', () => {
     expect((await move(both, other)).status).toBe(204);
   });
 
-  it('that is not there is 403 to whoever may not move it there, and 404 to whoever may', async () => {
+  it('that is missing is 404 to a caller who may move it there, and 403 to others', async () => {
     const { gateway, locationId, one, other, inOne, inOther } = await start();
     const missing = randomUUID();
     const group = (id: string): Grant => ({ location: locationId, group: id, role: 'manager' });

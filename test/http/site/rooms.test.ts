@@ -85,7 +85,7 @@ describe('rooms', () => {
     }
   });
 
-  it('are neither created in nor moved to a group of another location', async () => {
+  it('cannot be created in or moved to a group of another location', async () => {
     const { gateway, locationId, path } = await start();
     const foreign = await gateway.createGroup(await gateway.createLocation());
     const roomId = await gateway.createRoom(locationId);
@@ -101,7 +101,7 @@ describe('rooms', () => {
     ]);
   });
 
-  it('are not changed by an empty change', async () => {
+  it('are unchanged by an empty change', async () => {
     const { gateway, locationId, path } = await start();
     const room = `${path}/${await gateway.createRoom(locationId)}`;
     for (const json of [{}, { groupId: 'x' }, { name: null }, { name: 'x', groupId: 7 }]) {

@@ -10,7 +10,7 @@ function fall(atMs: number) {
   return { kind: 'fall', id: newId(), detectedAt: new Date(START_MS + atMs).toISOString() };
 }
 
-it('keeps the alarm with room, group and custom data as of its receipt', async () => {
+it('keeps room, group and custom data as they were when the alarm was received', async () => {
   const world = new AlarmWorld(place);
   const { deviceId, locationId } = world;
   const video = `devices/${deviceId}/a/1.mp4`;
@@ -66,7 +66,7 @@ it('reads the records of a page with one script, however many groups and kinds i
   expect(await world.scriptsDuring(reading)).toBe(1);
 });
 
-it('keeps pages full and scripts short when thousands of alarms came after the first page', async () => {
+it('keeps pages full and scripts short when thousands of alarms arrived after the first page', async () => {
   const world = new AlarmWorld(place);
   for (const atMs of [0, 1, 10_000, 10_001]) await world.record(fall(atMs), START_MS + atMs);
   const first = await world.page({ limit: 1 });
@@ -95,7 +95,7 @@ it('keeps pages full and scripts short when thousands of alarms came after the f
   expect(next).toBeUndefined();
 });
 
-it('passes over alarms for one page after another, and for none that nobody waits for', async () => {
+it('scans past alarms for one page at a time, and stops when nobody waits for the page', async () => {
   const world = new AlarmWorld(place);
   const { redis } = world;
   const sent = Array.from({ length: 2_500 }, (_, at) => world.alarm(fall(at), START_MS + at));

@@ -84,14 +84,14 @@ async function removeUpTo({ redis, keys }: AlarmWorld, count: number): Promise<v
   await retention.removeOld(new AbortController().signal);
 }
 
-it('lists every alarm in its place, however many have the same time', async () => {
+it('lists every alarm in its place, however many share the same time', async () => {
   const world = new AlarmWorld(place);
   const alarms = planned();
   await record(world, alarms);
   await expectListings(world, alarms);
 });
 
-it('lists what is left while alarms expire, and leaves nothing behind', async () => {
+it('lists what remains while alarms expire, and leaves nothing behind', async () => {
   const world = new AlarmWorld(place);
   const alarms = planned();
   await record(world, alarms);

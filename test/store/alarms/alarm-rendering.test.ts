@@ -122,7 +122,7 @@ it('renders stored alarms byte for byte as they were forwarded live', async () =
   );
 });
 
-it('shows an alarm in the history with the names as of its receipt', async () => {
+it('shows an alarm in the history with the names at the time of its receipt', async () => {
   const world = new AlarmWorld(place);
   await fc.assert(
     fc.asyncProperty(someAlarm, async (some) => {

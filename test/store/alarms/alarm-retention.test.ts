@@ -79,7 +79,7 @@ it('removes everything of an expired alarm that no other alarm needs', async () 
   expect(await world.historyKeys()).toEqual([]);
 });
 
-it('removes expired alarms although somebody has overwritten one of their indexes', async () => {
+it('removes expired alarms even if somebody has overwritten one of their indexes', async () => {
   const world = new AlarmWorld(place);
   await world.record({ kind: 'fall' }, START_MS);
   await world.record({ kind: 'fall' }, START_MS + 1);
@@ -99,7 +99,7 @@ it('records an alarm again when its record is gone', async () => {
   expect((await world.record(sent, START_MS)).isNew).toBe(true);
 });
 
-it('still knows the alarm of one device when that of another with its id has expired', async () => {
+it('still recognises the alarm of one device when another device’s alarm with the same id has expired', async () => {
   const world = new AlarmWorld(place);
   const sent = { kind: 'fall', id: newId() };
   const other = { deviceId: newId() };
@@ -112,7 +112,7 @@ it('still knows the alarm of one device when that of another with its id has exp
   expect(await world.historyKeys()).toEqual([]);
 });
 
-it('guarantee 7: keeps an alarm received by a clock that was not set as long as those after it', async () => {
+it('guarantee 7: keeps an alarm received while the clock was not set as long as those after it', async () => {
   const world = new AlarmWorld(place);
   const unset = 1_000;
   // More than one call reads.
@@ -124,7 +124,7 @@ it('guarantee 7: keeps an alarm received by a clock that was not set as long as 
   expect((await world.page()).alarms).toHaveLength(1);
 });
 
-it('guarantee 7: goes by the steady clock when the wall clock was years off', async () => {
+it('guarantee 7: uses the steady clock when the wall clock was years off', async () => {
   const world = new AlarmWorld(place);
   for (const receivedAtMs of [START_MS - 1e11, START_MS + 1e11, START_MS]) {
     await world.record({ kind: 'fall' }, receivedAtMs);
@@ -135,7 +135,7 @@ it('guarantee 7: goes by the steady clock when the wall clock was years off', as
   expect((await world.page()).alarms).toHaveLength(1);
 });
 
-it('keeps alarms that are in a queue, however old', async () => {
+it('keeps queued alarms, however old', async () => {
   const world = new AlarmWorld(place);
   const sequences: number[] = [];
   for (let at = 0; at < 5; at++) {

@@ -88,7 +88,7 @@ class StateWorld extends AlarmWorld {
   }
 }
 
-it('keeps who gave an alarm which state, when, with the newest note', async () => {
+it('records who set which state of an alarm and when, with the newest note', async () => {
   const world = new StateWorld(place);
   const id = await world.raise(START_MS);
   const [atMs, later] = [START_MS + 5, START_MS + 9];
@@ -105,7 +105,7 @@ it('keeps who gave an alarm which state, when, with the newest note', async () =
   ]);
 });
 
-it('changes nothing when a state is given again, and appends nothing', async () => {
+it('changes and appends nothing when a state is set again', async () => {
   const world = new StateWorld(place);
   const id = await world.raise(START_MS);
   await world.give(id, 'acknowledged', { note: 'first' });
@@ -118,7 +118,7 @@ it('changes nothing when a state is given again, and appends nothing', async () 
   expect([await world.counter(), await world.auditCount()]).toEqual(before);
 });
 
-it('numbers its audit record after all others, also when the counter of these was lost', async () => {
+it('numbers its audit record after all others, even when their counter was lost', async () => {
   const world = new StateWorld(place);
   const { redis, keys } = world;
   await redis.xadd(keys.auditDenials, '7-0', 'at', 0, 'steady', 0, 'record', '{}');
@@ -128,7 +128,7 @@ it('numbers its audit record after all others, also when the counter of these wa
   expect(await redis.get(keys.auditSequence)).toBe('8');
 });
 
-it('takes a change anew under its old number when its answer was lost', async () => {
+it('accepts a change again under its old number when its answer was lost', async () => {
   const world = new StateWorld(place);
   const change = world.change(await world.raise(START_MS), 'resolved');
   const [first] = await world.logs.append([change]);
@@ -137,7 +137,7 @@ it('takes a change anew under its old number when its answer was lost', async ()
   expect(second?.entry?.payload.toString()).toContain('"state":"resolved"');
 });
 
-it('refuses what cannot be: an acknowledged alarm again raised, and an alarm of others', async () => {
+it('refuses to acknowledge a resolved alarm, and to change the alarms of others', async () => {
   const world = new StateWorld(place);
   const [room, group] = [newId(), newId()];
   const id = await world.raise(START_MS, { roomId: room, groupId: group });
@@ -156,7 +156,7 @@ it('refuses what cannot be: an acknowledged alarm again raised, and an alarm of 
   expect(await world.auditCount()).toBe(1);
 });
 
-it('gives a state to an alarm of the same batch, and forwards the state after it', async () => {
+it('sets the state of an alarm in the same batch, and forwards the state after it', async () => {
   const world = new StateWorld(place);
   const id = newId();
   const alarm = world.alarm({ kind: 'noise', id }, START_MS);
@@ -173,7 +173,7 @@ it('gives a state to an alarm of the same batch, and forwards the state after it
   expect((await world.page()).alarms).toHaveLength(2);
 });
 
-it('renders a change as it was, with the place of the alarm', async () => {
+it('renders a change as it was made, with the place of the alarm', async () => {
   const world = new StateWorld(place);
   const where = { roomId: newId(), groupId: newId(), customData: '{"bed":2,"late":false}' };
   const id = await world.raise(START_MS, where);
@@ -195,7 +195,7 @@ it('renders a change as it was, with the place of the alarm', async () => {
   });
 });
 
-it('lists the wanted states only, whatever the pages, among 2,000 alarms', async () => {
+it('lists only the requested states, whatever the pages, among 2,000 alarms', async () => {
   const world = new StateWorld(place);
   const alarms = Array.from({ length: 2_000 }, (_, at) => {
     return world.alarm({ kind: 'fall', id: newId() }, START_MS + at);
@@ -233,7 +233,7 @@ it('lists the wanted states only, whatever the pages, among 2,000 alarms', async
   }
 });
 
-it('does not pass a state on to another alarm that gets the same number', async () => {
+it('does not pass a state on to another alarm with the same number', async () => {
   const world = new StateWorld(place);
   await world.give(await world.raise(START_MS), 'resolved');
   await world.redis.del(world.keys.history, world.keys.logSequence('alarms'));
@@ -262,7 +262,7 @@ it('removes an expired alarm with its states and their entries', async () => {
   expect(await world.leftKeys()).toEqual([]);
 });
 
-it('keeps the entry of a state that somebody has yet to get, with its place', async () => {
+it('keeps the entry of a state that somebody has yet to receive, with its place', async () => {
   const world = new StateWorld(place);
   const id = await world.raise(START_MS);
   await world.give(id, 'acknowledged', { atMs: START_MS + 60 });
@@ -288,7 +288,7 @@ it('finds the device of an alarm of a location', async () => {
   expect(await finder.deviceOf(world.locationId, newId())).toBeUndefined();
 });
 
-it('finds the newest alarm when devices use the same id, and changes only that of the device', async () => {
+it('finds the newest alarm when devices use the same id, and changes only that of the given device', async () => {
   const world = new StateWorld(place);
   const [one, two] = [newId(), newId()];
   const finder = new AlarmFinderRedis(new Store(world.redis), world.keys);
@@ -300,7 +300,7 @@ it('finds the newest alarm when devices use the same id, and changes only that o
   expect(await world.give(id, 'acknowledged', { deviceId: two })).toBe('changed');
 });
 
-it('gives the states of a small model, whatever the schedule', async () => {
+it('agrees with a small model of the states, whatever the schedule', async () => {
   const step = fc.record({
     alarm: fc.integer({ min: 0, max: 4 }),
     state: fc.constantFrom(...GIVEN_STATES),
@@ -350,7 +350,7 @@ it('gives the states of a small model, whatever the schedule', async () => {
   );
 });
 
-it('lists open alarms without passing over those that are resolved', async () => {
+it('lists open alarms without scanning resolved ones', async () => {
   const world = new StateWorld(place);
   const open = [await world.raise(START_MS - 2), await world.raise(START_MS - 1)];
   const resolved = Array.from({ length: 1_500 }, () => newId());

@@ -36,7 +36,7 @@ function textOf({ payload }: { readonly payload: Buffer }): string {
   return payload.toString();
 }
 
-it('appends 500 alarms at once, in their order, without gaps', async () => {
+it('appends 500 alarms in one batch, in order, without gaps', async () => {
   const world = new AlarmWorld(place);
   const groups = [null, newId(), newId()];
   const rooms = groups.map(() => newId());
@@ -62,7 +62,7 @@ it('appends 500 alarms at once, in their order, without gaps', async () => {
   expect(ofGroup?.alarms).toHaveLength(333);
 });
 
-it('records alarms of one place and of others at their own when they come in one batch', async () => {
+it('records each alarm at its own place when they arrive in one batch', async () => {
   const world = new AlarmWorld(place);
   const other = newId();
   const [here, there] = [
@@ -116,7 +116,7 @@ it('records a repeated alarm once, in the same batch and in a later one', async 
   expect(await world.logs.lastSequence()).toBe(4);
 });
 
-it('records an alarm again when its number is that of another one', async () => {
+it('records an alarm again when another alarm has its number', async () => {
   const world = new AlarmWorld(place);
   const [lost, other] = [fall(), fall()];
   await world.record(lost, START_MS);
@@ -127,7 +127,7 @@ it('records an alarm again when its number is that of another one', async () => 
   expect((await world.record(lost, START_MS)).isNew).toBe(false);
 });
 
-it('writes nothing when the store has lost what the gateway knows of, and tells the last number', async () => {
+it('writes nothing when the store has lost what the gateway knows about, and returns the last number', async () => {
   const world = new AlarmWorld(place);
   await world.record(fall(), START_MS);
   const identity = { ...newIdentity(), after: 2 };
@@ -203,7 +203,7 @@ it.each([
   ['the set of groups', ({ keys, locationId }) => keys.alarmGroups(locationId)],
   ['the hash of receipts', ({ keys, deviceId }) => keys.receipts(deviceId)],
 ] satisfies [string, (world: AlarmWorld) => string][])(
-  'writes nothing of an alarm when %s is of another type',
+  'writes nothing of an alarm when %s has another type',
   async (_, keyOf) => {
     const world = new AlarmWorld(place);
     const key = keyOf(world);

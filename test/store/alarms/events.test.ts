@@ -35,7 +35,7 @@ class EventWorld extends AlarmWorld {
   }
 }
 
-it('appends what became of a device once, however often it is written', async () => {
+it('appends an event of a device once, however often it is written', async () => {
   const world = new EventWorld(place);
   const [silent, heard] = [world.supervision('silent'), world.supervision('heard')];
   for (const _ of [1, 2]) expect(await world.append(silent)).toEqual([1]);
@@ -44,7 +44,7 @@ it('appends what became of a device once, however often it is written', async ()
   expect(await world.append(world.supervision('heard'))).toEqual([0]);
 });
 
-it('escalates no alarm under a number that another one has since the store had lost both', async () => {
+it('does not escalate a lost alarm whose number another one has taken', async () => {
   const world = new EventWorld(place);
   const [lost, other] = [newId(), newId()];
   const due = [{ name: 'manager', dueAtMs: START_MS }];

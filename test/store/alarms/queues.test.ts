@@ -95,7 +95,7 @@ class QueueWorld extends AlarmWorld {
   }
 }
 
-it('pushes an alarm onto the queue of each destination, once, in the write that records it', async () => {
+it('pushes an alarm onto the queue of each destination once, in the write that records it', async () => {
   const world = await QueueWorld.open();
   const alarm = world.fall();
   const batch = [alarm, world.fall(), alarm];
@@ -108,7 +108,7 @@ it('pushes an alarm onto the queue of each destination, once, in the write that 
   }
 });
 
-it('reads no queue of a store that has lost alarms, and tells the number of the newest that is left', async () => {
+it('does not read a queue of a store that has lost alarms, and returns the newest number left', async () => {
   const world = await QueueWorld.open();
   await world.logs.append([world.fall()], NURSE);
   const tail = new LogTail(2);
@@ -120,7 +120,7 @@ it('reads no queue of a store that has lost alarms, and tells the number of the 
   expect((await world.logs.queues.page('alarms', NURSE, 0, 10, tail)).entries).toHaveLength(1);
 });
 
-it('pushes a change of a state as well, to those who are to see it', async () => {
+it('pushes a change of state, too, to those who are to see it', async () => {
   const world = await QueueWorld.open();
   const alarm = world.fall();
   await world.logs.append([alarm]);
@@ -202,7 +202,7 @@ it('settles what was acknowledged, in any order and once', async () => {
   });
 });
 
-it('settles no other alarm that has got the number after a failover', async () => {
+it('does not settle another alarm that took the number after a failover', async () => {
   const world = await QueueWorld.open();
   await world.push(1, NURSE);
   const [lost = 0] = await world.items();
@@ -219,7 +219,7 @@ it('settles no other alarm that has got the number after a failover', async () =
   expect(await world.items()).toEqual([found]);
 });
 
-it('looks for nothing that is gone in a long queue', async () => {
+it('does not search a long queue for removed items', async () => {
   const world = await QueueWorld.open();
   const queue = world.keys.queue(NURSE);
   const items = Array.from({ length: 50_000 }, (_, index) => itemOf(1_000 + index, 0));
@@ -231,14 +231,14 @@ it('looks for nothing that is gone in a long queue', async () => {
   expect(await world.redis.llen(queue)).toBe(items.length);
 });
 
-it('has nobody else look like gone whose count is none', async () => {
+it('does not hide other sessions when a count of one is invalid', async () => {
   const world = await QueueWorld.open();
   await world.redis.hset(world.keys.session(NURSE), 'alarms.delivered', 'many');
   const accounts = await world.logs.queues.accounts([NURSE, WARD]);
   expect(accounts).toMatchObject([undefined, { alarms: { accepted: 0 } }]);
 });
 
-it('passes over what somebody else has pushed onto a queue', async () => {
+it('skips items that somebody else has pushed onto a queue', async () => {
   const world = await QueueWorld.open();
   await world.push(2, NURSE);
   await world.redis.rpush(world.keys.queue(NURSE), 'garbage');
@@ -248,7 +248,7 @@ it('passes over what somebody else has pushed onto a queue', async () => {
   expect(page.missing).toEqual([]);
 });
 
-it('writes nothing of a change of a state when an index has another type', async () => {
+it('writes nothing of a change of state when an index has another type', async () => {
   const world = await QueueWorld.open();
   const alarm = world.fall();
   await world.logs.append([alarm]);
@@ -259,7 +259,7 @@ it('writes nothing of a change of a state when an index has another type', async
   expect(await world.redis.exists(world.keys.auditChanges)).toBe(0);
 });
 
-it('settles nothing of a destination that is gone, and leaves nothing behind', async () => {
+it('settles nothing for a deleted destination, and leaves nothing behind', async () => {
   const world = await QueueWorld.open();
   await world.push(2, NURSE);
   const items = await world.items();
@@ -271,7 +271,7 @@ it('settles nothing of a destination that is gone, and leaves nothing behind', a
   expect(left).toEqual([]);
 });
 
-it('expires what is too old, and counts an alarm whose record is gone as lost', async () => {
+it('expires what is too old, and counts an alarm without a record as lost', async () => {
   const world = await QueueWorld.open();
   await world.push(1_200, NURSE);
   await world.pushMessages(10, 100, NURSE);
@@ -290,7 +290,7 @@ it('expires what is too old, and counts an alarm whose record is gone as lost', 
   expect(messages).toMatchObject({ expired: 10, queued: 0 });
 });
 
-it('drops the oldest messages beyond a bound, but for those that are being sent or not announced', async () => {
+it('drops the oldest messages beyond a bound, except those being sent or not yet announced', async () => {
   const world = await QueueWorld.open();
   await world.pushMessages(20, 100, NURSE);
   const { entries } = await world.logs.queues.page('messages', NURSE, 0, 20);
@@ -308,7 +308,7 @@ it('drops the oldest messages beyond a bound, but for those that are being sent 
 });
 
 it.each([undefined, START_MS + 60_000])(
-  'counts the properties of messages against the bound of bytes, with the expiry %s',
+  'counts the properties of messages towards the byte limit, with the expiry %s',
   async (expiresAtMs) => {
     const world = await QueueWorld.open();
     const properties = { fields: Buffer.alloc(1_000), expiresAtMs, isRetained: false };
@@ -357,7 +357,7 @@ it('adds messages to the streams of their destinations once, however often a bat
   expect(rest.entries).toEqual(entries.slice(1));
 });
 
-it('reads a queue page by page, whatever was taken off it', async () => {
+it('reads a queue page by page, whatever has been removed from it', async () => {
   const world = await QueueWorld.open();
   const taken = fc.array(fc.nat(99), { maxLength: 100 });
   await world.push(100, NURSE);
@@ -380,7 +380,7 @@ it('reads a queue page by page, whatever was taken off it', async () => {
   );
 });
 
-it('knows when the oldest item was received, and the oldest alarm of all queues', async () => {
+it('returns when the oldest item was received, and the oldest alarm of all queues', async () => {
   const world = await QueueWorld.open();
   const { queues } = world.logs;
   expect(await queues.oldestReceivedAtMs(NURSE)).toBeUndefined();
@@ -393,7 +393,7 @@ it('knows when the oldest item was received, and the oldest alarm of all queues'
   expect(await queues.oldestQueued()).toBe(2);
 });
 
-it('tells its accounts while the connection that settles is not there, as after a failover at a start', async () => {
+it('returns its accounts while the settling connection is down, as after a failover at a start', async () => {
   const world = await QueueWorld.open();
   await world.push(2, NURSE);
   const away = new Redis({

@@ -103,7 +103,7 @@ it('appends each record once, as a line in the file of its day', async () => {
   expect(modes).toEqual([0o700, 0o600]);
 });
 
-it('exports what a store has that was emptied', async () => {
+it('exports the records of a store that was emptied', async () => {
   const world = new ExportWorld();
   const { trail, redis, keys } = world;
   await trail.record(entries(5, FIRST_DAY));
@@ -115,7 +115,7 @@ it('exports what a store has that was emptied', async () => {
   expect(world.ids('2026-11-26')).toEqual([1, 2]);
 });
 
-it('goes on after a crash that cut a line short, and repeats its record', async () => {
+it('continues after a crash that cut off a line, and repeats its record', async () => {
   const world = new ExportWorld();
   await world.trail.record(entries(3, FIRST_DAY));
   await world.run();
@@ -130,7 +130,7 @@ it('goes on after a crash that cut a line short, and repeats its record', async 
   expect(ids).toEqual(['1', '2', '3', '4', '5']);
 });
 
-it('reports a disk that takes no records, once, and exports them later', async () => {
+it('reports an unwritable disk once, and exports the records later', async () => {
   const world = new ExportWorld();
   writeFileSync(world.directory, 'a file in its place');
   await world.trail.record(entries(3, FIRST_DAY));

@@ -29,7 +29,7 @@ it('removes records that are too old by the steady clock, and no others', async 
   expect(await world.numbers()).toEqual([3_006]);
 });
 
-it('keeps every change, however many denials there are, and the newest 100,000 of these', async () => {
+it('keeps every change, however many denials there are, and the newest 100,000 denials', async () => {
   const world = new AuditWorld(place.socketPath);
   const { trail, redis, keys } = world;
   await trail.record(entries(20));

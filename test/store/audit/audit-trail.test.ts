@@ -41,7 +41,7 @@ const queries = fc.record({
 });
 
 describe('pages of the audit trail', () => {
-  it('show the records as of the first page, each once, in order, whatever is added', async () => {
+  it('show the records that existed at the first page, each once, in order, whatever is added', async () => {
     await fc.assert(
       fc.asyncProperty(drafts, drafts, queries, async (before, late, chosen) => {
         const { trail, redis } = open();
@@ -81,7 +81,7 @@ describe('pages of the audit trail', () => {
     );
   });
 
-  it('are full when a filter leaves out thousands in between', async () => {
+  it('are full even when a filter omits thousands in between', async () => {
     const { trail } = open();
     const actor = { type: 'access-token', id: 'rare', address: null, requestId: null } as const;
     for (let batch = 0; batch < 30; batch++) {
@@ -93,7 +93,7 @@ describe('pages of the audit trail', () => {
     expect(times).toEqual(Array.from({ length: 30 }, (_, batch) => batch * 100));
   });
 
-  it('are shorter when there are more than 10,000 records in between, and lead on', async () => {
+  it('are shorter when more than 10,000 records lie in between, and lead to the next', async () => {
     const { trail } = open();
     const actor = { type: 'access-token', id: 'rare', address: null, requestId: null } as const;
     await trail.record([entry(0, { actor }), ...entries(24_999, 1)]);
@@ -106,7 +106,7 @@ describe('pages of the audit trail', () => {
     }
   });
 
-  it('keep all characters', async () => {
+  it('preserve all characters', async () => {
     const { trail } = open();
     const text = '"\\\u0000/]}\n\u2028\u{1F480} Größe';
     const actor = { type: 'device', id: 'd', address: '::1', requestId: text } as const;
@@ -124,7 +124,7 @@ describe('pages of the audit trail', () => {
   });
 });
 
-it('shows the URLs of a device among those of others, with or without devices/ before its keys', async () => {
+it('finds the URLs of a device among others, with or without devices/ before its keys', async () => {
   const world = open();
   const keys = (...all: string[]) => ({ details: { keys: JSON.stringify(all) } });
   await world.trail.record([
@@ -135,7 +135,7 @@ it('shows the URLs of a device among those of others, with or without devices/ b
   expect(await world.numbers({ resourceId: 'a' })).toEqual([1, 2]);
 });
 
-it('shows all records but those that it cannot read, as of an action of a later version', async () => {
+it('shows all records except unreadable ones, such as an action of a later version', async () => {
   const world = open();
   const { trail, redis, keys, logged } = world;
   await trail.record(entries(3));
@@ -164,7 +164,7 @@ describe('a record', () => {
     },
   );
 
-  it('is not written, and neither is its change, when a stream is something else', async () => {
+  it('is not written, and neither is its change, when a stream has another type', async () => {
     const { redis, keys } = open();
     const records = [new AuditRecords(() => 0).of(entry(1))];
     const writes = [['HSET', keys.lastSeen, 'device', '1'] as const];

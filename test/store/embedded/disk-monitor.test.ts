@@ -20,7 +20,7 @@ function mount(...args: string[]): boolean {
 
 const READ_ONLY = 'The disk with the data directory is read-only.';
 
-test('reports a disk that ext4 made read-only after an error, which looks writable', async ({
+test('reports a disk that ext4 made read-only after an error, though it looks writable', async ({
   skip,
 }) => {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-disk-'));
@@ -46,7 +46,7 @@ test('reports a disk that ext4 made read-only after an error, which looks writab
   expect(faultTexts(health.faults())).toContain(READ_ONLY);
 });
 
-test('a store does not start on a disk that is read-only, and says so', async ({ skip }) => {
+test('a store on a read-only disk does not start, and says so', async ({ skip }) => {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-disk-'));
   const isMounted = mount('-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', directory);
   onTestFinished(() => {

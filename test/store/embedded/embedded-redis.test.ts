@@ -25,7 +25,7 @@ const get = (socketPath: string, key: string) => ask(socketPath, (redis) => redi
 const set = (socketPath: string, key: string) => ask(socketPath, (redis) => redis.set(key, 'kept'));
 
 describe('started and stopped', () => {
-  test('it answers, ends with the gateway, and its data survives', async () => {
+  test('it answers, ends with the gateway, and keeps its data', async () => {
     const dataDir = join(temporaryDirectory(), 'not', 'yet', 'there');
     const first = embeddedRedis(dataDir).embedded;
     expect(first.running).toBe(false);
@@ -43,7 +43,7 @@ describe('started and stopped', () => {
     expect(await get(second.socketPath, 'a')).toBe('kept');
   });
 
-  test('it is as durable as required, and reachable for its own user only', async () => {
+  test('it is as durable as required, and reachable by its own user only', async () => {
     const dataDir = join(temporaryDirectory(), 'data');
     const { embedded } = embeddedRedis(dataDir);
     await embedded.start();
@@ -64,7 +64,7 @@ describe('started and stopped', () => {
     expect(await get(embedded.socketPath, 'a')).toBe('kept');
   });
 
-  test('it is killed when it is frozen', async () => {
+  test('it is killed when frozen', async () => {
     const { embedded } = embeddedRedis(temporaryDirectory());
     await embedded.start();
     const pid = await pidOf(embedded.socketPath);
@@ -109,7 +109,7 @@ describe('after the gateway was killed', () => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  test('and the store was killed too, a new one has its data', async () => {
+  test('and the store was killed, too, a new one has its data', async () => {
     const dataDir = temporaryDirectory();
     const killed = await embeddedInOtherProcess(dataDir);
     await set(killed.socketPath, 'a');
@@ -141,7 +141,7 @@ describe('after the gateway was killed', () => {
 });
 
 describe('when it ends unexpectedly', () => {
-  test('it is started again, every time', async () => {
+  test('it is restarted, every time', async () => {
     const { embedded, messages } = embeddedRedis(temporaryDirectory());
     await embedded.start();
     await set(embedded.socketPath, 'a');
@@ -159,7 +159,7 @@ describe('when it ends unexpectedly', () => {
     expect(ends[0]).toMatch(/"diskFreeBytes":\d+/);
   });
 
-  test('the log has the last lines of its output, in a file that is kept small', async () => {
+  test('the log shows the last lines of its output, from a file that is kept small', async () => {
     const dataDir = temporaryDirectory();
     mkdirSync(join(dataDir, 'redis'));
     const file = join(dataDir, 'redis', 'redis.log');
@@ -173,7 +173,7 @@ describe('when it ends unexpectedly', () => {
     expect(end).toMatch(/exit status 0.*"output":"[^"]*User requested shutdown[^"]*ready to exit/);
   });
 
-  test('it is started again after it was adopted', async () => {
+  test('it is restarted even if it was adopted', async () => {
     const dataDir = temporaryDirectory();
     const killed = await embeddedInOtherProcess(dataDir);
     await set(killed.socketPath, 'a');
@@ -188,7 +188,7 @@ describe('when it ends unexpectedly', () => {
     expect(await get(embedded.socketPath, 'a')).toBe('kept');
   });
 
-  test('it is not started again while the gateway stops', async () => {
+  test('it is not restarted while the gateway stops', async () => {
     const { embedded } = embeddedRedis(temporaryDirectory());
     await embedded.start();
     process.kill(await pidOf(embedded.socketPath), 'SIGKILL');
@@ -199,7 +199,7 @@ describe('when it ends unexpectedly', () => {
 });
 
 describe('one data directory', () => {
-  test('has one gateway: the second is refused, the first goes on', async () => {
+  test('has one gateway: the second is refused, and the first continues', async () => {
     const dataDir = temporaryDirectory();
     const first = embeddedRedis(dataDir).embedded;
     await first.start();
@@ -224,7 +224,7 @@ describe('one data directory', () => {
     await embeddedRedis(dataDir).embedded.start();
   });
 
-  test('is not mixed with a server that keeps its data elsewhere', async () => {
+  test('is not confused with that of a server with its data elsewhere', async () => {
     const dataDir = temporaryDirectory();
     const elsewhere = temporaryDirectory();
     const { embedded } = embeddedRedis(dataDir);
@@ -241,7 +241,7 @@ describe('one data directory', () => {
   });
 });
 
-test('a data directory of the longest path that the configuration takes has room for the socket', async () => {
+test('a data directory of the longest permitted path has room for the socket', async () => {
   const base = temporaryDirectory();
   const file = join(base, 'gateway.yaml');
   writeFileSync(file, '{}');
@@ -256,7 +256,7 @@ test('a data directory of the longest path that the configuration takes has room
   expect(() => load(`${name}x`)).toThrow('the configuration has one fault');
 });
 
-test('says in one line what to install when the program is missing', async () => {
+test('reports in one line what to install when the program is missing', async () => {
   const dataDir = temporaryDirectory();
   const { embedded } = embeddedRedis(dataDir, '/nowhere');
   await expect(embedded.start()).rejects.toMatchObject({
@@ -266,7 +266,7 @@ test('says in one line what to install when the program is missing', async () =>
   await embeddedRedis(dataDir).embedded.start();
 });
 
-test('a power cut while its files are written anew leaves no part of them on the disk', async () => {
+test('a power cut while its files are being rewritten leaves no part of them on the disk', async () => {
   const dataDir = temporaryDirectory();
   const { embedded } = embeddedRedis(dataDir);
   await embedded.start();

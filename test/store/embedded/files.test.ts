@@ -35,16 +35,19 @@ function remove(files: string, pattern: RegExp): string {
 test.each([
   ['base', /base/],
   ['increment', /incr\.aof$/],
-])('does not start without the %s, says what to do, and leaves all files alone', async (...one) => {
-  const { dataDir, directory, files } = await writtenDirectory();
-  const missing = remove(files, one[1]);
-  const left = contentsOf(files);
-  await expect(embeddedRedis(dataDir).embedded.start()).rejects.toMatchObject({
-    code: 'start-failed',
-    detail: `the embedded store cannot start, ${missing} is missing: restore a backup, or move ${directory} away to start with an empty store`,
-  });
-  expect(contentsOf(files)).toEqual(left);
-});
+])(
+  'does not start without the %s, says what to do, and leaves all files unchanged',
+  async (...one) => {
+    const { dataDir, directory, files } = await writtenDirectory();
+    const missing = remove(files, one[1]);
+    const left = contentsOf(files);
+    await expect(embeddedRedis(dataDir).embedded.start()).rejects.toMatchObject({
+      code: 'start-failed',
+      detail: `the embedded store cannot start, ${missing} is missing: restore a backup, or move ${directory} away to start with an empty store`,
+    });
+    expect(contentsOf(files)).toEqual(left);
+  },
+);
 
 test('starts empty without the manifest, keeps the files, and says where', async () => {
   const { dataDir, directory, files } = await writtenDirectory();

@@ -48,7 +48,7 @@ test.each([
   ['2 MiB of zeros', Buffer.alloc(2 * 1024 * 1024)],
   ['garbage', Buffer.from('\u0007 no command\r\n*3\r\n$5\r\n')],
 ])(
-  'cuts off an end of %s, keeps and reports it, and loses nothing acknowledged',
+  'cuts off a tail of %s, keeps and reports it, and loses nothing acknowledged',
   async (_, tail) => {
     const dataDir = await writtenDirectory();
     const { size } = statSync(join(dataDir, FILE));
@@ -66,7 +66,7 @@ test.each([
   },
 );
 
-test('cuts a torn end off on a disk without room for a copy', async ({ skip }) => {
+test('cuts off a torn end on a disk without room for a copy', async ({ skip }) => {
   const disk = temporaryDirectory();
   const mount = ['-t', 'tmpfs', '-o', 'size=4m,mode=0700', 'tmpfs', disk];
   const isMounted = spawnSync('mount', mount, { stdio: 'ignore' }).status === 0;
@@ -93,7 +93,7 @@ test('loses only the incomplete command when the end is missing', async () => {
   expect(messages.join()).toContain('cut the torn end off');
 });
 
-test('cuts the torn end off the one file of Redis 6', async () => {
+test('cuts the torn end off the single file of Redis 6', async () => {
   const dataDir = await writtenDirectory();
   const content = readFileSync(join(dataDir, FILE));
   const directory = temporaryDirectory();
@@ -112,7 +112,7 @@ test('cuts off a torn transaction of 3 MiB', async () => {
   expect((await restart(dataDir)).length).toBe(WRITES);
 });
 
-test('leaves damage beyond a torn end alone, and reports it', async () => {
+test('leaves damage beyond a torn end unchanged, and reports it', async () => {
   const dataDir = await writtenDirectory();
   const transaction = '*1\r\n$5\r\nMULTI\r\n*2\r\n$4\r\nINCR\r\n$1\r\na\r\n*1\r\n$4\r\nEXEC\r\n';
   appendFileSync(join(dataDir, FILE), `no command\r\n${transaction.repeat(50_000)}`);
@@ -171,7 +171,7 @@ function commandsIn(content: Buffer): number[] {
   return [...begun].map(({ index }) => index);
 }
 
-describe('a file that is cut', () => {
+describe('a truncated file', () => {
   /** A file, and the positions where its last transactions end. */
   async function cutFile() {
     const dataDir = await writtenDirectory();
@@ -192,7 +192,7 @@ describe('a file that is cut', () => {
     return { dataDir, ends, first, second, whole, content: readFileSync(join(dataDir, FILE)) };
   }
 
-  it('keeps whole transactions when it is cut at any byte of the last one', async () => {
+  it('keeps whole transactions when cut at any byte of the last one', async () => {
     const { dataDir, first, second, content } = await cutFile();
     for (let at = first; at <= second; at++) {
       writeFileSync(join(dataDir, FILE), content.subarray(0, at));
@@ -203,7 +203,7 @@ describe('a file that is cut', () => {
     }
   });
 
-  it('keeps what is acknowledged later when it is cut between or within commands', async () => {
+  it('keeps later acknowledged writes when cut between or within commands', async () => {
     const { dataDir, ends, second, whole, content } = await cutFile();
     const expected = (at: number, after: readonly string[]) => {
       const log = ['a', ...(at < whole ? [] : ['b']), ...after];

@@ -38,7 +38,7 @@ async function primaryOf(site: string): Promise<RedisProgram> {
 }
 
 describe('a gateway on a cluster', () => {
-  it('keeps all of a site in one slot, and another site in another, over a restart', async () => {
+  it('keeps all of a site in one slot, and another site in another, across a restart', async () => {
     const homes = await Promise.all(['one', 'other'].map((site) => homeOfCluster(site)));
     for (const home of homes) {
       const columns = await Columns.of(home);
@@ -59,7 +59,7 @@ describe('a gateway on a cluster', () => {
     }
   });
 
-  it('says that nothing can be stored while its slot is on its way, and stores all of it then', async () => {
+  it('reports that nothing can be stored while its slot is moving, and stores everything afterwards', async () => {
     const site = 'long-moving';
     const home = await homeOfCluster(site);
     const columns = await Columns.of(home);
@@ -79,7 +79,7 @@ describe('a gateway on a cluster', () => {
     await becomesReady(home);
   });
 
-  it('starts when the memory of the primary is full, forwards alarms live, and stores them then', async () => {
+  it('starts when the memory of the primary is full, forwards alarms live, and stores them later', async () => {
     const site = 'full';
     const home = await homeOfCluster(site);
     const device = await home.device();

@@ -59,8 +59,8 @@ async function portOf(store: Store): Promise<number> {
   return Number(/^tcp_port:(\d+)/m.exec(info)?.[1]);
 }
 
-describe('in a cluster', () => {
-  test('is where the keys of the site are, from whichever node it learns that', async () => {
+describe('in a cluster, a store', () => {
+  test('connects to the primary of the site’s keys, whichever node names it', async () => {
     for (const site of ['home-1', 'home-2', 'home-3', 'home-4']) {
       const [first, second] = cluster.nodes.slice(-2);
       if (first === undefined || second === undefined) throw new Error('there is no node');
@@ -71,7 +71,7 @@ describe('in a cluster', () => {
     }
   });
 
-  test('goes with the slot when it moves to and fro, and no script is done by half', async () => {
+  test('follows the slot when it moves back and forth, and executes no script partially', async () => {
     const site = 'moving';
     const store = patient(site);
     const managing = connected(connectManagementRedis, site);
@@ -126,7 +126,7 @@ describe('in a cluster', () => {
     await cluster.untilWhole();
   });
 
-  test('has its lease taken, renewed and given up when the memory of the primary is full', async () => {
+  test('takes, renews and releases its lease when the memory of the primary is full', async () => {
     const site = 'full';
     const redis = connected(connectManagementRedis, site);
     await untilReady(redis, TAKEOVER_MS);
@@ -145,7 +145,7 @@ describe('in a cluster', () => {
   });
 
   // Last: it leaves the cluster with a frozen primary.
-  test('goes on at the replica when the primary is frozen', async () => {
+  test('continues at the replica when the primary is frozen', async () => {
     const site = 'taken-over';
     const redis = connected(connectRedis, site);
     const store = new Store(redis, { isPatient: true });

@@ -63,8 +63,8 @@ function freeze(program: RedisProgram): void {
   onTestFinished(() => program.thaw());
 }
 
-describe('behind Sentinels', () => {
-  test('goes on at the new primary when the roles change', async () => {
+describe('behind Sentinels, a store', () => {
+  test('continues at the new primary when the roles change', async () => {
     const place = placeOfPair();
     const store = patient(place);
     await store.write(['DEL', 'list']);
@@ -92,7 +92,7 @@ describe('behind Sentinels', () => {
     await pair.untilReplicated();
   });
 
-  test('goes on at the new primary, but never sends a change later, when the former is silent', async () => {
+  test('continues at the new primary when the former is silent, but never sends a change later', async () => {
     const redis = connected(connectRedis, placeOfPair());
     const store = new Store(redis, { isPatient: true });
     const management = connected(connectManagementRedis, placeOfPair());
@@ -119,7 +119,7 @@ describe('behind Sentinels', () => {
     }
   });
 
-  test('is there when a Sentinel is frozen and another is gone', async () => {
+  test('connects when one Sentinel is frozen and another is gone', async () => {
     const [first, second] = pair.sentinelPrograms;
     if (first === undefined || second === undefined) throw new Error('there is no Sentinel');
     freeze(first);
@@ -129,7 +129,7 @@ describe('behind Sentinels', () => {
     await second.start();
   });
 
-  test('ends, and fails what waits, while no Sentinel answers', async () => {
+  test('closes, and fails what waits, while no Sentinel answers', async () => {
     const [first] = pair.sentinelPrograms;
     if (first === undefined) throw new Error('there is no Sentinel');
     freeze(first);
@@ -151,8 +151,8 @@ async function startServer(): Promise<RedisProgram> {
   return server;
 }
 
-describe('at a fixed address', () => {
-  test('waits until a server that has become a replica takes writes again', async () => {
+describe('at a fixed address, a store', () => {
+  test('waits until a server that has become a replica accepts writes again', async () => {
     const server = await startServer();
     const url = `redis://127.0.0.1:${server.port}`;
     const redis = connected(connectRedis, { url });

@@ -23,7 +23,7 @@ async function sentinelBehindLine(): Promise<{ line: CutProxy; ask: () => Promis
   return { line, ask: () => informant.ask(['PING']) };
 }
 
-test('asks a Sentinel again after connections that were broken during their first commands', async () => {
+test('asks a Sentinel again after connections broke during their first commands', async () => {
   const { line, ask } = await sentinelBehindLine();
   line.resetAtFirstBytes();
   const broken = async () => {

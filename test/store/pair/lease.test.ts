@@ -40,7 +40,7 @@ async function askFor(lease: Lease, durationMs: number): Promise<LeaseState> {
 }
 
 describe('the lease', () => {
-  test('is one holder’s at a time, and another gateway is told whose', async () => {
+  test('has one holder at a time, and another gateway is told which', async () => {
     const [first, second] = [leaseOf('first'), leaseOf('second')];
 
     expect(await first.take()).toEqual({ isOurs: true, epoch: 1, holder: 'first' });
@@ -49,7 +49,7 @@ describe('the lease', () => {
     expect(await server.redis.hget(KEY, 'token')).toBe(first.fence(1).token);
   });
 
-  test('is another’s with the next epoch when it was given up', async () => {
+  test('passes to another with the next epoch when released', async () => {
     const [first, second] = [leaseOf('first'), leaseOf('second')];
     await first.take();
     await first.release(1);
@@ -61,7 +61,7 @@ describe('the lease', () => {
     expect(await server.redis.hget(KEY, 'holder')).toBe('second');
   });
 
-  test('is overdue when its length has passed since it was taken or renewed, until it is renewed', async () => {
+  test('is overdue once its length has passed since it was taken or renewed, until it is renewed', async () => {
     const lease = leaseOf('first');
     await lease.take();
     elapsedMs += 59_999;
@@ -72,7 +72,7 @@ describe('the lease', () => {
     expect(lease.isOverdue).toBe(false);
   });
 
-  test('is another’s at its first ask when it has ended by the clock of the store, and not before', async () => {
+  test('passes to another on first request once it has ended by the store’s clock, and not before', async () => {
     await leaseOf('first').take();
     expect((await leaseOf('second').take()).isOurs).toBe(false);
     await endLease();
@@ -80,7 +80,7 @@ describe('the lease', () => {
     expect(await leaseOf('third').take()).toEqual({ isOurs: true, epoch: 2, holder: 'third' });
   });
 
-  test('stays the holder’s when it has ended and nobody took it', async () => {
+  test('stays with its holder when it has ended and nobody took it', async () => {
     const first = leaseOf('first');
     await first.take();
     await endLease();
@@ -89,7 +89,7 @@ describe('the lease', () => {
     expect((await leaseOf('second').take()).isOurs).toBe(false);
   });
 
-  test('is another’s when no renewal was seen for its length, though the store’s clock was set back', async () => {
+  test('passes to another when no renewal was seen for its length, even if the store’s clock was set back', async () => {
     const [first, second] = [leaseOf('first'), leaseOf('second')];
     await first.take();
     await server.redis.hset(KEY, 'untilMs', Date.now() + 3_600_000);
@@ -101,7 +101,7 @@ describe('the lease', () => {
     expect(await askFor(second, 2_000)).toEqual({ isOurs: true, epoch: 2, holder: 'second' });
   });
 
-  test('stays the holder’s when the store was silent for longer than its length', async () => {
+  test('stays with its holder when the store was silent for longer than its length', async () => {
     const [first, second] = [leaseOf('first'), leaseOf('second')];
     await first.take();
     await second.take();
@@ -114,7 +114,7 @@ describe('the lease', () => {
     expect((await askFor(second, 59_000)).isOurs).toBe(false);
   });
 
-  test('is taken at once from a holder at the same place, which has ended', async () => {
+  test('is taken immediately from a dead holder at the same place', async () => {
     await leaseOf('killed', 'here').take();
 
     expect((await leaseOf('elsewhere', 'there').take()).isOurs).toBe(false);
@@ -122,7 +122,7 @@ describe('the lease', () => {
     expect((await leaseOf('started-again', 'here').take()).epoch).toBe(2);
   });
 
-  test('stays the holder’s when the store was emptied, or is back at an earlier state', async () => {
+  test('stays with its holder when the store was emptied, or is back at an earlier state', async () => {
     const first = leaseOf('first');
     const second = leaseOf('second');
     await second.take();
@@ -138,7 +138,7 @@ describe('the lease', () => {
     expect(await first.renew(2)).toEqual({ isOurs: true, epoch: 2, holder: 'first' });
   });
 
-  test('has a greater epoch than any before when the store has lost the newest', async () => {
+  test('has a greater epoch than any before, even if the store has lost the newest', async () => {
     const [first, second] = [leaseOf('first'), leaseOf('second')];
     await first.take();
     await first.release(1);

@@ -29,7 +29,7 @@ async function untilFormerIsGone(): Promise<void> {
 }
 
 describe('a gateway behind Sentinels', () => {
-  it('goes on by itself when the primary is killed while alarms flow', async () => {
+  it('continues without intervention when the primary is killed while alarms flow', async () => {
     const home = await homeOfPair('killed');
     const columns = await Columns.of(home);
     columns.alarm();

@@ -20,8 +20,8 @@ function watchOf(...rounds: readonly (readonly (Claim | string)[])[]): PrimaryWa
   return new PrimaryWatch({ name: 'nobody knows', ask, stop: () => undefined }, log);
 }
 
-describe('who is the primary', () => {
-  test('is what the newest claim says when few answer', async () => {
+describe('the current primary', () => {
+  test('is named by the newest claim when few answer', async () => {
     const watch = watchOf([claim('old', 4), claim('new', 5), 'frozen']);
     expect(await watch.find()).toEqual({ host: 'new', port: 6379 });
   });
@@ -34,7 +34,7 @@ describe('who is the primary', () => {
     expect(await watch.find()).toEqual({ host: 'new', port: 6379 });
   });
 
-  test('stays when only one that was cut off answers, and tells of an earlier primary', async () => {
+  test('stays the same when only a node that was cut off answers, with an earlier primary', async () => {
     const watch = watchOf(
       [claim('new', 5), claim('new', 5), claim('old', 4)],
       [claim('old', 4), 'gone', 'gone'],
@@ -46,7 +46,7 @@ describe('who is the primary', () => {
     expect(moves).toEqual([]);
   });
 
-  test('changes when more than half count anew', async () => {
+  test('changes when more than half restart their epochs', async () => {
     const watch = watchOf(
       [claim('one', 5), claim('one', 5), claim('one', 5)],
       [claim('two', 0), claim('two', 0), 'gone'],
@@ -58,7 +58,7 @@ describe('who is the primary', () => {
     expect([moves, watch.primary?.host]).toEqual([['two'], 'two']);
   });
 
-  test('is unknown, with every reason once, when nobody answers', async () => {
+  test('is unknown, with each reason once, when nobody answers', async () => {
     await expect(watchOf(['a: refused', 'b: refused', 'a: refused']).find()).rejects.toThrow(
       'nobody knows: a: refused; b: refused',
     );
@@ -94,7 +94,7 @@ describe('CLUSTER NODES', () => {
     ]);
   });
 
-  test('names hosts where certificates do', () => {
+  test('names hosts as certificates do', () => {
     const hosts = parseClusterNodes(TEXT, ASKED, true).map(({ primary }) => primary.host);
     expect(hosts).toEqual(['one.test', '10.0.0.2', '10.0.0.9', 'fd00::6']);
   });

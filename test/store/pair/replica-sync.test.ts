@@ -39,7 +39,7 @@ async function slowSync(
 }
 
 describe.skipIf(!isTraceable)('the confirmation of a replica', () => {
-  test('comes after its own sync when it has appendfsync always', async () => {
+  test('is sent after its own sync when it has appendfsync always', async () => {
     const primary = await startServer();
     const replica = await startReplica(primary);
     await slowSync(replica, SYNC_MS);

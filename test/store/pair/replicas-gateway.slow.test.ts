@@ -46,7 +46,7 @@ async function seesFault(status: Subscriber, fault: string): Promise<void> {
 }
 
 describe('redis.replicas', () => {
-  test('keeps PUBACK, SUBACK and 2xx back while the replica is frozen, and forwards alarms live', async () => {
+  test('holds back PUBACK, SUBACK and 2xx while the replica is frozen, and forwards alarms live', async () => {
     const { home, replica } = await homeWithReplica('refuse');
     const device = await home.device();
     const sensor = await connectDevice(home.gateway, device);
@@ -80,7 +80,7 @@ describe('redis.replicas', () => {
     await home.api.createLocation();
   });
 
-  test('goes on alone after the timeout with a fault, which goes by itself', async () => {
+  test('continues alone after the timeout with a fault, which clears automatically', async () => {
     const { home, primary, replica } = await homeWithReplica('continue');
     const device = await home.device();
     const sensor = await connectDevice(home.gateway, device);
@@ -107,7 +107,7 @@ describe('redis.replicas', () => {
     expect(length).toBe(2);
   });
 
-  test('has a replica hold everything that was acknowledged when the primary is killed', async () => {
+  test('leaves everything acknowledged on a replica when the primary is killed', async () => {
     const { home, primary, replica } = await homeWithReplica('refuse');
     const device = await home.device();
     const sensor = await connectDevice(home.gateway, device, { reconnectPeriod: 0 });
@@ -129,7 +129,7 @@ describe('redis.replicas', () => {
 });
 
 describe('a gateway whose store is cut off from most Sentinels', () => {
-  test('acknowledges nothing without a replica, and goes on alone once they are back', async () => {
+  test('acknowledges nothing without a replica, and continues alone once they are back', async () => {
     const pair = await RedisPair.start();
     onTestFinished(() => pair.remove());
     const home = await homeOn(pair.settings);

@@ -38,7 +38,7 @@ async function callsOf(redis: Redis, counted: RegExp): Promise<number> {
 }
 
 describe('a write', () => {
-  test('is answered when the replica has it', async () => {
+  test('is answered once the replica has it', async () => {
     const primary = await startServer();
     const replica = await startReplica(primary);
     const door = new ConfirmedStore(primary, PATIENT).start().patient();
@@ -50,7 +50,7 @@ describe('a write', () => {
     }
   });
 
-  test('waits as long as the replica is frozen when it may not go on alone', async () => {
+  test('waits while the replica is frozen if it may not continue alone', async () => {
     const primary = await startServer();
     const replica = await startReplica(primary);
     const store = new ConfirmedStore(primary, { withoutReplica: 'refuse' }).start();
@@ -70,7 +70,7 @@ describe('a write', () => {
     await eventually(() => expect(store.faults.all).toEqual([]));
   });
 
-  test('is answered after the timeout when it may go on alone', async () => {
+  test('is answered after the timeout if it may continue alone', async () => {
     const primary = await startServer();
     const replica = await startReplica(primary);
     const store = new ConfirmedStore(primary, { timeoutMs: 4_000 }).start();
@@ -94,7 +94,7 @@ describe('a write', () => {
     expect(store.lines.filter((line) => /no replica|again/.test(line))).toHaveLength(2);
   });
 
-  test('asks a slow replica once for all that is written at once', async () => {
+  test('asks a slow replica once for all concurrent writes', async () => {
     const primary = await startServer();
     const replica = await startReplica(primary);
     const store = new ConfirmedStore(primary, PATIENT).start();
@@ -113,7 +113,7 @@ describe('a write', () => {
     expect(await replica.redis.get('{home}:sum')).toBe('19900');
   });
 
-  test('is not acknowledged when the server takes no mark', async () => {
+  test('is not acknowledged when the server accepts no mark', async () => {
     const primary = await startServer();
     await startReplica(primary);
     await primary.redis.call('ACL', 'SETUSER', 'default', '-set', '-expire');
@@ -127,7 +127,7 @@ describe('a write', () => {
     expect(await write).toEqual([0]);
   });
 
-  test('does not wait for a replica that has gone', async () => {
+  test('does not wait for a replica that is gone', async () => {
     const primary = await startServer();
     const replica = await startReplica(primary);
     const store = new ConfirmedStore(primary, PATIENT).start();
@@ -140,7 +140,7 @@ describe('a write', () => {
     expect(store.faults.all).toEqual([expect.stringMatching(ALONE)]);
   });
 
-  test('fails at once, and changes nothing, when the management interface may not go on alone', async () => {
+  test('fails immediately, and changes nothing, when the management interface may not continue alone', async () => {
     const primary = await startServer();
     const replica = await startReplica(primary);
     const store = new ConfirmedStore(primary, { withoutReplica: 'refuse' }).start();
@@ -162,7 +162,7 @@ describe('a write', () => {
     expect(await replica.redis.get('{home}:one')).toBe('again');
   });
 
-  test('tells of a frozen replica although nothing is written, and of its return', async () => {
+  test('reports a frozen replica even if nothing is written, and its return', async () => {
     const primary = await startServer();
     const replica = await startReplica(primary);
     const store = new ConfirmedStore(primary).start();
@@ -218,7 +218,7 @@ describe('a connection that breaks between a write and its WAIT', () => {
     expect(await replica.redis.sismember('{home}:set', 'during')).toBe(1);
   });
 
-  test('sends the write to the new primary, which lacks it, when a failover came between', async () => {
+  test('sends the write to the new primary, which lacks it, after a failover in between', async () => {
     const { primary, line, replica } = await startPair();
     const second = await startReplicaOfReplica(replica);
     const cutter = await WaitCutter.start(primary);

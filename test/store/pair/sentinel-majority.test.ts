@@ -54,7 +54,7 @@ function confirmedStore(primary: RedisProgram): ConfirmedStore {
 }
 
 describe('the majority of the Sentinels', () => {
-  test('takes the primary for it, and not the replica', async () => {
+  test('recognises the primary, and not the replica', async () => {
     const majority = majorityOf(pair.sentinelPrograms);
     const [primary, replica] = [await pair.primary(), await pair.replica()];
 
@@ -62,7 +62,7 @@ describe('the majority of the Sentinels', () => {
     expect(await majority.takesForPrimary(await sought(replica))).toBe(false);
   });
 
-  test('is still there without one Sentinel, and not without two', async () => {
+  test('exists without one Sentinel, but not without two', async () => {
     const majority = majorityOf(pair.sentinelPrograms);
     const primary = await sought(await pair.primary());
     const [, second, third] = pair.sentinelPrograms;
@@ -83,7 +83,7 @@ describe('the majority of the Sentinels', () => {
     expect(await majority.takesForPrimary(primary)).toBe(false);
   });
 
-  test('is not in touch with a primary that is frozen', async () => {
+  test('does not confirm a frozen primary', async () => {
     const majority = majorityOf(pair.sentinelPrograms);
     const primary = await pair.primary();
     const frozen = await sought(primary);
@@ -99,7 +99,7 @@ describe('the majority of the Sentinels', () => {
 });
 
 describe('a primary without its replica', () => {
-  test('acknowledges as long as most Sentinels take it for the primary', async () => {
+  test('acknowledges while most Sentinels recognise it as the primary', async () => {
     const [primary, replica] = [await pair.primary(), await pair.replica()];
     const store = confirmedStore(primary).start();
     const door = store.patient();
@@ -111,7 +111,7 @@ describe('a primary without its replica', () => {
     expect(store.faults.all).toEqual([expect.stringMatching(/one machine only/)]);
   });
 
-  test('acknowledges nothing when it is cut off from most Sentinels, and again with them', async () => {
+  test('acknowledges nothing while it is cut off from most Sentinels, and resumes afterwards', async () => {
     const [primary, replica] = [await pair.primary(), await pair.replica()];
     const [, second, third] = pair.sentinelPrograms;
     if (second === undefined || third === undefined) throw new Error('too few Sentinels');
@@ -141,7 +141,7 @@ describe('a primary without its replica', () => {
 
 // Last: the former primary becomes a replica only some seconds later.
 describe('the majority of the Sentinels in a failover', () => {
-  test('is none as soon as one Sentinel replaces the primary, and knows the next one by its address at once', async () => {
+  test('is lost as soon as one Sentinel replaces the primary, and recognises the next one by its address immediately', async () => {
     const majority = majorityOf(pair.sentinelPrograms);
     const [primary, replica] = [await pair.primary(), await pair.replica()];
     const former = await sought(primary);
