@@ -7,32 +7,46 @@ const WORDS = dictionary({ en: { close: 'Close' }, de: { close: 'Schließen' } }
 
 interface DialogProps {
   readonly title: string;
+  /** Asked before Escape or × closes it; undefined: nothing would be lost. */
+  readonly leaveQuestion?: string;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
 
 /** A modal dialog, open while it is rendered. Escape closes it, and the focus returns to where it was. */
-export function Dialog({ title, onClose, children }: DialogProps) {
+export function Dialog({ title, leaveQuestion, onClose, children }: DialogProps) {
   const words = useWords(WORDS);
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useEffect(() => {
     const dialog = element.current;
+    const before = document.activeElement;
     dialog?.showModal();
-    return () => dialog?.close();
+    return () => {
+      dialog?.close();
+      // The browser does so itself only for a dialog that is still in the page.
+      if (before instanceof HTMLElement) before.focus();
+    };
   }, []);
+  const leave = () => {
+    if (leaveQuestion === undefined || confirm(leaveQuestion)) onClose();
+  };
   return (
     <dialog
       ref={element}
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault();
-        onClose();
+        leave();
+      }}
+      // The browser closes it itself at a second Escape, and again as it leaves the page.
+      onClose={({ currentTarget }) => {
+        if (currentTarget.isConnected) onClose();
       }}
     >
       <div class="dialog-head">
         <h2 id={titleId}>{title}</h2>
-        <button type="button" aria-label={words.close} onClick={onClose}>
+        <button type="button" aria-label={words.close} onClick={leave}>
           ×
         </button>
       </div>

@@ -7,6 +7,7 @@ const WORDS = dictionary({
     noAnswer: 'The gateway does not answer.',
     unknown: 'That failed.',
     codes: {
+      'invalid-request': 'Something in it is not valid.',
       forbidden: 'This token may not do that.',
       'store-unavailable': 'The gateway cannot store anything at the moment. Please try again.',
       'too-many-requests': 'Too many requests. Please try again in a moment.',
@@ -21,6 +22,7 @@ const WORDS = dictionary({
     noAnswer: 'Das Gateway antwortet nicht.',
     unknown: 'Das ist fehlgeschlagen.',
     codes: {
+      'invalid-request': 'Etwas darin ist nicht gültig.',
       forbidden: 'Dieser Token darf das nicht.',
       'store-unavailable':
         'Das Gateway kann zurzeit nichts speichern. Bitte versuchen Sie es noch einmal.',

@@ -27,6 +27,8 @@ interface AlarmChangesOptions {
   readonly resolves: DelayedResolves;
   readonly onChanged?: (wanted: WantedChange) => void;
   readonly onRefused?: (failure: Failure) => void;
+  /** Called when somebody else had made the change before, so that the note was not taken. */
+  readonly onNoteLost?: () => void;
 }
 
 /** Requests changes of alarms, a resolve after a delay; what is shown changes once the gateway has made them. */
@@ -40,7 +42,7 @@ export function alarmChanges(options: AlarmChangesOptions): ChangeAlarm {
 
 async function sendChange(
   wanted: WantedChange,
-  { shown, onChanged, onRefused }: AlarmChangesOptions,
+  { shown, onChanged, onRefused, onNoteLost }: AlarmChangesOptions,
 ): Promise<Failure | undefined> {
   const { alarm, state, note } = wanted;
   const request = state === 'resolved' ? resolveAlarm : acknowledgeAlarm;
@@ -54,6 +56,7 @@ async function sendChange(
     );
     shown.changed({ key: alarm.key, ...newestStep(states) });
     onChanged?.(wanted);
+    if (note !== '' && states.note !== note) onNoteLost?.();
     return undefined;
   } catch (error) {
     const failure = failureOf(error);

@@ -1,4 +1,5 @@
 import './board.css';
+import './alarms/alarms.css';
 import './wall/wall.css';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useConsole, useWords } from '../../console-parts.js';
@@ -44,6 +45,7 @@ export function BoardPage() {
         resolves,
         onChanged: ({ alarm, state }) =>
           setNotice(state === 'resolved' ? words.resolved(titleOf(alarm)) : ''),
+        onNoteLost: () => setNotice(words.noteNotKept),
         onRefused: ({ code }) => {
           if (code === 'alarm-resolved') setNotice(words.wasResolved);
           if (isGone(code)) setNotice(words.isGone);
@@ -68,13 +70,20 @@ export function BoardPage() {
         </p>
       )}
       <Announcer announcements={board.announcements} />
-      <GatewayFaults isKiosk={isKiosk} />
-      {homesWithSensors.map(({ id }) => (
-        <OfflineSensors key={id} locationId={id} hasHome={locations.length > 1} isKiosk={isKiosk} />
-      ))}
-      {homesWithSensors.map(({ id }) => (
-        <SilentSensors key={id} locationId={id} />
-      ))}
+      <div class={shown.length > 0 ? 'board-notices beside-alarms' : 'board-notices'}>
+        <GatewayFaults isKiosk={isKiosk} />
+        {homesWithSensors.map(({ id }) => (
+          <OfflineSensors
+            key={id}
+            locationId={id}
+            hasHome={locations.length > 1}
+            isKiosk={isKiosk}
+          />
+        ))}
+        {homesWithSensors.map(({ id }) => (
+          <SilentSensors key={id} locationId={id} />
+        ))}
+      </div>
       <AlarmList
         board={board}
         shown={shown}

@@ -22,7 +22,7 @@ export function GatewayFaults({ isKiosk }: { readonly isKiosk: boolean }) {
   return (
     <p class={isReady ? 'board-offline' : 'board-offline all'} role="status">
       <strong>{isReady ? words.fault : words.notReady}</strong> {named.map(messageOf).join(' ')}
-      {left > 0 && ` ${words.andMore(left)}.`}{' '}
+      {left > 0 && ` (${words.andMore(left)})`}{' '}
       {session.isAdmin.value && !isKiosk ? (
         <a href={hrefTo('/gateway')}>{words.showGateway}</a>
       ) : (

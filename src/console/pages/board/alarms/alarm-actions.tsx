@@ -100,8 +100,12 @@ function Note({ note, setNote }: NoteProps) {
         ref={takeFocus.current}
         value={note}
         maxLength={MAX_NOTE_LENGTH}
+        aria-describedby={`${id}-hint`}
         onInput={({ currentTarget }) => setNote(currentTarget.value)}
       />
+      <span id={`${id}-hint`} class="hint">
+        {words.noteHint}
+      </span>
     </label>
   );
 }

@@ -37,8 +37,8 @@ export function WallLinkDialog({ locations, homeId, onClose }: WallLinkDialogPro
     );
   }
   return (
-    <Dialog title={words.title} onClose={onClose}>
-      <WallLink link={link} />
+    <Dialog title={words.title} leaveQuestion={words.leave} onClose={onClose}>
+      <WallLink link={link} onDone={onClose} />
     </Dialog>
   );
 }
@@ -113,13 +113,23 @@ function WallLinkForm({ locations, homeId, onCreated, onClose }: WallLinkFormPro
   );
 }
 
-function WallLink({ link }: { readonly link: string }) {
+interface WallLinkProps {
+  readonly link: string;
+  readonly onDone: () => void;
+}
+
+function WallLink({ link, onDone }: WallLinkProps) {
   const words = useWords(WALL_LINK_WORDS);
   return (
     <div class="form board-wall-link">
       <p role="status">{words.once}</p>
       <CopiedField text={link} label={words.link} />
       <QrCode text={link} label={words.code} />
+      <div class="buttons">
+        <button type="button" class="primary" onClick={onDone}>
+          {words.done}
+        </button>
+      </div>
     </div>
   );
 }

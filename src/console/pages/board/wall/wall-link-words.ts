@@ -3,7 +3,7 @@ import { dictionary } from '../../../words/language.js';
 export const WALL_LINK_WORDS = dictionary({
   en: {
     title: 'Link for a wall screen',
-    hint: 'Makes an access token of its own and puts it into a link. Anyone with the link sees the board without signing in. Delete the token on the page Gateway to take the link back.',
+    hint: 'Makes an access token of its own and puts it into a link. Anyone with the link sees the board without signing in. To take the link back, revoke its token on the page Gateway.',
     name: 'Name of the screen',
     defaultName: 'Wall screen',
     home: 'Home',
@@ -20,10 +20,12 @@ export const WALL_LINK_WORDS = dictionary({
     once: 'Open this link on the screen. It is shown only now.',
     link: 'Link',
     code: 'The link as a QR code',
+    done: 'Done',
+    leave: 'The link is not shown again. Close it?',
   },
   de: {
     title: 'Link für einen Wandbildschirm',
-    hint: 'Erstellt einen eigenen Zugangstoken und setzt ihn in einen Link. Wer den Link hat, sieht die Tafel ohne Anmeldung. Um ihn zurückzunehmen, löschen Sie den Token auf der Seite Gateway.',
+    hint: 'Erstellt einen eigenen Zugangstoken und setzt ihn in einen Link. Wer den Link hat, sieht die Tafel ohne Anmeldung. Um ihn zurückzunehmen, widerrufen Sie seinen Token auf der Seite Gateway.',
     name: 'Name des Bildschirms',
     defaultName: 'Wandbildschirm',
     home: 'Heim',
@@ -40,5 +42,7 @@ export const WALL_LINK_WORDS = dictionary({
     once: 'Öffnen Sie diesen Link auf dem Bildschirm. Er wird nur jetzt angezeigt.',
     link: 'Link',
     code: 'Der Link als QR-Code',
+    done: 'Fertig',
+    leave: 'Der Link wird nicht noch einmal angezeigt. Schließen?',
   },
 });

@@ -13,7 +13,7 @@ interface TokenMadeDialogProps {
 export function TokenMadeDialog({ token, onClose }: TokenMadeDialogProps) {
   const words = useWords(TOKENS_WORDS);
   return (
-    <Dialog title={words.madeTitle} onClose={onClose}>
+    <Dialog title={words.madeTitle} leaveQuestion={words.leave} onClose={onClose}>
       <div class="form">
         <p>{words.made(token.name)}</p>
         <label>

@@ -44,6 +44,7 @@ export const TOKENS_WORDS = dictionary({
     token: 'Access token',
     id: 'Id (the user name over MQTT)',
     done: 'Done',
+    leave: 'The access token is not shown again. Close it?',
     inGroup: (group: string) => `group ${group}`,
   },
   de: {
@@ -89,6 +90,7 @@ export const TOKENS_WORDS = dictionary({
     token: 'Zugangstoken',
     id: 'ID (der Benutzername über MQTT)',
     done: 'Fertig',
+    leave: 'Der Zugangstoken wird nicht noch einmal angezeigt. Schließen?',
     inGroup: (group: string) => `Gruppe ${group}`,
   },
 });

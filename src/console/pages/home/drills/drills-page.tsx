@@ -88,15 +88,17 @@ function DrillTable({ drills }: { readonly drills: readonly Drill[] }) {
       <tbody>
         {drills.map((drill) => (
           <tr key={drill.id}>
-            <td>{dateTime(drill.at, language.current.value)}</td>
-            <td>
+            <td data-label={words.at}>{dateTime(drill.at, language.current.value)}</td>
+            <td data-label={words.result}>
               <span class={`badge ${BADGES[drill.state]}`}>{words.states[drill.state]}</span>
             </td>
-            <td>
+            <td data-label={words.destinations}>
               <Destinations drill={drill} />
             </td>
-            <td>{drill.silent.map(({ name }) => name).join(', ') || words.noSilent}</td>
-            <td>{drill.by?.name ?? words.schedule}</td>
+            <td data-label={words.silent}>
+              {drill.silent.map(({ name }) => name).join(', ') || words.noSilent}
+            </td>
+            <td data-label={words.by}>{drill.by?.name ?? words.schedule}</td>
           </tr>
         ))}
       </tbody>
