@@ -144,7 +144,14 @@ describe('the gateway page', () => {
     const token = await page.getByLabel('Access token', { exact: true }).inputValue();
     expect(await statusWith(token)).toBe(200);
     expect(await accessibilityFaults(page)).toEqual([]);
+    const asked = page.waitForEvent('dialog');
+    const pressed = page.keyboard.press('Escape');
+    await (await asked).dismiss();
+    await pressed;
+    expect(await page.getByLabel('Access token', { exact: true }).inputValue()).toBe(token);
     await page.getByRole('button', { name: 'Done' }).click();
+    const create = page.getByRole('button', { name: 'New access token' });
+    expect(await create.evaluate((button) => button === document.activeElement)).toBe(true);
     const made = row(page, 'Access tokens', 'Night shift');
     expect(await made.textContent()).toContain('Viewer: Haus am See');
     await made.getByRole('button', { name: 'Revoke Night shift' }).click();

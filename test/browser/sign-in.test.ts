@@ -62,6 +62,15 @@ describe('signing in', () => {
     expect(await page.getByRole('alert').textContent()).toContain('does not know this token');
   });
 
+  it('says on a wall screen without a token that alarms do not appear', async () => {
+    const { page } = await openConsole(gateway, { path: '/?kiosk' });
+    await page.getByRole('alert').getByText('New alarms do not appear here').waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    const { page: desk } = await openConsole(gateway);
+    await desk.getByLabel('Access token').waitFor();
+    expect(await desk.getByRole('alert').count()).toBe(0);
+  });
+
   it('works when the browser forbids pages to store anything', async () => {
     const prepare = (tab: Page) =>
       tab.addInitScript(() => {

@@ -139,6 +139,19 @@ describe('a board on the wall', () => {
     },
   );
 
+  it('has no accessibility fault with a new fall, in light and dark colours', async () => {
+    const ward = await makeWard(gateway);
+    const { token } = await ward.api.viewer(ward.locationId);
+    const { page } = await openConsole(gateway, { token, colorScheme: 'light' });
+    await boardReady(page);
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await page.getByText('New', { exact: true }).waitFor();
+    await page.waitForFunction(() => document.getAnimations().length === 0);
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    expect(await accessibilityFaults(page)).toEqual([]);
+  });
+
   it('has no accessibility fault in light and dark colours when there are no alarms', async () => {
     const ward = await makeWard(gateway);
     const { token } = await ward.api.viewer(ward.locationId);

@@ -234,6 +234,21 @@ describe('the board', () => {
     await page.getByText('No open alarms').waitFor();
   });
 
+  it('says so when somebody else’s acknowledgement came first, and the note was not kept', async () => {
+    const { page, ward } = await openBoard('responder');
+    const id = randomUUID();
+    await publishAlarm(gateway, ward.device, { id, kind: 'fall' });
+    await page.route('**/acknowledge', async (route) => {
+      await changeState(ward, id, 'acknowledge', 'On the way');
+      await route.continue();
+    });
+    await page.getByRole('button', { name: 'Add a note' }).click();
+    await page.getByLabel('Note').fill('Lies beside the bed');
+    await page.getByRole('button', { name: 'Acknowledge' }).click();
+    await page.getByText('your note was not saved').waitFor();
+    await page.getByText('Note: On the way').waitFor();
+  });
+
   it('has no buttons for a viewer', async () => {
     const { page, ward } = await openBoard('viewer');
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
