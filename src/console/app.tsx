@@ -2,6 +2,7 @@ import { Suspense } from 'preact/compat';
 import { useEffect } from 'preact/hooks';
 import { useConsole, useWords } from './console-parts.js';
 import { BoardPage } from './pages/board/board-page.js';
+import { WaitingAlarms } from './pages/board/waiting-alarms.js';
 import { lazyPage } from './pages/lazy-page.js';
 import { PageGuard } from './pages/page-guard.js';
 import { SignInPage } from './pages/sign-in/sign-in-page.js';
@@ -31,9 +32,11 @@ export function App() {
     return () => live.stop();
   }, [token, isSignedIn, live]);
   if (!isSignedIn) return <SignInPage {...signIn} />;
+  const page = pageOf(routing.place.value.path);
   return (
     <Shell>
-      <PageGuard key={pageOf(routing.place.value.path)}>
+      {page !== '' && <WaitingAlarms />}
+      <PageGuard key={page}>
         <Suspense fallback={<Loading />}>
           <Page />
         </Suspense>

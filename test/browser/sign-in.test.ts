@@ -103,6 +103,8 @@ describe('signing in', () => {
     const { id, token } = await api.createToken([{ location: '*', role: 'viewer' }]);
     const { page } = await openConsole(gateway, { token });
     await page.getByText('Connected', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'History' }).click();
+    await page.getByRole('heading', { name: 'History' }).waitFor();
     const held = new Promise<Route>((resolve) => {
       void page.route('**/care-homes', resolve, { times: 1 });
     });

@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { GatewayHere } from '../../harness/gateway/gateway-here.js';
 import type { RunningGateway } from '../../harness/gateway/running-gateway.js';
+import { accessibilityFaults } from '../accessibility.js';
 import { type ConsoleOptions, Network, openConsole } from '../browser.js';
 import {
   boardReady,
@@ -162,5 +163,28 @@ describe('the sound of the board', () => {
     const before = (await heard(page)).filter((hertz) => hertz === 240).length;
     const all = await tones(page, before + 18);
     expect(all.slice(before, before + 18)).toEqual([...URGENT, ...URGENT]);
+  });
+
+  it('is heard on the other pages too, with a line that leads to the board', async () => {
+    const { page } = await openBoard();
+    await page.getByRole('button', { name: 'Switch sound on' }).click();
+    const id = randomUUID();
+    await page.getByRole('link', { name: 'History' }).click();
+    await publishAlarm(gateway, ward.device, { id, kind: 'fall' });
+    const line = page.getByRole('alert').filter({ hasText: 'Open alarm' });
+    await line.filter({ hasText: 'Open alarm: Fall, Room 12, Bed sensor' }).waitFor();
+    await page.waitForFunction(() => Reflect.get(globalThis, 'heard').includes(1568));
+    await page.getByRole('link', { name: 'Home', exact: true }).click();
+    await page.getByRole('heading', { name: 'Haus am See' }).first().waitFor();
+    await line.waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await changeState(ward, id, 'acknowledge');
+    await line.waitFor({ state: 'detached' });
+    await publishAlarm(gateway, ward.device, { kind: 'outOfBed' });
+    await line.filter({ hasText: 'Open alarm: Out of bed, Room 12' }).waitFor();
+    await page.waitForFunction(() => Reflect.get(globalThis, 'heard').includes(880));
+    await line.getByRole('link', { name: 'To the board' }).click();
+    await page.getByRole('article', { name: 'Out of bed, Room 12' }).waitFor();
+    expect(await line.count()).toBe(0);
   });
 });

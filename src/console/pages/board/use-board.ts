@@ -8,9 +8,8 @@ import type { DelayedResolves } from './delayed-resolves.js';
 import type { OpenAlarm } from './open-alarm.js';
 import { AlarmSound } from './sound/alarm-sound.js';
 import { Bell } from './sound/bell.js';
+import { isWaiting, ringingFor } from './sound/ringing.js';
 
-/** How long an alarm sounds after it is shown. By then it is known, or nobody is there to acknowledge it. */
-const SOUNDS_FOR_MS = 60 * 60 * 1000;
 /** The interval of the wall's clock. */
 const TICK_MS = 2_000;
 
@@ -54,17 +53,11 @@ export function useBoard(resolves: DelayedResolves) {
   useSignalEffect(() => {
     const waiting = feed.state.value.alarms.filter(
       (alarm) =>
+        isWaiting(alarm, nowMs.value) &&
         !resolves.states.value.has(alarm.key) &&
-        nowMs.value - alarm.knownAtMs < SOUNDS_FOR_MS &&
         (homeId.value === undefined || homeId.value === alarm.location.id),
     );
-    const urgencies = new Set(waiting.map(urgencyOf));
-    const ringing = urgencies.has('urgent')
-      ? 'urgent'
-      : urgencies.has('raised')
-        ? 'raised'
-        : 'nothing';
-    bell.set(live.state.value === 'lost' ? 'lost' : ringing);
+    bell.set(live.state.value === 'lost' ? 'lost' : ringingFor(waiting));
   });
   const chooseHome = (id: string | undefined) => {
     chosenHomeId.value = id;

@@ -8,7 +8,7 @@ const REPEAT_URGENT_MS = 10_000;
 const PAUSE_MS = 2_500;
 
 /** The sound for the worst current condition. */
-type Ringing = 'urgent' | 'raised' | 'lost' | 'nothing';
+export type Ringing = 'urgent' | 'raised' | 'lost' | 'nothing';
 
 /** Sounds immediately for a new condition, and repeats while it lasts. */
 export class Bell {
