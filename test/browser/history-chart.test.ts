@@ -122,7 +122,7 @@ describe('the chart', () => {
 
   it('takes one request for a year', async () => {
     const { page } = await open(large, '');
-    await page.getByText(/100 alarms shown/).waitFor();
+    await page.getByText(/Alarms shown: 100/).waitFor();
     const requests: URL[] = [];
     page.on('request', (request) => requests.push(new URL(request.url())));
     await page.getByRole('button', { name: 'Chart' }).click();
@@ -194,7 +194,7 @@ describe('the CSV', () => {
 
   it('can be cancelled, and then saves nothing', async () => {
     const { page } = await open(large, '');
-    await page.getByText(/100 alarms shown/).waitFor();
+    await page.getByText(/Alarms shown: 100/).waitFor();
     await slowDown(page, 20_000);
     const downloads: unknown[] = [];
     page.on('download', (download) => downloads.push(download));
