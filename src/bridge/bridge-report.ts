@@ -11,7 +11,7 @@ import { type ConnectionFailure, FAILURES } from './connection-failure.js';
 /** Messages about an alarm carry its id; others keep what the device sent under `data`. */
 const alarmSchema = z.object({ id: z.string() });
 
-/** What can be wrong with a bridge, each independent of the others. */
+/** The parts of a bridge that can fail independently. */
 const ASPECTS = ['missing', 'down', 'hang-up', 'lag', 'commands', 'pace'] as const;
 type Aspect = (typeof ASPECTS)[number];
 

@@ -10,7 +10,7 @@ import { explained } from './listening.js';
 const STORE_IS_AWAY =
   'This gateway stands by: the store does not answer, so that it cannot know whether another serves.';
 
-/** What a gateway shows to the outside while another serves. */
+/** The HTTP interface of a gateway on standby: it reports health and names the gateway that serves. */
 export class StandingBy {
   readonly #config: Config;
   readonly #log: Logger;

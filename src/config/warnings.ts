@@ -22,7 +22,7 @@ function endOf({ certFile }: NonNullable<Config['tls']>): number {
   return certificateEndMs(readFileSync(certFile, 'utf8'));
 }
 
-/** What the configuration may say but should not, for `check-config` and the log of a start. */
+/** Warnings about a valid configuration, for `check-config` and the log at start-up. */
 export function configWarnings({ adminToken, tls, outputs }: Config, nowMs: number): string[] {
   const isShort = adminToken !== undefined && adminToken.length < ADVISABLE_LENGTH;
   const ending = tls && endingFault(endOf(tls), nowMs);

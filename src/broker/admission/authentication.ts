@@ -158,7 +158,7 @@ export class Authentication {
   }
 }
 
-/** What a session needs to know about its principal. */
+/** The principal as its session needs it: its key, and what it may receive. */
 export function sessionOwner(principal: Principal): SessionOwner {
   return {
     key: principalKey(principal),

@@ -56,7 +56,7 @@ export async function readEventStream(options: EventStreamOptions): Promise<Stre
 }
 
 /**
- * Aborts when nothing has come for too long.
+ * Aborts when the stream has been silent for too long.
  *
  * Checks the wall clock at short intervals: other clocks and long timers stand still while a computer sleeps, and
  * when it wakes up, the connection is already dead.

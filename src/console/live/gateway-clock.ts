@@ -4,8 +4,8 @@ const MIN_OFFSET_MS = 5_000;
 /**
  * The gateway's clock, which dates alarms: that of a tablet on a wall may be years off.
  *
- * It does not follow the tablet's clock, which jumps when it is corrected: until the next heartbeat every alarm
- * would seem older than what the board shows.
+ * It is independent of the tablet's clock. A correction of that clock would make every alarm seem too old for the
+ * board until the next heartbeat.
  */
 export class GatewayClock {
   #offsetMs = 0;

@@ -1,6 +1,6 @@
 import type { FaultKind } from './fault-kind.js';
 
-/** What can be wrong with a bridge. */
+/** The faults of bridges. */
 export const BRIDGE_FAULTS = {
   bridgeMissing: {
     code: 'bridge-missing',

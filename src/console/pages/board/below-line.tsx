@@ -14,7 +14,7 @@ interface BelowLineProps {
   readonly isCut: boolean;
 }
 
-/** Counts the alarms below the edge of a wall screen, which nobody scrolls; always in sight. */
+/** Counts the alarms that do not fit on a wall screen, in a line that is always visible. */
 export function BelowLine({ list, shown, rest, isCut }: BelowLineProps) {
   const words = useWords(BOARD_WORDS);
   const line = useRef<HTMLParagraphElement>(null);

@@ -30,7 +30,7 @@ export interface OpenAlarm {
   /** Whether it is in the history: its live copy comes ahead of its record. */
   readonly isRecorded: boolean;
   readonly recordings: readonly string[];
-  /** The names of its escalations: nobody acknowledged it in time. */
+  /** The names of the escalations made because the alarm was not acknowledged in time. */
   readonly escalations: readonly string[];
   readonly device: Named;
   readonly location: Named;

@@ -8,7 +8,7 @@ const SLACK = 100;
 /** An alarm may come after its states: from an older page of the history, or again from the log. */
 const MAX_CHANGES = 2_000;
 
-/** What was read of a location's history. */
+/** The result of reading a location's history. */
 export interface Reading {
   readonly locationId: string;
   readonly keys: ReadonlySet<string>;

@@ -1,3 +1,4 @@
+import '../../ui/card-table.css';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useState } from 'preact/hooks';
 import { useWords } from '../../console-parts.js';
@@ -83,7 +84,7 @@ function Rows<Row>({
   const from = shown * PAGE_ROWS;
   return (
     <>
-      <table class="gateway-table">
+      <table class="gateway-table card-table">
         <caption class="visually-hidden">{title}</caption>
         <thead>
           <tr>

@@ -36,7 +36,7 @@ const URGENT_TONES: readonly Tone[] = [0, 0.7, 1.4].flatMap((startS) =>
 );
 /** One soft tone, for a test. */
 const TEST_TONES: readonly Tone[] = [{ frequencyHz: 440, startS: 0, lengthS: 0.3, loudness: 0.12 }];
-/** Three low tones that nobody mistakes for an alarm. */
+/** Three low tones, clearly different from an alarm. */
 const LOST_TONES: readonly Tone[] = [
   { frequencyHz: 240, startS: 0, lengthS: 0.5 },
   { frequencyHz: 240, startS: 0.7, lengthS: 0.5 },

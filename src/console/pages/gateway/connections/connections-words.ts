@@ -58,7 +58,7 @@ export const DENIED_DE: Readonly<Record<Code, string>> = {
     'Ein Zustand eines Alarms braucht für das Heim ein Recht zum Reagieren.',
 };
 
-/** What slows a client: the last part of the limit's key. */
+/** The name of each limit that slows clients, by the last part of its configuration key. */
 interface LimitWords {
   readonly [name: string]: string;
 }

@@ -1,3 +1,4 @@
+import '../../../ui/card-table.css';
 import { useEffect, useState } from 'preact/hooks';
 import { beginDrill, type Drill, getLocation, listDrills } from '../../../api/generated.js';
 import { useConsole, useWords } from '../../../console-parts.js';
@@ -75,7 +76,7 @@ function DrillTable({ drills }: { readonly drills: readonly Drill[] }) {
   const words = useWords(DRILLS_WORDS);
   if (drills.length === 0) return <p>{words.none}</p>;
   return (
-    <table class="home-drills">
+    <table class="home-drills card-table">
       <thead>
         <tr>
           <th scope="col">{words.at}</th>
