@@ -55,7 +55,9 @@ function Settings() {
         {identity !== undefined && (
           <button
             type="button"
-            onClick={() => session.signOut()}
+            onClick={() => {
+              if (routing.mayLeave()) session.signOut();
+            }}
             title={words.signedInAs(identity.name)}
           >
             {words.signOut}

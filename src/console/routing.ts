@@ -16,15 +16,39 @@ export class Routing {
   readonly #hash = signal(location.hash);
   readonly place: ReadonlySignal<Place> = computed(() => parsePlace(this.#hash.value));
 
+  /** Questions to answer before the place is left. */
+  readonly #questions = new Set<string>();
+
   constructor() {
     addEventListener('hashchange', () => {
-      this.#hash.value = location.hash;
+      if (location.hash === this.#hash.peek()) return;
+      if (this.mayLeave()) this.#hash.value = location.hash;
+      else history.replaceState(null, '', this.#hash.peek());
+    });
+    addEventListener('beforeunload', (event) => {
+      if (this.#questions.size > 0) event.preventDefault();
     });
   }
 
-  /** Goes to the place; the browser's back button returns. */
+  /** Goes to the place without asking; the browser's back button returns. */
   go(path: string, query?: Readonly<Record<string, string>>): void {
     location.hash = hrefTo(path, query);
+    this.#hash.value = location.hash;
+  }
+
+  /**
+   * Asks before the user leaves the place by a link, the back button or otherwise.
+   *
+   * @returns a function that ends it
+   */
+  keep(question: string): () => void {
+    this.#questions.add(question);
+    return () => this.#questions.delete(question);
+  }
+
+  /** Asks what is to be asked. @returns whether the user may leave */
+  mayLeave(): boolean {
+    return [...this.#questions].every((question) => confirm(question));
   }
 
   /** Replaces the current place, which the back button then skips. */

@@ -5,7 +5,7 @@ import {
   chromium,
   type Page,
 } from 'playwright-core';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { RunningGateway } from '../harness/gateway/running-gateway.js';
 import { CutProxy } from '../harness/servers/cut-proxy.js';
 
@@ -116,6 +116,21 @@ async function clear(page: Page): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+/** Leaves the page, by the link to the history unless told how, and answers no to the question that holds `text`. */
+export async function refuseToLeave(
+  page: Page,
+  text: string,
+  leave: () => Promise<unknown> = () =>
+    page.getByRole('link', { name: 'History', exact: true }).click(),
+): Promise<void> {
+  const asked = page.waitForEvent('dialog');
+  const left = leave();
+  const dialog = await asked;
+  expect(dialog.message()).toContain(text);
+  await dialog.dismiss();
+  await left;
 }
 
 /** Gives the page a clock that the test can set forward. */

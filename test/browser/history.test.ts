@@ -88,6 +88,26 @@ describe('the list of the history', () => {
     await page.clock.fastForward(10_000);
     await page.locator('.history-state').getByText('Resolved').waitFor();
     expect(await page.getByRole('button', { name: 'Resolve' }).count()).toBe(0);
+    await watching.locator('.history-state').getByText('Resolved').waitFor();
+  });
+
+  it('tells of newer alarms of the search, and shows them when asked', async () => {
+    const ward = await HistoryHome.create(gateway, 'Haus am Berg');
+    await ward.publish(ward.devices[0], [{ kind: 'fall', detectedAt: '2026-01-01T12:00:00Z' }]);
+    const { page } = await openConsole(gateway, {
+      token: ADMIN_TOKEN,
+      path: `/history?location=${ward.locationId}&kinds=fall,noise`,
+    });
+    await kindsOn(page).toEqual(['Fall']);
+    const newer = page.getByText('Newer alarms have come.');
+    await ward.publish(ward.devices[0], [{ kind: 'wandering' }]);
+    await page.locator('.waiting-alarms').getByText('Wandering').waitFor();
+    expect(await newer.count()).toBe(0);
+    await ward.publish(ward.devices[0], [{ kind: 'noise' }]);
+    await newer.waitFor();
+    await page.getByRole('button', { name: 'Show the newest' }).click();
+    await kindsOn(page).toEqual(['Noise', 'Fall']);
+    expect(await newer.count()).toBe(0);
   });
 
   it('shows the same from a link, even to a reader in another time zone', async () => {
@@ -213,7 +233,7 @@ describe('a long history', () => {
     }
     await page.getByText('These are all.').waitFor();
     await kindsOn(page).toContain('Fall');
-    await page.getByRole('button', { name: 'Back to the newest' }).click();
+    await page.getByRole('button', { name: 'Show the newest' }).click();
     await rows().toBe(100);
 
     await page.getByRole('combobox', { name: 'Room', exact: true }).selectOption('Zimmer 2');

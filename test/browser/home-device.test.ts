@@ -6,7 +6,7 @@ import { setupText } from '../../src/console/pages/home/issued/setup-text.js';
 import { connect, connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
 import { GatewayHere } from '../harness/gateway/gateway-here.js';
 import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
-import { openConsole } from './browser.js';
+import { openConsole, refuseToLeave } from './browser.js';
 import { makeHomeSite } from './home-site.js';
 
 let gateway: GatewayHere;
@@ -92,6 +92,8 @@ it('keeps custom data as typed, including numbers beyond 2^53, and counts its by
   await page.getByText('This is too large.').waitFor();
   const text = '{"n":9007199254740993, "d":1.10}';
   await field.fill(text);
+  await refuseToLeave(page, 'The custom data is not saved.');
+  expect(await field.inputValue()).toBe(text);
   await save.click();
   await page.getByText('Saved.').waitFor();
   const stored = await site.api.request('GET', `${site.path}/devices/${site.bed.id}/custom-data`);
@@ -113,11 +115,16 @@ it('lets only the first of two technicians change custom data, and the second lo
   await page.getByText('Somebody else has changed this meanwhile.').waitFor();
   const stored = await site.api.request('GET', `${site.path}/devices/${site.bed.id}/custom-data`);
   expect(await stored.text()).toBe('{"by":"another"}');
-  await page.getByRole('button', { name: 'Discard the changes' }).click();
-  await expect.poll(() => field.inputValue()).toBe('{"by":"another"}');
+  await page.getByText('This is stored now:').waitFor();
+  await page.getByText('{"by":"another"}').waitFor();
+  await page.getByRole('button', { name: 'Save mine instead' }).click();
+  await page.getByText('Saved.').waitFor();
+  expect(await field.inputValue()).toBe('{"bed":2}');
+  await site.api.setCustomData(site.bed, '{"by":"a third"}');
   await field.fill('{"bed":3}');
   await save.click();
-  await page.getByText('Saved.').waitFor();
+  await page.getByRole('button', { name: 'Discard the changes' }).click();
+  await expect.poll(() => field.inputValue()).toBe('{"by":"a third"}');
 });
 
 it('shows stored custom data as soon as the gateway has confirmed it', async () => {
@@ -137,6 +144,8 @@ it('shows stored custom data as soon as the gateway has confirmed it', async () 
 
 it('gives a device a new secret, shown once as text and QR code, with which it connects', async () => {
   const { site, page } = await openDevice('Haus Geheimnis');
+  const customData = page.getByRole('textbox', { name: 'Custom data' });
+  await customData.fill('{"typed":1}');
   await page.getByRole('button', { name: 'New secret' }).click();
   await page.getByRole('dialog').getByText('must then be set up again').waitFor();
   await page.getByRole('button', { name: 'Make a new secret' }).click();
@@ -156,6 +165,7 @@ it('gives a device a new secret, shown once as text and QR code, with which it c
   await page.getByRole('button', { name: 'Done' }).click();
   await page.getByRole('heading', { level: 1, name: site.bed.name }).waitFor();
   expect(await page.getByText(secret).count()).toBe(0);
+  expect(await customData.inputValue()).toBe('{"typed":1}');
 });
 
 it('prints a label with name, room, id and secret, and nothing else of the page', async () => {

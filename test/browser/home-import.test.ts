@@ -5,7 +5,7 @@ import { parseDeviceCsv } from '../../src/console/pages/home/import/device-csv.j
 import { connect } from '../harness/clients/mqtt-clients.js';
 import { GatewayHere } from '../harness/gateway/gateway-here.js';
 import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
-import { openConsole } from './browser.js';
+import { openConsole, refuseToLeave } from './browser.js';
 import { devicesOf, makeHomeSite, roomsOf } from './home-site.js';
 
 let gateway: GatewayHere;
@@ -104,12 +104,38 @@ it('creates groups with their rooms, and devices with their custom data', async 
 
 it('shows faults by line before anything is created', async () => {
   const { site, page } = await openImport('Haus Vorschau');
-  await page.getByLabel('Or type or paste').fill(';Room 7\nBed mat;Room 12\nGood;Room 8');
-  await page.getByText('1 line has a fault').waitFor();
+  await page.getByLabel('Or type or paste').fill(';Room 7\nBed mat;Room 12\n\u202aMat;Room 8');
+  await page.getByText('2 lines have faults').waitFor();
+  await page.getByRole('row').filter({ hasText: 'characters that cannot be shown' }).waitFor();
   await page.getByRole('row').filter({ hasText: 'There is no name.' }).waitFor();
   await page.getByRole('row').filter({ hasText: 'such a device in this room already' }).waitFor();
   expect(await page.getByRole('button', { name: 'Create 3 devices' }).isDisabled()).toBe(true);
   expect(await devicesOf(site)).toHaveLength(3);
+});
+
+it('says that a room gets a group, and asks for one only for rooms without', async () => {
+  const { site, page } = await openImport('Haus Umzug');
+  const field = page.getByLabel('Or type or paste');
+  await field.fill('name;room;group\nClock;Lounge;Ground floor\nLamp;Room 9;Ground floor');
+  const row = page.getByRole('row').filter({ hasText: 'Clock' });
+  await row.getByText('The room is in no group yet. It will be put into this one.').waitFor();
+  await page.getByRole('button', { name: 'Create 2 devices' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Create 1 room?' });
+  expect(await dialog.getByLabel('Group').count()).toBe(0);
+  await dialog.getByRole('button', { name: 'Create rooms and devices' }).click();
+  await page.getByRole('heading', { name: 'Set up 2 devices' }).waitFor();
+  const lounge = (await roomsOf(site)).find(({ name }) => name === 'Lounge');
+  expect(lounge?.groupId).toBe(site.groups.ground);
+});
+
+it('asks before typed lines are lost', async () => {
+  const { page } = await openImport('Haus Frage');
+  const field = page.getByLabel('Or type or paste');
+  await field.fill('Mat;Room 7');
+  await refuseToLeave(page, 'The lines would be lost.');
+  expect(await field.inputValue()).toBe('Mat;Room 7');
+  await refuseToLeave(page, 'The lines would be lost.', () => page.goBack());
+  expect(await field.inputValue()).toBe('Mat;Room 7');
 });
 
 it('shows what was created when it stops half way, and continues without creating anything twice', async () => {

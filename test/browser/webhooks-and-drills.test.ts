@@ -42,7 +42,7 @@ describe('the webhooks', () => {
     await home.publishLast(device, 'alarms', '{"kind":"fall"}');
     const page = await open('/gateway/webhooks');
     const row = page.getByRole('row').filter({ hasText: WEBHOOK });
-    await row.getByText('1 dead letters').waitFor();
+    await row.getByText('1 refused').waitFor();
     expect(await row.textContent()).toContain('delivering');
     await row.getByRole('button', { name: `Dead letters of ${WEBHOOK}` }).click();
     const dialog = page.getByRole('dialog');

@@ -11,8 +11,8 @@ interface WantedChange {
   readonly note: string;
 }
 
-/** Asks the gateway for a change. @returns why the gateway refused it, if it did */
-export type ChangeAlarm = (wanted: WantedChange) => Promise<Failure | undefined>;
+/** Asks the gateway for a change. @returns why the gateway refused it, if it did; `undone` if it was not asked */
+export type ChangeAlarm = (wanted: WantedChange) => Promise<Failure | 'undone' | undefined>;
 
 /** Where the alarms are shown. */
 interface ShownAlarms {

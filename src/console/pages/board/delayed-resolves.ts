@@ -14,15 +14,15 @@ export class DelayedResolves {
   readonly states: ReadonlySignal<ReadonlyMap<string, ResolveState>> = this.#states;
   readonly #settle = new Map<string, (isWanted: boolean) => void>();
 
-  /** @returns the result of `send`; undefined if undone */
-  delay<Answer>(key: string, send: () => Promise<Answer>): Promise<Answer | undefined> {
+  /** @returns the result of `send`, unless undone */
+  delay<Answer>(key: string, send: () => Promise<Answer>): Promise<Answer | 'undone'> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => settle(true), UNDO_MS);
       const settle = (isWanted: boolean) => {
         clearTimeout(timer);
         this.#settle.delete(key);
         this.#show(key, isWanted ? 'sent' : undefined);
-        if (!isWanted) return resolve(undefined);
+        if (!isWanted) return resolve('undone');
         send()
           .finally(() => this.#show(key, undefined))
           .then(resolve, reject);

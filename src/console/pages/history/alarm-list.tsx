@@ -30,9 +30,9 @@ export function AlarmList({ search, onChange }: AlarmListProps) {
   const Rows = isNarrow ? AlarmCards : AlarmTable;
   return (
     <section aria-label={words.list} aria-busy={isPending} class="history-list">
-      {list.isCut && (
-        <p class="hint">
-          {words.isCut}{' '}
+      {(list.isCut || list.isOutdated) && (
+        <p role="status" class="hint">
+          {list.isOutdated ? words.isOutdated : words.isCut}{' '}
           <button type="button" onClick={list.again}>
             {words.toNewest}
           </button>

@@ -1,5 +1,6 @@
 import { KINDS, type Kind } from '../../alarms/kinds.js';
 import type { AlarmState } from '../../api/generated.js';
+import type { OpenAlarm } from '../board/open-alarm.js';
 import { ALARM_STATES } from './alarm-states.js';
 
 /** Which alarms to look for. */
@@ -49,6 +50,21 @@ export function searchQuery(search: AlarmSearch): Record<string, string> {
     to: toMs === undefined ? '' : timeWithOffset(toMs),
   };
   return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== ''));
+}
+
+/** Whether the search finds a new alarm. */
+export function isFound(search: AlarmSearch, alarm: OpenAlarm): boolean {
+  const { locationId, roomId, deviceId, kinds, states, isWithoutTests, fromMs, toMs } = search;
+  return (
+    alarm.location.id === locationId &&
+    (roomId === '' || alarm.room?.id === roomId) &&
+    (deviceId === '' || alarm.device.id === deviceId) &&
+    (kinds.length === 0 || kinds.some((kind) => kind === alarm.kind)) &&
+    (states.length === 0 || states.includes(alarm.state)) &&
+    !(isWithoutTests && alarm.isTest) &&
+    alarm.detectedAtMs >= (fromMs ?? Number.NEGATIVE_INFINITY) &&
+    alarm.detectedAtMs < (toMs ?? Number.POSITIVE_INFINITY)
+  );
 }
 
 /** Whether anything but the home and the times narrows the search. */

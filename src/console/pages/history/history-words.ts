@@ -72,7 +72,8 @@ export const HISTORY_WORDS = dictionary({
     more: 'Older alarms',
     isEnd: 'These are all.',
     isCut: 'Newer alarms made room for older ones.',
-    toNewest: 'Back to the newest',
+    isOutdated: 'Newer alarms have come.',
+    toNewest: 'Show the newest',
     empty: 'No alarms in this time.',
     emptyEver: 'No alarms yet.',
     unreadable:
@@ -166,7 +167,8 @@ export const HISTORY_WORDS = dictionary({
     more: 'Ältere Alarme',
     isEnd: 'Das sind alle.',
     isCut: 'Neuere Alarme haben älteren Platz gemacht.',
-    toNewest: 'Zurück zu den neuesten',
+    isOutdated: 'Es gibt neuere Alarme.',
+    toNewest: 'Die neuesten zeigen',
     empty: 'Keine Alarme in diesem Zeitraum.',
     emptyEver: 'Noch keine Alarme.',
     unreadable:

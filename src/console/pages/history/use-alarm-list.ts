@@ -1,9 +1,15 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureOf } from '../../api/failure.js';
 import type { LocationAlarm } from '../../api/generated.js';
-import { alarmKey, type StateChange } from '../board/open-alarm.js';
+import { useConsole } from '../../console-parts.js';
+import {
+  alarmKey,
+  alarmOfMessage,
+  changeOfMessage,
+  type StateChange,
+} from '../board/open-alarm.js';
 import { readPage } from './alarm-pages.js';
-import type { AlarmSearch } from './history-search.js';
+import { type AlarmSearch, isFound } from './history-search.js';
 
 /** How many rows to show: a browser is slow with thousands. */
 export const MAX_ROWS = 300;
@@ -16,6 +22,8 @@ interface ListState {
   readonly failure: Failure | undefined;
   /** Whether newer rows made room for older ones. */
   readonly isCut: boolean;
+  /** Whether alarms of the search have come since the newest were read. */
+  readonly isOutdated: boolean;
 }
 
 export interface AlarmList extends ListState {
@@ -33,10 +41,12 @@ const NOTHING: ListState = {
   isPending: true,
   failure: undefined,
   isCut: false,
+  isOutdated: false,
 };
 
-/** The alarms of a search as rows, read as far as asked for. */
+/** The alarms of a search as rows, read as far as asked for. Their states are live. */
 export function useAlarmList(search: AlarmSearch): AlarmList {
+  const { live } = useConsole();
   const [state, setState] = useState(NOTHING);
   const stopping = useRef<AbortController | undefined>(undefined);
   const readOn = async (start: ListState) => {
@@ -50,10 +60,10 @@ export function useAlarmList(search: AlarmSearch): AlarmList {
       setState((before) => {
         const alarms = before.alarms.concat(page.alarms);
         return {
+          ...before,
           alarms: alarms.slice(-MAX_ROWS),
           nextCursor: page.nextCursor,
           isPending: false,
-          failure: undefined,
           isCut: before.isCut || alarms.length > MAX_ROWS,
         };
       });
@@ -62,15 +72,28 @@ export function useAlarmList(search: AlarmSearch): AlarmList {
       setState((before) => ({ ...before, isPending: false, failure: failureOf(error) }));
     }
   };
-  useEffect(() => {
-    void readOn(NOTHING);
-    return () => stopping.current?.abort();
-  }, [JSON.stringify(search)]);
   const changed = (change: StateChange) =>
     setState((before) => ({
       ...before,
       alarms: before.alarms.map((alarm) => withChange(alarm, change)),
     }));
+  const outdate = () => setState((before) => ({ ...before, isOutdated: true }));
+  useEffect(() => {
+    const endListening = live.listen({
+      message: (message) => {
+        const change = changeOfMessage(message);
+        if (change !== undefined) changed(change);
+        const alarm = alarmOfMessage(message, live.clock.now());
+        if (alarm?.isRecorded && isFound(search, alarm)) outdate();
+      },
+      missed: outdate,
+    });
+    void readOn(NOTHING);
+    return () => {
+      endListening();
+      stopping.current?.abort();
+    };
+  }, [JSON.stringify(search)]);
   return {
     ...state,
     more: () => void readOn(state),

@@ -31,23 +31,25 @@ export function HomeFrame({ locationId, above, children }: HomeFrameProps) {
   const presence = usePresence(locationId);
   const { data, failure, isPending, again } = useHome(locationId, presence);
   const [issued, setIssued] = useState<IssuedDevice>();
-  if (issued !== undefined && data !== undefined) {
-    return (
-      <IssuedDevices
-        devices={[issued]}
-        homeName={data.location.name}
-        onDone={() => setIssued(undefined)}
-      />
-    );
-  }
+  const isIssued = issued !== undefined && data !== undefined;
   return (
     <>
-      <p>
-        <a href={hrefTo(above.path)}>{above.name(data)}</a>
-      </p>
-      <FailureText failure={failure} onRetry={again} />
-      {data === undefined && isPending && <p role="status">{words.loading}</p>}
-      {data !== undefined && children({ home: data, presence, again, onIssued: setIssued })}
+      {isIssued && (
+        <IssuedDevices
+          devices={[issued]}
+          homeName={data.location.name}
+          onDone={() => setIssued(undefined)}
+        />
+      )}
+      {/* Hidden, not removed: it may have what somebody has typed. */}
+      <div hidden={isIssued}>
+        <p>
+          <a href={hrefTo(above.path)}>{above.name(data)}</a>
+        </p>
+        <FailureText failure={failure} onRetry={again} />
+        {data === undefined && isPending && <p role="status">{words.loading}</p>}
+        {data !== undefined && children({ home: data, presence, again, onIssued: setIssued })}
+      </div>
     </>
   );
 }

@@ -35,10 +35,11 @@ export function AlarmActions({ alarm, title, change, resolves }: AlarmActionsPro
     const answer = change({ alarm, state, note: note?.trim() ?? '' });
     // A resolve shows its Undo immediately.
     leave();
-    const refusal = await answer;
+    const outcome = await answer;
     setPending(false);
-    setFailure(refusal);
-    if (refusal !== undefined) return;
+    if (outcome === 'undone') return;
+    setFailure(outcome);
+    if (outcome !== undefined) return;
     setNote(undefined);
     leave();
   };

@@ -10,7 +10,7 @@ export const DESTINATIONS_WORDS = dictionary({
     dropped: 'Dropped',
     tooOld: (count: string) => `${count} too old`,
     tooMany: (count: string) => `${count} too many`,
-    refused: (count: string) => `${count} dead letters`,
+    refused: (count: string) => `${count} refused`,
     lost: (count: string) => `${count} lost`,
     lastError: 'Last failure',
     noError: 'none',

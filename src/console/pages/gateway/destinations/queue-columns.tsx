@@ -28,13 +28,13 @@ export function useQueueColumns(): readonly Column<Destination>[] {
     { head: words.delivered, cell: ({ delivered }) => number(delivered) },
     {
       head: words.dropped,
-      cell: ({ dropped: { tooOld, tooMany, refused, lost } }) =>
-        [
-          words.tooOld(number(tooOld)),
-          words.tooMany(number(tooMany)),
-          words.refused(number(refused)),
-          words.lost(number(lost)),
-        ].join(', '),
+      cell: ({ dropped: { tooOld, tooMany, refused, lost } }) => (
+        <>
+          {words.tooOld(number(tooOld))}, {words.tooMany(number(tooMany))},{' '}
+          <span class={refused > 0 ? 'gateway-waiting' : ''}>{words.refused(number(refused))}</span>
+          , {words.lost(number(lost))}
+        </>
+      ),
     },
   ];
 }

@@ -3,6 +3,7 @@ import { useWords } from '../../../console-parts.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { useChange, useLoaded } from '../../../ui/use-request.js';
 import { useOnReturn } from '../home-data.js';
+import { useKeptPage } from '../use-kept-page.js';
 import {
   byteCount,
   type CustomDataFault,
@@ -61,15 +62,15 @@ function Editor({ stored, keyOfDevice, onSaved, onStale }: EditorProps) {
   const { text, tag } = typed ?? stored;
   const fault = customDataFault(text);
   const maySave = typed !== undefined && fault === undefined;
+  useKeptPage(typed !== undefined && text !== stored.text ? words.leaveTyped : undefined);
   const isStale = change.failure?.code === 'precondition-failed';
   useEffect(() => {
     if (isStale) onStale();
   }, [isStale, onStale]);
-  const save = (event: Event) => {
-    event.preventDefault();
+  const save = (baseTag = tag) => {
     if (!maySave) return;
     change.send(
-      () => writeCustomData(keyOfDevice, text, tag),
+      () => writeCustomData(keyOfDevice, text, baseTag),
       (saved) => {
         // Text typed since then is not saved yet.
         setTyped((now) => (now?.text === text ? undefined : now && { ...now, tag: saved.tag }));
@@ -79,7 +80,13 @@ function Editor({ stored, keyOfDevice, onSaved, onStale }: EditorProps) {
     );
   };
   return (
-    <form class="form" onSubmit={save}>
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        save();
+      }}
+    >
       <textarea
         class="home-json"
         aria-label={words.customData}
@@ -101,6 +108,15 @@ function Editor({ stored, keyOfDevice, onSaved, onStale }: EditorProps) {
         {isSaved && words.saved}
       </p>
       {typed !== undefined && <FailureText failure={change.failure} />}
+      {isStale && tag !== stored.tag && (
+        <>
+          <p>{words.storedNow}</p>
+          <pre class="home-json">{stored.text}</pre>
+          <button type="button" aria-disabled={!maySave} onClick={() => save(stored.tag)}>
+            {words.saveAnyway}
+          </button>
+        </>
+      )}
       <div class="buttons">
         <button type="submit" class="primary" aria-disabled={!maySave || change.isPending}>
           {words.save}

@@ -101,7 +101,7 @@ function faultsOf(row: Row, values: Values, columns: number): readonly CsvFault[
   if (values.name === '') faults.push('name-missing');
   for (const column of ['name', 'room', 'group'] as const) {
     if ([...values[column]].length > MAX_NAME_LENGTH) faults.push(`${column}-too-long`);
-    if (/\p{Cc}|\p{Cs}/u.test(values[column])) faults.push(`${column}-invalid`);
+    if (isUnusable(values[column])) faults.push(`${column}-invalid`);
   }
   if (values.group !== '' && values.room === '') faults.push('group-without-room');
   const fault = values.customData === '' ? undefined : customDataFault(values.customData);
@@ -109,6 +109,12 @@ function faultsOf(row: Row, values: Values, columns: number): readonly CsvFault[
     faults.push(fault.type === 'too-large' ? 'custom-data-too-large' : 'custom-data-invalid');
   }
   return faults;
+}
+
+/** Whether the gateway refuses the name: it has what turns the text around, or has nothing to see (`domain/names.ts`). */
+function isUnusable(name: string): boolean {
+  const isInvisible = name !== '' && /^[\s\p{Default_Ignorable_Code_Point}\u2800]*$/u.test(name);
+  return isInvisible || /[\p{Cc}\p{Cs}\u202a-\u202e\u2066-\u2069]/u.test(name);
 }
 
 interface Header {

@@ -8,6 +8,7 @@ import { type Home, useHome } from '../home-data.js';
 import { HomeRights } from '../home-rights.js';
 import { HOME_WORDS } from '../home-words.js';
 import { usePresence } from '../presence.js';
+import { useKeptPage } from '../use-kept-page.js';
 import { decodeCsv, parseDeviceCsv } from './device-csv.js';
 import { type ImportPlan, importPlan } from './import-plan.js';
 import { ImportPreview } from './import-preview.js';
@@ -37,6 +38,8 @@ function ImportForm({ home, rights }: { readonly home: Home; readonly rights: Ho
   const plan = useMemo(() => importPlan(csv, home), [csv, home]);
   // After leaving the page, it must not create devices whose secrets nobody sees.
   useEffect(() => () => run?.stop(), [run]);
+  // The page of a started import asks itself.
+  useKeptPage(run === undefined && text !== '' ? words.leaveText : undefined);
   const homePath = `/home/${home.location.id}`;
   const start = (groupId: string | null) => {
     setAsking(false);
@@ -144,12 +147,14 @@ function NewRoomsDialog({ plan, rights, onConfirm, onClose }: NewRoomsDialogProp
             <li key={name}>{name}</li>
           ))}
         </ul>
-        <GroupField
-          groups={rights.targetGroups()}
-          mayBeNone
-          value={groupId}
-          onChange={setGroupId}
-        />
+        {plan.lines.some(({ isRoomNew, group }) => isRoomNew && group === '') && (
+          <GroupField
+            groups={rights.targetGroups()}
+            mayBeNone
+            value={groupId}
+            onChange={setGroupId}
+          />
+        )}
         <div class="buttons">
           <button type="button" class="primary" onClick={() => onConfirm(groupId)}>
             {words.roomsConfirm}

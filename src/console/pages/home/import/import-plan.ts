@@ -9,6 +9,8 @@ export interface PlannedLine extends Omit<DeviceLine, 'faults'> {
   readonly faults: readonly LineFault[];
   readonly isRoomNew: boolean;
   readonly isGroupNew: boolean;
+  /** Whether the home has the room, in no group, and the import puts it into the line's group. */
+  readonly isRoomGrouped: boolean;
   /** Whether the home has a device of this name in this room: the file may already be imported. */
   readonly isExisting: boolean;
 }
@@ -49,6 +51,7 @@ export function importPlan(csv: DeviceCsv, home: Home): ImportPlan {
       faults,
       isRoomNew,
       isGroupNew: line.group !== '' && groups.length === 0,
+      isRoomGrouped: line.group !== '' && rooms[0]?.groupId === null,
       isExisting: !isRoomNew && existing.has(JSON.stringify([line.name, rooms[0]?.id ?? null])),
     };
   });

@@ -54,6 +54,7 @@ function PreviewRow({ line }: { readonly line: PlannedLine }) {
     ...(line.isExisting ? [words.existing] : []),
     ...(line.isRoomNew ? [words.newRoom] : []),
     ...(line.isGroupNew ? [words.newGroup] : []),
+    ...(line.isRoomGrouped ? [words.roomGrouped] : []),
   ];
   const isFaulty = line.faults.length > 0;
   return (

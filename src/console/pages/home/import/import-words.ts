@@ -62,6 +62,7 @@ export const IMPORT_WORDS = dictionary({
     existing: 'There is such a device in this room already. Another one will be created.',
     newRoom: 'The room will be created.',
     newGroup: 'The group will be created.',
+    roomGrouped: 'The room is in no group yet. It will be put into this one.',
     fine: 'In order',
     more: (count: number) => `And ${count} more lines in order`,
     create: (count: number) => (count === 1 ? 'Create 1 device' : `Create ${count} devices`),
@@ -80,6 +81,7 @@ export const IMPORT_WORDS = dictionary({
     rest: 'These devices were not created:',
     roomsMade: (names: string) => `Rooms created: ${names}`,
     goOn: 'Go on with the rest',
+    leaveText: 'The devices are not created yet. Leave all the same? The lines would be lost.',
     leave: 'Devices are being created. Leave all the same? Their secrets would be lost.',
     showMade: 'Show the secrets of those created',
     noRights: 'This token may not create devices here.',
@@ -109,6 +111,7 @@ export const IMPORT_WORDS = dictionary({
     existing: 'In diesem Zimmer gibt es schon ein solches Gerät. Es wird ein weiteres angelegt.',
     newRoom: 'Das Zimmer wird angelegt.',
     newGroup: 'Die Gruppe wird angelegt.',
+    roomGrouped: 'Das Zimmer ist noch in keiner Gruppe. Es kommt in diese.',
     fine: 'In Ordnung',
     more: (count: number) => `Und ${count} weitere Zeilen in Ordnung`,
     create: (count: number) => (count === 1 ? '1 Gerät anlegen' : `${count} Geräte anlegen`),
@@ -128,6 +131,8 @@ export const IMPORT_WORDS = dictionary({
     rest: 'Diese Geräte wurden nicht angelegt:',
     roomsMade: (names: string) => `Angelegte Zimmer: ${names}`,
     goOn: 'Mit den übrigen fortfahren',
+    leaveText:
+      'Die Geräte sind noch nicht angelegt. Trotzdem verlassen? Die Zeilen gingen verloren.',
     leave:
       'Es werden gerade Geräte angelegt. Trotzdem verlassen? Ihre Geheimnisse gingen verloren.',
     showMade: 'Geheimnisse der angelegten zeigen',
