@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { OldestQueued } from '../delivery/backlog/oldest-queued.js';
 import { queueFigures } from '../delivery/backlog/queue-figures.js';
 import type { Consumer } from '../delivery/consumer.js';
+import { DeadLetters } from '../delivery/dead-letters.js';
 import type { Forwarder } from '../delivery/forwarder.js';
 import type { AccountReader } from '../delivery/queues/account-reader.js';
 import type { OutgoingPublish } from '../delivery/receiver.js';
@@ -16,7 +17,6 @@ import { within } from '../site/clock/pause.js';
 import type { Health } from '../site/health/health.js';
 import { openQueue } from './bridge-queue.js';
 import { BridgeReport } from './bridge-report.js';
-import { DeadLetters } from './dead-letters.js';
 import { HANG_UP_LIMITS, type HangUpLimits, HangUps } from './hang-ups.js';
 import { type CommandSink, Inbound } from './inbound.js';
 import type { Upstream } from './upstream.js';
@@ -81,7 +81,7 @@ export class Bridge {
     const report = new BridgeReport({ bridge: options.name, health, log: this.#log, now });
     this.#report = report;
     this.#deadLetters = new DeadLetters({
-      bridge: options.name,
+      key: options.name,
       store: services.deadLetters,
       log: this.#log,
       signal: this.#stopped.signal,
@@ -127,7 +127,8 @@ export class Bridge {
 
   /** Opens the queue: messages forwarded after this resolves wait for the upstream. */
   async start(): Promise<void> {
-    this.#queue = await openQueue(this.#services, this.options, this.#stopped.signal);
+    const services = { sessions: this.#services.sessions, log: this.#log };
+    this.#queue = await openQueue(services, this.options, this.#stopped.signal);
     this.#oldest = new OldestQueued(this.#queue);
     if (this.#stopped.signal.aborted) return;
     this.#timers.push(setInterval(() => this.#announce(), STATUS_INTERVAL_MS));
@@ -152,14 +153,11 @@ export class Bridge {
   async status(): Promise<BridgeStatus> {
     const { name, url, isMissing } = this.options;
     await this.#services.accounts.refresh();
-    const oldestMs = (await this.#oldest?.receivedAtMs()) ?? null;
     return {
       name,
       url: isMissing === true ? null : url,
       ...this.#report.status,
-      queued: this.queued,
-      oldestQueuedAtMs: oldestMs === null ? null : this.#services.wallTimeOf(oldestMs),
-      ...queueFigures(this.#queue?.accounts),
+      ...(await queueFigures(this.#queue, this.#oldest, this.#services.wallTimeOf)),
     };
   }
 

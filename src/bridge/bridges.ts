@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
+import { outletName, ownerKeyOf } from '../delivery/outgoing-queue.js';
 import { type BridgeOptions, missingBridge } from '../domain/bridge-schema.js';
 import { bridgeStatusTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
 import type { Actor } from '../site/audit-trail.js';
 import type { BridgeList, BridgeStatus } from '../site/bridge-list.js';
 import type { Bridge, BridgeServices } from './bridge.js';
-import { bridgeNameOf, discardQueue } from './bridge-queue.js';
 
 /** Runs the bridges of the configuration, and keeps the queues of bridges missing from it. */
 export class Bridges implements BridgeList {
@@ -41,7 +41,7 @@ export class Bridges implements BridgeList {
       }
       const deleted = { action: 'bridge.deleted', actor, atMs: now(), details: {} } as const;
       await audit.record([{ ...deleted, locationId: null, resourceId: name }]);
-      await discardQueue(sessions, name);
+      await sessions.discardAllOf(ownerKeyOf('bridge', name));
       await this.#apply();
     });
   }
@@ -94,7 +94,7 @@ export class Bridges implements BridgeList {
   /** The bridges that have a queue but are not configured. */
   #missing(configured: readonly BridgeOptions[]): BridgeOptions[] {
     const owners = this.#services.sessions.withConsumers().map(({ owner }) => owner.key);
-    const named = owners.map(bridgeNameOf).filter((name) => name !== undefined);
+    const named = owners.flatMap((key) => outletName('bridge', key) ?? []);
     return named
       .filter((name) => !configured.some((one) => one.name === name))
       .map((name) => ({

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { bridgeNameOf, bridgeOwner } from '../bridge/bridge-queue.js';
+import { bridgeOwner } from '../bridge/bridge-queue.js';
 import { sessionOwner } from '../broker/admission/authentication.js';
 import { RetainedRedis } from '../broker/retained-redis.js';
 import { accountFaults } from '../delivery/backlog/account-faults.js';
@@ -20,6 +20,7 @@ import {
 } from '../delivery/log/log-entry.js';
 import type { AlarmLogItem, NewMessage } from '../delivery/log/log-item.js';
 import { LogWriter } from '../delivery/log/log-writer.js';
+import { isOutlet, outletName } from '../delivery/outgoing-queue.js';
 import { isBalanced } from '../delivery/queues/account.js';
 import { AccountReader } from '../delivery/queues/account-reader.js';
 import { RetainedMessages } from '../delivery/retained/retained-messages.js';
@@ -29,7 +30,7 @@ import { Sessions } from '../delivery/sessions/sessions.js';
 import { missingBridge } from '../domain/bridge-schema.js';
 import { fault, firstOf } from '../domain/faults/faults.js';
 import { mayReceive, type Principal } from '../domain/grants.js';
-import { webhookNameOf, webhookOwner } from '../outputs/webhook.js';
+import { webhookOwner } from '../outputs/webhook.js';
 import { Principals } from '../site/access/principals.js';
 import type { Health } from '../site/health/health.js';
 import type { Foundation } from './foundation.js';
@@ -177,10 +178,7 @@ async function openSessions(
   const { token, total } = config.limits;
   const bounds = new BacklogBounds({
     byOwner: () => backlogsByOwner(sessions),
-    maxBytesOf: (owner) => {
-      const isOurs = bridgeNameOf(owner) !== undefined || webhookNameOf(owner) !== undefined;
-      return isOurs ? undefined : token.backlogBytes;
-    },
+    maxBytesOf: (owner) => (isOutlet(owner) ? undefined : token.backlogBytes),
     maxBytes: total.backlogBytes,
     leftInStore: () => storage.memory.leftForOthers,
   });
@@ -225,13 +223,13 @@ function ownersOf(
 ) {
   const principals = new Principals(model, accessTokens);
   const bridgeOwnerOf = (key: string): SessionOwner | undefined => {
-    const name = bridgeNameOf(key);
+    const name = outletName('bridge', key);
     const configured = config.bridges.find((bridge) => bridge.name === name);
     return name === undefined ? undefined : bridgeOwner(configured ?? missingBridge(name));
   };
   // The queue of a webhook missing from the configuration stays until it is forgotten like any session.
   const webhookOwnerOf = (key: string): SessionOwner | undefined => {
-    const name = webhookNameOf(key);
+    const name = outletName('webhook', key);
     if (name === undefined) return undefined;
     return webhookOwner(
       name,

@@ -1,10 +1,9 @@
 import { LOG_NAMES } from '../delivery/log/log-entry.js';
+import { isOutlet } from '../delivery/outgoing-queue.js';
 import { tooMany } from '../delivery/queues/account.js';
 import type { AccountReader } from '../delivery/queues/account-reader.js';
 import type { ConsumingSession } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
-import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
-import { WEBHOOK_CLIENT_ID_PREFIX } from '../domain/output-schema.js';
 import { type Labels, oncePerScrape, type Sample, type Scraped } from './scraped.js';
 
 /** Consumers with series of their own; a scrape must not hold up alarms. */
@@ -105,10 +104,7 @@ function rankedConsumers(sessions: readonly ConsumingSession[]) {
 }
 
 /** The backlog of a session. A bridge or webhook, which is never left out, weighs more than any other. */
-function weightOf({ clientId, consumer: { queued } }: ConsumingSession): number {
-  const isOurs = [BRIDGE_CLIENT_ID_PREFIX, WEBHOOK_CLIENT_ID_PREFIX].some((prefix) =>
-    clientId.startsWith(prefix),
-  );
-  if (isOurs) return Number.MAX_SAFE_INTEGER;
+function weightOf({ owner, consumer: { queued } }: ConsumingSession): number {
+  if (isOutlet(owner.key)) return Number.MAX_SAFE_INTEGER;
   return queued.alarms + queued.messages;
 }

@@ -98,11 +98,12 @@ export class Outputs implements OutputList {
   async #sendAll(webhook: Webhook, key: string): Promise<SentAgain> {
     const { deadLetters } = this.#options;
     for (let sent = 0; ; sent++) {
-      const letter = await deadLetters.oldest(key);
-      if (letter === undefined) return { sent, reason: undefined };
+      const oldest = await deadLetters.oldest(key);
+      if (oldest === undefined) return { sent, reason: undefined };
+      const { letter, remove } = oldest;
       const reason = await webhook.trySend(letter.topic, letter.payload, `msg_${newId()}`);
       if (reason !== undefined) return { sent, reason };
-      await deadLetters.removeOldest(key);
+      await remove();
     }
   }
 
@@ -114,17 +115,13 @@ export class Outputs implements OutputList {
 
   async #statusOf({ webhook, oldest, lastError }: Running): Promise<OutputStatus> {
     const { options, queue, isFailing } = webhook;
-    const { alarms = 0, messages = 0 } = queue?.queued ?? {};
-    const oldestMs = (await oldest.receivedAtMs()) ?? null;
     return {
       name: options.name,
       // Its path and query may be secret.
       host: new URL(options.url).host,
       isFailing,
       lastError,
-      queued: alarms + messages,
-      oldestQueuedAtMs: oldestMs === null ? null : this.#options.wallTimeOf(oldestMs),
-      ...queueFigures(queue?.accounts),
+      ...(await queueFigures(queue, oldest, this.#options.wallTimeOf)),
     };
   }
 

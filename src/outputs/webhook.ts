@@ -1,11 +1,12 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Consumer } from '../delivery/consumer.js';
+import { DeadLetters } from '../delivery/dead-letters.js';
+import { openOutgoingQueue, outgoingOwner, ownerKeyOf } from '../delivery/outgoing-queue.js';
 import type { OutgoingPublish, Receiver } from '../delivery/receiver.js';
-import { retry } from '../delivery/retry.js';
-import { PERSISTENT, type SessionOwner } from '../delivery/sessions/session.js';
+import type { SessionOwner } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { Phrase } from '../domain/faults/faults.js';
+import type { Audience } from '../domain/grants.js';
 import { decodeUtf8, isJson, newId } from '../domain/notation.js';
 import { WEBHOOK_CLIENT_ID_PREFIX, type WebhookOptions } from '../domain/output-schema.js';
 import { parseForwardedTopic } from '../domain/topics.js';
@@ -13,41 +14,31 @@ import type { DeadLetterStore } from '../site/bridge-list.js';
 import { pause } from '../site/clock/pause.js';
 import { type WebhookMessage, WebhookSender } from './webhook-request.js';
 
-const OWNER_PREFIX = 'webhook:';
-const MS_PER_HOUR = 3_600_000;
+/** Topics of the gateway itself, which concern no location. */
+const GATEWAY_TOPICS = 'gateway/';
 const FIRST_BACKOFF_MS = 1_000;
 const MAX_BACKOFF_MS = 60_000;
 /** A webhook reads at its own pace, and never decides how fast devices are read. */
 const REPLAY_PER_SECOND = 1_000;
-
-/** The webhook whose queue has this owner; undefined for other owners. */
-export function webhookNameOf(ownerKey: string): string | undefined {
-  return ownerKey.startsWith(OWNER_PREFIX) ? ownerKey.slice(OWNER_PREFIX.length) : undefined;
-}
 
 /** The key of a webhook's dead letters, which are kept along with those of bridges. */
 export function deadLetterKey(name: string): string {
   return WEBHOOK_CLIENT_ID_PREFIX + name;
 }
 
-/** A webhook as the owner of its queue, which is a session like a subscriber's. */
+/** A webhook as the owner of its queue; one that is missing from the configuration owns it within the usual limits. */
 export function webhookOwner(name: string, options: WebhookOptions | undefined): SessionOwner {
-  const locations = options?.locations;
-  const owner = {
-    key: OWNER_PREFIX + name,
-    mayReceive: ({ locationId }: { readonly locationId: string | null }) =>
-      locations === undefined || (locationId !== null && locations.includes(locationId)),
+  if (options === undefined) {
+    return { key: ownerKeyOf('webhook', name), mayReceive: () => true };
+  }
+  const { locations, maxSentAtOnce: maxInFlight } = options;
+  const mayReceive = ({ topic, locationId }: Audience) => {
+    // A device's commands and its own `rejected` are for the device alone.
+    if (locationId === null) return locations === undefined && topic.startsWith(GATEWAY_TOPICS);
+    return locations === undefined || locations.includes(locationId);
   };
-  if (options === undefined) return owner;
-  const { maxSentAtOnce, maxQueuedMessages, maxQueuedBytes, maxQueuedHours } = options;
-  const limits = {
-    maxInFlight: maxSentAtOnce,
-    maxQueued: maxQueuedMessages,
-    maxQueuedBytes,
-    maxAgeMs: maxQueuedHours * MS_PER_HOUR,
-    replayPerSecond: REPLAY_PER_SECOND,
-  };
-  return { ...owner, isKept: true, limits };
+  const queue = { ...options, maxInFlight, replayPerSecond: REPLAY_PER_SECOND };
+  return outgoingOwner('webhook', queue, mayReceive);
 }
 
 export interface WebhookServices {
@@ -75,6 +66,7 @@ export class Webhook implements Receiver {
   readonly #services: WebhookServices;
   readonly #sender: WebhookSender;
   readonly #stopping = new AbortController();
+  readonly #deadLetters: DeadLetters;
   /** The end of what is being sent, by device, or by topic if there is no device. */
   readonly #chains = new Map<string, Promise<void>>();
   #queue: Consumer | undefined;
@@ -88,6 +80,14 @@ export class Webhook implements Receiver {
     this.maxInFlight = options.maxSentAtOnce;
     this.#services = services;
     this.#sender = new WebhookSender(options, services.now);
+    const log = services.log.child({ webhook: options.name });
+    this.#deadLetters = new DeadLetters({
+      key: deadLetterKey(options.name),
+      store: services.deadLetters,
+      log,
+      signal: this.#signal,
+      onStored: ({ topic, reason }) => log.warn({ topic, reason }, 'message became a dead letter'),
+    });
   }
 
   get queue(): Consumer | undefined {
@@ -100,26 +100,10 @@ export class Webhook implements Receiver {
 
   /** Opens the queue where it stopped, or a new one. Resolves once a change of its filters is stored, or retried. */
   async start(): Promise<void> {
-    const { sessions, log } = this.#services;
     const { name, topics } = this.options;
-    const owner = webhookOwner(name, this.options);
     const clientId = WEBHOOK_CLIENT_ID_PREFIX + name;
-    const { key, consumer, isSaved } = sessions.open(clientId, owner, PERSISTENT);
-    this.#queue = consumer;
-    const present = consumer.subscriptions.list().map(({ filter }) => filter);
-    if (isSaved && isDeepStrictEqual(new Set(present), new Set(topics))) return;
-    const removed = present.filter((filter) => !topics.includes(filter));
-    const requested = topics.map((filter) => ({ filter, qos: 1 as const }));
-    // New filters first, in the same turn and write: no message that both match is missed.
-    const store = () =>
-      Promise.all([sessions.subscribe(key, requested), sessions.unsubscribe(key, removed)]);
-    await new Promise<void>((resolve) => {
-      const onFailure = (err: unknown) => {
-        log.warn({ webhook: name, err }, "failed to store the webhook's queue");
-        resolve();
-      };
-      void retry(store, { signal: this.#stopping.signal, onFailure }).then(() => resolve());
-    });
+    const owner = webhookOwner(name, this.options);
+    this.#queue = await openOutgoingQueue(this.#services, owner, clientId, topics, this.#signal);
   }
 
   connect(): void {
@@ -135,6 +119,9 @@ export class Webhook implements Receiver {
 
   send(publish: OutgoingPublish): boolean {
     const subject = parseForwardedTopic(publish.topic)?.deviceId ?? publish.topic;
+    // QoS 0 is not queued: it would delay the device's alarms, and fill the memory while the receiver fails.
+    const isBusy = this.isFailing || this.#chains.has(subject);
+    if (publish.messageId === 0 && isBusy) return true;
     const before = this.#chains.get(subject) ?? Promise.resolve();
     const sending = before.then(() => this.#deliver(publish));
     this.#chains.set(subject, sending);
@@ -164,7 +151,7 @@ export class Webhook implements Receiver {
         this.#failing === undefined ? await this.#try(message, false) : await this.#probe(message);
       if (this.#signal.aborted) return;
       if (outcome === 'again') continue;
-      if (outcome !== undefined) await this.#deadLetter(publish, outcome);
+      if (outcome !== undefined) this.#deadLetter(publish, outcome);
       else this.#queue?.acknowledge(messageId);
       return;
     }
@@ -207,20 +194,11 @@ export class Webhook implements Receiver {
   }
 
   /** Keeps a message that the receiver never takes; it leaves the queue once stored as a dead letter. */
-  async #deadLetter({ topic, payload, messageId }: OutgoingPublish, reason: string): Promise<void> {
-    const { deadLetters, log, now } = this.#services;
-    const { name } = this.options;
-    const letter = { atMs: now(), topic, reason, payload };
-    const add = () => deadLetters.add(deadLetterKey(name), letter);
-    let isWarned = false;
-    const onFailure = (err: unknown) => {
-      if (!isWarned) log.warn({ webhook: name, err }, 'failed to store a dead letter');
-      isWarned = true;
-    };
-    const drop = this.#queue?.window.deadLetter(messageId);
-    if (!(await retry(add, { signal: this.#signal, onFailure }))) return;
-    log.warn({ webhook: name, topic, reason }, 'message became a dead letter');
-    drop?.();
+  #deadLetter({ topic, payload, messageId }: OutgoingPublish, reason: string): void {
+    const queue = this.#queue;
+    if (queue === undefined) return;
+    const letter = { atMs: this.#services.now(), topic, reason, payload };
+    this.#deadLetters.add(messageId, letter, queue.window.deadLetter(messageId));
   }
 
   /** The same for each attempt, even after a restart. */

@@ -11,10 +11,6 @@ export interface BridgeStatus extends QueueFigures {
   readonly connectedSinceMs: number | null;
   /** When the upstream last acknowledged a message. */
   readonly lastAcknowledgedAtMs: number | null;
-  /** Messages that wait for the upstream, those in flight included. */
-  readonly queued: number;
-  /** When the oldest queued message was received; null for none, or while the store is away. */
-  readonly oldestQueuedAtMs: number | null;
   /** The last failure, even if it is over. */
   readonly lastError: BridgeError | null;
 }
@@ -43,10 +39,12 @@ export interface DeadLetterStore {
   add(bridge: string, message: DeadLetter): Promise<void>;
   /** Lists them, the newest first. @throws GatewayError `store-unavailable` */
   list(bridge: string): Promise<DeadLetter[]>;
-  /** The oldest, undefined when there is none. @throws GatewayError `store-unavailable` */
-  oldest(bridge: string): Promise<DeadLetter | undefined>;
-  /** @throws GatewayError `store-unavailable` */
-  removeOldest(bridge: string): Promise<void>;
+  /**
+   * The oldest readable one, and what removes it; undefined when there is none.
+   *
+   * @throws GatewayError `store-unavailable`, as does `remove`
+   */
+  oldest(bridge: string): Promise<{ letter: DeadLetter; remove: () => Promise<void> } | undefined>;
   /** Deletes the dead letters of a deleted bridge. @throws GatewayError `store-unavailable` */
   clear(bridge: string): Promise<void>;
 }

@@ -11,10 +11,6 @@ export interface OutputStatus extends QueueFigures {
   readonly isFailing: boolean;
   /** The last failure of this run, even if it is over. */
   readonly lastError: { readonly atMs: number; readonly reason: string } | undefined;
-  /** Messages that wait for the receiver, those in flight included. */
-  readonly queued: number;
-  /** When the oldest queued message was received; null for none, or while the store is away. */
-  readonly oldestQueuedAtMs: number | null;
 }
 
 /** How many dead letters were sent again, and why no more were; undefined: none is left. */

@@ -41,14 +41,19 @@ export class DeadLetterStoreRedis implements DeadLetterStore {
     return texts.flatMap((text) => letterSchema.safeParse(parseJson(text)).data ?? []);
   }
 
-  async oldest(bridge: string): Promise<DeadLetter | undefined> {
+  async oldest(bridge: string) {
     const key = this.#keys.deadLetters(bridge);
-    const [text] = await answering(() => this.#store.read((redis) => redis.lrange(key, -1, -1)));
-    return text === undefined ? undefined : letterSchema.safeParse(parseJson(text)).data;
-  }
-
-  async removeOldest(bridge: string): Promise<void> {
-    await answering(() => this.#store.write(['RPOP', this.#keys.deadLetters(bridge)]));
+    for (;;) {
+      const [text] = await answering(() => this.#store.read((redis) => redis.lrange(key, -1, -1)));
+      if (text === undefined) return undefined;
+      // By its text: a new dead letter may have pushed it out meanwhile, and another is the oldest.
+      const remove = async () => {
+        await answering(() => this.#store.write(['LREM', key, '-1', text]));
+      };
+      const letter = letterSchema.safeParse(parseJson(text)).data;
+      if (letter !== undefined) return { letter, remove };
+      await remove();
+    }
   }
 
   async clear(bridge: string): Promise<void> {

@@ -83,7 +83,6 @@ export class Parts {
         },
         list: () => Promise.resolve([]),
         oldest: () => Promise.resolve(undefined),
-        removeOldest: () => Promise.resolve(),
         clear: () => Promise.resolve(),
         ...options.deadLetters,
       },

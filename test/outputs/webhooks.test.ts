@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
+import { connect } from '../harness/clients/mqtt-clients.js';
 import { eventually } from '../harness/eventually.js';
+import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
 import { Authority } from '../harness/servers/certificates.js';
 import { useRedis } from '../harness/servers/shared-redis.js';
 import { unusedPort } from '../harness/servers/unused-port.js';
@@ -92,6 +94,21 @@ describe('a webhook', () => {
     const id = await gateway.recordAlarm(devices[0] ?? '', { kind: 'fall' });
     await eventually(() => expect(receiver.taken).toContain(id));
     for (const { topic } of receiver.received) expect(topic).toContain(here);
+  });
+
+  it('gets no command to a device, and no message for the device alone, whatever its filters', async () => {
+    const outputs = (port: number) => [hook(port, { topics: ['#'] })];
+    const { receiver, gateway, locationId, deviceId } = await start({ outputs });
+    const admin = { username: 'admin', password: ADMIN_TOKEN };
+    const manager = await connect(gateway.running, admin);
+    const command = `care-homes/${locationId}/devices/${deviceId}/commands/pin`;
+    await manager.publishAsync(command, '1234', { qos: 1 });
+    await gateway.publish(deviceId, 'alarms', ['no kind']);
+    await gateway.publish(deviceId, 'temperature', ['21.5']);
+    const topics = () => receiver.received.map(({ topic }) => topic);
+    await eventually(() => expect(topics().join()).toContain('temperature'));
+    expect(topics().join()).toContain('/rejected');
+    for (const topic of topics()) expect(topic).toMatch(/^(care-homes|gateway)\//);
   });
 
   it.each([
@@ -213,6 +230,21 @@ describe('a webhook', () => {
     for (const ids of sent) {
       expect(receiver.taken.filter((id) => ids.includes(id))).toEqual(ids);
     }
+  });
+
+  it('queues no message at QoS 0 in front of alarms while the receiver fails', async () => {
+    const outputs = (port: number) => [hook(port, { topics: ['care-homes/#'] })];
+    const { receiver, gateway, deviceId } = await start({ outputs });
+    receiver.answer = () => ({ status: 500 });
+    const first = await gateway.recordAlarm(deviceId, { kind: 'noise' });
+    await eventually(() => expect(receiver.received).not.toEqual([]));
+    const sensor = await gateway.connectDevice(deviceId);
+    for (let count = 0; count < 100; count++) sensor.publish(`devices/${deviceId}/value`, '1');
+    const second = await gateway.recordAlarm(deviceId, { kind: 'fall' });
+    receiver.answer = () => ({ status: 204 });
+    await eventually(() => expect(receiver.taken).toEqual([first, second]));
+    expect(receiver.received.filter(({ topic }) => topic.endsWith('/value'))).toEqual([]);
+    await sensor.endAsync();
   });
 
   it('makes a dead letter of what is refused, to be viewed and resent', async () => {

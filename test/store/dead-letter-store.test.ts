@@ -26,3 +26,19 @@ it('keeps the newest dead letters of a bridge within 16 MiB when payloads are la
   expect(await store.list('hq')).toHaveLength(kept.length - 1);
   await server.remove();
 });
+
+it('removes the dead letter that it has read, even if a newer one has pushed it out', async () => {
+  const server = await RedisServer.start();
+  const keys = keysOf('dead');
+  const store = new DeadLetterStoreRedis(new Store(server.redis), keys);
+  const add = (atMs: number) => store.add('hq', { atMs, topic: 't', reason: '', payload: PAYLOAD });
+  for (const atMs of [1, 2, 3]) await add(atMs);
+  // It cannot be read, and so not be sent.
+  await server.redis.rpush(keys.deadLetters('hq'), '{"atMs":0}');
+  const oldest = await store.oldest('hq');
+  expect(oldest?.letter.atMs).toBe(1);
+  await server.redis.rpop(keys.deadLetters('hq'));
+  await oldest?.remove();
+  expect((await store.list('hq')).map(({ atMs }) => atMs)).toEqual([3, 2]);
+  await server.remove();
+});

@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
-import { retry } from '../delivery/retry.js';
 import type { DeadLetter, DeadLetterStore } from '../site/bridge-list.js';
+import { retry } from './retry.js';
 
 export interface DeadLettersOptions {
-  readonly bridge: string;
-  readonly store: DeadLetterStore;
+  /** Whose dead letters they are, as the store knows it. */
+  readonly key: string;
+  readonly store: Pick<DeadLetterStore, 'add'>;
   readonly log: Logger;
   /** Ends the retries: a message that is not stored by then stays in the queue. */
   readonly signal: AbortSignal;
@@ -29,21 +30,21 @@ export class DeadLetters {
 
   /** @param drop called once the dead letter is stored */
   add(messageId: number, letter: DeadLetter, drop: () => void): void {
-    const key = `${messageId}\n${letter.topic}\n${letter.payload.toString('base64')}`;
-    const isPending = this.#drops.has(key);
-    this.#drops.set(key, drop);
-    if (!isPending) void this.#store(key, letter);
+    const same = `${messageId}\n${letter.topic}\n${letter.payload.toString('base64')}`;
+    const isPending = this.#drops.has(same);
+    this.#drops.set(same, drop);
+    if (!isPending) void this.#store(same, letter);
   }
 
-  async #store(key: string, letter: DeadLetter): Promise<void> {
-    const { bridge, store, signal, onStored } = this.#options;
+  async #store(same: string, letter: DeadLetter): Promise<void> {
+    const { key, store, signal, onStored } = this.#options;
     const onFailure = (error: unknown) => this.#warn(error);
-    if (await retry(() => store.add(bridge, letter), { signal, onFailure })) {
+    if (await retry(() => store.add(key, letter), { signal, onFailure })) {
       this.#isWarned = false;
       onStored(letter);
-      this.#drops.get(key)?.();
+      this.#drops.get(same)?.();
     }
-    this.#drops.delete(key);
+    this.#drops.delete(same);
   }
 
   #warn(error: unknown): void {
