@@ -14,6 +14,8 @@ export interface ConfigKey {
   readonly path: readonly string[];
   readonly variable: string;
   readonly parse: (text: string) => unknown;
+  /** Whether null is a value of it. */
+  readonly mayBeNull: boolean;
 }
 
 /** A key that the environment sets. */
@@ -28,7 +30,8 @@ export function configKeys(schema: z.ZodObject, path: readonly string[] = []): C
     const inner = unwrap(field);
     const here = [...path, name];
     if (inner instanceof z.ZodObject) return configKeys(inner, here);
-    return [{ path: here, variable: variableOf(here), parse: parserOf(inner) }];
+    const mayBeNull = inner instanceof z.ZodNullable;
+    return [{ path: here, variable: variableOf(here), parse: parserOf(inner), mayBeNull }];
   });
 }
 

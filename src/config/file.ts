@@ -35,8 +35,14 @@ export function findConfigFile(place: FilePlace): string | undefined {
 /**
  * Reads the file. Faults never quote it, as the YAML parser's own messages would: it may hold the admin
  * token.
+ *
+ * @param mayBeNull whether null is a value of this key, given as its path with dots
  */
-export function readConfigFile(file: string, isReadAgain = false): FileContent {
+export function readConfigFile(
+  file: string,
+  { isReadAgain = false }: Pick<FilePlace, 'isReadAgain'>,
+  mayBeNull: (path: string) => boolean,
+): FileContent {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
@@ -50,7 +56,7 @@ export function readConfigFile(file: string, isReadAgain = false): FileContent {
     return `line ${line}, column ${col}: no valid YAML (${words(code)})`;
   });
   if (problems.length > 0) return faulty(file, problems);
-  const content = contentOf(file, () => document.toJS());
+  const content = contentOf(file, () => withoutNulls(document.toJS(), mayBeNull));
   const hasKeys = Object.values(content.values).some((value) => value !== undefined);
   if (isReadAgain && !hasKeys && content.faults.length === 0) return faulty(file, ['is empty']);
   return content;
@@ -59,7 +65,7 @@ export function readConfigFile(file: string, isReadAgain = false): FileContent {
 function contentOf(file: string, read: () => unknown): FileContent {
   let value: unknown;
   try {
-    value = withoutNulls(read());
+    value = read();
   } catch {
     return faulty(file, ['no valid YAML (an alias cannot be resolved)']);
   }
@@ -77,11 +83,14 @@ export function whyUnreadable(file: string): string | undefined {
   }
 }
 
-/** Removes keys without a value (`redis:` with all its keys commented out). */
-function withoutNulls(value: unknown): unknown {
-  if (value === null) return undefined;
+/** Removes keys without a value (`redis:` with all its keys commented out), unless null is a value of theirs. */
+function withoutNulls(value: unknown, mayBeNull: (path: string) => boolean, path = ''): unknown {
+  if (value === null) return mayBeNull(path) ? null : undefined;
   if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutNulls(item)]));
+  const at = (key: string) => (path === '' ? key : `${path}.${key}`);
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, withoutNulls(item, mayBeNull, at(key))]),
+  );
 }
 
 /** Whether the value is an object with keys, not a list. */

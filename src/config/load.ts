@@ -14,9 +14,15 @@ import { type Config, configSchema } from './schema.js';
  */
 export function loadConfig(place: FilePlace): Config {
   const file = findConfigFile(place);
+  const keys = configKeys(configSchema);
+  const nullable = new Set(
+    keys.flatMap(({ path, mayBeNull }) => (mayBeNull ? path.join('.') : [])),
+  );
   const content =
-    file === undefined ? { values: {}, faults: [] } : readConfigFile(file, place.isReadAgain);
-  const environment = readEnvironment(configKeys(configSchema), place.env);
+    file === undefined
+      ? { values: {}, faults: [] }
+      : readConfigFile(file, place, (path) => nullable.has(path));
+  const environment = readEnvironment(keys, place.env);
   const values = environment.assignments.reduce(assign, content.values);
   const result = configSchema.safeParse(values);
   const faults = [

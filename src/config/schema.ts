@@ -101,12 +101,8 @@ export const configSchema = z.strictObject({
         .prefault({})
         .describe('one device; a manager can give a device limits of its own'),
       token: tokenLimitsSchema.prefault({}).describe('one access token over MQTT'),
-      location: locationLimitsSchema
-        .prefault({})
-        .describe(
-          'all devices of one location, and all tokens whose grants are for it alone. When these are exceeded, each still has a twentieth of its own limits',
-        ),
-      total: totalLimitsSchema.prefault({}).describe('the whole gateway, with the same assurance'),
+      location: locationLimitsSchema.prefault({}).describe('all devices of one location together'),
+      total: totalLimitsSchema.prefault({}).describe('the whole gateway'),
     })
     .prefault({})
     .describe(

@@ -106,28 +106,12 @@ export type TokenLimits = Readonly<z.output<typeof tokenLimitsSchema>>;
 
 /** The limits of one location with their defaults. */
 export const locationLimitsSchema = z.strictObject({
-  messagesPerSecond: limit
-    .default(50_000)
-    .describe('messages that they may send together each second'),
-  messageBurst: limit.default(500_000).describe('after so many at once'),
-  bytesPerSecond: limit.default(32 * MIB).describe('the same in bytes'),
-  byteBurst: limit.default(256 * MIB).describe('after so many at once'),
-  alarmsPerDay: limit.default(2_000_000).describe('alarms of all devices'),
-  alarmBytesPerDay: limit.default(1_024 * MIB).describe('the same in bytes'),
   retainedTopics: limit.default(20_000).describe('retained messages of all devices'),
   retainedBytes: limit.default(64 * MIB).describe('the same in bytes'),
 });
 
 /** The limits of the whole gateway with their defaults. */
 export const totalLimitsSchema = z.strictObject({
-  messagesPerSecond: limit
-    .default(100_000)
-    .describe('messages that all may send together each second'),
-  messageBurst: limit.default(1_000_000).describe('after so many at once'),
-  bytesPerSecond: limit.default(64 * MIB).describe('the same in bytes'),
-  byteBurst: limit.default(512 * MIB).describe('after so many at once'),
-  alarmsPerDay: limit.default(5_000_000).describe('alarms of all devices'),
-  alarmBytesPerDay: limit.default(2_048 * MIB).describe('the same in bytes'),
   connections: limit
     .default(50_000)
     .describe(
@@ -154,6 +138,4 @@ export const totalLimitsSchema = z.strictObject({
 export interface BudgetLimits {
   readonly device: RateLimits & ConnectLimits & AlarmLimits;
   readonly token: RateLimits & ConnectLimits;
-  readonly location: RateLimits & AlarmLimits;
-  readonly total: RateLimits & AlarmLimits;
 }

@@ -4,119 +4,17 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/load.js';
-import type { Config } from '../../src/config/schema.js';
 import { type FieldFault, GatewayError } from '../../src/errors.js';
+import { DEFAULTS } from './defaults.js';
 
 const TLS_CERT_FILE = 'test/harness/tls/localhost.crt';
 const TLS_KEY_FILE = 'test/harness/tls/localhost.key';
-
-const DEFAULTS: Config = {
-  site: 'site',
-  dataDir: '/working/data',
-  allowPlaintext: false,
-  mqtt: {
-    host: '127.0.0.1',
-    port: 1883,
-    tlsPort: 8883,
-    maxPacketBytes: 262_144,
-    maxAlarmBytes: 16_384,
-    maxKeepAliveSeconds: 300,
-    maxFiltersPerSession: 1000,
-    maxInFlight: 100,
-  },
-  http: {
-    host: '127.0.0.1',
-    port: 8080,
-    tlsPort: 8443,
-    maxBodyBytes: 65_536,
-    maxConnections: 10_000,
-    maxConnectionsPerAddress: 1_000,
-    openMetrics: false,
-    allowedOrigins: [],
-  },
-  redis: { replicas: 0, withoutReplica: 'continue' },
-  lease: { lengthSeconds: 5, renewSeconds: 1 },
-  log: { level: 'info' },
-  limits: {
-    connectionsPerSecond: 10,
-    connectionBurst: 100,
-    handshakesPerSecond: 50,
-    handshakeBurst: 500,
-    device: {
-      messagesPerSecond: 2_000,
-      messageBurst: 20_000,
-      bytesPerSecond: 2_097_152,
-      byteBurst: 33_554_432,
-      connectsPerSecond: 100,
-      connectBurst: 1_000,
-      alarmsPerDay: 200_000,
-      alarmBytesPerDay: 134_217_728,
-      connections: 128,
-      persistentSessions: 5,
-      subscriptions: 100,
-      retainedTopics: 500,
-      retainedBytes: 4_194_304,
-      footageBytes: 5_368_709_120,
-    },
-    token: {
-      messagesPerSecond: 2_000,
-      messageBurst: 20_000,
-      bytesPerSecond: 2_097_152,
-      byteBurst: 33_554_432,
-      connectsPerSecond: 100,
-      connectBurst: 1_000,
-      connections: 1_000,
-      persistentSessions: 50,
-      subscriptions: 10_000,
-      backlogBytes: 268_435_456,
-    },
-    location: {
-      messagesPerSecond: 50_000,
-      messageBurst: 500_000,
-      bytesPerSecond: 33_554_432,
-      byteBurst: 268_435_456,
-      alarmsPerDay: 2_000_000,
-      alarmBytesPerDay: 1_073_741_824,
-      retainedTopics: 20_000,
-      retainedBytes: 67_108_864,
-    },
-    total: {
-      messagesPerSecond: 100_000,
-      messageBurst: 1_000_000,
-      bytesPerSecond: 67_108_864,
-      byteBurst: 536_870_912,
-      alarmsPerDay: 5_000_000,
-      alarmBytesPerDay: 2_147_483_648,
-      connections: 50_000,
-      persistentSessions: 200,
-      backlogBytes: 1_073_741_824,
-      retainedBytes: 67_108_864,
-    },
-  },
-  sessions: {
-    maxQueuedMessages: 10_000,
-    maxQueuedBytes: 67_108_864,
-    maxQueuedHours: 72,
-    forgetAfterDays: 7,
-  },
-  supervision: { silentAfterSeconds: 900 },
-  escalations: [],
-  drills: [],
-  outputs: [],
-  history: { retentionDays: 365 },
-  audit: { retentionDays: 365, export: false },
-  footage: { maxUploadBytes: 104_857_600, minFreeBytes: 268_435_456 },
-  rejected: { maxPerLocation: 1000 },
-  bridges: [],
-};
 
 let programDir: string;
 beforeEach(() => {
   programDir = mkdtempSync(join(tmpdir(), 'gateway-config-'));
 });
-afterEach(() => {
-  rmSync(programDir, { recursive: true });
-});
+afterEach(() => rmSync(programDir, { recursive: true }));
 
 interface Given {
   readonly yaml?: string;
@@ -125,7 +23,7 @@ interface Given {
 }
 
 /** Loads with `yaml` as the file next to the program. */
-function load({ yaml, file, env = {} }: Given): Config {
+function load({ yaml, file, env = {} }: Given) {
   if (yaml !== undefined) write('config/gateway.yaml', yaml);
   return loadConfig({ file, env, programDir, cwd: '/working' });
 }
@@ -211,6 +109,13 @@ describe('the file', () => {
     expect(faults).toHaveLength(1);
     expect(faults[0]?.path).toBe(join(programDir, 'config/gateway.yaml'));
     expect(faults[0]?.message).toContain(words);
+  });
+
+  test('may have null where that is a value, and an empty key anywhere else', () => {
+    const yaml = 'supervision: { silentAfterSeconds: null }\nlog:\nsite:';
+    const { supervision, site } = load({ yaml });
+    expect(supervision.silentAfterSeconds).toBeNull();
+    expect(site).toBe('site');
   });
 
   test('resolves paths to absolute ones', () => {

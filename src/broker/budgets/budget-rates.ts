@@ -19,16 +19,12 @@ export type Measure = keyof typeof MEASURES;
 export type Limits = RateLimits & Partial<AlarmLimits & ConnectLimits>;
 export type Rates = Readonly<Record<Measure, TokenRate>>;
 
-/**
- * The rate of each measure, shared by all buckets with these limits.
- *
- * @param part of the limits
- */
-export function ratesOf(limits: Limits, part = 1): Rates {
+/** The rate of each measure, shared by all buckets with these limits. */
+export function ratesOf(limits: Limits): Rates {
   const { alarmsPerDay = UNLIMITED, alarmBytesPerDay = UNLIMITED } = limits;
   const { connectsPerSecond = UNLIMITED, connectBurst = UNLIMITED } = limits;
   const rate = (amount: number, perMs: number, burst: number) =>
-    new TokenRate((amount * part) / perMs, burst * part);
+    new TokenRate(amount / perMs, burst);
   return {
     messages: rate(limits.messagesPerSecond, SECOND_MS, limits.messageBurst),
     bytes: rate(limits.bytesPerSecond, SECOND_MS, limits.byteBurst),

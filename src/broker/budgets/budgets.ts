@@ -1,6 +1,5 @@
 import { type Principal, principalKey } from '../../domain/grants.js';
 import type { BudgetLimits } from '../../domain/limits.js';
-import type { Device } from '../../domain/site.js';
 import { TokenBucket } from '../../domain/token-bucket.js';
 import type { SiteModel } from '../../site/site-model.js';
 import {
@@ -12,145 +11,93 @@ import {
   UNLIMITED,
 } from './budget-rates.js';
 
-/** The part of its own limits that a principal always has, whatever others send. */
-export const ASSURED_PART = 1 / 20;
-
 /** Measures of all that a connection sends. */
 const TRAFFIC = ['messages', 'bytes', 'alarms', 'alarmBytes'] as const satisfies Measure[];
 /** Measures of CONNECT, whose will has bytes. Reaching `connects` does not stop reading open connections. */
 const CONNECT = ['connects', 'bytes'] as const satisfies Measure[];
 
-/** The traffic read in one turn. */
-type Sent = Record<(typeof TRAFFIC)[number], number>;
-
 /** Whose limit is reached, and which. */
 export interface ReachedLimit {
-  readonly of: 'device' | 'token' | 'location' | 'total';
+  readonly of: Principal['type'];
   readonly name: (typeof MEASURES)[Measure];
   readonly value: number;
 }
 
-/** One level of the hierarchy: a bucket for each measure. */
-class Level {
-  readonly messages = new TokenBucket();
-  readonly bytes = new TokenBucket();
-  readonly alarms = new TokenBucket();
-  readonly alarmBytes = new TokenBucket();
-  readonly connects = new TokenBucket();
-  /** When all buckets of traffic are, or were, out of debt. */
-  freeAtMs = 0;
-
-  take(sent: Sent, nowMs: number): void {
-    this.messages.take(sent.messages, nowMs);
-    this.bytes.take(sent.bytes, nowMs);
-    this.freeAtMs = Math.max(this.freeAtMs, this.messages.freeAtMs, this.bytes.freeAtMs);
-    if (sent.alarms === 0) return;
-    this.alarms.take(sent.alarms, nowMs);
-    this.alarmBytes.take(sent.alarmBytes, nowMs);
-    this.freeAtMs = Math.max(this.freeAtMs, this.alarms.freeAtMs, this.alarmBytes.freeAtMs);
-  }
-
-  /** Takes only from buckets that are not in debt. */
-  takeWithoutDebt(sent: Sent, nowMs: number): void {
-    if (this.messages.freeAtMs <= nowMs) this.messages.take(sent.messages, nowMs);
-    if (this.bytes.freeAtMs <= nowMs) this.bytes.take(sent.bytes, nowMs);
-    this.freeAtMs = Math.max(this.freeAtMs, this.bytes.freeAtMs);
-    if (sent.alarms === 0) return;
-    if (this.alarms.freeAtMs <= nowMs) this.alarms.take(sent.alarms, nowMs);
-    if (this.alarmBytes.freeAtMs <= nowMs) this.alarmBytes.take(sent.alarmBytes, nowMs);
-  }
-
-  limit(rates: Rates, nowMs: number): void {
-    this.messages.limit(rates.messages, nowMs);
-    this.bytes.limit(rates.bytes, nowMs);
-    this.alarms.limit(rates.alarms, nowMs);
-    this.alarmBytes.limit(rates.alarmBytes, nowMs);
-    this.connects.limit(rates.connects, nowMs);
-    this.freeAtMs = Math.max(...TRAFFIC.map((measure) => this[measure].freeAtMs));
-  }
-}
-
-/** A location, or all of them. */
-interface Parent {
-  readonly of: 'location' | 'total';
-  readonly limits: Limits;
-  readonly level: Level;
-}
-
-/** The limits and parents of a principal's budget; replaced when either changes. */
+/** The limits of a budget; replaced when they change. */
 interface Terms {
   readonly limits: Limits;
   readonly rates: Rates;
-  readonly assuredRates: Rates;
-  readonly parents: readonly Parent[];
-  readonly locationId: string | undefined;
 }
 
-/**
- * The sending budget of one principal, as a hierarchical token bucket.
- *
- * Its own limits are its ceiling. Within its assured part of them it is not slowed, even if its location or
- * the total has reached its limit.
- */
+/** The sending budget of one principal: a token bucket for each measure. */
 export class Budget {
   readonly principal: Principal;
   readonly #termsNow: () => Terms;
-  readonly #own = new Level();
-  readonly #assured = new Level();
+  readonly #locationNow: () => string | undefined;
+  readonly #buckets: Readonly<Record<Measure, TokenBucket>> = {
+    messages: new TokenBucket(),
+    bytes: new TokenBucket(),
+    alarms: new TokenBucket(),
+    alarmBytes: new TokenBucket(),
+    connects: new TokenBucket(),
+  };
   #terms: Terms | undefined;
-  readonly #sent: Sent = { messages: 0, bytes: 0, alarms: 0, alarmBytes: 0 };
+  readonly #alarms = { count: 0, bytes: 0 };
+  /** When all buckets of traffic are, or were, out of debt. */
+  #freeAtMs = 0;
   #takenAtMs = 0;
 
-  constructor(principal: Principal, termsNow: () => Terms) {
+  constructor(principal: Principal, termsNow: () => Terms, locationNow: () => string | undefined) {
     this.principal = principal;
     this.#termsNow = termsNow;
+    this.#locationNow = locationNow;
   }
 
-  /** The location whose limits also apply; undefined: none do. */
+  /** The location of the principal; undefined: several, or none. */
   get locationId(): string | undefined {
-    return this.#termsNow().locationId;
+    return this.#locationNow();
   }
 
   /** Counts an alarm of this turn. */
   countAlarm(payloadBytes: number): void {
-    this.#sent.alarms++;
-    this.#sent.alarmBytes += payloadBytes;
+    this.#alarms.count++;
+    this.#alarms.bytes += payloadBytes;
   }
 
   /** Takes what one turn has read, and the alarms counted in it. */
   take(messages: number, bytes: number, nowMs: number): void {
-    const { parents } = this.#refresh(nowMs);
-    const sent = this.#sent;
-    sent.messages = messages;
-    sent.bytes = bytes;
-    this.#own.take(sent, nowMs);
-    for (const { level } of parents) level.take(sent, nowMs);
-    // Beyond its assured part, the principal uses what others leave: no debt for that.
-    this.#assured.takeWithoutDebt(sent, nowMs);
+    this.#refresh(nowMs);
+    const buckets = this.#buckets;
+    buckets.messages.take(messages, nowMs);
+    buckets.bytes.take(bytes, nowMs);
+    this.#freeAtMs = Math.max(this.#freeAtMs, buckets.messages.freeAtMs, buckets.bytes.freeAtMs);
     this.#takenAtMs = nowMs;
-    sent.alarms = 0;
-    sent.alarmBytes = 0;
+    const alarms = this.#alarms;
+    if (alarms.count === 0) return;
+    buckets.alarms.take(alarms.count, nowMs);
+    buckets.alarmBytes.take(alarms.bytes, nowMs);
+    this.#freeAtMs = Math.max(this.#freeAtMs, buckets.alarms.freeAtMs, buckets.alarmBytes.freeAtMs);
+    alarms.count = 0;
+    alarms.bytes = 0;
   }
 
   /** Takes a CONNECT. */
   takeConnect(bytes: number, nowMs: number): void {
     this.take(0, bytes, nowMs);
-    this.#own.connects.take(1, nowMs);
+    this.#buckets.connects.take(1, nowMs);
   }
 
   /** Takes the bytes read for an answer, without debt: a large answer must not shut its receiver out. */
-  takeAnswer(bytes: number, nowMs: number): void {
+  takeAnswer(byteCount: number, nowMs: number): void {
     this.#refresh(nowMs);
-    this.#own.takeWithoutDebt({ messages: 0, bytes, alarms: 0, alarmBytes: 0 }, nowMs);
+    const { bytes } = this.#buckets;
+    if (bytes.freeAtMs <= nowMs) bytes.take(byteCount, nowMs);
+    this.#freeAtMs = Math.max(this.#freeAtMs, bytes.freeAtMs);
   }
 
   /** Whether nothing slows the principal, as far as is known without looking at the clock. */
   get isFree(): boolean {
-    if (this.#own.freeAtMs > this.#takenAtMs) return false;
-    for (const { level } of this.#terms?.parents ?? []) {
-      if (level.freeAtMs > this.#takenAtMs) return false;
-    }
-    return true;
+    return this.#freeAtMs <= this.#takenAtMs;
   }
 
   /** Finds the limit that stops reading of the principal now; undefined: none does. */
@@ -164,28 +111,23 @@ export class Budget {
   }
 
   #reachedOf(measures: readonly Measure[], nowMs: number): ReachedLimit | undefined {
-    const { limits, parents } = this.#refresh(nowMs);
-    for (const measure of measures) {
-      if (this.#own[measure].freeAtMs > nowMs) {
-        return reached(this.principal.type, limits, measure);
-      }
-      if (this.#assured[measure].freeAtMs <= nowMs) continue;
-      for (const parent of parents) {
-        if (parent.level[measure].freeAtMs > nowMs) {
-          return reached(parent.of, parent.limits, measure);
-        }
-      }
-    }
-    return undefined;
+    const { limits } = this.#refresh(nowMs);
+    const measure = measures.find((one) => this.#buckets[one].freeAtMs > nowMs);
+    if (measure === undefined) return undefined;
+    const name = MEASURES[measure];
+    return { of: this.principal.type, name, value: limits[name] ?? UNLIMITED };
   }
 
-  /** Applies a change of its limits or its location. */
+  /** Applies a change of its limits. */
   #refresh(nowMs: number): Terms {
     const terms = this.#termsNow();
     if (terms === this.#terms) return terms;
     this.#terms = terms;
-    this.#own.limit(terms.rates, nowMs);
-    this.#assured.limit(terms.assuredRates, nowMs);
+    const buckets = this.#buckets;
+    for (const measure of [...TRAFFIC, 'connects'] as const) {
+      buckets[measure].limit(terms.rates[measure], nowMs);
+    }
+    this.#freeAtMs = Math.max(...TRAFFIC.map((measure) => buckets[measure].freeAtMs));
     return terms;
   }
 }
@@ -195,36 +137,27 @@ export function limitKey({ of, name }: ReachedLimit): string {
   return `${of}.${name}`;
 }
 
-function reached(of: ReachedLimit['of'], limits: Limits, measure: Measure): ReachedLimit {
-  const name = MEASURES[measure];
-  return { of, name, value: limits[name] ?? UNLIMITED };
-}
-
 /** The budgets of all principals, each made when its first client connects. */
 export class Budgets {
-  readonly #limits: BudgetLimits;
   readonly #model: SiteModel;
   readonly #byOwner = new Map<string, Budget>();
-  readonly #whole: Parent;
-  readonly #parentsOf = new Map<string, readonly Parent[]>();
-  /** The terms of devices without limits of their own: one object for all devices of a location. */
-  readonly #usualTerms = new Map<string | undefined, Terms>();
+  readonly #ofDevices: Terms;
+  readonly #ofTokens: Terms;
 
   constructor(limits: BudgetLimits, model: SiteModel) {
-    this.#limits = limits;
     this.#model = model;
-    this.#whole = this.#parent('total', limits.total);
+    this.#ofDevices = termsOf(limits.device);
+    this.#ofTokens = termsOf(limits.token);
   }
 
   of(principal: Principal): Budget {
     const owner = principalKey(principal);
     const known = this.#byOwner.get(owner);
     if (known !== undefined) return known;
-    const terms =
+    const budget =
       principal.type === 'device'
-        ? this.#termsOfDevice(principal.id)
-        : this.#termsOfToken(principal);
-    const budget = new Budget(principal, terms);
+        ? this.#budgetOfDevice(principal)
+        : this.#budgetOfToken(principal);
     this.#byOwner.set(owner, budget);
     return budget;
   }
@@ -235,54 +168,34 @@ export class Budgets {
   }
 
   /** A device's terms follow its record, which is a new object after every change. */
-  #termsOfDevice(id: string): () => Terms {
-    let known = this.#model.device(id);
-    let terms = this.#termsOf(known);
-    return () => {
-      const device = this.#model.device(id);
-      if (device !== known) {
-        known = device;
-        terms = this.#termsOf(device);
-      }
+  #budgetOfDevice(principal: Principal): Budget {
+    const deviceNow = () => this.#model.device(principal.id);
+    let known: ReturnType<typeof deviceNow>;
+    let terms = this.#ofDevices;
+    const termsNow = () => {
+      const device = deviceNow();
+      if (device === known) return terms;
+      known = device;
+      const own = device?.limits ?? {};
+      const isUsual = Object.keys(own).length === 0;
+      terms = isUsual ? this.#ofDevices : termsOf({ ...this.#ofDevices.limits, ...own });
       return terms;
     };
-  }
-
-  #termsOf(device: Device | undefined): Terms {
-    const { locationId, limits = {} } = device ?? {};
-    if (Object.keys(limits).length > 0) {
-      return this.#terms({ ...this.#limits.device, ...limits }, locationId);
-    }
-    const terms = this.#usualTerms.get(locationId) ?? this.#terms(this.#limits.device, locationId);
-    this.#usualTerms.set(locationId, terms);
-    return terms;
+    return new Budget(principal, termsNow, () => deviceNow()?.locationId);
   }
 
   /** A token belongs to a location if all of its grants do. */
-  #termsOfToken({ grants }: Principal & { type: 'token' }): () => Terms {
-    const [locationId, ...others] = new Set(grants.map(({ location }) => location));
-    const isOfOne = others.length === 0 && locationId !== '*';
-    const terms = this.#terms(this.#limits.token, isOfOne ? locationId : undefined);
-    return () => terms;
+  #budgetOfToken(principal: Principal & { type: 'token' }): Budget {
+    const [first, ...others] = new Set(principal.grants.map(({ location }) => location));
+    const locationId = others.length === 0 && first !== '*' ? first : undefined;
+    return new Budget(
+      principal,
+      () => this.#ofTokens,
+      () => locationId,
+    );
   }
+}
 
-  #terms(limits: Limits, locationId: string | undefined): Terms {
-    const rates = ratesOf(limits);
-    const assuredRates = ratesOf(limits, ASSURED_PART);
-    return { limits, rates, assuredRates, parents: this.#parents(locationId), locationId };
-  }
-
-  #parents(locationId: string | undefined): readonly Parent[] {
-    if (locationId === undefined) return [this.#whole];
-    const known = this.#parentsOf.get(locationId);
-    const parents = known ?? [this.#parent('location', this.#limits.location), this.#whole];
-    this.#parentsOf.set(locationId, parents);
-    return parents;
-  }
-
-  #parent(of: Parent['of'], limits: Limits): Parent {
-    const level = new Level();
-    level.limit(ratesOf(limits), 0);
-    return { of, limits, level };
-  }
+function termsOf(limits: Limits): Terms {
+  return { limits, rates: ratesOf(limits) };
 }

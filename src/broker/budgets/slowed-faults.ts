@@ -16,8 +16,6 @@ const MAX_NAMED = 5;
 const SLOWED = {
   device: 'deviceSlowed',
   token: 'tokenSlowed',
-  location: 'locationSlowed',
-  total: 'gatewaySlowed',
 } as const;
 
 export interface SlowedFaultsOptions {
@@ -42,12 +40,8 @@ export class SlowedFaults {
   check(): void {
     const slowed = this.#slowing.all();
     const { health, log } = this.#options;
-    // A limit that many share is one fault.
-    const faults = new Map(
-      slowed.map((one) => this.#faultOf(one)).map((one) => [JSON.stringify(one), one]),
-    );
-    const group = firstOf([...faults.values()], MAX_NAMED, (one) => one, fault('othersSlowed'));
-    health.reportAll('slowed', group);
+    const faultOf = (one: Slowed) => this.#faultOf(one);
+    health.reportAll('slowed', firstOf(slowed, MAX_NAMED, faultOf, fault('othersSlowed')));
     const nowMs = performance.now();
     if (slowed.length === 0 || nowMs - this.#loggedAtMs < LOG_INTERVAL_MS) return;
     this.#loggedAtMs = nowMs;
@@ -59,13 +53,8 @@ export class SlowedFaults {
     log.warn({ slowed: named, principals: slowed.length, times }, 'slowed clients over a limit');
   }
 
-  #faultOf({ budget: { principal, locationId }, limit: reached }: Slowed): FaultReport {
-    const limit = limitPhrase(reached.name, reached.value);
-    if (reached.of === 'total') return fault(SLOWED.total, { limit });
-    const isLocation = reached.of === 'location' && locationId !== undefined;
-    const holder = isLocation ? `location:${locationId}` : principalKey(principal);
-    const subject = holderSubject(this.#options.model, holder);
-    const name = SLOWED[isLocation ? 'location' : principal.type];
-    return { ...fault(name, { limit }), subject };
+  #faultOf({ budget: { principal }, limit: { name, value } }: Slowed): FaultReport {
+    const subject = holderSubject(this.#options.model, principalKey(principal));
+    return { ...fault(SLOWED[principal.type], { limit: limitPhrase(name, value) }), subject };
   }
 }

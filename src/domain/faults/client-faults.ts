@@ -194,34 +194,6 @@ export const CLIENT_FAULTS = {
         'Sein Client sendet mehr Befehle, als er sollte, oder abonniert oder verbindet sich immer wieder.',
     },
   },
-  locationSlowed: {
-    code: 'limit-exceeded',
-    stops: false,
-    en: {
-      message: 'A location is slowed to its limit of {limit}.',
-      advice:
-        'Its devices together send more than they may. Each keeps a twentieth of its own limits.',
-    },
-    de: {
-      message: 'Ein Heim wird auf seine Grenze von {limit} gebremst.',
-      advice:
-        'Alle seine Geräte zusammen senden mehr, als sie dürfen; jedes behält ein Zwanzigstel seiner eigenen Grenzen.',
-    },
-  },
-  gatewaySlowed: {
-    code: 'limit-exceeded',
-    stops: false,
-    en: {
-      message: 'The gateway is slowed to its limit of {limit}.',
-      advice:
-        'All locations together send more than they may. Each device keeps a twentieth of its own limits.',
-    },
-    de: {
-      message: 'Das Gateway wird auf seine Grenze von {limit} gebremst.',
-      advice:
-        'Alle Heime zusammen senden mehr, als sie dürfen; jedes Gerät behält ein Zwanzigstel seiner eigenen Grenzen.',
-    },
-  },
   othersSlowed: {
     code: 'limit-exceeded',
     stops: false,

@@ -1,60 +1,14 @@
-import type { Packet } from 'mqtt-packet';
-import { describe, type ExpectStatic, it, type TestContext } from 'vitest';
-import { z } from 'zod';
+import { describe, it } from 'vitest';
 import type { TestDevice } from '../../harness/clients/api.js';
-import { publishPacket, RawClient } from '../../harness/clients/raw-client.js';
-import { faultTextsIn } from '../../harness/described/fault-texts.js';
-import { Home } from '../../harness/home.js';
+import { RawClient } from '../../harness/clients/raw-client.js';
+import type { Home } from '../../harness/home.js';
+import { acknowledged, faults, slowedBy, values, withLimits } from './limited-home.js';
 
 const SECOND_MS = 1_000;
-
-const connectionsSchema = z.object({
-  connections: z.array(
-    z.object({
-      clientId: z.string(),
-      slowed: z.object({ since: z.iso.datetime(), limit: z.string() }).nullable(),
-    }),
-  ),
-});
-
-/** A home in the test's own gateway, because the tests run concurrently. */
-async function withLimits(
-  { onTestFinished }: TestContext,
-  limits: Readonly<Record<string, number>>,
-): Promise<Home> {
-  const variable = (key: string) => `GATEWAY_LIMITS_${key.replace(/[A-Z.]/g, named).toUpperCase()}`;
-  const named = (one: string) => (one === '.' ? '_' : `_${one}`);
-  const entries = Object.entries(limits).map(([key, limit]) => [variable(key), String(limit)]);
-  const home = await Home.start(Object.fromEntries(entries));
-  onTestFinished(() => home.remove());
-  return home;
-}
 
 function setLimits(home: Home, device: TestDevice, limits: object): Promise<unknown> {
   const path = `/care-homes/${device.locationId}/devices/${device.id}`;
   return home.api.json('PATCH', path, { limits });
-}
-
-/** The limit that slows the client; undefined if none does. */
-async function slowedBy(home: Home, clientId: string): Promise<string | undefined> {
-  const { connections } = connectionsSchema.parse(await home.api.json('GET', '/connections'));
-  return connections.find((one) => one.clientId === clientId)?.slowed?.limit;
-}
-
-async function faults({ api }: Home, expect: ExpectStatic): Promise<readonly string[]> {
-  const response = await api.request('GET', '/readyz');
-  expect(response.status).toBe(200);
-  return faultTextsIn(await response.json());
-}
-
-function values(topic: string, count: number, payload = '1'): Packet[] {
-  return Array.from({ length: count }, (_, index) => {
-    return { ...publishPacket(topic, payload), qos: 1 as const, messageId: index + 1 };
-  });
-}
-
-function acknowledged(client: RawClient): number {
-  return client.packets.filter(({ cmd }) => cmd === 'puback').length;
 }
 
 /** How many more a rate allows since then. */
@@ -212,101 +166,4 @@ describe.concurrent('a device over its message limit, whatever the packets', () 
       await expect.poll(() => slowedBy(home, 'over')).toBe('device.messagesPerSecond');
     },
   );
-});
-
-describe.concurrent('an access token over a limit', () => {
-  it('is slowed when it requests its retained messages repeatedly', async (context) => {
-    const { expect } = context;
-    const home = await withLimits(context, {
-      'token.bytesPerSecond': 100,
-      'token.byteBurst': 20_000,
-    });
-    const device = await home.device();
-    const sensor = await RawClient.connect(home.gateway, device);
-    for (let value = 1; value <= 10; value++) {
-      const packet = publishPacket(`devices/${device.id}/setting/${value}`, 'x'.repeat(1_000));
-      sensor.send({ ...packet, qos: 1, messageId: value, retain: true });
-    }
-    await sensor.until(() => acknowledged(sensor) === 10, 'not all were acknowledged');
-    const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId: 'again' });
-    nurse.acknowledgeAll();
-    const filter = home.filter(device, 'setting/#');
-    const received = () => nurse.packets.filter(({ cmd }) => cmd === 'publish').length;
-    for (let times = 1; times <= 2; times++) {
-      await nurse.subscribe([filter]);
-      await nurse.until(() => received() === times * 10, 'not all retained messages came');
-    }
-    const subscriptions = [{ topic: filter, qos: 1 as const }];
-    nurse.send(
-      ...[1, 2].map((messageId) => ({ cmd: 'subscribe' as const, messageId, subscriptions })),
-    );
-    nurse.send({ cmd: 'pingreq' });
-    await expect.poll(() => slowedBy(home, 'again')).toBe('token.bytesPerSecond');
-  });
-
-  it('is read at its limit, and its connection that only acknowledges is read as before', async (context) => {
-    const { expect } = context;
-    const home = await withLimits(context, {
-      'token.messagesPerSecond': 20,
-      'token.messageBurst': 20,
-    });
-    const device = await home.device();
-    const [commands, nurse] = [
-      await RawClient.connect(home.gateway, home.manager, { clientId: 'commands' }),
-      await RawClient.connect(home.gateway, home.manager),
-    ];
-    nurse.acknowledgeAll();
-    await nurse.subscribe([home.filter(device, 'alarms/#')]);
-    const topic = `care-homes/${home.locationId}/devices/${device.id}/commands/light`;
-    commands.send(...values(topic, 400));
-    await expect.poll(() => slowedBy(home, 'commands')).toBe('token.messagesPerSecond');
-    await expect
-      .poll(() => faults(home, expect))
-      .toContain(
-        `An access token is slowed to its limit of 20 messages a second: access token nurse call (${home.manager.id})`,
-      );
-    const sensor = await RawClient.connect(home.gateway, device);
-    // More than may be in flight: without the acknowledgements the rest would not come.
-    sensor.send(
-      ...values(`devices/${device.id}/alarms`, 300).map((packet, index) => {
-        const payload = `{"kind":"fall","detectedAt":"2026-01-01T00:00:00.${String(index).padStart(3, '0')}Z"}`;
-        return { ...packet, payload };
-      }),
-    );
-    const forwarded = () => nurse.packets.filter(({ cmd }) => cmd === 'publish').length;
-    await nurse.until(() => forwarded() === 300, 'not all alarms came');
-    expect(acknowledged(commands)).toBeLessThan(400);
-  });
-});
-
-describe.concurrent('a location over a limit', () => {
-  it('slows the flooding device, but not one within its assured part', async (context) => {
-    const { expect } = context;
-    const rates = { messagesPerSecond: 40, messageBurst: 100 };
-    const home = await withLimits(context, {
-      'device.messagesPerSecond': 100,
-      'device.messageBurst': 1_000,
-      'location.messagesPerSecond': rates.messagesPerSecond,
-      'location.messageBurst': rates.messageBurst,
-    });
-    const [flood, quiet] = [await home.device(), await home.device()];
-    const clients = await Promise.all(
-      ['flood', 'quiet'].map((clientId, index) =>
-        RawClient.connect(home.gateway, [flood, quiet][index] ?? flood, { clientId }),
-      ),
-    );
-    const [flooding, sensor] = clients;
-    flooding?.send(...values(`devices/${flood.id}/t`, 800));
-    await expect.poll(() => slowedBy(home, 'flood')).toBe('location.messagesPerSecond');
-    await expect
-      .poll(() => faults(home, expect))
-      .toContain(
-        `A location is slowed to its limit of 40 messages a second: location Haus am See (${home.locationId})`,
-      );
-    for (let messageId = 1; messageId <= 10; messageId++) {
-      await sensor?.publish(`devices/${quiet.id}/alarms`, '{"kind":"fall"}', 1, messageId);
-    }
-    expect(flooding && acknowledged(flooding)).toBeLessThan(800);
-    expect(await slowedBy(home, 'quiet')).toBeUndefined();
-  });
 });
