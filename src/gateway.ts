@@ -142,9 +142,8 @@ export class Gateway {
   }
 
   #startTokenExpiry({ accessTokens, events }: SiteParts): void {
-    const { log, releasers, steady } = this.#foundation;
-    const { isSureSince } = steady;
-    const expiry = new TokenExpiry({ accessTokens, events, isSureSince, log });
+    const { log, releasers } = this.#foundation;
+    const expiry = new TokenExpiry({ accessTokens, events, log });
     expiry.start();
     releasers.add(() => expiry.stop());
   }

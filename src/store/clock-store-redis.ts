@@ -19,10 +19,6 @@ const recordSchema = z.object({
   starts: z.string().transform(parseJson).pipe(z.array(startSchema)),
   trust: z.string().transform(parseJson).pipe(trustSchema),
 });
-const entriesSchema = z.array(z.tuple([z.string(), z.array(z.string())]));
-
-/** The field with an entry's time by the steady clock. */
-const HISTORY_STAMP = 't';
 
 /** The steady clock in Redis: one hash. */
 export class ClockStoreRedis implements ClockStore {
@@ -52,17 +48,6 @@ export class ClockStoreRedis implements ClockStore {
     return record.data;
   }
 
-  async newestStampMs(): Promise<number | undefined> {
-    const stamps = [
-      await this.#newestIn(this.#keys.history, HISTORY_STAMP),
-      ...(await this.#sessionStamps()),
-    ];
-    const plausible = stamps.filter((stampMs) => stampMs >= PLAUSIBLE_FROM_MS);
-    return plausible.length === 0
-      ? undefined
-      : plausible.reduce((one, other) => Math.max(one, other));
-  }
-
   async save({ wallMs, steadyMs, starts, trust }: ClockRecord): Promise<void> {
     await this.#writer.write([
       'HSET',
@@ -76,23 +61,6 @@ export class ClockStoreRedis implements ClockStore {
       'trust',
       JSON.stringify(trust),
     ]);
-  }
-
-  async #newestIn(stream: string, stamp: string): Promise<number> {
-    const reply = await this.#store.read((redis) => redis.xrevrange(stream, '+', '-', 'COUNT', 1));
-    const [[, fields] = ['', []]] = entriesSchema.parse(reply);
-    const at = fields.findIndex((name, index) => index % 2 === 0 && name === stamp);
-    return Number(fields[at + 1]);
-  }
-
-  async #sessionStamps(): Promise<number[]> {
-    const sessions = await this.#store.read((redis) => redis.smembers(this.#keys.sessions));
-    const stamps = await Promise.all(
-      sessions.map((session) =>
-        this.#store.read((redis) => redis.hget(this.#keys.session(session), 'seenAtMs')),
-      ),
-    );
-    return stamps.map(Number);
   }
 }
 

@@ -1,88 +1,15 @@
-import { Redis } from 'ioredis';
-import { pino } from 'pino';
-import { expect, it, onTestFinished } from 'vitest';
-import { newId } from '../../src/domain/notation.js';
-import { SteadyClock } from '../../src/site/clock/steady-clock.js';
-import { Health } from '../../src/site/health/health.js';
-import { ClockStoreRedis } from '../../src/store/clock-store-redis.js';
-import { keysOf } from '../../src/store/keys.js';
-import { Store } from '../../src/store/store.js';
-import { faultTexts } from '../harness/described/fault-texts.js';
+import { expect, it } from 'vitest';
 import { useRedis } from '../harness/servers/shared-redis.js';
+import { DAY_MS, HOUR_MS, Machine, MINUTE_MS, SECOND_MS, START_MS } from './machine.js';
 
-const START_MS = Date.UTC(2026, 10, 21);
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 /** The most that a downtime may count for. */
 const SAVE_INTERVAL_MS = 30_000;
 
 const place = useRedis();
 
-/** A machine with a store, on which tests start, stop and kill the gateway. */
-class Machine {
-  readonly redis = new Redis({ path: place.socketPath });
-  readonly keys = keysOf(newId());
-  readonly lines: string[] = [];
-  readonly #log = pino({ level: 'info' }, { write: (line: string) => this.lines.push(line) });
-  nowMs = START_MS;
-  elapsedMs = 7_000;
-
-  constructor() {
-    onTestFinished(() => this.redis.disconnect());
-  }
-
-  async boot(wallMs = this.nowMs): Promise<Run> {
-    this.nowMs = wallMs;
-    const health = new Health();
-    health.started();
-    const clock = new SteadyClock({
-      now: () => this.nowMs,
-      elapsed: () => this.elapsedMs,
-      health,
-      log: this.#log,
-    });
-    await clock.resume(
-      new ClockStoreRedis(new Store(this.redis), new Store(this.redis), this.keys, this.#log),
-    );
-    clock.startSaving();
-    onTestFinished(() => clock.suspend());
-    return new Run(this, clock, health);
-  }
-}
-
-/** One run of the gateway. */
-class Run {
-  readonly clock: SteadyClock;
-  readonly health: Health;
-  readonly #machine: Machine;
-
-  constructor(machine: Machine, clock: SteadyClock, health: Health) {
-    this.#machine = machine;
-    this.clock = clock;
-    this.health = health;
-  }
-
-  pass(milliseconds: number): void {
-    this.#machine.nowMs += milliseconds;
-    this.#machine.elapsedMs += milliseconds;
-    this.clock.check();
-  }
-
-  jump(milliseconds: number): void {
-    this.#machine.nowMs += milliseconds;
-    this.pass(SECOND_MS);
-  }
-
-  get faults(): readonly string[] {
-    return faultTexts(this.health.faults());
-  }
-}
-
 it('guarantee 7: reports a clock that jumps, and changes no age', async () => {
   for (const jumpMs of [DAY_MS, 400 * DAY_MS, -HOUR_MS]) {
-    const machine = new Machine();
+    const machine = new Machine(place);
     const run = await machine.boot();
     run.pass(SECOND_MS);
     run.jump(jumpMs);
@@ -99,7 +26,7 @@ it('guarantee 7: reports a clock that jumps, and changes no age', async () => {
 
 it('reports no doubt about a clock that was corrected within a minute', async () => {
   for (const jumpMs of [HOUR_MS, 400 * DAY_MS, -400 * DAY_MS]) {
-    const run = await new Machine().boot();
+    const run = await new Machine(place).boot();
     run.pass(SECOND_MS);
     run.jump(jumpMs);
     run.pass(30 * SECOND_MS);
@@ -110,7 +37,7 @@ it('reports no doubt about a clock that was corrected within a minute', async ()
 });
 
 it('reports no jump of a clock that is adjusted gradually', async () => {
-  const machine = new Machine();
+  const machine = new Machine(place);
   const run = await machine.boot();
   for (let second = 0; second < 60; second++) {
     machine.nowMs += 500;
@@ -119,45 +46,12 @@ it('reports no jump of a clock that is adjusted gradually', async () => {
   expect([run.faults, machine.lines]).toEqual([[], []]);
 });
 
-it('is sure of the time since a moment if there was no jump since, or none for a day', async () => {
-  const run = await new Machine().boot();
-  run.pass(HOUR_MS);
-  const [madeMs, isSureSince] = [START_MS + HOUR_MS, run.clock.isSureSince];
-  run.pass(HOUR_MS);
-  expect(isSureSince(madeMs)).toBe(true);
-  run.jump(HOUR_MS);
-  expect(isSureSince(madeMs)).toBe(false);
-  expect(isSureSince(madeMs + 2 * HOUR_MS)).toBe(true);
-  run.pass(DAY_MS);
-  expect(isSureSince(madeMs)).toBe(true);
-});
-
-it('is sure of nothing from before an unnoticed jump, or while in doubt', async () => {
-  const machine = new Machine();
-  const run = await machine.boot();
-  run.pass(HOUR_MS);
-  machine.nowMs += 400 * DAY_MS;
-  expect(run.clock.isSureSince(START_MS)).toBe(false);
-  run.pass(2 * MINUTE_MS);
-  expect(run.faults).toHaveLength(1);
-  expect(run.clock.isSureSince(machine.nowMs)).toBe(false);
-});
-
-it('is not sure of the time when the gateway was off', async () => {
-  const machine = new Machine();
-  const first = await machine.boot();
-  first.pass(HOUR_MS);
-  await first.clock.suspend();
-  const { clock } = await machine.boot(machine.nowMs + HOUR_MS);
-  expect(clock.isSureSince(START_MS)).toBe(false);
-});
-
 it.each([
   { wrong: '400 days ahead', offMs: 400 * DAY_MS },
   { wrong: '8 days behind', offMs: -8 * DAY_MS },
   { wrong: 'in 1970', offMs: MINUTE_MS - START_MS },
 ])('continues from its end when the clock of the next start is $wrong', async ({ offMs }) => {
-  const machine = new Machine();
+  const machine = new Machine(place);
   const first = await machine.boot();
   first.pass(HOUR_MS);
   const endMs = first.clock.now();
@@ -174,7 +68,7 @@ it.each([
 });
 
 it('continues no earlier than the kill of the first run when the clock is right', async () => {
-  const machine = new Machine();
+  const machine = new Machine(place);
   const first = await machine.boot();
   first.pass(20 * SECOND_MS);
   const stampMs = first.clock.now();
@@ -182,41 +76,20 @@ it('continues no earlier than the kill of the first run when the clock is right'
   expect(second.clock.now()).toBe(stampMs + SECOND_MS);
 });
 
-it.each([
-  { wall: 'right', wallMs: START_MS, expectedMs: START_MS - DAY_MS },
-  { wall: '400 days ahead', wallMs: START_MS + 400 * DAY_MS, expectedMs: START_MS - DAY_MS },
-  { wall: '8 days behind', wallMs: START_MS - 8 * DAY_MS, expectedMs: START_MS - 8 * DAY_MS },
-  { wall: 'in 1970', wallMs: MINUTE_MS, expectedMs: START_MS - DAY_MS },
-])('continues from the newest stored time when the clock is $wall', async (one) => {
-  for (const write of [
-    ({ redis, keys }: Machine) =>
-      redis.xadd(keys.history, '1-0', 'r', START_MS, 't', START_MS - DAY_MS),
-    async ({ redis, keys }: Machine) => {
-      await redis.sadd(keys.sessions, 'connected', 'away');
-      await redis.hset(keys.session('connected'), 'seenAtMs', 0);
-      await redis.hset(keys.session('away'), 'seenAtMs', START_MS - DAY_MS);
-    },
-  ]) {
-    const machine = new Machine();
-    await write(machine);
-    expect((await machine.boot(one.wallMs)).clock.now()).toBe(one.expectedMs);
-  }
-});
-
 it('starts over, and logs it, when its stored record is unreadable', async () => {
-  const machine = new Machine();
+  const machine = new Machine(place);
   await machine.redis.hset(machine.keys.clock, { steadyMs: 'soon', starts: '{' });
   expect((await machine.boot()).clock.now()).toBe(START_MS);
   expect(machine.lines.join('')).toContain('failed to read the stored clock');
 });
 
 it('never starts in 1970, when nothing would ever be too old', async () => {
-  const machine = new Machine();
+  const machine = new Machine(place);
   expect((await machine.boot(MINUTE_MS)).clock.now()).toBe(Date.UTC(2020, 0, 1));
 });
 
 it('estimates the real age of a stamp across several starts', async () => {
-  const machine = new Machine();
+  const machine = new Machine(place);
   const first = await machine.boot();
   const stampMs = first.clock.now();
   first.pass(HOUR_MS);
@@ -240,7 +113,7 @@ it('estimates the real age of a stamp across several starts', async () => {
 const NOT_SET = 'The clock of this machine is not set: it shows a time before 2020.';
 
 it('reports a clock that is not set, until it is', async () => {
-  const machine = new Machine();
+  const machine = new Machine(place);
   const run = await machine.boot(MINUTE_MS);
   run.pass(SECOND_MS);
   expect(run.faults).toEqual([NOT_SET]);
@@ -254,7 +127,7 @@ it('reports a clock that is not set, until it is', async () => {
 });
 
 it('reports a clock that is behind until it is corrected, and for a minute more', async () => {
-  const machine = new Machine();
+  const machine = new Machine(place);
   const first = await machine.boot();
   for (let hour = 0; hour <= 24; hour++) first.pass(HOUR_MS);
   await first.clock.suspend();
@@ -275,7 +148,7 @@ it('reports a clock that is behind until it is corrected, and for a minute more'
 });
 
 it('doubts a clock that has jumped back until it catches up', async () => {
-  const run = await new Machine().boot();
+  const run = await new Machine(place).boot();
   run.jump(-HOUR_MS);
   run.pass(58 * MINUTE_MS);
   expect(run.faults).toEqual([expect.stringContaining('is behind')]);
@@ -284,7 +157,7 @@ it('doubts a clock that has jumped back until it catches up', async () => {
 });
 
 it('trusts, after a day, a clock that was set back from an unconfirmed time', async () => {
-  const machine = new Machine();
+  const machine = new Machine(place);
   const run = await machine.boot(START_MS + 400 * DAY_MS);
   run.jump(-400 * DAY_MS);
   run.pass(23 * HOUR_MS);
@@ -294,7 +167,7 @@ it('trusts, after a day, a clock that was set back from an unconfirmed time', as
 });
 
 it('doubts a clock that is days ahead at a start until it is corrected', async () => {
-  const machine = new Machine();
+  const machine = new Machine(place);
   const first = await machine.boot();
   first.pass(MINUTE_MS);
   await first.clock.suspend();
@@ -316,7 +189,7 @@ it('doubts a clock that is days ahead at a start until it is corrected', async (
 });
 
 it('trusts a clock that is days ahead once it has run for a day, even across restarts', async () => {
-  const machine = new Machine();
+  const machine = new Machine(place);
   await (await machine.boot()).clock.suspend();
   let run = await machine.boot(machine.nowMs + 8 * DAY_MS);
   for (let hour = 0; hour < 23; hour++) run.pass(HOUR_MS);
@@ -329,7 +202,7 @@ it('trusts a clock that is days ahead once it has run for a day, even across res
 });
 
 it('trusts the clock after a downtime of less than a day', async () => {
-  const machine = new Machine();
+  const machine = new Machine(place);
   await (await machine.boot()).clock.suspend();
   const run = await machine.boot(machine.nowMs + DAY_MS - MINUTE_MS);
   run.pass(MINUTE_MS);

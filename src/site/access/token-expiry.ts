@@ -10,21 +10,19 @@ export interface TokenExpiryOptions {
   readonly accessTokens: AccessTokens;
   readonly events: SiteEvents;
   readonly log: Logger;
-  /** `SteadyClock.isSureSince` */
-  readonly isSureSince: (wallMs: number) => boolean;
 }
 
 /**
- * Closes the connections of expired tokens, ends their sessions, and records the expiry.
+ * Closes the connections of expired tokens, and records the expiry.
  *
- * HTTP itself checks the expiry at each request. Sessions and their backlogs end only if the clock has not jumped
- * since the token was created, or for a day: the clock may be years ahead for a while, and the token is valid
- * again once the clock is corrected (docs/reference/contract.md, 4.7).
+ * HTTP itself checks the expiry at each request. Sessions and their backlogs stay, and are forgotten like those of any
+ * absent client: the clock may be years ahead for a while, and the token is valid again once it is corrected
+ * (docs/reference/contract.md, 4.7).
  */
 export class TokenExpiry {
   readonly #options: TokenExpiryOptions;
-  /** Expired tokens, by id, and whether their sessions have ended. */
-  #expired = new Map<string, boolean>();
+  /** The ids of expired tokens. */
+  #expired: ReadonlySet<string> = new Set();
   #timer: NodeJS.Timeout | undefined;
   #isNoting = false;
 
@@ -41,8 +39,13 @@ export class TokenExpiry {
   }
 
   #check(): void {
-    const expired = this.#options.accessTokens.expired();
-    this.#expired = new Map(expired.map((record) => [record.id, this.#end(record)]));
+    const { accessTokens, events } = this.#options;
+    const expired = accessTokens.expired();
+    for (const { id, grants } of expired) {
+      if (this.#expired.has(id)) continue;
+      events.emit('credentialEnded', principalKey({ type: 'token', id, grants }));
+    }
+    this.#expired = new Set(expired.map(({ id }) => id));
     if (this.#isNoting) return;
     this.#isNoting = true;
     this.#noteExpiries(expired)
@@ -52,17 +55,6 @@ export class TokenExpiry {
       .finally(() => {
         this.#isNoting = false;
       });
-  }
-
-  /** Closes the token's connections, and ends its sessions once the expiry is sure. Returns whether they have ended. */
-  #end({ id, grants, createdAtMs }: AccessToken): boolean {
-    const { events, isSureSince } = this.#options;
-    const principal = principalKey({ type: 'token', id, grants });
-    const haveSessionsEnded = this.#expired.get(id);
-    if (haveSessionsEnded === undefined) events.emit('credentialEnded', principal);
-    if (haveSessionsEnded === true || !isSureSince(createdAtMs)) return haveSessionsEnded ?? false;
-    events.emit('principalRemoved', principal);
-    return true;
   }
 
   /** Also records tokens that expired while the gateway or the store was away. */

@@ -37,12 +37,6 @@ export class ClockDoubt {
     this.#trust = { ...this.#trust, unchangedSinceMs: steadyMs };
   }
 
-  /** Whether the wall clock has run without a jump since that moment, or for a day. */
-  isUnchangedSince(sinceMs: number, { wallMs, steadyMs }: ClockReading): boolean {
-    const unchangedMs = steadyMs - this.#trust.unchangedSinceMs;
-    return unchangedMs >= DAY_MS || wallMs - sinceMs <= unchangedMs + MIN_JUMP_MS;
-  }
-
   /** Judges a reading, and learns from it. Returns the fault that names the doubt; undefined when there is none. */
   judge(reading: ClockReading): FaultReport | undefined {
     if (reading.wallMs < PLAUSIBLE_FROM_MS) return fault('clockUnset');

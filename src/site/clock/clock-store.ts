@@ -30,7 +30,5 @@ export interface ClockRecord extends ClockReading {
 export interface ClockStore {
   /** Loads the record; undefined when it is missing or unreadable. */
   load(): Promise<ClockRecord | undefined>;
-  /** Finds the newest plausible timestamp of anything else in the store. */
-  newestStampMs(): Promise<number | undefined>;
   save(record: ClockRecord): Promise<void>;
 }

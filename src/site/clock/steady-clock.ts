@@ -41,7 +41,6 @@ export class SteadyClock {
   /** The end of the last run and the beginning of this one; undefined in the very first run. */
   #resumed: { readonly last: ClockRecord; readonly steadyMs: number } | undefined;
   #jumpFault: FaultReport | undefined;
-  #isDoubted = false;
   #jumpReportedUntilMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #store: ClockStore | undefined;
@@ -91,10 +90,9 @@ export class SteadyClock {
   /** Continues from the last save; must come before anything is stamped or measured. */
   async resume(store: ClockStore): Promise<void> {
     const last = await store.load();
-    const newestStampMs = last === undefined ? await store.newestStampMs() : undefined;
     const wallMs = this.#options.now();
     const steadyMs =
-      last === undefined ? firstSteadyMs(wallMs, newestStampMs) : resumedSteadyMs(wallMs, last);
+      last === undefined ? Math.max(wallMs, PLAUSIBLE_FROM_MS) : resumedSteadyMs(wallMs, last);
     this.#offsetMs = steadyMs - this.#options.elapsed();
     this.#driftMs = wallMs - steadyMs;
     if (last === undefined) {
@@ -153,19 +151,7 @@ export class SteadyClock {
     const doubt = this.#jumpFault === undefined ? this.#doubt.judge(reading) : undefined;
     // Doubt may last, and leaves the gateway ready.
     health.report(DOUBT_FAULT, doubt);
-    this.#isDoubted = doubt !== undefined;
   }
-
-  /**
-   * Whether the time that has passed since this moment of the wall clock is beyond doubt.
-   *
-   * Only then may the gateway give something up because of a wall-clock time (docs/reference/contract.md, 4.7).
-   */
-  readonly isSureSince = (wallMs: number): boolean => {
-    this.check();
-    const reading = { wallMs: this.#options.now(), steadyMs: this.now() };
-    return !this.#isDoubted && this.#doubt.isUnchangedSince(wallMs, reading);
-  };
 
   #starts(): readonly ClockStart[] {
     if (this.#resumed === undefined) return [];
@@ -206,10 +192,4 @@ function newDoubt(steadyMs: number): ClockDoubt {
 /** The steady time after a downtime, which counts only as far as the last run may have outlived its save. */
 function resumedSteadyMs(wallMs: number, last: ClockReading): number {
   return last.steadyMs + Math.min(Math.max(0, wallMs - last.wallMs), SAVE_INTERVAL_MS);
-}
-
-/** The first steady time, never ahead of data from a version without a steady clock. */
-function firstSteadyMs(wallMs: number, newestStampMs: number | undefined): number {
-  if (newestStampMs === undefined) return Math.max(wallMs, PLAUSIBLE_FROM_MS);
-  return wallMs < PLAUSIBLE_FROM_MS ? newestStampMs : Math.min(wallMs, newestStampMs);
 }
