@@ -155,18 +155,7 @@ export class Publishing {
       received.resolve(identifier, isStored, refused);
       // After a PUBREC with an error code the client sends no PUBREL (MQTT 5, 4.3.3).
       const isTold = connection.terms.version === 5 && (denied ?? refused) !== undefined;
-      if (isTold) this.#release(connection, identifier);
-    });
-  }
-
-  /** Forgets the packet identifier of a publish whose client sends no PUBREL. */
-  #release({ session, sessions }: Connection, identifier: number): void {
-    sessions.release(session, [identifier]).catch((error: unknown) => {
-      const { key } = session;
-      this.#options.log.warn(
-        { session: key, err: error },
-        'failed to release QoS 2 packet identifiers',
-      );
+      if (isTold) received.release(identifier);
     });
   }
 

@@ -90,8 +90,8 @@ function decodeVersion(bytes: PacketBytes): MqttVersion {
 function decodeWill(flags: number, bytes: PacketBytes, version: MqttVersion): Message | undefined {
   const qos = qosOf(flags >> WILL_QOS_SHIFT, 'QoS of the will');
   if ((flags & WILL) === 0) {
-    // [MQTT-3.1.2-11], [MQTT-3.1.2-13]
-    if ((flags & (WILL_QOS_BITS | WILL_RETAIN)) !== 0) {
+    // [MQTT-3.1.2-11], [MQTT-3.1.2-13]; MQTT 3.1 ignores them.
+    if (version !== 3 && (flags & (WILL_QOS_BITS | WILL_RETAIN)) !== 0) {
       throw new PacketError('flags of a will that is not there', PROTOCOL_ERROR);
     }
     return undefined;

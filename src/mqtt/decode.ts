@@ -71,7 +71,9 @@ export function decode(packet: Buffer, version: MqttVersion): ClientPacket {
   const bytes = new PacketBytes(packet, startOf(packet));
   if (type === PUBLISH) return decodePublish(header, bytes, version);
   const mustHave = [PUBREL, SUBSCRIBE, UNSUBSCRIBE].includes(type) ? QOS_1_FLAGS : 0;
-  if ((header & FLAG_BITS) !== mustHave) throw new PacketError('wrong flags');
+  // MQTT 3.1 sets DUP in these, too, when they are sent again (MQTT 3.1, 2.1).
+  const reserved = version === 3 && mustHave !== 0 ? FLAG_BITS & ~DUP : FLAG_BITS;
+  if ((header & reserved) !== mustHave) throw new PacketError('wrong flags');
   const acknowledgement = ACKNOWLEDGEMENTS.get(type);
   if (acknowledgement !== undefined) return decodeAcknowledgement(acknowledgement, bytes, version);
   switch (type) {

@@ -116,11 +116,24 @@ export class DrillRunner implements Drills {
       one.lastMs = dueMs;
       this.#beginAll(one.schedule.locations);
     }
+    this.#forgetDeletedLocations();
     for (const unjudged of this.#unjudged) {
       const { locationId, record, isBeingJudged } = unjudged;
       const mayBeOver =
         this.#newest.get(locationId) === record.id || nowMs - record.atMs >= DRILL_TIMEOUT_MS;
       if (mayBeOver && !isBeingJudged) void this.#judge(unjudged);
+    }
+  }
+
+  #forgetDeletedLocations(): void {
+    const { model, health } = this.#options;
+    for (const locationId of this.#newest.keys()) {
+      if (model.location(locationId) !== undefined) continue;
+      this.#newest.delete(locationId);
+      health.reportAll(`drills/${locationId}`, { faults: [], others: undefined });
+    }
+    for (const unjudged of this.#unjudged) {
+      if (model.location(unjudged.locationId) === undefined) this.#unjudged.delete(unjudged);
     }
   }
 

@@ -17,6 +17,8 @@ import type { SiteModel } from '../site/site-model.js';
 export const SUPERVISION_CHECK_MS = 1_000;
 const FAULT_SOURCE = 'device-silent';
 const MAX_NAMED = 3;
+/** Two times of one packet differ by less. */
+const MIN_DIFFERENCE_MS = 1_000;
 
 /** A device that sends nothing. */
 export interface SilentDevice {
@@ -105,8 +107,9 @@ export class Supervision {
     }
     const { lastSeenAtMs } = this.#options.hearing.of(id);
     const limitMs = (silentAfterSeconds ?? Number.POSITIVE_INFINITY) * 1000;
-    const isHeard = lastSeenAtMs !== silent.lastSeenAtMs && silentMs < limitMs;
-    if (isHeard) this.#tell(id, 'heard');
+    // Both are rounded, and go by the machine's clock, which drifts.
+    const isLater = Math.abs((lastSeenAtMs ?? 0) - silent.lastSeenAtMs) > MIN_DIFFERENCE_MS;
+    if (isLater && silentMs < limitMs) this.#tell(id, 'heard');
   }
 
   #tell(deviceId: string, state: 'silent' | 'heard'): void {
@@ -118,7 +121,8 @@ export class Supervision {
     this.#unstored.add(deviceId);
     alarms.append(this.#itemOf(event, context), (isStored) => {
       this.#unstored.delete(deviceId);
-      if (!isStored) return;
+      // A device that was deleted meanwhile is not supervised.
+      if (!isStored || model.device(deviceId) === undefined) return;
       if (state === 'heard') this.#silent.delete(deviceId);
       else this.#silent.set(deviceId, { deviceId, sinceMs: event.sinceMs, lastSeenAtMs });
       this.#isChanged = true;

@@ -251,6 +251,26 @@ it('preserves a U+FFFD intended by the client, and a byte order mark', () => {
   expect(decode(bytes, 4)).toMatchObject({ topic });
 });
 
+it.each([
+  ['PUBREL', [0x6a, 2, 0, 1]],
+  ['SUBSCRIBE', [0x8a, 6, 0, 1, 0, 1, 0x61, 1]],
+  ['UNSUBSCRIBE', [0xaa, 5, 0, 1, 0, 1, 0x61]],
+])('%s of MQTT 3.1 may have DUP, as it is when sent again', (_name, bytes) => {
+  expect(decode(Buffer.from(bytes), 3)).toMatchObject({ messageId: 1 });
+  for (const version of [4, 5] as const) {
+    expect(() => decode(Buffer.from(bytes), version)).toThrow(PacketError);
+  }
+});
+
+it('the flags of a will that is not there are ignored in MQTT 3.1, and refused in 3.1.1', () => {
+  const connect = (name: string, level: number) => {
+    const fields = [0, name.length, ...Buffer.from(name), level, 0x2a, 0, 60, 0, 1, 0x61];
+    return Buffer.from([0x10, fields.length, ...fields]);
+  };
+  expect(decodeConnect(connect('MQIsdp', 3))).toMatchObject({ clientId: 'a' });
+  expect(() => decodeConnect(connect('MQTT', 4))).toThrow(PacketError);
+});
+
 it('any bytes are a packet, or a packet error', () => {
   const versions = fc.constantFrom<MqttVersion>(3, 4, 5);
   fc.assert(

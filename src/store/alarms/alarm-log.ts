@@ -57,8 +57,8 @@ const appendAlarms = new Script(
   z.tuple([numbers, numbers]).rest(z.array(z.string())),
 );
 
-/** No device retransmits one alarm for longer. */
-const RECEIPTS_KEPT_SECONDS = 7 * 24 * 3600;
+/** A device sends an alarm again on its next connection; later, the same packet identifier is of another alarm. */
+const RECEIPTS_KEPT_SECONDS = 3600;
 /** Some 400 bytes each. */
 const MAX_PLACES_IN_MEMORY = 10_000;
 

@@ -26,6 +26,7 @@
 --- include last-number
 --- include destinations
 --- include queues
+--- include places
 local counter, history = KEYS[1], KEYS[2]
 local ids, receipts, indexes, groups, received, open, hashes, queues, keepSeconds = unpack(ARGV, 1, 9)
 local tag, destinations, sets = tonumber(ARGV[10]), cmsgpack.unpack(ARGV[11]), cmsgpack.unpack(ARGV[12])
@@ -47,18 +48,19 @@ local function isAlarmOf(device, id, sequence)
   local row = redis.call('XRANGE', history, sequence .. '-0', sequence .. '-0')[1]
   local known = {}
   for at = 1, row and #row[2] or 0, 2 do known[row[2][at]] = row[2][at + 1] end
-  local isReadable, place = pcall(cjson.decode, known.c)
-  return known.i == id and isReadable and place.device.id == device
+  local place = placeOf(known.c)
+  return known.i == id and place and place.device.id == device
 end
 
 local function recordedBefore(alarm)
   local piece, field = alarm[3], alarm[4]
   local device, receipt, digest = places[alarm[1]][2], alarm[12], alarm[13]
   if receipt ~= '' and alarm[14] == 1 then
-    local known = receiptsInBatch[device .. receipt] or redis.call('HGET', receipts .. device, receipt)
-    if known and string.sub(known, 1, #digest + 1) == digest .. ':' then
-      return tonumber(string.sub(known, #digest + 2))
-    end
+    local known = receiptsInBatch[device .. receipt] or redis.call('HGET', receipts .. device, receipt) or ''
+    local sequence, receivedAtMs = string.match(string.sub(known, #digest + 1), '^:(%d+):(%d+)$')
+    -- Packet identifiers begin again with each start of a device: an old receipt is of another alarm.
+    local isSame = sequence and string.sub(known, 1, #digest) == digest
+    if isSame and alarm[10] - receivedAtMs < keepSeconds * 1000 then return tonumber(sequence) end
   end
   local known = sequencesOf[piece .. field] or redis.call('HGET', ids .. piece, field)
   sequencesOf[piece .. field] = known
@@ -72,7 +74,7 @@ local function text(sequence)
 end
 
 local function receiptOf(alarm, sequence)
-  return alarm[13] .. ':' .. text(sequence)
+  return alarm[13] .. ':' .. text(sequence) .. ':' .. alarm[10]
 end
 
 -- The indexes of a place, by kind: their names are long, and many alarms share them.

@@ -23,6 +23,7 @@
 -- nothing written
 --- include last-number
 --- include destinations
+--- include places
 --- include queues
 local counter, log = KEYS[1], KEYS[2]
 local ids, states, received, open, piece, field, id, location = unpack(ARGV, 1, 8)
@@ -47,9 +48,9 @@ for candidate in string.gmatch(redis.call('HGET', ids .. piece, field) or '', '%
   local row = redis.call('XRANGE', log, candidate .. '-0', candidate .. '-0')[1]
   local fields = {}
   for at = 1, row and #row[2] or 0, 2 do fields[row[2][at]] = row[2][at + 1] end
-  local isReadable, place = pcall(cjson.decode, fields.c)
-  if fields.i == id and isReadable and place.location.id == location and place.device.id == ARGV[17] then
-    local groupId = place.group ~= cjson.null and place.group.id or ''
+  local place = placeOf(fields.c)
+  if fields.i == id and place and place.location.id == location and place.device.id == ARGV[17] then
+    local groupId = groupOf(place)
     if isIn(groupId) then sequence, alarm, group = candidate, fields, groupId end
   end
 end

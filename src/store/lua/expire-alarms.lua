@@ -6,6 +6,7 @@
 -- ARGV[5] of groups of alarms, ARGV[6] of states, ARGV[7] of open alarms
 -- ARGV[8] the first entry that a queue may still need   ARGV[9] prefix of proofs (shared/proofs.lua)
 -- returns how many were removed
+--- include places
 local last, limit = ARGV[1], ARGV[2]
 local indexes, ids, groups, states, open = unpack(ARGV, 3, 7)
 local neededFrom = tonumber(ARGV[8])
@@ -64,11 +65,10 @@ local function removeAlarm(row)
   local alarm = fieldsOf(row)
   local sequence = tonumber(string.match(row[1], '^%d+'))
   removeStates(sequence, alarm.i)
-  local isReadable, place = pcall(cjson.decode, alarm.c)
+  local place = placeOf(alarm.c)
   -- The indexes of a damaged record are unknown; read-alarms.lua skips what they still hold.
-  if isReadable and alarm.k and alarm.i then
-    local location, device, group = place.location.id, place.device.id, place.group
-    local groupId = group ~= cjson.null and group.id or ''
+  if place and alarm.k and alarm.i then
+    local location, device, groupId = place.location.id, place.device.id, groupOf(place)
     local member = string.format('%012.0f', sequence)
     -- An overwritten index must not stop the removal.
     local scope = location .. ':' .. groupId .. ':' .. alarm.k

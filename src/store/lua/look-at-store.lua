@@ -6,6 +6,7 @@
 -- returns JSON: identity, '' for none; runId of the server, and the evictedKeys since its start; for the site
 --         the number of records by kind, and of changes; numbers of the oldestAlarm and newestAlarm, 0 for none;
 --         missingIndexes: how many keys that should list the newest entry of the history are missing
+--- include places
 local groups, indexes = unpack(ARGV)
 
 -- False for a key overwritten with another type: it has nothing of ours.
@@ -29,9 +30,9 @@ end
 local function missingFor(entry)
   local fields = {}
   for at = 1, #entry[2], 2 do fields[entry[2][at]] = entry[2][at + 1] end
-  local isReadable, place = pcall(cjson.decode, fields.c)
-  if not isReadable or not fields.k then return 0 end
-  local location, group = place.location.id, place.group ~= cjson.null and place.group.id or ''
+  local place = placeOf(fields.c)
+  if not place or not fields.k then return 0 end
+  local location, group = place.location.id, groupOf(place)
   local missing = 1 - (read('SISMEMBER', groups .. location, group) or 0)
   for _, index in ipairs({ location .. ':' .. group .. ':' .. fields.k, location .. ':' .. place.device.id }) do
     missing = missing + 1 - redis.call('EXISTS', indexes .. index)

@@ -179,6 +179,19 @@ describe('a drill', () => {
     await eventually(async () => expect(await failedDrills(gateway)).toEqual(['away']));
   });
 
+  it('is no fault any more once its location is deleted', async () => {
+    const { gateway, locationId, deviceId, begin } = await start();
+    const away = await nurseCall(gateway, locationId, 'away');
+    await (await away.open()).endAsync();
+    await begin();
+    gateway.aheadMs += MINUTE_MS + 1000;
+    await eventually(async () => expect(await failedDrills(gateway)).toEqual(['away']));
+    const location = `/care-homes/${locationId}`;
+    await gateway.admin('DELETE', `${location}/devices/${deviceId}`);
+    expect((await gateway.admin('DELETE', location)).status).toBe(204);
+    await eventually(async () => expect(await failedDrills(gateway)).toEqual([]));
+  });
+
   it('requires a device, and only the last hundred are kept', async () => {
     const { gateway, path, list, begin } = await start();
     const empty = await gateway.createLocation('empty');

@@ -7,7 +7,9 @@ local ALARMS_PER_PROOF = 100
 -- proofs: prefix of the pieces   numbers: the hash of the destinations' numbers
 local function noteOutcome(proofs, numbers, name, letter, atMs, items)
   if #items == 0 then return end
-  local number = redis.call('HGET', numbers, name)
+  -- A key overwritten with another type costs the proof: the settlement must not stop halfway.
+  local number = redis.pcall('HGET', numbers, name)
+  if type(number) == 'table' then return end
   if not number then
     number = redis.call('HLEN', numbers) + 1
     redis.call('HSET', numbers, name, number)
@@ -22,7 +24,7 @@ local function noteOutcome(proofs, numbers, name, letter, atMs, items)
   local function endPiece()
     endRun()
     if piece then
-      redis.call('APPEND', proofs .. string.format('%.0f', piece), head .. table.concat(runs, ',') .. ';')
+      redis.pcall('APPEND', proofs .. string.format('%.0f', piece), head .. table.concat(runs, ',') .. ';')
     end
     runs, from = {}, nil
   end
