@@ -76,7 +76,7 @@ export class Access {
   room(role: Rank): Guard {
     return standingGuard((c) => {
       const key = { locationId: pathId(c, 'locationId'), roomId: pathId(c, 'roomId') };
-      this.requireOverRoom(c, role, key);
+      this.#checkRoom(c, role, key);
       requireUuids(key);
       this.#model.requireRoom(key);
     });
@@ -86,7 +86,7 @@ export class Access {
   group(role: Rank): Guard {
     return standingGuard((c) => {
       const key = { locationId: pathId(c, 'locationId'), groupId: pathId(c, 'groupId') };
-      this.requireOver(c, role, key);
+      checkOver(c, role, key);
       requireUuids(key);
       this.#model.requireGroup(key);
     });
@@ -96,7 +96,7 @@ export class Access {
   permissionOverRoomOfGroup(role: Rank): Guard {
     return standingGuard((c) => {
       const key = { locationId: pathId(c, 'locationId'), groupId: pathId(c, 'groupId') };
-      this.requireOver(c, role, key);
+      checkOver(c, role, key);
       requireUuids({ ...key, roomId: pathId(c, 'roomId') });
     });
   }
@@ -109,13 +109,12 @@ export class Access {
    * @throws GatewayError `forbidden`
    */
   requireOver(c: Context<HttpEnv>, role: Rank, scope: Scope): void {
-    requirePermission(permits(callerOf(c).grants, role, scope));
+    checkAndStand(c, () => checkOver(c, role, scope));
   }
 
   /** @throws GatewayError `forbidden`; with a grant on a group, also for a room that does not exist */
   requireOverRoom(c: Context<HttpEnv>, role: Rank, key: RoomKey): void {
-    const { groupId } = this.#model.roomIn(key) ?? {};
-    this.requireOver(c, role, { locationId: key.locationId, groupId });
+    checkAndStand(c, () => this.#checkRoom(c, role, key));
   }
 
   /** The covered groups of one location, in the order of creation. */
@@ -167,6 +166,11 @@ export class Access {
     return permits(grants, role, { locationId, groupId: room?.groupId ?? null });
   }
 
+  #checkRoom(c: Context<HttpEnv>, role: Rank, key: RoomKey): void {
+    const { groupId } = this.#model.roomIn(key) ?? {};
+    checkOver(c, role, { locationId: key.locationId, groupId });
+  }
+
   #location(isPermitted: (grants: readonly Grant[], locationId: string) => boolean): Guard {
     return standingGuard((c) => {
       const locationId = pathId(c, 'locationId');
@@ -193,10 +197,19 @@ export class Access {
 /** Makes a guard from a check that `checkAgain` repeats. */
 function standingGuard(check: StandingCheck): Guard {
   return (c, next) => {
-    check(c);
-    addStandingCheck(c, check);
+    checkAndStand(c, check);
     return next();
   };
+}
+
+/** Makes a check that `checkAgain` repeats. */
+function checkAndStand(c: Context<HttpEnv>, check: StandingCheck): void {
+  check(c);
+  addStandingCheck(c, check);
+}
+
+function checkOver(c: Context<HttpEnv>, role: Rank, scope: Scope): void {
+  requirePermission(permits(callerOf(c).grants, role, scope));
 }
 
 /** An id from the path in lower case, as UUIDs are stored (RFC 9562, 4). */

@@ -2,11 +2,16 @@ import type { Context } from 'hono';
 import { plainAddress } from '../domain/addresses.js';
 import { isUuid } from '../domain/notation.js';
 import type { Actor, AuditEntry, AuditSubject } from '../site/audit-trail.js';
-import { type HttpEnv, pathOf } from './http-env.js';
+import { checkAgain, type HttpEnv, pathOf } from './http-env.js';
 
-/** The actor of this request, as the audit trail names it; decided only here. */
+/**
+ * The actor of this request, as the audit trail names it; decided only here.
+ *
+ * Its change may wait for others, one of which may end its right: so this is checked again at the moment of the change.
+ */
 export function actorOf(c: Context<HttpEnv>): Actor {
-  const origin = { address: addressOf(c) ?? null, requestId: c.get('requestId') };
+  const precondition = () => checkAgain(c);
+  const origin = { address: addressOf(c) ?? null, requestId: c.get('requestId'), precondition };
   const device = c.get('device');
   if (device !== undefined) return { type: 'device', id: device.id, ...origin };
   const id = c.get('caller')?.id ?? null;

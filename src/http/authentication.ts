@@ -39,7 +39,9 @@ export function authentication(services: Authenticators): MiddlewareHandler<Http
     if (!isValid || !isAdmitted) throw invalidToken();
     c.set('caller', principal);
     addStandingCheck(c, () => {
-      if (accessTokens.authenticateBearer(token) === undefined) throw invalidToken();
+      const now = accessTokens.authenticateBearer(token);
+      if (now?.type !== 'token') throw invalidToken();
+      c.set('caller', now);
     });
     await next();
   };

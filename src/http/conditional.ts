@@ -13,7 +13,16 @@ const WHOLE_TAG = /"[^"]*"/g;
 
 /** Answers 304 to an `If-None-Match` that names the entity tag set by the handler (RFC 9110, 13.1.2). */
 export const notModifiedIfKnown = etag({
-  retainedHeaders: ['cache-control', 'etag', 'vary', 'x-request-id', 'x-content-type-options'],
+  retainedHeaders: [
+    'access-control-allow-origin',
+    'access-control-expose-headers',
+    'cache-control',
+    'etag',
+    'strict-transport-security',
+    'vary',
+    'x-content-type-options',
+    'x-request-id',
+  ],
 });
 
 /**
@@ -38,14 +47,16 @@ export function tagged<View>(c: Context<HttpEnv>, view: View, tag = entityTag(vi
  * @param tagNow the entity tag at the moment of the change
  */
 export function conditionalActor(c: Context<HttpEnv>, tagNow: () => string): Actor {
+  const actor = actorOf(c);
   const wanted = c.req.header('If-Match');
-  if (wanted === undefined) return actorOf(c);
+  if (wanted === undefined) return actor;
   const precondition = () => {
+    actor.precondition?.();
     if (wanted.trim() !== '*' && !namesLike(wanted, tagNow())) {
       throw new GatewayError('precondition-failed', 'It has changed since: read it again.');
     }
   };
-  return { ...actorOf(c), precondition };
+  return { ...actor, precondition };
 }
 
 /** Ignores weak tags: `If-Match` compares strongly. */

@@ -16,6 +16,8 @@ const LINE_END = '\r\n';
 const NEEDS_QUOTES = /[",\r\n]/;
 /** A spreadsheet runs a cell that begins like this as a formula, even after white space. */
 const FORMULA = /^\s*[=+\-@]|^[\t\r]/;
+/** Where the list separator is a semicolon, as in German, it takes the rest for a cell of its own. */
+const FORMULA_AFTER_SEPARATOR = /([;\t]\s*)(?=[=+\-@])/g;
 
 interface Page {
   /** Null on the last page. */
@@ -72,6 +74,7 @@ export function csvLine(cells: readonly (string | null | undefined)[]): string {
 }
 
 function csvCell(text: string): string {
-  const cell = FORMULA.test(text) ? `'${text}` : text;
+  const harmless = text.replaceAll(FORMULA_AFTER_SEPARATOR, "$1'");
+  const cell = FORMULA.test(harmless) ? `'${harmless}` : harmless;
   return NEEDS_QUOTES.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
 }

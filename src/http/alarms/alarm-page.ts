@@ -24,17 +24,19 @@ export interface AlarmPage<Shown = ShownFootage> {
   readonly alarms: readonly ShownAlarm<Shown>[];
 }
 
+/** The alarms of one device, of one location, or of all locations. */
+export type AlarmListing = 'device' | 'location' | 'all';
+
 /** Adds to each alarm what to show of its recordings. */
 export type ShowFootage<Shown> = (alarms: readonly AlarmRecord[]) => Promise<ShownAlarm<Shown>[]>;
 
 const NO_FOOTAGE: FootageUrls = { video: null, audio: null };
-/** Stands for all locations in the scope of a cursor. */
-const EVERY_LOCATION = '*';
 
 /**
  * Reads a page of the alarms that the caller's grants cover, by the group at the time of the alarm.
  *
- * @param locationIds the locations of the listing; the cursors of a single location work only for it
+ * @param locationIds the locations of the listing
+ * @param listing whose cursors work for it alone
  */
 export async function readAlarmPage<Shown>(
   { history, cursors }: Pick<RouteServices, 'history' | 'cursors'>,
@@ -42,16 +44,16 @@ export async function readAlarmPage<Shown>(
   locationIds: readonly string[],
   parameters: AlarmQueryParameters,
   show: ShowFootage<Shown>,
-  isOfAll = false,
+  listing: AlarmListing,
 ): Promise<AlarmPage<Shown>> {
   const { cursor, limit, order, before: beforeMs, after: afterMs, group: groupIds } = parameters;
   const filter = alarmFilter(c, locationIds, parameters);
   const { deviceIds, roomIds, kinds, states } = filter;
   const bounds = { beforeMs, afterMs, order };
-  const locationId = isOfAll ? EVERY_LOCATION : locationIds[0];
+  const locationId = listing === 'all' ? undefined : locationIds[0];
   const { test } = parameters;
   const filters = { deviceIds, roomIds, test, kinds, states, ...bounds };
-  const scope = { ...filters, locationId, groupIds };
+  const scope = { ...filters, listing, locationId, groupIds };
   const start = cursor === undefined ? undefined : cursors.decode(cursor, scope);
   const { alarms, next, upToSequence } = await history.page({
     ...filter,

@@ -4,6 +4,7 @@ import { json as readJson } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { useRedis } from '../../harness/servers/shared-redis.js';
+import { failure } from '../client.js';
 import { basic, withCamera } from '../footage/cameras.js';
 import { startGateway, type TestGateway, useGateway } from '../harness.js';
 import { DEVICE_PATHS, fill, protectedRoutesOf, takesJson } from '../routes.js';
@@ -45,6 +46,25 @@ async function adminToken(gateway: TestGateway, expiresAt: string | null = null)
   const { id, token } = tokenBody.parse(created.json);
   return { id, headers: { Authorization: `Bearer ${token}` } };
 }
+
+describe('a change that waits for another', () => {
+  it('is not made when the other ends the right to it', async () => {
+    const gateway = running();
+    const { id, headers } = await adminToken(gateway);
+    await gateway.redis.client('PAUSE', 60_000, 'WRITE');
+    const deletion = gateway.admin('DELETE', `/access-tokens/${id}`);
+    // The gateway reads requests in the order in which they come.
+    await gateway.call('GET', '/healthz');
+    const json = { name: 'heir', grants: [{ location: '*', role: 'admin' }] };
+    const creation = gateway.call('POST', '/access-tokens', { headers, json });
+    await gateway.call('GET', '/healthz');
+    await gateway.redis.client('UNPAUSE');
+    expect((await deletion).status).toBe(204);
+    expect(failure(await creation)).toBe('401 unauthenticated');
+    const { json: tokens } = await gateway.admin('GET', '/access-tokens');
+    expect(JSON.stringify(tokens)).not.toContain('heir');
+  });
+});
 
 describe('a body whose last byte arrives after', () => {
   it('its token was deleted changes nothing, on any route', async () => {

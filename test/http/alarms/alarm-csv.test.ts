@@ -255,11 +255,28 @@ it('breaks off the body when the token is deleted midway, and signs no more URLs
 
 it('has no cell that a spreadsheet would run as a formula', async () => {
   const { gateway, locationId, rows } = await start();
-  const names = ['=1+1', '+49 30', '-1', '@SUM(A1)', ' =HYPERLINK("x")', 'Bett 1-2'];
+  const names = [
+    '=1+1',
+    '+49 30',
+    '-1',
+    '@SUM(A1)',
+    ' =HYPERLINK("x")',
+    'Bett 1-2',
+    // With the list separator of a German spreadsheet.
+    'Bett 1; =1+1;2',
+  ];
   for (const name of names) {
     await gateway.recordAlarm(await gateway.createDevice(locationId, name), { kind: 'fall' });
   }
   const shown = (await rows('?order=asc')).map(({ deviceName }) => deviceName);
   // Names are trimmed.
-  expect(shown).toEqual(["'=1+1", "'+49 30", "'-1", "'@SUM(A1)", `'=HYPERLINK("x")`, 'Bett 1-2']);
+  expect(shown).toEqual([
+    "'=1+1",
+    "'+49 30",
+    "'-1",
+    "'@SUM(A1)",
+    `'=HYPERLINK("x")`,
+    'Bett 1-2',
+    "Bett 1; '=1+1;2",
+  ]);
 });

@@ -28,6 +28,17 @@ describe('a web application of an allowed origin', () => {
     }
   });
 
+  it('may read the answer that nothing has changed', async () => {
+    const gateway = running();
+    const path = `/care-homes/${await gateway.createLocation()}`;
+    const headers = { Origin: ORIGIN };
+    const { etag } = (await gateway.admin('GET', path, { headers })).headers;
+    const again = { ...headers, 'If-None-Match': String(etag) };
+    const unchanged = await gateway.admin('GET', path, { headers: again });
+    expect([unchanged.status, allowed(unchanged)]).toEqual([304, ORIGIN]);
+    expect(unchanged.headers['access-control-expose-headers']).toContain('ETag');
+  });
+
   it('is told in the preflight what it may send', async () => {
     // A preflight is not a request of the interface, and so not in its description.
     const preflight = await call(running().port, 'OPTIONS', '/care-homes', {

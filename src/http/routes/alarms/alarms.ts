@@ -111,20 +111,27 @@ export function registerAlarms(app: HttpApp, services: RouteServices): void {
     const { locationId, deviceId } = c.req.valid('param');
     const query = { ...c.req.valid('query'), device: [deviceId] };
     const show = signedFootage(services, c);
-    const { nextCursor, alarms } = await readAlarmPage(services, c, [locationId], query, show);
+    const { nextCursor, alarms } = await readAlarmPage(
+      services,
+      c,
+      [locationId],
+      query,
+      show,
+      'device',
+    );
     const events = alarms.map(({ record, footage }) => alarmView(record, footage));
     return c.json({ nextCursor, events }, 200);
   });
 
   app.openapi({ ...ofLocation, middleware: [access.partOfLocation('viewer')] }, (c) =>
-    answerListing(services, c, [c.req.valid('param').locationId], c.req.valid('query')),
+    answerListing(services, c, [c.req.valid('param').locationId], c.req.valid('query'), 'location'),
   );
 
   app.openapi(ofAll, (c) => {
     const { grants } = callerOf(c);
     const covered = model.locations().filter(({ id }) => touchesLocation(grants, id));
     const locationIds = covered.map(({ id }) => id);
-    return answerListing(services, c, locationIds, c.req.valid('query'), true);
+    return answerListing(services, c, locationIds, c.req.valid('query'), 'all');
   });
 
   app.openapi({ ...one, middleware: [access.partOfLocation('viewer')] }, async (c) => {
@@ -149,11 +156,12 @@ async function answerListing(
   c: Context<HttpEnv>,
   locationIds: readonly string[],
   query: AlarmQueryParameters,
-  isOfAll = false,
+  listing: 'location' | 'all',
 ): Promise<Response> {
+  const isOfAll = listing === 'all';
   const show = footageAsAsked(services, c, query.footage);
   const following = (cursor: string | undefined) =>
-    readAlarmPage(services, c, locationIds, { ...query, cursor }, show, isOfAll);
+    readAlarmPage(services, c, locationIds, { ...query, cursor }, show, listing);
   const first = await following(query.cursor);
   if (!wantsCsv(c)) {
     return c.body(pageText(first, isOfAll), 200, { 'Content-Type': JSON_MEDIA_TYPE });
