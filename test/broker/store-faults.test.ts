@@ -1,13 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice } from '../harness/clients/api.js';
-import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/clients/raw-client.js';
-import { eventually } from '../harness/eventually.js';
 import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
 import { Home } from '../harness/home.js';
-import { RemoteStore } from '../harness/servers/remote-store.js';
 import { Store } from '../harness/stored/store.js';
+import { ALARM, absentNurse, backlogOf } from './absent-nurse.js';
 
 let home: Home;
 /** A second gateway, for tests with another gateway or a separate process. */
@@ -37,24 +34,6 @@ async function fillStore({ redis } = store): Promise<void> {
 async function emptyStore({ redis } = store): Promise<void> {
   await redis.config('SET', 'maxmemory', '0');
 }
-
-/** Creates an absent session subscribed to the device's alarms. Returns its client id. */
-async function absentNurse(of: Home, device: TestDevice): Promise<string> {
-  const clientId = `absent-${device.id}`;
-  const session = { clientId, clean: false };
-  const nurse = await Subscriber.connect(of.gateway, of.viewer, session);
-  await nurse.subscribe(of.filter(device, 'alarms/#'));
-  await nurse.end();
-  return clientId;
-}
-
-async function backlogOf(of: Home, clientId: string, count: number): Promise<Subscriber> {
-  const nurse = await Subscriber.connect(of.gateway, of.viewer, { clientId, clean: false });
-  await nurse.untilCount(count);
-  return nurse;
-}
-
-const ALARM = '{"kind":"helpCall"}';
 
 describe('guarantee 1, fault 2: the acknowledgement of an alarm', () => {
   it.each([
@@ -250,60 +229,5 @@ describe('fault 7: the will of a client', () => {
     expect((await other.api.request('GET', '/healthz')).status).toBe(200);
     full.close();
     await nurse.end();
-  });
-});
-
-describe('fault 7: a store that is unreachable for more than 20 attempts', () => {
-  /** Attempts of each connection of the gateway, after which ioredis gives up by default. */
-  const ATTEMPTS = 21;
-  const CONNECTIONS = 5;
-  let remote: RemoteStore;
-  let away: Home;
-
-  beforeAll(async () => {
-    remote = await RemoteStore.start();
-    away = await Home.start({ GATEWAY_REDIS_URL: remote.url });
-  });
-
-  afterAll(async () => {
-    remote.mend();
-    await away.remove();
-    await remote.remove();
-  });
-
-  it('costs no alarm, no telemetry and no will', async () => {
-    const device = await away.device();
-    const second = await away.device('Bett 2');
-    const clientId = await absentNurse(away, device);
-    const sensor = await connectDevice(away.gateway, device);
-    const will = { topic: `devices/${second.id}/alarms`, payload: ALARM, qos: 1 as const };
-    const vanishing = await RawClient.connect(away.gateway, second, { will });
-
-    remote.cut();
-    vanishing.vanish();
-    const published = Array.from({ length: 50 }, (_, number) => [
-      sensor.publishAsync(
-        `devices/${device.id}/alarms`,
-        JSON.stringify({ kind: 'fall', id: randomUUID(), number }),
-        { qos: 1 },
-      ),
-      sensor.publishAsync(`devices/${device.id}/x`, String(number), { qos: 1 }),
-    ]).flat();
-    let acknowledged = 0;
-    for (const one of published) void one.then(() => acknowledged++);
-    await remote.refused(ATTEMPTS * CONNECTIONS);
-    expect(acknowledged).toBe(0);
-
-    remote.mend();
-    await Promise.all(published);
-    const nurse = await backlogOf(away, clientId, 50);
-    expect(nurse.messages().map(({ data }) => Object(data).number)).toEqual(
-      Array.from({ length: 50 }, (_, number) => number),
-    );
-    // The connection for HTTP may be back a second later than that for the alarms.
-    const recorded = await eventually(() => away.api.allAlarms(device));
-    expect(recorded).toHaveLength(50);
-    expect(await away.api.allAlarms(second)).toHaveLength(1);
-    await Promise.all([nurse.end(), sensor.endAsync()]);
   });
 });

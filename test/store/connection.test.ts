@@ -1,85 +1,15 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
-import {
-  type ConnectionOptions,
-  connectManagementRedis,
-  connectRedis,
-  untilReady,
-} from '../../src/store/server/connection.js';
+import { connectRedis, untilReady } from '../../src/store/server/connection.js';
 import { StoreOutages } from '../../src/store/server/store-outages.js';
-import { Store } from '../../src/store/store.js';
-import { CutProxy } from '../harness/servers/cut-proxy.js';
+import { connected, ENDED_AFTER_MS, freePort, Server } from './connected-server.js';
 import { ask, recordingLog, temporaryDirectory, until } from './embedded-support.js';
 
 /** At least as long as the product waits between two attempts to connect. */
 const MAX_RETRY_DELAY_MS = 1_000;
-
-/** The test's own server, which it can end, freeze and restart. */
-class Server {
-  readonly directory = temporaryDirectory();
-  readonly socketPath = join(this.directory, 'redis.sock');
-  #process: ChildProcess | undefined;
-
-  constructor(readonly port = 0) {
-    onTestFinished(() => this.kill());
-  }
-
-  async start(): Promise<this> {
-    const settings = ['--port', `${this.port}`, '--unixsocket', this.socketPath];
-    const place = ['--dir', this.directory, '--save', '', '--appendonly', 'yes'];
-    this.#process = spawn('redis-server', [...settings, ...place], { stdio: 'ignore' });
-    let isUp = false;
-    const look = setInterval(async () => {
-      isUp = await ask(this.socketPath, (redis) => redis.ping()).then(
-        () => true,
-        () => isUp,
-      );
-    }, 20);
-    await until(() => isUp).finally(() => clearInterval(look));
-    return this;
-  }
-
-  signal(signal: NodeJS.Signals): void {
-    this.#process?.kill(signal);
-  }
-
-  async kill(): Promise<void> {
-    const process = this.#process;
-    this.#process = undefined;
-    if (process === undefined) return;
-    const exit = once(process, 'exit');
-    process.kill('SIGKILL');
-    await exit;
-  }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
-
-type Connect = (options: ConnectionOptions) => Redis;
-
-/** An outage has ended this long after the last connection is back. */
-const ENDED_AFTER_MS = 300;
-
-function connected(connect: Connect, where: Partial<ConnectionOptions>) {
-  const { log, messages } = recordingLog();
-  const outages = new StoreOutages(log, ENDED_AFTER_MS);
-  const redis = connect({ log, outages, name: 'test', ...where });
-  const store = new Store(redis, { isPatient: connect === connectRedis });
-  onTestFinished(() => store.close());
-  return { redis, store, messages };
-}
 
 describe('the message path', () => {
   test('waits for a store that is not up yet, and for one that comes back', async () => {
@@ -244,77 +174,6 @@ describe('the message path', () => {
     const busy = `local t = redis.call('TIME') local n = t
       while (n[1] - t[1]) * 1000000 + n[2] - t[2] < 200000 do n = redis.call('TIME') end return 1`;
     expect(await redis.eval(busy, 0)).toBe(1);
-    expect(messages).toEqual([]);
-  });
-});
-
-describe('the management interface', () => {
-  test('answers while the store does', async () => {
-    const server = await new Server().start();
-    const { redis } = connected(connectManagementRedis, { socketPath: server.socketPath });
-    await untilReady(redis, 30_000);
-    expect(await redis.set('a', '1')).toBe('OK');
-  });
-
-  test('fails immediately while there is no store, and works again afterwards', async () => {
-    const server = await new Server().start();
-    const { redis } = connected(connectManagementRedis, { socketPath: server.socketPath });
-    await untilReady(redis, 30_000);
-    server.signal('SIGSTOP');
-    // Not "timed out": it does not wait that long.
-    const unanswered = expect(redis.incr('a')).rejects.toThrow('max retries');
-    await server.kill();
-    await unanswered;
-    await expect(redis.get('a')).rejects.toThrow();
-    await server.start();
-    await untilReady(redis, 30_000);
-    expect(await redis.get('a')).toBe(null);
-  });
-
-  test('gives up on a frozen store after 3 s', async () => {
-    const server = await new Server().start();
-    const { redis } = connected(connectManagementRedis, { socketPath: server.socketPath });
-    await untilReady(redis, 30_000);
-    server.signal('SIGSTOP');
-    const since = performance.now();
-    await expect(redis.get('a')).rejects.toThrow('timed out');
-    expect(performance.now() - since).toBeGreaterThan(2900);
-  });
-
-  test('reconnects when a server on the network has vanished', async () => {
-    const port = await freePort();
-    await new Server(port).start();
-    const network = await CutProxy.start({ port });
-    onTestFinished(() => network.close());
-    const url = `redis://127.0.0.1:${network.port}`;
-    const { redis, messages } = connected(connectManagementRedis, { url, timeoutMs: 300 });
-    await untilReady(redis, 30_000);
-    network.swallow();
-    const unanswered = [
-      expect(redis.set('a', '1')).rejects.toThrow('timed out'),
-      // Fails with the connection, unless its own timeout comes first.
-      expect(redis.set('b', '1')).rejects.toThrow(),
-    ];
-    network.pass();
-    const reconnected = once(redis, 'ready');
-    await Promise.all(unanswered);
-    await reconnected;
-    expect(await redis.set('a', '2')).toBe('OK');
-    expect(messages.filter((line) => line.includes('the store is silent'))).toHaveLength(1);
-  });
-
-  test('keeps its connection when a server on the network answers other commands in time', async () => {
-    const port = await freePort();
-    await new Server(port).start();
-    const url = `redis://127.0.0.1:${port}`;
-    const { redis, messages } = connected(connectManagementRedis, { url, timeoutMs: 1_000 });
-    await untilReady(redis, 30_000);
-    const id = await redis.client('ID');
-    const inTime = redis.blpop('nothing', 0.6);
-    const tooLate = expect(redis.blpop('nothing', 0.6)).rejects.toThrow('timed out');
-    expect(await inTime).toBeNull();
-    await tooLate;
-    expect(await redis.client('ID')).toBe(id);
     expect(messages).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
-import { OwnRedis } from '../../test/chaos/faults/faults.js';
+import { OwnRedis } from '../../test/chaos/faults/own-redis.js';
 import { siteOf } from './busy-home.js';
 import { type RecordedHome, recordHome } from './recorded-home.js';
 import { milliseconds, quantile, table } from './report.js';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Redis } from 'ioredis';
-import type { OwnRedis } from '../../test/chaos/faults/faults.js';
+import type { OwnRedis } from '../../test/chaos/faults/own-redis.js';
 import { BusyHome, type HomeLoad, siteOf } from './busy-home.js';
 
 const SCAN_COUNT = 1_000;

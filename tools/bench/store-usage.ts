@@ -1,4 +1,4 @@
-import type { OwnRedis } from '../../test/chaos/faults/faults.js';
+import type { OwnRedis } from '../../test/chaos/faults/own-redis.js';
 import { processorMs } from '../../test/harness/gateway/process-usage.js';
 
 /** Memory that a store uses for everything in it. */

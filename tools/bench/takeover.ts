@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { OwnRedis } from '../../test/chaos/faults/faults.js';
+import { OwnRedis } from '../../test/chaos/faults/own-redis.js';
 import { Api, type TestDevice } from '../../test/harness/clients/api.js';
 import { publishPacket, RawClient } from '../../test/harness/clients/raw-client.js';
 import { GatewayProcess } from '../../test/harness/gateway/gateway-process.js';

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { generate, type IConnectPacket } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DENIED_REASONS, type DeniedReason } from '../../../src/site/access/connection-list.js';
-import { auditOf } from '../../harness/audit.js';
+import { z } from 'zod';
+import { DENIED_REASONS } from '../../../src/site/access/connection-list.js';
 import type { TestDevice, TestToken } from '../../harness/clients/api.js';
 import {
   connectPacket,
@@ -11,206 +12,212 @@ import {
 } from '../../harness/clients/raw-client.js';
 import { Home } from '../../harness/home.js';
 
-const DENIED = 0x80;
+const deniedSchema = z.looseObject({
+  at: z.string(),
+  clientId: z.string().nullable(),
+  code: z.string(),
+  detail: z.string(),
+});
 
 let home: Home;
 
 beforeAll(async () => {
-  home = await Home.start({ GATEWAY_LOG_LEVEL: 'debug' });
+  home = await Home.start({ GATEWAY_MQTT_MAX_FILTERS_PER_SESSION: '3' });
 });
 
 afterAll(() => home.remove());
 
-/** The client's denials in the audit trail. */
-async function recordsOf(clientId: string) {
-  const query = 'actions=permission.refused,authentication.refused&order=asc';
-  const events = await auditOf(home.api, query);
-  return events.filter(({ details }) => details['clientId'] === clientId);
+/** What the client was denied, the newest first. */
+async function deniedTo(clientId: string | null) {
+  const all = z.array(deniedSchema).parse(await home.api.json('GET', '/connections/denied'));
+  return all.filter((one) => one.clientId === clientId);
 }
 
-/** The same once there are this many: they are written in the background. */
-async function recordedOf(clientId: string, count: number) {
-  await expect.poll(() => recordsOf(clientId)).toHaveLength(count);
-  return recordsOf(clientId);
-}
-
-function byClient(who: TestDevice | TestToken, details: Record<string, string | null>) {
-  const type = 'secret' in who ? 'device' : 'access-token';
-  return {
-    action: 'permission.refused',
-    actor: { type, id: who.id, address: '127.0.0.1', requestId: null },
-    details,
-  };
-}
-
-/** A reason as in the log. */
-function reasonOf(code: DeniedReason) {
-  return { code, reason: DENIED_REASONS[code] };
-}
-
-async function returnCodeOf(
-  who: TestDevice | TestToken,
-  options: Parameters<typeof connectPacket>[0],
-) {
+/** Expects that a connect fails; resolves to the return code, or null without a CONNACK. */
+async function failsWith(bytes: Buffer): Promise<number | null> {
   const client = await RawClient.open(home.gateway);
-  client.send(connectPacket({ ...credentials(who), ...options }));
-  const { returnCode } = await client.next('connack');
-  client.vanish();
-  return returnCode;
+  client.stream.write(bytes);
+  await client.closed();
+  const [connack] = client.packets;
+  return connack?.cmd === 'connack' ? (connack.returnCode ?? null) : null;
 }
 
-describe('the audit trail of MQTT denials', () => {
-  it('has each filter of a SUBSCRIBE that is not granted, and no others', async () => {
-    const [elsewhere, clientId] = [randomUUID(), 'subscribes-elsewhere'];
-    const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
-    const [foreign, own] = [`care-homes/${elsewhere}/#`, `care-homes/${home.locationId}/#`];
-    expect(await nurse.subscribe([foreign, own, 'gateway/bridges/#'])).toEqual([DENIED, 1, DENIED]);
-    nurse.vanish();
-    const records = await recordedOf(clientId, 2);
-    expect(records).toMatchObject([
-      {
-        ...byClient(home.viewer, { operation: 'subscribe', clientId, topic: foreign }),
-        locationId: elsewhere,
-      },
-      {
-        ...byClient(home.viewer, { operation: 'subscribe', clientId, topic: 'gateway/bridges/#' }),
-        locationId: null,
-      },
-    ]);
-  });
+function connecting(who: TestDevice | TestToken, options: Partial<IConnectPacket>): Buffer {
+  return generate(connectPacket({ ...credentials(who), ...options }));
+}
 
-  it('has a publish by a device outside its own topics, which keeps its connection', async () => {
-    const [device, other] = [await home.device(), await home.device()];
-    const clientId = 'publishes-elsewhere';
-    const sensor = await RawClient.connect(home.gateway, device, { clientId });
-    const topic = `devices/${other.id}/alarms`;
-    sensor.send(publishPacket(topic, '{"kind":"fall"}'));
-    await sensor.ping();
-    sensor.vanish();
-    const records = await recordedOf(clientId, 1);
-    expect(records).toMatchObject([
-      {
-        ...byClient(device, { operation: 'publish', clientId, topic }),
-        locationId: null,
-        resourceId: other.id,
-      },
-    ]);
-  });
-
-  it.each([0, 1, 2] as const)('has a command by a viewer, at QoS %i', async (qos) => {
+describe('GET /connections/denied', () => {
+  it('explains why a filter of a token, a device or a full session got 0x80', async () => {
     const device = await home.device();
-    const clientId = `commands-at-${qos}`;
-    const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
-    const topic = home.filter(device, 'commands/light');
-    nurse.send({ ...publishPacket(topic, 'on'), qos, ...(qos > 0 && { messageId: 7 }) });
-    await nurse.ping();
-    nurse.vanish();
-    const records = await recordedOf(clientId, 1);
-    expect(records).toMatchObject([
-      {
-        ...byClient(home.viewer, { operation: 'publish', clientId, topic }),
-        locationId: home.locationId,
-        resourceId: device.id,
-      },
-    ]);
-  });
-
-  it('has a client id reserved for bridges', async () => {
-    const device = await home.device();
-    const session = { clientId: 'bridge/of-a-device' };
-    expect(await returnCodeOf(device, session)).toBe(2);
-    expect(await recordedOf(session.clientId, 1)).toMatchObject([
-      byClient(device, { operation: 'connect', clientId: session.clientId, topic: null }),
-    ]);
-  });
-
-  it('has an invalid credential, but never the password, or what may be one', async () => {
-    const device = await home.device();
-    const password = Buffer.from('no-such-password');
-    const clientId = 'guesses';
-    expect(await returnCodeOf(device, { clientId, password })).toBe(4);
-    expect(await returnCodeOf(device, { clientId, password, username: 'hunter2' })).toBe(4);
-    const records = await recordedOf(clientId, 2);
-    expect(records).toMatchObject(
-      [device.id, null].map((username) => ({
-        action: 'authentication.refused',
-        actor: { type: 'anonymous', id: null, address: '127.0.0.1' },
-        details: { operation: 'connect', clientId, username },
-      })),
-    );
-    expect(JSON.stringify(records)).not.toMatch(/hunter2|no-such-password/);
-  });
-});
-
-describe('the log of MQTT denials', () => {
-  /** The lines about this client with this message, from this line on. */
-  function logged(from: number, clientId: string, message: string): unknown[] {
-    return home.gateway.lines
-      .slice(from)
-      .map((line): unknown => JSON.parse(line))
-      .filter((entry) => entry !== null && typeof entry === 'object')
-      .filter((entry) => Reflect.get(entry, 'clientId') === clientId)
-      .filter((entry) => Reflect.get(entry, 'msg') === message);
-  }
-
-  it('says who and from where, but never the password, or what may be one', async () => {
-    const device = await home.device();
-    const clientId = 'guesses-in-the-log';
-    const password = Buffer.from('no-such-password');
-    const from = home.gateway.lines.length;
-    const names = [device.id.toUpperCase(), 'admin', 'hunter2'];
-    for (const username of names) await returnCodeOf(device, { clientId, password, username });
-    const found = () => logged(from, clientId, 'connect error');
-    await expect.poll(() => found().length).toBe(names.length);
-    const wrong = { address: '127.0.0.1', ...reasonOf('wrong-password') };
-    expect(found()).toMatchObject([
-      { ...wrong, username: device.id },
-      { ...wrong, username: 'admin' },
-      { ...wrong, ...reasonOf('unknown-user-name') },
-    ]);
-    expect(found()[2]).not.toHaveProperty('username');
-    expect(logged(from, clientId, 'connection ended')).toEqual([]);
-    expect(home.gateway.lines.slice(from).join()).not.toMatch(/hunter2|no-such-password/);
-  });
-
-  it('has one line for everything that a SUBSCRIBE was not granted', async () => {
-    const clientId = 'subscribes-in-the-log';
-    const from = home.gateway.lines.length;
-    const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
+    const clientId = 'asks-in-vain';
     const own = `care-homes/${home.locationId}/#`;
-    const foreign = Array.from({ length: 12 }, (_, index) => `elsewhere/${index}`);
-    await nurse.subscribe([own, ...foreign]);
-    nurse.vanish();
-    const found = () => logged(from, clientId, 'subscription denied');
-    await expect.poll(() => found().length).toBe(1);
-    expect(found()).toMatchObject([{ count: 12, filters: foreign.slice(0, 10) }]);
+    const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
+    const foreign = `care-homes/${randomUUID()}/#`;
+    expect(await nurse.subscribe([foreign, own])).toEqual([0x80, 1]);
+    const denial = {
+      address: '127.0.0.1',
+      clientId,
+      username: home.viewer.id,
+      operation: 'subscribe',
+      returnCode: 0x80,
+    };
+    const outside = { ...denial, topic: foreign, code: 'filter-outside-grants' };
+    expect(await deniedTo(clientId)).toMatchObject([
+      { ...outside, detail: DENIED_REASONS['filter-outside-grants'] },
+    ]);
+    const many = ['a', 'b', 'c'].map((last) => `care-homes/${home.locationId}/${last}`);
+    expect(await nurse.subscribe(many)).toEqual([1, 1, 0x80]);
+    expect(await deniedTo(clientId)).toMatchObject([
+      { ...denial, topic: many[2], code: 'too-many-filters' },
+      outside,
+    ]);
+    const sensor = await RawClient.connect(home.gateway, device, { clientId: 'sensor-in-vain' });
+    expect(await sensor.subscribe(['#'])).toEqual([0x80]);
+    expect(await deniedTo('sensor-in-vain')).toMatchObject([
+      { username: device.id, topic: '#', code: 'filter-not-of-device' },
+    ]);
+    for (const client of [nurse, sensor]) client.vanish();
   });
 
-  it.each([
-    ['a command without the grant for it', 'command-without-grant', 'commands/light'],
-    ['a state without the grant for it', 'alarm-state-without-grant', 'alarm-states'],
-    ['a publish elsewhere', 'topic-not-of-token', 'alarms/fall'],
-  ] as const)(
-    'has %s: who, topic and reason, and no fault of the store',
-    async (_what, code, rest) => {
-      const device = await home.device();
-      const topic = home.filter(device, rest);
-      for (const qos of [0, 1, 2] as const) {
-        const clientId = `publishes-${rest}-at-${qos}`;
-        const from = home.gateway.lines.length;
-        const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
-        nurse.send({ ...publishPacket(topic, 'on'), qos, ...(qos > 0 && { messageId: 7 }) });
-        await nurse.ping();
-        nurse.vanish();
-        const denied = logged(from, clientId, 'permission denied');
-        const principal = `token:${home.viewer.id}`;
-        expect(denied).toMatchObject([
-          { clientId, principal, operation: 'publish', topic, ...reasonOf(code) },
-        ]);
-        expect(denied[0]).not.toHaveProperty('err');
-        const others = home.gateway.lines.slice(from).join('\n');
-        expect(others).not.toMatch(/not stored|"stack"|"level":[4-6]0/);
-      }
-    },
-  );
+  it('explains why a publish was dropped', async () => {
+    const device = await home.device();
+    const cases: [string, TestDevice | TestToken, string, string][] = [
+      ['sends-elsewhere', device, `devices/${randomUUID()}/x`, 'topic-not-of-device'],
+      ['sends-no-command', home.manager, 'x/y', 'topic-not-of-token'],
+      ['sends-as-device', home.manager, `devices/${device.id}/x`, 'device-without-grant'],
+      [
+        ...(['commands-as-viewer', home.viewer] as const),
+        ...([home.filter(device, 'commands/light'), 'command-without-grant'] as const),
+      ],
+    ];
+    for (const [clientId, who, topic, code] of cases) {
+      const client = await RawClient.connect(home.gateway, who, { clientId });
+      client.send(publishPacket(topic, 'x'));
+      await client.ping();
+      client.vanish();
+      const what = { operation: 'publish', topic, returnCode: null, username: who.id };
+      expect(await deniedTo(clientId)).toMatchObject([{ ...what, code }]);
+    }
+  });
+
+  it('explains why the gateway ended a connection', async () => {
+    const device = await home.device();
+    const malformed = await RawClient.connect(home.gateway, device, { clientId: 'malformed' });
+    malformed.stream.write(Buffer.from([0x40, 2, 0, 0]));
+    await malformed.closed();
+    const quiet = { clientId: 'silent', keepalive: 1 };
+    const silent = await RawClient.connect(home.gateway, device, quiet);
+    const replaced = await RawClient.connect(home.gateway, device, { clientId: 'replaced' });
+    const next = await RawClient.connect(home.gateway, device, { clientId: 'replaced' });
+    await Promise.all([silent.closed(), replaced.closed()]);
+    await home.api.json('POST', `${home.path}/devices/${device.id}/secret`);
+    await next.closed();
+    const what = { operation: 'connection', topic: null, returnCode: null, username: device.id };
+    expect(await deniedTo('malformed')).toMatchObject([
+      {
+        ...what,
+        code: 'malformed-packet',
+        detail: `${DENIED_REASONS['malformed-packet']} (no packet identifier)`,
+      },
+    ]);
+    expect(await deniedTo('silent')).toMatchObject([{ ...what, code: 'keep-alive-timeout' }]);
+    expect(await deniedTo('replaced')).toMatchObject([
+      { ...what, code: 'credential-ended' },
+      { ...what, code: 'taken-over' },
+    ]);
+  });
+
+  it('explains why a CONNECT failed, with the return code that the client got', async () => {
+    const device = await home.device();
+    const password = Buffer.from('wrong');
+    const missing = connecting(device, { clientId: '' });
+    // No library sends this: the clean-session flag is cleared.
+    const flagsAt = missing.indexOf('MQTT') + 5;
+    missing.writeUInt8(missing.readUInt8(flagsAt) & ~0x02, flagsAt);
+    const long = 'x'.repeat(300);
+    const cases: [string, string, Buffer, number | null, string | null][] = [
+      [
+        'wrong',
+        'wrong-password',
+        connecting(device, { clientId: 'wrong', password }),
+        4,
+        device.id,
+      ],
+      [
+        ...(['unknown', 'unknown-user-name'] as const),
+        ...([connecting(device, { clientId: 'unknown', username: 'hunter2' }), 4, null] as const),
+      ],
+      [
+        ...(['stranger', 'unknown-user-name'] as const),
+        connecting(device, { clientId: 'stranger', username: randomUUID() }),
+        ...([4, null] as const),
+      ],
+      ['nobody', 'no-credentials', generate(connectPacket({ clientId: 'nobody' })), 5, null],
+      ['', 'client-id-missing', missing, 2, device.id],
+      [
+        ...([long.slice(0, 256), 'client-id-too-long'] as const),
+        ...([connecting(device, { clientId: long }), 2, device.id] as const),
+      ],
+      [
+        ...(['bridge/x', 'client-id-reserved'] as const),
+        ...([connecting(device, { clientId: 'bridge/x' }), 2, device.id] as const),
+      ],
+      [
+        ...(['modern', 'wrong-password'] as const),
+        ...([
+          connecting(device, {
+            clientId: 'modern',
+            protocolVersion: 5,
+            password: Buffer.from('x'),
+          }),
+          0x86,
+          device.id,
+        ] as const),
+      ],
+      [
+        ...(['broken', 'malformed-connect'] as const),
+        ...([
+          connecting(device, {
+            clientId: 'broken',
+            will: { topic: '#', payload: Buffer.from('x'), qos: 0, retain: false },
+          }),
+          null,
+          device.id,
+        ] as const),
+      ],
+    ];
+    for (const [clientId, code, bytes, returnCode, username] of cases) {
+      expect([code, await failsWith(bytes)]).toEqual([code, returnCode]);
+      const [operation, topic] = ['connect', null];
+      const [denied, ...more] = await deniedTo(clientId);
+      expect([code, more]).toEqual([code, []]);
+      const address = '127.0.0.1';
+      expect(denied).toMatchObject({ address, code, returnCode, username, operation, topic });
+    }
+    expect((await deniedTo('broken'))[0]?.detail).toContain('unusable topic of the will');
+    const text = JSON.stringify(await home.api.json('GET', '/connections/denied'));
+    expect(text).not.toContain('hunter2');
+    expect(text).not.toContain(device.secret);
+  });
+
+  it('includes connections that sent no CONNECT', async () => {
+    const isNew = new Set((await deniedTo(null)).map(({ at }) => at));
+    expect(await failsWith(Buffer.from('GET / HTTP/1.1\r\n\r\n'))).toBeNull();
+    const [newest] = (await deniedTo(null)).filter(({ at }) => !isNew.has(at));
+    expect(newest).toMatchObject({ code: 'malformed-connect', username: null, returnCode: null });
+  });
+
+  it('lists the newest 1,000, newest first', async () => {
+    const clientId = 'asks-a-lot';
+    const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
+    const filters = Array.from({ length: 1_000 }, (_, index) => `elsewhere/${index}`);
+    await nurse.subscribe(filters);
+    const all = async () =>
+      z.array(deniedSchema).parse(await home.api.json('GET', '/connections/denied'));
+    expect((await all()).map((one) => one['topic'])).toEqual(filters.toReversed());
+    await nurse.subscribe(['elsewhere/last']);
+    const newest = (await all()).map((one) => one['topic']);
+    expect(newest).toEqual(['elsewhere/last', ...filters.toReversed().slice(0, -1)]);
+    nurse.vanish();
+  });
 });

@@ -1,277 +1,225 @@
-import type { IConnectPacket, IPublishPacket, Packet } from 'mqtt-packet';
+import type { IConnectPacket, Packet } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DENIED_REASONS } from '../../../src/site/access/connection-list.js';
 import type { TestDevice, TestToken } from '../../harness/clients/api.js';
 import { publishPacket, RawClient } from '../../harness/clients/raw-client.js';
 import { Home } from '../../harness/home.js';
+import { Store } from '../../harness/stored/store.js';
 
 let home: Home;
 let device: TestDevice;
-let hub: TestToken;
 
 beforeAll(async () => {
   home = await Home.start();
   device = await home.device();
-  hub = await home.api.createToken([
-    { location: home.locationId, role: 'viewer' },
-    { location: home.locationId, role: 'publisher' },
-  ]);
 });
 
 afterAll(() => home.remove());
+
+const FIVE = { protocolVersion: 5 } as const;
 
 /** Opens a connection of MQTT 5. */
 function connect(
   who: TestDevice | TestToken,
   options: Partial<IConnectPacket> = {},
 ): Promise<RawClient> {
-  return RawClient.connect(home.gateway, who, { protocolVersion: 5, ...options });
+  return RawClient.connect(home.gateway, who, { ...FIVE, ...options });
 }
 
-const KEPT = { clean: false, properties: { sessionExpiryInterval: 600 } };
-
-type Subscription = Extract<Packet, { cmd: 'subscribe' }>['subscriptions'][number];
-
-/** Subscribes with options of MQTT 5, and waits for the SUBACK. */
-async function subscribe(
-  client: RawClient,
-  filter: string,
-  options: Partial<Subscription> = {},
-  identifier?: number,
-): Promise<void> {
-  const properties = identifier === undefined ? {} : { subscriptionIdentifier: identifier };
-  const subscriptions = [{ topic: filter, qos: 1 as const, ...options }];
-  client.send({ cmd: 'subscribe', messageId: 1, subscriptions, properties });
-  await client.next('suback');
-}
-
-/** Publishes at QoS 1 as the device, with these properties, and waits for the PUBACK. */
-async function publish(
-  rest: string,
-  payload: string,
-  options: Partial<IPublishPacket> = {},
-): Promise<void> {
-  const client = await connect(device);
-  const packet = publishPacket(`devices/${device.id}/${rest}`, payload);
-  client.send({ ...packet, qos: 1, messageId: 1, ...options });
-  await client.next('puback');
-  client.vanish();
-}
-
-const PROPERTIES = {
-  payloadFormatIndicator: true,
-  contentType: 'application/json',
-  responseTopic: 'answers/here',
-  correlationData: Buffer.from([1, 0, 255]),
-  userProperties: { unit: 'C', floor: ['1', '2'] },
-};
-
-describe('the properties of a message of MQTT 5 reach a subscriber unchanged', () => {
-  const rests = [
-    ['a value', 'values', 'values', '21'],
-    ['an alarm', 'alarms', 'alarms/fall', '{"kind":"fall"}'],
-  ] as const;
-
-  it.each(rests)('%s, live and from a clean session', async (_what, rest, forwarded, payload) => {
-    const nurse = await connect(home.viewer);
-    await subscribe(nurse, home.filter(device, forwarded));
-    await publish(rest, payload, { properties: PROPERTIES });
-    expect((await nurse.next('publish')).properties).toEqual(PROPERTIES);
-    nurse.vanish();
-  });
-
-  it.each(rests)('%s, from the store after a restart', async (_what, rest, forwarded, payload) => {
-    const nurse = await connect(home.viewer, { clientId: `away-${rest}`, ...KEPT });
-    await subscribe(nurse, home.filter(device, forwarded));
-    nurse.vanish();
-    await publish(rest, payload, { properties: PROPERTIES });
-    await home.gateway.stop();
-    await home.gateway.start();
-    const back = await connect(home.viewer, { clientId: `away-${rest}`, ...KEPT });
-    expect((await back.next('publish')).properties).toEqual(PROPERTIES);
-    back.vanish();
-  });
-
-  it('on a retained value, even after a restart', async () => {
-    await publish('kept', '1', { retain: true, properties: PROPERTIES });
-    await home.gateway.stop();
-    await home.gateway.start();
-    const nurse = await connect(home.viewer);
-    await subscribe(nurse, home.filter(device, 'kept'));
-    expect(await nurse.next('publish')).toMatchObject({ retain: true, properties: PROPERTIES });
-    nurse.vanish();
-  });
-
-  it('on a command, with the topic for its answer', async () => {
-    const sensor = await connect(device);
-    await subscribe(sensor, `devices/${device.id}/commands/#`);
-    const client = await connect(home.manager);
-    const topic = `${home.filter(device, 'commands/ring')}`;
-    client.send({ ...publishPacket(topic, 'x'), properties: PROPERTIES });
-    expect((await sensor.next('publish')).properties).toEqual(PROPERTIES);
-    for (const each of [sensor, client]) each.vanish();
-  });
-
-  it('and a subscriber of 3.1.1 gets the message without them', async () => {
-    const nurse = await RawClient.connect(home.gateway, home.viewer);
-    await nurse.subscribe([home.filter(device, 'values')]);
-    await publish('values', '22', { properties: PROPERTIES });
-    expect((await nurse.next('publish')).payload.toString()).toContain('22');
-    nurse.vanish();
-  });
-});
-
-describe('what would make a strict subscriber disconnect repeatedly', () => {
-  it('is left out: texts with control characters', async () => {
-    const nurse = await connect(home.viewer);
-    await subscribe(nurse, home.filter(device, 'alarms/#'));
-    const userProperties = { note: 'two\nlines', unit: 'C' };
-    const properties = { contentType: 'text/plain\n', responseTopic: 'a\tb', userProperties };
-    await publish('alarms', '{"kind":"fall"}', { properties });
-    expect((await nurse.next('publish')).properties).toEqual({ userProperties: { unit: 'C' } });
-    nurse.vanish();
-  });
-
-  it('ends its sender’s connection: a wildcard in a response topic, even with an alias', async () => {
+describe('a publish of MQTT 5', () => {
+  it('is acknowledged with the reason why it is unusable, and keeps the connection', async () => {
     const client = await connect(device);
-    const topic = `devices/${device.id}/values`;
-    const properties = { topicAlias: 1 };
-    client.send({ ...publishPacket(topic, '1'), properties });
-    const wild = { ...properties, responseTopic: '#' };
-    client.send({ ...publishPacket('', '2'), properties: wild });
-    expect((await client.next('disconnect')).reasonCode).toBe(0x82);
-  });
-
-  it('is sent once: an identifier shared by two matching filters', async () => {
-    const nurse = await connect(home.viewer);
-    for (const rest of ['values', 'values/#']) {
-      await subscribe(nurse, home.filter(device, rest), { rh: 2 }, 7);
+    const send = async (topic: string, payload: string, qos: 1 | 2) => {
+      client.send({ ...publishPacket(topic, payload), qos, messageId: 7 });
+      return client.next(qos === 1 ? 'puback' : 'pubrec');
+    };
+    for (const qos of [1, 2] as const) {
+      const denied = await send('devices/other/alarms', '{"kind":"fall"}', qos);
+      expect(denied.reasonCode).toBe(0x87);
+      expect(denied.properties?.reasonString).toContain('its own topics');
+      const unusable = await send(`devices/${device.id}/alarms`, '{"kind":"tea"}', qos);
+      expect(unusable.reasonCode).toBe(0x99);
+      expect(unusable.properties?.reasonString).toBe('unknown-kind');
     }
-    await publish('values', '1');
-    expect((await nurse.next('publish')).properties?.subscriptionIdentifier).toBe(7);
-    nurse.vanish();
-  });
-});
-
-describe('message expiry', () => {
-  it('counts down, and expired values are not sent', async () => {
-    const nurse = await connect(home.viewer, { clientId: 'late', ...KEPT });
-    for (const rest of ['alarms/#', 'values']) await subscribe(nurse, home.filter(device, rest));
-    nurse.vanish();
-    await publish('values', '"gone"', { properties: { messageExpiryInterval: 0 } });
-    await publish('values', '"here"', { properties: { messageExpiryInterval: 1_000 } });
-    await publish('alarms', '{"kind":"fall"}', { properties: { messageExpiryInterval: 0 } });
-    const back = await connect(home.viewer, { clientId: 'late', ...KEPT });
-    const [alarm, value] = [await back.next('publish'), await back.next('publish')];
-    expect(alarm.topic).toContain('/alarms/fall');
-    expect(alarm.properties?.messageExpiryInterval).toBeUndefined();
-    expect(value.payload.toString()).toContain('here');
-    expect(value.properties?.messageExpiryInterval).toBeLessThanOrEqual(1_000);
-    await back.ping();
-    expect(back.packets.filter(({ cmd }) => cmd === 'publish')).toHaveLength(2);
-    back.vanish();
-  });
-});
-
-describe('subscription options', () => {
-  it('identifiers of all matching subscriptions are sent with the message', async () => {
-    const nurse = await connect(home.viewer);
-    await subscribe(nurse, home.filter(device, 'values'), {}, 7);
-    await subscribe(nurse, home.filter(device, 'values/#'), {}, 300);
-    await publish('values', '1');
-    const { properties } = await nurse.next('publish');
-    expect(new Set([properties?.subscriptionIdentifier].flat())).toEqual(new Set([7, 300]));
-    nurse.vanish();
+    const taken = await send(`devices/${device.id}/alarms`, '{"kind":"fall"}', 1);
+    expect(taken.reasonCode ?? 0).toBe(0);
+    client.vanish();
   });
 
-  it('retain as published is the only one to keep the flag of a live message', async () => {
-    const [plain, keeping] = [await connect(home.viewer), await connect(home.viewer)];
-    await subscribe(plain, home.filter(device, 'flagged'));
-    await subscribe(keeping, home.filter(device, 'flagged'), { rap: true });
-    await publish('flagged', '1', { retain: true });
-    expect((await plain.next('publish')).retain).toBe(false);
-    expect((await keeping.next('publish')).retain).toBe(true);
-    await subscribe(keeping, home.filter(device, 'alarms/#'), { rap: true });
-    await publish('alarms', '{"kind":"fall"}', { retain: true });
-    const alarm = await keeping.next('publish');
-    expect([alarm.topic.includes('/alarms/'), alarm.retain]).toEqual([true, false]);
-    for (const each of [plain, keeping]) each.vanish();
-  });
-
-  it.each([
-    [0, [1, 2]],
-    [1, [1]],
-    [2, []],
-  ] as const)('retain handling %i sends retained messages at %j', async (rh, times) => {
-    await publish('handled', '1', { retain: true });
-    const nurse = await connect(home.viewer);
-    const got: number[] = [];
-    for (const time of [1, 2]) {
-      const before = nurse.packets.length;
-      await subscribe(nurse, home.filter(device, 'handled'), { rh });
-      await nurse.ping();
-      if (nurse.packets.slice(before).some(({ cmd }) => cmd === 'publish')) got.push(time);
-    }
-    expect(got).toEqual(times);
-    nurse.vanish();
-  });
-
-  it.each(['clean', 'kept'])(
-    'no local withholds its own messages from a %s client',
-    async (kind) => {
-      const client = await connect(hub, kind === 'kept' ? { clientId: 'own', ...KEPT } : {});
-      await subscribe(client, home.filter(device, 'alarms/#'), { nl: true });
-      const own = { ...publishPacket(`devices/${device.id}/alarms`, '{"kind":"fall"}'), qos: 1 };
-      client.send({ ...own, qos: 1, messageId: 9 });
-      await client.next('puback');
-      await publish('alarms', '{"kind":"helpCall"}');
-      expect((await client.next('publish')).topic).toContain('helpCall');
-      client.vanish();
-    },
-  );
-});
-
-describe('a will of MQTT 5', () => {
-  const will = (payload: string, willDelayInterval: number) => ({
-    topic: `devices/${device.id}/wills`,
-    payload: Buffer.from(payload),
-    qos: 1 as const,
-    retain: false,
-    properties: { willDelayInterval, contentType: 'text/plain' },
-  });
-
-  it('is sent with its properties after its delay, unless its session is resumed', async () => {
-    const nurse = await connect(home.viewer);
-    await subscribe(nurse, home.filter(device, 'wills'));
-    const options = { clientId: 'dying', ...KEPT };
-    const dropped = await connect(device, { ...options, will: will('"dropped"', 2) });
-    dropped.vanish();
-    const first = await connect(device, { ...options, will: will('"first"', 1) });
-    first.vanish();
-    const got = await nurse.next('publish');
-    expect(got.payload.toString()).toContain('first');
-    expect(got.properties?.contentType).toBe('text/plain');
-    nurse.vanish();
-  });
-
-  it('is sent immediately when its session ends early, and after a DISCONNECT that requests it', async () => {
-    const nurse = await connect(home.viewer);
-    await subscribe(nurse, home.filter(device, 'wills'));
-    const short = await connect(device, { will: will('"short"', 600) });
-    short.vanish();
-    expect((await nurse.next('publish')).payload.toString()).toContain('short');
-    const replaced = await connect(device, {
-      ...KEPT,
-      clientId: 'replaced',
-      will: will('"replaced"', 600),
+  it('at QoS 2 frees its packet identifier when refused, even while the store does not answer', async () => {
+    const nurse = await RawClient.connect(home.gateway, home.viewer);
+    await nurse.subscribe([home.filter(device, 'alarms/#')]);
+    const client = await connect(device, {
+      clean: false,
+      clientId: 'refused',
+      properties: { sessionExpiryInterval: 600 },
     });
-    replaced.vanish();
-    (await connect(device, { clientId: 'replaced' })).vanish();
-    expect((await nurse.next('publish')).payload.toString()).toContain('replaced');
-    for (const reasonCode of [0x04, 0x80]) {
-      const asking = await connect(device, { will: will(`"asking ${reasonCode}"`, 0) });
-      asking.send({ cmd: 'disconnect', reasonCode });
-      expect((await nurse.next('publish')).payload.toString()).toContain(`asking ${reasonCode}`);
-    }
+    const send = (payload: string) =>
+      client.send({
+        ...publishPacket(`devices/${device.id}/alarms`, payload),
+        qos: 2,
+        messageId: 1,
+      });
+    const store = await Store.of(home.gateway);
+    store.freeze();
+    send('{"kind":"tea"}');
+    expect((await client.next('pubrec')).reasonCode).toBe(0x99);
+    send('{"kind":"fall","n":1}');
+    store.thaw();
+    expect((await client.next('pubrec')).reasonCode ?? 0).toBe(0);
+    const isAlarm = ({ cmd }: Packet) => cmd === 'publish';
+    await nurse.until(() => nurse.packets.some(isAlarm), 'the alarm did not come');
+    store.close();
+    client.vanish();
     nurse.vanish();
+  });
+
+  it('is denied without a reason to a client that wants none', async () => {
+    const client = await connect(device, { properties: { requestProblemInformation: false } });
+    client.send({ ...publishPacket('elsewhere', 'x'), qos: 1, messageId: 1 });
+    const { reasonCode, properties } = await client.next('puback');
+    expect([reasonCode, properties?.reasonString]).toEqual([0x87, undefined]);
+    client.vanish();
+  });
+
+  it('is denied without a reason to a client whose packet size it would exceed', async () => {
+    const client = await connect(device, { properties: { maximumPacketSize: 32 } });
+    client.send({ ...publishPacket('elsewhere', 'x'), qos: 1, messageId: 1 });
+    const { reasonCode, properties } = await client.next('puback');
+    expect([reasonCode, properties?.reasonString]).toEqual([0x87, undefined]);
+    client.vanish();
+  });
+
+  it('may replace its topic by an alias', async () => {
+    const nurse = await home.nurse(device, 'values');
+    const client = await connect(device);
+    const publish = publishPacket(`devices/${device.id}/values`, '1');
+    const properties = { topicAlias: 3 };
+    client.send({ ...publish, properties }, { ...publish, topic: '', payload: '2', properties });
+    await nurse.untilCount(2);
+    await nurse.end();
+    client.vanish();
+  });
+});
+
+describe('a subscriber of MQTT 5', () => {
+  it('gets a reason code for each filter', async () => {
+    const client = await connect(home.viewer);
+    const filters = [home.filter(device), 'care-homes/other/#', '$share/ward'];
+    const subscriptions = filters.map((topic) => ({ topic, qos: 1 as const }));
+    client.send({ cmd: 'subscribe', messageId: 1, subscriptions });
+    const suback = await client.next('suback');
+    expect(suback.granted).toEqual([1, 0x87, 0x8f]);
+    expect(suback.properties?.reasonString).toBe(
+      `${DENIED_REASONS['filter-outside-grants']} ${DENIED_REASONS['shared-filter-invalid']}`,
+    );
+    client.send({ cmd: 'unsubscribe', messageId: 2, unsubscriptions: filters });
+    const unsuback = await client.next('unsuback');
+    expect(unsuback.granted).toEqual([0, 0x11, 0x11]);
+    expect(unsuback.properties?.reasonString).toBe('The session has no such subscription.');
+    client.vanish();
+  });
+
+  it('gets topics as aliases, as many as it accepts', async () => {
+    const client = await connect(home.viewer, { properties: { topicAliasMaximum: 1 } });
+    await client.subscribe([home.filter(device, 'aliased/#')], 0);
+    for (const rest of ['aliased/1', 'aliased/2', 'aliased/1', 'aliased/2']) {
+      await home.publishLast(device, rest, '1');
+    }
+    const got = [];
+    while (got.length < 4) got.push(await client.next('publish'));
+    const [one, other] = [home.filter(device, 'aliased/1'), home.filter(device, 'aliased/2')];
+    expect(got.map(({ topic, properties }) => [topic, properties?.topicAlias])).toEqual([
+      [one, 1],
+      [other, undefined],
+      ['', 1],
+      [other, undefined],
+    ]);
+    client.vanish();
+  });
+
+  it('gets no more messages in flight than its receive maximum', async () => {
+    const client = await connect(home.viewer, { properties: { receiveMaximum: 2 } });
+    await client.subscribe([home.filter(device, 'alarms/#')]);
+    await home.publish(device, 'alarms', Array(4).fill('{"kind":"fall"}'));
+    const { messageId = 0 } = await client.next('publish');
+    await client.next('publish');
+    await client.ping();
+    expect(client.packets.filter(({ cmd }) => cmd === 'publish')).toHaveLength(2);
+    client.send({ cmd: 'puback', messageId });
+    await client.next('publish');
+    client.vanish();
+  });
+
+  it('gets no message larger than it accepts, which is counted and holds up nothing', async () => {
+    const options = { clientId: 'small', clean: false } as const;
+    const properties = { maximumPacketSize: 2_000, sessionExpiryInterval: 60 };
+    const client = await connect(home.viewer, { ...options, properties });
+    client.acknowledgeAll();
+    await client.subscribe([home.filter(device, 'alarms/#')]);
+    const note = 'x'.repeat(3_000);
+    await home.publishLast(device, 'alarms', JSON.stringify({ kind: 'fall', data: { note } }));
+    await home.publishLast(device, 'alarms', '{"kind":"helpCall"}');
+    const { topic } = await client.next('publish');
+    expect(topic).toContain('helpCall');
+    client.vanish();
+    const metric =
+      /^gateway_consumer_dropped_by_reason_total\{consumer="small",log="alarms",reason="(\w+)".*\} 1$/gm;
+    const reasons = async () => {
+      const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+      return Array.from(metrics.matchAll(metric), ([, reason]) => reason);
+    };
+    await expect.poll(reasons).toEqual(['too_large']);
+  });
+
+  it('gets no message at QoS 0 larger than it accepts, which is counted', async () => {
+    const client = await connect(home.viewer, { properties: { maximumPacketSize: 1_000 } });
+    await client.subscribe([home.filter(device, 'sized')], 0);
+    const count = async () => {
+      const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+      return Number(/^gateway_too_large_messages_total (\d+)$/m.exec(metrics)?.[1]);
+    };
+    const before = await count();
+    await home.publishLast(device, 'sized', `"${'x'.repeat(2_000)}"`);
+    await home.publishLast(device, 'sized', '"fits"');
+    expect((await client.next('publish')).payload.toString()).toContain('fits');
+    expect(await count()).toBe(before + 1);
+    client.vanish();
+  });
+
+  it('gets a message that fits only without an alias', async () => {
+    const packetBytes = (topic: string, payload: string) => 4 + topic.length + payload.length + 3;
+    const plain = await connect(home.viewer);
+    await plain.subscribe([home.filter(device, 'fitting')], 0);
+    await home.publishLast(device, 'fitting', `"${'x'.repeat(300)}"`);
+    const { topic, payload } = await plain.next('publish');
+    const maximumPacketSize = packetBytes(topic, payload.toString()) - 1;
+    const client = await connect(home.viewer, {
+      properties: { maximumPacketSize, topicAliasMaximum: 10 },
+    });
+    await client.subscribe([home.filter(device, 'fitting')], 0);
+    await home.publishLast(device, 'fitting', `"${'x'.repeat(300)}"`);
+    expect(await client.next('publish')).toMatchObject({
+      topic,
+      payload: { length: payload.length },
+    });
+    for (const each of [plain, client]) each.vanish();
+  });
+
+  it('refuses a message for good with an error code, which does not count as delivered', async () => {
+    const client = await connect(home.viewer, {
+      clientId: 'refusing',
+      clean: false,
+      properties: { sessionExpiryInterval: 60 },
+    });
+    await client.subscribe([home.filter(device, 'alarms/#')]);
+    await home.publishLast(device, 'alarms', '{"kind":"fall"}');
+    const { messageId = 0 } = await client.next('publish');
+    client.send({ cmd: 'puback', messageId, reasonCode: 0x83 });
+    const metric =
+      /^gateway_consumer_dropped_by_reason_total\{consumer="refusing",log="alarms",reason="refused".*\} 1$/m;
+    const metrics = async () => (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+    await expect.poll(metrics).toMatch(metric);
+    client.vanish();
   });
 });

@@ -8,7 +8,8 @@ import type { GatewayProcess } from '../../harness/gateway/gateway-process.js';
 import { Home } from '../../harness/home.js';
 import { NO_LIMITS } from '../../harness/no-limits.js';
 import { Store } from '../../harness/stored/store.js';
-import { becomesReady, OwnRedis, saysReady } from './faults.js';
+import { becomesReady, saysReady } from './faults.js';
+import { OwnRedis } from './own-redis.js';
 
 const MIB = 1024 * 1024;
 const MAX_BYTES = 32 * MIB;

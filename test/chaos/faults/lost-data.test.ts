@@ -1,64 +1,30 @@
-import { spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { z } from 'zod';
 import { RECORD_KINDS } from '../../../src/domain/site.js';
 import { keysOf } from '../../../src/store/keys.js';
-import type { TestDevice } from '../../harness/clients/api.js';
-import { connectDevice, Subscriber } from '../../harness/clients/mqtt-clients.js';
+import { Subscriber } from '../../harness/clients/mqtt-clients.js';
 import { faultTextsIn } from '../../harness/described/fault-texts.js';
 import { eventually } from '../../harness/eventually.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { Home } from '../../harness/home.js';
+import type { Home } from '../../harness/home.js';
 import { accountOf } from '../../harness/metrics.js';
-import { unusedPort } from '../../harness/servers/unused-port.js';
-import { becomesReady, OwnRedis, saysReady } from './faults.js';
+import { becomesReady } from './faults.js';
+import {
+  acknowledge,
+  cleanups,
+  events,
+  homeOnOwnStore,
+  homeWith,
+  recordAlarms,
+} from './losing-home.js';
+import { OwnRedis } from './own-redis.js';
 
 /** The counter of alarms of the site in the default configuration. */
 const SEQUENCE = '{site}:sequence:alarms';
 
-const events = z.object({ events: z.array(z.unknown()) });
-
-/** Clean-ups, run in reverse order. */
-const cleanups: (() => unknown)[] = [];
-
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
-
-async function homeWith(environment: Record<string, string> = {}): Promise<Home> {
-  const gateway = await GatewayHere.start(environment);
-  cleanups.push(() => gateway.remove());
-  return Home.at(gateway);
-}
-
-/** Records alarms of a device, and waits until the gateway has noted their number. Resolves to their ids. */
-async function recordAlarms(
-  home: Home,
-  count: number,
-  total = count,
-  given?: TestDevice,
-): Promise<string[]> {
-  const device = given ?? (await home.device());
-  const sensor = await connectDevice(home.gateway, device);
-  const ids = Array.from({ length: count }, () => randomUUID());
-  for (const id of ids) {
-    const alarm = JSON.stringify({ kind: 'fall', id });
-    await sensor.publishAsync(`devices/${device.id}/alarms`, alarm, { qos: 1 });
-  }
-  await sensor.endAsync();
-  await eventually(async () => {
-    const witness = await readFile(join(home.gateway.dataDir, 'store-witness.json'), 'utf8');
-    expect(witness).toContain(`"newestAlarm":${total},`);
-  });
-  return ids;
-}
 
 /** Resolves when the fault says that this is lost. */
 async function saysLost(home: Home, lost: string | RegExp): Promise<void> {
@@ -80,19 +46,6 @@ async function isLostUntilSeen(home: Home, lost: string | RegExp): Promise<void>
   await home.gateway.stop();
   await home.gateway.start();
   await becomesReady(home);
-}
-
-async function acknowledge(home: Home): Promise<void> {
-  const { status } = await home.api.request('POST', '/faults/store-lost-data/acknowledge');
-  expect(status).toBe(204);
-  await becomesReady(home);
-}
-
-async function homeOnOwnStore(): Promise<{ home: Home; store: OwnRedis }> {
-  const store = await OwnRedis.create();
-  cleanups.push(() => store.remove());
-  await store.start();
-  return { home: await homeWith({ GATEWAY_REDIS_URL: store.url }), store };
 }
 
 it('reports the loss and serves when the append-only directory is missing at start', async () => {
@@ -180,25 +133,6 @@ it('an absent subscriber is not owed what the store has lost, and the account sh
   await back.end();
 });
 
-it.each(['alarm-groups:*', 'alarms:*'])(
-  'lists an alarm that arrives after the keys %s were lost',
-  async (pattern) => {
-    const { home, store } = await homeOnOwnStore();
-    const device = await home.device();
-    await recordAlarms(home, 2, 2, device);
-    await store.redis.del(await store.redis.keys(`{site}:${pattern}`));
-    await eventually(async () => {
-      expect(await saysReady(home)).toMatch(/lost \d index(es)? of the history/);
-    });
-    await recordAlarms(home, 1, 3, device);
-    const page = async (path: string) =>
-      events.parse(await home.api.json('GET', `${path}?order=desc`)).events.length;
-    expect(await page(`${home.path}/alarms`)).toBeGreaterThan(0);
-    expect(await page(`${home.path}/devices/${device.id}/alarms`)).toBeGreaterThan(0);
-    await acknowledge(home);
-  },
-);
-
 it("reports what is lost when the operator's store is flushed while running", async () => {
   const { home, store } = await homeOnOwnStore();
   await recordAlarms(home, 5);
@@ -249,53 +183,4 @@ it('guarantee 3: reports the alarms that the store lost by becoming a replica of
   await back.until(() => ids().length === 8);
   expect(ids()).toEqual([...kept, ...lost, ...added]);
   await back.end();
-});
-
-it('reports a Sentinel in one line when redis.url has its port', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'gateway-sentinel-'));
-  cleanups.push(() => rmSync(directory, { recursive: true, force: true }));
-  const port = await unusedPort();
-  const file = join(directory, 'sentinel.conf');
-  writeFileSync(file, `port ${port}\nbind 127.0.0.1\n`);
-  const sentinel = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' });
-  cleanups.push(async () => {
-    sentinel.kill('SIGKILL');
-    await once(sentinel, 'exit');
-  });
-  const gateway = await GatewayProcess.create({ GATEWAY_REDIS_URL: `redis://127.0.0.1:${port}` });
-  cleanups.push(() => rmSync(gateway.dataDir, { recursive: true, force: true }));
-  await expect(gateway.start()).rejects.toThrow('the gateway ended with 1');
-  const last = gateway.lines.at(-1) ?? '';
-  expect(last).toMatch(/failed to start the gateway: the store cannot be used: it is a Sentinel/);
-  expect(last).not.toContain('stack');
-});
-
-it('holds back in order the alarms of a device whose key was overwritten, and no others', async () => {
-  const { home, store } = await homeOnOwnStore();
-  const [broken, other] = [await home.device(), await home.device()];
-  const key = keysOf('site').deviceAlarms(home.locationId, broken.id);
-  await store.redis.set(key, 'text');
-  const sensor = await connectDevice(home.gateway, broken);
-  const detectedAt = (at: number) => new Date(Date.UTC(2026, 0, 1) + at).toISOString();
-  const publishes = [1, 2, 3].map((at) => {
-    const alarm = JSON.stringify({ kind: 'fall', id: randomUUID(), detectedAt: detectedAt(at) });
-    return sensor.publishAsync(`devices/${broken.id}/alarms`, alarm, { qos: 1 });
-  });
-  await recordAlarms(home, 2, 2, other);
-  await eventually(async () => {
-    const answer = await home.api.request('GET', '/readyz');
-    expect(await answer.json()).toMatchObject({
-      faults: [{ code: 'store-refusing', stops: true, subject: { type: 'device', id: broken.id } }],
-    });
-  });
-  await store.redis.del(key);
-  await Promise.all(publishes);
-  await becomesReady(home);
-  const history = z.object({ events: z.array(z.object({ detectedAt: z.string() })) });
-  const path = `${home.path}/devices/${broken.id}/alarms?order=asc`;
-  const page = history.parse(await home.api.json('GET', path));
-  expect(page.events.map((event) => event.detectedAt)).toEqual([1, 2, 3].map(detectedAt));
-  const fields = await store.redis.xrange(keysOf('site').history, '-', '+');
-  expect(fields).toHaveLength(5);
-  await sensor.endAsync();
 });

@@ -7,7 +7,8 @@ import { faultTextsIn } from '../../harness/described/fault-texts.js';
 import { GatewayHere } from '../../harness/gateway/gateway-here.js';
 import { Home } from '../../harness/home.js';
 import { rewriteRecord } from '../../harness/stored/stored-records.js';
-import { isRecorded, OwnRedis, Sensor, Watcher } from './faults.js';
+import { isRecorded, Sensor, Watcher } from './faults.js';
+import { OwnRedis } from './own-redis.js';
 
 let store: OwnRedis;
 let home: Home;

@@ -12,7 +12,7 @@ import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
 import { Home } from '../../harness/home.js';
 import { Store } from '../../harness/stored/store.js';
 import { storeProcessId } from '../../harness/stored/store-process.js';
-import { OwnRedis } from './faults.js';
+import { OwnRedis } from './own-redis.js';
 
 async function homeOf(
   { onTestFinished }: TestContext,

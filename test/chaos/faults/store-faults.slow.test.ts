@@ -7,7 +7,8 @@ import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
 import { Home } from '../../harness/home.js';
 import { RemoteStore } from '../../harness/servers/remote-store.js';
 import { Store } from '../../harness/stored/store.js';
-import { becomesReady, Columns, OwnRedis, saysOverHttp, saysReady, Watcher } from './faults.js';
+import { becomesReady, Columns, saysOverHttp, saysReady, Watcher } from './faults.js';
+import { OwnRedis } from './own-redis.js';
 
 /** Clean-ups, run in reverse order. */
 const cleanups: (() => unknown)[] = [];

@@ -6,8 +6,9 @@ import { anOutput } from '../an-output.js';
 import type { Answer } from '../client.js';
 import { startGateway } from '../harness.js';
 import { fill, protectedRoutesOf } from '../routes.js';
-import { CHANGES, type Change, type World, world } from './audit-changes.js';
+import { CHANGES, type Change } from './audit-changes.js';
 import { recordsOf } from './audit-pages.js';
+import { type World, world } from './audit-world.js';
 
 const redis = useRedis();
 

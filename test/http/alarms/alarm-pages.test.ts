@@ -1,247 +1,191 @@
-import fc from 'fast-check';
-import type { MqttClient } from 'mqtt';
-import { expect, it } from 'vitest';
-import { z } from 'zod';
-import { ALARM_KINDS } from '../../../src/domain/alarms.js';
-import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { z } from 'zod';
 import { useRedis } from '../../harness/servers/shared-redis.js';
-import { failure } from '../client.js';
-import { startGateway, type TestGateway } from '../harness.js';
+import { failure, problemOf } from '../client.js';
+import { useGateway } from '../harness.js';
+import { at, page, type pageSchema, type Query, queryOf, readAll } from './alarm-listing.js';
 
-const redis = useRedis();
-const pageSchema = z.strictObject({
-  nextCursor: z.string().nullable(),
-  events: z.array(z.looseObject({ id: z.string(), deviceId: z.string().optional() })),
-});
+const running = useGateway(useRedis());
 
-/** Few moments, devices and groups, so that they often coincide. */
-const moment = fc.integer({ min: 0, max: 4 });
-const device = fc.constantFrom(0, 1);
-const place = fc.constantFrom(0, 1, undefined);
-
-interface Arrival {
-  readonly device: number;
-  readonly kind: string;
-  readonly at: number;
-}
-interface Move {
-  readonly device: number;
-  readonly to: number | undefined;
-}
-interface Listing {
-  /** Undefined for the whole location. */
-  readonly device: number | undefined;
-  /** Undefined for the administrator. */
-  readonly groups: readonly number[] | undefined;
-  readonly kinds: readonly string[] | undefined;
-  readonly after: number | undefined;
-  readonly before: number | undefined;
-  readonly order: 'asc' | 'desc';
-  readonly limits: readonly number[];
-  /** The alarms that arrive between the pages. */
-  readonly arriving: readonly (readonly Arrival[])[];
+async function start() {
+  const gateway = running();
+  const locationId = await gateway.createLocation();
+  const deviceId = await gateway.createDevice(locationId);
+  const ofLocation = `/care-homes/${locationId}/alarms`;
+  const ofDevice = `/care-homes/${locationId}/devices/${deviceId}/alarms`;
+  return { gateway, locationId, deviceId, ofLocation, ofDevice };
 }
 
-const arrival: fc.Arbitrary<Arrival> = fc.record({
-  device,
-  kind: fc.constantFrom(...ALARM_KINDS.slice(0, 3)),
-  at: moment,
-});
-const move: fc.Arbitrary<Move> = fc.record({ device, to: place });
-/** Omitted half of the time, so that enough is listed. */
-const half = { nil: undefined, freq: 2 };
-const listing: fc.Arbitrary<Listing> = fc.record({
-  device: fc.option(device, half),
-  groups: fc.option(fc.subarray([0, 1], { minLength: 1 }), half),
-  kinds: fc.option(fc.subarray(ALARM_KINDS.slice(0, 4), { minLength: 1 }), half),
-  after: fc.option(fc.constantFrom(0, 1), half),
-  before: fc.option(fc.constantFrom(3, 4), half),
-  order: fc.constantFrom('asc', 'desc'),
-  limits: fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 3 }),
-  arriving: fc.array(fc.array(arrival, { maxLength: 4, size: 'max' }), {
-    maxLength: 4,
-    size: 'max',
-  }),
-});
-
-function at(second: number): string {
-  return new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
-}
-
-/** The expected listing, computed as simply as possible. */
-class Model {
-  readonly alarms: (Arrival & { readonly id: string; readonly group: number | undefined })[] = [];
-  readonly groupOf: (number | undefined)[] = [undefined, undefined];
-
-  expected(query: Listing): string[] {
-    const { groups, kinds, after, before, order } = query;
-    const shown = this.alarms.filter(
-      (alarm) =>
-        (query.device === undefined || alarm.device === query.device) &&
-        (groups === undefined || (alarm.group !== undefined && groups.includes(alarm.group))) &&
-        (kinds === undefined || kinds.includes(alarm.kind)) &&
-        (after === undefined || alarm.at > after) &&
-        (before === undefined || alarm.at < before),
-    );
-    // A stable sort keeps alarms of the same moment in the order of arrival.
-    const sorted = shown.toSorted((one, other) => one.at - other.at).map(({ id }) => id);
-    return order === 'asc' ? sorted : sorted.toReversed();
-  }
-}
-
-/** A location with two devices, and two groups with a room each, in the gateway and in the model. */
-class World {
-  readonly model = new Model();
-  readonly #tokens = new Map<string, string>();
-  readonly #gateway: TestGateway;
-  readonly #locationId: string;
-  readonly #devices: readonly string[];
-  /** The connections of the devices: a connection for each alarm would take most of the time. */
-  readonly #sensors: readonly MqttClient[];
-  readonly #groups: readonly string[];
-  readonly #rooms: readonly string[];
-
-  private constructor(
-    gateway: TestGateway,
-    locationId: string,
-    devices: readonly string[],
-    sensors: readonly MqttClient[],
-    groups: readonly string[],
-    rooms: readonly string[],
-  ) {
-    this.#gateway = gateway;
-    this.#locationId = locationId;
-    this.#devices = devices;
-    this.#sensors = sensors;
-    this.#groups = groups;
-    this.#rooms = rooms;
-  }
-
-  static async create(gateway: TestGateway): Promise<World> {
-    const locationId = await gateway.createLocation();
-    const devices: string[] = [];
-    const groups: string[] = [];
-    const rooms: string[] = [];
-    for (let number = 0; number < 2; number++) {
-      devices.push(await gateway.createDevice(locationId));
-      const groupId = await gateway.createGroup(locationId);
-      groups.push(groupId);
-      rooms.push(await gateway.createRoom(locationId, groupId));
-    }
-    const sensors = await Promise.all(devices.map((id) => gateway.connectDevice(id)));
-    return new World(gateway, locationId, devices, sensors, groups, rooms);
-  }
-
-  async end(): Promise<void> {
-    await Promise.all(this.#sensors.map((sensor) => sensor.endAsync()));
-  }
-
-  async move({ device: number, to }: Move): Promise<void> {
-    const target = { targetRoomId: to === undefined ? null : this.#rooms[to] };
-    const id = this.#devices[number] ?? '';
-    expect((await this.#gateway.moveDevice(this.#locationId, id, target)).status).toBe(204);
-    this.model.groupOf[number] = to;
-  }
-
-  async record(arriving: Arrival): Promise<void> {
-    const id = crypto.randomUUID();
-    const alarm = { kind: arriving.kind, detectedAt: at(arriving.at), id };
-    const topic = `devices/${this.#devices[arriving.device]}/alarms`;
-    // Acknowledged once it is in the history.
-    await this.#sensors[arriving.device]?.publishAsync(topic, JSON.stringify(alarm), { qos: 1 });
-    this.model.alarms.push({ ...arriving, id, group: this.model.groupOf[arriving.device] });
-  }
-
-  /** Follows the cursors to the end; each page except the last must be full. */
-  async list(query: Listing): Promise<string[]> {
-    const token = await this.#tokenFor(query.groups);
-    const ids: string[] = [];
-    let cursor: string | null = null;
-    let turn = 0;
-    do {
-      const limit = query.limits[turn % query.limits.length] ?? 1;
-      const { events, nextCursor } = await this.#page(query, limit, cursor, token);
-      if (nextCursor !== null) expect(events).toHaveLength(limit);
-      ids.push(...events.map(({ id }) => id));
-      for (const arriving of query.arriving[turn] ?? []) await this.record(arriving);
-      cursor = nextCursor;
-      turn++;
-    } while (cursor !== null);
-    return ids;
-  }
-
-  async isForbidden(query: Listing): Promise<boolean> {
-    const token = await this.#tokenFor(query.groups);
-    const answer = await this.#gateway.call('GET', this.#path(query), { token });
-    return answer.status === 403 && failure(answer) === '403 forbidden';
-  }
-
-  async #page(query: Listing, limit: number, cursor: string | null, token: string) {
-    const parameters = new URLSearchParams({ order: query.order, limit: String(limit) });
-    if (query.kinds !== undefined) parameters.set('kinds', query.kinds.join(','));
-    if (query.after !== undefined) parameters.set('after', at(query.after));
-    if (query.before !== undefined) parameters.set('before', at(query.before));
-    if (cursor !== null) parameters.set('cursor', cursor);
-    const answer = await this.#gateway.call('GET', `${this.#path(query)}?${parameters}`, { token });
-    expect(answer.status).toBe(200);
-    return pageSchema.parse(answer.json);
-  }
-
-  #path({ device: number }: Listing): string {
-    const location = `/care-homes/${this.#locationId}`;
-    return number === undefined
-      ? `${location}/alarms`
-      : `${location}/devices/${this.#devices[number]}/alarms`;
-  }
-
-  async #tokenFor(groups: readonly number[] | undefined): Promise<string> {
-    if (groups === undefined) return ADMIN_TOKEN;
-    const known = this.#tokens.get(String(groups));
-    if (known !== undefined) return known;
-    const grants = groups.map((number) => {
-      return { location: this.#locationId, group: this.#groups[number], role: 'viewer' as const };
+describe('pages', () => {
+  it('have at most `limit` alarms, 100 by default, and list each alarm once', async () => {
+    const { gateway, deviceId, ofDevice, ofLocation } = await start();
+    // Many with the same time: they must keep a fixed order across pages.
+    const alarms = Array.from({ length: 101 }, (_, number) => {
+      return { id: randomUUID(), kind: 'fall', detectedAt: at(Math.floor(number / 40)) };
     });
-    const token = await this.#gateway.createToken(grants);
-    this.#tokens.set(String(groups), token);
-    return token;
-  }
-}
+    const recorded = await gateway.recordAlarms(deviceId, alarms);
+    expect((await page(gateway, ofDevice)).events).toHaveLength(100);
+    expect((await page(gateway, ofDevice, { limit: 100 })).nextCursor).not.toBeNull();
+    for (const path of [ofDevice, ofLocation]) {
+      for (const limit of [7, 100]) {
+        expect(await readAll(gateway, path, { limit, order: 'asc' })).toEqual(recorded);
+        expect(await readAll(gateway, path, { limit })).toEqual(recorded.toReversed());
+      }
+    }
+  });
 
-it('lists exactly the alarms that existed at the first page when cursors are followed, whatever arrives', async () => {
-  const gateway = await startGateway(redis);
-  const steps = fc.array(
-    fc.oneof({ weight: 4, arbitrary: arrival }, { weight: 1, arbitrary: move }),
-    {
-      maxLength: 20,
-      size: 'max',
-    },
-  );
-  await fc.assert(
-    fc.asyncProperty(
-      steps,
-      fc.array(listing, { minLength: 1, maxLength: 4 }),
-      async (all, queries) => {
-        const world = await World.create(gateway);
-        for (const step of all) {
-          if ('to' in step) await world.move(step);
-          else await world.record(step);
+  it('list hundreds of alarms of one moment while earlier, equal and later ones arrive', async () => {
+    const { gateway, deviceId, ofDevice, ofLocation } = await start();
+    const recorded: { readonly id: string; readonly second: number }[] = [];
+    const record = async (seconds: readonly number[]) => {
+      const alarms = seconds.map((second, index) => {
+        const kind = index % 2 === 0 ? 'fall' : 'noise';
+        return { id: randomUUID(), kind, detectedAt: at(second) };
+      });
+      const ids = await gateway.recordAlarms(deviceId, alarms);
+      for (const [index, second] of seconds.entries())
+        recorded.push({ id: ids[index] ?? '', second });
+    };
+    await record([1, 3, ...Array(300).fill(2)]);
+    for (const path of [ofDevice, ofLocation]) {
+      for (const order of ['asc', 'desc']) {
+        const sorted = recorded.toSorted((one, other) => one.second - other.second);
+        const expected = (order === 'asc' ? sorted : sorted.toReversed()).map(({ id }) => id);
+        const seen: string[] = [];
+        for (let cursor: string | null = ''; cursor !== null; ) {
+          const query: Query = { order, limit: 49, ...(cursor === '' ? {} : { cursor }) };
+          const part: z.infer<typeof pageSchema> = await page(gateway, path, query);
+          seen.push(...part.events.map(({ id }) => id));
+          await record([1, 2, 2, 3]);
+          cursor = part.nextCursor;
         }
-        for (const query of queries) {
-          const { groupOf } = world.model;
-          const isCovered =
-            query.device === undefined ||
-            query.groups === undefined ||
-            query.groups.some((group) => group === groupOf[query.device ?? 0]);
-          if (isCovered) {
-            const expected = world.model.expected(query);
-            expect(await world.list(query)).toEqual(expected);
-          } else {
-            expect(await world.isForbidden(query)).toBe(true);
-          }
-        }
-        await world.end();
-      },
-    ),
-    { numRuns: 12 },
-  );
+        expect(seen).toEqual(expected);
+      }
+    }
+  });
+
+  it('end with nextCursor null when the last one is full', async () => {
+    const { gateway, deviceId, ofDevice } = await start();
+    for (const second of [1, 2]) {
+      await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(second) });
+    }
+    expect((await page(gateway, ofDevice, { limit: 2 })).nextCursor).toBeNull();
+    expect((await page(gateway, ofDevice, { limit: 1 })).nextCursor).not.toBeNull();
+  });
+
+  it('are unaffected by new alarms, and may change in size', async () => {
+    const { gateway, deviceId, ofDevice } = await start();
+    const recorded: string[] = [];
+    for (let second = 1; second <= 5; second++) {
+      recorded.push(
+        await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(second * 10) }),
+      );
+    }
+    const first = await page(gateway, ofDevice, { limit: 2, order: 'asc' });
+    for (const second of [5, 25, 45, 55]) {
+      await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(second) });
+    }
+    const cursor = first.nextCursor ?? '';
+    const rest = await page(gateway, ofDevice, { limit: 99, order: 'asc', cursor });
+    expect([...first.events, ...rest.events].map(({ id }) => id)).toEqual(recorded);
+    expect(rest.nextCursor).toBeNull();
+  });
+});
+
+describe('a cursor', () => {
+  it('is valid for its own query only', async () => {
+    const { gateway, locationId, deviceId, ofDevice, ofLocation } = await start();
+    const otherDevice = await gateway.createDevice(locationId);
+    for (const second of [1, 2, 3]) {
+      await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(second) });
+    }
+    const query = { limit: 1, order: 'asc', after: at(0), before: at(9), kinds: 'fall,noise' };
+    const cursor = (await page(gateway, ofDevice, query)).nextCursor ?? '';
+    const ask = (path: string, parameters: Query) =>
+      gateway.admin('GET', `${path}?${queryOf(parameters)}`);
+    const own = { ...query, cursor };
+    // Equal filters, written differently.
+    for (const same of [
+      { ...own, limit: 50 },
+      { ...own, kinds: 'noise,fall,noise' },
+      { ...own, after: '2026-01-01T01:00:00+01:00' },
+    ]) {
+      expect((await ask(ofDevice, same)).status).toBe(200);
+    }
+    const { kinds: _, ...withoutKinds } = own;
+    const changed = [
+      [ofDevice, { ...own, order: 'desc' }],
+      [ofDevice, { ...own, kinds: 'fall' }],
+      [ofDevice, withoutKinds],
+      [ofDevice, { ...own, before: at(8) }],
+      [ofDevice, { ...own, after: at(1) }],
+      [ofDevice, { limit: 1, cursor }],
+      [ofLocation, own],
+      [ofLocation, { ...own, device: deviceId }],
+      [`/care-homes/${locationId}/devices/${otherDevice}/alarms`, own],
+    ] as const;
+    for (const [path, parameters] of changed) {
+      expect(failure(await ask(path, parameters))).toBe('400 invalid-cursor');
+    }
+  });
+
+  it('is refused when altered or invented', async () => {
+    const { gateway, deviceId, ofDevice } = await start();
+    for (const second of [1, 2]) {
+      await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(second) });
+    }
+    const cursor = (await page(gateway, ofDevice, { limit: 1 })).nextCursor ?? '';
+    const forged = Buffer.from('{"position":0}').toString('base64url');
+    for (const wrong of [
+      '',
+      'x',
+      forged,
+      cursor.slice(0, -1),
+      `${cursor}=`,
+      `${cursor}A`,
+      `${cursor}!`,
+    ]) {
+      const answer = await gateway.admin('GET', `${ofDevice}?limit=1&cursor=${wrong}`);
+      expect(`${wrong} ${failure(answer)}`).toBe(`${wrong} 400 invalid-cursor`);
+    }
+  });
+});
+
+describe('a query is refused for', () => {
+  const wrong: Readonly<Record<string, string>> = {
+    'limit=0': 'limit',
+    'limit=101': 'limit',
+    'limit=-1': 'limit',
+    'limit=1.5': 'limit',
+    'limit=1e1': 'limit',
+    'limit=': 'limit',
+    'limit=ten': 'limit',
+    'limit=1&limit=2': 'limit',
+    'order=ASC': 'order',
+    'order=': 'order',
+    'kinds=': 'kinds.0',
+    'kinds=fall,': 'kinds.1',
+    'kinds=falls': 'kinds.0',
+    'kinds=fall&kinds=noise': 'kinds',
+    'before=': 'before',
+    'before=2026-01-01': 'before',
+    'before=2026-01-01T00:00:00': 'before',
+    'before=2026-02-30T00:00:00Z': 'before',
+    'after=1767225600000': 'after',
+    'after=2026-01-01T00:00:00Z&after=2026-01-01T00:00:00Z': 'after',
+  };
+  it('its limit, order, kinds or times, and names the parameter', async () => {
+    const { gateway, ofDevice, ofLocation } = await start();
+    for (const [query, path] of Object.entries(wrong)) {
+      for (const resource of [ofDevice, ofLocation]) {
+        const answer = await gateway.admin('GET', `${resource}?${query}`);
+        expect([query, failure(answer)]).toEqual([query, '400 invalid-request']);
+        expect([query, problemOf(answer).errors?.map((fault) => fault.path)]).toEqual([
+          query,
+          [path],
+        ]);
+      }
+    }
+  });
 });

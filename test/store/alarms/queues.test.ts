@@ -2,101 +2,21 @@ import * as fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
 import { bytesOfMessage, itemOf } from '../../../src/delivery/log/log-entry.js';
-import type { NewAlarm, NewStateChange } from '../../../src/delivery/log/log-item.js';
 import { LogTail } from '../../../src/delivery/log/log-tail.js';
 import { lastLeft } from '../../../src/delivery/log/reply-code.js';
-import { NO_ACCOUNTS } from '../../../src/delivery/queues/account.js';
-import type { Outcome, QueuedItem } from '../../../src/delivery/queues/queue-store.js';
-import { newId } from '../../../src/domain/notation.js';
 import { QueueStoreRedis } from '../../../src/store/queue-store-redis.js';
-import { SessionStoreRedis } from '../../../src/store/session-store-redis.js';
 import { Store } from '../../../src/store/store.js';
 import { numbered } from '../../delivery/running-delivery.js';
 import { useRedis } from '../../harness/servers/shared-redis.js';
 import { newIdentity } from '../../harness/stored/stored-logs.js';
-import { AlarmWorld } from './alarm-world.js';
+import { NURSE, QueueWorld, RECORD, START_MS, WARD } from './queue-world.js';
 
 const place = useRedis();
-const START_MS = Date.UTC(2026, 0, 1);
-const NURSE = 'token:1/nurse';
-const WARD = 'token:1/ward';
-const RECORD = { owner: 'token:1', clientId: 'nurse', subscriptions: [], seenAtMs: 0 };
 const NO_BOUNDS = { oldestMs: 0, maxMessages: 1e6, maxMessageBytes: 1e9 };
 const ANY = { after: 0, upTo: Number.MAX_SAFE_INTEGER };
 
-/** A history with the queues of two sessions. */
-class QueueWorld extends AlarmWorld {
-  readonly sessions = new SessionStoreRedis(new Store(this.redis), this.keys);
-
-  static async open(): Promise<QueueWorld> {
-    const world = new QueueWorld(place);
-    for (const key of [NURSE, WARD]) await world.sessions.save({ ...RECORD, key });
-    return world;
-  }
-
-  fall(atMs = START_MS, id = newId()): NewAlarm {
-    return this.alarm({ kind: 'fall', id }, atMs);
-  }
-
-  resolve({ alarm }: NewAlarm): NewStateChange {
-    const { locationId, deviceId } = this;
-    return {
-      topic: '',
-      payload: Buffer.alloc(0),
-      receivedAtMs: START_MS,
-      locationId,
-      groupId: null,
-      onOutcome: () => undefined,
-      stateChange: {
-        locationId,
-        deviceId,
-        alarmId: alarm.id,
-        state: 'resolved',
-        note: undefined,
-        by: { id: 't', name: 'Token' },
-        atMs: START_MS,
-        groupIds: undefined,
-        actor: { type: 'access-token', id: 't', address: null, requestId: null },
-      },
-    };
-  }
-
-  async push(count: number, ...destinations: string[]): Promise<void> {
-    await this.logs.append(
-      Array.from({ length: count }, (_, index) => this.fall(START_MS + index)),
-      ...destinations,
-    );
-  }
-
-  async pushMessages(count: number, bytes: number, ...destinations: string[]): Promise<void> {
-    const messages = Array.from({ length: count }, (_, n) => numbered(n, 't', START_MS + n, bytes));
-    await this.logs.appendMessages(messages, ...destinations);
-  }
-
-  async items(key = NURSE): Promise<number[]> {
-    return (await this.redis.lrange(this.keys.queue(key), 0, -1)).map(Number);
-  }
-
-  settle(items: readonly number[], outcome: Outcome = 'delivered') {
-    const settled = items.map((item) => ({ item, payload: { length: 0 } }));
-    return this.logs.queues.settle([
-      { destination: NURSE, log: 'alarms', outcome, items: settled },
-    ]);
-  }
-
-  async settleMessages(items: readonly QueuedItem[]): Promise<void> {
-    const settlement = { destination: NURSE, outcome: 'delivered', items } as const;
-    await this.logs.queues.settle([{ ...settlement, log: 'messages' }]);
-  }
-
-  async accounts(key = NURSE) {
-    const [accounts = NO_ACCOUNTS] = await this.logs.queues.accounts([key]);
-    return accounts;
-  }
-}
-
 it('pushes an alarm onto the queue of each destination once, in the write that records it', async () => {
-  const world = await QueueWorld.open();
+  const world = await QueueWorld.open(place);
   const alarm = world.fall();
   const batch = [alarm, world.fall(), alarm];
   await world.logs.append(batch, NURSE, WARD);
@@ -109,7 +29,7 @@ it('pushes an alarm onto the queue of each destination once, in the write that r
 });
 
 it('does not read a queue of a store that has lost alarms, and returns the newest number left', async () => {
-  const world = await QueueWorld.open();
+  const world = await QueueWorld.open(place);
   await world.logs.append([world.fall()], NURSE);
   const tail = new LogTail(2);
   const error = await world.logs.queues
@@ -121,7 +41,7 @@ it('does not read a queue of a store that has lost alarms, and returns the newes
 });
 
 it('pushes a change of state, too, to those who are to see it', async () => {
-  const world = await QueueWorld.open();
+  const world = await QueueWorld.open(place);
   const alarm = world.fall();
   await world.logs.append([alarm]);
   const { locationId, deviceId } = world;
@@ -162,7 +82,7 @@ it.each([
     (world: QueueWorld) => world.redis.hset(world.keys.session(NURSE), 'messages.bytes', '1.5'),
   ],
 ])('writes nothing for a destination that is %s, until its record is mended', async (_, damage) => {
-  const world = await QueueWorld.open();
+  const world = await QueueWorld.open(place);
   await damage(world);
   const append = async () => {
     await world.push(1, WARD, NURSE);
@@ -183,7 +103,7 @@ it.each([
 });
 
 it('settles what was acknowledged, in any order and once', async () => {
-  const world = await QueueWorld.open();
+  const world = await QueueWorld.open(place);
   await world.push(20, NURSE);
   const items = await world.items();
   const [first = 0, second = 0, ...others] = items;
@@ -202,8 +122,20 @@ it('settles what was acknowledged, in any order and once', async () => {
   });
 });
 
+it('settles and counts even when the keys of the proofs have another type', async () => {
+  const world = await QueueWorld.open(place);
+  await world.push(2, NURSE);
+  const [one = 0, two = 0] = await world.items();
+  await world.redis.set(world.keys.destinationNumbers, 'overwritten');
+  await world.settle([one]);
+  await world.redis.del(world.keys.destinationNumbers);
+  await world.redis.hset(`${world.keys.proofPrefix}0`, 'over', 'written');
+  await world.settle([two]);
+  expect((await world.accounts()).alarms).toMatchObject({ accepted: 2, delivered: 2, queued: 0 });
+});
+
 it('does not settle another alarm that took the number after a failover', async () => {
-  const world = await QueueWorld.open();
+  const world = await QueueWorld.open(place);
   await world.push(1, NURSE);
   const [lost = 0] = await world.items();
   // The store goes back to a state before the alarm; the next alarm gets its number.
@@ -220,7 +152,7 @@ it('does not settle another alarm that took the number after a failover', async 
 });
 
 it('does not search a long queue for removed items', async () => {
-  const world = await QueueWorld.open();
+  const world = await QueueWorld.open(place);
   const queue = world.keys.queue(NURSE);
   const items = Array.from({ length: 50_000 }, (_, index) => itemOf(1_000 + index, 0));
   await world.redis.rpush(queue, ...items);
@@ -232,14 +164,14 @@ it('does not search a long queue for removed items', async () => {
 });
 
 it('does not hide other sessions when a count of one is invalid', async () => {
-  const world = await QueueWorld.open();
+  const world = await QueueWorld.open(place);
   await world.redis.hset(world.keys.session(NURSE), 'alarms.delivered', 'many');
   const accounts = await world.logs.queues.accounts([NURSE, WARD]);
   expect(accounts).toMatchObject([undefined, { alarms: { accepted: 0 } }]);
 });
 
 it('skips items that somebody else has pushed onto a queue', async () => {
-  const world = await QueueWorld.open();
+  const world = await QueueWorld.open(place);
   await world.push(2, NURSE);
   await world.redis.rpush(world.keys.queue(NURSE), 'garbage');
   await world.push(2, NURSE);
@@ -249,7 +181,7 @@ it('skips items that somebody else has pushed onto a queue', async () => {
 });
 
 it('writes nothing of a change of state when an index has another type', async () => {
-  const world = await QueueWorld.open();
+  const world = await QueueWorld.open(place);
   const alarm = world.fall();
   await world.logs.append([alarm]);
   const [open = ''] = await world.redis.keys(`${world.keys.openAlarmIndexesOf(world.locationId)}*`);
@@ -260,7 +192,7 @@ it('writes nothing of a change of state when an index has another type', async (
 });
 
 it('settles nothing for a deleted destination, and leaves nothing behind', async () => {
-  const world = await QueueWorld.open();
+  const world = await QueueWorld.open(place);
   await world.push(2, NURSE);
   const items = await world.items();
   await world.sessions.delete(NURSE);
@@ -272,7 +204,7 @@ it('settles nothing for a deleted destination, and leaves nothing behind', async
 });
 
 it('expires what is too old, and counts an alarm without a record as lost', async () => {
-  const world = await QueueWorld.open();
+  const world = await QueueWorld.open(place);
   await world.push(1_200, NURSE);
   await world.pushMessages(10, 100, NURSE);
   await world.redis.xdel(world.keys.history, '3-0', '4-0');
@@ -291,7 +223,7 @@ it('expires what is too old, and counts an alarm without a record as lost', asyn
 });
 
 it('drops the oldest messages beyond a bound, except those being sent or not yet announced', async () => {
-  const world = await QueueWorld.open();
+  const world = await QueueWorld.open(place);
   await world.pushMessages(20, 100, NURSE);
   const { entries } = await world.logs.queues.page('messages', NURSE, 0, 20);
   const bounds = { ...NO_BOUNDS, maxMessages: 5 };
@@ -310,7 +242,7 @@ it('drops the oldest messages beyond a bound, except those being sent or not yet
 it.each([undefined, START_MS + 60_000])(
   'counts the properties of messages towards the byte limit, with the expiry %s',
   async (expiresAtMs) => {
-    const world = await QueueWorld.open();
+    const world = await QueueWorld.open(place);
     const properties = { fields: Buffer.alloc(1_000), expiresAtMs, isRetained: false };
     const sent = Array.from({ length: 4 }, (_, n) => {
       return { ...numbered(n, 't', START_MS, 100), properties };
@@ -336,7 +268,7 @@ it.each([undefined, START_MS + 60_000])(
 );
 
 it('adds messages to the streams of their destinations once, however often a batch is sent', async () => {
-  const world = await QueueWorld.open();
+  const world = await QueueWorld.open(place);
   const messages = [numbered(1, 't', START_MS, 100), numbered(2, 't', START_MS, 50)];
   const batch = await world.logs.messages.freeze(messages, () => [{ key: NURSE }], newIdentity());
   const written = await batch.write();
@@ -358,7 +290,7 @@ it('adds messages to the streams of their destinations once, however often a bat
 });
 
 it('reads a queue page by page, whatever has been removed from it', async () => {
-  const world = await QueueWorld.open();
+  const world = await QueueWorld.open(place);
   const taken = fc.array(fc.nat(99), { maxLength: 100 });
   await world.push(100, NURSE);
   const all = await world.items();
@@ -381,7 +313,7 @@ it('reads a queue page by page, whatever has been removed from it', async () => 
 });
 
 it('returns when the oldest item was received, and the oldest alarm of all queues', async () => {
-  const world = await QueueWorld.open();
+  const world = await QueueWorld.open(place);
   const { queues } = world.logs;
   expect(await queues.oldestReceivedAtMs(NURSE)).toBeUndefined();
   expect(await queues.oldestQueued()).toBe(Number.POSITIVE_INFINITY);
@@ -394,7 +326,7 @@ it('returns when the oldest item was received, and the oldest alarm of all queue
 });
 
 it('returns its accounts while the settling connection is down, as after a failover at a start', async () => {
-  const world = await QueueWorld.open();
+  const world = await QueueWorld.open(place);
   await world.push(2, NURSE);
   const away = new Redis({
     path: '/nonexistent.sock',
