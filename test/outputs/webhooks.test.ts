@@ -15,6 +15,7 @@ import { SECRET, WebhookReceiver } from './webhook-receiver.js';
 
 const redis = useRedis();
 const ALARMS = 'care-homes/+/devices/+/alarms/#';
+const EVERYTHING: Given = { outputs: (port) => [hook(port, { topics: ['#'] })] };
 
 const statusBody = z.looseObject({
   name: z.string(),
@@ -97,18 +98,15 @@ describe('a webhook', () => {
   });
 
   it('gets no command to a device, and no message for the device alone, whatever its filters', async () => {
-    const outputs = (port: number) => [hook(port, { topics: ['#'] })];
-    const { receiver, gateway, locationId, deviceId } = await start({ outputs });
-    const admin = { username: 'admin', password: ADMIN_TOKEN };
-    const manager = await connect(gateway.running, admin);
-    const command = `care-homes/${locationId}/devices/${deviceId}/commands/pin`;
-    await manager.publishAsync(command, '1234', { qos: 1 });
+    const { receiver, gateway, locationId, deviceId } = await start(EVERYTHING);
+    const manager = await connect(gateway.running, { username: 'admin', password: ADMIN_TOKEN });
+    const topic = `care-homes/${locationId}/devices/${deviceId}/commands/pin`;
+    await manager.publishAsync(topic, '1234', { qos: 1 });
     await gateway.publish(deviceId, 'alarms', ['no kind']);
     await gateway.publish(deviceId, 'temperature', ['21.5']);
-    const topics = () => receiver.received.map(({ topic }) => topic);
-    await eventually(() => expect(topics().join()).toContain('temperature'));
-    expect(topics().join()).toContain('/rejected');
-    for (const topic of topics()) expect(topic).toMatch(/^(care-homes|gateway)\//);
+    const topics = () => receiver.received.map(({ topic }) => topic).join(' ');
+    await eventually(() => expect(topics()).toMatch(/rejected .*temperature/));
+    expect(topics()).not.toMatch(/(^| )devices/);
   });
 
   it.each([
@@ -233,8 +231,7 @@ describe('a webhook', () => {
   });
 
   it('queues no message at QoS 0 in front of alarms while the receiver fails', async () => {
-    const outputs = (port: number) => [hook(port, { topics: ['care-homes/#'] })];
-    const { receiver, gateway, deviceId } = await start({ outputs });
+    const { receiver, gateway, deviceId } = await start(EVERYTHING);
     receiver.answer = () => ({ status: 500 });
     const first = await gateway.recordAlarm(deviceId, { kind: 'noise' });
     await eventually(() => expect(receiver.received).not.toEqual([]));
@@ -243,8 +240,7 @@ describe('a webhook', () => {
     const second = await gateway.recordAlarm(deviceId, { kind: 'fall' });
     receiver.answer = () => ({ status: 204 });
     await eventually(() => expect(receiver.taken).toEqual([first, second]));
-    expect(receiver.received.filter(({ topic }) => topic.endsWith('/value'))).toEqual([]);
-    await sensor.endAsync();
+    expect(receiver.received.map(({ topic }) => topic).join()).not.toContain('/value');
   });
 
   it('makes a dead letter of what is refused, to be viewed and resent', async () => {
