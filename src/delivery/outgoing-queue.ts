@@ -95,7 +95,7 @@ export async function openOutgoingQueue(
     Promise.all([sessions.subscribe(key, requested), sessions.unsubscribe(key, removed)]);
   await new Promise<void>((resolve) => {
     const onFailure = (err: unknown) => {
-      log.warn({ clientId, err }, 'failed to store the queue of a bridge or webhook');
+      log.warn({ session: key, err }, 'failed to store the queue of a bridge or webhook');
       resolve();
     };
     void retry(store, { signal, onFailure }).then(() => resolve());

@@ -80,13 +80,15 @@ export class Webhook implements Receiver {
     this.maxInFlight = options.maxSentAtOnce;
     this.#services = services;
     this.#sender = new WebhookSender(options, services.now);
-    const log = services.log.child({ webhook: options.name });
+    const { name: webhook } = options;
     this.#deadLetters = new DeadLetters({
-      key: deadLetterKey(options.name),
+      key: deadLetterKey(webhook),
       store: services.deadLetters,
-      log,
+      log: services.log.child({ webhook }),
       signal: this.#signal,
-      onStored: ({ topic, reason }) => log.warn({ topic, reason }, 'message became a dead letter'),
+      onStored: ({ topic, reason }) => {
+        services.log.warn({ webhook, topic, reason }, 'message became a dead letter');
+      },
     });
   }
 

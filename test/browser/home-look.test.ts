@@ -67,6 +67,8 @@ it.each(LOOKS)(
     await page.locator('textarea').fill('Bed;Room 7\n;Room 8\nNew;Sauna');
     await page.locator('.home-preview').waitFor();
     await requireGood(page);
+    // It asks whether the lines may be lost.
+    page.once('dialog', (dialog) => void dialog.accept());
     await page.goto(`${gateway.httpUrl}/#${path}/devices/${site.bed.id}`);
     const custom = isGerman ? 'Eigene Daten' : 'Custom data';
     await page.getByRole('textbox', { name: custom }).fill('{');

@@ -2,10 +2,13 @@ import { expect, it } from 'vitest';
 import { SUBJECT_FIELDS } from '../../src/logging/log.js';
 import { callsOf, codeOf, LOG_CALL, messagesOf, sourcesIn } from '../docs/program-texts.js';
 
-/** These log with the log of a bridge, `log.child({ bridge })`. */
-const OF_A_BRIDGE = ['bridge', 'bridge-report', 'dead-letters', 'inbound'].map(
-  (name) => `src/bridge/${name}.ts`,
-);
+/** These log with the log of a bridge, `log.child({ bridge })`, or of a webhook. */
+const OF_A_BRIDGE = [
+  'bridge/bridge',
+  'bridge/bridge-report',
+  'bridge/inbound',
+  'delivery/dead-letters',
+].map((name) => `src/${name}.ts`);
 
 /**
  * Lines that no client, device, token holder, HTTP client or upstream can cause at will.

@@ -36,6 +36,10 @@ export function DeviceButtons({ home, rights, device, again, onIssued }: DeviceB
     if (asked?.type === 'remove') routing.go(`/home/${device.locationId}`);
     else again();
   };
+  const issue = (issued: IssuedDevice) => {
+    close();
+    onIssued(issued);
+  };
   const button = (text: string, action: Asked, isDangerous = false) => (
     <button
       type="button"
@@ -58,7 +62,7 @@ export function DeviceButtons({ home, rights, device, again, onIssued }: DeviceB
         {said}
       </p>
       {asked?.type === 'new-secret' && (
-        <NewSecretDialog home={home} device={device} onDone={onIssued} onClose={close} />
+        <NewSecretDialog home={home} device={device} onDone={issue} onClose={close} />
       )}
       {asked?.type === 'test-alarm' && (
         <TestAlarmDialog device={device} onDone={done} onClose={close} />
@@ -69,7 +73,7 @@ export function DeviceButtons({ home, rights, device, again, onIssued }: DeviceB
           home={home}
           rights={rights}
           onDone={done}
-          onIssued={onIssued}
+          onIssued={issue}
           onClose={close}
         />
       )}

@@ -75,7 +75,7 @@ export const DEVICE_WORDS = dictionary({
     storedNow: 'Gespeichert ist jetzt:',
     saveAnyway: 'Meine stattdessen speichern',
     leaveTyped:
-      'Die eigenen Daten sind nicht gespeichert. Trotzdem verlassen? Ihre Änderungen gingen verloren.',
+      'Eigene Daten: nicht gespeichert. Trotzdem verlassen? Ihre Änderungen gingen verloren.',
     messages: 'Nachrichten, live',
     noMessages: 'Seit dem Öffnen dieser Seite ist nichts gekommen.',
     pause: 'Anhalten',
