@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { HttpApp } from '../../src/http/http-env.js';
 import { exampleProblems, PROBLEM_MEDIA_TYPE } from '../../src/http/problem.js';
+import { derivedProblems } from './derived-problems.js';
 import { exampleOf } from './examples.js';
 
 type OpenApi = ReturnType<HttpApp['getOpenAPI31Document']>;
@@ -85,17 +86,11 @@ const PROBLEM_EXAMPLES = Object.fromEntries(
 
 const PROBLEM = { $ref: '#/components/schemas/Problem' };
 
-/** Responses of every operation: the request is malformed, or the gateway fails. */
-const RESPONSES_OF_ALL = {
-  400: problemReference('The request is malformed.'),
-  500: problemReference('The gateway failed.'),
-};
-
 /**
  * The OpenAPI 3.1 document of the app's routes.
  *
- * Adds what applies to every route: a request id on every response, the responses to malformed and failed
- * requests, and an example of every body.
+ * Adds a request id on every response, the problems that follow from an operation's security and input, and an example
+ * of every body.
  * The gateway fills in its version and its address (`src/http/built-files.ts`).
  */
 export function openApiDocument(app: HttpApp): OpenApi {
@@ -123,7 +118,7 @@ export function openApiDocument(app: HttpApp): OpenApi {
   const schemas = document.components?.schemas ?? {};
   const paths = Object.entries(document.paths ?? {}).map(([path, item]) => [
     path,
-    completed(item, (schema) => exampleOf(schema, schemas)),
+    completed(path, item, (schema) => exampleOf(schema, schemas)),
   ]);
   const used = Object.entries(PROBLEM_EXAMPLES).filter(([name]) =>
     JSON.stringify(paths).includes(`/examples/${name}"`),
@@ -133,17 +128,17 @@ export function openApiDocument(app: HttpApp): OpenApi {
   return { ...described, components, paths: Object.fromEntries(paths) };
 }
 
-function completed(item: PathItem, example: Example): PathItem {
+function completed(path: string, item: PathItem, example: Example): PathItem {
   const operations = METHODS.flatMap((method): [string, Operation][] => {
     const operation = item[method];
-    return operation === undefined ? [] : [[method, completedOperation(operation, example)]];
+    return operation === undefined ? [] : [[method, completedOperation(path, operation, example)]];
   });
   return { ...item, ...Object.fromEntries(operations) };
 }
 
-function completedOperation(operation: Operation, example: Example): Operation {
+function completedOperation(path: string, operation: Operation, example: Example): Operation {
   const { requestBody } = operation;
-  const responses = Object.entries({ ...RESPONSES_OF_ALL, ...operation.responses });
+  const responses = Object.entries({ ...derivedProblems(path, operation), ...operation.responses });
   return {
     ...operation,
     ...(requestBody !== undefined && { requestBody: withExamples(requestBody, example) }),
@@ -189,10 +184,6 @@ function withHeaders(status: string, response: Response): Response {
 /** The example for a status; all its responses refer to it. */
 function problemExample(status = '') {
   return { problem: { $ref: `#/components/examples/Problem${status}` } };
-}
-
-function problemReference(description: string): Response {
-  return { description, content: { [PROBLEM_MEDIA_TYPE]: { schema: PROBLEM } } };
 }
 
 function headerReference(name: keyof typeof HEADERS): { readonly $ref: string } {

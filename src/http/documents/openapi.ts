@@ -8,73 +8,31 @@ export function problem(description: string) {
   return { description, content: { [PROBLEM_MEDIA_TYPE]: { schema: problemSchema } } };
 }
 
-const failed = problem('The gateway failed.');
-
-const behindAuthentication = {
-  401: problem('There is no access token, or not a valid one.'),
-  429: problem('Too many invalid access tokens came from this address.'),
-  500: failed,
-};
-
-/** Problems of a route that needs a grant. */
-const grant = { 403: problem('The access token has no grant for this.') };
-const invalid = problem('The request is invalid; `errors` says where.');
-
-const unsupported = problem('The content type is not supported.');
-
-/** Problems of a route to a resource that may not exist. */
-const resource = {
-  ...behindAuthentication,
-  ...grant,
-  400: invalid,
-  404: problem('There is no such resource; `code` says which.'),
-};
-
-/** Problems of a route that takes a JSON body. */
-const body = {
-  400: invalid,
-  413: problem('The body is too large.'),
-  415: unsupported,
-};
-
-/** Problems of a route that needs the store. */
-const store = { 503: problem('The store does not answer.') };
-
-/** The problem responses that routes share; spread them into `responses`. */
+/**
+ * Problem responses that only some routes have; spread them into `responses`.
+ *
+ * The description adds those that follow from a route's path, input and security (`scripts/descriptions`).
+ */
 export const problems = {
-  /** Problems of a route that needs only a token. */
-  caller: behindAuthentication,
-  /** Problems of a route that needs a grant, and names no resource in its path. */
+  /** Of a route that needs a grant, although its path names no resource. */
   granted: {
-    ...behindAuthentication,
-    ...grant,
+    401: problem('There is no access token, or not a valid one.'),
+    403: problem('The access token has no grant for this.'),
+    429: problem('Too many invalid access tokens came from this address.'),
   },
-  resource,
-  /** Problems of a route that changes a resource with a JSON body. */
-  change: { ...resource, ...body, ...store },
-  /** Problems of a route with parameters. */
-  invalid: { 400: invalid },
-  /** Problems of a route that devices call. */
+  /** Of a route that devices call. */
   device: {
-    400: invalid,
     401: problem('Id and secret of a device are missing, or not valid.'),
     403: problem('This is another device.'),
     429: problem('Too many invalid credentials came from this address.'),
-    500: failed,
   },
-  /** Problems of a signed URL. */
+  /** Of a signed URL. */
   signed: {
-    400: invalid,
     403: problem('The URL was altered, is for something else, or has expired.'),
     404: problem('There is no such recording.'),
-    500: failed,
     503: problem('The recordings cannot be reached.'),
   },
-  body,
-  /** Problems of a route that reads its body itself. */
-  media: { 415: unsupported },
-  store,
-  precondition: { 412: problem('`If-Match` names another state of it; nothing was changed.') },
+  missing: { 404: problem('There is no such resource; `code` says which.') },
   conflict: { 409: problem('The change conflicts with the present state; `code` says how.') },
 };
 

@@ -7,7 +7,7 @@ import {
   jsonResponse,
   noContent,
   notModified,
-  problems,
+  type problems,
   taggedResponse,
 } from './openapi.js';
 
@@ -44,7 +44,7 @@ export function itemRoutes<
       operationId: `get${name}`,
       summary: `Get a ${noun}`,
       request: { params, headers: ifNoneMatchHeaders },
-      responses: { 200: answer, ...notModified, ...problems.resource },
+      responses: { 200: answer, ...notModified },
     }),
     change: createRoute({
       ...common,
@@ -52,7 +52,7 @@ export function itemRoutes<
       operationId: `update${name}`,
       summary: summaries.change,
       request: { params, headers: ifMatchHeaders, body: jsonRequestBody(change) },
-      responses: { 200: answer, ...problems.change, ...problems.precondition },
+      responses: { 200: answer },
     }),
     remove: createRoute({
       ...common,
@@ -62,10 +62,7 @@ export function itemRoutes<
       request: { params, headers: ifMatchHeaders },
       responses: {
         204: noContent,
-        ...problems.resource,
         ...removing,
-        ...problems.precondition,
-        ...problems.store,
       },
     }),
   };
@@ -86,7 +83,7 @@ export function listRoute<Path extends string, Params extends z.ZodObject, View 
     summary: `List the ${nouns} that the access token covers`,
     tags: [`${name}s`],
     request: { params },
-    responses: { 200: jsonResponse(`${name}s.`, view.array()), ...problems.resource },
+    responses: { 200: jsonResponse(`${name}s.`, view.array()) },
   });
 }
 
@@ -105,6 +102,6 @@ export function createdRoute<
     summary: `Create a ${noun}`,
     tags: [`${name}s`],
     request: { params, body: jsonRequestBody(body) },
-    responses: { 201: createdResponse(`The ${noun}.`, view), ...problems.change },
+    responses: { 201: createdResponse(`The ${noun}.`, view) },
   });
 }

@@ -45,10 +45,7 @@ const current = createRoute({
   summary: 'Show the access token of this request, without the token itself',
   description: 'For every token. The id and name of the admin token are `admin`.',
   tags,
-  responses: {
-    200: jsonResponse('The access token.', currentTokenSchema),
-    ...problems.caller,
-  },
+  responses: { 200: jsonResponse('The access token.', currentTokenSchema) },
 });
 
 const create = createRoute({
@@ -61,8 +58,6 @@ const create = createRoute({
   responses: {
     201: createdResponse('The access token, with the token itself.', issuedTokenSchema),
     ...problems.granted,
-    ...problems.body,
-    ...problems.store,
   },
 });
 
@@ -75,7 +70,7 @@ const get = createRoute({
   summary: 'Get an access token, without the token itself',
   tags,
   request: { params: tokenPath },
-  responses: { 200: jsonResponse('The access token.', accessTokenSchema), ...problems.resource },
+  responses: { 200: jsonResponse('The access token.', accessTokenSchema) },
 });
 
 const change = createRoute({
@@ -86,7 +81,7 @@ const change = createRoute({
   description: 'Other grants count at once, for its MQTT connections too.',
   tags,
   request: { params: tokenPath, body: jsonRequestBody(accessTokenChangeSchema) },
-  responses: { 200: jsonResponse('The access token.', accessTokenSchema), ...problems.change },
+  responses: { 200: jsonResponse('The access token.', accessTokenSchema) },
 });
 
 const replaceSecret = createRoute({
@@ -98,11 +93,7 @@ const replaceSecret = createRoute({
     'Only this answer shows the new token. MQTT connections with the old one are closed; sessions and their backlogs stay.',
   tags,
   request: { params: tokenPath },
-  responses: {
-    200: jsonResponse('The access token, with the token itself.', issuedTokenSchema),
-    ...problems.resource,
-    ...problems.store,
-  },
+  responses: { 200: jsonResponse('The access token, with the token itself.', issuedTokenSchema) },
 });
 
 const remove = createRoute({
@@ -112,7 +103,7 @@ const remove = createRoute({
   summary: 'Delete an access token; its MQTT connections are closed',
   tags,
   request: { params: tokenPath },
-  responses: { 204: noContent, ...problems.resource, ...problems.store },
+  responses: { 204: noContent },
 });
 
 /** Access tokens, for the administrator (docs/reference/contract.md, 2); everybody sees their own. */

@@ -160,8 +160,6 @@ const list = createRoute({
   responses: {
     200: withCsv(preparedJson('A page of records.', auditPageSchema), CSV_HEADER),
     ...problems.granted,
-    ...problems.invalid,
-    ...problems.store,
   },
 });
 

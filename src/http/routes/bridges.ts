@@ -54,7 +54,7 @@ const remove = createRoute({
   summary: 'Delete the queue of a bridge that is missing from the configuration',
   tags,
   request: { params: bridgePathSchema },
-  responses: { 204: noContent, ...problems.resource, ...problems.conflict, ...problems.store },
+  responses: { 204: noContent, ...problems.conflict },
 });
 
 const listDeadLetters = createRoute({
@@ -64,11 +64,7 @@ const listDeadLetters = createRoute({
   summary: 'List the dead letters: messages that the upstream never takes, newest first',
   tags,
   request: { params: bridgePathSchema },
-  responses: {
-    200: jsonResponse('The newest dead letters.', z.array(deadLetterSchema)),
-    ...problems.resource,
-    ...problems.store,
-  },
+  responses: { 200: jsonResponse('The newest dead letters.', z.array(deadLetterSchema)) },
 });
 
 /** The bridges to other brokers; they are configured in the file, not here. */

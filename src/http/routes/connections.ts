@@ -176,7 +176,6 @@ const list = createRoute({
   responses: {
     200: jsonResponse('A page of open connections.', connectionPageSchema),
     ...problems.granted,
-    ...problems.invalid,
   },
 });
 
@@ -208,7 +207,6 @@ const listSessions = createRoute({
   responses: {
     200: jsonResponse('The sessions.', sessionsSchema),
     ...problems.granted,
-    ...problems.invalid,
   },
 });
 

@@ -9,7 +9,6 @@ import {
   ifMatchHeaders,
   ifNoneMatchHeaders,
   notModified,
-  problems,
   tagHeader,
 } from '../documents/openapi.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
@@ -47,7 +46,7 @@ const get = createRoute({
   summary: "Get a device's custom data",
   tags,
   request: { params: devicePathSchema, headers: ifNoneMatchHeaders },
-  responses: { 200: storedObject, ...notModified, ...problems.resource },
+  responses: { 200: storedObject, ...notModified },
 });
 
 const set = createRoute({
@@ -67,13 +66,7 @@ const set = createRoute({
       content: { [JSON_MEDIA_TYPE]: anyObject, [MERGE_PATCH_MEDIA_TYPE]: anyObject },
     },
   },
-  responses: {
-    200: storedObject,
-    ...problems.resource,
-    ...problems.precondition,
-    ...problems.media,
-    ...problems.store,
-  },
+  responses: { 200: storedObject },
 });
 
 /** A device's custom data (specification 4). */

@@ -118,7 +118,6 @@ const create = createRoute({
   request: { params: locationPathSchema, body: jsonRequestBody(newDeviceSchema) },
   responses: {
     201: createdResponse('The device, with its secret.', createdDeviceSchema),
-    ...problems.change,
     ...problems.conflict,
   },
 });
@@ -146,11 +145,7 @@ const replaceSecret = createRoute({
     'Live connections with the old secret are closed. Use this to replace broken hardware: id, room, name and history stay.',
   tags,
   request: { params: devicePathSchema },
-  responses: {
-    200: jsonResponse('The secret, shown only once.', deviceSecretSchema),
-    ...problems.resource,
-    ...problems.store,
-  },
+  responses: { 200: jsonResponse('The secret, shown only once.', deviceSecretSchema) },
 });
 
 /** The devices of a location (specification 4, docs/reference/contract.md, 2). */

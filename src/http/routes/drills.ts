@@ -71,7 +71,6 @@ const begin = createRoute({
   request: { params: locationPathSchema, body: optionalJsonRequestBody(newDrillSchema) },
   responses: {
     202: jsonResponse('The drill.', drillSchema),
-    ...problems.change,
     ...problems.conflict,
   },
 });
@@ -83,11 +82,7 @@ const list = createRoute({
   summary: 'List the newest 100 drills of a location, the newest first',
   tags,
   request: { params: locationPathSchema },
-  responses: {
-    200: jsonResponse('The drills.', z.array(drillSchema)),
-    ...problems.resource,
-    ...problems.store,
-  },
+  responses: { 200: jsonResponse('The drills.', z.array(drillSchema)) },
 });
 
 /** Drills (docs/reference/contract.md, 3). */

@@ -81,7 +81,6 @@ const events = createRoute({
       content: { [EVENT_STREAM_MEDIA_TYPE]: { schema: eventStreamSchema } },
     },
     ...problems.granted,
-    ...problems.invalid,
     429: problem(
       'Too many invalid access tokens came from this address, or the token has as many connections or subscriptions as it may have.',
     ),

@@ -3,7 +3,7 @@ import { faultWords, withoutRepeats } from '../../domain/faults/faults.js';
 import { GatewayError } from '../../errors.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
-import { jsonResponse, noContent, problems } from '../documents/openapi.js';
+import { jsonResponse, noContent } from '../documents/openapi.js';
 import { callerOf, type HttpApp } from '../http-env.js';
 import { answerLanguage } from '../language.js';
 import { advisedFaultSchema, faultView } from '../schemas/fault.js';
@@ -15,7 +15,7 @@ const acknowledge = createRoute({
   summary: 'Acknowledge a fault that stays until an administrator has seen it',
   tags: ['Operation'],
   request: { params: z.object({ code: z.string() }) },
-  responses: { 204: noContent, ...problems.resource, ...problems.store },
+  responses: { 204: noContent },
 });
 
 const list = createRoute({
@@ -25,10 +25,7 @@ const list = createRoute({
   summary: 'List what is wrong now, with what to do about it',
   description: 'In English or German, as `Accept-Language` asks.',
   tags: ['Operation'],
-  responses: {
-    200: jsonResponse('The present faults.', z.array(advisedFaultSchema)),
-    ...problems.caller,
-  },
+  responses: { 200: jsonResponse('The present faults.', z.array(advisedFaultSchema)) },
 });
 
 /** Lists the present faults, and lets an administrator acknowledge some of them. */

@@ -19,8 +19,6 @@ const prepare = createRoute({
   responses: {
     201: createdResponse('The URL to upload to, and the key.', preparedUploadSchema),
     ...problems.device,
-    ...problems.body,
-    ...problems.store,
   },
 });
 

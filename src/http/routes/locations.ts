@@ -38,7 +38,7 @@ const list = createRoute({
   operationId: 'listLocations',
   summary: 'List the locations that the access token covers',
   tags,
-  responses: { 200: jsonResponse('Locations.', z.array(locationSchema)), ...problems.caller },
+  responses: { 200: jsonResponse('Locations.', z.array(locationSchema)) },
 });
 
 const create = createRoute({
@@ -51,8 +51,6 @@ const create = createRoute({
   responses: {
     201: createdResponse('The location.', locationSchema),
     ...problems.granted,
-    ...problems.body,
-    ...problems.store,
   },
 });
 

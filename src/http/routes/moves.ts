@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
-import { jsonRequestBody, noContent, problems } from '../documents/openapi.js';
+import { jsonRequestBody, noContent } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
 import {
   devicePathSchema,
@@ -31,7 +31,7 @@ const deviceMoveSchema = z
 
 const roomMoveSchema = z.strictObject({ targetGroupId: uuidSchema }).openapi('RoomMove');
 
-const responses = { 204: noContent, ...problems.change };
+const responses = { 204: noContent };
 
 const moveDevice = createRoute({
   method: 'post',

@@ -41,7 +41,6 @@ const list = createRoute({
   responses: {
     200: jsonResponse('Outputs.', z.array(outputSchema)),
     ...problems.granted,
-    ...problems.store,
   },
 });
 
@@ -52,11 +51,7 @@ const listDeadLetters = createRoute({
   summary: 'List the dead letters: messages that the receiver never takes, newest first',
   tags,
   request: { params: outputPathSchema },
-  responses: {
-    200: jsonResponse('The newest dead letters.', z.array(deadLetterSchema)),
-    ...problems.resource,
-    ...problems.store,
-  },
+  responses: { 200: jsonResponse('The newest dead letters.', z.array(deadLetterSchema)) },
 });
 
 const sentAgainSchema = z
@@ -76,11 +71,7 @@ const sendAgain = createRoute({
   summary: 'Send the dead letters again, the oldest first, until one is not taken',
   tags,
   request: { params: outputPathSchema },
-  responses: {
-    200: jsonResponse('How many were taken.', sentAgainSchema),
-    ...problems.resource,
-    ...problems.store,
-  },
+  responses: { 200: jsonResponse('How many were taken.', sentAgainSchema) },
 });
 
 /** Webhooks, which are configured in the file and not here (docs/reference/contract.md, 3). */

@@ -174,7 +174,7 @@ function registerFiles(
     responses: {
       200: { description: 'The file.', content },
       ...notModified,
-      404: problems.resource[404],
+      ...problems.missing,
     },
   });
   app.openapi(described, (c) => {

@@ -3,7 +3,7 @@ import { permits } from '../../domain/grants.js';
 import { formatTime } from '../../domain/notation.js';
 import type { InvalidPublishRecord } from '../../site/alarms/invalid-publish-list.js';
 import type { RouteServices } from '../dependencies.js';
-import { jsonResponse, problems } from '../documents/openapi.js';
+import { jsonResponse } from '../documents/openapi.js';
 import { callerOf, type HttpApp } from '../http-env.js';
 import { EXAMPLE_ID, idSchema, locationPathSchema, timestampSchema } from '../schemas/common.js';
 
@@ -30,11 +30,7 @@ const list = createRoute({
   summary: 'List the publishes that could not be used, newest first',
   tags: ['Devices'],
   request: { params: locationPathSchema },
-  responses: {
-    200: jsonResponse('The newest of them.', z.array(invalidPublishSchema)),
-    ...problems.resource,
-    ...problems.store,
-  },
+  responses: { 200: jsonResponse('The newest of them.', z.array(invalidPublishSchema)) },
 });
 
 /** Invalid publishes of a location's devices (docs/reference/contract.md, 3). */

@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { formatTime } from '../../domain/notation.js';
 import type { RouteServices } from '../dependencies.js';
-import { jsonResponse, problems } from '../documents/openapi.js';
+import { jsonResponse } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
 import { idSchema, locationPathSchema, timestampSchema } from '../schemas/common.js';
 
@@ -26,10 +26,7 @@ const list = createRoute({
     'Those that the access token covers; the one that has been silent for longest first.',
   tags: ['Devices'],
   request: { params: locationPathSchema },
-  responses: {
-    200: jsonResponse('The silent devices.', z.array(silentDeviceSchema)),
-    ...problems.resource,
-  },
+  responses: { 200: jsonResponse('The silent devices.', z.array(silentDeviceSchema)) },
 });
 
 /** Silent devices (docs/reference/contract.md, 3, supervision). */

@@ -3,7 +3,7 @@ import { formatTime } from '../../../domain/notation.js';
 import { calendarBounds } from '../../../domain/time/calendar.js';
 import { alarmFilter } from '../../alarms/alarm-page.js';
 import type { RouteServices } from '../../dependencies.js';
-import { jsonResponse, problems } from '../../documents/openapi.js';
+import { jsonResponse } from '../../documents/openapi.js';
 import type { HttpApp } from '../../http-env.js';
 import { invalidRequest } from '../../problem.js';
 import {
@@ -25,11 +25,7 @@ const counts = createRoute({
     'By the clocks of a time zone: the day on which they change has 23 or 25 hours. `start` is the beginning of the hour or day; the first and the last one have only what lies between `after` and `before`.',
   tags: ['Alarms'],
   request: { params: locationPathSchema, query: alarmCountsQuerySchema },
-  responses: {
-    200: jsonResponse('The numbers of alarms.', alarmCountsSchema),
-    ...problems.resource,
-    ...problems.store,
-  },
+  responses: { 200: jsonResponse('The numbers of alarms.', alarmCountsSchema) },
 });
 
 /** Numbers of alarms, for charts and statistics (docs/reference/contract.md, 2, finding alarms). */

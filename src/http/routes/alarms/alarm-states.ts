@@ -29,7 +29,6 @@ const acknowledge = createRoute({
   request,
   responses: {
     200: jsonResponse('The states of the alarm.', alarmStatesSchema),
-    ...problems.change,
     ...problems.conflict,
   },
 });
@@ -43,10 +42,7 @@ const resolve = createRoute({
     'Needs a responder. Says who has dealt with the alarm, and when. Repeated, it changes nothing and has the same answer.',
   tags,
   request,
-  responses: {
-    200: jsonResponse('The states of the alarm.', alarmStatesSchema),
-    ...problems.change,
-  },
+  responses: { 200: jsonResponse('The states of the alarm.', alarmStatesSchema) },
 });
 
 /**

@@ -17,7 +17,7 @@ import {
 } from '../../alarms/alarm-page.js';
 import { csvResponse, wantsCsv, withCsv } from '../../csv.js';
 import type { RouteServices } from '../../dependencies.js';
-import { jsonResponse, preparedJson, problems } from '../../documents/openapi.js';
+import { jsonResponse, preparedJson } from '../../documents/openapi.js';
 import { callerOf, type HttpApp, type HttpEnv } from '../../http-env.js';
 import { JSON_MEDIA_TYPE } from '../../json-body.js';
 import {
@@ -49,11 +49,7 @@ const ofDevice = createRoute({
     'The alarms that happened in this location. Following `nextCursor` yields every alarm that existed when the first page was read exactly once.',
   tags,
   request: { params: devicePathSchema, query: alarmQuerySchema },
-  responses: {
-    200: jsonResponse('A page of alarms.', deviceAlarmPageSchema),
-    ...problems.resource,
-    ...problems.store,
-  },
+  responses: { 200: jsonResponse('A page of alarms.', deviceAlarmPageSchema) },
 });
 
 /** Lists the alarms of deleted and moved devices, too (docs/reference/contract.md, 2). */
@@ -67,8 +63,6 @@ const ofLocation = createRoute({
   request: { params: locationPathSchema, query: placedAlarmQuerySchema },
   responses: {
     200: withCsv(preparedJson('A page of alarms.', locationAlarmPageSchema), ALARM_CSV_HEADER),
-    ...problems.resource,
-    ...problems.store,
   },
 });
 
@@ -82,9 +76,6 @@ const ofAll = createRoute({
   request: { query: placedAlarmQuerySchema },
   responses: {
     200: withCsv(preparedJson('A page of alarms.', alarmPageSchema), PLACED_ALARM_CSV_HEADER),
-    ...problems.caller,
-    ...problems.invalid,
-    ...problems.store,
   },
 });
 
@@ -96,11 +87,7 @@ const one = createRoute({
   description: 'The newest one, should several devices use the id.',
   tags,
   request: { params: alarmPathSchema, query: oneAlarmQuerySchema },
-  responses: {
-    200: preparedJson('The alarm.', placedAlarmSchema),
-    ...problems.resource,
-    ...problems.store,
-  },
+  responses: { 200: preparedJson('The alarm.', placedAlarmSchema) },
 });
 
 /** The alarm history of a device (specification 4), of a location and of all (docs/reference/contract.md, 2). */

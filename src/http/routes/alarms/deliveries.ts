@@ -6,7 +6,7 @@ import { destinationOf } from '../../../site/alarms/destinations.js';
 import { noGrant } from '../../access.js';
 import { scopeOf } from '../../alarms/alarm-page.js';
 import type { RouteServices } from '../../dependencies.js';
-import { jsonResponse, problems } from '../../documents/openapi.js';
+import { jsonResponse } from '../../documents/openapi.js';
 import type { HttpApp } from '../../http-env.js';
 import { deviceQuerySchema } from '../../schemas/alarm.js';
 import { alarmPathSchema } from '../../schemas/alarm-state.js';
@@ -36,11 +36,7 @@ const list = createRoute({
     'Of persistent sessions, bridges and webhooks, for as long as the alarm is in the history. What a destination has acknowledged is `delivered`.',
   tags: ['Alarms'],
   request: { params: alarmPathSchema, query: deviceQuerySchema },
-  responses: {
-    200: jsonResponse('What became of the alarm.', deliveriesSchema),
-    ...problems.resource,
-    ...problems.store,
-  },
+  responses: { 200: jsonResponse('What became of the alarm.', deliveriesSchema) },
 });
 
 /** Proof of delivery (docs/reference/contract.md, 2). */

@@ -2,7 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { ALARM_KINDS } from '../../../domain/alarms.js';
 import { actorOf } from '../../actor.js';
 import type { RouteServices } from '../../dependencies.js';
-import { jsonResponse, optionalJsonRequestBody, problems } from '../../documents/openapi.js';
+import { jsonResponse, optionalJsonRequestBody } from '../../documents/openapi.js';
 import type { HttpApp } from '../../http-env.js';
 import { devicePathSchema, idSchema } from '../../schemas/common.js';
 
@@ -24,10 +24,7 @@ const raise = createRoute({
     'Goes the way of every alarm, to everyone who receives those of the device: `data` has `"test": true`. Answered once it is stored.',
   tags: ['Devices'],
   request: { params: devicePathSchema, body: optionalJsonRequestBody(newTestAlarmSchema) },
-  responses: {
-    202: jsonResponse('The id of the alarm.', testAlarmSchema),
-    ...problems.change,
-  },
+  responses: { 202: jsonResponse('The id of the alarm.', testAlarmSchema) },
 });
 
 /** Test alarms, to see whether alarms arrive. */
