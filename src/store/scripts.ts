@@ -13,7 +13,7 @@ export class Script<Reply> {
   constructor(name: string, reply: z.ZodType<Reply>, { hasBytes = false } = {}) {
     const lua = withShared(textOf(name));
     this.isReading = lua.startsWith('-- Reads only.');
-    // The store hashes the text on each call, and a third of it is comments.
+    // A third of the text is comments.
     this.text = lua.replace(/^ *--.*$/gm, '');
     this.hasBytes = hasBytes;
     this.#reply = reply;

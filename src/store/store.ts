@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { isPassing } from '../delivery/log/reply-code.js';
+import { isPassing, replyCode } from '../delivery/log/reply-code.js';
 import { FENCE_PROLOGUE, isFenced, lateReply, type WriteGuard } from './pair/fence.js';
 import type { ScriptCall } from './pair/replica-link.js';
 import type { Replicas } from './pair/replicas.js';
@@ -54,6 +55,12 @@ export interface StoreOptions {
   readonly isPatient?: boolean;
 }
 
+/** A script as it is sent, and its digest as the server knows it. */
+interface PreparedScript {
+  readonly text: string;
+  readonly digest: string;
+}
+
 /**
  * The only door to the store, over one connection.
  *
@@ -64,6 +71,9 @@ export class Store {
   readonly #redis: Redis;
   readonly #options: StoreOptions;
   readonly #confirmed: ((call: ScriptCall) => Promise<unknown>) | undefined;
+  readonly #prepared = new Map<Script<unknown>, PreparedScript>();
+  /** The scripts that the server has had over this connection; a restarted server has forgotten them. */
+  readonly #known = new Set<PreparedScript>();
   #isClosed = false;
 
   /** @param redis a connection that fails immediately while the store is away (server/connection.ts) */
@@ -71,6 +81,7 @@ export class Store {
     this.#redis = redis;
     this.#options = options;
     this.#confirmed = options.replicas?.writer(redis);
+    redis.on('close', () => this.#known.clear());
   }
 
   /** Whether the connection is ready. */
@@ -95,9 +106,7 @@ export class Store {
     args: readonly ScriptArgument[],
   ): Promise<Reply> {
     const reply = await this.#answered(() =>
-      script.isReading
-        ? this.#send(script, this.#callOf(script.text, keys, args))
-        : this.#write(script, keys, args),
+      script.isReading ? this.#send(script, keys, args) : this.#write(script, keys, args),
     );
     return script.parse(reply);
   }
@@ -130,12 +139,10 @@ export class Store {
     args: readonly ScriptArgument[],
   ): Promise<unknown> {
     const { guard } = this.#options;
-    if (guard === undefined)
-      return this.#acknowledged(script, this.#callOf(script.text, keys, args));
+    if (guard === undefined) return this.#acknowledged(script, keys, args);
     const { key, token } = guard.fence;
-    const call = this.#callOf(FENCE_PROLOGUE + script.text, [...keys, key], [...args, token]);
     try {
-      const reply = await this.#acknowledged(script, call);
+      const reply = await this.#acknowledged(script, [...keys, key], [...args, token]);
       if ((await guard.overdue()) === false) throw lateReply();
       return reply;
     } catch (error) {
@@ -144,31 +151,59 @@ export class Store {
     }
   }
 
-  #acknowledged(script: Script<unknown>, call: readonly ScriptArgument[]): Promise<unknown> {
+  #acknowledged(
+    script: Script<unknown>,
+    keys: readonly string[],
+    args: readonly ScriptArgument[],
+  ): Promise<unknown> {
     const isConfirmed = this.#options.replicas?.isOn === true && this.#confirmed !== undefined;
-    return isConfirmed ? this.#confirmed(call) : this.#send(script, call);
+    if (!isConfirmed) return this.#send(script, keys, args);
+    return this.#confirmed([this.#preparedOf(script).text, ...this.#argumentsOf(keys, args)]);
   }
 
-  #send(script: Script<unknown>, call: readonly ScriptArgument[]): Promise<unknown> {
-    return script.hasBytes
-      ? this.#redis.callBuffer('EVAL', ...call)
-      : this.#redis.call('EVAL', ...call);
+  /** Sends a script's text once over a connection, and then its digest: hashing the text takes as long as a small batch. */
+  async #send(
+    script: Script<unknown>,
+    keys: readonly string[],
+    args: readonly ScriptArgument[],
+  ): Promise<unknown> {
+    const prepared = this.#preparedOf(script);
+    const call = this.#argumentsOf(keys, args);
+    const ask = (command: 'EVAL' | 'EVALSHA', body: string) =>
+      script.hasBytes
+        ? this.#redis.callBuffer(command, body, ...call)
+        : this.#redis.call(command, body, ...call);
+    if (this.#known.has(prepared)) {
+      try {
+        return await ask('EVALSHA', prepared.digest);
+      } catch (error) {
+        // It has not run.
+        if (replyCode(error) !== 'NOSCRIPT') throw error;
+      }
+    }
+    this.#known.add(prepared);
+    return await ask('EVAL', prepared.text);
   }
 
   /**
-   * The arguments of EVAL.
-   *
-   * Each call sends the text: a restarted store has forgotten its scripts. While a cluster slot moves, a script may
-   * find some of its keys here and others gone, and Redis then aborts it in the middle of its writes. Redis does not
-   * start a script with a declared key that does not exist.
+   * While a cluster slot moves, a script may find some of its keys here and others gone, and Redis then aborts it in
+   * the middle of its writes. Redis does not start a script with a declared key that does not exist.
    */
-  #callOf(
-    text: string,
-    keys: readonly string[],
-    args: readonly ScriptArgument[],
-  ): ScriptArgument[] {
+  #argumentsOf(keys: readonly string[], args: readonly ScriptArgument[]): ScriptArgument[] {
     const { absentKey } = this.#options;
-    if (absentKey === undefined) return [text, keys.length, ...keys, ...args];
-    return [`table.remove(KEYS) ${text}`, keys.length + 1, ...keys, absentKey, ...args];
+    if (absentKey === undefined) return [keys.length, ...keys, ...args];
+    return [keys.length + 1, ...keys, absentKey, ...args];
+  }
+
+  #preparedOf(script: Script<unknown>): PreparedScript {
+    const known = this.#prepared.get(script);
+    if (known !== undefined) return known;
+    const { absentKey, guard } = this.#options;
+    const removed = absentKey === undefined ? '' : 'table.remove(KEYS) ';
+    const fenced = guard === undefined || script.isReading ? '' : FENCE_PROLOGUE;
+    const text = removed + fenced + script.text;
+    const prepared = { text, digest: createHash('sha1').update(text).digest('hex') };
+    this.#prepared.set(script, prepared);
+    return prepared;
   }
 }

@@ -136,3 +136,21 @@ describe('in a cluster', () => {
     expect(await server.redis.exists(absentKey)).toBe(0);
   });
 });
+
+test('sends the text of a script once over a connection, and again when the server has forgotten it', async () => {
+  const redis = new Redis({ path: server.socketPath });
+  onTestFinished(() => redis.disconnect());
+  await redis.script('FLUSH');
+  await redis.config('RESETSTAT');
+  const store = new Store(redis);
+  const add = async () => expect(await store.write(['RPUSH', 'list', 'x'])).toHaveLength(1);
+  const calls = async (command: string) => {
+    const stats = await redis.info('commandstats');
+    return Number(new RegExp(`^cmdstat_${command}:calls=(\\d+)`, 'm').exec(stats)?.[1] ?? 0);
+  };
+  await Promise.all([add(), add(), add()]);
+  expect([await calls('eval'), await calls('evalsha')]).toEqual([1, 2]);
+  await redis.script('FLUSH');
+  await Promise.all([add(), add()]);
+  expect(await redis.llen('list')).toBe(5);
+});

@@ -103,10 +103,12 @@ export class HistorySite {
    */
   async scripts(): Promise<{ readonly calls: number; readonly ms: number }> {
     const stats = await this.#redis.info('commandstats');
-    const [, calls = 0, microseconds = 0] =
-      /^cmdstat_eval:calls=(\d+),usec=(\d+)/m.exec(stats) ?? [];
+    const ran = [...stats.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+),usec=(\d+)/gm)];
+    const [calls, microseconds] = [1, 2].map((group) =>
+      ran.reduce((sum, match) => sum + Number(match[group]), 0),
+    );
     const written = await this.#redis.get(keysOf('site').auditSequence);
-    return { calls: Number(calls) - Number(written), ms: Number(microseconds) / 1000 };
+    return { calls: (calls ?? 0) - Number(written), ms: (microseconds ?? 0) / 1000 };
   }
 
   /** Disconnects from the gateway's store. */
