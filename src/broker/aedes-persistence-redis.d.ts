@@ -9,31 +9,13 @@ declare module 'aedes-persistence-redis' {
     qos: 0 | 1 | 2;
     retain: boolean;
     dup: boolean;
-    brokerId?: string;
-    brokerCounter?: number;
-    messageId?: number;
-    clientId?: string;
-  }
-
-  interface ClientRef {
-    id: string;
-    brokerId?: string;
+    groupId: string | null;
   }
 
   export interface RedisPersistence {
-    setup(broker: object): Promise<void>;
-    destroy(): Promise<void>;
     /** Stores the packet with all of its fields. */
-    storeRetained(packet: StoredPacket & { groupId: string | null }): Promise<void>;
+    storeRetained(packet: StoredPacket): Promise<void>;
     createRetainedStreamCombi(filters: string[]): Readable;
-    incomingStorePacket(client: ClientRef, packet: object): Promise<void>;
-    incomingGetPacket(client: ClientRef, packet: object): Promise<object>;
-    incomingDelPacket(client: ClientRef, packet: object): Promise<void>;
-    cleanIncoming(client: ClientRef): Promise<void>;
-    putWill(client: ClientRef, packet: object): Promise<void>;
-    getWill(client: ClientRef): Promise<unknown>;
-    delWill(client: ClientRef): Promise<unknown>;
-    streamWill(brokers: object): Readable;
   }
 
   /** The calls it makes for retained messages. */

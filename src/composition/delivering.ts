@@ -40,7 +40,6 @@ import type { Storage } from './storage.js';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const EXPIRED_CHECK_MS = 10_000;
-const MAX_NAMED_SESSIONS = 3;
 const MAX_LOGGED_TOPICS = 10;
 
 /** The writers of the two logs, and everything fed from the logs. */
@@ -266,7 +265,7 @@ function heldOwner(key: string, principals: Principals): SessionOwner {
 function reportUnreadable(clientIds: readonly string[], health: Health, log: Logger): void {
   if (clientIds.length === 0) return;
   log.error({ clientIds }, 'failed to read stored sessions');
-  const faults = firstOf(clientIds, MAX_NAMED_SESSIONS, (id) => {
+  const faults = firstOf(clientIds, (id) => {
     return { ...fault('sessionUnreadable'), subject: { type: 'session', id, name: id } };
   });
   health.reportAll('sessions', faults);

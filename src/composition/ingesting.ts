@@ -104,7 +104,7 @@ export async function openIngest(
       invalid,
       now,
       steadyNow,
-      finder: storage.alarmFinder,
+      history: storage.history,
       maxBytes: maxAlarmBytes,
     }),
     testAlarms,

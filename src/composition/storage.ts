@@ -4,7 +4,6 @@ import { isEmbeddedStore } from '../config/store-schema.js';
 import { repeat } from '../repeat.js';
 import { runRetention } from '../retention-schedule.js';
 import { StoreHeadroom } from '../site/health/store-headroom.js';
-import { AlarmFinderRedis } from '../store/alarms/alarm-finder-redis.js';
 import { AlarmHistoryRedis } from '../store/alarms/alarm-history-redis.js';
 import { AlarmLog } from '../store/alarms/alarm-log.js';
 import { AlarmRetention } from '../store/alarms/alarm-retention.js';
@@ -112,7 +111,6 @@ export async function openStorage(options: Foundation) {
     site: new SiteStoreRedis(management, keys, records),
     values: new ValueBatches(values, keys, headroom),
     history: new AlarmHistoryRedis(management, keys, log, escalationNames),
-    alarmFinder: new AlarmFinderRedis(management, keys),
     audit,
     witness,
     /** Distinguishes the store from an emptied or replaced one; empty while unknown. */

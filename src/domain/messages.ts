@@ -18,17 +18,19 @@ export interface DeviceContext {
   readonly text: string;
 }
 
-interface Named {
+/** What has an id and a name. */
+export interface Named {
   readonly id: string;
   readonly name: string;
 }
 
-interface NamedContext {
+/** A device's place and custom data at one moment. */
+export interface NamedPlace {
   readonly device: Named;
   readonly location: Named;
   readonly room: Named | null;
   readonly group: Named | null;
-  /** JSON text of an object. */
+  /** JSON text of the device's custom data. */
   readonly customData: string;
 }
 
@@ -45,7 +47,7 @@ export function deviceContext(
 }
 
 /** `DeviceContext.text` of these names. */
-export function contextText({ device, location, room, group, customData }: NamedContext): string {
+export function contextText({ device, location, room, group, customData }: NamedPlace): string {
   return [
     `"device":${named(device)}`,
     `"location":${named(location)}`,

@@ -6,11 +6,8 @@ import type { InvalidPublishReason } from '../domain/alarms.js';
 import { ALARM_STATES_LEVEL, forwardedTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
 import type { AccessTokens } from '../site/access/access-tokens.js';
-import type {
-  AlarmFinder,
-  AlarmStateChanges,
-  AlarmStateRequest,
-} from '../site/alarms/alarm-states.js';
+import type { AlarmHistory } from '../site/alarms/alarm-history.js';
+import type { AlarmStateChanges, AlarmStateRequest } from '../site/alarms/alarm-states.js';
 import type { Actor } from '../site/audit-trail.js';
 import { within } from '../site/clock/pause.js';
 import type { SiteModel } from '../site/site-model.js';
@@ -39,7 +36,7 @@ export interface AlarmStatesOptions {
   readonly model: SiteModel;
   readonly accessTokens: Pick<AccessTokens, 'nameOf'>;
   readonly alarms: LogWriter<AlarmLogItem>;
-  readonly finder: AlarmFinder;
+  readonly history: Pick<AlarmHistory, 'find'>;
   readonly invalid: Pick<InvalidPublishes, 'reportOfToken'>;
   readonly maxBytes: number;
   readonly now: () => number;
@@ -59,11 +56,11 @@ export class AlarmStates implements AlarmStateChanges {
   }
 
   async change(request: AlarmStateRequest): Promise<AlarmStateRecord> {
-    const { alarms, finder } = this.#options;
+    const { alarms, history } = this.#options;
     const { locationId, alarmId } = request;
     if (alarms.unansweredMs > SLOW_AFTER_MS) throw noAnswer();
     const deviceId =
-      this.#deviceOfUnstored(request) ?? (await finder.deviceOf(locationId, alarmId));
+      this.#deviceOfUnstored(request) ?? (await history.find({ locationId, alarmId }))?.device.id;
     if (deviceId === undefined) throw unknownAlarm();
     const outcome = await this.#appendAndWait({ ...request, deviceId });
     if ('record' in outcome) return outcome.record;

@@ -5,7 +5,6 @@ import type { SiteModel } from '../site/site-model.js';
 
 export const UNREADABLE_CHECK_MS = 1_000;
 const SOURCE = 'device-unreadable';
-const MAX_NAMED = 3;
 
 /** Devices whose last alarm could not be used: a fault for each until it sends a good one. */
 export class UnreadableDevices {
@@ -36,7 +35,7 @@ export class UnreadableDevices {
   check(): void {
     if (!this.#isChanged) return;
     this.#isChanged = false;
-    const faults = firstOf([...this.deviceIds], MAX_NAMED, (id) => {
+    const faults = firstOf([...this.deviceIds], (id) => {
       return { ...fault('deviceUnreadable'), subject: recordSubject(this.#model, 'device', id) };
     });
     this.#health.reportAll(SOURCE, faults);

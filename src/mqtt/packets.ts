@@ -46,16 +46,13 @@ export interface AcknowledgementPacket {
   readonly reasonCode: number;
 }
 
-export interface SubscriptionOptions {
+export interface RequestedFilter {
+  readonly filter: string;
   readonly qos: QoS;
   readonly isNoLocal: boolean;
   readonly isRetainAsPublished: boolean;
   /** Which retained messages are sent: 0 all, 1 those of a new subscription, 2 none. */
   readonly retainHandling: number;
-}
-
-export interface RequestedFilter extends SubscriptionOptions {
-  readonly filter: string;
 }
 
 export interface SubscribePacket {

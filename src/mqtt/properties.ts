@@ -17,22 +17,16 @@ export interface Properties {
   assignedClientIdentifier?: string | undefined;
   serverKeepAliveSeconds?: number | undefined;
   authenticationMethod?: string | undefined;
-  authenticationData?: Buffer | undefined;
   requestProblemInformation?: number | undefined;
   willDelaySeconds?: number | undefined;
   requestResponseInformation?: number | undefined;
   responseInformation?: string | undefined;
-  serverReference?: string | undefined;
   reasonString?: string | undefined;
   receiveMaximum?: number | undefined;
   topicAliasMaximum?: number | undefined;
   topicAlias?: number | undefined;
-  maximumQos?: number | undefined;
-  retainAvailable?: number | undefined;
   userProperties?: readonly (readonly [string, string])[] | undefined;
   maximumPacketBytes?: number | undefined;
-  wildcardSubscriptionAvailable?: number | undefined;
-  subscriptionIdentifiersAvailable?: number | undefined;
 }
 
 const USER_PROPERTY = 0x26;
@@ -49,7 +43,6 @@ const ALLOWED = {
   subscribe: [SUBSCRIPTION_IDENTIFIER],
   unsubscribe: [],
   disconnect: [0x11, 0x1f],
-  auth: [0x15, 0x16, 0x1f],
 } as const satisfies Record<string, readonly number[]>;
 export type PropertiesOf = keyof typeof ALLOWED;
 
@@ -109,7 +102,7 @@ function readProperty(properties: Properties, identifier: number, bytes: PacketB
       properties.authenticationMethod = bytes.text('authentication method');
       break;
     case 0x16:
-      properties.authenticationData = bytes.binary();
+      bytes.binary();
       break;
     case 0x17:
       properties.requestProblemInformation = flag(bytes);

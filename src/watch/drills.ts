@@ -21,7 +21,6 @@ import type { SiteModel } from '../site/site-model.js';
 import type { SilentDevice } from './supervision.js';
 
 export const DRILL_CHECK_MS = 1_000;
-const MAX_NAMED = 3;
 /** More of a location are not under way at one time, but for somebody who begins one after the other by hand. */
 const MAX_LOADED = 5;
 const KIND = 'helpCall';
@@ -176,7 +175,6 @@ export class DrillRunner implements Drills {
     const failed = results.filter(({ acknowledgedAfterMs }) => acknowledgedAfterMs === undefined);
     const faults = firstOf(
       failed.map(({ destination }) => destination),
-      MAX_NAMED,
       (destination) => ({ ...fault('drillUnacknowledged'), subject: subjectOf(destination) }),
     );
     this.#options.health.reportAll(`drills/${locationId}`, faults);

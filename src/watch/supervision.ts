@@ -16,7 +16,6 @@ import type { SiteModel } from '../site/site-model.js';
 
 export const SUPERVISION_CHECK_MS = 1_000;
 const FAULT_SOURCE = 'device-silent';
-const MAX_NAMED = 3;
 /** Two times of one packet differ by less. */
 const MIN_DIFFERENCE_MS = 1_000;
 
@@ -151,7 +150,7 @@ export class Supervision {
 
   #report(): void {
     const { model, health } = this.#options;
-    const faults = firstOf(this.list(), MAX_NAMED, ({ deviceId }) => {
+    const faults = firstOf(this.list(), ({ deviceId }) => {
       return { ...fault('deviceSilent'), subject: recordSubject(model, 'device', deviceId) };
     });
     health.reportAll(FAULT_SOURCE, faults);

@@ -39,7 +39,7 @@ describe('the words of a fault', () => {
 
   it('state how many others a fault stands for', () => {
     const subject = { type: 'device', id: '1', name: 'Bed' } as const;
-    const { faults, others } = firstOf([1, 2, 3, 4, 5], 3, () => {
+    const { faults, others } = firstOf([1, 2, 3, 4, 5], () => {
       return { ...fault('deviceSilent'), subject };
     });
     expect(faults).toHaveLength(3);
@@ -50,7 +50,7 @@ describe('the words of a fault', () => {
     expect(others && faultWords(others, 'de').message).toBe(
       'Ein Gerät ist verstummt: Von ihm kommt nichts mehr (2 weitere).',
     );
-    expect(firstOf([1, 2, 3], 3, () => fault('deviceSilent')).others).toBeUndefined();
+    expect(firstOf([1, 2, 3], () => fault('deviceSilent')).others).toBeUndefined();
   });
 });
 

@@ -41,7 +41,7 @@ export class SlowedFaults {
     const slowed = this.#slowing.all();
     const { health, log } = this.#options;
     const faultOf = (one: Slowed) => this.#faultOf(one);
-    health.reportAll('slowed', firstOf(slowed, MAX_NAMED, faultOf, fault('othersSlowed')));
+    health.reportAll('slowed', firstOf(slowed, faultOf, MAX_NAMED, fault('othersSlowed')));
     const nowMs = performance.now();
     if (slowed.length === 0 || nowMs - this.#loggedAtMs < LOG_INTERVAL_MS) return;
     this.#loggedAtMs = nowMs;

@@ -4,9 +4,6 @@ import { LOG_NAMES } from '../log/log-entry.js';
 import { isBalanced } from '../queues/account.js';
 import { consumerSubject } from './backlog-fault.js';
 
-/** How many consumers the fault names. */
-const MAX_NAMED = 3;
-
 /**
  * The faults of accounts that do not balance.
  *
@@ -16,7 +13,7 @@ export function accountFaults(consumers: Iterable<Consumer>, acknowledge: () => 
   const broken = [...consumers].filter(({ accounts }) =>
     LOG_NAMES.some((log) => !isBalanced(accounts[log])),
   );
-  return firstOf(broken, MAX_NAMED, ({ name }) => {
+  return firstOf(broken, ({ name }) => {
     return { ...fault('accountBroken'), subject: consumerSubject(name), acknowledge };
   });
 }

@@ -4,15 +4,13 @@ import { WEBHOOK_CLIENT_ID_PREFIX } from '../../domain/output-schema.js';
 import type { Consumer } from '../consumer.js';
 
 export const BACKLOG_CHECK_MS = 10_000;
-/** How many consumers the fault names. One long-gone subscriber must not hide the others. */
-const MAX_NAMED = 3;
 
 /** The faults of backlogs that are more than half full. */
 export function backlogFaults(consumers: Iterable<Consumer>): FaultGroup {
   const growing = [...consumers].filter(({ queued: { alarms, messages }, limits }) => {
     return alarms + messages > limits.maxQueued / 2;
   });
-  return firstOf(growing, MAX_NAMED, ({ name }) => {
+  return firstOf(growing, ({ name }) => {
     return { ...fault('queueGrowing'), subject: consumerSubject(name) };
   });
 }

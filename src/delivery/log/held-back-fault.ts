@@ -3,12 +3,9 @@ import { parseForwardedTopic } from '../../domain/topics.js';
 import { isAlarm } from './log-entry.js';
 import type { NewMessage } from './log-item.js';
 
-/** How many devices the fault names. */
-const MAX_NAMED = 3;
-
 /** The faults for devices whose messages the store cannot take. */
 export function heldBackFaults(items: readonly NewMessage[]): FaultGroup {
-  return firstOf(items, MAX_NAMED, faultOf);
+  return firstOf(items, faultOf);
 }
 
 function faultOf(item: NewMessage): FaultReport {

@@ -78,16 +78,23 @@ export function faultWords(
 }
 
 /** Faults of one kind about different subjects: the first ones, and a fault that says how many more there are. */
+/** More would hide everything else. */
+const MAX_NAMED = 3;
+
 export interface FaultGroup {
   readonly faults: readonly FaultReport[];
   readonly others: FaultReport | undefined;
 }
 
-/** @param others stands for the rest; by default the fault of the first of the rest */
+/**
+ * Reports the first few, and the number of the others.
+ *
+ * @param others stands for the rest; by default the fault of the first of the rest
+ */
 export function firstOf<About>(
   all: readonly About[],
-  max: number,
   faultOf: (about: About) => FaultReport,
+  max = MAX_NAMED,
   others?: FaultReport,
 ): FaultGroup {
   const [beyond] = all.slice(max, max + 1).map(faultOf);

@@ -93,7 +93,7 @@ export class QuotaWatch {
 
   #report(quota: Quota, { holders }: Excess): void {
     const { health, model } = this.#options;
-    const faults = firstOf([...holders.keys()], MAX_NAMED, (holder) => {
+    const faults = firstOf([...holders.keys()], (holder) => {
       return { ...fault(QUOTAS[quota]), subject: holderSubject(model, holder) };
     });
     health.reportAll(`quota/${quota}`, faults);

@@ -1,23 +1,9 @@
 import type { AlarmState, AlarmStateRecord } from '../../domain/alarm-states.js';
 import type { AlarmKind, FootageType } from '../../domain/alarms.js';
-
-interface Named {
-  readonly id: string;
-  readonly name: string;
-}
-
-/** A device's place and custom data at the time of an alarm. */
-export interface AlarmPlace {
-  readonly device: Named;
-  readonly location: Named;
-  readonly room: Named | null;
-  readonly group: Named | null;
-  /** JSON text of the device's custom data. */
-  readonly customData: string;
-}
+import type { NamedPlace } from '../../domain/messages.js';
 
 /** An alarm in the history, with its place at the time of its receipt. */
-export interface AlarmRecord extends AlarmPlace {
+export interface AlarmRecord extends NamedPlace {
   readonly id: string;
   readonly kind: AlarmKind;
   readonly detectedAtMs: number;

@@ -24,13 +24,3 @@ export interface AlarmStateChanges {
    */
   change(request: AlarmStateRequest): Promise<AlarmStateRecord>;
 }
-
-/** Finds alarms by their ids. */
-export interface AlarmFinder {
-  /**
-   * The device that raised the alarm in the location; the newest alarm if several devices use the id.
-   *
-   * @throws GatewayError `store-unavailable`
-   */
-  deviceOf(locationId: string, alarmId: string): Promise<string | undefined>;
-}

@@ -1,10 +1,6 @@
+import type { Named } from '../../domain/messages.js';
 import type { Actor } from '../audit-trail.js';
 import type { NamedDestination } from './destinations.js';
-
-interface Named {
-  readonly id: string;
-  readonly name: string;
-}
 
 /** How long a destination has to acknowledge a drill (docs/reference/contract.md, 3, drill). */
 export const DRILL_TIMEOUT_MS = 60_000;

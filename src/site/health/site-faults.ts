@@ -11,7 +11,6 @@ import {
 import type { SiteFinding } from '../site-findings.js';
 import type { Health } from './health.js';
 
-const MAX_NAMED = 3;
 const MAX_LOGGED_IDS = 100;
 
 /** Reports inconsistencies of the stored site as faults and in the log. */
@@ -50,7 +49,7 @@ function sourceOf({ problem, kind }: SiteFinding): string {
 
 /** Ids serve as names: a damaged record has no name, and people find an intact one by its id. */
 function faultsOf(finding: SiteFinding): FaultGroup {
-  return firstOf(finding.ids, MAX_NAMED, (id) => {
+  return firstOf(finding.ids, (id) => {
     return { ...faultOf(finding), subject: { type: finding.kind, id, name: id } };
   });
 }

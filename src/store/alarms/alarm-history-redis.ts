@@ -20,12 +20,12 @@ import { answering } from '../failures.js';
 import type { Keys } from '../keys.js';
 import { Script } from '../scripts.js';
 import type { Store } from '../store.js';
-import { findAlarmIn } from './alarm-finder-redis.js';
 import { AlarmIndexes } from './alarm-indexes.js';
 import { kindNumber, readAlarm, readPlace, UUID_BYTES, withFootageOf } from './alarm-records.js';
 import { readStates } from './alarm-state-records.js';
 import { deliveriesOf } from './delivery-proofs.js';
 import { escalationsMade } from './escalation-store-redis.js';
+import { findAlarmIn } from './find-alarm.js';
 
 const bytes = z.instanceof(Buffer);
 const entrySchema = z.tuple([bytes.transform(Number), z.array(bytes), bytes]);

@@ -4,14 +4,13 @@ import { z } from 'zod';
 import type { NewAlarm } from '../../delivery/log/log-item.js';
 import type { ForwardedAlarm } from '../../domain/alarm-payload.js';
 import { ALARM_KINDS, type AlarmKind, FOOTAGE_TYPES } from '../../domain/alarms.js';
-import type { DeviceContext } from '../../domain/messages.js';
+import type { DeviceContext, NamedPlace } from '../../domain/messages.js';
 import { objectMembers, parseJson, sha1, uuidText } from '../../domain/notation.js';
 import {
   type MessageProperties,
   packProperties,
   unpackProperties,
 } from '../../mqtt/message-properties.js';
-import type { AlarmPlace } from '../../site/alarms/alarm-history.js';
 import type { Packable } from '../scripts.js';
 
 export const UUID_BYTES = 16;
@@ -157,7 +156,7 @@ const placeSchema = z.object({
 });
 
 /** A place as read. `contextText` is for rendering messages. */
-export interface ReadPlace extends AlarmPlace {
+export interface ReadPlace extends NamedPlace {
   readonly contextText: string;
 }
 

@@ -17,7 +17,6 @@ import type { Keys } from '../keys.js';
 import { packRows, Script } from '../scripts.js';
 import { MAX_AUDITED_CHANGES } from '../site/change.js';
 import type { ScriptArgument, Store } from '../store.js';
-import { findAlarmIn } from './alarm-finder-redis.js';
 import { alarmIdPlace, type ReadPlace, readPlace } from './alarm-records.js';
 import {
   type Answer,
@@ -25,6 +24,7 @@ import {
   outcomeOf,
   type ReadStateChange,
 } from './alarm-state-records.js';
+import { findAlarmIn } from './find-alarm.js';
 
 const changeAlarmState = new Script('change-alarm-state', changeReply);
 

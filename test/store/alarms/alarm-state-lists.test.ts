@@ -1,8 +1,6 @@
 import { expect, it } from 'vitest';
 import type { NewStateChange } from '../../../src/delivery/log/log-item.js';
 import { newId } from '../../../src/domain/notation.js';
-import { AlarmFinderRedis } from '../../../src/store/alarms/alarm-finder-redis.js';
-import { Store } from '../../../src/store/store.js';
 import { useRedis } from '../../harness/servers/shared-redis.js';
 import { START_MS, StateWorld } from './state-world.js';
 
@@ -92,23 +90,24 @@ it('keeps the entry of a state that somebody has yet to receive, with its place'
 it('finds the device of an alarm of a location', async () => {
   const world = new StateWorld(place);
   const [one, two] = [newId(), newId()];
-  const finder = new AlarmFinderRedis(new Store(world.redis), world.keys);
   const ofOne = await world.raise(START_MS, { deviceId: one });
   const ofTwo = await world.raise(START_MS, { deviceId: two });
-  expect(await finder.deviceOf(world.locationId, ofOne)).toBe(one);
-  expect(await finder.deviceOf(world.locationId, ofTwo)).toBe(two);
-  expect(await finder.deviceOf(newId(), ofOne)).toBeUndefined();
-  expect(await finder.deviceOf(world.locationId, newId())).toBeUndefined();
+  const deviceOf = async (locationId: string, alarmId: string) =>
+    (await world.history.find({ locationId, alarmId }))?.device.id;
+  expect(await deviceOf(world.locationId, ofOne)).toBe(one);
+  expect(await deviceOf(world.locationId, ofTwo)).toBe(two);
+  expect(await deviceOf(newId(), ofOne)).toBeUndefined();
+  expect(await deviceOf(world.locationId, newId())).toBeUndefined();
 });
 
 it('finds the newest alarm when devices use the same id, and changes only that of the given device', async () => {
   const world = new StateWorld(place);
   const [one, two] = [newId(), newId()];
-  const finder = new AlarmFinderRedis(new Store(world.redis), world.keys);
   const id = newId();
   await world.record({ kind: 'fall', id }, START_MS, { deviceId: two });
   await world.record({ kind: 'fall', id }, START_MS, { deviceId: one });
-  expect(await finder.deviceOf(world.locationId, id)).toBe(one);
+  const found = await world.history.find({ locationId: world.locationId, alarmId: id });
+  expect(found?.device.id).toBe(one);
   expect(await world.give(id, 'resolved', { deviceId: one })).toBe('changed');
   expect(await world.give(id, 'acknowledged', { deviceId: two })).toBe('changed');
 });

@@ -2,8 +2,6 @@ import { z } from 'zod';
 import { ALARM_KINDS, type AlarmKind } from '../../domain/alarms.js';
 import { uuidBytes } from '../../domain/notation.js';
 import type { AlarmName } from '../../site/alarms/alarm-history.js';
-import type { AlarmFinder } from '../../site/alarms/alarm-states.js';
-import { answering } from '../failures.js';
 import type { Keys } from '../keys.js';
 import { Script } from '../scripts.js';
 import type { Store } from '../store.js';
@@ -41,20 +39,4 @@ export async function findAlarmIn(
   const kind = ALARM_KINDS[kindNumber];
   if (device === undefined || kind === undefined || sequence === undefined) return undefined;
   return { deviceId: device, kind, groupId: group || null, sequence };
-}
-
-/** Finds alarms by id in Redis. */
-export class AlarmFinderRedis implements AlarmFinder {
-  readonly #store: Store;
-  readonly #keys: Keys;
-
-  constructor(store: Store, keys: Keys) {
-    this.#store = store;
-    this.#keys = keys;
-  }
-
-  async deviceOf(locationId: string, alarmId: string): Promise<string | undefined> {
-    const alarm = { locationId, alarmId };
-    return (await answering(() => findAlarmIn(this.#store, this.#keys, alarm)))?.deviceId;
-  }
 }
