@@ -4,7 +4,7 @@ import type { Config } from '../config/schema.js';
 import type { StoreConfig, StoreTlsConfig } from '../config/store-schema.js';
 import type { Releasers } from '../releasers.js';
 import type { Keys } from '../store/keys.js';
-import { ClusterSource } from '../store/pair/cluster-source.js';
+import { clusterSource } from '../store/pair/cluster-source.js';
 import { type PrimarySource, PrimaryWatch } from '../store/pair/primary-watch.js';
 import { sentinelSource } from '../store/pair/sentinels.js';
 import type { ConnectionOptions, StorePlace } from '../store/server/connection.js';
@@ -49,7 +49,7 @@ export function placeOfStore({ redis, keys, log, releasers }: StorePlaceOptions)
 
 function sourceOf(redis: StoreConfig, access: StoreAccess, keys: Keys): PrimarySource {
   const { sentinels = [], name = '', cluster } = redis;
-  if (cluster !== undefined) return new ClusterSource({ nodes: cluster, access, key: keys.absent });
+  if (cluster !== undefined) return clusterSource({ nodes: cluster, access, key: keys.absent });
   const own = accessOf(redis.sentinelUser, redis.sentinelPassword, redis.sentinelTls);
   return sentinelSource({ sentinels, name, access: own });
 }

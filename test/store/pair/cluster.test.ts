@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { keysOf } from '../../../src/store/keys.js';
-import { ClusterSource } from '../../../src/store/pair/cluster-source.js';
+import { clusterSource } from '../../../src/store/pair/cluster-source.js';
 import { Lease } from '../../../src/store/pair/lease.js';
 import { PrimaryWatch } from '../../../src/store/pair/primary-watch.js';
 import {
@@ -30,7 +30,7 @@ function connected(
 ): StoreConnection {
   const { log } = recordingLog();
   const access = { password: cluster.password };
-  const source = new ClusterSource({
+  const source = clusterSource({
     nodes: nodes.map(({ port }) => ({ host: '127.0.0.1', port })),
     access,
     key: keysOf(site).absent,
