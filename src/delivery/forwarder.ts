@@ -1,3 +1,4 @@
+import { RETAINED_ONLY } from '../mqtt/message-properties.js';
 import { type StoreHeadroom, storedBytesOf } from '../site/health/store-headroom.js';
 import type { Deliveries } from './deliveries.js';
 import type { NewMessage } from './log/log-item.js';
@@ -54,7 +55,7 @@ export class Forwarder {
   /** Sends to connected subscribers at QoS 1 and retains for later ones; queues nothing. */
   async announce(message: Omit<MessageToForward, 'qos' | 'retain'>): Promise<void> {
     const { deliveries, retained } = this.#options;
-    deliveries.publishDirect({ ...message, qos: 1, retain: false });
+    deliveries.publishDirect({ ...message, properties: RETAINED_ONLY, qos: 1, retain: false });
     await retained.set({ ...message, qos: 1, retain: true });
   }
 

@@ -5,6 +5,7 @@ import type { RetainedMessages } from '../delivery/retained/retained-messages.js
 import { type DeviceContext, statusText } from '../domain/messages.js';
 import type { Device } from '../domain/site.js';
 import { forwardedTopic, parseForwardedTopic } from '../domain/topics.js';
+import { RETAINED_ONLY } from '../mqtt/message-properties.js';
 import type { SiteModel } from '../site/site-model.js';
 import { type DeviceConnection, leastSilentMs, newSeen, type Seen } from './seen-device.js';
 import { StatusRenewal } from './status-renewal.js';
@@ -129,9 +130,7 @@ export class Presence {
   silentMs(deviceId: string): number | undefined {
     const seen = this.#seen.get(deviceId);
     if (seen === undefined) return undefined;
-    const { connections, heardAtMs } = seen;
-    if (connections.size === 0) return this.#options.steadyNow() - heardAtMs;
-    return leastSilentMs(connections);
+    return Math.min(this.#options.steadyNow() - seen.heardAtMs, leastSilentMs(seen.connections));
   }
 
   of(deviceId: string): { online: boolean; lastSeenAtMs: number | null } {
@@ -159,7 +158,7 @@ export class Presence {
     const seen = this.#seen.get(deviceId);
     if (seen === undefined) return;
     seen.lastSeenAtMs = this.#lastSeenAtMs(seen);
-    seen.heardAtMs = this.#options.steadyNow() - leastSilentMs(seen.connections);
+    seen.heardAtMs = Math.max(seen.heardAtMs, this.#options.steadyNow() - connection.silentMs);
     seen.connections.delete(connection);
     if (seen.connections.size === 0) this.#announce(deviceId);
   }
@@ -220,9 +219,10 @@ export class Presence {
   }
 
   /** When the device was last heard; a keep-alive counts. */
-  #lastSeenAtMs({ connections, lastSeenAtMs }: Seen): number {
-    if (connections.size === 0) return lastSeenAtMs;
-    return Math.round(this.#options.now() - leastSilentMs(connections));
+  #lastSeenAtMs({ connections, lastSeenAtMs, heardAtMs }: Seen): number {
+    const silentMs = leastSilentMs(connections);
+    if (this.#options.steadyNow() - heardAtMs <= silentMs) return lastSeenAtMs;
+    return Math.round(this.#options.now() - silentMs);
   }
 
   get #isSettled(): boolean {
@@ -274,6 +274,7 @@ export class Presence {
       receivedAtMs: this.#options.steadyNow(),
       locationId: context.location.id,
       groupId: context.group?.id ?? null,
+      properties: RETAINED_ONLY,
       qos: 1,
       retain: false,
     };

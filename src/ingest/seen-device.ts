@@ -7,7 +7,7 @@ export interface DeviceConnection {
 /** What is known about a device that was heard. */
 export interface Seen {
   readonly connections: Set<DeviceConnection>;
-  /** When the device was last heard before the present connections. */
+  /** When the device was last heard through a hub, or over a connection that has ended. */
   lastSeenAtMs: number;
   /** The same by the steady clock, or when this gateway began to listen. */
   heardAtMs: number;
@@ -19,7 +19,7 @@ export function newSeen(): Seen {
   return { connections: new Set(), lastSeenAtMs: 0, heardAtMs: 0, sinceMs: 0 };
 }
 
-/** How long nothing has come over any of the connections. */
+/** How long nothing has come over any of the connections, in milliseconds; infinite without a connection. */
 export function leastSilentMs(connections: ReadonlySet<DeviceConnection>): number {
   let leastMs = Number.POSITIVE_INFINITY;
   for (const { silentMs } of connections) leastMs = Math.min(leastMs, silentMs);

@@ -13,6 +13,13 @@ export interface MessageProperties {
   readonly isRetained: boolean;
 }
 
+/** Those of a retained message that the gateway itself publishes. */
+export const RETAINED_ONLY: MessageProperties = {
+  fields: Buffer.alloc(0),
+  expiresAtMs: undefined,
+  isRetained: true,
+};
+
 /** Longer ones are left out: properties must not take more room than a payload may. */
 const MAX_FIELD_BYTES = 16 * 1024;
 const NO_FIELDS = Buffer.alloc(0);

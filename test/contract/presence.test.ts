@@ -130,6 +130,29 @@ it('never shows a device as offline if it reconnects before its old connection h
   await watcher.end();
 });
 
+it('counts what comes through a hub as heard, whatever connections the device has itself', async () => {
+  const device = await home.device();
+  const { id, token } = await home.api.createToken([
+    { location: home.locationId, role: 'publisher' },
+  ]);
+  const lastSeenAt = async () => seen.parse(await overHttp(device)).lastSeenAt;
+  const [idle, second] = [
+    await RawClient.connect(home.gateway, device, { clientId: 'idle' }),
+    await RawClient.connect(home.gateway, device, { clientId: 'second' }),
+  ];
+  const connectedAt = await lastSeenAt();
+  const hub = await RawClient.connect(home.gateway, { id, token });
+  await hub.publish(`devices/${device.id}/battery`, '81', 1);
+  const heardAt = await lastSeenAt();
+  expect(heardAt > connectedAt, `${heardAt} after ${connectedAt}`).toBe(true);
+  const watcher = await watch(device);
+  for (const client of [second, idle]) client.vanish();
+  await watcher.until(() => onlineOf(watcher).at(-1) === false);
+  expect(await lastSeenAt()).toBe(heardAt);
+  hub.vanish();
+  await watcher.end();
+});
+
 it.each(['stop', 'kill'])(
   'shows a device as offline that disappeared during a %s of the gateway',
   async (way) => {

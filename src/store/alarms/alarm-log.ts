@@ -58,7 +58,7 @@ const appendAlarms = new Script(
 );
 
 /** A device sends an alarm again on its next connection; later, the same packet identifier is of another alarm. */
-const RECEIPTS_KEPT_SECONDS = 3600;
+const RECEIPTS_KEPT_SECONDS = 300;
 /** Some 400 bytes each. */
 const MAX_PLACES_IN_MEMORY = 10_000;
 

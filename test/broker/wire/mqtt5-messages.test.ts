@@ -90,6 +90,23 @@ describe('a publish of MQTT 5', () => {
     client.vanish();
   });
 
+  it('is a command to the device when a manager publishes below its response information', async () => {
+    const sensor = await connect(device);
+    const below = `devices/${device.id}/commands/`;
+    await sensor.subscribe([`${below}#`]);
+    for (const [who, reasonCode] of [
+      [home.viewer, 0x87],
+      [home.manager, 0],
+    ] as const) {
+      const client = await connect(who);
+      client.send({ ...publishPacket(`${below}answer`, 'yes'), qos: 1, messageId: 1 });
+      expect((await client.next('puback')).reasonCode ?? 0).toBe(reasonCode);
+      client.vanish();
+    }
+    expect(await sensor.next('publish')).toMatchObject({ topic: `${below}answer` });
+    sensor.vanish();
+  });
+
   it('may replace its topic by an alias', async () => {
     const nurse = await home.nurse(device, 'values');
     const client = await connect(device);
@@ -118,6 +135,24 @@ describe('a subscriber of MQTT 5', () => {
     expect(unsuback.granted).toEqual([0, 0x11, 0x11]);
     expect(unsuback.properties?.reasonString).toBe('The session has no such subscription.');
     client.vanish();
+  });
+
+  it('gets RETAIN as published when it asks for that, with a status too', async () => {
+    const other = await home.device();
+    const client = await connect(home.viewer);
+    const topic = home.filter(other, '+');
+    const subscriptions = [{ topic, qos: 1 as const, rap: true, rh: 2 }];
+    client.send({ cmd: 'subscribe', messageId: 1, subscriptions });
+    await client.next('suback');
+    const sensor = await connect(other);
+    const isOnline = await client.next('publish');
+    expect(isOnline).toMatchObject({ topic: home.filter(other, 'status'), retain: true });
+    for (const retain of [false, true]) {
+      const publish = publishPacket(`devices/${other.id}/weight`, '60');
+      sensor.send({ ...publish, qos: 1, messageId: 1, retain });
+      expect(await client.next('publish')).toMatchObject({ retain });
+    }
+    for (const each of [sensor, client]) each.vanish();
   });
 
   it('gets topics as aliases, as many as it accepts', async () => {
