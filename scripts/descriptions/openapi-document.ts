@@ -28,7 +28,7 @@ their alarms. The MQTT side is described by \`/asyncapi.json\`.
 
 Ids are UUIDs. Bodies are JSON in UTF-8; unknown fields and query parameters of a request are refused.
 Every failure is a problem document (RFC 9457) with a stable \`code\`, and every response carries
-\`X-Request-Id\`, which is also in the gateway's log.
+\`X-Request-Id\`, which is also in the gateway's log (that of a GET only at the level \`debug\`).
 
 Permission is checked before existence: without a grant on a location the answer is 403 whether or
 not it exists. A path that is not listed here is answered with 404, a method that is not listed with

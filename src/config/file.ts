@@ -28,7 +28,7 @@ const OWN_NAMES = ['gateway.local.yaml', 'gateway.yaml'];
 /** Finds the file to read; undefined for the defaults (docs/reference/contract.md, 1, config). */
 export function findConfigFile(place: FilePlace): string | undefined {
   const named = place.file ?? place.env[FILE_VARIABLE];
-  if (named !== undefined) return resolve(place.cwd, named);
+  if (named !== undefined && named !== '') return resolve(place.cwd, named);
   return OWN_NAMES.map((name) => join(place.programDir, 'config', name)).find(existsSync);
 }
 

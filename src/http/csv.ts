@@ -14,10 +14,10 @@ const CSV_MEDIA_TYPE = 'text/csv';
 const CSV_CONTENT_TYPE = `${CSV_MEDIA_TYPE}; charset=utf-8; header=present`;
 const LINE_END = '\r\n';
 const NEEDS_QUOTES = /[",\r\n]/;
-/** A spreadsheet runs a cell that begins like this as a formula, even after white space. */
-const FORMULA = /^\s*[=+\-@]|^[\t\r]/;
+/** A spreadsheet runs a cell that begins like this as a formula, even after white space or full-width. */
+const FORMULA = /^\s*[=+\-@＝＋－＠]|^[\t\r]/;
 /** Where the list separator is a semicolon, as in German, it takes the rest for a cell of its own. */
-const FORMULA_AFTER_SEPARATOR = /([;\t]\s*)(?=[=+\-@])/g;
+const FORMULA_AFTER_SEPARATOR = /([;\t]\s*)(?=[=+\-@＝＋－＠])/g;
 
 interface Page {
   /** Null on the last page. */

@@ -172,6 +172,13 @@ export class DrillRunner implements Drills {
   }
 
   #reportFailed(locationId: string, results: DrillReport['results']): void {
+    const location = this.#options.model.location(locationId);
+    if (results.length === 0 && location !== undefined) {
+      const subject = { type: 'location', id: locationId, name: location.name } as const;
+      const faults = [{ ...fault('drillWithoutDestination'), subject }];
+      this.#options.health.reportAll(`drills/${locationId}`, { faults, others: undefined });
+      return;
+    }
     const failed = results.filter(({ acknowledgedAfterMs }) => acknowledgedAfterMs === undefined);
     const faults = firstOf(
       failed.map(({ destination }) => destination),

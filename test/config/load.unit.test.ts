@@ -80,6 +80,7 @@ describe('the file', () => {
     expect(load({ yaml: 'site: beside' }).site).toBe('beside');
     write('config/gateway.local.yaml', 'site: local');
     expect(load({}).site).toBe('local');
+    expect(load({ env: { GATEWAY_CONFIG: '' } }).site).toBe('local');
     expect(load({ env: { GATEWAY_CONFIG: byVariable } }).site).toBe('variable');
     expect(load({ env: { GATEWAY_CONFIG: byVariable }, file: byOption }).site).toBe('option');
   });

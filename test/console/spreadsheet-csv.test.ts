@@ -36,8 +36,8 @@ it('keeps the header and the records unchanged after a byte order mark, in whate
 });
 
 it('uses the separators of a German spreadsheet, and has nothing run as a formula', async () => {
-  const text = 'id,roomId,note\r\n1,r1,=1+1\r\n2,r1,"a;b, c"\r\n3,r1,"a, b"\r\n';
+  const text = 'id,roomId,note\r\n1,r1,=1+1\r\n4,r1,＝1+1\r\n2,r1,"a;b, c"\r\n3,r1,"a, b"\r\n';
   expect(await written([text], ';')).toBe(
-    `\uFEFFid;roomId;note\r\n1;r1;"'=1+1"\r\n2;r1;"a;b, c"\r\n3;r1;a, b\r\n`,
+    `\uFEFFid;roomId;note\r\n1;r1;"'=1+1"\r\n4;r1;"'＝1+1"\r\n2;r1;"a;b, c"\r\n3;r1;a, b\r\n`,
   );
 });

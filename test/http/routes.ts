@@ -64,19 +64,21 @@ export function protectedRoutesOf(): Route[] {
 
 /** Whether the route takes a validated JSON body; custom data has its own rules. */
 export function takesJson({ method, path }: Route): boolean {
-  return (
-    (method === 'POST' || method === 'PATCH') &&
-    !path.endsWith('/secret') &&
-    !path.endsWith('/send-again') &&
-    path !== '/faults/:code/acknowledge' &&
-    !path.endsWith('/custom-data')
-  );
+  return (method === 'POST' || method === 'PATCH') && !path.endsWith('/custom-data');
+}
+
+/** Whether the JSON body has no field. */
+export function mustBeEmpty(path: string): boolean {
+  return /\/secret$|\/send-again$|^\/faults\//.test(path);
 }
 
 /** Whether the JSON body may be omitted. */
 export function bodyIsOptional({ path }: Route): boolean {
   return (
-    path.includes('/alarms/:alarmId/') || path.endsWith('/test-alarm') || path.endsWith('/drills')
+    mustBeEmpty(path) ||
+    path.includes('/alarms/:alarmId/') ||
+    path.endsWith('/test-alarm') ||
+    path.endsWith('/drills')
   );
 }
 

@@ -993,9 +993,10 @@ export function deleteDevice({ locationId, deviceId, ifMatch }: {
 /**
  * Give a device a new secret; the old one stops working at once
  */
-export function replaceDeviceSecret({ locationId, deviceId }: {
+export function replaceDeviceSecret({ locationId, deviceId, body }: {
     locationId: string;
     deviceId: string;
+    body?: {};
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
@@ -1003,10 +1004,11 @@ export function replaceDeviceSecret({ locationId, deviceId }: {
     } | {
         status: 400;
         data: Problem;
-    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/secret`, {
+    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/secret`, oazapfts.json({
         ...opts,
-        method: "POST"
-    }));
+        method: "POST",
+        body
+    })));
 }
 /**
  * Move a device to another location, into a room, or out of its room
@@ -1358,8 +1360,9 @@ export function getCurrentAccessToken(opts?: Oazapfts.RequestOpts) {
 /**
  * Delete an access token; its MQTT connections are closed
  */
-export function deleteAccessToken({ tokenId }: {
+export function deleteAccessToken({ tokenId, ifMatch }: {
     tokenId: string;
+    ifMatch?: string;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 204;
@@ -1368,7 +1371,10 @@ export function deleteAccessToken({ tokenId }: {
         data: Problem;
     }>(`/access-tokens/${encodeURIComponent(tokenId)}`, {
         ...opts,
-        method: "DELETE"
+        method: "DELETE",
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "if-match": ifMatch
+        })
     }));
 }
 /**
@@ -1485,8 +1491,9 @@ export function listOutputDeadLetters({ name }: {
 /**
  * Send the dead letters again, the oldest first, until one is not taken
  */
-export function sendOutputDeadLettersAgain({ name }: {
+export function sendOutputDeadLettersAgain({ name, body }: {
     name: string;
+    body?: {};
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
@@ -1494,10 +1501,11 @@ export function sendOutputDeadLettersAgain({ name }: {
     } | {
         status: 400;
         data: Problem;
-    }>(`/outputs/${encodeURIComponent(name)}/dead-letters/send-again`, {
+    }>(`/outputs/${encodeURIComponent(name)}/dead-letters/send-again`, oazapfts.json({
         ...opts,
-        method: "POST"
-    }));
+        method: "POST",
+        body
+    })));
 }
 /**
  * List what is wrong now, with what to do about it
@@ -1516,18 +1524,20 @@ export function listFaults(opts?: Oazapfts.RequestOpts) {
 /**
  * Acknowledge a fault that stays until an administrator has seen it
  */
-export function acknowledgeFault({ code }: {
+export function acknowledgeFault({ code, body }: {
     code: string;
+    body?: {};
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 204;
     } | {
         status: 400;
         data: Problem;
-    }>(`/faults/${encodeURIComponent(code)}/acknowledge`, {
+    }>(`/faults/${encodeURIComponent(code)}/acknowledge`, oazapfts.json({
         ...opts,
-        method: "POST"
-    }));
+        method: "POST",
+        body
+    })));
 }
 /**
  * List who is connected over MQTT or reads events, in the order of connecting

@@ -18,7 +18,7 @@ export function csvLine(cells: readonly string[], separator: string): string {
 
 function csvCell(cell: string, separator: string): string {
   // A spreadsheet would run these as formulas; after an apostrophe they are text.
-  const text = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
+  const text = /^[=+\-@＝＋－＠\t\r]/.test(cell) ? `'${cell}` : cell;
   const needsQuotes = text.includes(separator) || /["\r\n]/.test(text) || text !== cell;
   return needsQuotes ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -106,12 +106,26 @@ export const SITE_FAULTS = {
     en: {
       message: 'A destination has not acknowledged the last drill within 60 s.',
       advice:
-        'Alarms reach it late or not at all. Check that it is connected and subscribed (`GET /sessions`, `GET /bridges`, `GET /outputs`), repair it, and start another drill. If nobody uses the session any more, delete its access token.',
+        'Alarms reach it late or not at all. Check that it is connected and subscribed (`GET /sessions`, `GET /bridges`, `GET /outputs`) and repair it. If nobody uses the session any more, delete its access token. Then start another drill.',
     },
     de: {
       message: 'Ein Ziel hat den letzten Probealarm nicht innerhalb von 60 s quittiert.',
       advice:
-        'Alarme kommen dort zu spät oder gar nicht an: Prüfen Sie, ob das Ziel verbunden ist und abonniert hat (`GET /sessions`, `GET /bridges`, `GET /outputs`), bringen Sie es in Ordnung, und lösen Sie einen weiteren Probealarm aus. Benutzt niemand mehr die Sitzung, löschen Sie ihren Zugangstoken.',
+        'Alarme kommen dort zu spät oder gar nicht an: Prüfen Sie, ob das Ziel verbunden ist und abonniert hat (`GET /sessions`, `GET /bridges`, `GET /outputs`), und bringen Sie es in Ordnung. Benutzt niemand mehr die Sitzung, löschen Sie ihren Zugangstoken. Lösen Sie dann einen weiteren Probealarm aus.',
+    },
+  },
+  drillWithoutDestination: {
+    code: 'drill-failed',
+    stops: false,
+    en: {
+      message: 'The last drill of a location had no destination.',
+      advice:
+        'No persistent session, bridge or webhook gets the alarms of the location. Check that the nurse call has connected with a persistent session and has subscribed (`GET /sessions`). Then start another drill.',
+    },
+    de: {
+      message: 'Der letzte Probealarm einer Einrichtung hatte kein Ziel.',
+      advice:
+        'Keine dauerhafte Sitzung, keine Bridge und kein Webhook bekommt die Alarme der Einrichtung. Prüfen Sie, ob die Rufanlage mit einer dauerhaften Sitzung verbunden ist und abonniert hat (`GET /sessions`). Lösen Sie dann einen weiteren Probealarm aus.',
     },
   },
   auditExportFailing: {

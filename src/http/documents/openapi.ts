@@ -64,6 +64,9 @@ export function optionalJsonRequestBody<Schema extends z.ZodType>(schema: Schema
   return { required: false, content: { [JSON_MEDIA_TYPE]: { schema } } };
 }
 
+/** The body of a route that takes none, so that nobody's fields are ignored; needs `jsonBody`, too. */
+export const emptyJsonRequestBody = optionalJsonRequestBody(z.strictObject({}));
+
 export const noContent = { description: 'Done.' };
 
 export const tagHeader = {

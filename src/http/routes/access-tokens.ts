@@ -1,15 +1,22 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
 import type { AccessToken } from '../../domain/site.js';
 import { actorOf } from '../actor.js';
+import { conditionalActor, entityTag, notModifiedIfKnown, tagged } from '../conditional.js';
 import type { RouteServices } from '../dependencies.js';
 import {
   createdResponse,
+  emptyJsonRequestBody,
+  ifMatchHeaders,
+  ifNoneMatchHeaders,
   jsonRequestBody,
   jsonResponse,
   noContent,
+  notModified,
   problems,
+  taggedResponse,
 } from '../documents/openapi.js';
-import { callerOf, type HttpApp } from '../http-env.js';
+import { callerOf, type HttpApp, type HttpEnv } from '../http-env.js';
 import { invalidRequest } from '../problem.js';
 import {
   accessTokenChangeSchema,
@@ -69,8 +76,8 @@ const get = createRoute({
   operationId: 'getAccessToken',
   summary: 'Get an access token, without the token itself',
   tags,
-  request: { params: tokenPath },
-  responses: { 200: jsonResponse('The access token.', accessTokenSchema) },
+  request: { params: tokenPath, headers: ifNoneMatchHeaders },
+  responses: { 200: taggedResponse('The access token.', accessTokenSchema), ...notModified },
 });
 
 const change = createRoute({
@@ -80,8 +87,12 @@ const change = createRoute({
   summary: 'Change the name, the grants or the expiry of an access token',
   description: 'Other grants count at once, for its MQTT connections too.',
   tags,
-  request: { params: tokenPath, body: jsonRequestBody(accessTokenChangeSchema) },
-  responses: { 200: jsonResponse('The access token.', accessTokenSchema) },
+  request: {
+    params: tokenPath,
+    headers: ifMatchHeaders,
+    body: jsonRequestBody(accessTokenChangeSchema),
+  },
+  responses: { 200: taggedResponse('The access token.', accessTokenSchema) },
 });
 
 const replaceSecret = createRoute({
@@ -92,7 +103,7 @@ const replaceSecret = createRoute({
   description:
     'Only this answer shows the new token. MQTT connections with the old one are closed; sessions and their backlogs stay.',
   tags,
-  request: { params: tokenPath },
+  request: { params: tokenPath, body: emptyJsonRequestBody },
   responses: { 200: jsonResponse('The access token, with the token itself.', issuedTokenSchema) },
 });
 
@@ -102,15 +113,26 @@ const remove = createRoute({
   operationId: 'deleteAccessToken',
   summary: 'Delete an access token; its MQTT connections are closed',
   tags,
-  request: { params: tokenPath },
+  request: { params: tokenPath, headers: ifMatchHeaders },
   responses: { 204: noContent },
 });
 
+/** For a change, a token counts as unchanged even if it was used meanwhile. */
+function tokenTag({ lastUsedAt, ...made }: z.infer<typeof accessTokenSchema>): string {
+  return entityTag(made, { lastUsedAt });
+}
+
 /** Access tokens, for the administrator (docs/reference/contract.md, 2); everybody sees their own. */
 export function registerAccessTokens(app: HttpApp, services: RouteServices): void {
-  const { accessTokens, access, readsJson, now, publicUrl } = services;
+  const { accessTokens, access, readsJson, readsOptionalJson, now, publicUrl } = services;
   const viewOf = (record: AccessToken) =>
     accessTokenView(record, accessTokens.lastUsedAtMs(record.id));
+  const actorFor = (c: Context<HttpEnv>, tokenId: string) =>
+    conditionalActor(c, () => tokenTag(viewOf(accessTokens.get(tokenId))));
+  const answered = (c: Context<HttpEnv>, record: AccessToken) => {
+    const view = viewOf(record);
+    return tagged(c, view, tokenTag(view));
+  };
   const requireFuture = (expiresAtMs: number | null | undefined) => {
     if (typeof expiresAtMs !== 'number' || expiresAtMs > now()) return;
     throw invalidRequest([{ path: 'expiresAt', message: 'must be in the future' }]);
@@ -125,8 +147,8 @@ export function registerAccessTokens(app: HttpApp, services: RouteServices): voi
     return c.json({ id, name, grants, expiresAt }, 200);
   });
 
-  app.openapi({ ...get, middleware: [access.admin()] }, (c) =>
-    c.json(viewOf(accessTokens.get(c.req.valid('param').tokenId)), 200),
+  app.openapi({ ...get, middleware: [access.admin(), notModifiedIfKnown] }, (c) =>
+    c.json(answered(c, accessTokens.get(c.req.valid('param').tokenId)), 200),
   );
 
   app.openapi({ ...create, middleware: [access.admin(), readsJson] }, async (c) => {
@@ -143,17 +165,19 @@ export function registerAccessTokens(app: HttpApp, services: RouteServices): voi
     requireFuture(expiresAtMs);
     const { tokenId } = c.req.valid('param');
     const request = { name, grants, expiresAtMs };
-    return c.json(viewOf(await accessTokens.change(actorOf(c), tokenId, request)), 200);
+    const record = await accessTokens.change(actorFor(c, tokenId), tokenId, request);
+    return c.json(answered(c, record), 200);
   });
 
-  app.openapi({ ...replaceSecret, middleware: [access.admin()] }, async (c) => {
+  app.openapi({ ...replaceSecret, middleware: [access.admin(), readsOptionalJson] }, async (c) => {
     const { tokenId } = c.req.valid('param');
     const { record, token } = await accessTokens.replaceSecret(actorOf(c), tokenId);
     return c.json({ ...viewOf(record), token }, 200);
   });
 
   app.openapi({ ...remove, middleware: [access.admin()] }, async (c) => {
-    await accessTokens.delete(actorOf(c), c.req.valid('param').tokenId);
+    const { tokenId } = c.req.valid('param');
+    await accessTokens.delete(actorFor(c, tokenId), tokenId);
     return c.body(null, 204);
   });
 }

@@ -9,7 +9,13 @@ import type { DeviceKey } from '../../site/site-store.js';
 import { actorOf } from '../actor.js';
 import { conditionalActor, entityTag, notModifiedIfKnown, tagged } from '../conditional.js';
 import type { RouteServices } from '../dependencies.js';
-import { createdResponse, jsonRequestBody, jsonResponse, problems } from '../documents/openapi.js';
+import {
+  createdResponse,
+  emptyJsonRequestBody,
+  jsonRequestBody,
+  jsonResponse,
+  problems,
+} from '../documents/openapi.js';
 import { itemRoutes, listRoute } from '../documents/resource-routes.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
 import {
@@ -144,13 +150,13 @@ const replaceSecret = createRoute({
   description:
     'Live connections with the old secret are closed. Use this to replace broken hardware: id, room, name and history stay.',
   tags,
-  request: { params: devicePathSchema },
+  request: { params: devicePathSchema, body: emptyJsonRequestBody },
   responses: { 200: jsonResponse('The secret, shown only once.', deviceSecretSchema) },
 });
 
 /** The devices of a location (specification 4, docs/reference/contract.md, 2). */
 export function registerDevices(app: HttpApp, services: RouteServices): void {
-  const { devices, model, presence, access, readsJson, publicUrl } = services;
+  const { devices, model, presence, access, readsJson, readsOptionalJson, publicUrl } = services;
 
   app.openapi({ ...list, middleware: [access.partOfLocation('viewer')] }, (c) => {
     const { locationId } = c.req.valid('param');
@@ -189,7 +195,8 @@ export function registerDevices(app: HttpApp, services: RouteServices): void {
     return c.body(null, 204);
   });
 
-  app.openapi({ ...replaceSecret, middleware: [access.device('manager')] }, async (c) => {
+  const guards = [access.device('manager'), readsOptionalJson];
+  app.openapi({ ...replaceSecret, middleware: guards }, async (c) => {
     const secret = await devices.replaceSecret(actorOf(c), c.req.valid('param'));
     return c.json({ secret }, 200);
   });

@@ -3,7 +3,7 @@ import { faultWords, withoutRepeats } from '../../domain/faults/faults.js';
 import { GatewayError } from '../../errors.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
-import { jsonResponse, noContent } from '../documents/openapi.js';
+import { emptyJsonRequestBody, jsonResponse, noContent } from '../documents/openapi.js';
 import { callerOf, type HttpApp } from '../http-env.js';
 import { answerLanguage } from '../language.js';
 import { advisedFaultSchema, faultView } from '../schemas/fault.js';
@@ -14,7 +14,7 @@ const acknowledge = createRoute({
   operationId: 'acknowledgeFault',
   summary: 'Acknowledge a fault that stays until an administrator has seen it',
   tags: ['Operation'],
-  request: { params: z.object({ code: z.string() }) },
+  request: { params: z.object({ code: z.string() }), body: emptyJsonRequestBody },
   responses: { 204: noContent },
 });
 
@@ -29,7 +29,8 @@ const list = createRoute({
 });
 
 /** Lists the present faults, and lets an administrator acknowledge some of them. */
-export function registerFaults(app: HttpApp, { access, health, audit, now }: RouteServices): void {
+export function registerFaults(app: HttpApp, services: RouteServices): void {
+  const { access, health, audit, now, readsOptionalJson } = services;
   app.openapi(list, (c) => {
     const language = answerLanguage(c);
     const { grants } = callerOf(c);
@@ -41,7 +42,7 @@ export function registerFaults(app: HttpApp, { access, health, audit, now }: Rou
     return c.json(withoutRepeats(faults), 200);
   });
 
-  app.openapi({ ...acknowledge, middleware: [access.admin()] }, async (c) => {
+  app.openapi({ ...acknowledge, middleware: [access.admin(), readsOptionalJson] }, async (c) => {
     const { code } = c.req.valid('param');
     const faults = health
       .faults()

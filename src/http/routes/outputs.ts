@@ -3,7 +3,7 @@ import { formatTime } from '../../domain/notation.js';
 import type { OutputStatus } from '../../site/output-list.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
-import { jsonResponse, problems } from '../documents/openapi.js';
+import { emptyJsonRequestBody, jsonResponse, problems } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
 import { timestampSchema } from '../schemas/common.js';
 import { deadLetterSchema, deadLetterView } from '../schemas/dead-letter.js';
@@ -70,13 +70,13 @@ const sendAgain = createRoute({
   operationId: 'sendOutputDeadLettersAgain',
   summary: 'Send the dead letters again, the oldest first, until one is not taken',
   tags,
-  request: { params: outputPathSchema },
+  request: { params: outputPathSchema, body: emptyJsonRequestBody },
   responses: { 200: jsonResponse('How many were taken.', sentAgainSchema) },
 });
 
 /** Webhooks, which are configured in the file and not here (docs/reference/contract.md, 3). */
 export function registerOutputs(app: HttpApp, services: RouteServices): void {
-  const { access, outputs } = services;
+  const { access, outputs, readsOptionalJson } = services;
 
   app.openapi({ ...list, middleware: [access.admin()] }, async (c) =>
     c.json((await outputs.statuses()).map(outputView), 200),
@@ -87,7 +87,7 @@ export function registerOutputs(app: HttpApp, services: RouteServices): void {
     return c.json(letters.map(deadLetterView), 200);
   });
 
-  app.openapi({ ...sendAgain, middleware: [access.admin()] }, async (c) => {
+  app.openapi({ ...sendAgain, middleware: [access.admin(), readsOptionalJson] }, async (c) => {
     const { sent, reason = null } = await outputs.sendAgain(actorOf(c), c.req.valid('param').name);
     return c.json({ sent, reason }, 200);
   });

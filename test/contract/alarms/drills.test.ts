@@ -127,6 +127,19 @@ describe('a drill', () => {
     expect((await list()).map(({ state }) => state)).toEqual(['passed', 'failed']);
   });
 
+  it('of a location without a destination is a fault, until one has acknowledged', async () => {
+    const { gateway, locationId, list, begin } = await start();
+    await begin();
+    gateway.aheadMs += MINUTE_MS + 1000;
+    const { json } = await gateway.admin('GET', `/care-homes/${locationId}`);
+    const { name } = z.looseObject({ name: z.string() }).parse(json);
+    await eventually(async () => expect(await failedDrills(gateway)).toEqual([name]));
+    expect((await list()).map(({ state }) => state)).toEqual(['failed']);
+    await (await nurseCall(gateway, locationId, 'here')).open();
+    await begin();
+    await eventually(async () => expect(await failedDrills(gateway)).toEqual([]));
+  });
+
   it('is distinguished from alarms in the history', async () => {
     const { gateway, locationId, deviceId, begin } = await start();
     const fall = await gateway.recordAlarm(deviceId, { kind: 'fall' });

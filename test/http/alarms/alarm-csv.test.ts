@@ -260,6 +260,7 @@ it('has no cell that a spreadsheet would run as a formula', async () => {
     '+49 30',
     '-1',
     '@SUM(A1)',
+    '＝1+1',
     ' =HYPERLINK("x")',
     'Bett 1-2',
     // With the list separator of a German spreadsheet.
@@ -275,6 +276,7 @@ it('has no cell that a spreadsheet would run as a formula', async () => {
     "'+49 30",
     "'-1",
     "'@SUM(A1)",
+    "'＝1+1",
     `'=HYPERLINK("x")`,
     'Bett 1-2',
     "Bett 1; '=1+1;2",

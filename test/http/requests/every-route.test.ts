@@ -10,6 +10,7 @@ import {
   bodyIsOptional,
   DEVICE_PATHS,
   fill,
+  mustBeEmpty,
   type Route,
   routesOf,
   SIGNED_PATHS,
@@ -203,9 +204,7 @@ it('answers 503 with Retry-After to a change while the store is unreachable', as
       ...(isOwn ? { deviceId: camera.id } : {}),
     });
     const answer = await gateway.admin(method, filled, {
-      ...(method === 'DELETE' || /\/secret$|^\/faults\//.test(path)
-        ? {}
-        : { json: bodyFor(path, otherGroup) }),
+      ...(method === 'DELETE' || mustBeEmpty(path) ? {} : { json: bodyFor(path, otherGroup) }),
       headers: isOwn ? basic(camera.id, camera.secret) : {},
     });
     expect(`${method} ${path} ${failure(answer)}`).toBe(`${method} ${path} 503 store-unavailable`);

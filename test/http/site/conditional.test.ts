@@ -6,7 +6,7 @@ import { useGateway } from '../harness.js';
 
 const running = useGateway(useRedis());
 
-const RESOURCES = ['location', 'group', 'room', 'device', 'custom data'] as const;
+const RESOURCES = ['location', 'group', 'room', 'device', 'custom data', 'access token'] as const;
 type Resource = (typeof RESOURCES)[number];
 
 async function made(resource: Resource) {
@@ -18,6 +18,8 @@ async function made(resource: Resource) {
     group: async () => `${home}/groups/${await gateway.createGroup(locationId)}`,
     room: async () => `${home}/rooms/${await gateway.createRoom(locationId)}`,
     device: async () => `${home}/devices/${await gateway.createDevice(locationId)}`,
+    'access token': async () =>
+      `/access-tokens/${(await gateway.issueToken([{ location: locationId, role: 'viewer' }])).id}`,
     'custom data': async () =>
       `${home}/devices/${await gateway.createDevice(locationId)}/custom-data`,
   };

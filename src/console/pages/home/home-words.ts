@@ -49,7 +49,7 @@ export const HOME_WORDS = dictionary({
     otherHomeHint: 'There the device is in no room at first.',
     removeHints: {
       location:
-        'Its groups and rooms are deleted with it. A home that still has devices cannot be deleted.',
+        'Its groups and rooms are deleted with it, and nobody can read its alarm history any more. A home that still has devices cannot be deleted.',
       group: 'A group that still has rooms cannot be deleted.',
       room: 'A room that still has devices cannot be deleted. The history keeps the alarms of this room.',
       device:
@@ -111,7 +111,7 @@ export const HOME_WORDS = dictionary({
     otherHomeHint: 'Dort ist das Gerät zunächst in keinem Zimmer.',
     removeHints: {
       location:
-        'Gruppen und Zimmer werden mitgelöscht. Ein Heim, das noch Geräte hat, lässt sich nicht löschen.',
+        'Gruppen und Zimmer werden mitgelöscht, und niemand kann seinen Verlauf mehr lesen. Ein Heim, das noch Geräte hat, lässt sich nicht löschen.',
       group: 'Eine Gruppe, die noch Zimmer hat, lässt sich nicht löschen.',
       room: 'Ein Zimmer, in dem noch Geräte sind, lässt sich nicht löschen. Die Alarme aus diesem Zimmer bleiben im Verlauf.',
       device:
