@@ -1,12 +1,7 @@
 import type { Logger } from 'pino';
 import type { InvalidPublishReason } from '../domain/alarms.js';
 import { mayPublish, type Principal, permittedGroups } from '../domain/grants.js';
-import {
-  givenTopic,
-  type PublishTarget,
-  parseCommandTopic,
-  parsePublishTopic,
-} from '../domain/topics.js';
+import { type PublishTarget, parsePublishTopic } from '../domain/topics.js';
 import type { AlarmStates } from '../ingest/alarm-states.js';
 import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
@@ -69,7 +64,7 @@ export class Publishing {
    * their own, and must not lose alarms over that.
    */
   take(connection: Connection, packet: PublishPacket): void {
-    const target = this.#targetOf(connection.principal, packet.topic);
+    const target = parsePublishTopic(packet.topic);
     const { network, principal } = connection;
     if (network.isClosed) return;
     const properties = this.#propertiesOf(packet);
@@ -94,20 +89,13 @@ export class Publishing {
    * @param done called once the will is stored, or must not be published
    */
   takeWill(principal: Principal, packet: PublishPacket, done: PublishDone): void {
-    const target = this.#targetOf(principal, packet.topic);
+    const target = parsePublishTopic(packet.topic);
     if (!this.#isPermitted(principal, target)) {
       done(true);
       return;
     }
     const properties = this.#propertiesOf(packet);
     this.#forward(principal, { packet, target, properties }, undefined, done);
-  }
-
-  /** A token may answer on a topic below the response information of a device (MQTT 5, 4.10). */
-  #targetOf(principal: Principal, topic: string): PublishTarget {
-    const deviceId = principal.type === 'token' ? parseCommandTopic(topic) : undefined;
-    const device = this.#options.model.device(deviceId?.toLowerCase() ?? '');
-    return parsePublishTopic(device === undefined ? topic : givenTopic(device.locationId, topic));
   }
 
   #keepOrTurnAway(connection: Connection, publish: Publish): void {

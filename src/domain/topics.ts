@@ -59,11 +59,6 @@ export function parseCommandTopic(topic: string): string | undefined {
   return first === 'devices' && third === 'commands' ? deviceId : undefined;
 }
 
-/** The topic on which a manager gives a command, from the one on which its device receives it. */
-export function givenTopic(locationId: string, receivedTopic: string): string {
-  return `care-homes/${locationId}/${receivedTopic}`;
-}
-
 /** Writes the ids of location and device in a filter in lower case (RFC 9562, 4). */
 export function withLowerCaseIds(filter: string): string {
   const shared = parseSharedFilter(filter);

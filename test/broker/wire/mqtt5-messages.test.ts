@@ -90,23 +90,6 @@ describe('a publish of MQTT 5', () => {
     client.vanish();
   });
 
-  it('is a command to the device when a manager publishes below its response information', async () => {
-    const sensor = await connect(device);
-    const below = `devices/${device.id}/commands/`;
-    await sensor.subscribe([`${below}#`]);
-    for (const [who, reasonCode] of [
-      [home.viewer, 0x87],
-      [home.manager, 0],
-    ] as const) {
-      const client = await connect(who);
-      client.send({ ...publishPacket(`${below}answer`, 'yes'), qos: 1, messageId: 1 });
-      expect((await client.next('puback')).reasonCode ?? 0).toBe(reasonCode);
-      client.vanish();
-    }
-    expect(await sensor.next('publish')).toMatchObject({ topic: `${below}answer` });
-    sensor.vanish();
-  });
-
   it('may replace its topic by an alias', async () => {
     const nurse = await home.nurse(device, 'values');
     const client = await connect(device);
