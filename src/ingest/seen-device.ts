@@ -19,7 +19,7 @@ export function newSeen(): Seen {
   return { connections: new Set(), lastSeenAtMs: 0, heardAtMs: 0, sinceMs: 0 };
 }
 
-/** How long nothing has come over any of the connections, in milliseconds; infinite without a connection. */
+/** Milliseconds since the last packet on any of the connections; infinite without a connection. */
 export function leastSilentMs(connections: ReadonlySet<DeviceConnection>): number {
   let leastMs = Number.POSITIVE_INFINITY;
   for (const { silentMs } of connections) leastMs = Math.min(leastMs, silentMs);

@@ -77,10 +77,10 @@ export function faultWords(
   return { message: filled.replace(/\.$/, others), advice };
 }
 
-/** Faults of one kind about different subjects: the first ones, and a fault that says how many more there are. */
 /** More would hide everything else. */
 const MAX_NAMED = 3;
 
+/** Faults of one kind about different subjects: the first ones, and a fault that says how many more there are. */
 export interface FaultGroup {
   readonly faults: readonly FaultReport[];
   readonly others: FaultReport | undefined;

@@ -64,7 +64,7 @@ export function optionalJsonRequestBody<Schema extends z.ZodType>(schema: Schema
   return { required: false, content: { [JSON_MEDIA_TYPE]: { schema } } };
 }
 
-/** The body of a route that takes none, so that nobody's fields are ignored; needs `jsonBody`, too. */
+/** The body of a route without input: fields are refused, not ignored. The route also needs `jsonBody`. */
 export const emptyJsonRequestBody = optionalJsonRequestBody(z.strictObject({}));
 
 export const noContent = { description: 'Done.' };
