@@ -8,7 +8,7 @@ import type { Sessions } from './sessions/sessions.js';
 
 const MS_PER_HOUR = 3_600_000;
 
-/** What forwards a queue to somewhere else. */
+/** The kinds of destination outside the gateway. */
 type Outlet = 'bridge' | 'webhook';
 
 export interface OutgoingQueueOptions {
@@ -46,7 +46,7 @@ export function ownerKeyOf(outlet: Outlet, name: string): string {
 /**
  * A bridge or webhook as the owner of its queue, which is a session like a subscriber's.
  *
- * @param isKept whether the queue is kept however long nobody opens it
+ * @param isKept whether the queue is kept even if it is not opened for days
  */
 export function outgoingOwner(
   outlet: Outlet,

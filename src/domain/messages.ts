@@ -18,7 +18,7 @@ export interface DeviceContext {
   readonly text: string;
 }
 
-/** What has an id and a name. */
+/** The id and the name of a thing. */
 export interface Named {
   readonly id: string;
   readonly name: string;

@@ -13,8 +13,8 @@ import { eventually } from '../../harness/eventually.js';
 import { GatewayHere } from '../../harness/gateway/gateway-here.js';
 import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
 import { Home } from '../../harness/home.js';
+import { ACCEPTED, returnCodeOf } from './return-code.js';
 
-const ACCEPTED = 0;
 const IDENTIFIER_REJECTED = 2;
 const BAD_CREDENTIALS = 4;
 const NOT_AUTHORIZED = 5;
@@ -34,21 +34,7 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-/**
- * The return code of the CONNACK; after a connect error the connection must close [MQTT-3.2.2-5].
- */
-async function returnCodeFor(options: Partial<IConnectPacket>): Promise<number | undefined> {
-  const client = await RawClient.open(gateway);
-  client.send(connectPacket(options));
-  const { returnCode, sessionPresent } = await client.next('connack');
-  if (returnCode === ACCEPTED) await client.ping();
-  else {
-    expect(sessionPresent).toBe(false);
-    await client.closed();
-  }
-  client.vanish();
-  return returnCode;
-}
+const returnCodeFor = (options: Partial<IConnectPacket>) => returnCodeOf(gateway, options);
 
 describe('a CONNECT is answered with an error', () => {
   it('with 5 without credentials', async () => {

@@ -4,8 +4,7 @@ import { Api, type TestDevice, type TestToken } from '../../harness/clients/api.
 import { connectPacket, credentials, RawClient } from '../../harness/clients/raw-client.js';
 import { eventually } from '../../harness/eventually.js';
 import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-
-const ACCEPTED = 0;
+import { ACCEPTED, returnCodeOf } from './return-code.js';
 
 let gateway: GatewayHere;
 let api: Api;
@@ -22,21 +21,7 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-/**
- * The return code of the CONNACK; after a connect error the connection must close [MQTT-3.2.2-5].
- */
-async function returnCodeFor(options: Partial<IConnectPacket>): Promise<number | undefined> {
-  const client = await RawClient.open(gateway);
-  client.send(connectPacket(options));
-  const { returnCode, sessionPresent } = await client.next('connack');
-  if (returnCode === ACCEPTED) await client.ping();
-  else {
-    expect(sessionPresent).toBe(false);
-    await client.closed();
-  }
-  client.vanish();
-  return returnCode;
-}
+const returnCodeFor = (options: Partial<IConnectPacket>) => returnCodeOf(gateway, options);
 
 describe('a second connection under the same client id', () => {
   /** Expects that an alarm for every subscriber of the location reaches this one. */

@@ -7,15 +7,14 @@ import { Home } from '../../harness/home.js';
 import {
   CLEAN,
   type Connect,
+  connectOf,
   endedBy,
   gone,
   PASSWORD,
-  packet,
   publish,
   subscribe,
   text,
   USER_NAME,
-  uint16,
   WILL,
 } from './raw-packets.js';
 
@@ -30,22 +29,7 @@ beforeAll(async () => {
 afterAll(() => home.remove());
 const WILL_QOS_3 = 0x18;
 
-/** A CONNECT with the credentials of the device, and these options. */
-function connect(options: Connect = {}): Buffer {
-  const { username, password } = credentials(device);
-  const flags = options.flags ?? USER_NAME | PASSWORD | CLEAN | (options.will ? WILL : 0);
-  return packet(
-    0x10,
-    text(options.protocol ?? 'MQTT'),
-    Buffer.from([options.level ?? 4, flags]),
-    uint16(60),
-    options.clientId ?? text('wire'),
-    ...(options.will ?? []),
-    ...(flags & USER_NAME ? [options.username ?? text(username)] : []),
-    ...(flags & PASSWORD ? [text([...password])] : []),
-    options.behind ?? Buffer.alloc(0),
-  );
-}
+const connect = (options?: Connect) => connectOf(device, options);
 
 const own = (...rest: (string | readonly number[])[]) => text(`devices/${device.id}/`, ...rest);
 const commands = (...rest: (string | readonly number[])[]) => own('commands/', ...rest);

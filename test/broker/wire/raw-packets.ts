@@ -1,4 +1,5 @@
-import type { RawClient } from '../../harness/clients/raw-client.js';
+import type { TestDevice } from '../../harness/clients/api.js';
+import { credentials, type RawClient } from '../../harness/clients/raw-client.js';
 
 /** A text as MQTT writes it, from characters or any bytes: the length comes first, in two bytes. */
 export function text(...parts: (string | readonly number[])[]): Buffer {
@@ -35,6 +36,23 @@ export const CLEAN = 0x02;
 export const WILL = 0x04;
 export const PASSWORD = 0x40;
 export const USER_NAME = 0x80;
+
+/** A CONNECT with the credentials of the device, and these options. */
+export function connectOf(device: TestDevice, options: Connect = {}): Buffer {
+  const { username, password } = credentials(device);
+  const flags = options.flags ?? USER_NAME | PASSWORD | CLEAN | (options.will ? WILL : 0);
+  return packet(
+    0x10,
+    text(options.protocol ?? 'MQTT'),
+    Buffer.from([options.level ?? 4, flags]),
+    uint16(60),
+    options.clientId ?? text('wire'),
+    ...(options.will ?? []),
+    ...(flags & USER_NAME ? [options.username ?? text(username)] : []),
+    ...(flags & PASSWORD ? [text([...password])] : []),
+    options.behind ?? Buffer.alloc(0),
+  );
+}
 
 export function publish(header: number, topic: Buffer, messageId?: number): Buffer {
   const identifier = messageId === undefined ? [] : [uint16(messageId)];

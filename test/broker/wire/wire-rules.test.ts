@@ -1,20 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice } from '../../harness/clients/api.js';
-import { credentials, RawClient } from '../../harness/clients/raw-client.js';
+import { RawClient } from '../../harness/clients/raw-client.js';
 import { Home } from '../../harness/home.js';
 import {
-  CLEAN,
   type Connect,
+  connectOf,
   endedBy,
   gone,
-  PASSWORD,
   packet,
   publish,
   subscribe,
   text,
-  USER_NAME,
   uint16,
-  WILL,
 } from './raw-packets.js';
 
 let home: Home;
@@ -27,22 +24,7 @@ beforeAll(async () => {
 
 afterAll(() => home.remove());
 
-/** A CONNECT with the credentials of the device, and these options. */
-function connect(options: Connect = {}): Buffer {
-  const { username, password } = credentials(device);
-  const flags = options.flags ?? USER_NAME | PASSWORD | CLEAN | (options.will ? WILL : 0);
-  return packet(
-    0x10,
-    text(options.protocol ?? 'MQTT'),
-    Buffer.from([options.level ?? 4, flags]),
-    uint16(60),
-    options.clientId ?? text('wire'),
-    ...(options.will ?? []),
-    ...(flags & USER_NAME ? [options.username ?? text(username)] : []),
-    ...(flags & PASSWORD ? [text([...password])] : []),
-    options.behind ?? Buffer.alloc(0),
-  );
-}
+const connect = (options?: Connect) => connectOf(device, options);
 
 function unsubscribe(messageId: number, ...filters: readonly Buffer[]): Buffer {
   return packet(0xa2, uint16(messageId), ...filters);

@@ -22,7 +22,7 @@ interface ListState {
   readonly failure: Failure | undefined;
   /** Whether newer rows made room for older ones. */
   readonly isCut: boolean;
-  /** Whether alarms of the search have come since the newest were read. */
+  /** Whether the gateway has received matching alarms since the newest were read. */
   readonly isOutdated: boolean;
 }
 
