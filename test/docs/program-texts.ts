@@ -5,6 +5,7 @@ import { join } from 'node:path';
 const LITERAL = /'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g;
 /** A log call of any level except those for debugging. */
 export const LOG_CALL = /\b(?:log|logger)\??(?:\.(?:info|warn|error|fatal)|\[[^\]]+\])\(/g;
+export const ERROR_CALL = /\b(?:log|logger)\??\.(?:error|fatal)\(/g;
 
 /** The source files in a folder. */
 export function sourcesIn(folder: string): string[] {
@@ -37,14 +38,6 @@ export function textsIn(code: string): string[] {
     end = match.index + whole.length;
   }
   return texts;
-}
-
-/** Signs that a text is really the code between two literals. */
-const CODE = /=>|&&|\|\||\);|^[^{]*\}/;
-
-/** Texts for readers, of two words or more. */
-export function phrasesIn(code: string): string[] {
-  return textsIn(code).filter((text) => /\p{L} \p{L}/u.test(text) && !CODE.test(text));
 }
 
 /** The arguments of the calls of a function, without the parentheses. */
