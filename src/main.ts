@@ -227,7 +227,7 @@ async function run(config: Config): Promise<void> {
   repeated.start();
   const nowMs = Date.now();
   for (const warning of configWarnings(config, nowMs)) log.warn(warning);
-  // A library's unhandled rejection must not end the process (dependency-faults.md, 7).
+  // A library's unhandled rejection must not end the process (dependency-faults.md, 15).
   process.on('unhandledRejection', (error) =>
     log.error({ part: 'process', err: error }, 'unhandled rejection'),
   );

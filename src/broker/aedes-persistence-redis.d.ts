@@ -1,4 +1,4 @@
-/** aedes-persistence-redis 12 has no types (dependency-faults.md, 20); this is the part we use. */
+/** aedes-persistence-redis 12 has no types (dependency-faults.md, 15); this is the part we use. */
 declare module 'aedes-persistence-redis' {
   import type { Readable } from 'node:stream';
 

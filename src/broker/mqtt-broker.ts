@@ -88,7 +88,7 @@ export class MqttBroker implements ClientOwner {
 
   /** Prepares for connections (`handle`). */
   async start(): Promise<void> {
-    // The types of Aedes lack this (dependency-faults.md, 20). An unhandled error would end the process.
+    // The types of Aedes lack this (dependency-faults.md, 15). An unhandled error would end the process.
     const emitter: NodeJS.EventEmitter = this.#aedes;
     emitter.on('error', (error) => {
       this.#options.log.error({ part: 'mqtt', err: error }, 'broker error');

@@ -48,7 +48,7 @@ interface Publish {
 /**
  * Takes PUBLISH into the message path, bypassing Aedes.
  *
- * Aedes would acknowledge a publish before anything is stored (dependency-faults.md, 2).
+ * Aedes would acknowledge a publish before anything is stored (dependency-faults.md, 1).
  */
 export class Publishing {
   readonly #options: PublishingOptions;

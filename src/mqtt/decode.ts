@@ -250,7 +250,7 @@ function isName(topic: string): boolean {
   return topic !== '' && !hasWildcard && Buffer.byteLength(topic) <= MAX_TOPIC_BYTES;
 }
 
-/** [MQTT-3.8.3-2], [MQTT-3.10.3-2], [MQTT-4.7.3-1]; too many: dependency-faults.md, 6. */
+/** [MQTT-3.8.3-2], [MQTT-3.10.3-2], [MQTT-4.7.3-1]; too many: dependency-faults.md, 5. */
 function checkFilters(filters: readonly string[]): void {
   if (filters.length === 0) throw new PacketError('no filters', PROTOCOL_ERROR);
   if (filters.length > MAX_FILTERS_PER_PACKET) throw new PacketError('too many filters');

@@ -65,7 +65,7 @@ export class Authentication {
     request: ConnectRequest,
     password: Uint8Array | undefined,
   ): Promise<Connection> {
-    // [MQTT-3.1.3-8]: a persistent session needs an identifier (dependency-faults.md, 14).
+    // [MQTT-3.1.3-8]: a persistent session needs an identifier (dependency-faults.md, 10).
     if (request.clientId === '' && request.isPersistent) {
       throw new ConnectError('client-id-missing');
     }

@@ -44,8 +44,8 @@ const MAX_SENT_ALIASES = 1_000;
 /**
  * Writes packets to a client's connection, in its version of MQTT.
  *
- * Nothing goes through Aedes: it drops messages that overtake others (dependency-faults.md, 1), lets one frozen client
- * stall the others (10), and would write into the middle of a packet.
+ * Nothing goes through Aedes: it drops messages that overtake others (dependency-faults.md, 2), lets one frozen client
+ * stall the others (8), and would write into the middle of a packet.
  */
 export class PacketWriter implements Receiver {
   readonly #connection: Pick<NetworkConnection, 'stream' | 'isClosed'>;

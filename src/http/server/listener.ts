@@ -267,7 +267,7 @@ function limitBodyTime(
 /**
  * Closes the server, cutting every socket at the deadline.
  *
- * Node's `close` waits for connections that have sent nothing, or are in a handshake (dependency-faults.md, 17), and
+ * Node's `close` waits for connections that have sent nothing, or are in a handshake (dependency-faults.md, 16), and
  * for upgraded ones, which `closeAllConnections` does not know either.
  */
 function close(server: Server, quota: ConnectionQuota, deadlineMs: number): Promise<void> {

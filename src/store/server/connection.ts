@@ -109,7 +109,7 @@ function connect(options: ConnectionOptions, commandTimeoutMs: number | undefine
     connectTimeout: primary === undefined ? CONNECT_TIMEOUT_MS : CONNECT_TIMEOUT_OF_MANY_MS,
     keepAlive: KEEP_ALIVE_MS,
     maxLoadingRetryTime: LOADING_RETRY_MS,
-    // Pipelining would reorder the commands of one tick (dependency-faults.md, 19).
+    // Pipelining would reorder the commands of one tick (dependency-faults.md, 17).
     enableAutoPipelining: false,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
