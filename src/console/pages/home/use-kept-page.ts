@@ -1,4 +1,4 @@
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 import { useConsole } from '../../console-parts.js';
 
 /**
@@ -8,7 +8,8 @@ import { useConsole } from '../../console-parts.js';
  */
 export function useKeptPage(question: string | undefined): void {
   const { routing } = useConsole();
-  useEffect(
+  // An effect after the next frame would come too late for who leaves at once.
+  useLayoutEffect(
     () => (question === undefined ? undefined : routing.keep(question)),
     [routing, question],
   );
