@@ -1,9 +1,6 @@
-import { abandoned } from './abandoned.js';
-import { drain } from './drain.js';
 import { history } from './history.js';
 import { homes } from './homes.js';
 import { handleInterrupts } from './interruption.js';
-import { isolation } from './isolation.js';
 import { live } from './live.js';
 import { manyHomes } from './many-homes.js';
 import { memory } from './memory.js';
@@ -17,9 +14,6 @@ import { takeover } from './takeover.js';
 type Part = (options: readonly string[]) => Promise<void>;
 
 const PARTS: ReadonlyMap<string, Part> = new Map<string, Part>([
-  ['drain', drain],
-  ['abandoned', abandoned],
-  ['isolation', isolation],
   ['live', live],
   ['history', history],
   ['overload', overload],
