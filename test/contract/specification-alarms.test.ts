@@ -4,12 +4,9 @@ import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { Api, type TestDevice } from '../harness/clients/api.js';
 import { connectDevice } from '../harness/clients/mqtt-clients.js';
 import { GatewayHere } from '../harness/gateway/gateway-here.js';
+import { answerOf, homeOf, UUID } from './specified-home.js';
 
 /** The interface specification's tables row by row; docs/reports/specification.md maps tests to rows. */
-
-const UUID = expect.stringMatching(
-  /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
-);
 
 let gateway: GatewayHere;
 let api: Api;
@@ -21,21 +18,9 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-/** An answer's status and body, undefined when there is none. */
-async function ask(method: string, path: string, body?: unknown, as: Api = api) {
-  const payload = body === undefined ? undefined : JSON.stringify(body);
-  const response = await as.request(method, path, payload);
-  const text = await response.text();
-  return [response.status, text === '' ? undefined : JSON.parse(text)];
-}
-
-/** A location with its own paths, and a device in it. */
-async function home() {
-  const { id } = await api.createLocation('Haus Birke');
-  const path = `/care-homes/${id}`;
-  const device = await api.createDevice(id, 'Bett 1');
-  return { id, path, device, devicePath: `${path}/devices/${device.id}` };
-}
+const ask = (method: string, path: string, body?: unknown, as = api) =>
+  answerOf(as, method, path, body);
+const home = () => homeOf(api);
 
 async function publishAlarms(device: TestDevice, alarms: readonly object[]): Promise<void> {
   const sensor = await connectDevice(gateway, device);

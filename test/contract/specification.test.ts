@@ -2,12 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Api } from '../harness/clients/api.js';
 import { GatewayHere } from '../harness/gateway/gateway-here.js';
+import { answerOf, homeOf, UUID } from './specified-home.js';
 
 /** The interface specification's tables row by row; docs/reports/specification.md maps tests to rows. */
 
-const UUID = expect.stringMatching(
-  /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
-);
 const LONGEST_NAME = '👵'.repeat(120);
 const TOO_LONG_NAMES = ['x'.repeat(121), '👵'.repeat(121)];
 const UNUSABLE_NAMES = ['', '   ', ...TOO_LONG_NAMES, 7, null];
@@ -22,26 +20,14 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-/** An answer's status and body, undefined when there is none. */
-async function ask(method: string, path: string, body?: unknown, as: Api = api) {
-  const payload = body === undefined ? undefined : JSON.stringify(body);
-  const response = await as.request(method, path, payload);
-  const text = await response.text();
-  return [response.status, text === '' ? undefined : JSON.parse(text)];
-}
+const ask = (method: string, path: string, body?: unknown, as = api) =>
+  answerOf(as, method, path, body);
+const home = () => homeOf(api);
 
 const idBody = z.looseObject({ id: z.string() });
 
 async function create(path: string, body: object): Promise<string> {
   return idBody.parse(await api.json('POST', path, body)).id;
-}
-
-/** A location with its own paths, and a device in it. */
-async function home() {
-  const { id } = await api.createLocation('Haus Birke');
-  const path = `/care-homes/${id}`;
-  const device = await api.createDevice(id, 'Bett 1');
-  return { id, path, device, devicePath: `${path}/devices/${device.id}` };
 }
 
 /** Asserts that a name is held to its limits (specification 8). */

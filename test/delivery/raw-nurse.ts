@@ -1,6 +1,12 @@
 /** Helpers for a subscriber over bare packets, which acknowledges nothing automatically. */
 
-import type { RawClient } from '../harness/clients/raw-client.js';
+import { RawClient } from '../harness/clients/raw-client.js';
+import type { NumberedHome } from '../harness/numbered-home.js';
+
+/** Connects a persistent session of the home's viewer. */
+export function rawNurse({ home, viewer }: NumberedHome, clientId: string): Promise<RawClient> {
+  return RawClient.connect(home.gateway, viewer, { clientId, clean: false });
+}
 
 /** What it was sent from the log at QoS 1; alarms of a slow store also have live copies (contract.md, 4.4). */
 export function publishesOf(client: RawClient) {

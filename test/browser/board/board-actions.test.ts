@@ -2,16 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { type ConsoleOptions, installClock, openConsole } from '../browser.js';
-import {
-  alarmsOn,
-  boardReady,
-  changeState,
-  makeWard,
-  publishAlarm,
-  raiseTest,
-  type Ward,
-} from './board-ward.js';
+import { installClock } from '../browser.js';
+import { alarmsOn, changeState, openBoard, publishAlarm, raiseTest } from './board-ward.js';
 
 let gateway: GatewayHere;
 
@@ -21,23 +13,11 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-/** Opens a board for a token with one role in a separate home. */
-async function openBoard(
-  role: 'viewer' | 'responder',
-  ward?: Ward,
-  options: Pick<ConsoleOptions, 'prepare'> = {},
-) {
-  const home = ward ?? (await makeWard(gateway));
-  const grants = [{ location: home.locationId, role }];
-  const { token } = await home.api.createToken(grants, 'Nurses');
-  const opened = await openConsole(gateway, { token, ...options });
-  await boardReady(opened.page);
-  return { ...opened, ward: home };
-}
-
 describe('acting on the board', () => {
   it('acknowledges and resolves for a responder, with a note', async () => {
-    const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
+    const { page, ward } = await openBoard(gateway, 'responder', undefined, {
+      prepare: installClock,
+    });
     const id = randomUUID();
     await publishAlarm(gateway, ward.device, { id, kind: 'fall' });
     await page.getByRole('button', { name: 'Add a note' }).click();
@@ -54,7 +34,9 @@ describe('acting on the board', () => {
   });
 
   it('sends a resolve only after ten seconds, during which it can be undone', async () => {
-    const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
+    const { page, ward } = await openBoard(gateway, 'responder', undefined, {
+      prepare: installClock,
+    });
     const sent: string[] = [];
     page.on('request', (request) => {
       if (request.url().endsWith('/resolve')) sent.push(request.url());
@@ -87,8 +69,8 @@ describe('acting on the board', () => {
     ],
     ['somebody signs out', (page: Page) => page.getByRole('button', { name: 'Sign out' }).click()],
   ])('sends a resolve immediately when %s', async (_, leave) => {
-    const { page, ward } = await openBoard('responder');
-    const other = await openBoard('viewer', ward);
+    const { page, ward } = await openBoard(gateway, 'responder');
+    const other = await openBoard(gateway, 'viewer', ward);
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
     await alarmsOn(other.page).waitFor();
     await page.getByRole('button', { name: 'Resolve' }).click();
@@ -99,7 +81,9 @@ describe('acting on the board', () => {
   });
 
   it('moves to the next alarm with the keyboard when one is resolved', async () => {
-    const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
+    const { page, ward } = await openBoard(gateway, 'responder', undefined, {
+      prepare: installClock,
+    });
     await publishAlarm(gateway, ward.device, { kind: 'outOfBed' });
     await publishAlarm(gateway, ward.device, { kind: 'noise' });
     const resolved = page.getByRole('article', { name: 'Noise, Room 12' });
@@ -115,7 +99,9 @@ describe('acting on the board', () => {
   });
 
   it('keeps the second of two taps off the alarm that moves up when the first one resolves', async () => {
-    const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
+    const { page, ward } = await openBoard(gateway, 'responder', undefined, {
+      prepare: installClock,
+    });
     await publishAlarm(gateway, ward.device, { kind: 'outOfBed' });
     await publishAlarm(gateway, ward.device, { kind: 'noise' });
     await alarmsOn(page).nth(1).waitFor();
@@ -137,7 +123,9 @@ describe('acting on the board', () => {
   });
 
   it('resolves all test alarms together, listed after all raised alarms', async () => {
-    const { page, ward } = await openBoard('responder', undefined, { prepare: installClock });
+    const { page, ward } = await openBoard(gateway, 'responder', undefined, {
+      prepare: installClock,
+    });
     await publishAlarm(gateway, ward.device, { kind: 'noise' });
     for (const kind of ['fall', 'helpCall']) await raiseTest(ward, kind);
     await page.getByRole('button', { name: 'Resolve all 2 tests' }).waitFor();
@@ -151,7 +139,7 @@ describe('acting on the board', () => {
   });
 
   it('keeps the focus on a button whose action the gateway refuses', async () => {
-    const { page, ward } = await openBoard('responder');
+    const { page, ward } = await openBoard(gateway, 'responder');
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
     await page.route('**/acknowledge', (route) => route.abort());
     const acknowledge = page.getByRole('button', { name: 'Acknowledge' });
@@ -161,7 +149,7 @@ describe('acting on the board', () => {
   });
 
   it('says so when an alarm has been resolved before it is acknowledged here', async () => {
-    const { page, ward } = await openBoard('responder');
+    const { page, ward } = await openBoard(gateway, 'responder');
     const id = randomUUID();
     await publishAlarm(gateway, ward.device, { id, kind: 'fall' });
     await page.route('**/acknowledge', async (route) => {
@@ -174,7 +162,7 @@ describe('acting on the board', () => {
   });
 
   it('says so when somebody else’s acknowledgement came first, and the note was not kept', async () => {
-    const { page, ward } = await openBoard('responder');
+    const { page, ward } = await openBoard(gateway, 'responder');
     const id = randomUUID();
     await publishAlarm(gateway, ward.device, { id, kind: 'fall' });
     await page.route('**/acknowledge', async (route) => {
@@ -189,7 +177,7 @@ describe('acting on the board', () => {
   });
 
   it('has no buttons for a viewer', async () => {
-    const { page, ward } = await openBoard('viewer');
+    const { page, ward } = await openBoard(gateway, 'viewer');
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
     const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
     await alarm.waitFor();
@@ -198,7 +186,7 @@ describe('acting on the board', () => {
   });
 
   it('requests the URL of a recording from the history when somebody wants to see it', async () => {
-    const { page, ward, faults } = await openBoard('viewer');
+    const { page, ward, faults } = await openBoard(gateway, 'viewer');
     const video = `devices/${ward.device.id}/fall.mp4`;
     await publishAlarm(gateway, ward.device, { kind: 'fall', footage: { video } });
     await page.getByRole('button', { name: 'Show the recording' }).click();
@@ -214,7 +202,7 @@ describe('acting on the board', () => {
   });
 
   it('shows each alarm’s own recording when two devices used the same id', async () => {
-    const { page, ward } = await openBoard('viewer');
+    const { page, ward } = await openBoard(gateway, 'viewer');
     const other = await ward.api.createDevice(ward.locationId, 'Door sensor');
     const alarm = { id: randomUUID(), kind: 'fall', detectedAt: new Date().toISOString() };
     for (const device of [ward.device, other]) {

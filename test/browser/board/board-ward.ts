@@ -3,6 +3,7 @@ import type { Api, TestDevice } from '../../harness/clients/api.js';
 import { connectDevice } from '../../harness/clients/mqtt-clients.js';
 import type { RunningGateway } from '../../harness/gateway/running-gateway.js';
 import { Home } from '../../harness/home.js';
+import { type ConsoleOptions, openConsole } from '../browser.js';
 
 /** A room with a device, in a home that boards show. */
 export interface Ward {
@@ -24,6 +25,21 @@ export async function makeWard(
   const device = await home.deviceIn(await home.room(roomName, groupId), 'Bed sensor');
   await api.setCustomData(device, '{"bed":2,"mobile":false,"languages":["de","tr"]}');
   return { api, locationId, groupId, device };
+}
+
+/** Opens a board for a token with one role, in a separate home unless a ward is given. */
+export async function openBoard(
+  gateway: RunningGateway,
+  role: 'viewer' | 'responder',
+  ward?: Ward,
+  options: Pick<ConsoleOptions, 'prepare'> = {},
+) {
+  const home = ward ?? (await makeWard(gateway));
+  const grants = [{ location: home.locationId, role }];
+  const { token } = await home.api.createToken(grants, 'Nurses');
+  const opened = await openConsole(gateway, { token, ...options });
+  await boardReady(opened.page);
+  return { ...opened, ward: home };
 }
 
 /** Publishes an alarm like a device, and waits until the gateway has taken it. */

@@ -5,14 +5,14 @@ import { mosquittoPub } from '../../harness/clients/commands.js';
 import { connectDevice } from '../../harness/clients/mqtt-clients.js';
 import { GatewayHere } from '../../harness/gateway/gateway-here.js';
 import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
-import { type ConsoleOptions, installClock, openConsole, setClockAhead } from '../browser.js';
+import { installClock, openConsole, setClockAhead } from '../browser.js';
 import {
   alarmsOn,
   boardReady,
   changeState,
   makeWard,
+  openBoard,
   publishAlarm,
-  type Ward,
 } from './board-ward.js';
 
 let gateway: GatewayHere;
@@ -23,23 +23,9 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-/** Opens a board for a token with one role in a separate home. */
-async function openBoard(
-  role: 'viewer' | 'responder',
-  ward?: Ward,
-  options: Pick<ConsoleOptions, 'prepare'> = {},
-) {
-  const home = ward ?? (await makeWard(gateway));
-  const grants = [{ location: home.locationId, role }];
-  const { token } = await home.api.createToken(grants, 'Nurses');
-  const opened = await openConsole(gateway, { token, ...options });
-  await boardReady(opened.page);
-  return { ...opened, ward: home };
-}
-
 describe('the board', () => {
   it('shows and announces an alarm when mosquitto_pub publishes it', async () => {
-    const { page, ward, faults } = await openBoard('viewer');
+    const { page, ward, faults } = await openBoard(gateway, 'viewer');
     await page.getByText('No open alarms').waitFor();
     const alarms = [ward.device, 'alarms', '{"kind":"fall"}'] as const;
     expect(await mosquittoPub(gateway, ...alarms, '-q', '1').exit()).toBe(0);
@@ -59,7 +45,7 @@ describe('the board', () => {
   });
 
   it('shows who acknowledged an alarm, and removes it when another client resolves it', async () => {
-    const { page, ward } = await openBoard('viewer');
+    const { page, ward } = await openBoard(gateway, 'viewer');
     const id = randomUUID();
     await publishAlarm(gateway, ward.device, { id, kind: 'helpCall' });
     await alarmsOn(page).waitFor();
@@ -73,7 +59,7 @@ describe('the board', () => {
   });
 
   it('shows numbers of the custom data as written, live and after a reload', async () => {
-    const { page, ward } = await openBoard('viewer');
+    const { page, ward } = await openBoard(gateway, 'viewer');
     await ward.api.setCustomData(ward.device, '{"phone":9007199254740993,"more":{"d":1.10}}');
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
     const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
@@ -90,7 +76,7 @@ describe('the board', () => {
     await publishAlarm(gateway, ward.device, { id: ids[0], kind: 'fall' });
     await publishAlarm(gateway, ward.device, { id: ids[1], kind: 'noise' });
     await changeState(ward, ids[0], 'acknowledge');
-    const { page } = await openBoard('viewer', ward);
+    const { page } = await openBoard(gateway, 'viewer', ward);
     const titles = async () => page.getByRole('article').getByRole('heading').allInnerTexts();
     expect(await titles()).toEqual(['Noise, Room 12', 'Fall, Room 12']);
     await page.reload();
@@ -226,7 +212,7 @@ describe('the board', () => {
   });
 
   it('shows an alarm immediately after the clock of the tablet was set back', async () => {
-    const { page, ward } = await openBoard('viewer');
+    const { page, ward } = await openBoard(gateway, 'viewer');
     await page.evaluate(() => {
       const before = Date.now.bind(Date);
       Date.now = () => before() - 60 * 60 * 1000;
@@ -239,12 +225,12 @@ describe('the board', () => {
     const ward = await makeWard(gateway);
     const detectedAt = '2024-05-01T12:00:00Z';
     await publishAlarm(gateway, ward.device, { kind: 'inactivity', detectedAt });
-    const { page } = await openBoard('viewer', ward);
+    const { page } = await openBoard(gateway, 'viewer', ward);
     await page.getByRole('article', { name: 'Inactivity, Room 12' }).waitFor();
   });
 
   it('names the offline sensors with their rooms, as they come and go', async () => {
-    const { page, ward } = await openBoard('viewer');
+    const { page, ward } = await openBoard(gateway, 'viewer');
     await page.getByText('All sensors of Haus am See are offline.').waitFor();
     await page.getByText('No open alarms').waitFor();
     await ward.api.createDevice(ward.locationId, 'Door sensor');

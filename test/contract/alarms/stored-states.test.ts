@@ -1,17 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { z } from 'zod';
-import { Api, type TestDevice } from '../../harness/clients/api.js';
-import { connectDevice, Subscriber } from '../../harness/clients/mqtt-clients.js';
+import { Subscriber } from '../../harness/clients/mqtt-clients.js';
 import { RawClient } from '../../harness/clients/raw-client.js';
 import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
 import { Home } from '../../harness/home.js';
 import { accountOf } from '../../harness/metrics.js';
 import { Store } from '../../harness/stored/store.js';
-
-const eventsSchema = z.object({
-  events: z.array(z.looseObject({ id: z.string(), state: z.string() })),
-});
+import { raise, statesOf, textOf } from './raised-alarms.js';
 
 let home: Home;
 
@@ -20,27 +14,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => home.remove());
-
-/** Publishes an alarm; it is stored when this resolves. */
-async function raise(device: TestDevice, kind = 'fall', at = home): Promise<string> {
-  const id = randomUUID();
-  const sensor = await connectDevice(at.gateway, device);
-  await sensor.publishAsync(`devices/${device.id}/alarms`, JSON.stringify({ kind, id }), {
-    qos: 1,
-  });
-  await sensor.endAsync();
-  return id;
-}
-
-function textOf(id: string, state: string, note?: string): string {
-  return JSON.stringify({ id, state, note });
-}
-
-async function statesOf(device: TestDevice, at = home): Promise<Record<string, string>> {
-  const path = `/care-homes/${device.locationId}/alarms`;
-  const { events } = eventsSchema.parse(await new Api(at.gateway).json('GET', path));
-  return Object.fromEntries(events.map(({ id, state }) => [id, state]));
-}
 
 describe('guarantee 2: a state', () => {
   let gateway: GatewayProcess;
@@ -72,7 +45,7 @@ describe('guarantee 2: a state', () => {
     ];
     for (const kill of kills) {
       for (let count = 0; count < 2; count++) {
-        const id = await raise(device, 'fall', own);
+        const id = await raise(own.gateway, device, 'fall');
         const manager = await Subscriber.connect(own.gateway, own.manager);
         for (const state of ['acknowledged', 'resolved']) {
           await manager.client.publishAsync(topic, textOf(id, state), { qos: 1 });
@@ -84,7 +57,7 @@ describe('guarantee 2: a state', () => {
       await kill();
       await own.gateway.start();
     }
-    const states = await statesOf(device, own);
+    const states = await statesOf(own.gateway, device);
     expect(ids.map((id) => states[id])).toEqual(ids.map(() => 'resolved'));
     const count = expected.length;
     const waiting = { accepted: count, delivered: 0, queued: count, expired: 0, dropped: 0 };
@@ -100,7 +73,7 @@ describe('guarantee 2: a state', () => {
   it('is acknowledged only once stored, and answered with 503 over HTTP until then', async () => {
     const own = await Home.at(gateway);
     const device = await own.device();
-    const id = await raise(device, 'fall', own);
+    const id = await raise(own.gateway, device, 'fall');
     const store = await Store.of(own.gateway);
     const client = await RawClient.connect(own.gateway, own.manager);
     store.freeze();
@@ -124,7 +97,7 @@ describe('guarantee 2: a state', () => {
       store.close();
     }
     expect((await client.next('puback')).messageId).toBe(7);
-    expect((await statesOf(device, own))[id]).not.toBe('raised');
+    expect((await statesOf(own.gateway, device))[id]).not.toBe('raised');
     client.vanish();
   });
 });

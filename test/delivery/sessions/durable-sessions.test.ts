@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { Subscriber } from '../../harness/clients/mqtt-clients.js';
-import { RawClient } from '../../harness/clients/raw-client.js';
 import { GatewayHere } from '../../harness/gateway/gateway-here.js';
 import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
 import {
@@ -11,7 +10,7 @@ import {
   withoutLiveCopies,
 } from '../../harness/numbered-home.js';
 import { Store } from '../../harness/stored/store.js';
-import { acknowledge, textsOf, untilPublishes } from '../raw-nurse.js';
+import { acknowledge, rawNurse, textsOf, untilPublishes } from '../raw-nurse.js';
 
 const MAX_IN_FLIGHT = 100;
 /** Several pages of 500 entries. */
@@ -26,11 +25,6 @@ beforeAll(async () => {
 
 afterEach(() => home.close());
 afterAll(() => gateway.remove());
-
-/** A persistent session over bare packets, which acknowledges nothing automatically. */
-async function rawNurse(clientId: string): Promise<RawClient> {
-  return RawClient.connect(home.home.gateway, home.viewer, { clientId, clean: false });
-}
 
 /** Resolves when the store knows that this many alarms were delivered to the session. */
 async function untilSaved(clientId: string, delivered: number): Promise<void> {
@@ -151,7 +145,7 @@ describe('guarantee 2: a gateway that ends in the middle of a drain', () => {
     await home.absentNurse(clientId);
     await home.alarm(1_000);
     await home.recorded();
-    const before = await rawNurse(clientId);
+    const before = await rawNurse(home, clientId);
     for (let from = 0; from < acknowledged; from += MAX_IN_FLIGHT) {
       await untilPublishes(before, from + MAX_IN_FLIGHT);
       acknowledge(before, from, from + MAX_IN_FLIGHT);
@@ -206,7 +200,7 @@ describe('a persistent session', () => {
     home = await NumberedHome.open(gateway);
     await home.absentNurse('leaving', home.alarmFilter, home.filter('x'));
     await home.alarm(300);
-    const nurse = await rawNurse('leaving');
+    const nurse = await rawNurse(home, 'leaving');
     await untilPublishes(nurse, MAX_IN_FLIGHT);
     nurse.send({ cmd: 'unsubscribe', messageId: 1, unsubscriptions: [home.alarmFilter] });
     await nurse.next('unsuback');
@@ -235,7 +229,7 @@ describe('a persistent session', () => {
       clean: true,
     });
     await clean.end();
-    const again = await rawNurse('fresh');
+    const again = await rawNurse(home, 'fresh');
     expect(again.packets[0]).toMatchObject({ cmd: 'connack', sessionPresent: false });
     await again.subscribe([home.alarmFilter]);
     await home.alarm();

@@ -1,8 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { RawClient } from '../../harness/clients/raw-client.js';
 import { GatewayHere } from '../../harness/gateway/gateway-here.js';
 import { NumberedHome } from '../../harness/numbered-home.js';
-import { acknowledge, publishesOf, untilPublishes } from '../raw-nurse.js';
+import { acknowledge, publishesOf, rawNurse, untilPublishes } from '../raw-nurse.js';
 
 let gateway: GatewayHere;
 let home: NumberedHome;
@@ -14,15 +13,10 @@ beforeAll(async () => {
 afterEach(() => home.close());
 afterAll(() => gateway.remove());
 
-/** A persistent session over bare packets, which acknowledges nothing automatically. */
-async function rawNurse(clientId: string): Promise<RawClient> {
-  return RawClient.connect(gateway, home.viewer, { clientId, clean: false });
-}
-
 it('an unacknowledged message is resent with DUP under its packet identifier', async () => {
   // [MQTT-4.4.0-1], [MQTT-3.3.1-1]
   home = await NumberedHome.open(gateway, 1);
-  const first = await rawNurse('same-identifiers');
+  const first = await rawNurse(home, 'same-identifiers');
   await first.subscribe([home.alarmFilter]);
   await home.alarm(5);
   await untilPublishes(first, 5);
@@ -30,7 +24,7 @@ it('an unacknowledged message is resent with DUP under its packet identifier', a
   await first.ping();
   first.vanish();
   await home.alarm(2);
-  const second = await rawNurse('same-identifiers');
+  const second = await rawNurse(home, 'same-identifiers');
   await untilPublishes(second, 5);
   const [again, fresh] = [publishesOf(second).slice(0, 3), publishesOf(second).slice(3)];
   expect(again.map(({ messageId }) => messageId)).toEqual(
@@ -43,7 +37,7 @@ it('an unacknowledged message is resent with DUP under its packet identifier', a
   // After a restart they come as if sent for the first time.
   await gateway.stop();
   await gateway.start();
-  const third = await rawNurse('same-identifiers');
+  const third = await rawNurse(home, 'same-identifiers');
   await untilPublishes(third, 5);
   await home.alarm();
   await untilPublishes(third, 6);
@@ -61,7 +55,7 @@ it('an unacknowledged message is resent with DUP under its packet identifier', a
 describe('a client’s delayed acknowledgement', () => {
   it('does not acknowledge another message when it arrives after a restart of the gateway', async () => {
     home = await NumberedHome.open(gateway, 1);
-    const first = await rawNurse('put-off');
+    const first = await rawNurse(home, 'put-off');
     await first.subscribe([home.alarmFilter]);
     await home.alarm(200);
     await untilPublishes(first, 100);
@@ -72,12 +66,12 @@ describe('a client’s delayed acknowledgement', () => {
     await gateway.stop();
     await gateway.start();
 
-    const second = await rawNurse('put-off');
+    const second = await rawNurse(home, 'put-off');
     await untilPublishes(second, 100);
     second.send({ cmd: 'puback', messageId: putOff });
     await second.ping();
     second.vanish();
-    const third = await rawNurse('put-off');
+    const third = await rawNurse(home, 'put-off');
     third.acknowledgeAll();
     await untilPublishes(third, 150);
     const numbers = publishesOf(third).map(({ payload }) => JSON.parse(payload.toString()).data.n);

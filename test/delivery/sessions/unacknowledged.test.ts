@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { RawClient } from '../../harness/clients/raw-client.js';
 import { GatewayHere } from '../../harness/gateway/gateway-here.js';
 import { EACH_QOS, NumberedHome, numbersOf, range } from '../../harness/numbered-home.js';
-import { acknowledge, publishesOf, textsOf, untilPublishes } from '../raw-nurse.js';
+import { acknowledge, publishesOf, rawNurse, textsOf, untilPublishes } from '../raw-nurse.js';
 
 const MAX_IN_FLIGHT = 100;
 
@@ -16,18 +16,13 @@ beforeAll(async () => {
 afterEach(() => home.close());
 afterAll(() => gateway.remove());
 
-/** A persistent session over bare packets, which acknowledges nothing automatically. */
-async function rawNurse(clientId: string): Promise<RawClient> {
-  return RawClient.connect(home.home.gateway, home.viewer, { clientId, clean: false });
-}
-
 describe('unacknowledged messages', () => {
   it.each(EACH_QOS)(
     'of QoS %i are resent with DUP after a reconnect, until they are acknowledged',
     async (qos) => {
       home = await NumberedHome.open(gateway, 1, [qos]);
       const clientId = `forgetful-${qos}`;
-      const first = await rawNurse(clientId);
+      const first = await rawNurse(home, clientId);
       await first.subscribe([home.alarmFilter]);
       await home.alarm(10);
       await untilPublishes(first, 10);
@@ -35,7 +30,7 @@ describe('unacknowledged messages', () => {
       await first.ping();
       first.vanish();
 
-      const second = await rawNurse(clientId);
+      const second = await rawNurse(home, clientId);
       await untilPublishes(second, 6);
       expect(numbersOf(textsOf(second))).toEqual(range(4, 10));
       expect(publishesOf(second).every(({ dup }) => dup)).toBe(true);
@@ -43,7 +38,7 @@ describe('unacknowledged messages', () => {
       await second.ping();
       second.vanish();
 
-      const third = await rawNurse(clientId);
+      const third = await rawNurse(home, clientId);
       await home.alarm();
       await untilPublishes(third, 1);
       expect(numbersOf(textsOf(third))).toEqual([10]);
@@ -73,7 +68,7 @@ describe('unacknowledged messages', () => {
 
   it('are not resent on the same connection when acknowledged out of order or twice', async () => {
     home = await NumberedHome.open(gateway);
-    const nurse = await rawNurse('disorderly');
+    const nurse = await rawNurse(home, 'disorderly');
     await nurse.subscribe([home.alarmFilter]);
     await home.alarm(3);
     await untilPublishes(nurse, 3);
@@ -82,7 +77,7 @@ describe('unacknowledged messages', () => {
     await nurse.ping();
     nurse.vanish();
 
-    const again = await rawNurse('disorderly');
+    const again = await rawNurse(home, 'disorderly');
     await home.alarm();
     await untilPublishes(again, 3);
     expect(numbersOf(textsOf(again))).toEqual([0, 1, 3]);
@@ -93,7 +88,7 @@ describe('unacknowledged messages', () => {
     home = await NumberedHome.open(gateway);
     await home.absentNurse('window', home.filter('alarms/#'), home.filter('x'));
     await Promise.all([home.sensor.alarm(250), home.sensor.message(250)]);
-    const nurse = await rawNurse('window');
+    const nurse = await rawNurse(home, 'window');
     await untilPublishes(nurse, MAX_IN_FLIGHT);
     await nurse.ping();
     expect(publishesOf(nurse)).toHaveLength(MAX_IN_FLIGHT);
@@ -119,11 +114,11 @@ describe('unacknowledged messages', () => {
 
   it('go to the connection that takes over the session', async () => {
     home = await NumberedHome.open(gateway);
-    const before = await rawNurse('twice');
+    const before = await rawNurse(home, 'twice');
     await before.subscribe([home.alarmFilter]);
     await home.alarm(5);
     await untilPublishes(before, 5);
-    const after = await rawNurse('twice');
+    const after = await rawNurse(home, 'twice');
     await before.closed();
     await untilPublishes(after, 5);
     acknowledge(after, 0, 5);

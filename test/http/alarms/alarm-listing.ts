@@ -8,6 +8,15 @@ export const pageSchema = z.strictObject({
 });
 export type Query = Readonly<Record<string, string | number>>;
 
+/** A location with a device, and the paths of their alarms. */
+export async function listedHome(gateway: TestGateway) {
+  const locationId = await gateway.createLocation();
+  const deviceId = await gateway.createDevice(locationId);
+  const ofLocation = `/care-homes/${locationId}/alarms`;
+  const ofDevice = `/care-homes/${locationId}/devices/${deviceId}/alarms`;
+  return { gateway, locationId, deviceId, ofLocation, ofDevice };
+}
+
 export function at(second: number): string {
   return new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 }

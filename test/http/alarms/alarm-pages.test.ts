@@ -4,18 +4,19 @@ import type { z } from 'zod';
 import { useRedis } from '../../harness/servers/shared-redis.js';
 import { failure, problemOf } from '../client.js';
 import { useGateway } from '../harness.js';
-import { at, page, type pageSchema, type Query, queryOf, readAll } from './alarm-listing.js';
+import {
+  at,
+  listedHome,
+  page,
+  type pageSchema,
+  type Query,
+  queryOf,
+  readAll,
+} from './alarm-listing.js';
 
 const running = useGateway(useRedis());
 
-async function start() {
-  const gateway = running();
-  const locationId = await gateway.createLocation();
-  const deviceId = await gateway.createDevice(locationId);
-  const ofLocation = `/care-homes/${locationId}/alarms`;
-  const ofDevice = `/care-homes/${locationId}/devices/${deviceId}/alarms`;
-  return { gateway, locationId, deviceId, ofLocation, ofDevice };
-}
+const start = () => listedHome(running());
 
 describe('pages', () => {
   it('have at most `limit` alarms, 100 by default, and list each alarm once', async () => {

@@ -4,18 +4,11 @@ import { ALARM_KINDS } from '../../../src/domain/alarms.js';
 import { useRedis } from '../../harness/servers/shared-redis.js';
 import { failure, problemOf } from '../client.js';
 import { useGateway } from '../harness.js';
-import { at, page, pageSchema, type Query, readAll } from './alarm-listing.js';
+import { at, listedHome, page, pageSchema, type Query, readAll } from './alarm-listing.js';
 
 const running = useGateway(useRedis());
 
-async function start() {
-  const gateway = running();
-  const locationId = await gateway.createLocation();
-  const deviceId = await gateway.createDevice(locationId);
-  const ofLocation = `/care-homes/${locationId}/alarms`;
-  const ofDevice = `/care-homes/${locationId}/devices/${deviceId}/alarms`;
-  return { gateway, locationId, deviceId, ofLocation, ofDevice };
-}
+const start = () => listedHome(running());
 
 describe('the alarms of a device', () => {
   it('have the form of the specification', async () => {
