@@ -24,7 +24,7 @@ export const NOT_RUN: ReadonlyMap<string, string> = new Map([
   ['redis-cli --cluster add-node', 'needs six machines; test/pair moves slots'],
   ['npm install -g care-home-gateway', 'the same; test/packaging.test.ts installs a package'],
   ['docker compose', 'needs Docker, and a registry'],
-  ['docker run', 'the same'],
+  ['docker build', 'the same'],
   ['npm run bench -- speed', 'takes half an hour'],
   ['npm run bench\n', 'takes many minutes'],
   [
