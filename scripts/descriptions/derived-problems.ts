@@ -35,7 +35,7 @@ export function derivedProblems(path: string, operation: Described): Record<stri
     ...(parameters.some(isIfMatch) && {
       412: problem('`If-Match` names another state of it; nothing was changed.'),
     }),
-    // Too much custom data is 400 (specification 4).
+    // Too much custom data is 400 (docs/reference/contract.md, 2).
     ...(isJson && mediaTypes.length === 1 && { 413: problem('The body is too large.') }),
     ...(isJson && { 415: problem('The content type is not supported.') }),
     ...(isJson && { 503: problem(STORE_AWAY) }),

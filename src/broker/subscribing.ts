@@ -49,7 +49,7 @@ export interface SubscribingOptions {
  * Handles SUBSCRIBE and UNSUBSCRIBE, bypassing Aedes.
  *
  * Aedes would store denied filters (dependency-faults.md, 5) and write each packet once for each of
- * its filters (5). A packet takes effect on arrival, and is acknowledged once stored.
+ * its filters. A packet takes effect on arrival, and is acknowledged once stored.
  */
 export class Subscribing {
   readonly #options: SubscribingOptions;

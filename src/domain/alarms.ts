@@ -1,4 +1,3 @@
-/** The eight kinds of the interface specification, 2. */
 export const ALARM_KINDS = [
   'outOfBed',
   'outOfRoom',

@@ -22,7 +22,7 @@ export type NoteResult = { readonly note: string } | { readonly fault: string };
  * Parses the name of a location, room, group, device or access token.
  *
  * Trimmed, then 1 to 120 Unicode code points, at least one of them visible, without control characters,
- * directional controls or lone surrogates (specification 8, docs/reference/contract.md, 2).
+ * directional controls or lone surrogates (docs/reference/contract.md, 2).
  */
 export function parseName(text: string): NameResult {
   const name = trimmed(text);

@@ -213,7 +213,7 @@ const MILLISECONDS_END = '000Z'.length;
 let lastSecond = { number: Number.NaN, text: '' };
 
 /**
- * ISO 8601 in UTC with fractional seconds, as the interface specification writes its timestamps.
+ * ISO 8601 in UTC with fractional seconds.
  *
  * Every alarm has three of them, and `toISOString` takes several times as long.
  */

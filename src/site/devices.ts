@@ -13,7 +13,7 @@ import type { SiteChanges } from './site-changes.js';
 import type { SiteModel } from './site-model.js';
 import type { DeviceChange, DeviceKey, DevicePlace } from './site-store.js';
 
-/** Custom data of a device without any (specification 2). */
+/** Custom data of a device without any. */
 const NO_CUSTOM_DATA = '{}';
 /** Specification 8, on the payload; docs/reference/contract.md, 2, on the merged result as well. */
 export const MAX_CUSTOM_DATA_BYTES = 1024;

@@ -6,7 +6,7 @@ import { connectDevice } from '../harness/clients/mqtt-clients.js';
 import { GatewayHere } from '../harness/gateway/gateway-here.js';
 import { answerOf, homeOf, UUID } from './specified-home.js';
 
-/** The interface specification's tables row by row; docs/reports/specification.md maps tests to rows. */
+/** The customer's interface specification, row by row; docs/reports/specification.md maps tests to rows. */
 
 let gateway: GatewayHere;
 let api: Api;

@@ -4,7 +4,7 @@ import { Api } from '../harness/clients/api.js';
 import { GatewayHere } from '../harness/gateway/gateway-here.js';
 import { answerOf, homeOf, UUID } from './specified-home.js';
 
-/** The interface specification's tables row by row; docs/reports/specification.md maps tests to rows. */
+/** The customer's interface specification, row by row; docs/reports/specification.md maps tests to rows. */
 
 const LONGEST_NAME = '👵'.repeat(120);
 const TOO_LONG_NAMES = ['x'.repeat(121), '👵'.repeat(121)];
@@ -30,7 +30,7 @@ async function create(path: string, body: object): Promise<string> {
   return idBody.parse(await api.json('POST', path, body)).id;
 }
 
-/** Asserts that a name is held to its limits (specification 8). */
+/** Asserts that a name is held to its limits (docs/reference/contract.md, 2). */
 async function holdNames(method: string, path: string, status: number, rest: object = {}) {
   for (const name of UNUSABLE_NAMES) {
     const [refused, problem] = await ask(method, path, { ...rest, name });

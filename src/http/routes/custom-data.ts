@@ -69,7 +69,7 @@ const set = createRoute({
   responses: { 200: storedObject },
 });
 
-/** A device's custom data (specification 4). */
+/** A device's custom data. */
 export function registerCustomData(app: HttpApp, services: RouteServices): void {
   const { devices, model, access } = services;
 
@@ -91,7 +91,7 @@ function jsonText(c: Context<HttpEnv>, text: string): Response {
   return c.body(tagged(c, text), 200, { 'Content-Type': JSON_MEDIA_TYPE });
 }
 
-/** Reads the body; a body that is too large gets 400 here, not 413 (specification 7). */
+/** Reads the body; a body that is too large gets 400 here, not 413 (docs/reference/contract.md, 2). */
 async function readObjectText(c: Context<HttpEnv>): Promise<string> {
   const bytes = await readBody(c, MAX_CUSTOM_DATA_BYTES);
   if (bytes === undefined) {

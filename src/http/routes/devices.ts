@@ -154,7 +154,7 @@ const replaceSecret = createRoute({
   responses: { 200: jsonResponse('The secret, shown only once.', deviceSecretSchema) },
 });
 
-/** The devices of a location (specification 4, docs/reference/contract.md, 2). */
+/** The devices of a location. */
 export function registerDevices(app: HttpApp, services: RouteServices): void {
   const { devices, model, presence, access, readsJson, readsOptionalJson, publicUrl } = services;
 

@@ -42,7 +42,7 @@ const { get, change, remove } = itemRoutes({
   removing: problems.conflict,
 });
 
-/** The groups of a location (specification 4). */
+/** The groups of a location. */
 export function registerGroups(app: HttpApp, services: RouteServices): void {
   const { groups, model, access, readsJson, publicUrl } = services;
 

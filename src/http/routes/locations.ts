@@ -67,7 +67,7 @@ const { get, change, remove } = itemRoutes({
   removing: problems.conflict,
 });
 
-/** Locations (specification 4). */
+/** Locations. */
 export function registerLocations(app: HttpApp, services: RouteServices): void {
   const { locations, model, access, readsJson, publicUrl } = services;
   const viewOf = (c: Context<HttpEnv>, location: Location) => {

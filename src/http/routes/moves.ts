@@ -10,7 +10,7 @@ import {
   uuidSchema,
 } from '../schemas/common.js';
 
-/** The target of a move: exactly one of two fields (specification 4, "Devices"). */
+/** The target of a move: exactly one of two fields. */
 const deviceMoveSchema = z
   .strictObject({
     targetLocationId: uuidSchema.optional(),
@@ -56,7 +56,7 @@ const moveRoom = createRoute({
 });
 
 /**
- * Moves of devices and rooms (specification 4, docs/reference/contract.md, 2).
+ * Moves of devices and rooms.
  *
  * Permission over both sides is checked before the existence of either.
  */

@@ -63,7 +63,7 @@ const { get, change, remove } = itemRoutes({
   removing: problems.conflict,
 });
 
-/** The rooms of a location (specification 4). */
+/** The rooms of a location. */
 export function registerRooms(app: HttpApp, services: RouteServices): void {
   const { rooms, model, access, readsJson, publicUrl } = services;
 

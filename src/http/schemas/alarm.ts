@@ -26,7 +26,7 @@ const selectionQuery = {
   state: choiceParameter(ALARM_STATES, ['raised', 'acknowledged']),
 };
 
-/** The query of an alarm listing (specification 4, "Alarm events of a device"). */
+/** The query of an alarm listing. */
 export const alarmQuerySchema = z.object({
   before: beforeParameter('Only alarms detected before this time.'),
   after: afterParameter('Only alarms detected after this time.'),

@@ -22,7 +22,7 @@ const NO_SPACE = `[^\\s${DENIED}]`;
 const ANY = `[^${DENIED}]`;
 const HAS_VISIBLE = `(?=[\\s\\S]*[^\\s\\u0085${INVISIBLES}])`;
 
-/** A name as stored, by the one rule for names (specification 8). */
+/** A name as stored, by the one rule for names (docs/reference/contract.md, 2). */
 export const nameSchema = z
   .string()
   .transform((text, context) => {

@@ -1,4 +1,4 @@
-/** The parameters that the paged listings share (specification 4). */
+/** The parameters that the paged listings share. */
 
 import { z } from '@hono/zod-openapi';
 import { isUuid, type Rounding } from '../../domain/notation.js';

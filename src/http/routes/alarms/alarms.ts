@@ -90,7 +90,7 @@ const one = createRoute({
   responses: { 200: preparedJson('The alarm.', placedAlarmSchema) },
 });
 
-/** The alarm history of a device (specification 4), of a location and of all (docs/reference/contract.md, 2). */
+/** The alarm history of a device, of a location and of all. */
 export function registerAlarms(app: HttpApp, services: RouteServices): void {
   const { access, history, model } = services;
 
