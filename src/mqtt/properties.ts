@@ -33,10 +33,12 @@ const USER_PROPERTY = 0x26;
 /** Per packet; a packet has room for 50,000, which take long to read. */
 const MAX_USER_PROPERTIES = 1_000;
 const SUBSCRIPTION_IDENTIFIER = 0x0b;
+const AUTHENTICATION_METHOD = 0x15;
+const AUTHENTICATION_DATA = 0x16;
 
 /** What each packet of a client may have, user properties aside (MQTT 5, table 2-4). */
 const ALLOWED = {
-  connect: [0x11, 0x15, 0x16, 0x17, 0x19, 0x21, 0x22, 0x27],
+  connect: [0x11, AUTHENTICATION_METHOD, AUTHENTICATION_DATA, 0x17, 0x19, 0x21, 0x22, 0x27],
   will: [0x01, 0x02, 0x03, 0x08, 0x09, 0x18],
   publish: [0x01, 0x02, 0x03, 0x08, 0x09, 0x23],
   acknowledgement: [0x1f],
@@ -71,6 +73,10 @@ export function readProperties(from: PacketBytes, packet: PropertiesOf): Propert
     seen.add(identifier);
     readProperty(properties, identifier, bytes);
   }
+  // [MQTT 5, 3.1.2.11.10]
+  if (seen.has(AUTHENTICATION_DATA) && !seen.has(AUTHENTICATION_METHOD)) {
+    throw new PacketError('authentication data without a method', PROTOCOL_ERROR);
+  }
   if (userProperties.length > 0) properties.userProperties = userProperties;
   return properties;
 }
@@ -98,10 +104,10 @@ function readProperty(properties: Properties, identifier: number, bytes: PacketB
     case 0x11:
       properties.sessionExpirySeconds = bytes.uint32();
       break;
-    case 0x15:
+    case AUTHENTICATION_METHOD:
       properties.authenticationMethod = bytes.text('authentication method');
       break;
-    case 0x16:
+    case AUTHENTICATION_DATA:
       bytes.binary();
       break;
     case 0x17:

@@ -232,6 +232,7 @@ describe('a packet is refused', () => {
     ['CONNECT with a password alone', MALFORMED, '0004 4d515454 04 42 0000 0000 0001 61'],
     ['CONNECT with a byte behind its fields', MALFORMED, '0004 4d515454 04 02 0000 0000 00'],
     ['CONNECT with a packet size of 0', PROTOCOL, '0004 4d515454 05 02 0000 05 2700000000 0000'],
+    ['CONNECT with only authentication data', PROTOCOL, '0004 4d515454 05 02 0000 03 160000 0000'],
     ['CONNECT with a topic alias', MALFORMED, '0004 4d515454 05 02 0000 03 230001 0000'],
   ])('%s', (_what, code, body) => {
     expect(codeOf(() => decodeConnect(packet('10', body)))).toBe(code);
