@@ -196,7 +196,8 @@ function parseFootage(
 ): { readonly footage: Alarm['footage']; readonly isUsable: boolean } {
   if (sent === undefined || sent === null) return { footage: NO_FOOTAGE, isUsable: true };
   // An empty array is usable: PHP writes an empty object like this.
-  if (typeof sent !== 'object') return { footage: NO_FOOTAGE, isUsable: false };
+  const isList = Array.isArray(sent) && sent.length > 0;
+  if (typeof sent !== 'object' || isList) return { footage: NO_FOOTAGE, isUsable: false };
   const footage: Partial<Record<FootageType, string>> = {};
   let isUsable = true;
   for (const type of FOOTAGE_TYPES) {

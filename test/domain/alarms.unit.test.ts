@@ -38,6 +38,7 @@ describe('the payload of an alarm', () => {
     ['{"video":7}', {}],
     ['"x"', {}],
     ['true', {}],
+    ['["video"]', {}],
     [`{"video":7,"audio":"${deviceId}/a.mp3"}`, { audio: `${deviceId}/a.mp3` }],
     [`{"video":"x/y","audio":"${deviceId.toUpperCase()}/a"}`, { audio: `${deviceId}/a` }],
   ])('drops unusable footage and remains an alarm: %s', (footage, kept) => {
