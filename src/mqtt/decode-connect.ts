@@ -82,8 +82,8 @@ function decodeVersion(bytes: PacketBytes): MqttVersion {
   const known = NAMES.get(level);
   if (known?.name === name) return known.version;
   const isName = Array.from(NAMES.values()).some((one) => one.name === name);
-  // [MQTT-3.1.2-1]
-  if (!isName || known !== undefined) throw new PacketError('a protocol name of another level');
+  // [MQTT-3.1.2-1], [MQTT-3.1.2-2]
+  if (!isName) throw new PacketError('an unknown protocol name');
   throw new UnknownVersionError('unacceptable protocol version');
 }
 
