@@ -19,8 +19,14 @@ export class Releasing {
   }
 
   take(connection: Connection, packetIdentifier: number): void {
-    const waiting = this.#waiting.get(connection);
     connection.share.take(memoryOf(0));
+    // A client that does not wait for PUBREC: the identifier can be forgotten only after it is stored.
+    const { received } = connection.session;
+    received.whenResolved(packetIdentifier, () => this.#queue(connection, packetIdentifier));
+  }
+
+  #queue(connection: Connection, packetIdentifier: number): void {
+    const waiting = this.#waiting.get(connection);
     if (waiting !== undefined) {
       waiting.push(packetIdentifier);
       return;

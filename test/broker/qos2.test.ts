@@ -232,3 +232,36 @@ it('guarantee 3: alarms of one device keep their order across QoS levels', async
   await nurse.end();
   sensor.vanish();
 });
+
+it.each([true, false])(
+  '[MQTT-4.3.3-2] an identifier released without waiting for PUBREC is free for another alarm; clean session: %s',
+  async (clean) => {
+    const device = await home.device();
+    const sensor = await RawClient.connect(home.gateway, device, { ...sessionOf(device), clean });
+    sensor.send(alarmOf(device, 7), { cmd: 'pubrel', messageId: 7 });
+    await sensor.next('pubcomp');
+    await sensor.publish(`devices/${device.id}/alarms`, '{"kind":"fall"}', 2, 7);
+    expect(sensor.packets.map(({ cmd }) => cmd).filter((cmd) => cmd !== 'connack')).toEqual([
+      'pubrec',
+      'pubcomp',
+      'pubrec',
+      'pubcomp',
+    ]);
+    const { events } = await home.api.alarms(device);
+    expect(events.map(({ kind }) => kind)).toEqual(['fall', 'helpCall']);
+    sensor.vanish();
+  },
+);
+
+it('an identifier released without waiting for PUBCOMP is free for another alarm', async () => {
+  const device = await home.device();
+  const sensor = await RawClient.connect(home.gateway, device, sessionOf(device));
+  sensor.send(alarmOf(device, 7));
+  await sensor.next('pubrec');
+  const fall = publishPacket(`devices/${device.id}/alarms`, '{"kind":"fall"}');
+  sensor.send({ cmd: 'pubrel', messageId: 7 }, { ...fall, qos: 2, messageId: 7 });
+  await sensor.until((all) => all.filter(({ cmd }) => cmd === 'pubrec').length === 2, 'PUBRECs');
+  const { events } = await home.api.alarms(device);
+  expect(events.map(({ kind }) => kind)).toEqual(['fall', 'helpCall']);
+  sensor.vanish();
+});

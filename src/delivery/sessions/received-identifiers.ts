@@ -61,6 +61,13 @@ export class ReceivedIdentifiers {
     for (const done of waiting) done(isStored, refused);
   }
 
+  /** Calls back once no publish with this identifier is on its way to the store. */
+  whenResolved(packetIdentifier: number, callback: () => void): void {
+    const waiting = this.#pending?.get(packetIdentifier);
+    if (waiting === undefined) callback();
+    else waiting.push(callback);
+  }
+
   /** Forgets an identifier that the client released. */
   release(packetIdentifier: number): void {
     this.#stored?.delete(packetIdentifier);

@@ -215,8 +215,9 @@ export class Sessions {
   /** Forgets QoS 2 packet identifiers that the client has released. */
   async release(session: Session, packetIdentifiers: readonly number[]): Promise<void> {
     const { key, isPersistent } = session;
-    if (isPersistent) await this.#options.store.release(key, packetIdentifiers);
+    // At once: a client that does not wait for PUBCOMP may send another publish under the identifier.
     for (const identifier of packetIdentifiers) session.received.release(identifier);
+    if (isPersistent) await this.#options.store.release(key, packetIdentifiers);
   }
 
   /** Ends the session for good. The caller must close its connection, if any. */
