@@ -99,23 +99,19 @@ export class Publishing {
   }
 
   #keepOrTurnAway(connection: Connection, publish: Publish): void {
-    const { qos, retain } = publish.packet;
+    const { qos } = publish.packet;
     const isAlarm = publish.target.type === 'alarm';
     if (isAlarm) connection.budget.countAlarm(bytesOf(publish));
     const isState = publish.target.type === 'alarm-state';
     // The report of an unusable publish is stored.
     const isReported = publish.target.type === 'unusable';
-    // A publish that is forwarded immediately, and not stored, needs no room.
-    const needsRoom = qos > 0 || retain || isAlarm || isState || isReported;
+    // Anything else at QoS 0 is forwarded immediately; of a retained topic the newest value waits, within its quota.
+    const needsRoom = qos > 0 || isAlarm || isState || isReported;
     if (!needsRoom || connection.unstored.keeps(isAlarm, qos)) {
       this.#accept(connection, publish, needsRoom);
-      return;
+    } else {
+      connection.unstored.turnAway(isAlarm, qos);
     }
-    connection.unstored.turnAway(isAlarm, qos);
-    // A QoS 0 value still reaches every connected subscriber.
-    if (qos > 0 || isAlarm || isState || isReported) return;
-    const packet = { ...publish.packet, retain: false };
-    this.#accept(connection, { ...publish, packet }, false);
   }
 
   #accept(connection: Connection, publish: Publish, takesRoom: boolean): void {

@@ -139,6 +139,21 @@ describe('beyond the bound of one client', () => {
   const payload = JSON.stringify('x'.repeat(4_000));
   const long = (packet: IPublishPacket) => ({ ...packet, payload });
 
+  it('a retained value at QoS 0 replaces the older one', async () => {
+    const sensor = await RawClient.connect(home.gateway, device);
+    sensor.send(value('state', 1, 0, true));
+    await nurse.untilCount(1);
+    store.freeze();
+    for (let number = 1; number <= COUNT; number++) sensor.send(long(value('x', number, 1, false)));
+    sensor.send(value('state', 2, 0, true));
+    await nurse.untilCount(2);
+    const late = await home.nurse(device, 'state');
+    await late.untilCount(1);
+    expect(late.messages()).toMatchObject([{ data: 2 }]);
+    await late.end();
+    sensor.vanish();
+  });
+
   it.each([
     ['values at QoS 1', (number: number) => long(value('x', number, 1, false))],
     [
