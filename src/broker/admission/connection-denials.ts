@@ -83,7 +83,7 @@ export interface ConnectionDenialsOptions {
 export class ConnectionDenials {
   readonly #options: ConnectionDenialsOptions;
   readonly #shown: DeniedConnection[] = [];
-  /** When each denial that may be shown once in `FLOOD_MS` was last shown. */
+  /** When each denial that is shown once in `FLOOD_MS` was last shown. */
   readonly #shownAtMs = new BoundedMap<string, number>(MAX_SHOWN);
 
   constructor(options: ConnectionDenialsOptions) {
@@ -192,13 +192,13 @@ export class ConnectionDenials {
 
   #show(what: Omit<DeniedConnection, 'atMs'>): void {
     const atMs = this.#options.now();
-    // A client that publishes in vain, or connects, without a pause must not push out everything else.
-    if (what.operation === 'publish' || what.code === 'connecting-too-fast') {
-      const who = `${what.code} ${what.username ?? what.address}`;
-      if (atMs - (this.#shownAtMs.get(who) ?? 0) < FLOOD_MS) return;
-      this.#shownAtMs.set(who, atMs);
-    }
     const [clientId, topic] = [shortened(what.clientId), shortened(what.topic)];
+    // A client that repeats itself without a pause must not push out everything else.
+    if (what.operation === 'publish' || what.code === 'connecting-too-fast') {
+      const repeated = JSON.stringify([what.code, what.username ?? what.address, clientId, topic]);
+      if (atMs - (this.#shownAtMs.get(repeated) ?? 0) < FLOOD_MS) return;
+      this.#shownAtMs.set(repeated, atMs);
+    }
     this.#shown.push({ ...what, atMs, clientId, topic });
     if (this.#shown.length > MAX_SHOWN) this.#shown.shift();
   }
@@ -210,7 +210,7 @@ const HAS_REASON: readonly DeniedReason[] = [
   'malformed-packet',
   'tls-handshake-failed',
 ];
-/** Shown once in this time: a principal's publishes denied for one reason, and an address's too fast connections. */
+/** Shown once in this time: a client's denied publishes on one topic, and an address's too fast connections. */
 const FLOOD_MS = 1_000;
 
 function detailOf(code: DeniedReason, reason: string | undefined): string {

@@ -100,6 +100,21 @@ describe('GET /connections/denied', () => {
     }
   });
 
+  it('has each topic of denied publishes, and a repetition once a second', async () => {
+    const sensor = await RawClient.connect(home.gateway, await home.device(), { clientId: 'each' });
+    const topics = ['a/b', 'homeassistant/x', `devices/${randomUUID()}/alarms`];
+    sensor.send(...topics.map((topic) => publishPacket(topic, 'x')));
+    await sensor.ping();
+    expect((await deniedTo('each')).map(({ topic }) => topic)).toEqual(topics.toReversed());
+    const flood = await RawClient.connect(home.gateway, home.manager, { clientId: 'flood' });
+    const begunMs = performance.now();
+    for (let count = 0; count < 500; count++) flood.send(publishPacket('x/y', 'x'));
+    await flood.ping();
+    const seconds = 1 + Math.floor((performance.now() - begunMs) / 1000);
+    expect((await deniedTo('flood')).length).toBeLessThanOrEqual(seconds);
+    for (const client of [sensor, flood]) client.vanish();
+  });
+
   it('explains why the gateway ended a connection', async () => {
     const device = await home.device();
     const malformed = await RawClient.connect(home.gateway, device, { clientId: 'malformed' });
