@@ -28,8 +28,7 @@ export async function openIngest(
 ) {
   const steadyNow = steady.now;
   const store = storage.presence;
-  const { addedAtStartMs } = steady;
-  const clocks = { now, steadyNow, addedAtStartMs };
+  const clocks = { now, steadyNow, runningNow: steady.runningNow };
   const presence = new Presence({ model, forwarder, retained, store, log, ...clocks });
   await presence.load();
   releasers.add(() => presence.stop());

@@ -20,7 +20,7 @@ export interface PresenceRecord {
   readonly deviceId: string;
   readonly online: boolean;
   readonly lastSeenAtMs: number;
-  /** `lastSeenAtMs` by the steady clock; undefined if an earlier version saved the record. */
+  /** `lastSeenAtMs` by `SteadyClock.runningNow`; undefined if an earlier version saved the record. */
   readonly heardAtMs: number | undefined;
 }
 
@@ -38,8 +38,8 @@ export interface PresenceOptions {
   /** The wall clock. */
   readonly now: () => number;
   readonly steadyNow: () => number;
-  /** `SteadyClock.addedAtStartMs` */
-  readonly addedAtStartMs: number;
+  /** `SteadyClock.runningNow`: a device cannot be heard while the gateway is off. */
+  readonly runningNow: () => number;
 }
 
 /** Tracks which devices are connected, and when each was last heard. */
@@ -63,14 +63,11 @@ export class Presence {
    * Loads presence; writes nothing, so that a full store does not hold up the start (docs/reference/contract.md, 4.7).
    */
   async load(): Promise<void> {
-    const { steadyNow, addedAtStartMs } = this.#options;
-    const nowMs = steadyNow();
+    const nowMs = this.#options.runningNow();
     for (const record of await this.#options.store.load()) {
       const { deviceId, online, lastSeenAtMs } = record;
       // A connected device may have been heard up to the end of the last run.
-      const savedMs = online ? nowMs : (record.heardAtMs ?? nowMs);
-      // Nothing could be heard while the gateway was off.
-      const heardAtMs = Math.min(savedMs + addedAtStartMs, nowMs);
+      const heardAtMs = online ? nowMs : Math.min(record.heardAtMs ?? nowMs, nowMs);
       const seen = { connections: new Set<DeviceConnection>(), lastSeenAtMs, heardAtMs };
       this.#seen.set(deviceId, { ...seen, sinceMs: lastSeenAtMs });
       if (online) this.#leftOnline.add(deviceId);
@@ -106,7 +103,7 @@ export class Presence {
   heard(deviceId: string): void {
     const seen = this.#seen.get(deviceId) ?? newSeen();
     seen.lastSeenAtMs = this.#options.now();
-    seen.heardAtMs = this.#options.steadyNow();
+    seen.heardAtMs = this.#options.runningNow();
     this.#seen.set(deviceId, seen);
     this.#unsavedHeard.add(deviceId);
   }
@@ -130,7 +127,7 @@ export class Presence {
   silentMs(deviceId: string): number | undefined {
     const seen = this.#seen.get(deviceId);
     if (seen === undefined) return undefined;
-    return Math.min(this.#options.steadyNow() - seen.heardAtMs, leastSilentMs(seen.connections));
+    return Math.min(this.#options.runningNow() - seen.heardAtMs, leastSilentMs(seen.connections));
   }
 
   of(deviceId: string): { online: boolean; lastSeenAtMs: number | null } {
@@ -158,7 +155,7 @@ export class Presence {
     const seen = this.#seen.get(deviceId);
     if (seen === undefined) return;
     seen.lastSeenAtMs = this.#lastSeenAtMs(seen);
-    seen.heardAtMs = Math.max(seen.heardAtMs, this.#options.steadyNow() - connection.silentMs);
+    seen.heardAtMs = Math.max(seen.heardAtMs, this.#options.runningNow() - connection.silentMs);
     seen.connections.delete(connection);
     if (seen.connections.size === 0) this.#announce(deviceId);
   }
@@ -186,7 +183,7 @@ export class Presence {
       // Its presence was not saved: it connected for the first time just before the crash.
       if (deviceId === undefined || this.#seen.has(deviceId)) continue;
       const sinceMs = now();
-      const heardAtMs = this.#options.steadyNow();
+      const heardAtMs = this.#options.runningNow();
       this.#seen.set(deviceId, { ...newSeen(), lastSeenAtMs: sinceMs, heardAtMs, sinceMs });
     }
     for (const deviceId of this.#seen.keys()) {
@@ -221,7 +218,7 @@ export class Presence {
   /** When the device was last heard; a keep-alive counts. */
   #lastSeenAtMs({ connections, lastSeenAtMs, heardAtMs }: Seen): number {
     const silentMs = leastSilentMs(connections);
-    if (this.#options.steadyNow() - heardAtMs <= silentMs) return lastSeenAtMs;
+    if (this.#options.runningNow() - heardAtMs <= silentMs) return lastSeenAtMs;
     return Math.round(this.#options.now() - silentMs);
   }
 
@@ -263,7 +260,7 @@ export class Presence {
     const seen = this.#seen.get(deviceId);
     if (seen === undefined) return undefined;
     const lastSeenAtMs = this.#lastSeenAtMs(seen);
-    const heardAtMs = this.#options.steadyNow() - (this.silentMs(deviceId) ?? 0);
+    const heardAtMs = this.#options.runningNow() - (this.silentMs(deviceId) ?? 0);
     return { deviceId, online: seen.connections.size > 0, lastSeenAtMs, heardAtMs };
   }
 

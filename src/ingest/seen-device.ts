@@ -9,7 +9,7 @@ export interface Seen {
   readonly connections: Set<DeviceConnection>;
   /** When the device was last heard through a hub, or over a connection that has ended. */
   lastSeenAtMs: number;
-  /** The same by the steady clock, or when this gateway began to listen. */
+  /** The same by `SteadyClock.runningNow`, or when this gateway began to listen. */
   heardAtMs: number;
   /** When the device was last announced online or offline; 0: never, a hub publishes for it. */
   sinceMs: number;

@@ -16,6 +16,7 @@ const trustSchema = z.object({
 const recordSchema = z.object({
   wallMs: z.coerce.number(),
   steadyMs: z.coerce.number().min(PLAUSIBLE_FROM_MS),
+  addedMs: z.coerce.number().default(0),
   starts: z.string().transform(parseJson).pipe(z.array(startSchema)),
   trust: z.string().transform(parseJson).pipe(trustSchema),
 });
@@ -48,7 +49,7 @@ export class ClockStoreRedis implements ClockStore {
     return record.data;
   }
 
-  async save({ wallMs, steadyMs, starts, trust }: ClockRecord): Promise<void> {
+  async save({ wallMs, steadyMs, addedMs, starts, trust }: ClockRecord): Promise<void> {
     await this.#writer.write([
       'HSET',
       this.#keys.clock,
@@ -56,6 +57,8 @@ export class ClockStoreRedis implements ClockStore {
       String(wallMs),
       'steadyMs',
       String(steadyMs),
+      'addedMs',
+      String(addedMs),
       'starts',
       JSON.stringify(starts),
       'trust',

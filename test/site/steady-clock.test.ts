@@ -208,3 +208,18 @@ it('trusts the clock after a downtime of less than a day', async () => {
   run.pass(MINUTE_MS);
   expect([run.faults, machine.lines]).toEqual([[], []]);
 });
+
+it('counts the time that the gateway certainly ran without any downtime, over several starts', async () => {
+  const machine = new Machine(place);
+  const first = await machine.boot();
+  const beganMs = first.clock.runningNow();
+  first.pass(10 * SECOND_MS);
+  await first.clock.suspend();
+  for (const downtimeMs of [20 * SECOND_MS, HOUR_MS]) {
+    const next = await machine.boot(machine.nowMs + downtimeMs);
+    next.pass(5 * SECOND_MS);
+    await next.clock.suspend();
+  }
+  const last = await machine.boot();
+  expect(last.clock.runningNow() - beganMs).toBe(20 * SECOND_MS);
+});

@@ -22,6 +22,8 @@ export interface ClockTrust {
 
 /** The clocks as last seen by the gateway. */
 export interface ClockRecord extends ClockReading {
+  /** How far the starts have set the steady clock forward, in all. */
+  readonly addedMs: number;
   readonly starts: readonly ClockStart[];
   readonly trust: ClockTrust;
 }

@@ -35,6 +35,8 @@ export class SteadyClock {
   readonly #options: SteadyClockOptions;
   /** Steady time minus `elapsed`. */
   #offsetMs: number;
+  /** How far all starts together set it forward: a run may have gone on for a while after its last save. */
+  #addedMs = 0;
   /** Wall time minus steady time. */
   #driftMs: number;
   #doubt: ClockDoubt;
@@ -58,6 +60,9 @@ export class SteadyClock {
 
   readonly now = (): number => this.#options.elapsed() + this.#offsetMs;
 
+  /** The same without what was added at the starts: time in which the gateway certainly ran. */
+  readonly runningNow = (): number => this.now() - this.#addedMs;
+
   /**
    * Estimates the real time since a stamp of this clock, for information only.
    *
@@ -73,11 +78,6 @@ export class SteadyClock {
   /** The wall time of a stamp of this clock, for people to read. */
   readonly wallTimeOf = (stampMs: number): number =>
     this.#options.now() - this.elapsedSinceMs(stampMs);
-
-  /** How far the start set it forward: the last run may have gone on for that long after its last save. */
-  get addedAtStartMs(): number {
-    return this.#resumed === undefined ? 0 : this.#resumed.steadyMs - this.#resumed.last.steadyMs;
-  }
 
   start(): void {
     this.#timer = setInterval(() => this.check(), CHECK_INTERVAL_MS);
@@ -99,6 +99,7 @@ export class SteadyClock {
       this.#doubt = newDoubt(steadyMs);
     } else {
       this.#resumed = { last, steadyMs };
+      this.#addedMs = last.addedMs + steadyMs - last.steadyMs;
       this.#doubt = ClockDoubt.resumed(last.trust, last, { wallMs, steadyMs });
     }
     const doubt = this.#doubt.judge({ wallMs, steadyMs });
@@ -174,6 +175,7 @@ export class SteadyClock {
       await store.save({
         wallMs: this.#options.now(),
         steadyMs: this.now(),
+        addedMs: this.#addedMs,
         starts: this.#starts().slice(-MAX_STARTS),
         trust: this.#doubt.trust,
       });
