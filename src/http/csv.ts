@@ -39,7 +39,7 @@ export function withCsv({ description, content }: ReturnType<typeof preparedJson
 
 /** Whether the client prefers CSV to JSON. */
 export function wantsCsv(c: Context<HttpEnv>): boolean {
-  c.header('Vary', 'Accept');
+  c.header('Vary', 'Accept', { append: true });
   const supports = [JSON_MEDIA_TYPE, CSV_MEDIA_TYPE];
   return accepts(c, { header: 'Accept', supports, default: JSON_MEDIA_TYPE }) === CSV_MEDIA_TYPE;
 }

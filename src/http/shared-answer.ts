@@ -24,10 +24,11 @@ export class SharedAnswer {
   /** @param make makes the bytes at the first request, so the start does not wait for them */
   constructor(make: () => Uint8Array, headers: Readonly<Record<string, string>>) {
     this.#make = make;
-    this.#headers = { 'Cache-Control': 'no-cache', Vary: 'Accept-Encoding', ...headers };
+    this.#headers = { 'Cache-Control': 'no-cache', ...headers };
   }
 
   async to(c: Context<HttpEnv>): Promise<Response> {
+    c.header('Vary', 'Accept-Encoding', { append: true });
     const { bytes, tag } = this.#load();
     const headers = { ...this.#headers, ETag: tag };
     const known = c.req.header('If-None-Match');

@@ -20,6 +20,8 @@ describe('a web application of an allowed origin', () => {
       expect([homes.status, allowed(homes)]).toEqual([200, Origin]);
       expect(homes.headers['access-control-expose-headers']).toContain('ETag');
       expect(homes.headers.vary).toContain('Origin');
+      const alarms = await gateway.admin('GET', '/alarms');
+      expect(alarms.headers.vary).toBe('Origin, Accept');
       expect(homes.headers['access-control-allow-credentials']).toBeUndefined();
       const denied = await gateway.call('GET', '/care-homes', { headers });
       expect([failure(denied), allowed(denied)]).toEqual(['401 unauthenticated', Origin]);
