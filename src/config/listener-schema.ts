@@ -26,7 +26,7 @@ const publicUrl = z
 const origin = z
   .string()
   .refine(
-    (text) => isWebUrl(text) && new URL(text).pathname === '/',
+    (text) => isWebUrl(text) && new URL(text).pathname === '/' && !text.includes('*'),
     'must be the origin of a web application, such as https://dashboard.example.org',
   )
   .transform((text) => new URL(text).origin);

@@ -63,3 +63,11 @@ describe('listeners', () => {
     expect(faultsOf(env)).toEqual([]);
   });
 });
+
+test.each(['*', 'null', 'a.example', 'https://a.example/x', 'https://*.example'])(
+  'the origin %s, which no browser sends, is a fault',
+  (origin) => {
+    const faults = faultsOf({ GATEWAY_HTTP_ALLOWED_ORIGINS: JSON.stringify([origin]) });
+    expect(faults).toEqual([expect.stringContaining('must be the origin of a web application')]);
+  },
+);
