@@ -8,7 +8,6 @@ import {
 } from './alarms.js';
 import {
   composeObject,
-  decodeUtf8,
   derivedId,
   formatTime,
   type Instant,
@@ -18,6 +17,7 @@ import {
   PLAUSIBLE_FROM_MS,
   parseInstant,
   parseJson,
+  payloadText,
 } from './notation.js';
 
 /** A detection time further ahead than this is plainly wrong (docs/reference/contract.md, 3). */
@@ -44,7 +44,7 @@ export interface AlarmOrigin {
  * a UUID is kept in `data`, unusable footage is left out, and a payload that is not JSON needs only a kind.
  */
 export function parseAlarm(payload: Buffer, origin: AlarmOrigin): AlarmResult {
-  const text = textOf(payload);
+  const text = payloadText(payload);
   const value = text === undefined ? undefined : parseJson(text);
   if (text === undefined || value === undefined) return alarmOfBytes(payload, origin);
   if (isObject(value)) return alarmOfObject(text, value, origin);
@@ -63,16 +63,6 @@ function bareAlarm(kind: AlarmKind, { receivedAtMs }: AlarmOrigin): Alarm {
     data: undefined,
     idIsStable: false,
   };
-}
-
-const BYTE_ORDER_MARK = '\ufeff';
-
-/** The text of a payload, without a byte order mark, and without the NUL that ends a string in C. */
-function textOf(payload: Buffer): string | undefined {
-  let end = payload.length;
-  while (payload[end - 1] === 0) end--;
-  const text = decodeUtf8(payload.subarray(0, end));
-  return text?.startsWith(BYTE_ORDER_MARK) ? text.slice(BYTE_ORDER_MARK.length) : text;
 }
 
 const KIND_IN_BYTES = new RegExp(`["']kind["']\\s*:\\s*["'](${ALARM_KINDS.join('|')})["']`);

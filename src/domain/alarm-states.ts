@@ -2,7 +2,7 @@
 
 import type { AlarmKind, InvalidPublishReason } from './alarms.js';
 import { parseNote } from './names.js';
-import { decodeUtf8, formatTime, isUuid, parseJson } from './notation.js';
+import { formatTime, isUuid, parseJson, payloadText } from './notation.js';
 
 export const ALARM_STATES = ['raised', 'acknowledged', 'resolved'] as const;
 export type AlarmState = (typeof ALARM_STATES)[number];
@@ -48,7 +48,7 @@ export type PublishedStateResult =
 
 /** Parses the payload of `care-homes/<l>/devices/<d>/alarm-states`; other fields are ignored. */
 export function parsePublishedState(payload: Uint8Array): PublishedStateResult {
-  const text = decodeUtf8(payload);
+  const text = payloadText(payload);
   const value = text === undefined ? undefined : parseJson(text);
   if (value === undefined) return { reason: 'not-json' };
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

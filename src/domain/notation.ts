@@ -17,6 +17,16 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 }
 
+const BYTE_ORDER_MARK = '\ufeff';
+
+/** The text of a device's payload, without a byte order mark, and without the NUL that ends a string in C. */
+export function payloadText(payload: Uint8Array): string | undefined {
+  let end = payload.length;
+  while (payload[end - 1] === 0) end--;
+  const text = decodeUtf8(payload.subarray(0, end));
+  return text?.startsWith(BYTE_ORDER_MARK) ? text.slice(BYTE_ORDER_MARK.length) : text;
+}
+
 /** Whether the text is one JSON value and nothing else. */
 export function isJson(text: string): boolean {
   return parseJson(text) !== undefined;

@@ -48,6 +48,11 @@ describe('a published state', () => {
     }
   });
 
+  it('may have a byte order mark before it and NUL bytes behind it', () => {
+    const payload = Buffer.from(`\ufeff{"id":"${ID}","state":"resolved"}\0\0`);
+    expect(parsePublishedState(payload)).toMatchObject({ change: { state: 'resolved' } });
+  });
+
   it('never throws', () => {
     fc.assert(
       fc.property(
