@@ -103,7 +103,7 @@ function wrongLength(): PacketError {
 /**
  * The length of a packet with its fixed header; undefined while the header is incomplete.
  *
- * @param maxBytes without the fixed header
+ * @param maxBytes with the fixed header, as CONNACK announces it (MQTT 5, 3.2.2.3.6)
  * @throws PacketError for a longer packet, and for a malformed length
  */
 export function packetBytes(bytes: Buffer, at: number, maxBytes: number): number | undefined {
@@ -113,8 +113,9 @@ export function packetBytes(bytes: Buffer, at: number, maxBytes: number): number
     if (digit === undefined) return undefined;
     length += (digit & (LENGTH_CONTINUES - 1)) << (LENGTH_BITS * digits);
     if (digit >= LENGTH_CONTINUES) continue;
-    if (length > maxBytes) throw new PacketError('packet too large', PACKET_TOO_LARGE);
-    return 2 + digits + length;
+    const packetLength = 2 + digits + length;
+    if (packetLength > maxBytes) throw new PacketError('packet too large', PACKET_TOO_LARGE);
+    return packetLength;
   }
   throw new PacketError('a length of too many bytes');
 }
@@ -129,7 +130,6 @@ export class Frames {
   #missingBytes = 0;
   #hasMore = false;
 
-  /** @param maxPacketBytes without the fixed header */
   constructor(maxPacketBytes: number) {
     this.#maxPacketBytes = maxPacketBytes;
   }

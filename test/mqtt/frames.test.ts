@@ -49,8 +49,8 @@ describe('the bytes of a connection', () => {
 
   it('are rejected when a packet is too long, or its length field is', () => {
     const publish = { cmd: 'publish', qos: 0, dup: false, retain: false, topic: 'a' } as const;
-    const longest = generate({ ...publish, payload: Buffer.alloc(MAX_BYTES - 3) });
-    const tooLong = generate({ ...publish, payload: Buffer.alloc(MAX_BYTES - 2) });
+    const longest = generate({ ...publish, payload: Buffer.alloc(MAX_BYTES - 6) });
+    const tooLong = generate({ ...publish, payload: Buffer.alloc(MAX_BYTES - 5) });
     const frames = new Frames(MAX_BYTES);
     frames.add(longest);
     expect(frames.next()).toEqual(longest);
