@@ -68,21 +68,12 @@ export class Checkout {
   }
 
   /** Presses Ctrl-C in the terminal of the gateway. Returns whether it ended cleanly. */
-  interrupt(): Promise<boolean> {
-    return this.#end((pid) => process.kill(-pid, 'SIGINT'));
-  }
-
-  /** Sends SIGTERM to the command alone, as a supervisor does. Returns whether the gateway ended cleanly. */
-  terminate(): Promise<boolean> {
-    return this.#end((pid) => process.kill(pid, 'SIGTERM'));
-  }
-
-  async #end(signal: (pid: number) => void): Promise<boolean> {
+  async interrupt(): Promise<boolean> {
     const child = this.#gateway;
     if (child?.pid === undefined || child.exitCode !== null) return false;
     // Not `exit`, which is the exit of npm; the gateway shares its output.
     const ended = once(child, 'close');
-    signal(child.pid);
+    process.kill(-child.pid, 'SIGINT');
     await ended;
     return !existsSync(join(this.directory, 'data', 'redis', 'redis.pid'));
   }
