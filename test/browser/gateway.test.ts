@@ -151,7 +151,8 @@ describe('the gateway page', () => {
     expect(await page.getByLabel('Access token', { exact: true }).inputValue()).toBe(token);
     await page.getByRole('button', { name: 'Done' }).click();
     const create = page.getByRole('button', { name: 'New access token' });
-    expect(await create.evaluate((button) => button === document.activeElement)).toBe(true);
+    const isFocused = () => create.evaluate((button) => button === document.activeElement);
+    await expect.poll(isFocused).toBe(true);
     const made = row(page, 'Access tokens', 'Night shift');
     expect(await made.textContent()).toContain('Viewer: Haus am See');
     await made.getByRole('button', { name: 'Revoke Night shift' }).click();
