@@ -19,7 +19,7 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
 
 const BYTE_ORDER_MARK = '\ufeff';
 
-/** The text of a device's payload, without a byte order mark, and without the NUL that ends a string in C. */
+/** The text of a client's payload, without a byte order mark, and without the NUL that ends a string in C. */
 export function payloadText(payload: Uint8Array): string | undefined {
   let end = payload.length;
   while (payload[end - 1] === 0) end--;

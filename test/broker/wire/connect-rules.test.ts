@@ -36,13 +36,19 @@ const commands = (...rest: (string | readonly number[])[]) => own('commands/', .
 
 describe('the protocol level of a CONNECT [MQTT-3.1.2-2]', () => {
   it.each([
-    ...[0, 1, 2, 3, 6, 9, 127].map((level) => ({ level, protocol: 'MQTT' })),
-    { level: 4, protocol: 'MQIsdp' },
-  ])('$level of $protocol is answered with 1', async (other) => {
+    ['MQTT', 0],
+    ['MQTT', 1],
+    ['MQTT', 2],
+    ['MQTT', 3],
+    ['MQTT', 6],
+    ['MQTT', 9],
+    ['MQTT', 127],
+    ['MQIsdp', 4],
+  ])('of %s %i is answered with 1', async (protocol, level) => {
     const from = home.gateway.lines.length;
     const client = await RawClient.open(home.gateway);
     // CONNECT, and what a client may send without waiting for CONNACK.
-    const bytes = Buffer.concat([connect(other), publish(0x32, own('x'), 1)]);
+    const bytes = Buffer.concat([connect({ protocol, level }), publish(0x32, own('x'), 1)]);
     expect(await endedBy(client, bytes)).toEqual([['connack', 1]]);
     const reason = 'unacceptable protocol version';
     await home.gateway.logged(`"reason":"${reason}","msg":"connect error"`, from);

@@ -8,7 +8,7 @@ import { useConsole } from '../../console-parts.js';
  */
 export function useKeptPage(question: string | undefined): void {
   const { routing } = useConsole();
-  // An effect after the next frame would come too late for who leaves at once.
+  // An effect after the next frame would be too late for somebody who leaves at once.
   useLayoutEffect(
     () => (question === undefined ? undefined : routing.keep(question)),
     [routing, question],
