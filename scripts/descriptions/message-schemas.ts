@@ -153,7 +153,12 @@ export const forwardedMessageSchema = z
   .register(messageNames, { id: 'ForwardedMessage' });
 
 export const deviceStatusSchema = z
-  .strictObject({ online: z.boolean(), since: time, ...place })
+  .strictObject({
+    online: z.boolean(),
+    since: time,
+    via: named.optional().describe('The access token of the hub through which it was last heard.'),
+    ...place,
+  })
   .register(messageNames, { id: 'DeviceStatus' });
 
 const invalidPublish = {

@@ -32,6 +32,8 @@ export class Connection {
   readonly #backPressure: BackPressure;
   readonly #slowing: Slowing;
   readonly #onEnd: (peer: Peer, code: DeniedReason) => void;
+  /** Of a device behind this hub that has sent more alarms than it may. */
+  #indebted: Budget | undefined;
   #isOpen = false;
   #isCredentialEnded = false;
 
@@ -93,7 +95,7 @@ export class Connection {
 
   /** Which limit slows the principal, and since when; undefined: none does. */
   get slowed(): Slowed | undefined {
-    return this.#slowing.of(this.budget);
+    return this.#slowing.of(this.#indebted ?? this.budget);
   }
 
   /** The client as the audit trail names it. */
@@ -141,13 +143,37 @@ export class Connection {
     return true;
   }
 
+  /** Charges an alarm to its device, also through a hub, whose own budget has no limit of alarms. */
+  chargeAlarm(budget: Budget, payloadBytes: number): void {
+    budget.countAlarm(payloadBytes);
+    if (budget === this.budget) return;
+    const nowMs = performance.now();
+    budget.take(0, 0, nowMs);
+    if (!budget.isFree) this.#indebted = budget;
+  }
+
+  /** The budget that must be free before the client is read again; undefined: none. */
+  owing(nowMs: number): { readonly budget: Budget; readonly limit: ReachedLimit } | undefined {
+    for (const budget of [this.budget, this.#indebted]) {
+      const limit = budget?.isFree === false ? budget.reachedLimit(nowMs) : undefined;
+      if (budget !== undefined && limit !== undefined) return { budget, limit };
+    }
+    this.#indebted = undefined;
+    return undefined;
+  }
+
+  /** Whether nothing slows the client, as far as is known without looking at the clock. */
+  get isFree(): boolean {
+    return this.budget.isFree && this.#indebted === undefined;
+  }
+
   /** Calls back once the client may be read again. The returned function cancels that. */
   whenThereIsRoom(proceed: () => void): () => void {
     return this.#backPressure.whenThereIsRoom(() => this.share.mayRead, proceed);
   }
 
-  /** Calls back once the principal is within its budget. The returned function cancels that. */
-  whenWithinBudget(limit: ReachedLimit, proceed: () => void): () => void {
-    return this.#slowing.hold(this.budget, limit, proceed);
+  /** Calls back once the budget is free. The returned function cancels that. */
+  whenWithinBudget(budget: Budget, limit: ReachedLimit, proceed: () => void): () => void {
+    return this.#slowing.hold(budget, limit, proceed);
   }
 }

@@ -4,6 +4,7 @@ import type { Aedes } from 'aedes';
 import type { Logger } from 'pino';
 import type { Session } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
+import type { Hubs } from '../ingest/hubs.js';
 import type { Presence } from '../ingest/presence.js';
 import { PacketError } from '../mqtt/packet-error.js';
 import type { ConnectPacket } from '../mqtt/packets.js';
@@ -47,6 +48,7 @@ export interface MqttBrokerOptions {
   readonly denials: ConnectionDenials;
   readonly sessions: Sessions;
   readonly presence: Presence;
+  readonly hubs: Hubs;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -157,7 +159,7 @@ export class MqttBroker implements ClientOwner {
   }
 
   async admit(client: MqttClient, connect: ConnectPacket, request: ConnectRequest): Promise<void> {
-    const { authentication, denials, presence } = this.#options;
+    const { authentication, denials, presence, hubs } = this.#options;
     const connection = await authentication.admit(client, request, connect.password);
     client.admitted(connection);
     if (client.isClosed) {
@@ -171,6 +173,7 @@ export class MqttBroker implements ClientOwner {
     if (before !== undefined) denials.ended(before.peer, 'taken-over');
     const { principal } = connection;
     if (principal.type === 'device') presence.connected(principal.id, client);
+    else hubs.connected(principal.id, client);
     const { will } = connect;
     const pipe = new AedesPipe({
       onAccepted: () => this.#accepted(client, connection, request),
@@ -219,8 +222,10 @@ export class MqttBroker implements ClientOwner {
     this.#options.quota.left(client);
     const { connection } = client;
     if (connection === undefined || !this.#admitted.delete(connection)) return;
+    const { presence } = this.#options;
     const { principal } = connection;
-    if (principal.type === 'device') this.#options.presence.disconnected(principal.id, client);
+    if (principal.type === 'device') presence.disconnected(principal.id, client);
+    else presence.hubDisconnected(principal.id, client);
   }
 
   /** Opens the connection of a registered client. */

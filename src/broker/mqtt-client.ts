@@ -95,8 +95,9 @@ export class MqttClient implements Watched, Held, ReadConnection {
     return this.#isConnecting;
   }
 
-  get isSubscriber(): boolean {
-    return this.#connection?.principal.type === 'token';
+  /** By what it sends, not by its credential: a hub sends messages, too. */
+  get onlyAcknowledges(): boolean {
+    return this.#connection !== undefined && !this.#sends;
   }
 
   get place(): TurnPlace {
@@ -142,7 +143,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
   /** Sets the connection of the client, which is now authenticated. */
   admitted(connection: Connection): void {
     this.#connection = connection;
-    this.#sends = connection.principal.type === 'device';
+    this.#sends = true;
     // Its turns are no longer those of a stranger.
     this.#parts.turns.leave(this.#reader);
   }
@@ -190,11 +191,10 @@ export class MqttClient implements Watched, Held, ReadConnection {
       return false;
     }
     // A client that only acknowledges makes room for messages, however much its principal's other clients send.
-    const { budget } = connection;
-    if (!this.#sends || this.#hasWaited || budget.isFree) return true;
-    const limit = budget.reachedLimit(performance.now());
-    if (limit === undefined) return true;
-    this.#cancelWait ??= connection.whenWithinBudget(limit, () => {
+    if (!this.#sends || this.#hasWaited || connection.isFree) return true;
+    const owing = connection.owing(performance.now());
+    if (owing === undefined) return true;
+    this.#cancelWait ??= connection.whenWithinBudget(owing.budget, owing.limit, () => {
       this.#hasWaited = true;
       this.#proceed();
     });

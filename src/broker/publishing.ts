@@ -5,6 +5,7 @@ import { type PublishTarget, parsePublishTopic } from '../domain/topics.js';
 import type { AlarmStates } from '../ingest/alarm-states.js';
 import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
+import type { Hubs } from '../ingest/hubs.js';
 import type { Presence } from '../ingest/presence.js';
 import type { PublishDone } from '../ingest/publish-done.js';
 import { type MessageProperties, propertiesOf } from '../mqtt/message-properties.js';
@@ -18,6 +19,7 @@ import {
 import { DENIED_REASONS, type DeniedReason } from '../site/access/connection-list.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { ConnectionDenials } from './admission/connection-denials.js';
+import type { Budgets } from './budgets/budgets.js';
 import { memoryOf } from './budgets/unstored-publishes.js';
 import type { Connection } from './connection.js';
 
@@ -26,6 +28,8 @@ export interface PublishingOptions {
   readonly commands: Commands;
   readonly alarmStates: AlarmStates;
   readonly presence: Pick<Presence, 'heard'>;
+  readonly hubs: Pick<Hubs, 'unknownDevice'>;
+  readonly budgets: Budgets;
   readonly model: SiteModel;
   readonly denials: ConnectionDenials;
   /** The steady clock. */
@@ -74,6 +78,7 @@ export class Publishing {
     }
     const code = principal.type === 'device' ? 'topic-not-of-device' : deniedReasonOfToken(target);
     this.#options.denials.publish(connection.peer, packet.topic, code);
+    if (target.type === 'alarm') this.#noticeUnknown(principal, packet.topic, target.deviceId);
     const denied = { reasonCode: NOT_AUTHORIZED, reason: DENIED_REASONS[code] };
     this.#keepOrTurnAway(connection, {
       packet,
@@ -101,7 +106,11 @@ export class Publishing {
   #keepOrTurnAway(connection: Connection, publish: Publish): void {
     const { qos } = publish.packet;
     const isAlarm = publish.target.type === 'alarm';
-    if (isAlarm) connection.budget.countAlarm(bytesOf(publish));
+    if (publish.target.type === 'alarm') {
+      const { deviceId } = publish.target;
+      const budget = this.#options.budgets.of({ type: 'device', id: deviceId });
+      connection.chargeAlarm(budget, bytesOf(publish));
+    }
     const isState = publish.target.type === 'alarm-state';
     // The report of an unusable publish is stored.
     const isReported = publish.target.type === 'unusable';
@@ -172,7 +181,7 @@ export class Publishing {
     if (target.type === 'alarm' || target.type === 'message' || target.type === 'unusable') {
       const { deviceId } = target;
       const sentPacket = messageId === 0 ? undefined : { identifier: messageId, isSentAgain: dup };
-      if (principal.type === 'token') this.#options.presence.heard(deviceId);
+      if (principal.type === 'token') this.#options.presence.heard(deviceId, principal.id);
       const sent = { topic, payload, qos, retain, packet: sentPacket };
       const publish = { ...sent, deviceId, target, received, properties, publisher };
       this.#options.publishes.accept(publish, done);
@@ -192,6 +201,14 @@ export class Publishing {
       const state = { locationId, deviceId, topic, payload, tokenId, groupIds, actor, received };
       this.#options.alarmStates.accept(state, done);
     } else done(true);
+  }
+
+  /** Reports an alarm that a hub publishes for a device that nobody has created. */
+  #noticeUnknown(principal: Principal, topic: string, deviceId: string): void {
+    if (principal.type !== 'token' || this.#options.model.device(deviceId) !== undefined) return;
+    if (!principal.grants.some(({ role }) => role === 'publisher')) return;
+    // As the hub spells it: it may be no id at all.
+    this.#options.hubs.unknownDevice(principal.id, topic.split('/')[1] ?? deviceId);
   }
 
   /** Undefined for most messages. */

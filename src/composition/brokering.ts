@@ -31,7 +31,7 @@ export async function openBroker(
   { config, log, health, releasers, maxOpenFiles, steady, now, elapsed }: Foundation,
   site: SiteParts,
   { deliveries, sessions, retained, alarms, messages }: DeliveryParts,
-  { publishes, commands, alarmStates, presence }: IngestParts,
+  { publishes, commands, alarmStates, presence, hubs }: IngestParts,
 ) {
   const { model, devices, accessTokens, watch, knownNetworks } = site;
   const { maxPacketBytes, maxKeepAliveSeconds, maxFiltersPerSession } = config.mqtt;
@@ -73,6 +73,8 @@ export async function openBroker(
     commands,
     alarmStates,
     presence,
+    hubs,
+    budgets,
     model,
     denials,
     steadyNow: steady.now,
@@ -102,6 +104,7 @@ export async function openBroker(
     denials,
     sessions,
     presence,
+    hubs,
     log,
     now,
   });

@@ -1,6 +1,7 @@
 import { AlarmStates } from '../ingest/alarm-states.js';
 import { Commands } from '../ingest/commands.js';
 import { DevicePublishes } from '../ingest/device-publishes.js';
+import { HUB_CHECK_MS, Hubs } from '../ingest/hubs.js';
 import { InvalidPublishes } from '../ingest/invalid-publishes.js';
 import { Presence } from '../ingest/presence.js';
 import { TestAlarmPublishes } from '../ingest/test-alarms.js';
@@ -29,7 +30,8 @@ export async function openIngest(
   const steadyNow = steady.now;
   const store = storage.presence;
   const clocks = { now, steadyNow, runningNow: steady.runningNow };
-  const presence = new Presence({ model, forwarder, retained, store, log, ...clocks });
+  const hubs = new Hubs({ model, health, runningNow: steady.runningNow });
+  const presence = new Presence({ model, forwarder, retained, store, hubs, log, ...clocks });
   await presence.load();
   releasers.add(() => presence.stop());
   const invalid = new InvalidPublishes({
@@ -53,6 +55,7 @@ export async function openIngest(
   });
   await supervision.load();
   releasers.every(SUPERVISION_CHECK_MS, () => supervision.check());
+  releasers.every(HUB_CHECK_MS, () => hubs.check());
   releasers.every(HEARD_SAVED_MS, () => void presence.saveHeard());
   const { escalations: configured } = config;
   const escalations = new Escalations({
@@ -91,6 +94,7 @@ export async function openIngest(
   await drills.load();
   return {
     presence,
+    hubs,
     invalid,
     unreadable,
     supervision,

@@ -13,7 +13,10 @@ export function followSite(
   { broker, forget }: BrokerParts,
   log: Logger,
 ): void {
-  events.on('tokenChanged', (id) => accessTokens.changed(id));
+  events.on('tokenChanged', (id) => {
+    accessTokens.changed(id);
+    presence.hubChanged(id);
+  });
   events.on('credentialEnded', (principal) => broker.disconnect(principal));
   events.on('principalRemoved', (principal) => {
     forget(principal);

@@ -71,9 +71,16 @@ export function messageText(payload: Buffer, context: DeviceContext, receivedAtM
   return `{"receivedAt":"${formatTime(receivedAtMs)}",${value},${context.text}}`;
 }
 
-/** Renders `care-homes/<l>/devices/<d>/status`. */
-export function statusText(online: boolean, sinceMs: number, context: DeviceContext): string {
-  return `{"online":${online},"since":"${formatTime(sinceMs)}",${context.text}}`;
+/** Renders `care-homes/<l>/devices/<d>/status`, with its `statusRest`. */
+export function statusText(online: boolean, sinceMs: number, rest: string): string {
+  return `{"online":${online},"since":"${formatTime(sinceMs)}${rest}`;
+}
+
+/** What a status says besides presence: the hub, if the device is behind one, and the place. */
+export function statusRest(via: Named | undefined, context: DeviceContext): string {
+  const hub = via === undefined ? '' : `"via":${named(via)},`;
+  // Begins with the quotation mark that ends the time: the rest without a hub is no part of one with a hub.
+  return `",${hub}${context.text}}`;
 }
 
 /** A publish that cannot be used. */

@@ -2,12 +2,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Forwarder, MessageToForward } from '../delivery/forwarder.js';
 import type { RetainedMessages } from '../delivery/retained/retained-messages.js';
-import { type DeviceContext, statusText } from '../domain/messages.js';
+import { type DeviceContext, type Named, statusRest, statusText } from '../domain/messages.js';
 import type { Device } from '../domain/site.js';
 import { forwardedTopic, parseForwardedTopic } from '../domain/topics.js';
 import { RETAINED_ONLY } from '../mqtt/message-properties.js';
+import type { DevicePresence } from '../site/presence-view.js';
 import type { SiteModel } from '../site/site-model.js';
-import { type DeviceConnection, leastSilentMs, newSeen, type Seen } from './seen-device.js';
+import type { Hubs } from './hubs.js';
+import {
+  type DeviceConnection,
+  isOnline,
+  leastSilentMs,
+  newSeen,
+  type Seen,
+} from './seen-device.js';
 import { StatusRenewal } from './status-renewal.js';
 
 /** Stores presence across restarts. */
@@ -22,6 +30,8 @@ export interface PresenceRecord {
   readonly lastSeenAtMs: number;
   /** `lastSeenAtMs` by `SteadyClock.runningNow`; undefined if an earlier version saved the record. */
   readonly heardAtMs: number | undefined;
+  /** The token of the hub through which it was last heard; undefined: it has connected itself. */
+  readonly hubId: string | undefined;
 }
 
 /** A part of the three seconds that the gateway has for everything except the store (`gateway.ts`). */
@@ -34,6 +44,7 @@ export interface PresenceOptions {
   readonly forwarder: Forwarder;
   readonly retained: Pick<RetainedMessages, 'get' | 'set' | 'matching'>;
   readonly store: PresenceStore;
+  readonly hubs: Hubs;
   readonly log: Logger;
   /** The wall clock. */
   readonly now: () => number;
@@ -42,7 +53,7 @@ export interface PresenceOptions {
   readonly runningNow: () => number;
 }
 
-/** Tracks which devices are connected, and when each was last heard. */
+/** Tracks which devices are online, by themselves or through a hub, and when each was last heard. */
 export class Presence {
   readonly #options: PresenceOptions;
   readonly #seen = new Map<string, Seen>();
@@ -65,11 +76,12 @@ export class Presence {
   async load(): Promise<void> {
     const nowMs = this.#options.runningNow();
     for (const record of await this.#options.store.load()) {
-      const { deviceId, online, lastSeenAtMs } = record;
+      const { deviceId, online, lastSeenAtMs, hubId } = record;
+      if (hubId !== undefined) this.#options.hubs.remembered(hubId);
       // A connected device may have been heard up to the end of the last run.
       const heardAtMs = online ? nowMs : Math.min(record.heardAtMs ?? nowMs, nowMs);
-      const seen = { connections: new Set<DeviceConnection>(), lastSeenAtMs, heardAtMs };
-      this.#seen.set(deviceId, { ...seen, sinceMs: lastSeenAtMs });
+      const seen = { ...newSeen(), lastSeenAtMs, heardAtMs, hubId, sinceMs: lastSeenAtMs };
+      this.#seen.set(deviceId, seen);
       if (online) this.#leftOnline.add(deviceId);
     }
   }
@@ -84,10 +96,10 @@ export class Presence {
     await this.saveHeard();
   }
 
-  /** How many devices are connected. */
+  /** How many devices are online. */
   get onlineCount(): number {
     let count = 0;
-    for (const { connections } of this.#seen.values()) if (connections.size > 0) count++;
+    for (const seen of this.#seen.values()) if (isOnline(seen)) count++;
     return count;
   }
 
@@ -99,13 +111,44 @@ export class Presence {
     this.#leftOnline.clear();
   }
 
-  /** Notes that a device was heard through a hub; it is not connected itself. */
-  heard(deviceId: string): void {
+  /** Notes that a device was heard through a hub: it is online now, if the hub is connected. */
+  heard(deviceId: string, tokenId: string): void {
+    const { hubs, now, runningNow } = this.#options;
     const seen = this.#seen.get(deviceId) ?? newSeen();
-    seen.lastSeenAtMs = this.#options.now();
-    seen.heardAtMs = this.#options.runningNow();
+    seen.lastSeenAtMs = now();
+    seen.heardAtMs = runningNow();
     this.#seen.set(deviceId, seen);
     this.#unsavedHeard.add(deviceId);
+    if (seen.isThroughHub) return;
+    if (seen.connections.size > 0) {
+      hubs.remembered(tokenId);
+      return;
+    }
+    seen.hubId = tokenId;
+    seen.isThroughHub = hubs.heard(tokenId, deviceId);
+    if (seen.isThroughHub) this.#announce(deviceId);
+  }
+
+  /** Notes the end of a connection of an access token: what was online only through it is offline. */
+  hubDisconnected(tokenId: string, connection: object): void {
+    for (const deviceId of this.#options.hubs.disconnected(tokenId, connection)) {
+      this.#endThroughHub(deviceId);
+    }
+  }
+
+  /** Notes that a device has been silent for too long: a hub may be connected while its sensor is dead. */
+  fellSilent(deviceId: string): void {
+    const seen = this.#seen.get(deviceId);
+    if (seen?.isThroughHub !== true) return;
+    this.#leaveHub(deviceId, seen);
+    this.#endThroughHub(deviceId);
+  }
+
+  /** Publishes the statuses that name the access token again: its name has changed, or it is gone. */
+  hubChanged(tokenId: string): void {
+    for (const [deviceId, { hubId }] of this.#seen) {
+      if (hubId === tokenId) this.changed(deviceId);
+    }
   }
 
   /** Saves when devices were last heard through hubs. Never throws: the next time is soon enough. */
@@ -130,10 +173,11 @@ export class Presence {
     return Math.min(this.#options.runningNow() - seen.heardAtMs, leastSilentMs(seen.connections));
   }
 
-  of(deviceId: string): { online: boolean; lastSeenAtMs: number | null } {
+  of(deviceId: string): DevicePresence {
     const seen = this.#seen.get(deviceId);
-    if (seen === undefined) return { online: false, lastSeenAtMs: null };
-    return { online: seen.connections.size > 0, lastSeenAtMs: this.#lastSeenAtMs(seen) };
+    if (seen === undefined) return { online: false, lastSeenAtMs: null, via: undefined };
+    const lastSeenAtMs = this.#lastSeenAtMs(seen);
+    return { online: isOnline(seen), lastSeenAtMs, via: this.#viaOf(seen) };
   }
 
   /**
@@ -147,6 +191,9 @@ export class Presence {
     const seen = this.#seen.get(deviceId) ?? newSeen();
     this.#seen.set(deviceId, seen);
     seen.connections.add(connection);
+    this.#leaveHub(deviceId, seen);
+    seen.isThroughHub = false;
+    seen.hubId = undefined;
     if (seen.connections.size === 1) this.#announce(deviceId);
   }
 
@@ -191,16 +238,17 @@ export class Presence {
       if (context === undefined) continue;
       const topic = forwardedTopic(context.location.id, deviceId, 'status');
       const status = retained.get(topic)?.payload;
-      const isOnline = status?.includes('{"online":true') === true;
-      const isRight = isOnline === this.of(deviceId).online && status?.includes(context.text);
-      if (isRight !== true) this.changed(deviceId);
+      const { online, via } = this.of(deviceId);
+      const isRight =
+        status?.includes('{"online":true') === online && status.includes(statusRest(via, context));
+      if (!isRight) this.changed(deviceId);
     }
   }
 
   /** Announces a deleted device offline and forgets it: another may get its id. */
   removed(device: Device): void {
     this.left(device);
-    this.#seen.delete(device.id);
+    this.#forget(device.id);
     this.#leftOnline.delete(device.id);
   }
 
@@ -212,7 +260,8 @@ export class Presence {
   left(before: Device): void {
     const context = this.#options.model.contextOf(before);
     if (context === undefined || !this.of(before.id).online) return;
-    this.#forward(before.id, this.#statusOf(context, false, this.#options.now()));
+    const status = { online: false, via: this.of(before.id).via };
+    this.#forward(before.id, this.#statusOf(context, status, this.#options.now()));
   }
 
   /** When the device was last heard; a keep-alive counts. */
@@ -231,7 +280,7 @@ export class Presence {
     const seen = this.#seen.get(deviceId);
     if (seen === undefined) return;
     if (this.#options.model.device(deviceId) === undefined) {
-      this.#seen.delete(deviceId);
+      this.#forget(deviceId);
       return;
     }
     seen.sinceMs = this.#options.now();
@@ -245,7 +294,7 @@ export class Presence {
       const [record, context] = [this.#recordOf(deviceId), model.context(deviceId)];
       if (record === undefined || context === undefined) return [];
       const { sinceMs = 0 } = this.#seen.get(deviceId) ?? {};
-      return [{ ...record, status: this.#statusOf(context, record.online, sinceMs) }];
+      return [{ ...record, status: this.#statusOf(context, this.of(deviceId), sinceMs) }];
     });
     const statuses = announcements.map(({ status }) => retained.set({ ...status, retain: true }));
     await store.save(announcements);
@@ -261,13 +310,40 @@ export class Presence {
     if (seen === undefined) return undefined;
     const lastSeenAtMs = this.#lastSeenAtMs(seen);
     const heardAtMs = this.#options.runningNow() - (this.silentMs(deviceId) ?? 0);
-    return { deviceId, online: seen.connections.size > 0, lastSeenAtMs, heardAtMs };
+    return { deviceId, online: isOnline(seen), lastSeenAtMs, heardAtMs, hubId: seen.hubId };
   }
 
-  #statusOf(context: DeviceContext, online: boolean, sinceMs: number): MessageToForward {
+  /** The hub, while its token exists. */
+  #viaOf({ hubId }: Seen): Named | undefined {
+    const token = hubId === undefined ? undefined : this.#options.model.accessToken(hubId);
+    return token && { id: token.id, name: token.name };
+  }
+
+  #leaveHub(deviceId: string, { isThroughHub, hubId }: Seen): void {
+    if (isThroughHub && hubId !== undefined) this.#options.hubs.left(hubId, deviceId);
+  }
+
+  #endThroughHub(deviceId: string): void {
+    const seen = this.#seen.get(deviceId);
+    if (seen === undefined) return;
+    seen.isThroughHub = false;
+    this.#announce(deviceId);
+  }
+
+  #forget(deviceId: string): void {
+    const seen = this.#seen.get(deviceId);
+    if (seen !== undefined) this.#leaveHub(deviceId, seen);
+    this.#seen.delete(deviceId);
+  }
+
+  #statusOf(
+    context: DeviceContext,
+    { online, via }: Pick<DevicePresence, 'online' | 'via'>,
+    sinceMs: number,
+  ): MessageToForward {
     return {
       topic: forwardedTopic(context.location.id, context.device.id, 'status'),
-      payload: Buffer.from(statusText(online, sinceMs, context)),
+      payload: Buffer.from(statusText(online, sinceMs, statusRest(via, context))),
       receivedAtMs: this.#options.steadyNow(),
       locationId: context.location.id,
       groupId: context.group?.id ?? null,

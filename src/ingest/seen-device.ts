@@ -11,12 +11,22 @@ export interface Seen {
   lastSeenAtMs: number;
   /** The same by `SteadyClock.runningNow`, or when this gateway began to listen. */
   heardAtMs: number;
-  /** When the device was last announced online or offline; 0: never, a hub publishes for it. */
+  /** The token of the hub through which it was last heard; undefined: it has connected itself. */
+  hubId: string | undefined;
+  /** Whether it is online through that hub. */
+  isThroughHub: boolean;
+  /** When the device was last announced online or offline; 0: never. */
   sinceMs: number;
 }
 
 export function newSeen(): Seen {
-  return { connections: new Set(), lastSeenAtMs: 0, heardAtMs: 0, sinceMs: 0 };
+  const times = { lastSeenAtMs: 0, heardAtMs: 0, sinceMs: 0 };
+  return { connections: new Set(), hubId: undefined, isThroughHub: false, ...times };
+}
+
+/** Whether the device is connected, itself or through its hub. */
+export function isOnline({ connections, isThroughHub }: Seen): boolean {
+  return isThroughHub || connections.size > 0;
 }
 
 /** Milliseconds since the last packet on any of the connections; infinite without a connection. */

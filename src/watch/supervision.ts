@@ -36,6 +36,8 @@ export interface Hearing {
   /** How long nothing has come while the gateway ran; undefined for a device that was never heard. */
   silentMs(deviceId: string): number | undefined;
   of(deviceId: string): { readonly lastSeenAtMs: number | null };
+  /** Called when a device has fallen silent. */
+  fellSilent(deviceId: string): void;
 }
 
 export interface SupervisionOptions {
@@ -100,6 +102,7 @@ export class Supervision {
     const silent = this.#silent.get(id);
     if (silent === undefined) {
       if (silentAfterSeconds !== null && silentMs >= silentAfterSeconds * 1000) {
+        this.#options.hearing.fellSilent(id);
         this.#tell(id, 'silent');
       }
       return;

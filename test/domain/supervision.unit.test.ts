@@ -30,7 +30,11 @@ class World {
     this.model.apply([{ kind: 'device', before: undefined, after: DEVICE }]);
     this.supervision = new Supervision({
       model: this.model,
-      hearing: { silentMs: () => this.seen.silentMs, of: () => this.seen },
+      hearing: {
+        silentMs: () => this.seen.silentMs,
+        of: () => this.seen,
+        fellSilent: () => undefined,
+      },
       alarms: {
         append: (item, onDone) => {
           if ('event' in item) this.events.push(item);

@@ -256,7 +256,13 @@ describe('data of deleted locations and devices', () => {
     await invalidPublishes.add(location.id, [listed(2), listed(3)]);
     const kept = await invalidPublishes.list(location.id);
     expect(kept.map(({ receivedAtMs }) => receivedAtMs)).toEqual([3, 2]);
-    const offline = { deviceId: device.id, lastSeenAtMs: 5, online: false, heardAtMs: 7 };
+    const offline = {
+      deviceId: device.id,
+      lastSeenAtMs: 5,
+      online: false,
+      heardAtMs: 7,
+      hubId: undefined,
+    };
     await presence.save([offline, { ...offline, online: true }]);
     expect(await redis.hgetall(keys.lastSeen)).toEqual({ [device.id]: '5+ 7' });
     await world.change(

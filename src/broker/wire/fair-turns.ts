@@ -9,8 +9,8 @@ export interface TurnPlace {
 /** A client's connection, which is read in turns. */
 export interface TurnTaker {
   readonly place: TurnPlace;
-  /** Whether the client is a subscriber, whose acknowledgements make room for messages. */
-  readonly isSubscriber: boolean;
+  /** Whether the client sends only acknowledgements at present: they make room for messages. */
+  readonly onlyAcknowledges: boolean;
   /** Reads a bounded piece. Returns how many messages were in it. */
   takeTurn(nowMs: number): number;
   /** Whether there is more to read, and it may be read. */
@@ -28,11 +28,16 @@ export class FairTurns {
   /** Where each connection waits, until it leaves. */
   readonly #places = new Map<TurnTaker, TurnPlace>();
   readonly #elapsed: () => number;
+  readonly #wantAgain: (taker: TurnTaker) => void;
   #waiting = 0;
 
-  /** @param elapsed a clock that does not jump */
-  constructor(elapsed: () => number) {
+  /**
+   * @param elapsed a clock that does not jump
+   * @param wantAgain called with a connection that has more to read after its turn
+   */
+  constructor(elapsed: () => number, wantAgain: (taker: TurnTaker) => void) {
     this.#elapsed = elapsed;
+    this.#wantAgain = wantAgain;
   }
 
   /** How many connections want a turn. */
@@ -70,7 +75,7 @@ export class FairTurns {
           toEnd(principals, principal, takers);
           this.#takeOut(taker, { location, principal });
           const messages = taker.takeTurn(this.#elapsed());
-          if (taker.wantsTurn) this.want(taker);
+          if (taker.wantsTurn) this.#wantAgain(taker);
           return messages;
         }
       }

@@ -7,7 +7,7 @@ const BYTES_PER_TURN = 1_024;
 
 /** The connection to read. */
 export interface ReadConnection extends NetworkConnection {
-  readonly isSubscriber: boolean;
+  readonly onlyAcknowledges: boolean;
   /** The location and principal whose turns the connection shares. */
   readonly place: TurnPlace;
   /** Whether more may be read now; if not, `resume` is called later. */
@@ -44,8 +44,8 @@ export class PacketReader implements TurnTaker {
     });
   }
 
-  get isSubscriber(): boolean {
-    return this.#connection.isSubscriber;
+  get onlyAcknowledges(): boolean {
+    return this.#connection.onlyAcknowledges;
   }
 
   get place(): TurnPlace {
@@ -130,21 +130,21 @@ const LAG_ENTRIES = 500;
 /** The more entries consumers lag behind, the longer the pause between rounds, up to a bound. */
 const ENTRIES_PER_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5;
-const SUBSCRIBERS_ROUND_MS = 5;
+const ACKNOWLEDGERS_ROUND_MS = 5;
 const OTHERS_ROUND_MS = 10;
 const LAG_CHECK_INTERVAL_MS = 5;
 
 /**
  * Reads connections in turn, one bounded piece each.
  *
- * Delivery continues however fast publishes arrive. Subscribers are read first: their
- * acknowledgements make room for messages. Publishes take a bounded part of each turn of the event
+ * Delivery continues however fast publishes arrive. Clients that only acknowledge are read first, whatever their
+ * credential: acknowledgements make room for messages. Publishes take a bounded part of each turn of the event
  * loop; the more the consumers lag, the smaller it is.
  */
 export class ReadTurns {
   readonly #deliveries: { readonly lag: number };
   readonly #elapsed: () => number;
-  readonly #subscribers: FairTurns;
+  readonly #acknowledgers: FairTurns;
   readonly #others: FairTurns;
   #isScheduled = false;
   #timer: NodeJS.Timeout | undefined;
@@ -159,26 +159,27 @@ export class ReadTurns {
   constructor(deliveries: { readonly lag: number }, elapsed = () => performance.now()) {
     this.#deliveries = deliveries;
     this.#elapsed = elapsed;
-    this.#subscribers = new FairTurns(elapsed);
-    this.#others = new FairTurns(elapsed);
+    const wantAgain = (taker: TurnTaker) => this.want(taker);
+    this.#acknowledgers = new FairTurns(elapsed, wantAgain);
+    this.#others = new FairTurns(elapsed, wantAgain);
   }
 
   /** Queues a connection that has something to read. */
   want(taker: TurnTaker): void {
-    (taker.isSubscriber ? this.#subscribers : this.#others).want(taker);
+    (taker.onlyAcknowledges ? this.#acknowledgers : this.#others).want(taker);
     this.#schedule();
   }
 
   /** Removes a connection that is gone, or whose place has changed. */
   leave(taker: TurnTaker): void {
-    this.#subscribers.leave(taker);
+    this.#acknowledgers.leave(taker);
     this.#others.leave(taker);
   }
 
   #schedule(): void {
     if (this.#isScheduled) return;
     const pauseMs = this.#othersNotBeforeMs - this.#elapsed();
-    if (this.#subscribers.waiting > 0 || pauseMs <= 0) {
+    if (this.#acknowledgers.waiting > 0 || pauseMs <= 0) {
       this.#isScheduled = true;
       setImmediate(() => this.#round());
     } else {
@@ -192,16 +193,16 @@ export class ReadTurns {
   #round(): void {
     this.#isScheduled = false;
     const nowMs = this.#elapsed();
-    this.#readSubscribers(nowMs);
+    this.#readAcknowledgers(nowMs);
     if (nowMs >= this.#othersNotBeforeMs) this.#readOthers(nowMs);
-    if (this.#subscribers.waiting + this.#others.waiting > 0) this.#schedule();
+    if (this.#acknowledgers.waiting + this.#others.waiting > 0) this.#schedule();
   }
 
-  /** Gives as many turns as there are waiting subscribers: about one each. */
-  #readSubscribers(nowMs: number): void {
-    for (let turns = this.#subscribers.waiting; turns > 0; turns--) {
-      this.#subscribers.next();
-      if (this.#elapsed() - nowMs > SUBSCRIBERS_ROUND_MS) return;
+  /** Gives as many turns as there are waiting clients: about one each. */
+  #readAcknowledgers(nowMs: number): void {
+    for (let turns = this.#acknowledgers.waiting; turns > 0; turns--) {
+      this.#acknowledgers.next();
+      if (this.#elapsed() - nowMs > ACKNOWLEDGERS_ROUND_MS) return;
     }
   }
 

@@ -89,6 +89,11 @@ export type Device = {
     roomId: string | null;
     online: boolean;
     lastSeenAt: string | null;
+    /** The access token of the hub through which it was last heard; if it was. */
+    via?: {
+        id: string;
+        name: string;
+    };
     createdAt: string;
     limits?: DeviceLimits;
     /** A time of its own after which it is silent; if it has one. */
@@ -458,7 +463,7 @@ export type DeadLettersSentAgain = {
     reason: string | null;
 };
 export type AdvisedFault = {
-    /** What is wrong. Stable; later versions may add to these: account-broken, audit-export-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-silent, device-unreadable, disk-full, disk-nearly-full, disk-read-only, drill-failed, limit-exceeded, output-failing, processor-busy, record-damaged, replica-missing, retained-full, runtime-unsupported, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe. */
+    /** What is wrong. Stable; later versions may add to these: account-broken, audit-export-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-silent, device-unreadable, disk-full, disk-nearly-full, disk-read-only, drill-failed, hub-away, limit-exceeded, output-failing, processor-busy, record-damaged, replica-missing, retained-full, runtime-unsupported, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe, unknown-device. */
     code: string;
     /** Whether the gateway is not ready because of it. */
     stops: boolean;
@@ -470,6 +475,11 @@ export type AdvisedFault = {
         "type": "location" | "room" | "group" | "device" | "access-token" | "bridge" | "session" | "webhook" | "address";
         id: string;
         name: string;
+        /** The hub that publishes for it. */
+        via?: {
+            id: string;
+            name: string;
+        };
     };
     /** What to do about it. Text in backquotes is code. */
     advice: string;

@@ -2,6 +2,35 @@ import type { FaultKind } from './fault-kind.js';
 
 /** Clients that ask for more than their limits allow. */
 export const CLIENT_FAULTS = {
+  hubAway: {
+    code: 'hub-away',
+    stops: false,
+    en: {
+      message: 'A hub is away: no alarm can come from the sensors behind it.',
+      advice:
+        'Check its power and its network. Its sensors are online again with their first message. If the hub is not to come back, delete its access token.',
+    },
+    de: {
+      message: 'Ein Hub ist weg: Von den Sensoren dahinter kann kein Alarm kommen.',
+      advice:
+        'Prüfen Sie Strom und Netz des Hubs. Seine Sensoren sind mit ihrer ersten Nachricht wieder online. Soll der Hub nicht wiederkommen, löschen Sie seinen Zugangstoken.',
+    },
+  },
+  unknownDevice: {
+    code: 'unknown-device',
+    stops: false,
+    en: {
+      message: 'A hub has sent an alarm for a device that does not exist: nobody got it.',
+      advice:
+        'Create the device with this id, or have the hub publish under the id of an existing device (`devices/<id>/alarms`). The fault ends when the device exists, or after an hour.',
+    },
+    de: {
+      message:
+        'Ein Hub hat einen Alarm für ein unbekanntes Gerät gesendet: Niemand hat ihn bekommen.',
+      advice:
+        'Legen Sie das Gerät mit dieser ID an, oder lassen Sie den Hub unter der ID eines vorhandenen Geräts senden (`devices/<id>/alarms`). Die Störung endet, sobald es das Gerät gibt, oder nach einer Stunde.',
+    },
+  },
   tooManyConnections: {
     code: 'limit-exceeded',
     stops: false,

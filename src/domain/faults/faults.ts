@@ -19,6 +19,8 @@ export interface FaultSubject {
   readonly id: string;
   /** The id again if there is no name. */
   readonly name: string;
+  /** The access token of the hub that publishes for it. */
+  readonly via?: { readonly id: string; readonly name: string } | undefined;
 }
 
 /** Words in each language. */

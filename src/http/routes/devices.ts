@@ -20,8 +20,10 @@ import { itemRoutes, listRoute } from '../documents/resource-routes.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
 import {
   devicePathSchema,
+  EXAMPLE_ID,
   idSchema,
   locationPathSchema,
+  namedSchema,
   nameSchema,
   timestampSchema,
   uuidSchema,
@@ -41,6 +43,10 @@ const deviceSchema = z
     roomId: idSchema.nullable(),
     online: z.boolean(),
     lastSeenAt: timestampSchema.nullable(),
+    via: namedSchema.optional().openapi({
+      description: 'The access token of the hub through which it was last heard; if it was.',
+      example: { id: EXAMPLE_ID, name: 'Zigbee hub' },
+    }),
     createdAt: timestampSchema,
     limits: ownLimits.optional().openapi({ example: { messagesPerSecond: 20 } }),
     supervision: z
@@ -89,7 +95,7 @@ const deviceChangeSchema = z
 
 /** A device in a response: its record and its presence. */
 function deviceView(device: Device, presence: PresenceView): z.infer<typeof deviceSchema> {
-  const { online, lastSeenAtMs } = presence.of(device.id);
+  const { online, lastSeenAtMs, via } = presence.of(device.id);
   const { silentAfterSeconds } = device;
   return {
     id: device.id,
@@ -98,6 +104,7 @@ function deviceView(device: Device, presence: PresenceView): z.infer<typeof devi
     roomId: device.roomId,
     online,
     lastSeenAt: lastSeenAtMs === null ? null : formatTime(lastSeenAtMs),
+    ...(via !== undefined && { via }),
     createdAt: formatTime(device.createdAtMs),
     ...(Object.keys(device.limits).length > 0 && { limits: device.limits }),
     ...(silentAfterSeconds !== undefined && { supervision: { silentAfterSeconds } }),
@@ -105,8 +112,8 @@ function deviceView(device: Device, presence: PresenceView): z.infer<typeof devi
 }
 
 /** For a change, a device counts as unchanged even if it has connected or sent something meanwhile. */
-function deviceTag({ online, lastSeenAt, ...made }: z.infer<typeof deviceSchema>): string {
-  return entityTag(made, { online, lastSeenAt });
+function deviceTag({ online, lastSeenAt, via, ...made }: z.infer<typeof deviceSchema>): string {
+  return entityTag(made, { online, lastSeenAt, via });
 }
 
 const tags = ['Devices'];

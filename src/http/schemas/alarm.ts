@@ -5,7 +5,13 @@ import { formatTime } from '../../domain/notation.js';
 import type { AlarmRecord } from '../../site/alarms/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
 import { stateFields, stateSchema, statesView } from './alarm-state.js';
-import { EXAMPLE_FOOTAGE_URL, idSchema, timestampSchema, uuidSchema } from './common.js';
+import {
+  EXAMPLE_FOOTAGE_URL,
+  idSchema,
+  namedSchema,
+  timestampSchema,
+  uuidSchema,
+} from './common.js';
 import {
   afterParameter,
   beforeParameter,
@@ -113,7 +119,6 @@ const commonFields = {
 
 const alarmSchema = z.object({ ...commonFields, footage: footageSchema }).openapi('Alarm');
 
-const namedSchema = z.object({ id: idSchema, name: z.string().openapi({ example: 'Room 7' }) });
 const nullableNamedSchema = namedSchema.nullable();
 const anyObjectSchema = z.record(z.string(), z.unknown());
 

@@ -66,6 +66,12 @@ export const EXAMPLE_FOOTAGE_URL = `http://localhost:8080/footage/${EXAMPLE_ID}/
 
 export const idSchema = z.string().openapi({ format: 'uuid', example: EXAMPLE_ID });
 
+/** The id and the name of a thing. */
+export const namedSchema = z.object({
+  id: idSchema,
+  name: z.string().openapi({ example: 'Room 7' }),
+});
+
 /** The body of a plain rename. Unknown fields are rejected: they are typos. */
 export const nameBodySchema = z.strictObject({ name: nameSchema }).openapi('Name');
 

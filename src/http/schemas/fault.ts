@@ -4,6 +4,7 @@ import { FAULT_CODES } from '../../domain/faults/fault-table.js';
 import { FAULT_SUBJECTS, type Fault, faultWords } from '../../domain/faults/faults.js';
 import type { Grant } from '../../domain/grants.js';
 import type { Access } from '../access.js';
+import { namedSchema } from './common.js';
 
 const CODE = `What is wrong. Stable; later versions may add to these: ${FAULT_CODES.join(', ')}.`;
 
@@ -18,7 +19,12 @@ export const faultSchema = z
       example: 'A bridge is down: the upstream cannot be reached.',
     }),
     subject: z
-      .object({ type: z.enum(FAULT_SUBJECTS), id: z.string(), name: z.string() })
+      .object({
+        type: z.enum(FAULT_SUBJECTS),
+        id: z.string(),
+        name: z.string(),
+        via: namedSchema.optional().openapi({ description: 'The hub that publishes for it.' }),
+      })
       .optional()
       .openapi({
         description: 'What it is about, for callers who may see that.',

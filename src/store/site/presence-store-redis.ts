@@ -6,7 +6,7 @@ import type { Store } from '../store.js';
 
 const saveTimes = new Script('save-times', z.number());
 
-/** Presence in Redis: one hash, device id → `<milliseconds since 1970>`, `+` while online, and the steady time. */
+/** Presence in Redis: one hash, device id → `<milliseconds since 1970>`, `+` while online, the steady time, and its hub. */
 export class PresenceStoreRedis implements PresenceStore {
   readonly #store: Store;
   readonly #keys: Keys;
@@ -23,16 +23,19 @@ export class PresenceStoreRedis implements PresenceStore {
       online: text.includes('+'),
       lastSeenAtMs: Number.parseInt(text, 10),
       heardAtMs: steadyTimeIn(text),
+      hubId: text.split(' ')[2],
     }));
   }
 
   /** Saves nothing for a device deleted meanwhile: the entry would stay for ever. */
   async save(records: readonly PresenceRecord[]): Promise<void> {
     if (records.length === 0) return;
-    const rows = records.map(({ deviceId, lastSeenAtMs, online, heardAtMs }) => [
-      deviceId,
-      `${lastSeenAtMs}${online ? '+' : ''}${heardAtMs === undefined ? '' : ` ${Math.round(heardAtMs)}`}`,
-    ]);
+    const rows = records.map(
+      ({ deviceId, lastSeenAtMs, online, heardAtMs = Number.NaN, hubId }) => [
+        deviceId,
+        [`${lastSeenAtMs}${online ? '+' : ''}`, Math.round(heardAtMs), hubId].join(' ').trimEnd(),
+      ],
+    );
     const keys = [this.#keys.lastSeen, this.#keys.siteRecords('device')];
     await this.#store.run(saveTimes, keys, [packRows(rows)]);
   }

@@ -162,13 +162,12 @@ describe('a publisher', () => {
     expect(denied).toContain('device-without-grant');
     const path = `${home.path}/devices/${inside.id}`;
     expect(await home.api.json('GET', path)).toMatchObject({
-      online: false,
+      online: true,
       lastSeenAt: expect.stringMatching(/^\d{4}-/),
     });
     await home.api.json('PATCH', path, { name: 'Button' });
     await hub.publishAsync(`devices/${inside.id}/temperature`, '21.5', { qos: 0, retain: true });
-    // A device that never connected has no status, even after it was renamed.
-    const nurse = await home.nurse(inside, 'temperature', 'status', 'last');
+    const nurse = await home.nurse(inside, 'temperature', 'last');
     await hub.publishAsync(`devices/${inside.id}/last`, '1', { qos: 1 });
     await nurse.untilCount(2);
     expect(nurse.messages()).toMatchObject([

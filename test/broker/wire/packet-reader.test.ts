@@ -24,7 +24,7 @@ function publish(payloadBytes: number): Buffer {
 /** A connection for which a test decides when it may be read. */
 class Connection implements ReadConnection {
   readonly stream = new PassThrough({ highWaterMark: 100_000 });
-  readonly isSubscriber = false;
+  readonly onlyAcknowledges = false;
   readonly isClosed = false;
   readonly place = { location: 'home', principal: 'device' };
   readonly packets: Buffer[] = [];

@@ -12,21 +12,21 @@ const LAG_CHECKED_WITHIN_MS = 6;
 
 /** A connection with pieces to read, and several publishes in each. */
 class Connection implements TurnTaker {
-  readonly isSubscriber: boolean;
+  readonly onlyAcknowledges: boolean;
   readonly place: TurnPlace;
   readonly #publishes: number;
   readonly #onTurn: () => void;
   #pieces: number;
 
   constructor(options: {
-    readonly isSubscriber?: boolean;
+    readonly onlyAcknowledges?: boolean;
     /** The location and the principal, separated by a slash; unique if omitted. */
     readonly place?: string;
     readonly pieces?: number;
     readonly publishes?: number;
     readonly onTurn: () => void;
   }) {
-    this.isSubscriber = options.isSubscriber ?? false;
+    this.onlyAcknowledges = options.onlyAcknowledges ?? false;
     const [location = '', principal = ''] = (options.place ?? `home/${randomUUID()}`).split('/');
     this.place = { location, principal };
     this.#pieces = options.pieces ?? Number.POSITIVE_INFINITY;
@@ -159,7 +159,7 @@ describe('reading in turns', () => {
     turns.want(new Connection({ pieces: 1, onTurn: () => order.push('device') }));
     for (const name of ['one', 'other']) {
       const onTurn = () => order.push(name);
-      turns.want(new Connection({ isSubscriber: true, pieces: 2, onTurn }));
+      turns.want(new Connection({ onlyAcknowledges: true, pieces: 2, onTurn }));
     }
     await round();
     expect(order).toEqual(['one', 'other', 'device']);
@@ -175,7 +175,7 @@ describe('reading in turns', () => {
         busyFor(2);
         order.push(`subscriber ${index}`);
       };
-      return new Connection({ isSubscriber: true, onTurn });
+      return new Connection({ onlyAcknowledges: true, onTurn });
     });
     for (const subscriber of subscribers) turns.want(subscriber);
     turns.want(new Connection({ pieces: 1, onTurn: () => order.push('device') }));

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { mosquittoPub } from '../../harness/clients/commands.js';
-import { connectDevice } from '../../harness/clients/mqtt-clients.js';
+import { connect, connectDevice } from '../../harness/clients/mqtt-clients.js';
 import { GatewayHere } from '../../harness/gateway/gateway-here.js';
 import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
 import { installClock, openConsole, setClockAhead } from '../browser.js';
@@ -230,18 +230,49 @@ describe('the board', () => {
   });
 
   it('names the offline sensors with their rooms, as they come and go', async () => {
-    const { page, ward } = await openBoard(gateway, 'viewer');
+    const ward = await makeWard(gateway);
+    const door = await ward.api.createDevice(ward.locationId, 'Door sensor');
+    await ward.api.createDevice(ward.locationId, 'In its box');
+    for (const one of [door, ward.device]) await (await connectDevice(gateway, one)).endAsync();
+    const { page } = await openBoard(gateway, 'viewer', ward);
     await page.getByText('All sensors of Haus am See are offline.').waitFor();
     await page.getByText('No open alarms').waitFor();
-    await ward.api.createDevice(ward.locationId, 'Door sensor');
     const device = await connectDevice(gateway, ward.device);
-    await page.reload();
-    await page.getByText('1 sensor is offline: Door sensor').waitFor();
+    const line = page.getByText('1 sensor is offline: Door sensor');
+    await line.waitFor();
+    expect(await page.getByText('In its box').count()).toBe(0);
     await device.endAsync();
     await page.getByText('All sensors of Haus am See are offline.').waitFor();
     await page.getByText('Bed sensor (Room 12)').waitFor();
     const link = page.getByRole('link', { name: 'Show the home' });
     expect(await link.getAttribute('href')).toBe(`#/home/${ward.locationId}`);
+  });
+
+  it('says nothing of a home behind a hub, until the hub is gone', async () => {
+    const ward = await makeWard(gateway);
+    const token = await ward.api.createToken(
+      [{ location: ward.locationId, role: 'publisher' }],
+      'Zigbee',
+    );
+    const hub = await connect(gateway, { username: token.id, password: token.token });
+    await hub.publishAsync(`devices/${ward.device.id}/alarms`, '{"kind":"fall"}', { qos: 1 });
+    const { page } = await openBoard(gateway, 'viewer', ward);
+    await page.getByRole('article', { name: 'Fall, Room 12' }).waitFor();
+    expect(await page.getByText('offline').count()).toBe(0);
+    await hub.endAsync();
+    await page.getByText('All sensors of Haus am See are offline.').waitFor();
+  });
+
+  it('tells a viewer of one ward about its sensors only', async () => {
+    const ward = await makeWard(gateway);
+    await (await connectDevice(gateway, ward.device)).endAsync();
+    const elsewhere = await ward.api.createDevice(ward.locationId, 'Other ward');
+    const other = await connectDevice(gateway, elsewhere);
+    const grants = [{ location: ward.locationId, group: ward.groupId, role: 'viewer' as const }];
+    const { token } = await ward.api.createToken(grants, 'Ward');
+    const { page } = await openConsole(gateway, { token });
+    await page.getByText('All sensors of First floor are offline.').waitFor();
+    await other.endAsync();
   });
 
   it('speaks German', async () => {

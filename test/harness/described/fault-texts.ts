@@ -1,9 +1,5 @@
 import { z } from 'zod';
-import {
-  type FaultReport,
-  type FaultSubject,
-  faultWords,
-} from '../../../src/domain/faults/faults.js';
+import { type FaultReport, faultWords } from '../../../src/domain/faults/faults.js';
 
 const readinessSchema = z.looseObject({
   faults: z.array(
@@ -33,7 +29,7 @@ export function isOfGateway({ code }: { readonly code: string }): boolean {
 
 function textOf(
   message: string,
-  subject: Readonly<Record<keyof FaultSubject, string>> | undefined,
+  subject: Readonly<Record<'type' | 'id' | 'name', string>> | undefined,
 ): string {
   if (subject === undefined) return message;
   const { type, id, name } = subject;

@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import { useWords } from '../../console-parts.js';
+import { useConsole, useWords } from '../../console-parts.js';
 import { hrefTo } from '../../routing.js';
 import { useHome } from '../home/home-data.js';
 import { isOnline } from '../home/online-state.js';
@@ -21,6 +21,7 @@ interface OfflineSensorsProps {
 /** The offline sensors of a home, by name and room: no alarm can come from them. */
 export function OfflineSensors({ locationId, hasHome, isKiosk }: OfflineSensorsProps) {
   const words = useWords(BOARD_WORDS);
+  const { session } = useConsole();
   const presence = usePresence(locationId);
   const { data: home, failure, again } = useHome(locationId, presence);
   useEffect(() => {
@@ -30,7 +31,11 @@ export function OfflineSensors({ locationId, hasHome, isKiosk }: OfflineSensorsP
   if (home === undefined) {
     return failure === undefined ? null : <p class="board-offline">{words.presenceUnknown}</p>;
   }
-  const offline = home.devices.filter((device) => !isOnline(device, presence));
+  // A sensor that was never heard is not mounted yet.
+  const mounted = home.devices.filter((device) => {
+    return device.lastSeenAt !== null || isOnline(device, presence);
+  });
+  const offline = mounted.filter((device) => !isOnline(device, presence));
   if (offline.length === 0) return null;
   const rooms = new Map(home.rooms.map(({ id, name }) => [id, name]));
   const names = offline.slice(0, MAX_NAMED).map(({ name, roomId }) => {
@@ -39,13 +44,14 @@ export function OfflineSensors({ locationId, hasHome, isKiosk }: OfflineSensorsP
   });
   const left = offline.length - names.length;
   const prefix = hasHome ? `${home.location.name}: ` : '';
-  const isAll = offline.length === home.devices.length;
+  const isAll = offline.length === mounted.length;
+  // With rights over groups only, she does not see the sensors of the others.
+  const isWhole = session.may('viewer', locationId, null);
+  const where = isWhole ? home.location.name : home.groups.map(({ name }) => name).join(', ');
   return (
     <p class={isAll ? 'board-offline all' : 'board-offline'}>
       <strong>
-        {isAll
-          ? words.allOffline(home.location.name)
-          : `${prefix}${words.offline(offline.length)}:`}
+        {isAll ? words.allOffline(where) : `${prefix}${words.offline(offline.length)}:`}
       </strong>{' '}
       {names.join(', ')}
       {left > 0 && ` ${words.andMore(left)}`}{' '}

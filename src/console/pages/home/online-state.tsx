@@ -13,8 +13,14 @@ interface OnlineStateProps {
 export function OnlineState({ device, presence }: OnlineStateProps) {
   const words = useWords(HOME_WORDS);
   const status = presence.of(device.id).value;
+  const through = device.via && ` · ${words.through(device.via.name)}`;
   if (status?.online ?? device.online) {
-    return <span class="home-state dot good">{words.online}</span>;
+    return (
+      <span class="home-state dot good">
+        {words.online}
+        {through}
+      </span>
+    );
   }
   const since = status?.since ?? device.lastSeenAt;
   return (
@@ -24,6 +30,7 @@ export function OnlineState({ device, presence }: OnlineStateProps) {
       ) : (
         <>
           {words.offline} · <TimeAgo at={since} />
+          {through}
         </>
       )}
     </span>

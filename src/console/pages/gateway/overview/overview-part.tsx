@@ -8,6 +8,7 @@ import { GATEWAY_WORDS } from '../gateway-words.js';
 import { CodeText } from './code-text.js';
 import { OVERVIEW_WORDS } from './overview-words.js';
 import { RejectedList } from './rejected-list.js';
+import { UnknownDevice } from './unknown-device.js';
 
 /** Whether the gateway is ready, and what to do about its faults. */
 export function OverviewPart() {
@@ -58,11 +59,13 @@ function Faults({ faults }: { readonly faults: readonly AdvisedFault[] }) {
           {subject && (
             <p>
               {words.subjects[subject.type]} {nameOf(subject)}
+              {subject.via && ` ${words.through(subject.via.name)}`}
             </p>
           )}
           <p>
             <span class="hint">{words.whatToDo}</span> <CodeText text={advice} />
           </p>
+          {code === 'unknown-device' && subject && <UnknownDevice id={subject.id} />}
           {acknowledgeable && <AcknowledgeButton code={code} />}
         </li>
       ))}
