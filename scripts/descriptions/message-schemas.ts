@@ -210,6 +210,9 @@ export const bridgeStatusSchema = z
       .nullable()
       .describe('The URL of the upstream, null while the bridge is missing from the configuration.')
       .meta({ examples: ['mqtts://broker.head-office.example:8883'] }),
+    state: z
+      .enum(['delivering', 'failing', 'refusing'])
+      .describe('Refusing: it has refused an alarm, and taken none since.'),
     connected: z.boolean(),
     connectedSince: time.nullable(),
     lastAcknowledgedAt: time.nullable(),

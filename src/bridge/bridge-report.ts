@@ -4,6 +4,7 @@ import type { OutgoingPublish } from '../delivery/receiver.js';
 import type { BRIDGE_FAULTS } from '../domain/faults/bridge-faults.js';
 import { fault } from '../domain/faults/faults.js';
 import { isJson } from '../domain/notation.js';
+import { isAlarmTopic } from '../domain/topics.js';
 import type { BridgeError, BridgeStatus, DeadLetter } from '../site/bridge-list.js';
 import type { Health } from '../site/health/health.js';
 import { type ConnectionFailure, FAILURES } from './connection-failure.js';
@@ -12,7 +13,7 @@ import { type ConnectionFailure, FAILURES } from './connection-failure.js';
 const alarmSchema = z.object({ id: z.string() });
 
 /** The parts of a bridge that can fail independently. */
-const ASPECTS = ['missing', 'down', 'hang-up', 'lag', 'commands', 'pace'] as const;
+const ASPECTS = ['missing', 'down', 'refused', 'hang-up', 'lag', 'commands', 'pace'] as const;
 type Aspect = (typeof ASPECTS)[number];
 
 export interface BridgeReportOptions {
@@ -28,6 +29,8 @@ export class BridgeReport {
   #connectedSinceMs: number | null = null;
   #lastAcknowledgedAtMs: number | null = null;
   #lastError: BridgeError | null = null;
+  /** Whether the upstream has refused an alarm, and taken none since. */
+  #isRefusing = false;
   /** Kind and detail of the failure last logged since the bridge was connected. */
   #logged: string | undefined;
 
@@ -37,9 +40,10 @@ export class BridgeReport {
 
   get status(): Pick<
     BridgeStatus,
-    'connected' | 'connectedSinceMs' | 'lastAcknowledgedAtMs' | 'lastError'
+    'state' | 'connected' | 'connectedSinceMs' | 'lastAcknowledgedAtMs' | 'lastError'
   > {
     return {
+      state: this.#state,
       connected: this.#connectedSinceMs !== null,
       connectedSinceMs: this.#connectedSinceMs,
       lastAcknowledgedAtMs: this.#lastAcknowledgedAtMs,
@@ -66,8 +70,16 @@ export class BridgeReport {
     this.#connectedSinceMs = null;
   }
 
-  acknowledged(): void {
+  /** @param topic of the message that the upstream has taken */
+  acknowledged(topic: string): void {
     this.#lastAcknowledgedAtMs = this.#options.now();
+    if (this.#isRefusing && isAlarmTopic(topic)) this.#setRefusing(false);
+  }
+
+  /** Notes a message that the upstream has refused, for now or for good. */
+  refused(topic: string, reason: string): void {
+    this.#lastError = { atMs: this.#options.now(), kind: 'refused', detail: reason };
+    if (isAlarmTopic(topic)) this.#setRefusing(true);
   }
 
   /** Logs a failure, at debug level if it is the same as the last one. */
@@ -82,9 +94,8 @@ export class BridgeReport {
   }
 
   deadLettered({ topic, reason }: DeadLetter): void {
-    const { log, now } = this.#options;
-    this.#lastError = { atMs: now(), kind: 'refused', detail: reason };
-    log.warn({ topic, reason }, 'message became a dead letter');
+    this.refused(topic, reason);
+    this.#options.log.warn({ topic, reason }, 'message became a dead letter');
   }
 
   /** @param publish undefined when the upstream takes the message after all */
@@ -115,6 +126,16 @@ export class BridgeReport {
   /** Clears all faults of a bridge that has stopped. */
   clear(): void {
     for (const aspect of ASPECTS) this.#setFault(aspect, undefined);
+  }
+
+  get #state(): BridgeStatus['state'] {
+    if (this.#isRefusing) return 'refusing';
+    return this.#connectedSinceMs === null ? 'failing' : 'delivering';
+  }
+
+  #setRefusing(isRefusing: boolean): void {
+    this.#isRefusing = isRefusing;
+    this.#setFault('refused', isRefusing ? 'bridgeRefused' : undefined);
   }
 
   #setFault(aspect: Aspect, name: keyof typeof BRIDGE_FAULTS | undefined): void {

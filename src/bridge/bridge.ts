@@ -105,7 +105,8 @@ export class Bridge {
       {
         connected: (upstream) => this.#connected(upstream),
         writable: () => this.#queue?.wake(),
-        acknowledged: (messageId) => this.#acknowledged(messageId),
+        acknowledged: (publish) => this.#acknowledged(publish),
+        refused: (publish, reason) => report.refused(publish.topic, reason),
         deadLettered: (publish, reason) => this.#deadLetter(publish, reason),
         received: (packet) => inbound.accept(packet),
         commandsAnswered: (areDenied) => report.commandsAnswered(areDenied),
@@ -180,8 +181,8 @@ export class Bridge {
     this.#queue?.disconnect(upstream);
   }
 
-  #acknowledged(messageId: number): void {
-    this.#report.acknowledged();
+  #acknowledged({ topic, messageId }: OutgoingPublish): void {
+    this.#report.acknowledged(topic);
     this.#queue?.acknowledge(messageId);
   }
 

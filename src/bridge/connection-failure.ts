@@ -25,6 +25,7 @@ export const FAILURES = {
   silent: { fault: 'bridgeSilent', ...PASSING },
   unavailable: { fault: 'bridgeTurnedAway', ...PASSING },
   store: { fault: 'bridgeStoreRefuses', ...PASSING },
+  refused: { fault: 'bridgeTurnedAway', ...PASSING },
   tls: { fault: 'bridgeUntrusted', ...NEEDS_FIXING },
   credentials: { fault: 'bridgeCredentialsRefused', ...NEEDS_FIXING },
   'client-id': { fault: 'bridgeClientIdRefused', ...NEEDS_FIXING },
@@ -55,6 +56,7 @@ const BY_CODE: Readonly<Record<number, FailureKind>> = {
   140: 'credentials',
   141: 'silent',
   142: 'taken-over',
+  147: 'protocol',
   151: 'unavailable',
   159: 'unavailable',
 };
@@ -91,7 +93,10 @@ export function tooLarge(): ConnectionFailure {
 
 /** The meaning of an error of the connection. */
 export function failureOfError(error: unknown): ConnectionFailure {
-  if (error instanceof ErrorWithReasonCode) return failureOfCode(error.code);
+  // From mqtt.js itself, about a packet from the upstream.
+  if (error instanceof ErrorWithReasonCode) {
+    return error.code === PACKET_TOO_LARGE ? tooLarge() : failureOfCode(error.code);
+  }
   const isTimeout = error instanceof Error && /timeout/i.test(error.message);
   if (isTimeout) return { kind: 'silent', detail: 'no answer in time' };
   const code = codeOf(error);
@@ -113,15 +118,24 @@ export function isFailure(code: number): boolean {
 
 const PACKET_IDENTIFIER_IN_USE = 145;
 export const PACKET_TOO_LARGE = 149;
+/** Unspecified error, implementation specific error, quota exceeded: about the upstream, and may pass. */
+const PASSING_REFUSALS: ReadonlySet<number> = new Set([128, 131, 151]);
 
 /**
  * Whether a PUBACK or PUBREC with this reason code makes a dead letter (MQTT 5, 3.4.2.1).
  *
- * Of the failure codes, only "packet identifier in use" says nothing about the message. After any
+ * A passing refusal does not, nor does "packet identifier in use", which says nothing about the message. After any
  * other, the message would fail again, and nothing after it would ever be sent.
  */
 export function makesDeadLetter(code: number): boolean {
-  return isFailure(code) && code !== PACKET_IDENTIFIER_IN_USE;
+  return isFailure(code) && code !== PACKET_IDENTIFIER_IN_USE && !PASSING_REFUSALS.has(code);
+}
+
+/** The meaning of a PUBACK or PUBREC that makes no dead letter: the message is sent again on the next connection. */
+export function refusalOf(code: number): ConnectionFailure {
+  return PASSING_REFUSALS.has(code)
+    ? { kind: 'refused', detail: reasonOf(code) }
+    : failureOfCode(code);
 }
 
 /** Not authorised, topic name invalid, packet too large, payload format invalid, retain, QoS. */

@@ -101,10 +101,12 @@ export class UpstreamLink {
           }, PROVEN_AFTER_MS);
           this.#events.connected(upstream);
         },
-        acknowledged: (messageId) => {
-          // Two clients with the same id could acknowledge and take over for ever.
-          if (this.#lastFailure !== 'taken-over') this.#proven();
-          this.#events.acknowledged(messageId);
+        acknowledged: (publish) => {
+          // Two clients with the same id could acknowledge and take over for ever, and an upstream may refuse one
+          // message while it takes others.
+          const isProof = this.#lastFailure !== 'taken-over' && this.#lastFailure !== 'refused';
+          if (isProof) this.#proven();
+          this.#events.acknowledged(publish);
         },
         closed: (failure) => {
           if (isConnected) this.#ended(upstream, failure);

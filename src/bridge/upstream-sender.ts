@@ -12,11 +12,11 @@ import { encodeFields, joinFields } from '../mqtt/encode-properties.js';
 import type { ProtocolVersion } from './client-options.js';
 import {
   type ConnectionFailure,
-  failureOfCode,
   isFailure,
   makesDeadLetter,
   PACKET_TOO_LARGE,
   reasonOf,
+  refusalOf,
 } from './connection-failure.js';
 import type { HangUps } from './hang-ups.js';
 import { MAX_UNANSWERED, PublishStream } from './publish-stream.js';
@@ -35,9 +35,11 @@ export interface SenderOptions {
 export interface SenderEvents {
   /** The connection takes messages again. */
   writable(): void;
-  acknowledged(messageId: number): void;
+  acknowledged(publish: OutgoingPublish): void;
   /** The upstream never takes the message. */
   deadLettered(publish: OutgoingPublish, reason: string): void;
+  /** The upstream does not take the message now. */
+  refused(publish: OutgoingPublish, reason: string): void;
   /** The connection must be given up. */
   giveUp(failure: ConnectionFailure): void;
 }
@@ -210,15 +212,31 @@ export class UpstreamSender {
     this.#sendHeld();
     if (!isFailure(reasonCode)) {
       this.#options.hangUps.answered(publish);
-      this.#events.acknowledged(publish.messageId);
+      this.#events.acknowledged(publish);
     } else if (makesDeadLetter(reasonCode)) {
       this.#deadLetter(publish, reasonOf(reasonCode));
       this.#events.writable();
     } else {
       // The next connection resends the message, in its place in the queue.
-      this.#events.giveUp(failureOfCode(reasonCode));
+      this.#retryLater(publish, refusalOf(reasonCode));
     }
     if (this.#stream.unansweredCount === 0) this.#onIdle?.();
+  }
+
+  /** Has the next connection send the message again, unless the upstream takes all others and never this one. */
+  #retryLater(publish: OutgoingPublish, failure: ConnectionFailure): void {
+    if (failure.kind !== 'refused') {
+      this.#events.giveUp(failure);
+      return;
+    }
+    const hasAnsweredOthers = this.#answeredCount > 1;
+    if (this.#options.hangUps.hungUpAt(publish, hasAnsweredOthers)) {
+      this.#deadLetter(publish, failure.detail);
+      this.#events.writable();
+      return;
+    }
+    this.#events.refused(publish, failure.detail);
+    this.#events.giveUp(failure);
   }
 
   #deadLetter(publish: OutgoingPublish, reason: string): void {

@@ -7,6 +7,7 @@ import { BacklogBounds } from '../delivery/backlog/backlog-bounds.js';
 import { BACKLOG_CHECK_MS, backlogFaults } from '../delivery/backlog/backlog-fault.js';
 import { backlogsByOwner } from '../delivery/backlog/session-backlogs.js';
 import { Upkeep } from '../delivery/backlog/upkeep.js';
+import { WAITING_CHECK_MS, WaitingAlarms } from '../delivery/backlog/waiting-alarms.js';
 import { Deliveries, type DurableConsumer } from '../delivery/deliveries.js';
 import { Forwarder } from '../delivery/forwarder.js';
 import { heldBackFaults } from '../delivery/log/held-back-fault.js';
@@ -101,6 +102,13 @@ export async function openDelivery(foundation: Foundation, storage: Storage, sit
   releasers.every(BACKLOG_CHECK_MS, () => {
     health.reportAll('backlogs', backlogFaults(deliveries.consumers));
   });
+  const waiting = new WaitingAlarms({
+    consumers: () => deliveries.consumers,
+    report: (faults) => health.reportAll('alarms-waiting', faults),
+    steadyNow: steady.now,
+    wallTimeOf: steady.wallTimeOf,
+  });
+  releasers.every(WAITING_CHECK_MS, () => void waiting.check());
   const forwarder = new Forwarder({
     deliveries,
     writer: messages,

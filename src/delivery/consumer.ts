@@ -61,7 +61,13 @@ export class Consumer {
     this.window = new SendingWindow({
       queues: this.#stored ?? this.#memory,
       services,
-      forwardingFor: (topic) => subscriptions.forwardingFor(topic),
+      qosFor: (topic, publisher) => {
+        if (!subscriptions.hasQos0) return 1;
+        // Without a filter, since it has unsubscribed, as it was queued.
+        return subscriptions.qosFor(topic, publisher === this.session) ?? 1;
+      },
+      forwardingFor: (topic, publisher) =>
+        subscriptions.forwardingFor(topic, publisher === this.session),
       onReady: () => this.wake(),
       onReadFailure: options.onReadFailure,
     });
@@ -149,6 +155,14 @@ export class Consumer {
   async oldestReceivedAtMs(): Promise<number | undefined> {
     const { key } = this;
     return key === undefined ? undefined : this.#services.queues.oldestReceivedAtMs(key);
+  }
+
+  /** The same of the oldest waiting alarm. */
+  async oldestAlarmAtMs(): Promise<number | undefined> {
+    const { key } = this;
+    return key === undefined
+      ? undefined
+      : this.#services.queues.oldestReceivedAtMs(key, ['alarms']);
   }
 
   /** Sends to this connection, beginning with unacknowledged messages. */

@@ -11,7 +11,7 @@ import { LogTail } from './log/log-tail.js';
 import { lastLeft } from './log/reply-code.js';
 import type { Backlog, QueueStore } from './queues/queue-store.js';
 import { Settler } from './queues/settler.js';
-import { isOwnOf, Routes } from './routes.js';
+import { qosOf, Routes } from './routes.js';
 
 /** A consumer whose queues are in the store. */
 export type DurableConsumer = Consumer & { readonly key: string };
@@ -54,7 +54,10 @@ export class Deliveries implements Fed<DurableConsumer> {
   /** Undefined until this run announces a message: stored messages were all announced before. */
   #lastMessage: number | undefined;
   /** By the routes of a topic: most messages share the destinations of others. */
-  readonly #destinations = new WeakMap<object, readonly DurableConsumer[]>();
+  readonly #destinations = {
+    alarms: new WeakMap<object, readonly DurableConsumer[]>(),
+    messages: new WeakMap<object, readonly DurableConsumer[]>(),
+  };
 
   constructor(options: DeliveriesOptions) {
     this.#options = options;
@@ -100,23 +103,32 @@ export class Deliveries implements Fed<DurableConsumer> {
     return log === 'alarms' ? this.tail.last : (this.#lastMessage ?? Number.MAX_SAFE_INTEGER);
   }
 
-  /** The durable consumers that get a message at QoS 1. */
-  readonly destinationsOf = (
+  /**
+   * The durable consumers in whose queues an entry goes: an alarm whatever QoS is granted, so that none overtakes another
+   * of its device; any other message at QoS 1.
+   */
+  destinationsOf(
+    log: LogName,
     message: Audience & { readonly topic: string; readonly publisher?: string | undefined },
-  ): readonly DurableConsumer[] => {
+  ): readonly DurableConsumer[] {
     const routes = this.routes.match(message.topic);
-    const known = this.#destinations.get(routes);
+    const { publisher } = message;
+    const isOfMember =
+      publisher !== undefined && routes.some(({ member }) => member.session === publisher);
+    const known = isOfMember ? undefined : this.#destinations[log].get(routes);
     const all =
       known ??
-      routes.flatMap(({ member, qos }) => (qos === 1 && isDurable(member) ? [member] : []));
-    if (known === undefined) this.#destinations.set(routes, all);
-    const { publisher } = message;
-    const isOwn = publisher !== undefined && routes.some((route) => isOwnOf(route, publisher));
-    const others = isOwn ? all.filter(({ session }) => session !== publisher) : all;
-    return others.every((consumer) => consumer.mayReceive(message))
-      ? others
-      : others.filter((consumer) => consumer.mayReceive(message));
-  };
+      routes.flatMap((route) => {
+        const { member } = route;
+        const qos = qosOf(route, publisher);
+        const isQueued = log === 'alarms' ? qos !== undefined : qos === 1;
+        return isQueued && isDurable(member) ? [member] : [];
+      });
+    if (known === undefined && !isOfMember) this.#destinations[log].set(routes, all);
+    return all.every((consumer) => consumer.mayReceive(message))
+      ? all
+      : all.filter((consumer) => consumer.mayReceive(message));
+  }
 
   /**
    * Announces stored entries, in this order.
@@ -135,10 +147,10 @@ export class Deliveries implements Fed<DurableConsumer> {
   /** Offers an entry to the subscribers that have no queue for it in the store. */
   offerUnstored(entry: LogEntry): void {
     for (const route of this.routes.match(entry.topic)) {
-      const { member, qos } = route;
-      if (!member.isConnected || (qos === 1 && isDurable(member))) continue;
-      if (isOwnOf(route, entry.source?.publisher)) continue;
-      if (!member.mayReceive(entry)) continue;
+      const { member } = route;
+      const qos = qosOf(route, entry.source?.publisher);
+      if (!member.isConnected || qos === undefined || !member.mayReceive(entry)) continue;
+      if (isDurable(member) && (qos === 1 || entry.log === 'alarms')) continue;
       if (qos === 0) member.offerAtQos0(entry);
       else member.offer(entry);
     }
@@ -180,24 +192,26 @@ export class Deliveries implements Fed<DurableConsumer> {
   /** Sends a message outside the queues to every connected subscriber. */
   publishDirect(message: DirectMessage): void {
     for (const route of this.routes.match(message.topic)) {
-      if (isOwnOf(route, message.publisher)) continue;
-      if (route.member.isConnected) route.member.offerDirect(message, route.qos);
+      const qos = qosOf(route, message.publisher);
+      if (qos !== undefined && route.member.isConnected) route.member.offerDirect(message, qos);
     }
   }
 
   /**
    * Sends a message at QoS 0 to the connected subscribers that do not have it yet.
    *
-   * @param sentTo the receivers that have it; those that get it now are added
+   * @param sentTo the connections that have it; those that get it now are added. A session that connects again has
+   *   perhaps not got what was written to the connection before
    * @returns whether all have it: a connection may be full for a moment
    */
   publishCopy(message: DirectMessage, sentTo: Set<unknown>): boolean {
     let isComplete = true;
     for (const route of this.routes.match(message.topic)) {
-      const { member } = route;
-      if (!member.isConnected || sentTo.has(member) || !member.mayReceive(message)) continue;
-      if (isOwnOf(route, message.publisher)) continue;
-      if (member.window.sendNow(message)) sentTo.add(member);
+      const { receiver } = route.member.window;
+      if (receiver === undefined || sentTo.has(receiver)) continue;
+      if (!route.member.mayReceive(message) || qosOf(route, message.publisher) === undefined)
+        continue;
+      if (route.member.window.sendNow(message)) sentTo.add(receiver);
       else isComplete = false;
     }
     return isComplete;

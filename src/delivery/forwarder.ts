@@ -72,7 +72,7 @@ export class Forwarder {
       done(true);
       return;
     }
-    const copies = deliveries.destinationsOf(message).length;
+    const copies = deliveries.destinationsOf('messages', message).length;
     // The identifier of a QoS 2 publish is stored even if no consumer queues the message.
     const mustBeStored = copies > 0 || message.received !== undefined;
     const bytes = storedBytesOf(message) * Math.max(1, copies);

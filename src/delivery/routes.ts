@@ -4,9 +4,10 @@ import type { QoS, Subscription } from './sessions/subscriptions.js';
 /** A consumer whose filters match, at the highest QoS it has asked for. */
 export interface Route<Member> {
   readonly member: Member;
+  /** For the messages of others. */
   readonly qos: QoS;
-  /** Whether the member gets none of its own messages. */
-  readonly isNoLocal: boolean;
+  /** For its own messages, by the filters that are not No Local; undefined: it gets none (MQTT 5, 3.8.3.1). */
+  readonly ownQos: QoS | undefined;
 }
 
 /** Topics whose routes are remembered: a device has about ten, an ordinary home a few hundred. */
@@ -77,9 +78,10 @@ export class Routes<Member extends RouteMember> {
     const after = new Map<string, Route<Member>>();
     for (const { filter, qos, isNoLocal = false } of filters) {
       const known = before.get(filter);
-      if (known?.qos === qos && known.isNoLocal === isNoLocal) after.set(filter, known);
+      const ownQos = isNoLocal ? undefined : qos;
+      if (known?.qos === qos && known.ownQos === ownQos) after.set(filter, known);
       else {
-        const route = { member, qos, isNoLocal };
+        const route = { member, qos, ownQos };
         after.set(filter, route);
         this.#tree.add(filter, route);
       }
@@ -92,17 +94,21 @@ export class Routes<Member extends RouteMember> {
   }
 }
 
-/** Combines two filters of a member: the higher QoS, and No Local only if both ask for it. */
+/** Combines two filters of a member: the higher QoS of each. */
 function broader<Member>(one: Route<Member>, other: Route<Member>): Route<Member> {
-  const isNoLocal = one.isNoLocal && other.isNoLocal;
+  const ownQos = higher(one.ownQos, other.ownQos);
   const highest = one.qos < other.qos ? other : one;
-  return highest.isNoLocal === isNoLocal ? highest : { ...highest, isNoLocal };
+  return highest.ownQos === ownQos ? highest : { ...highest, ownQos };
 }
 
-/** Whether a route leads back to the publisher, whose subscription is No Local (MQTT 5, 3.8.3.1). */
-export function isOwnOf(
-  { isNoLocal, member }: Route<Pick<RouteMember, 'session'>>,
+function higher(one: QoS | undefined, other: QoS | undefined): QoS | undefined {
+  return (one ?? -1) < (other ?? -1) ? other : one;
+}
+
+/** The QoS at which a member gets a message; undefined: it is its own, and its filters are No Local. */
+export function qosOf(
+  { qos, ownQos, member }: Route<Pick<RouteMember, 'session'>>,
   publisher: string | undefined,
-): boolean {
-  return isNoLocal && publisher !== undefined && publisher === member.session;
+): QoS | undefined {
+  return publisher !== undefined && publisher === member.session ? ownQos : qos;
 }

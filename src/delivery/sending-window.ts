@@ -16,7 +16,7 @@ import {
 import type { Queue, Queues } from './queues/queue.js';
 import type { Replay } from './queues/replay.js';
 import type { OutgoingPublish, Receiver } from './receiver.js';
-import type { Forwarding } from './sessions/subscriptions.js';
+import type { Forwarding, QoS } from './sessions/subscriptions.js';
 
 const MAX_MESSAGE_ID = 65_535;
 
@@ -24,7 +24,9 @@ export interface SendingWindowOptions {
   readonly queues: Queues;
   readonly services: Pick<ConsumerServices, 'elapsedSinceMs' | 'alarmSent' | 'leftOut' | 'now'>;
   /** What the subscriptions matching a topic ask of its messages. */
-  readonly forwardingFor: (topic: string) => Forwarding;
+  readonly forwardingFor: (topic: string, publisher: string | undefined) => Forwarding;
+  /** The QoS granted for an alarm. */
+  readonly qosFor: (topic: string, publisher: string | undefined) => QoS;
   /** Called when more may be sent. */
   readonly onReady: () => void;
   readonly onReadFailure: (error: unknown) => void;
@@ -165,13 +167,19 @@ export class SendingWindow {
 
   #send(receiver: Receiver, entry: LogEntry): void {
     this.#direct?.noteSent(entry.topic, entry.payload);
+    const { services, queues, qosFor } = this.#options;
+    const message = messageOf(entry, services);
+    if (entry.log === 'alarms' && qosFor(entry.topic, message.publisher) === 0) {
+      const isSent = receiver.send(this.#publishOf(message, { qos: 0, messageId: 0, entry }));
+      queues.alarms.settle(entry, isSent ? 'delivered' : 'too-large');
+      return;
+    }
     const { messageId, isRepeated } = this.#inFlight.add(entry);
     this.#counts[entry.log]++;
-    const { services } = this.#options;
     const sending = { qos: 1, messageId, dup: isRepeated, entry } as const;
-    if (receiver.send(this.#publishOf(messageOf(entry, services), sending))) return;
+    if (receiver.send(this.#publishOf(message, sending))) return;
     this.#leave(messageId);
-    this.#options.queues[entry.log].settle(entry, 'too-large');
+    queues[entry.log].settle(entry, 'too-large');
   }
 
   #sendDirect(direct: DirectQueue, maxInFlight: number): void {
@@ -191,7 +199,8 @@ export class SendingWindow {
   #publishOf(message: Sendable, sending: Sending): OutgoingPublish {
     const { services, forwardingFor } = this.#options;
     const takesProperties = this.#receiver?.takesProperties === true;
-    const forwarding = takesProperties ? forwardingFor(message.topic) : undefined;
+    const { topic, publisher } = message;
+    const forwarding = takesProperties ? forwardingFor(topic, publisher) : undefined;
     return publishOf(message, sending, forwarding, services.now);
   }
 

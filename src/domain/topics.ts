@@ -53,6 +53,12 @@ export function parseForwardedTopic(
   return locationId === undefined || deviceId === undefined ? undefined : { locationId, deviceId };
 }
 
+/** Whether a forwarded topic is that of an alarm. */
+export function isAlarmTopic(topic: string): boolean {
+  const [first, , third, , level] = topic.split('/');
+  return first === 'care-homes' && third === 'devices' && level === 'alarms';
+}
+
 /** The device of a command's topic, in the form that the device receives; undefined for other topics. */
 export function parseCommandTopic(topic: string): string | undefined {
   const [first, deviceId, third] = topic.split('/');

@@ -52,7 +52,10 @@ export class Outputs implements OutputList {
     for (const options of outputs) {
       const { name } = options;
       const onFailing = (reason: Phrase | undefined) => this.#failing(name, reason);
-      const services = { installation, sessions, deadLetters, onFailing, log, now };
+      const onRefusing = (reason: Phrase | undefined) => this.#refusing(name, reason);
+      const onDeadLetter = (reason: Phrase) => this.#noteError(name, reason);
+      const on = { onFailing, onRefusing, onDeadLetter };
+      const services = { installation, sessions, deadLetters, ...on, log, now };
       const webhook = new Webhook(options, services);
       await webhook.start();
       if (webhook.queue === undefined) continue;
@@ -114,27 +117,41 @@ export class Outputs implements OutputList {
   }
 
   async #statusOf({ webhook, oldest, lastError }: Running): Promise<OutputStatus> {
-    const { options, queue, isFailing } = webhook;
+    const { options, queue, state } = webhook;
     return {
       name: options.name,
       // Its path and query may be secret.
       host: new URL(options.url).host,
-      isFailing,
+      state,
       lastError,
       ...(await queueFigures(queue, oldest, this.#options.wallTimeOf)),
     };
   }
 
   #failing(name: string, reason: Phrase | undefined): void {
-    const { health, log, now } = this.#options;
-    const running = this.#running.get(name);
+    const { log } = this.#options;
     if (reason === undefined) log.info({ webhook: name }, 'webhook delivers again');
     else log.warn({ webhook: name, reason: reason.en }, 'failed to deliver to a webhook, retrying');
-    if (running !== undefined && reason !== undefined) {
-      running.lastError = { atMs: now(), reason: reason.en };
-    }
+    if (reason !== undefined) this.#noteError(name, reason);
+    this.#report(name, 'webhookFailing', reason);
+  }
+
+  #refusing(name: string, reason: Phrase | undefined): void {
+    this.#report(name, 'webhookRefusing', reason);
+  }
+
+  #noteError(name: string, reason: Phrase): void {
+    const running = this.#running.get(name);
+    if (running !== undefined) running.lastError = { atMs: this.#options.now(), reason: reason.en };
+  }
+
+  #report(
+    name: string,
+    kind: 'webhookFailing' | 'webhookRefusing',
+    reason: Phrase | undefined,
+  ): void {
     const subject = { type: 'webhook', id: name, name } as const;
-    const failing = reason && { ...fault('webhookFailing', { reason }), subject };
-    health.report(`outputs/${name}`, failing || undefined);
+    const report = reason && { ...fault(kind, { reason }), subject };
+    this.#options.health.report(`outputs/${name}/${kind}`, report);
   }
 }

@@ -10,14 +10,17 @@ const TIMEOUT_MS = 10_000;
 const MAX_RETRY_AFTER_MS = 3_600_000;
 /** An answer's body is ignored; a longer one ends the connection. */
 const MAX_ANSWER_BYTES = 64 * 1024;
-/** Answers after which the same request may succeed later. */
-const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 425, 429]);
+/**
+ * Answers about the message itself, which is then a dead letter. Any other may be about a receiver that is wrong for a
+ * moment: a proxy whose backend is starting answers 404, and must lose no alarm.
+ */
+const REFUSED_STATUSES: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
 /** The outcome of a request. */
 export type WebhookOutcome =
   | { readonly type: 'delivered' }
   /** The receiver never takes the message. */
-  | { readonly type: 'refused'; readonly reason: string }
+  | { readonly type: 'refused'; readonly reason: Phrase }
   /** A later attempt may succeed; `afterMs` is the delay that the receiver asks for. */
   | { readonly type: 'failed'; readonly reason: Phrase; readonly afterMs?: number | undefined };
 
@@ -133,16 +136,26 @@ const lookupPublic: LookupFunction = (hostname, options, callback) => {
 function outcomeOf(status: number, retryAfter: string | undefined, nowMs: number): WebhookOutcome {
   if (status >= 200 && status < 300) return { type: 'delivered' };
   const reason = answered(status);
-  const isRefused = status >= 400 && status < 500 && !TRANSIENT_STATUSES.has(status);
-  if (isRefused) return { type: 'refused', reason: reason.en };
+  if (REFUSED_STATUSES.has(status)) return { type: 'refused', reason };
   return failed(reason, retryAfterMs(retryAfter, nowMs));
 }
 
-/** Seconds or a date (RFC 9110, 10.2.3). */
+/** Seconds, or an HTTP date (RFC 9110, 10.2.3); undefined for anything else. */
 function retryAfterMs(text: string | undefined, nowMs: number): number | undefined {
   if (text === undefined) return undefined;
-  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : httpDateMs(text) - nowMs;
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, ms), MAX_RETRY_AFTER_MS);
+}
+
+const TIME = '\\d\\d:\\d\\d:\\d\\d';
+/** The three forms of a date (RFC 9110, 5.6.7); `Date.parse` alone takes almost anything. */
+const IMF_FIXDATE = new RegExp(`^[A-Z][a-z]{2}, \\d\\d [A-Z][a-z]{2} \\d{4} ${TIME} GMT$`);
+const RFC_850 = new RegExp(`^[A-Z][a-z]{5,8}, \\d\\d-[A-Z][a-z]{2}-\\d\\d ${TIME} GMT$`);
+const ASCTIME = new RegExp(`^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \\d]\\d ${TIME} \\d{4}$`);
+
+function httpDateMs(text: string): number {
+  if (ASCTIME.test(text)) return Date.parse(`${text} GMT`);
+  return IMF_FIXDATE.test(text) || RFC_850.test(text) ? Date.parse(text) : Number.NaN;
 }
 
 function failed(reason: Phrase, afterMs?: number): WebhookOutcome {

@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import type { Logger } from 'pino';
+import { z } from 'zod';
 import type { Consumer } from '../delivery/consumer.js';
 import { DeadLetters } from '../delivery/dead-letters.js';
 import { openOutgoingQueue, outgoingOwner, ownerKeyOf } from '../delivery/outgoing-queue.js';
@@ -9,9 +11,10 @@ import type { Phrase } from '../domain/faults/faults.js';
 import type { Audience } from '../domain/grants.js';
 import { decodeUtf8, isJson, newId } from '../domain/notation.js';
 import { WEBHOOK_CLIENT_ID_PREFIX, type WebhookOptions } from '../domain/output-schema.js';
-import { parseForwardedTopic } from '../domain/topics.js';
+import { isAlarmTopic, parseForwardedTopic } from '../domain/topics.js';
 import type { DeadLetterStore } from '../site/bridge-list.js';
 import { pause } from '../site/clock/pause.js';
+import type { OutputStatus } from '../site/output-list.js';
 import { type WebhookMessage, WebhookSender } from './webhook-request.js';
 
 /** Topics of the gateway itself, which concern no location. */
@@ -20,6 +23,12 @@ const FIRST_BACKOFF_MS = 1_000;
 const MAX_BACKOFF_MS = 60_000;
 /** A webhook reads at its own pace, and never decides how fast devices are read. */
 const REPLAY_PER_SECOND = 1_000;
+
+/** What tells an alarm, a state of one, or an event of the gateway from others. */
+const namedSchema = z.object({ id: z.string().optional(), state: z.string().optional() });
+
+/** What becomes of a message: delivered, to be sent again, or why the receiver never takes it. */
+type Answer = 'delivered' | 'again' | Phrase;
 
 /** The key of a webhook's dead letters, which are kept along with those of bridges. */
 export function deadLetterKey(name: string): string {
@@ -48,6 +57,10 @@ export interface WebhookServices {
   readonly deadLetters: Pick<DeadLetterStore, 'add'>;
   /** Called with the reason when delivery fails, and with undefined when it works again. */
   readonly onFailing: (reason: Phrase | undefined) => void;
+  /** Called with the reason when the receiver refuses an alarm, and with undefined when it takes one again. */
+  readonly onRefusing: (reason: Phrase | undefined) => void;
+  /** Called with the reason when the receiver refuses any message for good. */
+  readonly onDeadLetter: (reason: Phrase) => void;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -70,8 +83,12 @@ export class Webhook implements Receiver {
   /** The end of what is being sent, by device, or by topic if there is no device. */
   readonly #chains = new Map<string, Promise<void>>();
   #queue: Consumer | undefined;
-  #backoffMs = 0;
+  /** The next step of the backoff, whatever the receiver has asked for. */
+  #backoffMs = FIRST_BACKOFF_MS;
+  /** How long to wait before the next attempt. */
+  #waitMs = 0;
   #failing: Phrase | undefined;
+  #isRefusing = false;
   /** Resolves when the receiver may be tried again, one at a time. */
   #gate: Promise<void> = Promise.resolve();
 
@@ -96,8 +113,9 @@ export class Webhook implements Receiver {
     return this.#queue;
   }
 
-  get isFailing(): boolean {
-    return this.#failing !== undefined;
+  get state(): OutputStatus['state'] {
+    if (this.#failing !== undefined) return 'failing';
+    return this.#isRefusing ? 'refusing' : 'delivering';
   }
 
   /** Opens the queue where it stopped, or a new one. Resolves once a change of its filters is stored, or retried. */
@@ -122,7 +140,7 @@ export class Webhook implements Receiver {
   send(publish: OutgoingPublish): boolean {
     const subject = parseForwardedTopic(publish.topic)?.deviceId ?? publish.topic;
     // QoS 0 is not queued: it would delay the device's alarms, and fill the memory while the receiver fails.
-    const isBusy = this.isFailing || this.#chains.has(subject);
+    const isBusy = this.#failing !== undefined || this.#chains.has(subject);
     if (publish.messageId === 0 && isBusy) return true;
     const before = this.#chains.get(subject) ?? Promise.resolve();
     const sending = before.then(() => this.#deliver(publish));
@@ -136,8 +154,11 @@ export class Webhook implements Receiver {
   /** Tries a message once, outside the queue. */
   async trySend(topic: string, payload: Buffer, id: string): Promise<string | undefined> {
     const outcome = await this.#sender.send({ id, body: bodyOf(topic, payload) }, this.#signal);
-    if (outcome.type === 'delivered') return undefined;
-    return outcome.type === 'refused' ? outcome.reason : outcome.reason.en;
+    if (outcome.type === 'delivered') {
+      if (isAlarmTopic(topic)) this.#setRefusing(undefined);
+      return undefined;
+    }
+    return outcome.reason.en;
   }
 
   get #signal(): AbortSignal {
@@ -153,40 +174,45 @@ export class Webhook implements Receiver {
         this.#failing === undefined ? await this.#try(message, false) : await this.#probe(message);
       if (this.#signal.aborted) return;
       if (outcome === 'again') continue;
-      if (outcome !== undefined) this.#deadLetter(publish, outcome);
-      else this.#queue?.acknowledge(messageId);
+      if (outcome === 'delivered') this.#queue?.acknowledge(messageId);
+      else this.#deadLetter(publish, outcome);
+      if (isAlarmTopic(topic)) this.#setRefusing(outcome === 'delivered' ? undefined : outcome);
       return;
     }
   }
 
   /** Tries again after the backoff, one message at a time. */
-  #probe(message: WebhookMessage): Promise<'again' | string | undefined> {
+  #probe(message: WebhookMessage): Promise<Answer> {
     const probing = this.#gate.then(async () => {
-      if (this.#failing !== undefined) await pause(this.#backoffMs, this.#signal);
+      if (this.#failing !== undefined) await pause(this.#waitMs, this.#signal);
       return this.#signal.aborted ? ('again' as const) : this.#try(message, true);
     });
     this.#gate = probing.then(() => undefined);
     return probing;
   }
 
-  /**
-   * @param isProbe whether it is the one message tried while the receiver fails
-   * @returns undefined when it is delivered, `again`, or why the receiver never takes it
-   */
-  async #try(message: WebhookMessage, isProbe: boolean): Promise<'again' | string | undefined> {
+  /** @param isProbe whether it is the one message tried while the receiver fails */
+  async #try(message: WebhookMessage, isProbe: boolean): Promise<Answer> {
     const outcome = await this.#sender.send(message, this.#signal);
     if (this.#signal.aborted) return 'again';
     if (outcome.type === 'failed') {
       // What fails at the same time as the first, or as a probe, belongs to the same outage.
       if (isProbe || this.#failing === undefined) {
-        const nextMs = isProbe ? 2 * this.#backoffMs : FIRST_BACKOFF_MS;
-        this.#backoffMs = outcome.afterMs ?? Math.min(nextMs, MAX_BACKOFF_MS);
+        const backoffMs = isProbe ? this.#backoffMs : FIRST_BACKOFF_MS;
+        this.#waitMs = Math.max(backoffMs, outcome.afterMs ?? 0);
+        this.#backoffMs = Math.min(2 * backoffMs, MAX_BACKOFF_MS);
       }
       this.#setFailing(outcome.reason);
       return 'again';
     }
     this.#setFailing(undefined);
-    return outcome.type === 'refused' ? outcome.reason : undefined;
+    return outcome.type === 'refused' ? outcome.reason : 'delivered';
+  }
+
+  #setRefusing(reason: Phrase | undefined): void {
+    if (reason === undefined && !this.#isRefusing) return;
+    this.#isRefusing = reason !== undefined;
+    this.#services.onRefusing(reason);
   }
 
   #setFailing(reason: Phrase | undefined): void {
@@ -196,18 +222,30 @@ export class Webhook implements Receiver {
   }
 
   /** Keeps a message that the receiver never takes; it leaves the queue once stored as a dead letter. */
-  #deadLetter({ topic, payload, messageId }: OutgoingPublish, reason: string): void {
+  #deadLetter({ topic, payload, messageId }: OutgoingPublish, reason: Phrase): void {
     const queue = this.#queue;
+    this.#services.onDeadLetter(reason);
     if (queue === undefined) return;
-    const letter = { atMs: this.#services.now(), topic, reason, payload };
+    const letter = { atMs: this.#services.now(), topic, reason: reason.en, payload };
     this.#deadLetters.add(messageId, letter, queue.window.deadLetter(messageId));
   }
 
-  /** The same for each attempt, even after a restart. */
-  #idOf({ entry }: OutgoingPublish): string {
+  /**
+   * The same for each attempt, even after a restart.
+   *
+   * What is in the log of alarms keeps it if the store loses it and it is stored again: an alarm's is the alarm's own id,
+   * anything else has one of its topic, its id and its state.
+   */
+  #idOf({ entry, topic, payload }: OutgoingPublish): string {
     const { installation } = this.#services;
-    if (entry === undefined || entry.item === 0) return `msg_${newId()}`;
-    return `msg_${installation}_${entry.log}_${entry.item}`;
+    if (entry?.log === 'messages') return `msg_${installation}_messages_${entry.item}`;
+    const text = decodeUtf8(payload);
+    const named = namedSchema.safeParse(text !== undefined && isJson(text) ? JSON.parse(text) : {});
+    const { id, state } = named.data ?? {};
+    if (id === undefined) return `msg_${newId()}`;
+    if (isAlarmTopic(topic)) return `msg_${installation}_${id}`;
+    const digest = hash('sha256', JSON.stringify([topic, id, state]), 'hex').slice(0, 32);
+    return `msg_${installation}_${digest}`;
   }
 }
 

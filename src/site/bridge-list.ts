@@ -7,6 +7,8 @@ export interface BridgeStatus extends QueueFigures {
   readonly name: string;
   /** Null while the bridge is missing from the configuration. */
   readonly url: string | null;
+  /** Refusing: it has refused an alarm, and taken none since. */
+  readonly state: 'delivering' | 'failing' | 'refusing';
   readonly connected: boolean;
   readonly connectedSinceMs: number | null;
   /** When the upstream last acknowledged a message. */
@@ -60,10 +62,11 @@ export interface BridgeList {
 
 /** Formats a bridge's status as HTTP and MQTT show it, with times as text. */
 export function describeBridge(status: BridgeStatus) {
-  const { name, url, connected, queued, delivered, dropped, lastError } = status;
+  const { name, url, state, connected, queued, delivered, dropped, lastError } = status;
   return {
     name,
     url,
+    state,
     connected,
     connectedSince: timeOrNull(status.connectedSinceMs),
     lastAcknowledgedAt: timeOrNull(status.lastAcknowledgedAtMs),

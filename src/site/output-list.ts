@@ -7,8 +7,8 @@ export interface OutputStatus extends QueueFigures {
   readonly name: string;
   /** The host of its URL. */
   readonly host: string;
-  /** Whether nothing can be delivered now. */
-  readonly isFailing: boolean;
+  /** Failing: nothing can be delivered now. Refusing: it has refused an alarm, and taken none since. */
+  readonly state: 'delivering' | 'failing' | 'refusing';
   /** The last failure of this run, even if it is over. */
   readonly lastError: { readonly atMs: number; readonly reason: string } | undefined;
 }

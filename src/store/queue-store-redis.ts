@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   bytesOfMessage,
+  LOG_NAMES,
   type LogEntry,
   type LogName,
   sequenceOf,
@@ -140,12 +141,12 @@ export class QueueStoreRedis implements QueueStore {
     return accounts.map(accountsOf);
   }
 
-  async oldestReceivedAtMs(destination: string): Promise<number | undefined> {
-    const [alarms, messages] = await Promise.all([
-      this.page('alarms', destination, 0, 1),
-      this.page('messages', destination, 0, 1),
-    ]);
-    const times = [...alarms.entries, ...messages.entries].map(({ receivedAtMs }) => receivedAtMs);
+  async oldestReceivedAtMs(
+    destination: string,
+    logs: readonly LogName[] = LOG_NAMES,
+  ): Promise<number | undefined> {
+    const pages = await Promise.all(logs.map((log) => this.page(log, destination, 0, 1)));
+    const times = pages.flatMap(({ entries }) => entries.map(({ receivedAtMs }) => receivedAtMs));
     return times.length === 0 ? undefined : Math.min(...times);
   }
 

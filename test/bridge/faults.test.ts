@@ -67,6 +67,7 @@ it('an invalid certificate leaves nothing running', () => {
         writable: nothing,
         acknowledged: nothing,
         deadLettered: nothing,
+        refused: nothing,
         commandsAnswered: nothing,
         closed: nothing,
         received: () => Promise.resolve(),

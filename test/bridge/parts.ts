@@ -114,7 +114,7 @@ export class Parts {
     const bytes = Buffer.from(payload ?? `{"n":${sequence}}`);
     const item = itemOf(sequence, 0);
     const entry = { ...sent, log: 'alarms' as const, sequence, item, payload: bytes };
-    const destinations = this.#deliveries.destinationsOf(sent);
+    const destinations = this.#deliveries.destinationsOf('alarms', sent);
     const keys = destinations.map(({ key }) => key);
     this.queues.push(entry, keys);
     this.#deliveries.announce([{ entry, isNew: true, destinations }]);

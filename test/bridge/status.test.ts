@@ -104,7 +104,8 @@ it('reports an undeliverable message, and reveals nothing of it to a token of an
   const outsider = await Subscriber.connect(home.gateway, elsewhere);
   await outsider.subscribe('gateway/status');
   const id = sensor.alarm('noise', { loudness: 'screaming' });
-  const fault = 'A bridge cannot deliver a message: the upstream closes the connection at it.';
+  const fault =
+    'A bridge cannot deliver a message: the upstream refuses it, or closes the connection at it.';
   await outsider.until(() =>
     outsider.messages('gateway/status').some((status) => faultTextsIn(status).includes(fault)),
   );

@@ -43,7 +43,7 @@ describe('the webhooks', () => {
     const page = await open('/gateway/webhooks');
     const row = page.getByRole('row').filter({ hasText: WEBHOOK });
     await row.getByText('1 refused').waitFor();
-    expect(await row.textContent()).toContain('delivering');
+    expect(await row.textContent()).toContain('refuses alarms');
     await row.getByRole('button', { name: `Dead letters of ${WEBHOOK}` }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('/alarms/fall').waitFor();

@@ -175,3 +175,15 @@ it('sends it later to a connection that is briefly full', async () => {
     [2, 0],
   ]);
 });
+
+it('sends it again to a durable session that comes back over a new connection meanwhile', async () => {
+  append(1);
+  await vi.advanceTimersByTimeAsync(500);
+  expect(sent()).toEqual([[1, 0]]);
+  const nurse = await delivery.subscribed('nurse', 'a');
+  const again = new Connection();
+  nurse.disconnect(connection);
+  nurse.connect(again);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(again.sent.map((publish) => [numberIn(publish), publish.qos])).toEqual([[1, 0]]);
+});

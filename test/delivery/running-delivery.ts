@@ -142,7 +142,7 @@ export class RunningDelivery {
     const announced = items.map(({ received: _received, ...item }) => {
       const sequence = ++this.#last[log];
       const entry = { ...item, log, sequence, item: itemOf(sequence, this.#tag++) };
-      const destinations = this.deliveries.destinationsOf(item);
+      const destinations = this.deliveries.destinationsOf(log, item);
       const keys = destinations.map(({ key }) => key);
       this.queues.push(entry, keys);
       for (const key of keys) touched.add(key);
@@ -164,7 +164,7 @@ export class RunningDelivery {
       sequence,
       item: itemOf(sequence, this.#tag++),
     } as const;
-    const keys = this.deliveries.destinationsOf(item).map(({ key }) => key);
+    const keys = this.deliveries.destinationsOf('alarms', item).map(({ key }) => key);
     this.queues.push(entry, keys);
   }
 

@@ -111,6 +111,11 @@ describe('a webhook', () => {
 
   it.each([
     ['500', { status: 500 }, 'the receiver answers 500'],
+    ['401', { status: 401 }, 'the receiver answers 401'],
+    ['403', { status: 403 }, 'the receiver answers 403'],
+    ['404', { status: 404 }, 'the receiver answers 404'],
+    ['405', { status: 405 }, 'the receiver answers 405'],
+    ['410', { status: 410 }, 'the receiver answers 410'],
     ['408', { status: 408 }, 'the receiver answers 408'],
     ['425', { status: 425 }, 'the receiver answers 425'],
     ['503', { status: 503 }, 'the receiver answers 503'],
@@ -141,6 +146,40 @@ describe('a webhook', () => {
     expect(gateway.logged.join()).not.toContain('very-secret');
     expect(gateway.logged.join()).not.toContain(SECRET);
   });
+
+  it.concurrent.each([
+    ['Retry-After: 0', { status: 503, headers: { 'Retry-After': '0' } }],
+    [
+      'a date in the past',
+      { status: 503, headers: { 'Retry-After': 'Sun, 06 Nov 1994 08:49:37 GMT' } },
+    ],
+    [
+      'a date of RFC 850',
+      { status: 503, headers: { 'Retry-After': 'Sunday, 06-Nov-94 08:49:37 GMT' } },
+    ],
+    ['a date of asctime', { status: 503, headers: { 'Retry-After': 'Sun Nov  6 08:49:37 1994' } }],
+    ['no date', { status: 429, headers: { 'Retry-After': 'soon' } }],
+    ['a year', { status: 429, headers: { 'Retry-After': '-1' } }],
+    ['a fraction', { status: 301, headers: { 'Retry-After': '0.1', Location: '/' } }],
+    ['404', { status: 404 }],
+    ['a status that is none', { status: 999 }],
+    ['the end of the connection', 'hang up'],
+  ] as const)(
+    'never tries again sooner than a second, and later each time, after %s',
+    async (_, answer) => {
+      const { receiver, gateway, deviceId } = await start();
+      const atMs: number[] = [];
+      receiver.answer = () => {
+        atMs.push(performance.now());
+        return answer;
+      };
+      await gateway.recordAlarms(deviceId, [{ kind: 'fall' }, { kind: 'fall' }]);
+      await eventually(() => expect(atMs.length).toBeGreaterThanOrEqual(4));
+      const waits = atMs.slice(1).map((at, index) => at - (atMs[index] ?? 0));
+      // A timer may fire a millisecond early.
+      for (const [index, wait] of waits.entries()) expect(wait).toBeGreaterThan(999 * 2 ** index);
+    },
+  );
 
   it('treats ten seconds of silence as a failure, and an endless answer as a delivery', async () => {
     const { receiver, gateway, deviceId } = await start();
@@ -245,7 +284,7 @@ describe('a webhook', () => {
 
   it('makes a dead letter of what is refused, to be viewed and resent', async () => {
     const { receiver, gateway, deviceId, locationId } = await start();
-    receiver.answer = ({ topic }) => ({ status: topic.endsWith('/fall') ? 410 : 200 });
+    receiver.answer = ({ topic }) => ({ status: topic.endsWith('/fall') ? 422 : 200 });
     const falls = await gateway.recordAlarms(deviceId, [{ kind: 'fall' }, { kind: 'fall' }]);
     const noise = await gateway.recordAlarm(deviceId, { kind: 'noise' });
     await eventually(() => expect(receiver.taken).toEqual([noise]));
@@ -253,10 +292,10 @@ describe('a webhook', () => {
     const path = '/outputs/app/dead-letters';
     const { json } = await gateway.admin('GET', path);
     const topic = `care-homes/${locationId}/devices/${deviceId}/alarms/fall`;
-    const letter = { topic, reason: 'the receiver answers 410' };
+    const letter = { topic, reason: 'the receiver answers 422' };
     expect(json).toMatchObject([letter, letter]);
     const again = () => gateway.admin('POST', `${path}/send-again`);
-    expect((await again()).json).toEqual({ sent: 0, reason: 'the receiver answers 410' });
+    expect((await again()).json).toEqual({ sent: 0, reason: 'the receiver answers 422' });
     receiver.answer = () => ({ status: 200 });
     expect((await again()).json).toEqual({ sent: 2, reason: null });
     expect(receiver.taken).toEqual([noise, ...falls]);
@@ -265,6 +304,46 @@ describe('a webhook', () => {
       '404 output-not-found',
     );
     expect(await faultsOf(gateway)).toEqual([]);
+  });
+
+  it.each([400, 413, 415, 422])(
+    'that refuses alarms with %i is a fault until it takes one',
+    async (status) => {
+      const { receiver, gateway, deviceId } = await start({
+        outputs: (port) => [hook(port, { topics: ['#'] })],
+      });
+      receiver.answer = () => ({ status });
+      await gateway.recordAlarm(deviceId, { kind: 'fall' });
+      const detail = `the receiver answers ${status}`;
+      await eventually(async () => {
+        expect(await faultsOf(gateway)).toEqual([
+          `The receiver of a webhook refuses alarms: ${detail}: webhook app`,
+        ]);
+      });
+      expect(await statusOf(gateway)).toMatchObject({ state: 'refusing', lastError: { detail } });
+      receiver.answer = () => ({ status: 200 });
+      await gateway.publish(deviceId, 'temperature', ['21.5']);
+      await eventually(() => {
+        expect(receiver.received.some(({ topic }) => topic.endsWith('/temperature'))).toBe(true);
+      });
+      expect((await statusOf(gateway))?.state).toBe('refusing');
+      await gateway.recordAlarm(deviceId, { kind: 'fall' });
+      await eventually(async () => expect(await faultsOf(gateway)).toEqual([]));
+      expect(await statusOf(gateway)).toMatchObject({ state: 'delivering', lastError: { detail } });
+    },
+  );
+
+  it('keeps the id of an alarm, of its states and of its live copies apart and the same', async () => {
+    const { receiver, gateway, locationId, deviceId } = await start(EVERYTHING);
+    const id = await gateway.recordAlarm(deviceId, { kind: 'fall' });
+    for (const change of ['acknowledge', 'resolve']) {
+      await gateway.admin('POST', `/care-homes/${locationId}/alarms/${id}/${change}`);
+    }
+    const ofAlarm = () => receiver.received.filter((one) => one.id === id);
+    await eventually(() => expect(ofAlarm()).toHaveLength(3));
+    const ids = ofAlarm().map(({ headers }) => String(headers['webhook-id']));
+    expect(ids[0]).toMatch(new RegExp(`^msg_.*_${id}$`));
+    expect(new Set(ids).size).toBe(3);
   });
 
   it('connects to no private address unless allowed, by number or by name', async () => {

@@ -73,7 +73,7 @@ export interface Announced<To extends Destination> {
 
 /** The part that delivers what a writer has stored. */
 export interface Fed<To extends Destination> {
-  readonly destinationsOf: DestinationsOf<To>;
+  destinationsOf(log: LogName, message: Parameters<DestinationsOf<To>>[0]): readonly To[];
   announce(entries: readonly Announced<To>[]): void;
   noteBacklogs(backlogs: ReadonlyMap<string, Partial<Backlog>>): void;
   /** Restores the records of destinations that the store has lost; forgets destinations that have ended. */

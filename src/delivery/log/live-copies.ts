@@ -11,7 +11,7 @@ const BYTES_PER_TURN = 128 * 1024;
 
 /** How far the live copies of an alarm have gone. */
 interface Copies {
-  /** The receivers that have it. */
+  /** The connections that have it. */
   readonly sentTo: Set<unknown>;
   /** `Routes.joinCount` when the last receiver got it; undefined: not all have it. */
   completeAt: number | undefined;
@@ -20,7 +20,7 @@ interface Copies {
 /**
  * Sends live copies: alarms at QoS 0 ahead of their record, while the store is slow or away.
  *
- * Each subscriber gets one. Subscribers that connect or subscribe later, or were not writable at first, get it then.
+ * Each connection gets one. Subscribers that connect again or subscribe later, or were not writable at first, get it then.
  */
 export class LiveCopies {
   readonly #writer: LogWriter<AlarmLogItem>;

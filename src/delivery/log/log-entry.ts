@@ -81,12 +81,15 @@ export interface Sendable {
   readonly payload: Buffer;
   readonly retain: boolean;
   readonly properties?: MessageProperties | undefined;
+  /** As in `NewMessage`. */
+  readonly publisher?: string | undefined;
 }
 
 /** An entry as it is sent now. */
 export function messageOf(entry: LogEntry, services: SendingServices): Sendable {
-  const { topic, properties } = entry;
-  return { topic, payload: payloadOf(entry, services), retain: false, properties };
+  const { topic, properties, source } = entry;
+  const payload = payloadOf(entry, services);
+  return { topic, payload, retain: false, properties, publisher: source?.publisher };
 }
 
 /** How it is sent. */

@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { FaultReport } from '../../domain/faults/faults.js';
-import type { Appended, BatchStore, Destination, Fed, FrozenBatch } from './batch.js';
+import type {
+  Appended,
+  BatchStore,
+  Destination,
+  DestinationsOf,
+  Fed,
+  FrozenBatch,
+} from './batch.js';
 import { itemOf, type LogName, randomTag, sentOf } from './log-entry.js';
 import type { NewMessage } from './log-item.js';
 import { failedWrite, isDataError, isPassing, isUnanswered, lastLeft } from './reply-code.js';
@@ -136,12 +143,13 @@ export class LogWriter<Item extends NewMessage, To extends Destination = Destina
     const items = batch.map(({ item }) => item);
     const { log, store, deliveries, onWentBack } = this.#options;
     let identity = { id: randomUUID(), tag: randomTag() };
+    const destinationsOf: DestinationsOf<To> = (message) => deliveries.destinationsOf(log, message);
     this.#isCheckDue = false;
     while (!this.#isStopped) {
       try {
         const after = deliveries.lastAnnounced(log);
         // Again for each attempt: clients that subscribed during an outage get the items too.
-        const frozen = await store.freeze(items, deliveries.destinationsOf, { ...identity, after });
+        const frozen = await store.freeze(items, destinationsOf, { ...identity, after });
         const written = await frozen.write();
         if ('unusable' in written) {
           await deliveries.mend(written.unusable);

@@ -101,6 +101,6 @@ export interface QueueStore {
   ): Promise<Bounded | undefined>;
   /** Undefined for a destination that is gone. */
   accounts(destinations: readonly string[]): Promise<readonly (Accounts | undefined)[]>;
-  /** When the oldest item was received, by the steady clock; undefined for an empty queue. */
-  oldestReceivedAtMs(destination: string): Promise<number | undefined>;
+  /** When the oldest item of these logs was received, by the steady clock; undefined: there is none. */
+  oldestReceivedAtMs(destination: string, logs?: readonly LogName[]): Promise<number | undefined>;
 }

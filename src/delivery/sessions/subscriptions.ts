@@ -28,6 +28,7 @@ export class Subscriptions {
   /** Built on demand after a change. */
   #tree: FilterTree<string> | undefined;
   #hasOptions = false;
+  #hasQos0 = false;
   #hasNoLocal = false;
 
   constructor(subscriptions: readonly Subscription[]) {
@@ -43,6 +44,11 @@ export class Subscriptions {
     return this.#hasNoLocal;
   }
 
+  /** Whether any subscription may have been granted QoS 0. */
+  get hasQos0(): boolean {
+    return this.#hasQos0;
+  }
+
   list(): Subscription[] {
     return [...this.#byFilter.values()];
   }
@@ -53,9 +59,10 @@ export class Subscriptions {
 
   /** Subscribes, or changes the options of a filter [MQTT-3.8.4-3]. */
   put(subscription: Subscription): void {
-    const { filter, isNoLocal, isRetainAsPublished, identifier } = subscription;
+    const { filter, qos, isNoLocal, isRetainAsPublished, identifier } = subscription;
     this.#byFilter.set(filter, subscription);
     this.#tree = undefined;
+    this.#hasQos0 ||= qos === 0;
     this.#hasNoLocal ||= isNoLocal === true;
     this.#hasOptions ||= isRetainAsPublished === true || identifier !== undefined;
   }
@@ -64,19 +71,24 @@ export class Subscriptions {
     if (this.#byFilter.delete(filter)) this.#tree = undefined;
   }
 
-  /** The highest QoS granted for the topic; undefined when no filter matches. */
-  qosFor(topic: string): QoS | undefined {
+  /**
+   * The highest QoS granted for the topic; undefined when no filter matches.
+   *
+   * @param isOwn whether the session has published the message, which No Local subscriptions then do not bring
+   */
+  qosFor(topic: string, isOwn = false): QoS | undefined {
     let qos: QoS | undefined;
-    for (const subscription of this.#matching(topic)) {
+    for (const subscription of this.#matching(topic, isOwn)) {
       qos = subscription.qos;
       if (qos === 1) return qos;
     }
     return qos;
   }
 
-  forwardingFor(topic: string): Forwarding {
+  /** @param isOwn as for `qosFor` */
+  forwardingFor(topic: string, isOwn: boolean): Forwarding {
     if (!this.#hasOptions) return AS_BEFORE_MQTT_5;
-    const all = this.#matching(topic);
+    const all = this.#matching(topic, isOwn);
     // Each once: Mosquitto's clients disconnect on a repeated property.
     const identifiers = [...new Set(all.flatMap(({ identifier }) => identifier ?? []))];
     return {
@@ -85,11 +97,12 @@ export class Subscriptions {
     };
   }
 
-  #matching(topic: string): Subscription[] {
+  #matching(topic: string, isOwn: boolean): Subscription[] {
     this.#tree ??= treeOf(this.#byFilter.keys());
-    return Array.from(this.#tree.match(topic)).flatMap((filter) => {
+    const all = Array.from(this.#tree.match(topic)).flatMap((filter) => {
       return this.#byFilter.get(filter) ?? [];
     });
+    return isOwn ? all.filter(({ isNoLocal }) => isNoLocal !== true) : all;
   }
 }
 

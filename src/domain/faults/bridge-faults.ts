@@ -18,6 +18,20 @@ export const BRIDGE_FAULTS = {
         'Tragen Sie die Brücke unter demselben Namen wieder ein: Dann erhält sie alles, was gewartet hat. Soll sie nicht wiederkommen, löschen Sie ihre Warteschlange unter „Brücken“ oder mit `DELETE /bridges/<name>`.',
     },
   },
+  bridgeRefused: {
+    code: 'bridge-refused',
+    stops: false,
+    en: {
+      message: 'The upstream of a bridge refuses alarms.',
+      advice:
+        "Look at the bridge's last error and its dead letters: the upstream's ACL may forbid its user to publish, or a quota is used up. What is refused for good is a dead letter; anything else waits, and is sent again. The fault ends when the upstream takes an alarm.",
+    },
+    de: {
+      message: 'Die Gegenstelle einer Brücke weist Alarme ab.',
+      advice:
+        'Sehen Sie den letzten Fehler der Brücke und ihre unzustellbaren Nachrichten an: Vielleicht verbietet die ACL der Gegenstelle dem Benutzer das Veröffentlichen, oder ein Kontingent ist erschöpft. Endgültig Abgewiesenes ist unzustellbar, alles andere wartet und wird erneut gesendet. Die Störung endet, sobald die Gegenstelle einen Alarm annimmt.',
+    },
+  },
   bridgeUnreachable: {
     code: 'bridge-down',
     stops: false,
@@ -174,13 +188,14 @@ export const BRIDGE_FAULTS = {
     code: 'bridge-stuck',
     stops: false,
     en: {
-      message: 'A bridge cannot deliver a message: the upstream closes the connection at it.',
+      message:
+        'A bridge cannot deliver a message: the upstream refuses it, or closes the connection at it.',
       advice:
         'The log line `upstream closes the connection at a message` has its topic and alarm: find out why the upstream rejects it. If it takes other messages, the gateway makes a dead letter of this one.',
     },
     de: {
       message:
-        'Eine Brücke kann eine Nachricht nicht zustellen: Die Gegenstelle schließt dabei die Verbindung.',
+        'Eine Brücke kann eine Nachricht nicht zustellen: Die Gegenstelle weist sie ab oder schließt dabei die Verbindung.',
       advice:
         'Topic und Alarm stehen in der Logzeile `upstream closes the connection at a message`: Klären Sie, warum die Gegenstelle die Nachricht ablehnt. Nimmt sie andere an, gilt diese schließlich als unzustellbar.',
     },

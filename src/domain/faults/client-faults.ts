@@ -31,6 +31,20 @@ export const CLIENT_FAULTS = {
         'Legen Sie das Gerät mit dieser ID an, oder lassen Sie den Hub unter der ID eines vorhandenen Geräts senden (`devices/<id>/alarms`). Die Störung endet, sobald es das Gerät gibt, oder nach einer Stunde.',
     },
   },
+  alarmsWaiting: {
+    code: 'alarms-waiting',
+    stops: false,
+    en: {
+      message: 'Alarms have waited for more than a minute: somebody does not get them.',
+      advice:
+        'A nurse call, bridge or webhook is away, or does not acknowledge. Its alarms are stored, and reach it when it is back. If a session is not used any more, delete its access token, or connect once with a clean session.',
+    },
+    de: {
+      message: 'Alarme warten seit über einer Minute: Jemand bekommt sie nicht.',
+      advice:
+        'Eine Rufanlage, eine Brücke oder ein Webhook ist weg oder quittiert nicht. Die Alarme sind gespeichert und kommen an, sobald die Verbindung wieder da ist. Wird eine Sitzung nicht mehr benutzt, löschen Sie ihren Zugangstoken, oder verbinden Sie sich einmal mit „clean session“.',
+    },
+  },
   tooManyConnections: {
     code: 'limit-exceeded',
     stops: false,

@@ -41,6 +41,8 @@ export interface FaultReport {
   readonly stops: boolean;
   readonly values: Readonly<Record<string, FaultValue>>;
   readonly subject?: FaultSubject | undefined;
+  /** RFC 3339; left out: since it was first reported. */
+  readonly since?: string | undefined;
   /** How many other faults like it this fault stands for. */
   readonly more?: number | undefined;
   /** Ends a fault that stays until an administrator has seen it. */

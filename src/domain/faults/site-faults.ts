@@ -86,6 +86,20 @@ export const SITE_FAULTS = {
         'Prüfen Sie Batterie, Netz und Standort: Auch ein Alarm von ihm käme vielleicht nicht an. Verstummen viele auf einmal, prüfen Sie Switch, Access Point oder Hub. `GET /care-homes/<location>/supervision` nennt alle. Die Störung endet, sobald das Gerät wieder zu hören ist.',
     },
   },
+  webhookRefusing: {
+    code: 'output-failing',
+    stops: false,
+    en: {
+      message: 'The receiver of a webhook refuses alarms: {reason}.',
+      advice:
+        'They are dead letters: mend the receiver, then send them again under Webhooks, or with `POST /outputs/<name>/dead-letters/send-again`. The fault ends when it takes an alarm.',
+    },
+    de: {
+      message: 'Der Empfänger eines Webhooks weist Alarme ab: {reason}.',
+      advice:
+        'Sie sind unzustellbar: Bringen Sie den Empfänger in Ordnung und senden Sie sie dann unter „Webhooks“ erneut, oder mit `POST /outputs/<name>/dead-letters/send-again`. Die Störung endet, sobald er einen Alarm annimmt.',
+    },
+  },
   webhookFailing: {
     code: 'output-failing',
     stops: false,

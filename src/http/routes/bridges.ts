@@ -7,7 +7,7 @@ import { jsonResponse, noContent, problems } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
 import { timestampSchema } from '../schemas/common.js';
 import { deadLetterSchema, deadLetterView } from '../schemas/dead-letter.js';
-import { queueFields } from '../schemas/destination.js';
+import { destinationStateSchema, queueFields } from '../schemas/destination.js';
 
 /** A bridge's status, the same over HTTP and on `gateway/bridges/<name>/status`. */
 const bridgeSchema = z
@@ -17,6 +17,7 @@ const bridgeSchema = z
       description: 'Null while the bridge is missing from the configuration.',
       example: 'mqtts://broker.head-office.example:8883',
     }),
+    state: destinationStateSchema,
     connected: z.boolean(),
     connectedSince: timestampSchema.nullable(),
     lastAcknowledgedAt: timestampSchema

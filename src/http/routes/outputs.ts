@@ -7,7 +7,7 @@ import { emptyJsonRequestBody, jsonResponse, problems } from '../documents/opena
 import type { HttpApp } from '../http-env.js';
 import { timestampSchema } from '../schemas/common.js';
 import { deadLetterSchema, deadLetterView } from '../schemas/dead-letter.js';
-import { countSchema, queueFields } from '../schemas/destination.js';
+import { countSchema, destinationStateSchema, queueFields } from '../schemas/destination.js';
 
 const outputSchema = z
   .object({
@@ -17,7 +17,7 @@ const outputSchema = z
       description: 'Of its URL, whose path may be secret.',
       example: 'hooks.example.org',
     }),
-    state: z.enum(['delivering', 'failing']),
+    state: destinationStateSchema,
     ...queueFields,
     lastError: z
       .object({
@@ -94,12 +94,12 @@ export function registerOutputs(app: HttpApp, services: RouteServices): void {
 }
 
 function outputView(status: OutputStatus): z.infer<typeof outputSchema> {
-  const { name, host, isFailing, lastError, queued, oldestQueuedAtMs, delivered, dropped } = status;
+  const { name, host, state, lastError, queued, oldestQueuedAtMs, delivered, dropped } = status;
   return {
     name,
     type: 'webhook',
     host,
-    state: isFailing ? 'failing' : 'delivering',
+    state,
     queued,
     oldestQueuedAt: oldestQueuedAtMs === null ? null : formatTime(oldestQueuedAtMs),
     delivered,

@@ -17,6 +17,11 @@ export const destinationSchema = z
   })
   .openapi('Destination');
 
+/** How a bridge or webhook fares. */
+export const destinationStateSchema = z.enum(['delivering', 'failing', 'refusing']).openapi({
+  description: 'Refusing: it has refused an alarm, and taken none since.',
+});
+
 export const countSchema = z.int().min(0);
 
 /** The queue of a bridge or webhook: waiting messages, and the outcomes of all others. */

@@ -54,7 +54,8 @@ export class Health extends EventEmitter<{ changed: [] }> {
   #set(source: string, fault: FaultReport | undefined): boolean {
     const before = this.#faults.get(source);
     if (fault === undefined) return this.#faults.delete(source);
-    const since = before?.code === fault.code ? before.since : formatTime(this.#now());
+    const since =
+      before?.code === fault.code ? before.since : (fault.since ?? formatTime(this.#now()));
     const present = { ...fault, since };
     if (isDeepStrictEqual(before, present)) return false;
     this.#faults.set(source, present);

@@ -1,5 +1,6 @@
-import { expect, it } from 'vitest';
-import { configured, useParts } from '../parts.js';
+import { describe, expect, it } from 'vitest';
+import { faultTexts } from '../../harness/described/fault-texts.js';
+import { configured, type Parts, useParts } from '../parts.js';
 import type { Answer } from './scripted-upstream.js';
 
 const world = useParts();
@@ -8,8 +9,9 @@ const ALARMS = 30;
 const isPoison = (topic: string) => topic.includes('/poison/');
 
 it.each<[string, Answer, number]>([
-  ['answers with an unspecified error', 128, 1],
-  ['answers with a reason that is not meant for a message', 151, 1],
+  ['does not authorise', 135, 1],
+  ['answers with an invalid topic', 144, 1],
+  ['answers with an invalid payload', 153, 1],
   ['ends the connection for', { disconnect: 149 }, 3],
 ])(
   'one message that the upstream %s becomes a dead letter, and the rest is delivered',
@@ -55,4 +57,70 @@ it('an upstream that ends each connection for another reason eventually gets eve
   await expect
     .poll(() => parts.status())
     .toMatchObject({ delivered: ALARMS, dropped: { refused: 0 } });
+});
+
+describe('a passing refusal', () => {
+  const refusing = async (parts: Parts) => {
+    const { state, lastError } = (await parts.status()) ?? {};
+    return { state, lastError, faults: faultTexts(parts.health.faults()) };
+  };
+  const REFUSES = 'The upstream of a bridge refuses alarms: bridge region';
+
+  it.each([
+    [128, 'Unspecified error'],
+    [131, 'Implementation specific error'],
+    [151, 'Quota exceeded'],
+  ])(
+    'with reason code %i is retried in order, is a fault meanwhile, and loses nothing',
+    async (code, detail) => {
+      let left = 3;
+      const upstream = await world.upstream({ onPublish: () => (left > 0 ? code : 0) });
+      const parts = world.parts();
+      await parts.bridges.apply([configured({ url: upstream.url })]);
+      const beds = ['bed-1', 'bed-2', 'bed-3'];
+      for (const bed of beds) await parts.alarm(bed);
+      await expect
+        .poll(() => refusing(parts))
+        .toMatchObject({
+          state: 'refusing',
+          lastError: { kind: 'refused', detail },
+          faults: expect.arrayContaining([REFUSES]),
+        });
+      left = 0;
+      await expect.poll(() => parts.status()).toMatchObject({ delivered: 3, state: 'delivering' });
+      expect(parts.deadLetters).toEqual([]);
+      expect(faultTexts(parts.health.faults())).toEqual([]);
+      expect(upstream.topics.slice(-3).map((topic) => topic.split('/')[3])).toEqual(beds);
+    },
+  );
+
+  it('of one message alone does not stop the others for ever', async () => {
+    const upstream = await world.upstream({
+      onPublish: ({ topic }) => (isPoison(topic) ? 128 : 0),
+    });
+    const parts = world.parts({ hangUpLimits: { minHangUps: 3, minDurationMs: 0, maxHoldMs: 50 } });
+    await parts.bridges.apply([configured({ url: upstream.url })]);
+    await parts.alarm('poison');
+    await parts.alarm('bed-1');
+    await parts.alarm('bed-2');
+    await expect.poll(() => parts.status()).toMatchObject({ queued: 0, delivered: 2 });
+    expect(parts.deadLetters.map(({ topic }) => isPoison(topic))).toEqual([true]);
+  });
+});
+
+it('a refusal for good is a fault until the upstream takes an alarm', async () => {
+  let code = 135;
+  const upstream = await world.upstream({ onPublish: () => code });
+  const parts = world.parts();
+  await parts.bridges.apply([configured({ url: upstream.url })]);
+  await parts.alarm('bed');
+  await expect
+    .poll(() => parts.status())
+    .toMatchObject({ state: 'refusing', connected: true, lastError: { detail: 'Not authorized' } });
+  expect(parts.health.faults().map((one) => one.code)).toEqual(['bridge-refused']);
+  expect(parts.deadLetters).toHaveLength(1);
+  code = 0;
+  await parts.alarm('bed');
+  await expect.poll(() => parts.status()).toMatchObject({ state: 'delivering', delivered: 1 });
+  expect(parts.health.faults()).toEqual([]);
 });

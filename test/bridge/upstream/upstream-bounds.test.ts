@@ -16,27 +16,30 @@ function publishOf(bytes: number): Buffer {
 }
 
 describe('an upstream that sends a packet far over the limit', () => {
-  it('is disconnected before the packet is gathered, told to forget it, and named', async () => {
-    const upstream = await world.upstream();
-    const parts = world.parts();
-    const options = configured({ url: upstream.url, protocol: '3.1.1', commands: ['#'] });
-    await parts.bridges.apply([options]);
-    await expect.poll(() => upstream.connections).toBe(1);
-    const before = process.memoryUsage().rss;
-    const packet = publishOf(100 * MIB);
-    const own = process.memoryUsage().rss - before;
-    upstream.sendBytes(packet);
-    await expect
-      .poll(() => faultTexts(parts.health.faults()))
-      .toEqual([expect.stringMatching(TOO_LARGE)]);
-    await expect.poll(() => upstream.connections).toBe(0);
-    expect(process.memoryUsage().rss - before - own).toBeLessThan(50 * MIB);
+  it.each(['3.1.1', 5] as const)(
+    'is disconnected before the packet is gathered, told to forget it, and named (MQTT %s)',
+    async (protocol) => {
+      const upstream = await world.upstream();
+      const parts = world.parts();
+      const options = configured({ url: upstream.url, protocol, commands: ['#'] });
+      await parts.bridges.apply([options]);
+      await expect.poll(() => upstream.connections).toBe(1);
+      const before = process.memoryUsage().rss;
+      const packet = publishOf(100 * MIB);
+      const own = process.memoryUsage().rss - before;
+      upstream.sendBytes(packet);
+      await expect
+        .poll(() => faultTexts(parts.health.faults()))
+        .toEqual([expect.stringMatching(TOO_LARGE)]);
+      await expect.poll(() => upstream.connections).toBe(0);
+      expect(process.memoryUsage().rss - before - own).toBeLessThan(50 * MIB);
 
-    await parts.alarm('bed');
-    await expect.poll(() => upstream.topics).toHaveLength(1);
-    expect(upstream.cleanFlags).toEqual([false, true]);
-    expect(faultTexts(parts.health.faults())).toEqual([]);
-  });
+      await parts.alarm('bed');
+      await expect.poll(() => upstream.topics).toHaveLength(1);
+      expect(upstream.cleanFlags).toEqual([false, true]);
+      expect(faultTexts(parts.health.faults())).toEqual([]);
+    },
+  );
 
   it('is not disconnected for many bytes in packets within the limit', async () => {
     const [bytes, count] = [9_000, 500];

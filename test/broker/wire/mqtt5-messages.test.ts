@@ -138,6 +138,39 @@ describe('a subscriber of MQTT 5', () => {
     for (const each of [sensor, client]) each.vanish();
   });
 
+  it('gets its own message by the subscriptions that are not No Local only', async () => {
+    const other = await home.device();
+    const both = await home.api.createToken([
+      { location: home.locationId, role: 'viewer' },
+      { location: home.locationId, role: 'publisher' },
+    ]);
+    const client = await connect(both);
+    const subscribe = async (topic: string, identifier: number, options: object) => {
+      client.send({
+        cmd: 'subscribe',
+        messageId: identifier,
+        subscriptions: [{ topic, qos: 1, ...options }],
+        properties: { subscriptionIdentifier: identifier },
+      });
+      await client.next('suback');
+    };
+    await subscribe(home.filter(other, 'weight'), 7, { nl: true, rap: true });
+    await subscribe(home.filter(other, '#'), 8, { qos: 0 });
+    const weight = publishPacket(`devices/${other.id}/weight`, '60');
+    client.send({ ...weight, qos: 1, messageId: 1, retain: true });
+    const isWeight = (one: Packet) => one.cmd === 'publish' && one.topic.endsWith('/weight');
+    const own = () => client.packets.filter(isWeight);
+    await client.until(() => own().length === 1, 'its own message did not come');
+    expect(own()).toMatchObject([
+      { qos: 0, retain: false, properties: { subscriptionIdentifier: 8 } },
+    ]);
+    await home.publishLast(other, 'weight', '61');
+    await client.until(() => own().length === 2, 'the message of the device did not come');
+    const identifiers = { subscriptionIdentifier: expect.arrayContaining([7, 8]) };
+    expect(own()[1]).toMatchObject({ qos: 1, properties: identifiers });
+    client.vanish();
+  });
+
   it('gets topics as aliases, as many as it accepts', async () => {
     const client = await connect(home.viewer, { properties: { topicAliasMaximum: 1 } });
     await client.subscribe([home.filter(device, 'aliased/#')], 0);

@@ -167,20 +167,6 @@ describe('guarantee 2: a gateway that ends in the middle of a drain', () => {
 });
 
 describe('a persistent session', () => {
-  it('gets live messages only when its filter has QoS 0', async () => {
-    home = await NumberedHome.open(gateway);
-    const before = await home.nurse('qos-0');
-    await before.client.subscribeAsync(home.alarmFilter, { qos: 0 });
-    await before.end();
-    await home.alarm(3);
-    const nurse = await home.nurse('qos-0');
-    await home.alarm();
-    await nurse.untilCount(1);
-    await nurse.end();
-    expect(numbersOf(nurse.received)).toEqual([3]);
-    expect(nurse.received[0]?.qos).toBe(0);
-  });
-
   it('gets a message once when several of its filters match', async () => {
     home = await NumberedHome.open(gateway);
     const location = `care-homes/${home.locationId}`;

@@ -15,8 +15,8 @@ describe('routes', () => {
     const routes = new Routes();
     const one = member();
     routes.set(one, filters(['a/#', 0], ['a/+', 1], ['+/x', 0]));
-    expect(routes.match('a/x')).toEqual([{ member: one, qos: 1, isNoLocal: false }]);
-    expect(routes.match('a/x/y')).toEqual([{ member: one, qos: 0, isNoLocal: false }]);
+    expect(routes.match('a/x')).toEqual([{ member: one, qos: 1, ownQos: 1 }]);
+    expect(routes.match('a/x/y')).toEqual([{ member: one, qos: 0, ownQos: 0 }]);
     expect(routes.match('b')).toEqual([]);
   });
 
@@ -25,12 +25,12 @@ describe('routes', () => {
     const [one, other] = [member(), member()];
     expect(routes.match('a')).toEqual([]);
     routes.set(one, filters(['a', 1], ['b', 1]));
-    expect(routes.match('a')).toEqual([{ member: one, qos: 1, isNoLocal: false }]);
+    expect(routes.match('a')).toEqual([{ member: one, qos: 1, ownQos: 1 }]);
     expect(routes.match('a')).toBe(routes.match('a'));
     routes.set(other, filters(['a', 1]));
     routes.set(one, filters(['b', 0]));
-    expect(routes.match('a')).toEqual([{ member: other, qos: 1, isNoLocal: false }]);
-    expect(routes.match('b')).toEqual([{ member: one, qos: 0, isNoLocal: false }]);
+    expect(routes.match('a')).toEqual([{ member: other, qos: 1, ownQos: 1 }]);
+    expect(routes.match('b')).toEqual([{ member: one, qos: 0, ownQos: 0 }]);
     routes.remove(other);
     expect(routes.match('a')).toEqual([]);
   });

@@ -1,5 +1,15 @@
 import { dictionary } from '../../words/language.js';
 
+/** What the faults of these codes mean to a nurse. */
+interface NoAlarmsWords {
+  readonly [code: string]: ((who: string, since: string) => string) | undefined;
+}
+
+/** Who gets alarms, by the type of a fault's subject. */
+interface ReceiverWords {
+  readonly [type: string]: ((name: string) => string) | undefined;
+}
+
 export const BOARD_WORDS = dictionary({
   en: {
     open: (count: string) => `Open alarms: ${count}`,
@@ -62,6 +72,17 @@ export const BOARD_WORDS = dictionary({
       count === 1
         ? 'Nothing comes from 1 sensor any more:'
         : `Nothing comes from ${count} sensors any more:`,
+    noAlarms: {
+      'alarms-waiting': (who, since) => `${who} has got no alarms since ${since}.`,
+      'output-failing': (who, since) => `${who} has taken no alarms since ${since}.`,
+      'bridge-refused': (who, since) => `${who} has taken no alarms since ${since}.`,
+    } as NoAlarmsWords,
+    receivers: {
+      session: (name) => `The nurse call ${name}`,
+      bridge: (name) => `The system behind the bridge ${name}`,
+      webhook: (name) => `The receiver ${name}`,
+    } as ReceiverWords,
+    someReceiver: 'A nurse call or another receiver',
     fault: 'Fault of the gateway:',
     notReady: 'The gateway is not ready:',
     tellAboutFault: 'Please tell the person who looks after the gateway.',
@@ -136,6 +157,17 @@ export const BOARD_WORDS = dictionary({
       `Alle Sensoren von ${home} sind offline. Von ihnen kann kein Alarm kommen.`,
     silent: (count: number) =>
       count === 1 ? 'Von 1 Sensor kommt nichts mehr:' : `Von ${count} Sensoren kommt nichts mehr:`,
+    noAlarms: {
+      'alarms-waiting': (who, since) => `${who} bekommt seit ${since} keine Alarme.`,
+      'output-failing': (who, since) => `${who} nimmt seit ${since} keine Alarme an.`,
+      'bridge-refused': (who, since) => `${who} nimmt seit ${since} keine Alarme an.`,
+    } as NoAlarmsWords,
+    receivers: {
+      session: (name) => `Die Rufanlage ${name}`,
+      bridge: (name) => `Das System hinter der Brücke ${name}`,
+      webhook: (name) => `Der Empfänger ${name}`,
+    } as ReceiverWords,
+    someReceiver: 'Eine Rufanlage oder ein anderer Empfänger',
     fault: 'Störung des Gateways:',
     notReady: 'Das Gateway ist nicht bereit:',
     tellAboutFault: 'Bitte geben Sie der Technik Bescheid.',

@@ -2,7 +2,11 @@ import type { AdvisedFault } from '../../api/generated.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { useFaults } from '../../live/use-faults.js';
 import { hrefTo } from '../../routing.js';
+import { dateTime } from '../../ui/time-ago.js';
+import type { Language } from '../../words/language.js';
 import { BOARD_WORDS } from './board-words.js';
+
+type BoardWords = (typeof BOARD_WORDS)[Language];
 
 const MAX_NAMED = 3;
 /** The board names the silent sensors, home by home; a runtime out of support says nothing about alarms. */
@@ -10,7 +14,7 @@ const NOT_SHOWN = ['device-silent', 'runtime-unsupported'];
 
 /** The faults of the gateway, those that stop it first. */
 export function GatewayFaults({ isKiosk }: { readonly isKiosk: boolean }) {
-  const { session } = useConsole();
+  const { session, language } = useConsole();
   const words = useWords(BOARD_WORDS);
   const { data = [] } = useFaults();
   const faults = data.filter(({ code }) => !NOT_SHOWN.includes(code));
@@ -21,7 +25,8 @@ export function GatewayFaults({ isKiosk }: { readonly isKiosk: boolean }) {
   const isReady = stopping.length === 0;
   return (
     <p class={isReady ? 'board-offline' : 'board-offline all'} role="status">
-      <strong>{isReady ? words.fault : words.notReady}</strong> {named.map(messageOf).join(' ')}
+      <strong>{isReady ? words.fault : words.notReady}</strong>{' '}
+      {named.map((fault) => textOf(fault, words, language.current.value)).join(' ')}
       {left > 0 && ` (${words.andMore(left)})`}{' '}
       {session.isAdmin.value && !isKiosk ? (
         <a href={hrefTo('/gateway')}>{words.showGateway}</a>
@@ -30,6 +35,16 @@ export function GatewayFaults({ isKiosk }: { readonly isKiosk: boolean }) {
       )}
     </p>
   );
+}
+
+/** Who gets no alarms, and since when, in a nurse's words; anything else in those of the gateway. */
+function textOf(fault: AdvisedFault, words: BoardWords, language: Language): string {
+  const { code, since, subject } = fault;
+  const sentence = words.noAlarms[code];
+  if (sentence === undefined) return messageOf(fault);
+  const receiver = words.receivers[subject?.type ?? ''];
+  const who = receiver === undefined ? words.someReceiver : receiver(subject?.name ?? '');
+  return sentence(who, dateTime(since, language));
 }
 
 /** The message, with its subject before the full stop. */

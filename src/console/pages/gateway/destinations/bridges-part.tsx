@@ -91,9 +91,10 @@ export function BridgesPart() {
   );
 }
 
-function State({ bridge: { url, connected, connectedSince } }: { readonly bridge: Bridge }) {
+function State({ bridge: { url, state, connected, connectedSince } }: { readonly bridge: Bridge }) {
   const words = useWords(BRIDGES_WORDS);
   if (url === null) return <span class="gateway-bad">{words.missing}</span>;
+  if (state === 'refusing') return <span class="gateway-bad">{words.refusing}</span>;
   if (!connected) return <span class="gateway-bad">{words.down}</span>;
   return (
     <span class="gateway-good">

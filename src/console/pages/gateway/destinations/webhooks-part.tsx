@@ -35,7 +35,7 @@ export function WebhooksPart() {
     {
       head: common.state,
       cell: ({ state }) => (
-        <span class={state === 'failing' ? 'gateway-bad' : 'gateway-good'}>
+        <span class={state === 'delivering' ? 'gateway-good' : 'gateway-bad'}>
           {words.states[state]}
         </span>
       ),
