@@ -90,6 +90,7 @@ export async function openIngest(
     health,
     log,
     now,
+    steadyNow,
   });
   await drills.load();
   return {

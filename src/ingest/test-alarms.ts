@@ -23,7 +23,10 @@ export class TestAlarmPublishes implements TestAlarms {
     this.#options = options;
   }
 
-  async raise({ locationId, deviceId, kind, actor }: TestAlarmRequest): Promise<string> {
+  async raise(
+    { locationId, deviceId, kind, actor }: TestAlarmRequest,
+    before?: (alarmId: string) => Promise<void>,
+  ): Promise<string> {
     const { publishes, audit, now } = this.#options;
     const id = newId();
     const atMs = now();
@@ -31,6 +34,7 @@ export class TestAlarmPublishes implements TestAlarms {
     await audit.record([
       { action: 'alarm.tested', actor, atMs, locationId, resourceId: deviceId, details: { kind } },
     ]);
+    await before?.(id);
     const alarm = { id, kind, detectedAt: formatTime(atMs), test: true };
     const topic = deviceTopic(deviceId, 'alarms');
     const publish: DevicePublish = {

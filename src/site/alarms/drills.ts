@@ -16,6 +16,8 @@ export interface DrillResult {
 export interface DrillRecord {
   readonly id: string;
   readonly atMs: number;
+  /** `atMs` by the steady clock; undefined if an earlier version has stored it. */
+  readonly steadyAtMs?: number | undefined;
   /** Who asked for it; null: the schedule. */
   readonly by: Named | null;
   readonly alarmId: string;

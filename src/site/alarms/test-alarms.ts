@@ -13,8 +13,9 @@ export interface TestAlarms {
   /**
    * Raises an alarm of the device, with `"test": true` in its `data`.
    *
+   * @param before called with its id before it is raised; if this rejects, it is not raised
    * @returns the id of the alarm, once it is stored
    * @throws GatewayError `store-unavailable`, and then it is unknown whether the alarm was raised
    */
-  raise(request: TestAlarmRequest): Promise<string>;
+  raise(request: TestAlarmRequest, before?: (alarmId: string) => Promise<void>): Promise<string>;
 }

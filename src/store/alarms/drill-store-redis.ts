@@ -16,6 +16,7 @@ const namedSchema = z.object({ id: z.string(), name: z.string() });
 const recordSchema = z.object({
   id: z.string(),
   atMs: z.number(),
+  steadyAtMs: z.number().optional(),
   by: namedSchema.nullable(),
   alarmId: z.string(),
   device: namedSchema,
