@@ -12,6 +12,7 @@ import { keysOf } from './store/keys.js';
 import { holderName, Lease } from './store/pair/lease.js';
 import { type HeldLease, LeaseKeeper } from './store/pair/lease-keeper.js';
 import { connectManagementRedis, connectRedis, untilReady } from './store/server/connection.js';
+import { checkRights } from './store/server/rights.js';
 import { checkServer } from './store/server/server-check.js';
 import { Store } from './store/store.js';
 
@@ -179,7 +180,10 @@ export class Service {
       away = setTimeout(() => this.#standBy(standingBy).catch(reject), AWAY_AFTER_MS);
     });
     // Before the first write. This waits for a store that is away, provided that HTTP can report it.
-    const checked = untilReady(connection).then(() => checkServer(patient, cluster !== undefined));
+    const checked = untilReady(connection).then(async () => {
+      await checkServer(patient, cluster !== undefined);
+      await checkRights(patient, keysOf(site).absent);
+    });
     await Promise.race([checked, standsBy]).finally(() => clearTimeout(away));
     patient.close();
     const redis = connectManagementRedis({ ...address, name: 'lease' });

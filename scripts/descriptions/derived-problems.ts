@@ -33,7 +33,9 @@ export function derivedProblems(path: string, operation: Described): Record<stri
         404: problem('There is no such resource; `code` says which.'),
       }),
     ...(parameters.some(isIfMatch) && {
-      412: problem('`If-Match` names another state of it; nothing was changed.'),
+      412: problem(
+        '`If-Match` names another state of it, or `If-None-Match` this one; nothing was changed.',
+      ),
     }),
     // Too much custom data is 400 (docs/reference/contract.md, 2).
     ...(isJson && mediaTypes.length === 1 && { 413: problem('The body is too large.') }),

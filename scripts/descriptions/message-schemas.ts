@@ -212,7 +212,7 @@ export const bridgeStatusSchema = z
       .meta({ examples: ['mqtts://broker.head-office.example:8883'] }),
     state: z
       .enum(['delivering', 'failing', 'refusing'])
-      .describe('Refusing: it has refused an alarm, and taken none since.'),
+      .register(messageNames, { id: 'DestinationState' }),
     connected: z.boolean(),
     connectedSince: time.nullable(),
     lastAcknowledgedAt: time.nullable(),

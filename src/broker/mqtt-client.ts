@@ -163,8 +163,9 @@ export class MqttClient implements Watched, Held, ReadConnection {
    */
   fail(error: unknown): void {
     if (!(error instanceof ConnectError || error instanceof PacketError)) throw error;
+    // Whoever hangs up before a late answer has tried to log in all the same.
+    if (!this.#isClosed || error instanceof ConnectError) this.#owner.failed(this, error);
     if (this.#isClosed) return;
-    this.#owner.failed(this, error);
     const code = error.returnCodeFor(this.#version);
     // Only the first packet gets a CONNACK.
     const refusal = code === null ? undefined : { reasonCode: code, reason: error.told };

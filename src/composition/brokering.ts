@@ -38,7 +38,7 @@ export async function openBroker(
   const quotasOf = site.principalLimits.of;
   const isKnown = (id: string) =>
     model.device(id) !== undefined || accessTokens.owner(id) !== undefined;
-  const denials = new ConnectionDenials({ denials: site.denials, isKnown, log, now });
+  const denials = new ConnectionDenials({ denials: site.denials, isKnown, log, now, elapsed });
   const backPressure = new BackPressure(() => Math.max(alarms.unansweredMs, messages.unansweredMs));
   const budgets = new Budgets(config.limits, model);
   const slowing = new Slowing(now);

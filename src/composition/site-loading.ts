@@ -31,7 +31,9 @@ export async function loadSite(foundation: Foundation, storage: Storage) {
   denials.start();
   releasers.add(() => denials.stop());
   const model = new SiteModel();
-  const events = new SiteEvents();
+  const events = new SiteEvents((err) =>
+    log.error({ err }, 'failed to act on a change of the site'),
+  );
   const faults = new SiteFaults(health, log);
   const changes = new SiteChanges({
     store,

@@ -52,6 +52,7 @@ const EXPORT_INTERVAL_MS = 1_000;
 /** Too short for telemetry to fill the room that the last check left for alarms. */
 const DISK_INTERVAL_MS = 250;
 const WITNESS_INTERVAL_MS = 1_000;
+const SETTINGS_INTERVAL_MS = 30_000;
 
 /** Everything stored, over separate connections where one must not wait for another. */
 export type Storage = Awaited<ReturnType<typeof openStorage>>;
@@ -90,7 +91,7 @@ export async function openStorage(options: Foundation) {
   const management = open(managing, false);
   await untilReady(managing, MANAGEMENT_READY_TIMEOUT_MS);
   await requireLayout(state, keys);
-  const memory = await startServerWatches(management, headroom, options);
+  const memory = await startServerWatches(managing, management, headroom, options);
   if (embedded !== undefined) watchDisk(headroom, options);
   await steady.resume(new ClockStoreRedis(state, management, keys, log));
   releasers.add(() => steady.suspend());
@@ -146,11 +147,16 @@ export async function openStorage(options: Foundation) {
 
 /** Starts watching a suitable server for later changes. */
 async function startServerWatches(
+  managing: StoreConnection,
   store: Store,
   headroom: StoreHeadroom,
   { log, health, releasers }: Foundation,
 ): Promise<MemoryMonitor> {
-  await checkSettings(store, health);
+  const check = () => checkSettings(store, health);
+  await check();
+  // A connection is new when the server is: another box may have taken over, with other settings.
+  managing.on('ready', () => void check());
+  releasers.add(repeat(check, SETTINGS_INTERVAL_MS));
   const memory = new MemoryMonitor({ store, health, headroom, log });
   // A store that has gone away again must not stop the gateway from starting.
   await memory.check().catch(() => undefined);

@@ -56,7 +56,7 @@ export class FootageQuota {
 
   /**
    * @throws GatewayError `footage-already-uploaded` while another upload to the key is under way,
-   *   `store-unavailable` when the device has too many under way, `insufficient-storage`
+   *   `too-many-requests` when the device has too many under way, `insufficient-storage`
    */
   async begin({ key, deviceId }: Recording, announcedBytes: number): Promise<Taken> {
     const underWay = this.#underWay.get(deviceId) ?? { keys: new Set(), bytes: 0 };
@@ -129,7 +129,7 @@ function requireSlot({ keys }: UnderWay, key: string): void {
   }
   if (keys.size < MAX_UPLOADS) return;
   const detail = `A device may have ${MAX_UPLOADS} uploads under way at a time.`;
-  throw new GatewayError('store-unavailable', detail);
+  throw new GatewayError('too-many-requests', detail);
 }
 
 async function bytesIn(directory: string): Promise<number> {

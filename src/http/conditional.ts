@@ -10,6 +10,7 @@ const DIGEST_BYTES = 12;
 /** Separates the digest of what callers change from that of what changes on its own; no digest contains it. */
 const PART_END = '.';
 const WHOLE_TAG = /"[^"]*"/g;
+const WEAK_TAG = /W\/"[^"]*"/g;
 
 /** Answers 304 to an `If-None-Match` that names the entity tag set by the handler (RFC 9110, 13.1.2). */
 export const notModifiedIfKnown = etag({
@@ -42,27 +43,35 @@ export function tagged<View>(c: Context<HttpEnv>, view: View, tag = entityTag(vi
 }
 
 /**
- * The actor of this request, with its `If-Match` as the precondition of a change (RFC 9110, 13.1.1).
+ * The actor of this request, with its `If-Match` and `If-None-Match` as preconditions of a change (RFC 9110, 13.1.1,
+ * 13.1.2).
  *
  * @param tagNow the entity tag at the moment of the change
  */
 export function conditionalActor(c: Context<HttpEnv>, tagNow: () => string): Actor {
   const actor = actorOf(c);
   const wanted = c.req.header('If-Match');
-  if (wanted === undefined) return actor;
+  const unwanted = c.req.header('If-None-Match');
+  if (wanted === undefined && unwanted === undefined) return actor;
   const precondition = () => {
     actor.precondition?.();
-    if (wanted.trim() !== '*' && !namesLike(wanted, tagNow())) {
-      throw new GatewayError('precondition-failed', 'It has changed since: read it again.');
-    }
+    // `If-Match` compares strongly, and so ignores weak tags.
+    const isWanted = wanted === undefined || names(wanted.replaceAll(WEAK_TAG, ''), tagNow);
+    const isUnwanted = unwanted !== undefined && names(unwanted, tagNow);
+    if (isWanted && !isUnwanted) return;
+    const detail = isWanted
+      ? 'It is as `If-None-Match` says.'
+      : 'It has changed since: read it again.';
+    throw new GatewayError('precondition-failed', detail);
   };
   return { ...actor, precondition };
 }
 
-/** Ignores weak tags: `If-Match` compares strongly. */
-function namesLike(list: string, tag: string): boolean {
-  const strong = list.replaceAll(/W\/"[^"]*"/g, '').match(WHOLE_TAG) ?? [];
-  return strong.some((one) => firstPart(one) === firstPart(tag));
+/** Whether a list of entity tags names the present one; `*` names any. */
+function names(list: string, tagNow: () => string): boolean {
+  if (list.trim() === '*') return true;
+  const now = firstPart(tagNow());
+  return (list.match(WHOLE_TAG) ?? []).some((one) => firstPart(one) === now);
 }
 
 function firstPart(tag: string): string {

@@ -4,6 +4,7 @@ import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { accepts } from 'hono/accepts';
 import type { Logger } from 'pino';
+import type { TimeZone } from '../domain/time/calendar.js';
 import type { preparedJson } from './documents/openapi.js';
 import { checkAgain, type HttpEnv } from './http-env.js';
 import { JSON_MEDIA_TYPE } from './json-body.js';
@@ -13,7 +14,30 @@ import { connectionOf } from './server/http-connection.js';
 const CSV_MEDIA_TYPE = 'text/csv';
 const CSV_CONTENT_TYPE = `${CSV_MEDIA_TYPE}; charset=utf-8; header=present`;
 const LINE_END = '\r\n';
-const NEEDS_QUOTES = /[",\r\n]/;
+const NEEDS_QUOTES = /[",;\r\n]/;
+/** For Excel, which otherwise takes UTF-8 for Windows-1252. */
+const BYTE_ORDER_MARK = '\uFEFF';
+
+export const CSV_SEPARATORS = [',', ';'] as const;
+export type CsvSeparator = (typeof CSV_SEPARATORS)[number];
+
+/** How lines are written. */
+export interface CsvForm {
+  /** A file with semicolons is for Excel in German, and has a byte order mark. */
+  readonly separator: CsvSeparator;
+  /** A time in RFC 3339, as it is shown. */
+  readonly timeText: (time: string) => string;
+}
+
+/** The form that a query asks for: commas, and RFC 3339 in UTC, if it asks for none. */
+export function csvForm(query: {
+  readonly separator?: CsvSeparator | undefined;
+  readonly timeZone?: TimeZone | undefined;
+}): CsvForm {
+  const { separator = ',', timeZone } = query;
+  const timeText = (time: string) => timeZone?.textOf(Date.parse(time)) ?? time;
+  return { separator, timeText };
+}
 /** A spreadsheet runs a cell that begins like this as a formula, even after white space or full-width. */
 const FORMULA = /^\s*[=+\-@＝＋－＠]|^[\t\r]/;
 /** Where the list separator is a semicolon, as in German, it takes the rest for a cell of its own. */
@@ -25,15 +49,20 @@ interface Page {
 }
 
 export interface CsvListing<One extends Page> {
-  readonly header: string;
+  /** The names of the columns. */
+  readonly header: readonly string[];
+  readonly form: CsvForm;
   readonly linesOf: (page: One) => string;
   readonly first: One;
   readonly following: (cursor: string) => Promise<One>;
 }
 
 /** Adds CSV to the media types of a described response. */
-export function withCsv({ description, content }: ReturnType<typeof preparedJson>, header: string) {
-  const schema = z.string().openapi({ example: header });
+export function withCsv(
+  { description, content }: ReturnType<typeof preparedJson>,
+  header: readonly string[],
+) {
+  const schema = z.string().openapi({ example: csvLine(header) });
   return { description, content: { ...content, [CSV_MEDIA_TYPE]: { schema } } };
 }
 
@@ -57,9 +86,10 @@ export function csvResponse<One extends Page>(
 
 async function* csvPages<One extends Page>(
   c: Context<HttpEnv>,
-  { header, linesOf, first, following }: CsvListing<One>,
+  { header, form: { separator }, linesOf, first, following }: CsvListing<One>,
 ): AsyncGenerator<Uint8Array> {
-  yield Buffer.from(header);
+  const mark = separator === ';' ? BYTE_ORDER_MARK : '';
+  yield Buffer.from(mark + csvLine(header, separator));
   for (let page = first; ; page = await following(page.nextCursor)) {
     yield Buffer.from(linesOf(page));
     if (page.nextCursor === null) return;
@@ -69,8 +99,11 @@ async function* csvPages<One extends Page>(
 }
 
 /** A line; missing cells are empty. */
-export function csvLine(cells: readonly (string | null | undefined)[]): string {
-  return cells.map((cell) => csvCell(cell ?? '')).join(',') + LINE_END;
+export function csvLine(
+  cells: readonly (string | null | undefined)[],
+  separator: CsvSeparator = ',',
+): string {
+  return cells.map((cell) => csvCell(cell ?? '')).join(separator) + LINE_END;
 }
 
 function csvCell(text: string): string {

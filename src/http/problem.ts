@@ -53,7 +53,7 @@ export function problemReply(
   // Without `close`, Node.js would keep a connection that the client asked to close.
   if (status === 426)
     Object.assign(headers, { Upgrade: 'websocket', Connection: 'close, Upgrade' });
-  if (status === 503) headers['Retry-After'] = String(RETRY_AFTER_SECONDS);
+  if (status === 503 || status === 429) headers['Retry-After'] = String(RETRY_AFTER_SECONDS);
   return { status, headers, body: JSON.stringify(problem) };
 }
 

@@ -58,8 +58,8 @@ export interface FootageFiles {
    * Stores the whole upload or nothing. After a failure the rest of it is unread.
    *
    * @throws GatewayError `body-too-large`, `footage-already-uploaded`, `insufficient-storage`,
-   *   `invalid-request` when it ends early, `store-unavailable`, or when the device has too many
-   *   uploads under way
+   *   `invalid-request` when it ends early, `store-unavailable`, `too-many-requests` when the device has
+   *   too many uploads under way
    */
   receive(upload: Upload): Promise<void>;
 }

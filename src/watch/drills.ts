@@ -253,7 +253,7 @@ export class DrillRunner implements Drills {
   #ageMs({ steadyAtMs }: DrillRecord): number {
     return steadyAtMs === undefined
       ? Number.POSITIVE_INFINITY
-      : this.#options.steadyNow() - steadyAtMs;
+      : Math.round(this.#options.steadyNow() - steadyAtMs);
   }
 
   #silentIn(locationId: string): DrillRecord['silent'] {

@@ -34,7 +34,7 @@ it('works again when a clock that was ahead is set back, even if the expiry is r
     const changes = new SiteChanges({
       store,
       model,
-      events: new SiteEvents(),
+      events: new SiteEvents(() => undefined),
       faults: new SiteFaults(new Health(), log),
       headroom: new StoreHeadroom(),
       log,

@@ -31,7 +31,9 @@ export class SiteWorld {
   readonly keys = keysOf(newId());
   readonly store: SiteStoreRedis;
   readonly model = new SiteModel();
-  readonly events = new SiteEvents();
+  /** What listeners have thrown. */
+  readonly failures: unknown[] = [];
+  readonly events = new SiteEvents((error) => this.failures.push(error));
   readonly health = new Health();
   /** Lines of the log. */
   readonly logged: string[] = [];

@@ -74,6 +74,8 @@ export interface ConnectionDenialsOptions {
   readonly isKnown: (id: string) => boolean;
   readonly log: Logger;
   readonly now: () => number;
+  /** A clock that does not jump. */
+  readonly elapsed: () => number;
 }
 
 /**
@@ -83,7 +85,7 @@ export interface ConnectionDenialsOptions {
 export class ConnectionDenials {
   readonly #options: ConnectionDenialsOptions;
   readonly #shown: DeniedConnection[] = [];
-  /** When each denial that is shown once in `FLOOD_MS` was last shown. */
+  /** When each denial that is shown once in `FLOOD_MS` was last shown, by a clock that does not jump. */
   readonly #shownAtMs = new BoundedMap<string, number>(MAX_SHOWN);
 
   constructor(options: ConnectionDenialsOptions) {
@@ -196,8 +198,10 @@ export class ConnectionDenials {
     // A client that repeats itself without a pause must not push out everything else.
     if (what.operation === 'publish' || what.code === 'connecting-too-fast') {
       const repeated = JSON.stringify([what.code, what.username ?? what.address, clientId, topic]);
-      if (atMs - (this.#shownAtMs.get(repeated) ?? 0) < FLOOD_MS) return;
-      this.#shownAtMs.set(repeated, atMs);
+      const elapsedMs = this.#options.elapsed();
+      const shownAtMs = this.#shownAtMs.get(repeated) ?? Number.NEGATIVE_INFINITY;
+      if (elapsedMs - shownAtMs < FLOOD_MS) return;
+      this.#shownAtMs.set(repeated, elapsedMs);
     }
     this.#shown.push({ ...what, atMs, clientId, topic });
     if (this.#shown.length > MAX_SHOWN) this.#shown.shift();

@@ -654,9 +654,10 @@ export function getLocation({ locationId, ifNoneMatch }: {
 /**
  * Rename a location
  */
-export function updateLocation({ locationId, ifMatch, name }: {
+export function updateLocation({ locationId, ifMatch, ifNoneMatch, name }: {
     locationId: string;
     ifMatch?: string;
+    ifNoneMatch?: string;
     name: Name;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
@@ -670,16 +671,18 @@ export function updateLocation({ locationId, ifMatch, name }: {
         method: "PATCH",
         body: name,
         headers: oazapfts.mergeHeaders(opts?.headers, {
-            "if-match": ifMatch
+            "if-match": ifMatch,
+            "if-none-match": ifNoneMatch
         })
     })));
 }
 /**
  * Delete a location that has no devices, with its rooms and groups
  */
-export function deleteLocation({ locationId, ifMatch }: {
+export function deleteLocation({ locationId, ifMatch, ifNoneMatch }: {
     locationId: string;
     ifMatch?: string;
+    ifNoneMatch?: string;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 204;
@@ -690,7 +693,8 @@ export function deleteLocation({ locationId, ifMatch }: {
         ...opts,
         method: "DELETE",
         headers: oazapfts.mergeHeaders(opts?.headers, {
-            "if-match": ifMatch
+            "if-match": ifMatch,
+            "if-none-match": ifNoneMatch
         })
     }));
 }
@@ -755,10 +759,11 @@ export function getGroup({ locationId, groupId, ifNoneMatch }: {
 /**
  * Rename a group
  */
-export function updateGroup({ locationId, groupId, ifMatch, name }: {
+export function updateGroup({ locationId, groupId, ifMatch, ifNoneMatch, name }: {
     locationId: string;
     groupId: string;
     ifMatch?: string;
+    ifNoneMatch?: string;
     name: Name;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
@@ -772,17 +777,19 @@ export function updateGroup({ locationId, groupId, ifMatch, name }: {
         method: "PATCH",
         body: name,
         headers: oazapfts.mergeHeaders(opts?.headers, {
-            "if-match": ifMatch
+            "if-match": ifMatch,
+            "if-none-match": ifNoneMatch
         })
     })));
 }
 /**
  * Delete a group that has no rooms
  */
-export function deleteGroup({ locationId, groupId, ifMatch }: {
+export function deleteGroup({ locationId, groupId, ifMatch, ifNoneMatch }: {
     locationId: string;
     groupId: string;
     ifMatch?: string;
+    ifNoneMatch?: string;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 204;
@@ -793,7 +800,8 @@ export function deleteGroup({ locationId, groupId, ifMatch }: {
         ...opts,
         method: "DELETE",
         headers: oazapfts.mergeHeaders(opts?.headers, {
-            "if-match": ifMatch
+            "if-match": ifMatch,
+            "if-none-match": ifNoneMatch
         })
     }));
 }
@@ -858,10 +866,11 @@ export function getRoom({ locationId, roomId, ifNoneMatch }: {
 /**
  * Rename a room, or change its group
  */
-export function updateRoom({ locationId, roomId, ifMatch, roomChange }: {
+export function updateRoom({ locationId, roomId, ifMatch, ifNoneMatch, roomChange }: {
     locationId: string;
     roomId: string;
     ifMatch?: string;
+    ifNoneMatch?: string;
     roomChange: RoomChange;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
@@ -875,17 +884,19 @@ export function updateRoom({ locationId, roomId, ifMatch, roomChange }: {
         method: "PATCH",
         body: roomChange,
         headers: oazapfts.mergeHeaders(opts?.headers, {
-            "if-match": ifMatch
+            "if-match": ifMatch,
+            "if-none-match": ifNoneMatch
         })
     })));
 }
 /**
  * Delete a room that has no devices
  */
-export function deleteRoom({ locationId, roomId, ifMatch }: {
+export function deleteRoom({ locationId, roomId, ifMatch, ifNoneMatch }: {
     locationId: string;
     roomId: string;
     ifMatch?: string;
+    ifNoneMatch?: string;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 204;
@@ -896,7 +907,8 @@ export function deleteRoom({ locationId, roomId, ifMatch }: {
         ...opts,
         method: "DELETE",
         headers: oazapfts.mergeHeaders(opts?.headers, {
-            "if-match": ifMatch
+            "if-match": ifMatch,
+            "if-none-match": ifNoneMatch
         })
     }));
 }
@@ -961,10 +973,11 @@ export function getDevice({ locationId, deviceId, ifNoneMatch }: {
 /**
  * Rename a device, or set limits or a time of silence of its own
  */
-export function updateDevice({ locationId, deviceId, ifMatch, deviceChange }: {
+export function updateDevice({ locationId, deviceId, ifMatch, ifNoneMatch, deviceChange }: {
     locationId: string;
     deviceId: string;
     ifMatch?: string;
+    ifNoneMatch?: string;
     deviceChange: DeviceChange;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
@@ -978,17 +991,19 @@ export function updateDevice({ locationId, deviceId, ifMatch, deviceChange }: {
         method: "PATCH",
         body: deviceChange,
         headers: oazapfts.mergeHeaders(opts?.headers, {
-            "if-match": ifMatch
+            "if-match": ifMatch,
+            "if-none-match": ifNoneMatch
         })
     })));
 }
 /**
  * Delete a device; its alarm history stays
  */
-export function deleteDevice({ locationId, deviceId, ifMatch }: {
+export function deleteDevice({ locationId, deviceId, ifMatch, ifNoneMatch }: {
     locationId: string;
     deviceId: string;
     ifMatch?: string;
+    ifNoneMatch?: string;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 204;
@@ -999,16 +1014,19 @@ export function deleteDevice({ locationId, deviceId, ifMatch }: {
         ...opts,
         method: "DELETE",
         headers: oazapfts.mergeHeaders(opts?.headers, {
-            "if-match": ifMatch
+            "if-match": ifMatch,
+            "if-none-match": ifNoneMatch
         })
     }));
 }
 /**
  * Give a device a new secret; the old one stops working at once
  */
-export function replaceDeviceSecret({ locationId, deviceId, body }: {
+export function replaceDeviceSecret({ locationId, deviceId, ifMatch, ifNoneMatch, body }: {
     locationId: string;
     deviceId: string;
+    ifMatch?: string;
+    ifNoneMatch?: string;
     body?: {};
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
@@ -1020,15 +1038,21 @@ export function replaceDeviceSecret({ locationId, deviceId, body }: {
     }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/secret`, oazapfts.json({
         ...opts,
         method: "POST",
-        body
+        body,
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "if-match": ifMatch,
+            "if-none-match": ifNoneMatch
+        })
     })));
 }
 /**
  * Move a device to another location, into a room, or out of its room
  */
-export function moveDevice({ locationId, deviceId, deviceMove }: {
+export function moveDevice({ locationId, deviceId, ifMatch, ifNoneMatch, deviceMove }: {
     locationId: string;
     deviceId: string;
+    ifMatch?: string;
+    ifNoneMatch?: string;
     deviceMove: DeviceMove;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
@@ -1039,7 +1063,11 @@ export function moveDevice({ locationId, deviceId, deviceMove }: {
     }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/move`, oazapfts.json({
         ...opts,
         method: "POST",
-        body: deviceMove
+        body: deviceMove,
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "if-match": ifMatch,
+            "if-none-match": ifNoneMatch
+        })
     })));
 }
 /**
@@ -1078,7 +1106,7 @@ export function listDeviceAlarms({ locationId, deviceId, before, after, order, l
 /**
  * List the alarms of a location
  */
-export function listLocationAlarms({ locationId, before, after, order, limit, kinds, state, cursor, device, room, group, test, footage }: {
+export function listLocationAlarms({ locationId, before, after, order, limit, kinds, state, cursor, separator, timeZone, device, room, group, test, footage }: {
     locationId: string;
     before?: string;
     after?: string;
@@ -1087,6 +1115,8 @@ export function listLocationAlarms({ locationId, before, after, order, limit, ki
     kinds?: ("outOfBed" | "outOfRoom" | "outOfSeat" | "helpCall" | "fall" | "noise" | "wandering" | "inactivity")[];
     state?: ("raised" | "acknowledged" | "resolved")[];
     cursor?: string;
+    separator?: "," | ";";
+    timeZone?: string;
     device?: string[];
     room?: string[];
     group?: string[];
@@ -1105,6 +1135,8 @@ export function listLocationAlarms({ locationId, before, after, order, limit, ki
         order,
         limit,
         cursor,
+        separator,
+        timeZone,
         test,
         footage
     }), QS.form({
@@ -1373,9 +1405,10 @@ export function getCurrentAccessToken(opts?: Oazapfts.RequestOpts) {
 /**
  * Delete an access token; its MQTT connections are closed
  */
-export function deleteAccessToken({ tokenId, ifMatch }: {
+export function deleteAccessToken({ tokenId, ifMatch, ifNoneMatch }: {
     tokenId: string;
     ifMatch?: string;
+    ifNoneMatch?: string;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 204;
@@ -1386,14 +1419,15 @@ export function deleteAccessToken({ tokenId, ifMatch }: {
         ...opts,
         method: "DELETE",
         headers: oazapfts.mergeHeaders(opts?.headers, {
-            "if-match": ifMatch
+            "if-match": ifMatch,
+            "if-none-match": ifNoneMatch
         })
     }));
 }
 /**
  * List who did what, when and from where
  */
-export function listAuditRecords({ before, after, order, limit, actions, location, actor, resource, cursor }: {
+export function listAuditRecords({ before, after, order, limit, actions, location, actor, resource, cursor, separator, timeZone }: {
     before?: string;
     after?: string;
     order?: "asc" | "desc";
@@ -1403,6 +1437,8 @@ export function listAuditRecords({ before, after, order, limit, actions, locatio
     actor?: string;
     resource?: string;
     cursor?: string;
+    separator?: "," | ";";
+    timeZone?: string;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
@@ -1418,7 +1454,9 @@ export function listAuditRecords({ before, after, order, limit, actions, locatio
         location,
         actor,
         resource,
-        cursor
+        cursor,
+        separator,
+        timeZone
     }), QS.form({
         actions
     }))}`, {

@@ -1,3 +1,4 @@
+import { ZodError } from 'zod';
 import { type FaultReport, fault } from '../../domain/faults/faults.js';
 import { GatewayError } from '../../errors.js';
 
@@ -35,9 +36,12 @@ export function lastLeft(error: unknown): number | undefined {
   return last === undefined ? undefined : Number(last);
 }
 
-/** Whether a key has the wrong type, or a script cannot handle the values. Other items may go through. */
+/**
+ * Whether a key has the wrong type, a script cannot handle the values, or what the store holds does not parse. Other items
+ * may go through.
+ */
 export function isDataError(error: unknown): boolean {
-  return ['WRONGTYPE', 'ERR'].includes(replyCode(error) ?? '');
+  return error instanceof ZodError || ['WRONGTYPE', 'ERR'].includes(replyCode(error) ?? '');
 }
 
 /** Whether another server has become the primary. */

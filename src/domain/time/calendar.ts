@@ -48,6 +48,11 @@ export class TimeZone {
     return this.#whenShown(localMs - modulo(localMs, DAY_MS) + sinceMidnightMs);
   }
 
+  /** What the clocks show: `2026-11-28 11:59:37`. */
+  textOf(timeMs: number): string {
+    return new Date(this.#localMs(timeMs)).toISOString().slice(0, 19).replace('T', ' ');
+  }
+
   #startOfDay(localMs: number): number {
     return this.#whenShown(localMs - modulo(localMs, DAY_MS));
   }

@@ -84,6 +84,10 @@ export const ifMatchHeaders = z.object({
     .string()
     .optional()
     .openapi({ description: 'Entity tags; any other state is not changed.' }),
+  'if-none-match': z
+    .string()
+    .optional()
+    .openapi({ description: 'Entity tags; a state with one of them is not changed.' }),
 });
 
 /** Headers of a request for something that the caller may already have. */

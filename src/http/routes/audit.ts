@@ -2,7 +2,7 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { formatTime } from '../../domain/notation.js';
 import { ADMIN_TOKEN_ID } from '../../site/access/access-tokens.js';
 import { ACTOR_TYPES, AUDIT_ACTIONS, type AuditRecord } from '../../site/audit-trail.js';
-import { csvLine, csvResponse, wantsCsv, withCsv } from '../csv.js';
+import { type CsvForm, csvForm, csvLine, csvResponse, wantsCsv, withCsv } from '../csv.js';
 import type { RouteServices } from '../dependencies.js';
 import { preparedJson, problems } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
@@ -13,6 +13,7 @@ import {
   afterParameter,
   beforeParameter,
   choiceParameter,
+  csvParameters,
   cursorParameter,
   limitParameter,
   nextCursorSchema,
@@ -34,6 +35,7 @@ const auditQuerySchema = z.object({
   actor: idParameter('Only actions of this access token or device; `admin` is one.'),
   resource: idParameter('Only actions on the resource with this id.'),
   cursor: cursorParameter,
+  ...csvParameters,
 });
 
 /** A parameter with a UUID or `admin`, in either case (RFC 9562, 4). */
@@ -125,15 +127,19 @@ function auditView(record: AuditRecord, nameOf: NameOf): AuditEvent {
 }
 
 const COLUMNS = ['id', 'at', 'action', 'actorType', 'actorId', 'actorName', 'address', 'requestId'];
-const CSV_HEADER = csvLine(
-  COLUMNS.concat(['locationId', 'locationName', 'resourceId', 'resourceName', 'details']),
-);
+const CSV_COLUMNS = COLUMNS.concat([
+  'locationId',
+  'locationName',
+  'resourceId',
+  'resourceName',
+  'details',
+]);
 
-function auditCsvLine(event: AuditEvent): string {
+function auditCsvLine(event: AuditEvent, { separator, timeText }: CsvForm): string {
   const { id, at, action, actor, locationId, locationName, resourceId, resourceName } = event;
-  const cells: (string | null)[] = [id, at, action, actor.type, actor.id, actor.name];
+  const cells: (string | null)[] = [id, timeText(at), action, actor.type, actor.id, actor.name];
   cells.push(actor.address, actor.requestId, locationId, locationName, resourceId, resourceName);
-  return csvLine([...cells, JSON.stringify(event.details)]);
+  return csvLine([...cells, JSON.stringify(event.details)], separator);
 }
 
 /** The present name for an id; null if it has none. */
@@ -158,7 +164,7 @@ const list = createRoute({
   tags: ['Audit trail'],
   request: { query: auditQuerySchema },
   responses: {
-    200: withCsv(preparedJson('A page of records.', auditPageSchema), CSV_HEADER),
+    200: withCsv(preparedJson('A page of records.', auditPageSchema), CSV_COLUMNS),
     ...problems.granted,
   },
 });
@@ -168,7 +174,7 @@ export function registerAudit(app: HttpApp, services: RouteServices): void {
   const { audit, cursors, access, log } = services;
   const nameOf = namesOf(services);
   const readPage = async ({ cursor, limit, before, after, ...filters }: AuditQuery) => {
-    const { location, actor, resource, ...rest } = filters;
+    const { location, actor, resource, separator: _, timeZone: __, ...rest } = filters;
     const scope = {
       ...rest,
       beforeMs: before,
@@ -199,7 +205,9 @@ export function registerAudit(app: HttpApp, services: RouteServices): void {
     if (!wantsCsv(c)) {
       return c.body(JSON.stringify(first), 200, { 'Content-Type': JSON_MEDIA_TYPE });
     }
-    const linesOf = ({ events }: AuditPage) => events.map(auditCsvLine).join('');
-    return csvResponse(c, log, { header: CSV_HEADER, linesOf, first, following });
+    const form = csvForm(query);
+    const linesOf = ({ events }: AuditPage) =>
+      events.map((event) => auditCsvLine(event, form)).join('');
+    return csvResponse(c, log, { header: CSV_COLUMNS, form, linesOf, first, following });
   });
 }

@@ -4,6 +4,7 @@ import { limitsChangeSchema, ownLimitsSchema } from '../../domain/limits.js';
 import { formatTime } from '../../domain/notation.js';
 import type { Device } from '../../domain/site.js';
 import { silentAfterSchema } from '../../domain/time/supervision.js';
+import type { Actor } from '../../site/audit-trail.js';
 import type { PresenceView } from '../../site/presence-view.js';
 import type { DeviceKey } from '../../site/site-store.js';
 import { actorOf } from '../actor.js';
@@ -12,6 +13,7 @@ import type { RouteServices } from '../dependencies.js';
 import {
   createdResponse,
   emptyJsonRequestBody,
+  ifMatchHeaders,
   jsonRequestBody,
   jsonResponse,
   problems,
@@ -111,6 +113,15 @@ function deviceView(device: Device, presence: PresenceView): z.infer<typeof devi
   };
 }
 
+/** The actor of a change of a device, with the request's preconditions. */
+export function deviceActor(
+  c: Context<HttpEnv>,
+  key: DeviceKey,
+  { model, presence }: Pick<RouteServices, 'model' | 'presence'>,
+): Actor {
+  return conditionalActor(c, () => deviceTag(deviceView(model.requireDevice(key), presence)));
+}
+
 /** For a change, a device counts as unchanged even if it has connected or sent something meanwhile. */
 function deviceTag({ online, lastSeenAt, via, ...made }: z.infer<typeof deviceSchema>): string {
   return entityTag(made, { online, lastSeenAt, via });
@@ -157,7 +168,7 @@ const replaceSecret = createRoute({
   description:
     'Live connections with the old secret are closed. Use this to replace broken hardware: id, room, name and history stay.',
   tags,
-  request: { params: devicePathSchema, body: emptyJsonRequestBody },
+  request: { params: devicePathSchema, headers: ifMatchHeaders, body: emptyJsonRequestBody },
   responses: { 200: jsonResponse('The secret, shown only once.', deviceSecretSchema) },
 });
 
@@ -179,8 +190,7 @@ export function registerDevices(app: HttpApp, services: RouteServices): void {
     return c.json({ ...deviceView(device, presence), secret }, 201, headers);
   });
 
-  const actorFor = (c: Context<HttpEnv>, key: DeviceKey) =>
-    conditionalActor(c, () => deviceTag(deviceView(model.requireDevice(key), presence)));
+  const actorFor = (c: Context<HttpEnv>, key: DeviceKey) => deviceActor(c, key, services);
   const answered = (c: Context<HttpEnv>, device: Device) => {
     const view = deviceView(device, presence);
     return tagged(c, view, deviceTag(view));
@@ -204,7 +214,8 @@ export function registerDevices(app: HttpApp, services: RouteServices): void {
 
   const guards = [access.device('manager'), readsOptionalJson];
   app.openapi({ ...replaceSecret, middleware: guards }, async (c) => {
-    const secret = await devices.replaceSecret(actorOf(c), c.req.valid('param'));
+    const key = c.req.valid('param');
+    const secret = await devices.replaceSecret(actorFor(c, key), key);
     return c.json({ secret }, 200);
   });
 }

@@ -62,6 +62,7 @@ const upload = createRoute({
     ...problems.conflict,
     413: problem('The recording is too large.'),
     415: problem('The recording is in a content coding.'),
+    429: problem('The device has too many uploads under way.'),
     507: problem('There is no room for the recording.'),
   },
 });
@@ -108,8 +109,9 @@ function authorized(
 
 /** Requires the content type of the signed key; as with S3, the signature covers no other. */
 function requireUploadHeaders(c: Context<HttpEnv>, { contentType }: Recording): void {
-  const sent = c.req.header('Content-Type')?.trim().toLowerCase();
-  if (sent !== undefined && sent !== contentType) {
+  // Browsers add the codecs; parameters do not change the type (RFC 6838, 4.3).
+  const [sent] = c.req.header('Content-Type')?.toLowerCase().split(';') ?? [];
+  if (sent !== undefined && sent.trim() !== contentType) {
     throw new GatewayError('forbidden', `This URL takes ${contentType}.`);
   }
   const coding = c.req.header('Content-Encoding') ?? 'identity';

@@ -1,7 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
-import { jsonRequestBody, noContent } from '../documents/openapi.js';
+import { ifMatchHeaders, jsonRequestBody, noContent } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';
 import {
   devicePathSchema,
@@ -9,6 +8,8 @@ import {
   roomOfGroupPathSchema,
   uuidSchema,
 } from '../schemas/common.js';
+import { deviceActor } from './devices.js';
+import { roomActor } from './rooms.js';
 
 /** The target of a move: exactly one of two fields. */
 const deviceMoveSchema = z
@@ -41,7 +42,11 @@ const moveDevice = createRoute({
   description:
     'Needs a manager on both sides. Moving to another location leaves the room; `"targetRoomId": null` takes the device out of its room.',
   tags: ['Devices'],
-  request: { params: devicePathSchema, body: jsonRequestBody(deviceMoveSchema) },
+  request: {
+    params: devicePathSchema,
+    headers: ifMatchHeaders,
+    body: jsonRequestBody(deviceMoveSchema),
+  },
   responses,
 });
 
@@ -51,7 +56,11 @@ const moveRoom = createRoute({
   operationId: 'moveRoom',
   summary: 'Move a room from its group to another',
   tags: ['Groups'],
-  request: { params: roomOfGroupPathSchema, body: jsonRequestBody(roomMoveSchema) },
+  request: {
+    params: roomOfGroupPathSchema,
+    headers: ifMatchHeaders,
+    body: jsonRequestBody(roomMoveSchema),
+  },
   responses,
 });
 
@@ -73,13 +82,13 @@ export function registerMoves(app: HttpApp, services: RouteServices): void {
       access.requireOver(c, 'manager', { locationId });
       access.requireOver(c, 'manager', { locationId: targetLocationId });
       model.requireDevice(key);
-      await devices.moveToLocation(actorOf(c), key, targetLocationId);
+      await devices.moveToLocation(deviceActor(c, key, services), key, targetLocationId);
     } else {
       if (targetRoomId !== null) {
         access.requireOverRoom(c, 'manager', { locationId, roomId: targetRoomId });
       }
       model.requireDevice(key);
-      await devices.moveToRoom(actorOf(c), key, targetRoomId);
+      await devices.moveToRoom(deviceActor(c, key, services), key, targetRoomId);
     }
     return c.body(null, 204);
   });
@@ -90,7 +99,7 @@ export function registerMoves(app: HttpApp, services: RouteServices): void {
     const { targetGroupId } = c.req.valid('json');
     access.requireOver(c, 'manager', { locationId: key.locationId, groupId: targetGroupId });
     model.requireRoomOfGroup({ ...key, groupId });
-    await rooms.move(actorOf(c), key, groupId, targetGroupId);
+    await rooms.move(roomActor(c, key, model), key, groupId, targetGroupId);
     return c.body(null, 204);
   });
 }

@@ -1,6 +1,8 @@
 import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { Room } from '../../domain/site.js';
+import type { Actor } from '../../site/audit-trail.js';
+import type { SiteModel } from '../../site/site-model.js';
 import type { RoomKey } from '../../site/site-store.js';
 import { actorOf } from '../actor.js';
 import { conditionalActor, entityTag, notModifiedIfKnown, tagged } from '../conditional.js';
@@ -63,6 +65,15 @@ const { get, change, remove } = itemRoutes({
   removing: problems.conflict,
 });
 
+/** The actor of a change of a room, with the request's preconditions. */
+export function roomActor(c: Context<HttpEnv>, key: RoomKey, model: SiteModel): Actor {
+  return conditionalActor(c, () => entityTag(presentView(model.requireRoom(key), model)));
+}
+
+function presentView(room: Room, model: SiteModel) {
+  return roomView(room, model.deviceIdsByRoom(room.locationId).get(room.id));
+}
+
 /** The rooms of a location. */
 export function registerRooms(app: HttpApp, services: RouteServices): void {
   const { rooms, model, access, readsJson, publicUrl } = services;
@@ -85,10 +96,8 @@ export function registerRooms(app: HttpApp, services: RouteServices): void {
     return c.json(roomView(room), 201, createdHeaders(c, room.id, publicUrl));
   });
 
-  const viewOf = (room: Room) =>
-    roomView(room, model.deviceIdsByRoom(room.locationId).get(room.id));
-  const actorFor = (c: Context<HttpEnv>, key: RoomKey) =>
-    conditionalActor(c, () => entityTag(viewOf(model.requireRoom(key))));
+  const viewOf = (room: Room) => presentView(room, model);
+  const actorFor = (c: Context<HttpEnv>, key: RoomKey) => roomActor(c, key, model);
 
   app.openapi({ ...get, middleware: [access.room('viewer'), notModifiedIfKnown] }, (c) =>
     c.json(tagged(c, viewOf(model.requireRoom(c.req.valid('param')))), 200),

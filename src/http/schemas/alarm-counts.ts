@@ -1,9 +1,9 @@
 import { z } from '@hono/zod-openapi';
 import { ALARM_KINDS } from '../../domain/alarms.js';
-import { CALENDAR_UNITS, TimeZone } from '../../domain/time/calendar.js';
+import { CALENDAR_UNITS } from '../../domain/time/calendar.js';
 import { alarmFilterQuerySchema } from './alarm.js';
 import { timestampSchema } from './common.js';
-import { afterParameter, beforeParameter, parameter } from './listing.js';
+import { afterParameter, beforeParameter, parameter, timeZoneParameter } from './listing.js';
 
 export const MAX_BUCKETS = 1000;
 
@@ -13,16 +13,8 @@ export const alarmCountsQuerySchema = z.object({
     .pipe(z.enum(CALENDAR_UNITS))
     .default('day')
     .openapi({ type: 'string', enum: [...CALENDAR_UNITS], default: 'day' }),
-  timeZone: parameter
-    .default('UTC')
-    .transform((name, context) => {
-      try {
-        return new TimeZone(name);
-      } catch {
-        context.addIssue({ code: 'custom', message: 'must be a time zone, such as Europe/Berlin' });
-        return z.NEVER;
-      }
-    })
+  timeZone: timeZoneParameter
+    .prefault('UTC')
     .openapi({ type: 'string', default: 'UTC', example: 'Europe/Berlin' }),
   before: beforeParameter('Only alarms detected before this time. Without it, up to now.'),
   after: afterParameter(

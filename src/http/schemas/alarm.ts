@@ -16,6 +16,7 @@ import {
   afterParameter,
   beforeParameter,
   choiceParameter,
+  csvParameters,
   cursorParameter,
   idsParameter,
   limitParameter,
@@ -88,6 +89,7 @@ export const alarmFilterQuerySchema = placesQuerySchema.extend(selectionQuery);
 
 /** The query of a listing with places: of a location, or of all. */
 export const placedAlarmQuerySchema = alarmQuerySchema.extend({
+  ...csvParameters,
   ...placesQuerySchema.shape,
   ...footageQuerySchema.shape,
 });

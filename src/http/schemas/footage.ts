@@ -3,20 +3,19 @@ import { FOOTAGE_TYPES } from '../../domain/alarms.js';
 import { isFootageContentType } from '../../domain/footage.js';
 import { EXAMPLE_FOOTAGE_URL, EXAMPLE_ID, timestampSchema } from './common.js';
 
-const CONTENT_TYPE_FAULT =
-  'must be a media type of this type, such as video/mp4, without parameters';
+const CONTENT_TYPE_FAULT = 'must be a media type of this type, such as video/mp4';
 
 export const newFootageSchema = z
   .strictObject({
     type: z.enum(FOOTAGE_TYPES),
     contentType: z
       .string()
-      .transform((text) => text.toLowerCase())
+      .transform((text) => text.toLowerCase().replace(/\s*;.*$/s, ''))
       .openapi({
         type: 'string',
-        pattern: '^([vV][iI][dD][eE][oO]|[aA][uU][dD][iI][oO])/\\S+$',
+        pattern: '^([vV][iI][dD][eE][oO]|[aA][uU][dD][iI][oO])/\\S',
         example: 'video/mp4',
-        description: 'A media type of `type`, without parameters.',
+        description: 'A media type of `type`. Parameters are ignored.',
       }),
   })
   .superRefine(({ type, contentType }, context) => {

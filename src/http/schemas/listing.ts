@@ -2,6 +2,8 @@
 
 import { z } from '@hono/zod-openapi';
 import { isUuid, type Rounding } from '../../domain/notation.js';
+import { TimeZone } from '../../domain/time/calendar.js';
+import { CSV_SEPARATORS } from '../csv.js';
 import { roundedInstantSchema } from './common.js';
 
 const MAX_PAGE = 100;
@@ -35,6 +37,33 @@ export const cursorParameter = parameter
 export function beforeParameter(description: string) {
   return instantParameter(description, 'up');
 }
+
+/** A time zone of IANA's database. */
+export const timeZoneParameter = parameter.transform((name, context) => {
+  try {
+    return new TimeZone(name);
+  } catch {
+    context.addIssue({ code: 'custom', message: 'must be a time zone, such as Europe/Berlin' });
+    return z.NEVER;
+  }
+});
+
+/** How a listing is written as CSV. */
+export const csvParameters = {
+  separator: parameter
+    .pipe(z.enum(CSV_SEPARATORS))
+    .optional()
+    .openapi({
+      type: 'string',
+      enum: [...CSV_SEPARATORS],
+      description: 'What separates the cells of CSV. With `;` it begins with a byte order mark.',
+    }),
+  timeZone: timeZoneParameter.optional().openapi({
+    type: 'string',
+    description: 'CSV with the times of this zone, as `2026-11-28 11:59:37`, instead of UTC.',
+    example: 'Europe/Berlin',
+  }),
+};
 
 /** The exclusive beginning of a listing; a finer one is rounded down. */
 export function afterParameter(description: string) {

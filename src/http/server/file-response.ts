@@ -125,7 +125,8 @@ async function* chunksOf(file: RecordingFile, { first, last }: ByteRange) {
   for (let position = first; position <= last; ) {
     const buffer = new Uint8Array(Math.min(CHUNK_BYTES, last - position + 1));
     const bytesRead = await file.read(buffer, position);
-    if (bytesRead === 0) return;
+    // Ending here would leave the client with the next answer as the rest of this one.
+    if (bytesRead === 0) throw new Error('the recording is shorter than it was');
     yield buffer.subarray(0, bytesRead);
     position += bytesRead;
   }

@@ -257,10 +257,8 @@ function limitBodyTime(
     else answerClientError({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, incoming.socket);
   }, bodyTimeoutMs);
   const lift = () => clearTimeout(timer);
-  // A client that is answered before its body has arrived must not hold the connection with the rest.
-  outgoing.once('close', () => {
-    if (incoming.complete) lift();
-  });
+  // Answered, and nothing is held any more: a connection with the rest of a body is closed and lingers only briefly.
+  outgoing.once('close', lift);
   return lift;
 }
 

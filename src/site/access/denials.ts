@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { networkOf } from '../../domain/addresses.js';
 import { formatTime } from '../../domain/notation.js';
 import type { Actor, AuditEntry, AuditSubject, AuditTrail } from '../audit-trail.js';
 import { pause } from '../clock/pause.js';
@@ -116,7 +117,9 @@ export class Denials {
     const place = { locationId, resourceId };
     const entry = { action, actor, atMs, ...place, details: Object.fromEntries(pairs) };
     const nowMs = this.#options.steadyNow();
-    const bucket = this.#bucketOf(JSON.stringify([action, actor.type, actor.id ?? actor.address]));
+    // By network: one attacker has 2^64 addresses of IPv6.
+    const network = actor.address && networkOf(actor.address);
+    const bucket = this.#bucketOf(JSON.stringify([action, actor.type, actor.id ?? network]));
     bucket.left = leftAt(bucket, nowMs);
     bucket.atMs = nowMs;
     if (bucket.left >= 1) {

@@ -61,7 +61,7 @@ local known, letter = {}, ''
 local stored = redis.call('HGET', pieceOfStates, sequence)
 if stored and string.sub(stored, 1, 16) == id then
   local isReadable, decoded = pcall(cjson.decode, string.sub(stored, 18))
-  if isReadable then letter, known = string.sub(stored, 17, 17), decoded end
+  if isReadable and type(decoded) == 'table' then letter, known = string.sub(stored, 17, 17), decoded end
 end
 
 if session ~= '' then redis.call('HLEN', received .. session) end
@@ -85,6 +85,11 @@ local numberText = string.format('%.0f', number)
 local lastAudited = math.max(tonumber(redis.pcall('GET', KEYS[3])) or 0, lastOf(KEYS[4]), lastOf(KEYS[5]))
 local auditNumber = string.format('%.0f', lastAudited + 1)
 
+-- Before the first write: what cannot be encoded must not leave half of the change behind, again with each attempt.
+known[wanted] = { by = cjson.decode(author), atMs = tonumber(atMs), sequence = number }
+if note ~= '' then known.note = note end
+local text = cjson.encode(known)
+
 redis.call('XADD', KEYS[4], 'MAXLEN', '~', ARGV[18], auditNumber .. '-0',
   'at', atMs, 'steady', steadyMs, 'record', audit)
 redis.call('SET', KEYS[3], auditNumber)
@@ -92,9 +97,6 @@ redis.call('SET', counter, numberText)
 -- No field of an alarm except the times: nobody must mistake the entry for an alarm.
 redis.call('XADD', log, numberText .. '-0', 'r', atMs, 't', steadyMs, 's', wanted, 'j', id,
   'K', alarm.k, 'c', alarm.c, 'b', author, 'n', note)
-known[wanted] = { by = cjson.decode(author), atMs = tonumber(atMs), sequence = number }
-if note ~= '' then known.note = note end
-local text = cjson.encode(known)
 if wanted == 'resolved' then
   redis.call('ZREM', openIndex, string.format('%012.0f', tonumber(sequence)))
 end

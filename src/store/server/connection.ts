@@ -4,6 +4,7 @@ import { isElsewhere } from '../../delivery/log/reply-code.js';
 import { GatewayError } from '../../errors.js';
 import { primaryConnector } from '../pair/primary-connector.js';
 import type { PrimaryWatch } from '../pair/primary-watch.js';
+import { lacking, missingRight } from './rights.js';
 import type { StoreAccess } from './store-access.js';
 import type { StoreOutages } from './store-outages.js';
 
@@ -87,7 +88,12 @@ export function untilReady(redis: Redis, timeoutMs?: number): Promise<void> {
     const failed = (cause: Error) => {
       // A wrong password stays wrong, but an absent server comes back.
       if (cause.name !== 'ReplyError') return;
-      settle(new GatewayError('start-failed', CANNOT_BE_ASKED, { cause }));
+      const right = missingRight(cause);
+      settle(
+        right === undefined
+          ? new GatewayError('start-failed', CANNOT_BE_ASKED, { cause })
+          : lacking([right]),
+      );
     };
     redis.on('ready', ready);
     const ended = () => settle(new GatewayError('start-failed', CLOSED));

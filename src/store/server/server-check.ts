@@ -1,9 +1,11 @@
+import { isPassing } from '../../delivery/log/reply-code.js';
 import { type FaultReport, fault, faultWords } from '../../domain/faults/faults.js';
 import { lostAtPowerCut } from '../../domain/faults/phrases.js';
 import { GatewayError } from '../../errors.js';
 import type { Health } from '../../site/health/health.js';
 import type { Store } from '../store.js';
 import { CANNOT_BE_ASKED } from './connection.js';
+import { lacking, missingRight } from './rights.js';
 import { infoField } from './server-info.js';
 
 const MIN_VERSION = [6, 2] as const;
@@ -57,7 +59,7 @@ export async function checkServer(store: Store, isCluster = false): Promise<stri
   const faults = await Promise.all(SETTINGS.map((setting) => unsafe(store, setting)));
   return faults.flatMap((found, index) => {
     if (found === 'unreadable') return [unreadable(SETTINGS[index]?.name ?? '')];
-    if (found === undefined) return [];
+    if (found === undefined || found === 'unanswered') return [];
     const { message, advice } = faultWords(found, 'en');
     return [`${message} ${advice}`];
   });
@@ -67,6 +69,8 @@ async function readInfo(store: Store): Promise<string> {
   try {
     return await store.read((redis) => redis.info());
   } catch (cause) {
+    const right = missingRight(cause);
+    if (right !== undefined) throw lacking([right]);
     throw new GatewayError('start-failed', CANNOT_BE_ASKED, { cause });
   }
 }
@@ -76,13 +80,15 @@ function unsuitable(reason: string): GatewayError {
 }
 
 /**
- * Reports the server's unsafe settings.
+ * Reports the server's unsafe settings: once for each new server, and again and again, for they may be changed at run time.
  *
- * The gateway keeps working, but acknowledged data may be evicted or lost.
+ * The gateway keeps working, but acknowledged data may be evicted or lost. While the store does not answer, what was
+ * reported stays.
  */
 export async function checkSettings(store: Store, health: Pick<Health, 'report'>): Promise<void> {
   for (const setting of SETTINGS) {
     const found = await unsafe(store, setting);
+    if (found === 'unanswered') return;
     const isUnsafe = found !== undefined && found !== 'unreadable';
     health.report(`store-settings/${setting.name}`, isUnsafe ? found : undefined);
   }
@@ -92,8 +98,12 @@ export async function checkSettings(store: Store, health: Pick<Health, 'report'>
 async function unsafe(
   store: Store,
   { name, safe, faultOf }: Setting,
-): Promise<FaultReport | 'unreadable' | undefined> {
-  const value = await readSetting(store, name);
+): Promise<FaultReport | 'unreadable' | 'unanswered' | undefined> {
+  const value = await readSetting(store, name).catch((error: unknown) => {
+    if (isPassing(error)) return null;
+    return undefined;
+  });
+  if (value === null) return 'unanswered';
   if (value === undefined) return 'unreadable';
   return value === safe ? undefined : faultOf(value);
 }
@@ -103,11 +113,7 @@ function unreadable(name: string): string {
 }
 
 async function readSetting(store: Store, name: string): Promise<string | undefined> {
-  try {
-    const answer: unknown = await store.read((redis) => redis.config('GET', name));
-    const value: unknown = Array.isArray(answer) ? answer[1] : undefined;
-    return typeof value === 'string' ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const answer: unknown = await store.read((redis) => redis.config('GET', name));
+  const value: unknown = Array.isArray(answer) ? answer[1] : undefined;
+  return typeof value === 'string' ? value : undefined;
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Subscriber } from '../../harness/clients/mqtt-clients.js';
-import { RawClient } from '../../harness/clients/raw-client.js';
+import { publishPacket, RawClient } from '../../harness/clients/raw-client.js';
 import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
 import { Home } from '../../harness/home.js';
 import { accountOf } from '../../harness/metrics.js';
@@ -99,5 +99,46 @@ describe('guarantee 2: a state', () => {
     expect((await client.next('puback')).messageId).toBe(7);
     expect((await statesOf(own.gateway, device))[id]).not.toBe('raised');
     client.vanish();
+  });
+});
+
+describe('a stored state that somebody has damaged', () => {
+  const BYTES_BEFORE_TEXT = 17;
+
+  it.each([
+    ['is no object', '5'],
+    ['has a part that is none', '{"acknowledged":5}'],
+    [
+      'has another shape',
+      '{"acknowledged":{"by":{"id":"a","name":"b"},"atMs":1,"sequence":1},"note":{}}',
+    ],
+  ])('that %s holds up its own device only', async (_, text) => {
+    const own = await Home.start();
+    try {
+      const [device, other] = [await own.device(), await own.device()];
+      const id = await raise(own.gateway, device, 'fall');
+      const acknowledge = `${own.path}/alarms/${id}/acknowledge`;
+      await own.api.json('POST', acknowledge, {});
+      const store = await Store.of(own.gateway);
+      for (const key of await store.redis.keys('*:alarm-states:*')) {
+        for (const [field, stored] of Object.entries(await store.redis.hgetallBuffer(key))) {
+          const damaged = [stored.subarray(0, BYTES_BEFORE_TEXT), Buffer.from(text)];
+          await store.redis.hset(key, field, Buffer.concat(damaged));
+        }
+      }
+      const audited = () => store.redis.xlen('{site}:audit:changes');
+      const auditedBefore = await audited();
+      const manager = await RawClient.connect(own.gateway, own.manager);
+      for (const state of ['acknowledged', 'resolved']) {
+        const topic = own.filter(device, 'alarm-states');
+        manager.send({ ...publishPacket(topic, textOf(id, state)), qos: 1, messageId: 1 });
+      }
+      for (let count = 0; count < 3; count++) await raise(own.gateway, other, 'helpCall');
+      expect(await audited()).toBeLessThanOrEqual(auditedBefore + 2);
+      store.close();
+      manager.vanish();
+    } finally {
+      await own.remove();
+    }
   });
 });

@@ -201,6 +201,25 @@ it.each([
   expect(headers.vary).toBe('Accept');
 });
 
+it('is a table of local times for Excel in German on request', async () => {
+  const { gateway, deviceId, path } = await start();
+  await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: '2026-07-01T22:30:15.700Z' });
+  const query = 'separator=;&timeZone=Europe/Berlin';
+  const headers = { Accept: 'text/csv', Authorization: `Bearer ${ADMIN_TOKEN}` };
+  const answer = await fetch(`http://127.0.0.1:${gateway.port}${path}?${query}`, { headers });
+  // `text()` would take the byte order mark off.
+  const text = Buffer.from(await answer.arrayBuffer()).toString();
+  expect(text.startsWith('\uFEFFid;kind;detectedAt;')).toBe(true);
+  expect(text).toMatch(/;fall;2026-07-02 00:30:15;\d{4}-\d\d-\d\d \d\d:\d\d:\d\d;/);
+  const plain = await gateway.admin('GET', path, { headers: { Accept: 'text/csv' } });
+  expect(plain.text).toContain(',fall,2026-07-01T22:30:15.700Z,');
+  const audit = await gateway.admin('GET', `/audit?${query}`, { headers: { Accept: 'text/csv' } });
+  expect(audit.text).toMatch(/^id;at;.*\r\n\d+;\d{4}-\d\d-\d\d \d\d:\d\d:\d\d;/);
+  for (const wrong of ['separator=|', 'timeZone=Mars/Base', 'timeZone=']) {
+    expect(failure(await gateway.admin('GET', `${path}?${wrong}`))).toBe('400 invalid-request');
+  }
+});
+
 it('answers HEAD without a body', async () => {
   const { gateway, path } = await start();
   const answer = await gateway.admin('HEAD', path, { headers: { Accept: 'text/csv' } });

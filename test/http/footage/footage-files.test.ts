@@ -81,6 +81,16 @@ describe('an upload', () => {
     expect(answer.headers.get('content-type')).toBe('audio/wav');
   });
 
+  it('may have parameters in its content type, as browsers record', async () => {
+    const { gateway, camera } = await start();
+    const json = { type: 'video', contentType: 'video/mp4;codecs="avc1.42E01E, mp4a.40.2"' };
+    const { key, uploadUrl } = await prepare(gateway, camera, json);
+    const headers = { 'Content-Type': 'Video/mp4; codecs=avc1' };
+    expect((await put(uploadUrl, CONTENT, headers)).status).toBe(200);
+    const { answer } = await bytesOf(await downloadUrl(gateway, key));
+    expect(answer.headers.get('content-type')).toBe('video/mp4');
+  });
+
   it('is accepted once', async () => {
     const { gateway, uploadUrl, url } = await recorded();
     expect(failure(await put(uploadUrl, Buffer.from('another')))).toBe(
@@ -123,7 +133,7 @@ describe('an upload', () => {
     await expect.poll(() => filesIn(gateway)).toHaveLength(4);
     const { uploadUrl } = await prepare(gateway, camera);
     const refused = await put(uploadUrl, CONTENT);
-    expect(failure(refused)).toBe('503 store-unavailable');
+    expect(failure(refused)).toBe('429 too-many-requests');
     expect(refused.headers['retry-after']).toBeDefined();
     const other = await gateway.createCamera(await gateway.createLocation());
     expect((await put((await prepare(gateway, other)).uploadUrl, CONTENT)).status).toBe(200);

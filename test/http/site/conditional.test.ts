@@ -67,6 +67,81 @@ describe.each(RESOURCES)('conditional requests: %s', (resource) => {
   });
 });
 
+describe.each(RESOURCES)('conditional requests: %s', (resource) => {
+  it('is not changed by a client that wants none of its states', async () => {
+    const { gateway, path, first, tag } = await made(resource);
+    const change = (unwanted: string) =>
+      gateway.admin('PATCH', path, {
+        json: { name: 'Changed' },
+        headers: { 'If-None-Match': unwanted },
+      });
+    for (const unwanted of [tag, `W/${tag}`, `"other", ${tag}`, '*']) {
+      expect(failure(await change(unwanted)), unwanted).toBe('412 precondition-failed');
+    }
+    if (resource !== 'custom data') {
+      const headers = { 'If-None-Match': '*' };
+      expect(failure(await gateway.admin('DELETE', path, { headers }))).toBe(
+        '412 precondition-failed',
+      );
+    }
+    expect((await gateway.admin('GET', path)).text).toBe(first.text);
+    expect((await change('"other"')).status).toBe(200);
+  });
+});
+
+describe('conditional moves and secrets', () => {
+  async function device() {
+    const { gateway, path, tag } = await made('device');
+    const [, , locationId = ''] = path.split('/');
+    const roomId = await gateway.createRoom(locationId);
+    return { gateway, path, tag, locationId, roomId };
+  }
+
+  it.each([
+    ['a device into a room', (path: string, roomId: string) => [path, { targetRoomId: roomId }]],
+    ['a device out of its room', (path: string) => [path, { targetRoomId: null }]],
+  ] as const)('move %s only from the state that the client has seen', async (_, moved) => {
+    const { gateway, path, tag, roomId } = await device();
+    const [, json] = moved(path, roomId);
+    const move = (headers: Record<string, string>) =>
+      gateway.admin('POST', `${path}/move`, { json, headers });
+    expect(failure(await move({ 'If-Match': '"other"' }))).toBe('412 precondition-failed');
+    expect(failure(await move({ 'If-None-Match': tag }))).toBe('412 precondition-failed');
+    expect((await move({ 'If-Match': tag })).status).toBe(204);
+  });
+
+  it('move a device to another location, and a room to another group, likewise', async () => {
+    const { gateway, path, tag, locationId } = await device();
+    const [from, to] = [
+      await gateway.createGroup(locationId),
+      await gateway.createGroup(locationId),
+    ];
+    const roomId = await gateway.createRoom(locationId, from);
+    const room = `/care-homes/${locationId}/rooms/${roomId}`;
+    const roomTag = tagOf(await gateway.admin('GET', room));
+    const moveRoom = (seen: string) =>
+      gateway.admin('POST', `/care-homes/${locationId}/groups/${from}/rooms/${roomId}/move`, {
+        json: { targetGroupId: to },
+        headers: { 'If-Match': seen },
+      });
+    expect(failure(await moveRoom('"other"'))).toBe('412 precondition-failed');
+    expect((await moveRoom(roomTag)).status).toBe(204);
+    const json = { targetLocationId: await gateway.createLocation() };
+    const moveDevice = (seen: string) =>
+      gateway.admin('POST', `${path}/move`, { json, headers: { 'If-Match': seen } });
+    expect(failure(await moveDevice('"other"'))).toBe('412 precondition-failed');
+    expect((await moveDevice(tag)).status).toBe(204);
+  });
+
+  it('replace a secret once, although two technicians ask for it', async () => {
+    const { gateway, path, tag } = await device();
+    const replace = (seen: string) =>
+      gateway.admin('POST', `${path}/secret`, { headers: { 'If-Match': seen } });
+    expect(failure(await replace('"other"'))).toBe('412 precondition-failed');
+    expect((await replace(tag)).status).toBe(200);
+  });
+});
+
 describe.each(RESOURCES.filter((resource) => resource !== 'custom data'))(
   'conditional requests: %s',
   (resource) => {

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import type { Attack } from '../attack.js';
 import type { Field } from '../attacker/field.js';
 import { connectBytes, Wire } from '../mqtt-socket.js';
@@ -115,6 +116,36 @@ const slowAnswers: Attack = {
     }),
 };
 
+/** As much as a request may have in its head. */
+const PADDING = 'x'.repeat(7_000);
+const UNFINISHED_PER_SECOND = 1_000;
+/** Far above what the gateway needs, and far below what it held while it kept each request for 30 s. */
+const MAX_RESIDENT_MIB = 300;
+
+/** A request that is answered before its body has come must leave nothing behind. */
+const unfinishedBodies: Attack = {
+  name: 'unfinished-bodies',
+  surface: 'http',
+  what: `a stranger sends ${UNFINISHED_PER_SECOND} POSTs a second with heads of 7 kB and never their bodies, over new connections`,
+  isForMosquitto: false,
+  isUnnamed: true,
+  arm: (site) => site.arms(0),
+  run: (field) =>
+    field.atRate(UNFINISHED_PER_SECOND, (n) => {
+      const wire = new Wire(field.endpoint('http', n));
+      wire.socket.resume();
+      field.count('requests');
+      const head = `POST /care-homes HTTP/1.1\r\nHost: gateway\r\nX-Padding: ${PADDING}\r\n`;
+      wire.socket.write(`${head}Content-Length: 65000\r\n\r\n`);
+    }),
+  harm: async (site) => {
+    const [gateway] = site.processIds;
+    const status = await readFile(`/proc/${gateway}/status`, 'utf8');
+    const mib = Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
+    return mib <= MAX_RESIDENT_MIB ? undefined : `${Math.round(mib)} MiB are held`;
+  },
+};
+
 const slowHandshakes: Attack = {
   name: 'slow-handshakes',
   surface: 'tls',
@@ -144,5 +175,6 @@ export const SLOW: readonly Attack[] = [
   slowReader,
   slowRequests,
   slowAnswers,
+  unfinishedBodies,
   slowHandshakes,
 ];

@@ -4,9 +4,9 @@ import { touchesLocation } from '../../../domain/grants.js';
 import { GatewayError } from '../../../errors.js';
 import { noGrant } from '../../access.js';
 import {
-  ALARM_CSV_HEADER,
+  ALARM_CSV_COLUMNS,
   alarmCsvLines,
-  PLACED_ALARM_CSV_HEADER,
+  PLACED_ALARM_CSV_COLUMNS,
 } from '../../alarms/alarm-csv.js';
 import {
   type AlarmPage,
@@ -15,7 +15,7 @@ import {
   scopeOf,
   signedFootage,
 } from '../../alarms/alarm-page.js';
-import { csvResponse, wantsCsv, withCsv } from '../../csv.js';
+import { csvForm, csvResponse, wantsCsv, withCsv } from '../../csv.js';
 import type { RouteServices } from '../../dependencies.js';
 import { jsonResponse, preparedJson } from '../../documents/openapi.js';
 import { callerOf, type HttpApp, type HttpEnv } from '../../http-env.js';
@@ -38,7 +38,7 @@ import { devicePathSchema, locationPathSchema } from '../../schemas/common.js';
 const tags = ['Alarms'];
 
 const CSV_IS_WHOLE =
-  'As `text/csv` (RFC 4180, with a header line) all alarms come at once: `limit` has no effect.';
+  'As `text/csv` (RFC 4180, with a header line) all alarms come at once: `limit` has no effect. `separator=;` and `timeZone` make a file that Excel opens as a table of local times.';
 
 const ofDevice = createRoute({
   method: 'get',
@@ -62,7 +62,7 @@ const ofLocation = createRoute({
   tags,
   request: { params: locationPathSchema, query: placedAlarmQuerySchema },
   responses: {
-    200: withCsv(preparedJson('A page of alarms.', locationAlarmPageSchema), ALARM_CSV_HEADER),
+    200: withCsv(preparedJson('A page of alarms.', locationAlarmPageSchema), ALARM_CSV_COLUMNS),
   },
 });
 
@@ -75,7 +75,7 @@ const ofAll = createRoute({
   tags,
   request: { query: placedAlarmQuerySchema },
   responses: {
-    200: withCsv(preparedJson('A page of alarms.', alarmPageSchema), PLACED_ALARM_CSV_HEADER),
+    200: withCsv(preparedJson('A page of alarms.', alarmPageSchema), PLACED_ALARM_CSV_COLUMNS),
   },
 });
 
@@ -146,6 +146,7 @@ async function answerListing(
   listing: 'location' | 'all',
 ): Promise<Response> {
   const isOfAll = listing === 'all';
+  const form = csvForm(query);
   const show = footageAsAsked(services, c, query.footage);
   const following = (cursor: string | undefined) =>
     readAlarmPage(services, c, locationIds, { ...query, cursor }, show, listing);
@@ -154,8 +155,9 @@ async function answerListing(
     return c.body(pageText(first, isOfAll), 200, { 'Content-Type': JSON_MEDIA_TYPE });
   }
   return csvResponse(c, services.log, {
-    header: isOfAll ? PLACED_ALARM_CSV_HEADER : ALARM_CSV_HEADER,
-    linesOf: (page) => alarmCsvLines(page, isOfAll),
+    header: isOfAll ? PLACED_ALARM_CSV_COLUMNS : ALARM_CSV_COLUMNS,
+    form,
+    linesOf: (page) => alarmCsvLines(page, isOfAll, form),
     first,
     following,
   });
