@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -187,6 +187,10 @@ function handleSignals(service: Service, log: Logger): () => boolean {
     });
   };
   process.on('SIGTERM', end);
+  // The starter was killed, and nobody else knows this process.
+  process.once('disconnect', () => {
+    if (!isStopping) end('SIGTERM');
+  });
   process.on('SIGINT', end);
   process.on('SIGHUP', (signal) => {
     if (!isTerminalGone()) reload(service, log);
@@ -265,7 +269,9 @@ async function serve(config: Config, log: Logger): Promise<void> {
     elapsed: performance.now.bind(performance),
     onReady: (addresses) => {
       const url = browserUrl(addresses.http, config.http.publicUrl);
-      log.info({ addresses, console: url, docs: `${url}docs` }, 'gateway ready');
+      const adminTokenFile =
+        config.adminToken === undefined ? join(config.dataDir, 'admin.token') : undefined;
+      log.info({ addresses, console: url, docs: `${url}docs`, adminTokenFile }, 'gateway ready');
       started();
     },
     onStandingBy: started,

@@ -237,7 +237,8 @@ export class MqttBroker implements ClientOwner {
     this.#options.wills.opened(connection);
     const { clientId, isResumed } = connection.session;
     const { maxPacketBytes } = this.#options.clientParts;
-    client.opened(isResumed, connackProperties({ connection, request, maxPacketBytes }));
+    const properties = connackProperties({ connection, request, maxPacketBytes });
+    if (!client.opened(isResumed, properties)) return;
     connection.open();
     this.#options.log.info({ clientId, principal: connection.owner }, 'connected');
   }

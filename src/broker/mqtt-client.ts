@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { decode } from '../mqtt/decode.js';
-import { encodeConnack, PINGRESP } from '../mqtt/encode.js';
+import { filterAnswerBytes, PINGRESP } from '../mqtt/encode.js';
 import { PacketError } from '../mqtt/packet-error.js';
 import type {
   ClientPacket,
@@ -10,7 +10,13 @@ import type {
   PublishPacket,
 } from '../mqtt/packets.js';
 import type { Properties } from '../mqtt/properties.js';
-import { FIRST_FAILURE, NORMAL, PROTOCOL_ERROR, type Refusal } from '../mqtt/reason-codes.js';
+import {
+  FIRST_FAILURE,
+  NORMAL,
+  PACKET_TOO_LARGE,
+  PROTOCOL_ERROR,
+  type Refusal,
+} from '../mqtt/reason-codes.js';
 import { ConnectError } from './admission/connect-errors.js';
 import {
   type ConnectRequest,
@@ -24,7 +30,7 @@ import type { ClientParts } from './client-parts.js';
 import type { Connection } from './connection.js';
 import type { Watched } from './keep-alive.js';
 import type { TurnPlace } from './wire/fair-turns.js';
-import { farewellOf, refusingConnack } from './wire/farewells.js';
+import { acceptingConnack, farewellOf, refusingConnack } from './wire/farewells.js';
 import { PacketReader, type ReadConnection } from './wire/packet-reader.js';
 import { TopicAliases } from './wire/topic-aliases.js';
 
@@ -148,12 +154,25 @@ export class MqttClient implements Watched, Held, ReadConnection {
     this.#parts.turns.leave(this.#reader);
   }
 
-  /** Sends CONNACK, and reads what followed CONNECT. */
-  opened(isSessionPresent: boolean, properties: Properties): void {
-    this.stream.write(encodeConnack(this.#version ?? 4, NORMAL, isSessionPresent, properties));
+  /** Sends CONNACK, and reads what followed CONNECT. Returns false for a client that does not take so large a packet. */
+  opened(isSessionPresent: boolean, properties: Properties): boolean {
+    const connack = acceptingConnack(
+      this.#version,
+      isSessionPresent,
+      properties,
+      this.#request?.terms,
+    );
+    if (connack === undefined) {
+      this.fail(
+        new PacketError('its maximum packet size has no room for CONNACK', PACKET_TOO_LARGE),
+      );
+      return false;
+    }
+    this.stream.write(connack);
     this.#isOpened = true;
     this.#isConnecting = false;
     this.#reader.resume();
+    return true;
   }
 
   /**
@@ -239,9 +258,11 @@ export class MqttClient implements Watched, Held, ReadConnection {
         releasing.take(connection, packet.messageId);
         break;
       case 'subscribe':
+        checkAnswerFits(connection, packet);
         subscribing.subscribe(connection, packet);
         break;
       case 'unsubscribe':
+        checkAnswerFits(connection, packet);
         subscribing.unsubscribe(connection, packet);
         break;
       case 'pingreq':
@@ -298,4 +319,17 @@ export class MqttClient implements Watched, Held, ReadConnection {
     this.close();
     this.#owner.ended(this);
   }
+}
+
+/**
+ * Checks that the client takes the answer, which has a code for each filter [MQTT-3.1.2-24].
+ *
+ * @throws PacketError
+ */
+function checkAnswerFits(
+  { terms }: Connection,
+  { filters }: { readonly filters: readonly unknown[] },
+): void {
+  if (filterAnswerBytes(filters.length) <= terms.maxPacketBytes) return;
+  throw new PacketError('more filters than its maximum packet size has room for', PACKET_TOO_LARGE);
 }

@@ -1,4 +1,4 @@
-import { qosOf, startOf } from './decode.js';
+import { checkLength, qosOf, startOf } from './decode.js';
 import { PacketBytes } from './packet-bytes.js';
 import { PacketError } from './packet-error.js';
 import type { ConnectPacket, Message, MqttVersion } from './packets.js';
@@ -48,8 +48,9 @@ export function decodeConnect(packet: Buffer): ConnectPacket {
   const bytes = new PacketBytes(packet, start);
   const version = decodeVersion(bytes);
   const flags = bytes.byte();
-  // [MQTT-3.1.2-3]
-  if ((flags & RESERVED) !== 0) throw new PacketError('a flag that is reserved');
+  checkLength(packet, start, version);
+  // [MQTT-3.1.2-3]; MQTT 3.1 ignores it.
+  if (version !== 3 && (flags & RESERVED) !== 0) throw new PacketError('a flag that is reserved');
   const keepAliveSeconds = bytes.uint16();
   const properties = version === 5 ? readProperties(bytes, 'connect') : undefined;
   const clientId = bytes.text('client id');

@@ -2,7 +2,7 @@
 
 import { SHARE_PREFIX } from '../domain/shared-filters.js';
 import { isFilter } from '../domain/topics.js';
-import { PacketBytes } from './packet-bytes.js';
+import { overlong, PacketBytes } from './packet-bytes.js';
 import { PacketError } from './packet-error.js';
 import type {
   AcknowledgementPacket,
@@ -68,7 +68,9 @@ export function decode(packet: Buffer, version: MqttVersion): ClientPacket {
   const type = header >> TYPE_SHIFT;
   // Most packets of a subscriber, the same in all versions.
   if (header === PUBACK && packet.length === 4) return decodeSuccess(packet);
-  const bytes = new PacketBytes(packet, startOf(packet));
+  const start = startOf(packet);
+  checkLength(packet, start, version);
+  const bytes = new PacketBytes(packet, start);
   if (type === PUBLISH) return decodePublish(header, bytes, version);
   const mustHave = [PUBREL, SUBSCRIBE, UNSUBSCRIBE].includes(type) ? QOS_1_FLAGS : 0;
   // MQTT 3.1 sets DUP in these, too, when they are sent again (MQTT 3.1, 2.1).
@@ -105,6 +107,12 @@ export function startOf(packet: Buffer): number {
   return at + 1;
 }
 
+/** Checks that MQTT 5 writes the length in as few bytes as it takes [MQTT-1.5.5-1]. */
+export function checkLength(packet: Buffer, start: number, version: MqttVersion): void {
+  const isOverlong = start > IDENTIFIER_AT && packet[start - 1] === 0;
+  if (version === 5 && isOverlong) throw overlong();
+}
+
 function decodePublish(header: number, bytes: PacketBytes, version: MqttVersion): PublishPacket {
   const packetBytes = bytes.left;
   const qos = qosOf(header >> QOS_SHIFT);
@@ -116,6 +124,9 @@ function decodePublish(header: number, bytes: PacketBytes, version: MqttVersion)
   const properties = version === 5 ? someProperties(bytes, 'publish') : undefined;
   // A topic that is left out has an alias (MQTT 5, 3.3.2.3.4).
   const isLeftOut = topic === '' && properties?.topicAlias !== undefined;
+  if (version === 5 && topic === '' && !isLeftOut) {
+    throw new PacketError('neither a topic nor an alias', PROTOCOL_ERROR);
+  }
   checkTopics(isLeftOut ? undefined : topic, properties);
   const retain = (header & RETAIN) !== 0;
   const payload = bytes.rest();

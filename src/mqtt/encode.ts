@@ -39,7 +39,9 @@ export function encodeConnack(
   isSessionPresent = false,
   properties: Properties = {},
 ): Buffer {
-  const body: Buffer[] = [Buffer.from([isSessionPresent ? 1 : 0, returnCode])];
+  // MQTT 3.1 does not know it, and reserves the byte (MQTT 3.1, 3.2).
+  const flags = isSessionPresent && version !== 3 ? 1 : 0;
+  const body: Buffer[] = [Buffer.from([flags, returnCode])];
   if (version === 5) body.push(encodeProperties(properties));
   return encode(CONNACK, body);
 }
@@ -113,6 +115,12 @@ export function encodeSuback(
 ): Buffer {
   const properties = version === 5 ? encodeProperties({ reasonString }) : Buffer.alloc(0);
   return encode(SUBACK, [identifierOf(identifier), properties, Buffer.from(codes)]);
+}
+
+/** The length of a SUBACK or UNSUBACK of MQTT 5 for so many filters, without reasons in words. */
+export function filterAnswerBytes(filterCount: number): number {
+  const length = IDENTIFIER_BYTES + 1 + filterCount;
+  return 1 + bytesOfLength(length) + length;
 }
 
 /** @param codes the result for each filter; not sent before MQTT 5 */

@@ -46,6 +46,7 @@ export class PacketBytes {
     for (let digits = 0; digits < MAX_LENGTH_DIGITS; digits++) {
       const digit = this.byte();
       length += (digit & (LENGTH_CONTINUES - 1)) << (LENGTH_BITS * digits);
+      if (digit === 0 && digits > 0) throw overlong();
       if (digit < LENGTH_CONTINUES) return length;
     }
     throw new PacketError('a length of too many bytes');
@@ -94,6 +95,11 @@ export class PacketBytes {
     this.#at += length;
     return start;
   }
+}
+
+/** [MQTT-1.5.5-1] */
+export function overlong(): PacketError {
+  return new PacketError('a length of more bytes than it takes');
 }
 
 function wrongLength(): PacketError {

@@ -2,7 +2,7 @@
 
 import type { PacketBytes } from './packet-bytes.js';
 import { PacketError } from './packet-error.js';
-import { PROTOCOL_ERROR, QUOTA_EXCEEDED } from './reason-codes.js';
+import { MALFORMED_PACKET, PROTOCOL_ERROR, QUOTA_EXCEEDED } from './reason-codes.js';
 
 /** Undefined: left out. */
 export interface Properties {
@@ -66,7 +66,12 @@ export function readProperties(from: PacketBytes, packet: PropertiesOf): Propert
       if (userProperties.length <= MAX_USER_PROPERTIES) continue;
       throw new PacketError('too many user properties', QUOTA_EXCEEDED);
     }
-    if (!allowed.includes(identifier)) throw new PacketError('a property that is not allowed here');
+    if (!allowed.includes(identifier)) {
+      // [MQTT-3.3.4-6]: of all that are not allowed, only this one breaks the protocol.
+      const isIdentifier = packet === 'publish' && identifier === SUBSCRIPTION_IDENTIFIER;
+      const code = isIdentifier ? PROTOCOL_ERROR : MALFORMED_PACKET;
+      throw new PacketError('a property that is not allowed here', code);
+    }
     if (seen.has(identifier)) {
       throw new PacketError('a property that is there twice', PROTOCOL_ERROR);
     }

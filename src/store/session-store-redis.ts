@@ -56,6 +56,10 @@ const identifiers = z.array(z.coerce.number());
 const PAGE_SESSIONS = 500;
 /** How many changes of sessions one call writes. */
 const CHANGES_AT_ONCE = 100;
+/** How many entries of a stream one command reads. */
+const PAGE_ENTRIES = 500;
+/** Of an entry of a stream: payload and properties. */
+const SIZED_FIELDS = ['p', 'm'];
 /** How many packet identifiers one command releases. */
 const RELEASED_AT_ONCE = 1_000;
 
@@ -108,9 +112,31 @@ export class SessionStoreRedis implements SessionStore {
     const { sessions } = this.#keys;
     const keys = [this.#keys.session(key), this.#keys.queue(key), this.#keys.values(key), sessions];
     const fields = fieldsOf(session);
-    const args = [key, fields.length, ...fields, ...ACCOUNT_FIELDS];
+    const { last, bytes } = await this.#countBytes(this.#keys.values(key));
+    const args = [key, last, bytes, fields.length, ...fields, ...ACCOUNT_FIELDS];
     const [alarms, messages, messageBytes] = await this.#store.run(mendDestination, keys, args);
     return { alarms, messages, messageBytes };
+  }
+
+  /** Counts the bytes of payloads and properties page by page: a bridge may have 256 MiB of them. */
+  async #countBytes(stream: string): Promise<{ readonly last: string; readonly bytes: number }> {
+    let last = '';
+    let bytes = 0;
+    for (;;) {
+      const from = last === '' ? '-' : `(${last}`;
+      const read = this.#store.read((redis) =>
+        redis.xrangeBuffer(stream, from, '+', 'COUNT', PAGE_ENTRIES),
+      );
+      const page = (await unlessOfAnotherType(read)) ?? [];
+      for (const [id, fields] of page) {
+        last = id.toString();
+        for (let at = 0; at < fields.length; at += 2) {
+          const isSized = SIZED_FIELDS.includes(String(fields[at]));
+          if (isSized) bytes += fields[at + 1]?.length ?? 0;
+        }
+      }
+      if (page.length < PAGE_ENTRIES) return { last, bytes };
+    }
   }
 
   async release(key: string, packetIdentifiers: readonly number[]): Promise<void> {

@@ -27,7 +27,9 @@ afterAll(() => checkout.remove());
 describe('README.md', () => {
   it('shows the demo', async () => {
     shell = new Shell(checkout);
-    expect(await shell.run(demo)).toContain('3 published, 3 forwarded, 0 lost');
+    expect(await shell.run(`${demo.trim()} -- --alarms 3\n`)).toContain(
+      '3 published, 3 forwarded, 0 lost',
+    );
   });
 
   it('leads from nothing to a received alarm, and to one that was queued', async () => {

@@ -190,7 +190,7 @@ describe('a packet is refused', () => {
     ['PUBLISH with properties longer than itself', MALFORMED, 5, '30', '0001 61 05 0101'],
     ['PUBLISH with an unknown property', MALFORMED, 5, '30', '0001 61 02 7f01'],
     ['PUBLISH with a property of CONNECT', MALFORMED, 5, '30', '0001 61 05 1100000001'],
-    ['PUBLISH with a subscription identifier', MALFORMED, 5, '30', '0001 61 02 0b01'],
+    ['PUBLISH with a subscription identifier', PROTOCOL, 5, '30', '0001 61 02 0b01'],
     ['PUBLISH with a payload format twice', PROTOCOL, 5, '30', '0001 61 04 01010101'],
     ['PUBLISH with a payload format of 2', PROTOCOL, 5, '30', '0001 61 02 0102'],
     ['PUBLISH with a property cut off', MALFORMED, 5, '30', '0001 61 03 020000'],

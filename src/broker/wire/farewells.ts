@@ -1,6 +1,7 @@
 import { encodeConnack, encodeDisconnect } from '../../mqtt/encode.js';
 import type { MqttVersion } from '../../mqtt/packets.js';
-import type { Refusal } from '../../mqtt/reason-codes.js';
+import type { Properties } from '../../mqtt/properties.js';
+import { NORMAL, type Refusal } from '../../mqtt/reason-codes.js';
 import type { ClientTerms } from './client-terms.js';
 
 /** Undefined until the client's CONNECT is read. */
@@ -11,6 +12,24 @@ export function farewellOf(refusal: Refusal, terms: Terms): Buffer {
   const { reasonCode, reason: reasonString } = refusal;
   const told = encodeDisconnect(reasonCode, { reasonString });
   return fits(told, terms) ? told : encodeDisconnect(reasonCode);
+}
+
+/**
+ * The CONNACK for an admitted client; undefined if it takes none with what it must be told [MQTT-3.1.2-24].
+ *
+ * What it can do without is left out first: it then uses no aliases, and asks for no response information.
+ */
+export function acceptingConnack(
+  version: MqttVersion | undefined,
+  isSessionPresent: boolean,
+  properties: Properties,
+  terms: Terms,
+): Buffer | undefined {
+  const shorter = { ...properties, topicAliasMaximum: undefined, responseInformation: undefined };
+  const [first, second] = [properties, shorter].map((told) =>
+    encodeConnack(version ?? 4, NORMAL, isSessionPresent, told),
+  );
+  return [first, second].find((packet) => packet !== undefined && fits(packet, terms));
 }
 
 /** The CONNACK for a refused client. */

@@ -1,11 +1,13 @@
 -- Writes the record of a destination again, removes keys of another type, and makes its account balance.
 -- KEYS[1] the destination   KEYS[2] its queue   KEYS[3] its stream   KEYS[4] set: the names of all destinations
--- ARGV[1] its name   ARGV[2] how many fields and values of the record follow; then these, then the fields of the
---         account: for each log what was accepted, then what became of it
+-- ARGV[1] its name   ARGV[2], [3] the last entry of its stream that is counted, and the bytes up to there: reading a
+--         whole stream here would keep everybody waiting
+-- ARGV[4] how many fields and values of the record follow; then these, then the fields of the account: for each log
+--         what was accepted, then what became of it
 -- returns { length of its queue, length of its stream, bytes of the payloads and properties }
 --- include destinations
 local hash, queue, stream, names = unpack(KEYS)
-local name, recordLength = ARGV[1], tonumber(ARGV[2])
+local name, counted, bytes, recordLength = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local function removeUnless(wanted, key)
   local found = redis.call('TYPE', key).ok
   if found ~= wanted and found ~= 'none' then redis.call('DEL', key) end
@@ -14,18 +16,17 @@ removeUnless('hash', hash)
 removeUnless('list', queue)
 removeUnless('stream', stream)
 removeUnless('set', names)
-redis.call('HSET', hash, unpack(ARGV, 3, 2 + recordLength))
+redis.call('HSET', hash, unpack(ARGV, 5, 4 + recordLength))
 redis.call('SADD', names, name)
 
-local bytes = 0
-for _, row in ipairs(redis.call('XRANGE', stream, '-', '+')) do
+for _, row in ipairs(redis.call('XRANGE', stream, counted == '' and '-' or '(' .. counted, '+')) do
   for at = 1, #row[2], 2 do
     if row[2][at] == 'p' or row[2][at] == 'm' then bytes = bytes + #row[2][at + 1] end
   end
 end
 local function mend(log, queued)
   local sum = queued
-  for at = 3 + recordLength, #ARGV do
+  for at = 5 + recordLength, #ARGV do
     local field = ARGV[at]
     local value = redis.call('HGET', hash, field)
     if string.match(field, '^' .. log) and not isCount(value) then

@@ -201,7 +201,7 @@ describe('DISCONNECT of MQTT 5 is sent', () => {
     ['a packet is too large', 0x95, Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f])],
     ['a topic alias is none', 0x94, Buffer.from([0x30, 7, 0, 1, 0x61, 3, 0x23, 0, 65])],
     ['a topic alias stands for nothing', 0x82, Buffer.from([0x30, 6, 0, 0, 3, 0x23, 0, 1])],
-    ['there is neither topic nor alias', 0x81, Buffer.from([0x30, 3, 0, 0, 0])],
+    ['there is neither topic nor alias', 0x82, Buffer.from([0x30, 3, 0, 0, 0])],
   ])('when %s, with %i', async (_what, code, bytes) => {
     const client = await connect(device);
     client.stream.write(bytes);
