@@ -15,6 +15,7 @@ const LIVE_FILTERS = [
   'care-homes/+/devices/+/alarm-states/+',
   'care-homes/+/devices/+/escalations/+',
   'care-homes/+/devices/+/status',
+  'care-homes/+/devices/+/supervision',
   'gateway/status',
 ];
 

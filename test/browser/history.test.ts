@@ -40,6 +40,26 @@ function kindsOn(page: Page) {
 }
 
 describe('the list of the history', () => {
+  it('shows the alarms of all homes, each with its own', async () => {
+    const other = await HistoryHome.create(gateway, 'Haus am Bach');
+    const detectedAt = '2026-01-03T08:00:00Z';
+    await other.publish(other.devices[0], [{ kind: 'helpCall', detectedAt }]);
+    const path = '/history?location=*&from=2026-01-03T00:00:00Z&to=2026-01-04T00:00:00Z';
+    const { page, faults } = await openConsole(gateway, { token: ADMIN_TOKEN, path });
+    await kindsOn(page).toEqual(['Help call', 'Wandering']);
+    const rows = page.locator('.history-table tbody tr');
+    await rows.filter({ hasText: 'Haus am Bach' }).getByText('Help call', { exact: true }).waitFor();
+    await rows.filter({ hasText: 'Haus am See' }).getByText('Wandering', { exact: true }).waitFor();
+    await rows
+      .first()
+      .getByRole('button', { name: /^Details/ })
+      .click();
+    await page.getByText('Delivered to').or(page.getByText('Custom data')).first().waitFor();
+    await page.getByRole('button', { name: 'Chart' }).click();
+    await page.getByText('Choose a home to see the chart.').waitFor();
+    expect(faults).toEqual([]);
+  });
+
   it('is filtered by home, room, device, kinds and time, one after the other', async () => {
     const other = await HistoryHome.create(gateway, 'Haus am Wald');
     await other.publish(other.devices[0], [{ kind: 'inactivity' }]);

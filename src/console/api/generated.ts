@@ -218,6 +218,17 @@ export type LocationAlarmPage = {
     nextCursor: string | null;
     events: LocationAlarm[];
 };
+export type AlarmOfAnyLocation = LocationAlarm & {
+    location: {
+        id: string;
+        name: string;
+    };
+};
+export type AlarmsPage = {
+    /** Null on the last page; until then every page has `limit` events. */
+    nextCursor: string | null;
+    events: AlarmOfAnyLocation[];
+};
 export type AlarmCounts = {
     /** Hours or days without alarms are in it, too. 1000 at most. */
     buckets: {
@@ -1130,6 +1141,51 @@ export function listLocationAlarms({ locationId, before, after, order, limit, ki
         status: 400;
         data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/alarms${QS.query(QS.explode({
+        before,
+        after,
+        order,
+        limit,
+        cursor,
+        separator,
+        timeZone,
+        test,
+        footage
+    }), QS.form({
+        kinds,
+        state,
+        device,
+        room,
+        group
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List the alarms of all locations that the access token covers
+ */
+export function listAlarms({ before, after, order, limit, kinds, state, cursor, separator, timeZone, device, room, group, test, footage }: {
+    before?: string;
+    after?: string;
+    order?: "asc" | "desc";
+    limit?: number;
+    kinds?: ("outOfBed" | "outOfRoom" | "outOfSeat" | "helpCall" | "fall" | "noise" | "wandering" | "inactivity")[];
+    state?: ("raised" | "acknowledged" | "resolved")[];
+    cursor?: string;
+    separator?: "," | ";";
+    timeZone?: string;
+    device?: string[];
+    room?: string[];
+    group?: string[];
+    test?: "true" | "false";
+    footage?: "list";
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: AlarmsPage;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/alarms${QS.query(QS.explode({
         before,
         after,
         order,

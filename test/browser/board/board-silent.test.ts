@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { expect, it, onTestFinished } from 'vitest';
 import { connectDevice } from '../../harness/clients/mqtt-clients.js';
 import { GatewayHere } from '../../harness/gateway/gateway-here.js';
@@ -31,6 +32,23 @@ it.each([
   expect(await line.innerText()).toContain('Bed sensor (Room 12)');
   expect(await accessibilityFaults(page)).toEqual([]);
 });
+
+it.each([
+  ['en-GB', 'Which sensors are silent is not known at the moment.'],
+  ['de-DE', 'Welche Sensoren verstummt sind, ist zurzeit nicht bekannt.'],
+] as const)(
+  'the board says so when it does not know who is silent (%s)',
+  async (language, words) => {
+    const gateway = await GatewayHere.start();
+    onTestFinished(() => gateway.remove());
+    const ward = await makeWard(gateway);
+    const grants = [{ location: ward.locationId, role: 'viewer' as const }];
+    const { token } = await ward.api.createToken(grants, 'Nurses');
+    const prepare = (page: Page) => page.route('**/supervision', (route) => route.abort());
+    const { page } = await openConsole(gateway, { token, language, prepare });
+    await page.getByText(words).waitFor();
+  },
+);
 
 it('the board shows one line for a dead switch, however many sensors are behind it', async () => {
   const clock = { aheadMs: 0 };

@@ -12,7 +12,7 @@ export function AlarmCards({ alarms, locationId, changes }: AlarmRowsProps) {
         <AlarmCard
           key={`${alarm.deviceId}/${alarm.id}`}
           alarm={alarm}
-          locationId={locationId}
+          locationId={alarm.location?.id ?? locationId}
           changes={changes}
         />
       ))}

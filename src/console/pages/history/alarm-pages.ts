@@ -1,9 +1,19 @@
-import { getAlarm, type LocationAlarm, listLocationAlarms } from '../../api/generated.js';
-import { type AlarmSearch, timeWithOffset } from './history-search.js';
+import {
+  getAlarm,
+  type LocationAlarm,
+  listAlarms,
+  listLocationAlarms,
+} from '../../api/generated.js';
+import { ALL_HOMES, type AlarmSearch, timeWithOffset } from './history-search.js';
+
+/** An alarm as listed; of all homes, with its own. */
+export type HistoryAlarm = LocationAlarm & {
+  readonly location?: { readonly id: string; readonly name: string };
+};
 
 /** One answer of the gateway. */
 interface SearchedPage {
-  readonly alarms: readonly LocationAlarm[];
+  readonly alarms: readonly HistoryAlarm[];
   readonly nextCursor: string | null;
 }
 
@@ -30,8 +40,10 @@ export async function readPage(
   signal: AbortSignal,
 ): Promise<SearchedPage> {
   const { locationId } = search;
-  const parameters = { ...searchParameters(search), locationId, cursor };
-  const { events, nextCursor } = await listLocationAlarms(parameters, { signal });
+  const parameters = { ...searchParameters(search), cursor };
+  const { events, nextCursor } = await (locationId === ALL_HOMES
+    ? listAlarms(parameters, { signal })
+    : listLocationAlarms({ ...parameters, locationId }, { signal }));
   // An answer that has already arrived is parsed despite an abort.
   signal.throwIfAborted();
   return { alarms: events, nextCursor };

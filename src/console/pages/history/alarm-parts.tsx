@@ -2,6 +2,7 @@ import { KIND_WORDS, KindIcon, KindName, kindOf } from '../../alarms/kinds.js';
 import type { LocationAlarm } from '../../api/generated.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { dateTime, TimeAgo } from '../../ui/time-ago.js';
+import type { HistoryAlarm } from './alarm-pages.js';
 import { HISTORY_WORDS } from './history-words.js';
 import type { Opened, Part } from './use-opened.js';
 
@@ -9,7 +10,7 @@ import type { Opened, Part } from './use-opened.js';
 const LATE_MS = 60_000;
 
 interface OfAlarm {
-  readonly alarm: LocationAlarm;
+  readonly alarm: HistoryAlarm;
 }
 
 export function AlarmKind({ kind }: { readonly kind: string }) {
@@ -48,9 +49,10 @@ export function AlarmTimes({ alarm: { detectedAt, receivedAt } }: OfAlarm) {
   );
 }
 
-export function AlarmPlace({ alarm: { room, group } }: OfAlarm) {
+export function AlarmPlace({ alarm: { room, group, location } }: OfAlarm) {
   return (
     <span class="history-place">
+      {location && `${location.name} `}
       {room?.name} {group !== null && <span class="hint">{group.name}</span>}
     </span>
   );

@@ -1,21 +1,22 @@
 import { Fragment } from 'preact';
-import type { LocationAlarm } from '../../api/generated.js';
 import { useWords } from '../../console-parts.js';
 import { AlarmDetails } from './alarm-details.js';
+import type { HistoryAlarm } from './alarm-pages.js';
 import { AlarmButtons, AlarmKind, AlarmPlace, AlarmState, AlarmTimes } from './alarm-parts.js';
 import { HISTORY_WORDS } from './history-words.js';
 import { type ListChanges, OpenAlarmActions } from './open-alarm-actions.js';
 import { useOpened } from './use-opened.js';
 
 export interface AlarmRowsProps {
-  readonly alarms: readonly LocationAlarm[];
+  readonly alarms: readonly HistoryAlarm[];
+  /** Of those that do not name their own home. */
   readonly locationId: string;
   readonly changes: ListChanges;
 }
 
 /** One alarm of a list. */
 export interface AlarmRowProps extends Omit<AlarmRowsProps, 'alarms'> {
-  readonly alarm: LocationAlarm;
+  readonly alarm: HistoryAlarm;
 }
 
 /** Alarms on a wide screen. */
@@ -38,7 +39,7 @@ export function AlarmTable({ alarms, locationId, changes }: AlarmRowsProps) {
           <AlarmRow
             key={`${alarm.deviceId}/${alarm.id}`}
             alarm={alarm}
-            locationId={locationId}
+            locationId={alarm.location?.id ?? locationId}
             changes={changes}
           />
         ))}

@@ -8,7 +8,7 @@ import { AlarmReport } from './alarm-report.js';
 import { AlarmChart } from './chart/alarm-chart.js';
 import { CsvDownload } from './csv/csv-download.js';
 import { HistoryFilters } from './filters/history-filters.js';
-import { type AlarmSearch, parseSearch, searchQuery } from './history-search.js';
+import { ALL_HOMES, type AlarmSearch, parseSearch, searchQuery } from './history-search.js';
 import { HISTORY_WORDS } from './history-words.js';
 import { REPORT_PATH } from './report-path.js';
 import './history.css';
@@ -71,11 +71,13 @@ function SearchedHistory({ homes }: { readonly homes: readonly Location[] }) {
         </fieldset>
         <CsvDownload key={JSON.stringify(search)} search={search} />
       </div>
-      {view === 'list' ? (
-        <AlarmList search={search} onChange={setSearch} />
-      ) : (
-        <AlarmChart search={search} />
-      )}
+      {view === 'list' && <AlarmList search={search} onChange={setSearch} />}
+      {view === 'chart' &&
+        (search.locationId === ALL_HOMES ? (
+          <p>{words.chartOfOne}</p>
+        ) : (
+          <AlarmChart search={search} />
+        ))}
     </>
   );
 }

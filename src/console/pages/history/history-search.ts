@@ -3,8 +3,12 @@ import type { AlarmState } from '../../api/generated.js';
 import type { OpenAlarm } from '../board/open-alarm.js';
 import { ALARM_STATES } from './alarm-states.js';
 
+/** Instead of the id of a home: all that the token may see. */
+export const ALL_HOMES = '*';
+
 /** Which alarms to look for. */
 export interface AlarmSearch {
+  /** Of a home, or `ALL_HOMES`. */
   readonly locationId: string;
   /** Empty: everywhere. */
   readonly roomId: string;
@@ -56,7 +60,7 @@ export function searchQuery(search: AlarmSearch): Record<string, string> {
 export function isFound(search: AlarmSearch, alarm: OpenAlarm): boolean {
   const { locationId, roomId, deviceId, kinds, states, isWithoutTests, fromMs, toMs } = search;
   return (
-    alarm.location.id === locationId &&
+    (locationId === ALL_HOMES || alarm.location.id === locationId) &&
     (roomId === '' || alarm.room?.id === roomId) &&
     (deviceId === '' || alarm.device.id === deviceId) &&
     (kinds.length === 0 || kinds.some((kind) => kind === alarm.kind)) &&

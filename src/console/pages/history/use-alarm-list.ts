@@ -1,6 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureOf } from '../../api/failure.js';
-import type { LocationAlarm } from '../../api/generated.js';
 import { useConsole } from '../../console-parts.js';
 import {
   alarmKey,
@@ -8,14 +7,14 @@ import {
   changeOfMessage,
   type StateChange,
 } from '../board/open-alarm.js';
-import { readPage } from './alarm-pages.js';
+import { type HistoryAlarm, readPage } from './alarm-pages.js';
 import { type AlarmSearch, isFound } from './history-search.js';
 
 /** How many rows to show: a browser is slow with thousands. */
 export const MAX_ROWS = 300;
 
 interface ListState {
-  readonly alarms: readonly LocationAlarm[];
+  readonly alarms: readonly HistoryAlarm[];
   /** Where to continue; null at the end, undefined before the first page. */
   readonly nextCursor: string | null | undefined;
   readonly isPending: boolean;
@@ -102,10 +101,7 @@ export function useAlarmList(search: AlarmSearch): AlarmList {
   };
 }
 
-function withChange(
-  alarm: LocationAlarm,
-  { key, state, by, at, note }: StateChange,
-): LocationAlarm {
+function withChange(alarm: HistoryAlarm, { key, state, by, at, note }: StateChange): HistoryAlarm {
   if (alarmKey(alarm.deviceId, alarm.id) !== key) return alarm;
   const author = { id: '', name: by };
   const step =

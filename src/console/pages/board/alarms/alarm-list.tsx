@@ -2,6 +2,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import { useConsole, useWords } from '../../../console-parts.js';
 import { hrefTo } from '../../../routing.js';
 import { FailureText } from '../../../ui/failure-text.js';
+import { ALL_HOMES } from '../../history/history-search.js';
 import type { ChangeAlarm } from '../alarm-changes.js';
 import { BelowLine } from '../below-line.js';
 import { BOARD_WORDS } from '../board-words.js';
@@ -96,7 +97,7 @@ function More({ board, count, isCut }: MoreProps) {
   const words = useWords(BOARD_WORDS);
   if (count === 0 && !isCut) return null;
   const home = board.homeId.value;
-  const query = { state: 'raised,acknowledged', ...(home === undefined ? {} : { location: home }) };
+  const query = { state: 'raised,acknowledged', location: home ?? ALL_HOMES };
   return (
     <p class="board-more">
       {isCut ? words.moreThan(count) : words.more(count)}{' '}

@@ -1,7 +1,7 @@
 import { HttpError } from '@oazapfts/runtime';
 import { defaults } from '../../../api/generated.js';
 import { searchParameters } from '../alarm-pages.js';
-import type { AlarmSearch } from '../history-search.js';
+import { ALL_HOMES, type AlarmSearch } from '../history-search.js';
 import { SpreadsheetCsv } from './spreadsheet-csv.js';
 
 /** Pieces of this total size are joined into a Blob, which a browser may keep on disk. */
@@ -24,7 +24,9 @@ export async function readCsv(
   const query = new URLSearchParams(
     Object.entries(searchParameters(search)).map(([name, value]) => [name, String(value)]),
   );
-  const path = `care-homes/${encodeURIComponent(search.locationId)}/alarms`;
+  const { locationId } = search;
+  const home = `care-homes/${encodeURIComponent(locationId)}/`;
+  const path = `${locationId === ALL_HOMES ? '' : home}alarms`;
   const response = await send(`${baseUrl}/${path}?${query}`, {
     headers: { Accept: 'text/csv' },
     signal,

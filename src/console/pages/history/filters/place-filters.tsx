@@ -10,7 +10,7 @@ import {
 import { useWords } from '../../../console-parts.js';
 import { FailureText } from '../../../ui/failure-text.js';
 import { useLoaded } from '../../../ui/use-request.js';
-import type { AlarmSearch } from '../history-search.js';
+import { ALL_HOMES, type AlarmSearch } from '../history-search.js';
 import { HISTORY_WORDS } from '../history-words.js';
 
 interface PlaceFiltersProps {
@@ -29,6 +29,7 @@ interface Places {
 export function PlaceFilters({ homes, search, onChange }: PlaceFiltersProps) {
   const words = useWords(HISTORY_WORDS);
   const { locationId } = search;
+  const isOfAll = locationId === ALL_HOMES;
   const isKnownHome = homes.some(({ id }) => id === locationId);
   return (
     <>
@@ -40,7 +41,8 @@ export function PlaceFilters({ homes, search, onChange }: PlaceFiltersProps) {
             onChange({ ...search, locationId: currentTarget.value, roomId: '', deviceId: '' })
           }
         >
-          {!isKnownHome && <option value={locationId}>{words.unknownHome}</option>}
+          {homes.length > 1 && <option value={ALL_HOMES}>{words.allHomes}</option>}
+          {!isKnownHome && !isOfAll && <option value={locationId}>{words.unknownHome}</option>}
           {homes.map(({ id, name }) => (
             <option key={id} value={id}>
               {name}
@@ -49,12 +51,14 @@ export function PlaceFilters({ homes, search, onChange }: PlaceFiltersProps) {
         </select>
       </label>
       {/* The key keeps it from showing the rooms of the previous home. */}
-      <RoomAndDevice
-        key={locationId}
-        isKnownHome={isKnownHome}
-        search={search}
-        onChange={onChange}
-      />
+      {!isOfAll && (
+        <RoomAndDevice
+          key={locationId}
+          isKnownHome={isKnownHome}
+          search={search}
+          onChange={onChange}
+        />
+      )}
     </>
   );
 }
