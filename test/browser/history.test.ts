@@ -48,7 +48,10 @@ describe('the list of the history', () => {
     const { page, faults } = await openConsole(gateway, { token: ADMIN_TOKEN, path });
     await kindsOn(page).toEqual(['Help call', 'Wandering']);
     const rows = page.locator('.history-table tbody tr');
-    await rows.filter({ hasText: 'Haus am Bach' }).getByText('Help call', { exact: true }).waitFor();
+    await rows
+      .filter({ hasText: 'Haus am Bach' })
+      .getByText('Help call', { exact: true })
+      .waitFor();
     await rows.filter({ hasText: 'Haus am See' }).getByText('Wandering', { exact: true }).waitFor();
     await rows
       .first()

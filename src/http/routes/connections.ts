@@ -186,7 +186,7 @@ const listDenied = createRoute({
   summary: 'List what was denied over MQTT, and connect errors, newest first',
   description:
     'The newest 1,000 since the gateway started: each CONNECT that failed, each filter of a SUBSCRIBE ' +
-    'that was answered with 0x80, each publish that closed its connection.',
+    'that was answered with 0x80, each publish that was dropped for want of a permission.',
   tags,
   responses: {
     200: jsonResponse('The newest denials.', z.array(deniedConnectionSchema)),
