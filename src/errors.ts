@@ -51,7 +51,7 @@ export interface FieldFault {
 }
 
 /**
- * The only error that crosses a module boundary.
+ * A failure that somebody is told: the caller over HTTP, or who starts the gateway.
  *
  * `detail` is written for the caller and may be shown; `cause` is for the log and never leaves the process.
  */
@@ -59,17 +59,20 @@ export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly detail: string;
   readonly faults: readonly FieldFault[];
+  /** When to try again; undefined: after a moment, if at all. */
+  readonly retryAfterMs: number | undefined;
 
   constructor(
     code: ErrorCode,
     detail: string,
-    options: { faults?: readonly FieldFault[]; cause?: unknown } = {},
+    options: { faults?: readonly FieldFault[]; cause?: unknown; retryAfterMs?: number } = {},
   ) {
     super(`${code}: ${detail}`, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'GatewayError';
     this.code = code;
     this.detail = detail;
     this.faults = options.faults ?? [];
+    this.retryAfterMs = options.retryAfterMs;
   }
 }
 

@@ -25,7 +25,7 @@ export const FAILURES = {
   silent: { fault: 'bridgeSilent', ...PASSING },
   unavailable: { fault: 'bridgeTurnedAway', ...PASSING },
   store: { fault: 'bridgeStoreRefuses', ...PASSING },
-  refused: { fault: 'bridgeTurnedAway', ...PASSING },
+  refused: { fault: 'bridgeMessageRefused', ...PASSING },
   tls: { fault: 'bridgeUntrusted', ...NEEDS_FIXING },
   credentials: { fault: 'bridgeCredentialsRefused', ...NEEDS_FIXING },
   'client-id': { fault: 'bridgeClientIdRefused', ...NEEDS_FIXING },

@@ -56,7 +56,6 @@ export function optionalAuthentication(services: Authenticators): MiddlewareHand
         await authenticate(c, () => Promise.resolve());
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
-        c.header('Retry-After', undefined);
       }
     }
     await next();
@@ -103,8 +102,9 @@ function judge(
   if (result === 'admitted') return true;
   denials.addFailedLogin(actorOf(c), requestDetails(c));
   if (result === 'failed') return false;
-  c.header('Retry-After', String(Math.ceil(waitMs / 1000)));
-  throw new GatewayError('too-many-requests', 'Too many invalid credentials; wait.');
+  throw new GatewayError('too-many-requests', 'Too many invalid credentials; wait.', {
+    retryAfterMs: waitMs,
+  });
 }
 
 function invalidToken(): GatewayError {

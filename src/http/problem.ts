@@ -7,7 +7,7 @@ export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
 
 const TYPE_PREFIX = 'urn:problem-type:care-home-gateway:';
 /** Long enough for the embedded store to restart. */
-const RETRY_AFTER_SECONDS = 2;
+const RETRY_AFTER_MS = 2_000;
 const SILENT_DETAIL = 'The gateway failed to answer this request; its log says more.';
 
 /** A problem ready to be written, to a response of the app or straight to a socket. */
@@ -53,7 +53,9 @@ export function problemReply(
   // Without `close`, Node.js would keep a connection that the client asked to close.
   if (status === 426)
     Object.assign(headers, { Upgrade: 'websocket', Connection: 'close, Upgrade' });
-  if (status === 503 || status === 429) headers['Retry-After'] = String(RETRY_AFTER_SECONDS);
+  if (status === 503 || status === 429) {
+    headers['Retry-After'] = String(Math.ceil((error.retryAfterMs ?? RETRY_AFTER_MS) / 1000));
+  }
   return { status, headers, body: JSON.stringify(problem) };
 }
 

@@ -69,8 +69,9 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'cut the torn end off the append-only file',
   'append-only files without a manifest: the store starts empty',
   'failed to export audit records, retrying',
-  // By an administrator who reads the trail.
+  // By an administrator who reads the trail, or a manager.
   'failed to read audit records',
+  'failed to act on a change of the site',
   'message',
   'this Node.js has no security fixes any more',
   'the clock of this machine has jumped',

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Api } from '../harness/clients/api.js';
 import { isOfGateway } from '../harness/described/fault-texts.js';
+import { eventually } from '../harness/eventually.js';
 import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
 import { Home } from '../harness/home.js';
 import { RedisPair } from '../harness/servers/redis-pair.js';
@@ -99,8 +100,9 @@ async function readinessOf({ httpUrl }: GatewayProcess) {
 
 /** A sensor in its own home, with some acknowledged alarms. */
 async function steadySensor(gateway: GatewayProcess): Promise<SteadySensor> {
-  const home = await Home.at(gateway);
-  const sensor = await SteadySensor.start(gateway, await home.device());
+  // A change that the store does not take for now is a 503, which every client repeats.
+  const device = await eventually(async () => (await Home.at(gateway)).device());
+  const sensor = await SteadySensor.start(gateway, device);
   await sensor.untilMoreAcknowledged(ALARMS);
   return sensor;
 }

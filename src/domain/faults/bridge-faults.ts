@@ -81,6 +81,20 @@ export const BRIDGE_FAULTS = {
       advice: 'Die Gegenstelle ist voll oder wird gerade beendet.',
     },
   },
+  bridgeMessageRefused: {
+    code: 'bridge-down',
+    stops: false,
+    en: {
+      message: 'A bridge is down: the upstream refuses a message.',
+      advice:
+        'The upstream cannot take it for now: its disk is full, or a quota is used up. The message is sent again on each connection.',
+    },
+    de: {
+      message: 'Eine Brücke ist unterbrochen: Die Gegenstelle weist eine Nachricht ab.',
+      advice:
+        'Die Gegenstelle kann sie zurzeit nicht aufnehmen: Ihre Platte ist voll, oder ein Kontingent ist erschöpft. Die Nachricht wird bei jeder Verbindung erneut gesendet.',
+    },
+  },
   bridgeStoreRefuses: {
     code: 'bridge-down',
     stops: false,

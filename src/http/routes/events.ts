@@ -1,5 +1,4 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Context } from 'hono';
 import { maySubscribe } from '../../domain/grants.js';
 import { isFilter } from '../../domain/topics.js';
 import { GatewayError } from '../../errors.js';
@@ -8,7 +7,7 @@ import { addressOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
 import { problem, problems } from '../documents/openapi.js';
 import { EventStream } from '../event-stream.js';
-import { callerOf, type HttpApp, type HttpEnv } from '../http-env.js';
+import { callerOf, type HttpApp } from '../http-env.js';
 
 const MAX_FILTERS = 20;
 const DEFAULT_FILTER = 'care-homes/#';
@@ -64,8 +63,6 @@ const eventStreamSchema = z.string().openapi({
   ].join('\n'),
 });
 
-const RETRY_AFTER_SECONDS = '5';
-
 const events = createRoute({
   method: 'get',
   path: '/events',
@@ -105,15 +102,14 @@ export function registerEvents(app: HttpApp, services: RouteServices): void {
     const stream = new EventStream({ outgoing: c.env.outgoing, now, elapsed });
     const after = header || lastEventId || undefined;
     const request = { principal, address: addressOf(c) ?? '', filters, after };
-    stream.attach(subscribed(services, c, request, stream));
+    stream.attach(subscribed(services, request, stream));
     return c.body(stream.body, 200);
   });
 }
 
-/** Subscribes; after a failure, tells the client to try again later. */
+/** Subscribes; a failure ends the stream. */
 function subscribed(
   { events: streams }: RouteServices,
-  c: Context<HttpEnv>,
   request: StreamRequest,
   stream: EventStream,
 ): EventSubscription {
@@ -121,7 +117,6 @@ function subscribed(
     return streams.open(request, stream);
   } catch (error) {
     stream.end();
-    c.header('Retry-After', RETRY_AFTER_SECONDS);
     throw error;
   }
 }

@@ -20,6 +20,8 @@ const REFUSING_MS = 250;
 const MAX_CALLS = 250;
 /** Sentinels ping once a second. */
 const MAX_UNHEARD_MS = 2_000;
+/** A machine that stood still has heard as little of the Sentinels as they of the store: they are asked again. */
+const MIN_QUESTIONS = 5;
 
 const FAULT = 'replicas';
 const REFUSAL_FAULT = 'replicas-refusal';
@@ -174,12 +176,13 @@ export class Replicas {
     const { majority, elapsed } = this.#options;
     if (majority === undefined) return true;
     const lostAtMs = this.#lostAtMs ?? elapsed();
-    for (;;) {
+    for (let questions = 1; ; questions++) {
       const server = await link.server(socket);
       const heardWithinMs = Math.min(elapsed() - lostAtMs, MAX_UNHEARD_MS);
       const is = await majority.takesForPrimary({ ...server, heardWithinMs });
       // They may not have had time to be in touch since.
-      if (is || this.#isCutOff || elapsed() - lostAtMs > MAX_UNHEARD_MS) {
+      const hadTime = elapsed() - lostAtMs > MAX_UNHEARD_MS && questions >= MIN_QUESTIONS;
+      if (is || this.#isCutOff || hadTime) {
         if (this.#lostAtMs !== undefined) this.#setCutOff(!is);
         return is;
       }

@@ -44,7 +44,7 @@ it.for(['3.1.1', 5] as const)(
     ]);
     expect(upstream.topics.filter(isPoison).length).toBeGreaterThan(SOON.minHangUps);
     expect([...faults]).toContain(
-      'A bridge cannot deliver a message: the upstream closes the connection at it: bridge region',
+      'A bridge cannot deliver a message: the upstream refuses it, or closes the connection at it: bridge region',
     );
     expect(faultTexts(parts.health.faults())).toEqual([]);
     const told = parts.lines.filter((line) => line.includes('at a message'));

@@ -140,6 +140,28 @@ describe('a write', () => {
     expect(store.faults.all).toEqual([expect.stringMatching(ALONE)]);
   });
 
+  test('is answered although the machine stood still while the Sentinels were asked', async () => {
+    const primary = await startServer();
+    const replica = await startReplica(primary);
+    let aheadMs = 0;
+    const takesForPrimary = async () => {
+      if (aheadMs > 0) return true;
+      aheadMs = 3_000;
+      return false;
+    };
+    const elapsed = () => performance.now() + aheadMs;
+    const store = new ConfirmedStore(primary, {
+      ...PATIENT,
+      elapsed,
+      majority: { takesForPrimary },
+    });
+    const door = await store.start().failing();
+    await door.write(['SET', '{home}:one', 'before']);
+    await replica.kill();
+
+    expect(await door.write(['SET', '{home}:one', 'alone'])).toEqual(['OK']);
+  });
+
   test('fails immediately, and changes nothing, when the management interface may not continue alone', async () => {
     const primary = await startServer();
     const replica = await startReplica(primary);

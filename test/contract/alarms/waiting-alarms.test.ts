@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { connect } from '../harness/clients/mqtt-clients.js';
-import { eventually } from '../harness/eventually.js';
-import { useRedis } from '../harness/servers/shared-redis.js';
-import { unusedPort } from '../harness/servers/unused-port.js';
-import { startGateway, type TestGateway } from '../http/harness.js';
+import { connect } from '../../harness/clients/mqtt-clients.js';
+import { eventually } from '../../harness/eventually.js';
+import { useRedis } from '../../harness/servers/shared-redis.js';
+import { unusedPort } from '../../harness/servers/unused-port.js';
+import { startGateway, type TestGateway } from '../../http/harness.js';
 
 const redis = useRedis();
 const MINUTE_MS = 60_000;
