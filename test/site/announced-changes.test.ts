@@ -65,6 +65,20 @@ it('announces the end of a credential when a device gets a new secret or a token
   expect(ended).toEqual([`device:${loose.deviceId}`, `token:${world.token.id}`]);
 });
 
+it('tells every listener of a change, and makes it, even if one of them fails', async () => {
+  const { world, accessTokens } = await start();
+  const failure = new Error('no socket');
+  const ended: string[] = [];
+  world.events.on('credentialEnded', () => {
+    throw failure;
+  });
+  world.events.on('credentialEnded', (principal) => ended.push(principal));
+  await accessTokens.delete(GATEWAY_ACTOR, world.token.id);
+  expect(ended).toEqual([`token:${world.token.id}`]);
+  expect(world.failures).toEqual([failure]);
+  expect(world.model.accessTokens()).toEqual([]);
+});
+
 function inOrder<Record extends { readonly order: number }>(records: readonly Record[]) {
   return records.toSorted((one, other) => one.order - other.order);
 }

@@ -149,6 +149,15 @@ it('are grouped by principal, wherever it is, or by address if nobody is known',
   expect(await recorded()).toEqual([]);
 });
 
+it('are grouped by network with IPv6: a stranger has 2^64 addresses', async () => {
+  const { deny, recorded } = start();
+  deny(anonymous('2001:db8:0:1::1'), 10);
+  deny(anonymous('2001:db8:0:1:ffff::2'), 10);
+  expect(await recorded()).toHaveLength(10);
+  deny(anonymous('2001:db8:0:2::1'), 10);
+  expect(await recorded()).toHaveLength(10);
+});
+
 it('of logins are grouped by address, and counted separately from denied permissions', async () => {
   const { denials, deny, passSeconds, recorded } = start();
   deny(anonymous('192.0.2.1'), 10);

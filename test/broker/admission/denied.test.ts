@@ -10,6 +10,8 @@ import {
   publishPacket,
   RawClient,
 } from '../../harness/clients/raw-client.js';
+import { eventually } from '../../harness/eventually.js';
+import { GatewayHere } from '../../harness/gateway/gateway-here.js';
 import { Home } from '../../harness/home.js';
 
 const deniedSchema = z.looseObject({
@@ -213,6 +215,53 @@ describe('GET /connections/denied', () => {
     const text = JSON.stringify(await home.api.json('GET', '/connections/denied'));
     expect(text).not.toContain('hunter2');
     expect(text).not.toContain(device.secret);
+  });
+
+  it('has each of the failed logins that hang up at once', async () => {
+    const device = await home.device();
+    const clientIds = Array.from({ length: 12 }, (_, index) => `gone-${index}`);
+    for (const clientId of clientIds) {
+      const client = await RawClient.open(home.gateway);
+      client.stream.end(connecting(device, { clientId, password: Buffer.from('wrong') }));
+    }
+    await eventually(async () => {
+      const all = z.array(deniedSchema).parse(await home.api.json('GET', '/connections/denied'));
+      const gone = all.flatMap(({ clientId }) =>
+        clientIds.includes(`${clientId}`) ? clientId : [],
+      );
+      expect(gone.toSorted()).toEqual(clientIds.toSorted());
+    });
+  });
+
+  it('has a denied publish although the clock was set back', async () => {
+    let behindMs = 0;
+    const gateway = await GatewayHere.start({}, { now: () => Date.now() - behindMs });
+    try {
+      const past = await Home.at(gateway);
+      const sensor = await RawClient.connect(gateway, await past.device(), { clientId: 'again' });
+      const denied = async () => {
+        const all = await past.api.json('GET', '/connections/denied');
+        return z
+          .array(deniedSchema)
+          .parse(all)
+          .filter(({ clientId }) => clientId === 'again').length;
+      };
+      const deny = async () => {
+        sensor.send(publishPacket('x/y', 'x'));
+        await sensor.ping();
+      };
+      await deny();
+      expect(await denied()).toBe(1);
+      behindMs = 3_600_000;
+      // A repetition is listed once a second, and the list is by the clock that does not jump.
+      await eventually(async () => {
+        await deny();
+        expect(await denied()).toBeGreaterThan(1);
+      }, 10_000);
+      sensor.vanish();
+    } finally {
+      await gateway.remove();
+    }
   });
 
   it('includes connections that sent no CONNECT', async () => {
