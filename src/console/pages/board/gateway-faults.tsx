@@ -11,18 +11,20 @@ type BoardWords = (typeof BOARD_WORDS)[Language];
 const MAX_NAMED = 3;
 /** The board names the silent sensors, home by home; a runtime out of support says nothing about alarms. */
 const NOT_SHOWN = ['device-silent', 'runtime-unsupported'];
+/** A receiver that answers, but takes no alarms. */
+const REFUSALS = ['output-failing', 'bridge-refused'];
 
-/** The faults of the gateway, those that stop it first. */
+/** The faults of the gateway: first those that stop it, then who gets no alarms. */
 export function GatewayFaults({ isKiosk }: { readonly isKiosk: boolean }) {
   const { session, language } = useConsole();
   const words = useWords(BOARD_WORDS);
   const { data = [] } = useFaults();
-  const faults = data.filter(({ code }) => !NOT_SHOWN.includes(code));
+  const faults = data.filter((one) => !NOT_SHOWN.includes(one.code) && !isToldOtherwise(one, data));
   if (faults.length === 0) return null;
-  const stopping = faults.filter(({ stops }) => stops);
-  const named = [...stopping, ...faults.filter(({ stops }) => !stops)].slice(0, MAX_NAMED);
+  const rank = ({ stops, code }: AdvisedFault) => (stops ? 0 : code in words.noAlarms ? 1 : 2);
+  const named = faults.toSorted((one, other) => rank(one) - rank(other)).slice(0, MAX_NAMED);
   const left = faults.length - named.length;
-  const isReady = stopping.length === 0;
+  const isReady = faults.every(({ stops }) => !stops);
   return (
     <p class={isReady ? 'board-offline' : 'board-offline all'} role="status">
       <strong>{isReady ? words.fault : words.notReady}</strong>{' '}
@@ -35,6 +37,12 @@ export function GatewayFaults({ isKiosk }: { readonly isKiosk: boolean }) {
       )}
     </p>
   );
+}
+
+/** Whether alarms wait for a receiver that is named already, for it refuses them. */
+function isToldOtherwise({ code, subject }: AdvisedFault, all: readonly AdvisedFault[]): boolean {
+  if (code !== 'alarms-waiting' || subject === undefined) return false;
+  return all.some((other) => REFUSALS.includes(other.code) && other.subject?.id === subject.id);
 }
 
 /** Who gets no alarms, and since when, in a nurse's words; anything else in those of the gateway. */
