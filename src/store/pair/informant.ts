@@ -8,7 +8,7 @@ const CONNECT_TIMEOUT_MS = 1_000;
 /**
  * A Sentinel or cluster node that tells who is the primary.
  *
- * ioredis itself asks Sentinels without a timeout, so a frozen one blocks it for ever. A connection that has failed
+ * By its defaults ioredis asks Sentinels without a timeout, so a frozen one blocks it for ever. A connection that has failed
  * once is never used again: the kernel takes minutes to notice a vanished peer, and ioredis considers a connection
  * ready that broke during its first commands, and never reconnects (ioredis issue 2099).
  */

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
+import { truncate } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { useRedis } from '../../harness/servers/shared-redis.js';
 import { failure } from '../client.js';
@@ -128,6 +130,19 @@ describe('a download', () => {
     expect([await statusIf(etag), await statusIf(date), await statusIf('"x"')]).toEqual([
       206, 206, 200,
     ]);
+  });
+
+  it('ends the connection when the recording becomes shorter meanwhile', async () => {
+    const { gateway, key, url: long } = await recorded(randomBytes(MAX_UPLOAD_BYTES));
+    const { pathname, search } = new URL(long);
+    const socket = connect({ port: gateway.port, host: '127.0.0.1' });
+    socket.write(`GET ${pathname}${search} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    await once(socket, 'readable');
+    await truncate(join(gateway.footageDirectory, key), 1);
+    const ended = once(socket, 'close');
+    socket.on('error', () => undefined).resume();
+    await ended;
+    expect(socket.bytesRead).toBeLessThan(MAX_UPLOAD_BYTES);
   });
 
   it('closes the file when the client breaks off', async () => {
