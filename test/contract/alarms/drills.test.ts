@@ -217,14 +217,16 @@ describe('a drill', () => {
   });
 
   it('runs on schedule, for its locations, once a day', async () => {
-    const at = new Date(Date.now() + 3 * MINUTE_MS).toISOString().slice(11, 16);
+    const dueMs = (Math.floor(Date.now() / MINUTE_MS) + 3) * MINUTE_MS;
+    const at = new Date(dueMs).toISOString().slice(11, 16);
     const plans = [{ at, timeZone: 'UTC' }];
     const { gateway, locationId, list } = await start({ GATEWAY_DRILLS: JSON.stringify(plans) });
     expect(await list()).toEqual([]);
-    gateway.aheadMs += 3 * MINUTE_MS;
+    // Exactly: a machine that stalls for a minute would miss it.
+    gateway.aheadMs = dueMs - Date.now();
     await eventually(async () => expect(await list()).toHaveLength(1));
     expect((await list())[0]).toMatchObject({ by: null });
-    gateway.aheadMs += 24 * 60 * MINUTE_MS;
+    gateway.aheadMs = dueMs + 24 * 60 * MINUTE_MS - Date.now();
     await eventually(async () => expect(await list()).toHaveLength(2));
     const audit = await gateway.admin('GET', '/audit?actions=alarm.tested');
     expect(audit.json).toMatchObject({
