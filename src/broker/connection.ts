@@ -13,6 +13,9 @@ import type { TurnPlace } from './wire/fair-turns.js';
 import type { NetworkConnection } from './wire/network-connection.js';
 import { PacketWriter } from './wire/packet-writer.js';
 
+/** How long one alarm over a device's limit holds up its hub: the others' alarms must come within a second (contract 4.4). */
+const HUB_HOLD_MS = 400;
+
 /** The connection of an authenticated client. */
 export class Connection {
   readonly network: NetworkConnection;
@@ -172,8 +175,24 @@ export class Connection {
     return this.#backPressure.whenThereIsRoom(() => this.share.mayRead, proceed);
   }
 
-  /** Calls back once the budget is free. The returned function cancels that. */
+  /**
+   * Calls back once the budget is free. The returned function cancels that.
+   *
+   * For one device of a hub it calls back after `HUB_HOLD_MS` at the latest: the others behind the hub must not wait longer.
+   */
   whenWithinBudget(budget: Budget, limit: ReachedLimit, proceed: () => void): () => void {
-    return this.#slowing.hold(budget, limit, proceed);
+    if (budget === this.budget) return this.#slowing.hold(budget, limit, proceed);
+    const end = () => {
+      clearTimeout(timer);
+      cancel();
+    };
+    const resume = () => {
+      end();
+      this.#indebted = undefined;
+      proceed();
+    };
+    const timer = setTimeout(resume, HUB_HOLD_MS);
+    const cancel = this.#slowing.hold(budget, limit, resume);
+    return end;
   }
 }

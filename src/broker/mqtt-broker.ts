@@ -210,8 +210,8 @@ export class MqttBroker implements ClientOwner {
     const { sessions, log } = this.#options;
     const wasOpen = connection.close();
     sessions.closed(connection.session);
-    if (!wasOpen) return;
     this.#open.remove(connection);
+    if (!wasOpen) return;
     const { clientId } = connection.session;
     log.info({ clientId, principal: connection.owner }, 'disconnected');
   }

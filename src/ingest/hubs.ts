@@ -13,7 +13,7 @@ const MAX_ID_LENGTH = 128;
 
 interface Hub {
   readonly connections: Set<object>;
-  /** The devices that are online through it. */
+  /** The devices for which it has spoken while connected, and which do not connect themselves. */
   readonly deviceIds: Set<string>;
   /** Whether a device was ever heard through it: only then is it a hub. */
   isHeard: boolean;
@@ -56,7 +56,7 @@ export class Hubs {
     this.#hub(tokenId).connections.add(connection);
   }
 
-  /** Returns the devices that were online through the hub, if this was its last connection. */
+  /** Returns the devices for which the hub has spoken, if this was its last connection. */
   disconnected(tokenId: string, connection: object): readonly string[] {
     const hub = this.#hub(tokenId);
     hub.connections.delete(connection);
@@ -82,9 +82,15 @@ export class Hubs {
     return true;
   }
 
-  /** Notes that a device is no longer online through the hub. */
-  left(tokenId: string, deviceId: string): void {
-    this.#hubs.get(tokenId)?.deviceIds.delete(deviceId);
+  /** Notes that a device is no longer online through hubs. */
+  left(deviceId: string): void {
+    for (const { deviceIds } of this.#hubs.values()) deviceIds.delete(deviceId);
+  }
+
+  /** A connected hub that has spoken for the device; undefined: none. */
+  hubOf(deviceId: string): string | undefined {
+    const found = [...this.#hubs].find(([, { deviceIds }]) => deviceIds.has(deviceId));
+    return found?.[0];
   }
 
   /** Notes an alarm for a device that does not exist. */

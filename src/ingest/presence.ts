@@ -119,20 +119,21 @@ export class Presence {
     seen.heardAtMs = runningNow();
     this.#seen.set(deviceId, seen);
     this.#unsavedHeard.add(deviceId);
-    if (seen.isThroughHub) return;
     if (seen.connections.size > 0) {
       hubs.remembered(tokenId);
       return;
     }
+    const isOnlineThrough = hubs.heard(tokenId, deviceId);
+    if (seen.isThroughHub) return;
     seen.hubId = tokenId;
-    seen.isThroughHub = hubs.heard(tokenId, deviceId);
-    if (seen.isThroughHub) this.#announce(deviceId);
+    seen.isThroughHub = isOnlineThrough;
+    if (isOnlineThrough) this.#announce(deviceId);
   }
 
   /** Notes the end of a connection of an access token: what was online only through it is offline. */
   hubDisconnected(tokenId: string, connection: object): void {
     for (const deviceId of this.#options.hubs.disconnected(tokenId, connection)) {
-      this.#endThroughHub(deviceId);
+      if (this.#seen.get(deviceId)?.hubId === tokenId) this.#endThroughHub(deviceId);
     }
   }
 
@@ -319,14 +320,17 @@ export class Presence {
     return token && { id: token.id, name: token.name };
   }
 
-  #leaveHub(deviceId: string, { isThroughHub, hubId }: Seen): void {
-    if (isThroughHub && hubId !== undefined) this.#options.hubs.left(hubId, deviceId);
+  #leaveHub(deviceId: string, { isThroughHub }: Seen): void {
+    if (isThroughHub) this.#options.hubs.left(deviceId);
   }
 
+  /** Announces the device offline, or online through another hub that has spoken for it. */
   #endThroughHub(deviceId: string): void {
     const seen = this.#seen.get(deviceId);
     if (seen === undefined) return;
-    seen.isThroughHub = false;
+    const nextId = this.#options.hubs.hubOf(deviceId);
+    seen.isThroughHub = nextId !== undefined;
+    seen.hubId = nextId ?? seen.hubId;
     this.#announce(deviceId);
   }
 

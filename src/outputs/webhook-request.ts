@@ -21,8 +21,14 @@ export type WebhookOutcome =
   | { readonly type: 'delivered' }
   /** The receiver never takes the message. */
   | { readonly type: 'refused'; readonly reason: Phrase }
-  /** A later attempt may succeed; `afterMs` is the delay that the receiver asks for. */
-  | { readonly type: 'failed'; readonly reason: Phrase; readonly afterMs?: number | undefined };
+  /** A later attempt may succeed. */
+  | {
+      readonly type: 'failed';
+      readonly reason: Phrase;
+      readonly isAnswered: boolean;
+      /** The delay that the receiver asks for. */
+      readonly afterMs?: number | undefined;
+    };
 
 /** A message as a webhook sends it. */
 export interface WebhookMessage {
@@ -137,7 +143,7 @@ function outcomeOf(status: number, retryAfter: string | undefined, nowMs: number
   if (status >= 200 && status < 300) return { type: 'delivered' };
   const reason = answered(status);
   if (REFUSED_STATUSES.has(status)) return { type: 'refused', reason };
-  return failed(reason, retryAfterMs(retryAfter, nowMs));
+  return { type: 'failed', reason, isAnswered: true, afterMs: retryAfterMs(retryAfter, nowMs) };
 }
 
 /** Seconds, or an HTTP date (RFC 9110, 10.2.3); undefined for anything else. */
@@ -158,8 +164,8 @@ function httpDateMs(text: string): number {
   return IMF_FIXDATE.test(text) || RFC_850.test(text) ? Date.parse(text) : Number.NaN;
 }
 
-function failed(reason: Phrase, afterMs?: number): WebhookOutcome {
-  return { type: 'failed', reason, afterMs };
+function failed(reason: Phrase): WebhookOutcome {
+  return { type: 'failed', reason, isAnswered: false };
 }
 
 const PRIVATE_ADDRESS = {

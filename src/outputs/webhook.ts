@@ -15,7 +15,7 @@ import { isAlarmTopic, parseForwardedTopic } from '../domain/topics.js';
 import type { DeadLetterStore } from '../site/bridge-list.js';
 import { pause } from '../site/clock/pause.js';
 import type { OutputStatus } from '../site/output-list.js';
-import { type WebhookMessage, WebhookSender } from './webhook-request.js';
+import { type WebhookMessage, type WebhookOutcome, WebhookSender } from './webhook-request.js';
 
 /** Topics of the gateway itself, which concern no location. */
 const GATEWAY_TOPICS = 'gateway/';
@@ -27,8 +27,18 @@ const REPLAY_PER_SECOND = 1_000;
 /** What tells an alarm, a state of one, or an event of the gateway from others. */
 const namedSchema = z.object({ id: z.string().optional(), state: z.string().optional() });
 
-/** What becomes of a message: delivered, to be sent again, or why the receiver never takes it. */
-type Answer = 'delivered' | 'again' | Phrase;
+type FailedOutcome = Extract<WebhookOutcome, { type: 'failed' }>;
+
+/** How a message is tried again. */
+interface Retry {
+  /** The next step of the backoff, whatever the receiver has asked for. */
+  readonly backoffMs: number;
+  readonly waitMs: number;
+  /** How many final answers there were when it failed. */
+  readonly answeredCount: number;
+  /** Whether the receiver takes others. */
+  readonly isOdd: boolean;
+}
 
 /** The key of a webhook's dead letters, which are kept along with those of bridges. */
 export function deadLetterKey(name: string): string {
@@ -69,8 +79,9 @@ export interface WebhookServices {
  * Delivers one queue of forwarded messages by POSTs.
  *
  * The queue is a session like any subscriber's: a message leaves it only when the receiver has answered it with 2xx, or
- * as a dead letter. Messages of one device go out one after another. When the receiver fails, everything waits, and
- * messages are tried one at a time until it answers again. This delays nobody else.
+ * as a dead letter. Messages of one device go out one after another. When the receiver fails, each waits longer and longer,
+ * and they are tried one at a time, never sooner than a second, until it answers again. What it refuses while it takes
+ * others waits by itself. This delays nobody else.
  */
 export class Webhook implements Receiver {
   readonly options: WebhookOptions;
@@ -83,14 +94,16 @@ export class Webhook implements Receiver {
   /** The end of what is being sent, by device, or by topic if there is no device. */
   readonly #chains = new Map<string, Promise<void>>();
   #queue: Consumer | undefined;
-  /** The next step of the backoff, whatever the receiver has asked for. */
-  #backoffMs = FIRST_BACKOFF_MS;
-  /** How long to wait before the next attempt. */
-  #waitMs = 0;
   #failing: Phrase | undefined;
-  #isRefusing = false;
+  /** Why the receiver refuses alarms, as reported. */
+  #refusing: Phrase | undefined;
+  /** Why the last alarm was refused; undefined once one is taken. */
+  #refusal: Phrase | undefined;
+  #answeredCount = 0;
+  /** Ends the waits of what failed, once the receiver answers. */
+  #recovery = new AbortController();
   /** Resolves when the receiver may be tried again, one at a time. */
-  #gate: Promise<void> = Promise.resolve();
+  #gate: Promise<unknown> = Promise.resolve();
 
   constructor(options: WebhookOptions, services: WebhookServices) {
     this.options = options;
@@ -115,7 +128,7 @@ export class Webhook implements Receiver {
 
   get state(): OutputStatus['state'] {
     if (this.#failing !== undefined) return 'failing';
-    return this.#isRefusing ? 'refusing' : 'delivering';
+    return this.#refusing === undefined ? 'delivering' : 'refusing';
   }
 
   /** Opens the queue where it stopped, or a new one. Resolves once a change of its filters is stored, or retried. */
@@ -155,7 +168,8 @@ export class Webhook implements Receiver {
   async trySend(topic: string, payload: Buffer, id: string): Promise<string | undefined> {
     const outcome = await this.#sender.send({ id, body: bodyOf(topic, payload) }, this.#signal);
     if (outcome.type === 'delivered') {
-      if (isAlarmTopic(topic)) this.#setRefusing(undefined);
+      if (isAlarmTopic(topic)) this.#refusal = undefined;
+      this.#report(this.#failing);
       return undefined;
     }
     return outcome.reason.en;
@@ -169,56 +183,85 @@ export class Webhook implements Receiver {
   async #deliver(publish: OutgoingPublish): Promise<void> {
     const { topic, payload, messageId } = publish;
     const message = { id: this.#idOf(publish), body: bodyOf(topic, payload) };
-    while (!this.#signal.aborted) {
-      const outcome =
-        this.#failing === undefined ? await this.#try(message, false) : await this.#probe(message);
+    for (let retry: Retry | undefined; ; ) {
+      const outcome = await this.#attempt(message, retry);
       if (this.#signal.aborted) return;
-      if (outcome === 'again') continue;
-      if (outcome === 'delivered') this.#queue?.acknowledge(messageId);
-      else this.#deadLetter(publish, outcome);
-      if (isAlarmTopic(topic)) this.#setRefusing(outcome === 'delivered' ? undefined : outcome);
+      const isAlarm = isAlarmTopic(topic);
+      if (outcome.type === 'failed') {
+        if (isAlarm && outcome.isAnswered) this.#refusal = outcome.reason;
+        retry = this.#failed(outcome, retry);
+        continue;
+      }
+      if (outcome.type === 'delivered') this.#queue?.acknowledge(messageId);
+      else this.#deadLetter(publish, outcome.reason);
+      if (isAlarm) this.#refusal = outcome.type === 'delivered' ? undefined : outcome.reason;
+      this.#answered();
       return;
     }
   }
 
-  /** Tries again after the backoff, one message at a time. */
-  #probe(message: WebhookMessage): Promise<Answer> {
-    const probing = this.#gate.then(async () => {
-      if (this.#failing !== undefined) await pause(this.#waitMs, this.#signal);
-      return this.#signal.aborted ? ('again' as const) : this.#try(message, true);
-    });
-    this.#gate = probing.then(() => undefined);
-    return probing;
-  }
-
-  /** @param isProbe whether it is the one message tried while the receiver fails */
-  async #try(message: WebhookMessage, isProbe: boolean): Promise<Answer> {
-    const outcome = await this.#sender.send(message, this.#signal);
-    if (this.#signal.aborted) return 'again';
-    if (outcome.type === 'failed') {
-      // What fails at the same time as the first, or as a probe, belongs to the same outage.
-      if (isProbe || this.#failing === undefined) {
-        const backoffMs = isProbe ? this.#backoffMs : FIRST_BACKOFF_MS;
-        this.#waitMs = Math.max(backoffMs, outcome.afterMs ?? 0);
-        this.#backoffMs = Math.min(2 * backoffMs, MAX_BACKOFF_MS);
-      }
-      this.#setFailing(outcome.reason);
-      return 'again';
+  /** At once while the receiver takes messages; otherwise after the message's own wait, and one at a time. */
+  async #attempt(message: WebhookMessage, retry: Retry | undefined): Promise<WebhookOutcome> {
+    const send = () => this.#sender.send(message, this.#signal);
+    if (retry === undefined && this.#failing === undefined) {
+      const outcome = await send();
+      if (outcome.type === 'failed') this.#rest(outcome, retry);
+      return outcome;
     }
-    this.#setFailing(undefined);
-    return outcome.type === 'refused' ? outcome.reason : 'delivered';
+    if (retry !== undefined) await pause(retry.waitMs, this.#wakenBy(retry));
+    const sending = this.#gate.then(send);
+    this.#gate = sending.then((outcome) => {
+      if (outcome.type === 'failed') this.#rest(outcome, retry);
+    });
+    return sending;
   }
 
-  #setRefusing(reason: Phrase | undefined): void {
-    if (reason === undefined && !this.#isRefusing) return;
-    this.#isRefusing = reason !== undefined;
-    this.#services.onRefusing(reason);
+  /** Leaves the receiver alone for a second, or as long as it asks for. */
+  #rest(outcome: FailedOutcome, retry: Retry | undefined): void {
+    const askedMs = this.#isOdd(outcome, retry) ? 0 : (outcome.afterMs ?? 0);
+    const resting = pause(Math.max(FIRST_BACKOFF_MS, askedMs), this.#signal);
+    this.#gate = Promise.all([this.#gate, resting]).then(() => undefined);
   }
 
-  #setFailing(reason: Phrase | undefined): void {
-    if (this.#failing?.en === reason?.en) return;
-    this.#failing = reason;
-    this.#services.onFailing(reason);
+  /** A receiver that answers again gets everything at once, but not what it alone refuses. */
+  #wakenBy({ isOdd }: Retry): AbortSignal {
+    return isOdd ? this.#signal : AbortSignal.any([this.#signal, this.#recovery.signal]);
+  }
+
+  /** Whether the receiver takes others, but not this message: then it must not hold them up. */
+  #isOdd({ isAnswered }: FailedOutcome, retry: Retry | undefined): boolean {
+    if (retry === undefined || !isAnswered) return false;
+    return retry.isOdd || this.#answeredCount > retry.answeredCount;
+  }
+
+  #failed(outcome: FailedOutcome, retry: Retry | undefined): Retry {
+    const isOdd = this.#isOdd(outcome, retry);
+    const backoffMs =
+      retry === undefined ? FIRST_BACKOFF_MS : Math.min(2 * retry.backoffMs, MAX_BACKOFF_MS);
+    this.#report(isOdd ? this.#failing : outcome.reason);
+    const waitMs = Math.max(backoffMs, outcome.afterMs ?? 0);
+    return { backoffMs, waitMs, answeredCount: this.#answeredCount, isOdd };
+  }
+
+  /** Notes a final answer. */
+  #answered(): void {
+    this.#answeredCount++;
+    this.#report(undefined);
+    this.#recovery.abort();
+    this.#recovery = new AbortController();
+  }
+
+  /** Reports that it is failing, or else that alarms are refused. */
+  #report(failing: Phrase | undefined): void {
+    const { onFailing, onRefusing } = this.#services;
+    if (this.#failing?.en !== failing?.en) {
+      this.#failing = failing;
+      onFailing(failing);
+    }
+    const refusing = failing === undefined ? this.#refusal : undefined;
+    if (this.#refusing?.en === refusing?.en) return;
+    this.#refusing = refusing;
+    onRefusing(refusing);
   }
 
   /** Keeps a message that the receiver never takes; it leaves the queue once stored as a dead letter. */
@@ -233,7 +276,7 @@ export class Webhook implements Receiver {
   /**
    * The same for each attempt, even after a restart.
    *
-   * What is in the log of alarms keeps it if the store loses it and it is stored again: an alarm's is the alarm's own id,
+   * What is in the log of alarms keeps it if the store loses it and it is stored again: an alarm's has its device's and its own,
    * anything else has one of its topic, its id and its state.
    */
   #idOf({ entry, topic, payload }: OutgoingPublish): string {
@@ -243,7 +286,9 @@ export class Webhook implements Receiver {
     const named = namedSchema.safeParse(text !== undefined && isJson(text) ? JSON.parse(text) : {});
     const { id, state } = named.data ?? {};
     if (id === undefined) return `msg_${newId()}`;
-    if (isAlarmTopic(topic)) return `msg_${installation}_${id}`;
+    // Two devices may use one id.
+    if (isAlarmTopic(topic))
+      return `msg_${installation}_${parseForwardedTopic(topic)?.deviceId}_${id}`;
     const digest = hash('sha256', JSON.stringify([topic, id, state]), 'hex').slice(0, 32);
     return `msg_${installation}_${digest}`;
   }

@@ -125,8 +125,10 @@ export class Devices {
    * @throws GatewayError `device-not-found`, `location-not-found`
    */
   async moveToLocation(actor: Actor, key: DeviceKey, locationId: string): Promise<void> {
-    if (locationId === key.locationId) this.#model.requireDevice(key);
-    else await this.#move(actor, key, { locationId, roomId: null });
+    if (locationId === key.locationId) {
+      this.#model.requireDevice(key);
+      actor.precondition?.();
+    } else await this.#move(actor, key, { locationId, roomId: null });
   }
 
   /**

@@ -76,8 +76,9 @@ export class DrillRunner implements Drills {
     this.#options = options;
     this.#schedules = options.plans.map((plan) => {
       const schedule = new DrillSchedule(plan);
-      // A gateway that restarts within the minute has held it already.
-      return { schedule, doneAtMs: new Set([schedule.lastDueMs(options.now())]) };
+      // A gateway that restarts within the minute has held it already. Only then: the clock may be ahead, and be set back.
+      const dueMs = schedule.lastDueMs(options.now());
+      return { schedule, doneAtMs: new Set(options.now() - dueMs < DUE_FOR_MS ? [dueMs] : []) };
     });
   }
 

@@ -82,6 +82,20 @@ describe('a device behind a hub', () => {
     expect(await shown()).toMatchObject({ online: false, via });
   });
 
+  it('stays online through a second hub when the first one goes', async () => {
+    const { gateway, locationId, token, deviceId, shown } = await start();
+    const grants = [{ location: locationId, role: 'publisher' as const }];
+    const other = await gateway.issueToken(grants, 'Node-RED');
+    const [first, second] = [await connectHub(gateway, token), await connectHub(gateway, other)];
+    await first.publish(deviceId);
+    await second.publish(deviceId);
+    await first.client.endAsync();
+    const via = { id: other.id, name: 'Node-RED' };
+    await eventually(async () => expect(await shown()).toMatchObject({ online: true, via }));
+    await second.client.endAsync();
+    await eventually(async () => expect(await shown()).toMatchObject({ online: false, via }));
+  });
+
   it('is offline when it falls silent, although its hub is connected, and online when heard again', async () => {
     const environment = { GATEWAY_SUPERVISION_SILENT_AFTER_SECONDS: '60' };
     const { gateway, token, deviceId, shown } = await start(environment);
@@ -230,4 +244,19 @@ it('charges alarms through a hub to their device', async () => {
   expect(acknowledged).toBeGreaterThanOrEqual(10);
   expect(acknowledged).toBeLessThan(40);
   hub.client.end(true);
+});
+
+it('keeps the alarms of other devices coming while one behind the hub is far over its limit', async () => {
+  const { gateway, locationId, token, deviceId } = await start();
+  const path = `/care-homes/${locationId}/devices/${await gateway.createDevice(locationId)}`;
+  await gateway.admin('PATCH', path, { json: { limits: { alarmsPerDay: 1 } } });
+  const chattering = path.split('/').at(-1) ?? '';
+  const hub = await connectHub(gateway, token);
+  // Each waits for its PUBACK: without a bound, the third would come in days.
+  for (let count = 0; count < 4; count++)
+    await hub.publish(chattering, 'alarms', `{"kind":"noise","n":${count}}`);
+  await hub.publish(deviceId, 'alarms', '{"kind":"fall"}');
+  const { json } = await gateway.admin('GET', `/care-homes/${locationId}/alarms?kinds=fall`);
+  expect(json).toMatchObject({ events: [{ deviceId }] });
+  await hub.client.endAsync();
 });

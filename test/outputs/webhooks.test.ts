@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -282,6 +283,58 @@ describe('a webhook', () => {
     for (const ids of sent) {
       expect(receiver.taken.filter((id) => ids.includes(id))).toEqual(ids);
     }
+  });
+
+  it('sends the alarms of others at once while it refuses those of one device', async () => {
+    const { receiver, gateway, locationId, deviceId } = await start();
+    const other = await gateway.createDevice(locationId);
+    receiver.answer = ({ topic }) => ({ status: topic.includes(deviceId) ? 404 : 200 });
+    const refused = await gateway.recordAlarm(deviceId, { kind: 'fall' });
+    const tries = () => receiver.received.filter(({ id }) => id === refused);
+    await eventually(() => expect(tries().length).toBeGreaterThan(3));
+    const taken: string[] = [];
+    const before = tries().length;
+    for (let count = 0; count < 5; count++) {
+      taken.push(await gateway.recordAlarm(other, { kind: 'fall' }));
+      await eventually(() => expect(receiver.taken).toEqual(taken));
+    }
+    // Once more at the first recovery, and not with each of them; otherwise by its own wait.
+    expect(tries().length).toBeLessThanOrEqual(before + 2);
+    const state = async () => (await statusOf(gateway))?.state;
+    receiver.answer = () => ({ status: 200 });
+    await eventually(() => expect(receiver.taken).toContain(refused));
+    await eventually(async () => expect(await state()).toBe('delivering'));
+  });
+
+  it('is failing until an alarm is taken, whatever else the receiver takes', async () => {
+    const { receiver, gateway, deviceId } = await start(EVERYTHING);
+    receiver.answer = ({ topic }) => ({ status: topic.includes('/alarms/') ? 401 : 200 });
+    await gateway.recordAlarm(deviceId, { kind: 'fall' });
+    await eventually(async () => expect((await statusOf(gateway))?.state).toBe('failing'));
+    const device = await gateway.connectDevice(deviceId);
+    // Its status.
+    await eventually(() =>
+      expect(receiver.received.some(({ status }) => status === 200)).toBe(true),
+    );
+    await device.endAsync();
+    await eventually(async () => {
+      const text =
+        'The receiver of a webhook refuses alarms: the receiver answers 401: webhook app';
+      expect(await faultsOf(gateway)).toEqual([text]);
+      expect((await statusOf(gateway))?.state).toBe('refusing');
+    });
+    receiver.answer = () => ({ status: 200 });
+    await eventually(async () => expect(await faultsOf(gateway)).toEqual([]));
+  });
+
+  it('tells the alarms of two devices with one id apart', async () => {
+    const { receiver, gateway, locationId, deviceId } = await start();
+    const id = randomUUID();
+    const devices = [deviceId, await gateway.createDevice(locationId)];
+    for (const device of devices) await gateway.recordAlarm(device, { kind: 'fall', id });
+    await eventually(() => expect(receiver.taken).toEqual([id, id]));
+    const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
+    expect(new Set(ids).size).toBe(2);
   });
 
   it('queues no message at QoS 0 in front of alarms while the receiver fails', async () => {

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { useWords } from '../console-parts.js';
 import { dictionary } from '../words/language.js';
 
@@ -18,7 +18,8 @@ export function Dialog({ title, leaveQuestion, onClose, children }: DialogProps)
   const words = useWords(WORDS);
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => {
+  // At once: whatever happens before the next paint must not take the focus from where it was.
+  useLayoutEffect(() => {
     const dialog = element.current;
     const before = document.activeElement;
     dialog?.showModal();

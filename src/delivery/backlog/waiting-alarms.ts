@@ -36,7 +36,8 @@ export class WaitingAlarms {
     const waiting = [...this.#options.consumers()].filter(isDurable).filter(hasAlarms);
     const oldest = await Promise.allSettled(waiting.map((one) => one.oldestAlarmAtMs()));
     this.#isChecking = false;
-    if (oldest.some(({ status }) => status === 'rejected')) return;
+    const hasFailed = oldest.length > 0 && oldest.every(({ status }) => status === 'rejected');
+    if (hasFailed) return;
     const longAgoMs = this.#options.steadyNow() - WAITS_AFTER_MS;
     const late = waiting.flatMap(({ name }, index) => {
       const found = oldest[index];

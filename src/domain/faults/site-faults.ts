@@ -92,12 +92,12 @@ export const SITE_FAULTS = {
     en: {
       message: 'The receiver of a webhook refuses alarms: {reason}.',
       advice:
-        'They are dead letters: mend the receiver, then send them again under Webhooks, or with `POST /outputs/<name>/dead-letters/send-again`. The fault ends when it takes an alarm.',
+        'Mend the receiver. What it refuses for good is a dead letter: send those again under Webhooks, or with `POST /outputs/<name>/dead-letters/send-again`. Anything else waits, and is tried again. The fault ends when it takes an alarm.',
     },
     de: {
       message: 'Der Empfänger eines Webhooks weist Alarme ab: {reason}.',
       advice:
-        'Sie sind unzustellbar: Bringen Sie den Empfänger in Ordnung und senden Sie sie dann unter „Webhooks“ erneut, oder mit `POST /outputs/<name>/dead-letters/send-again`. Die Störung endet, sobald er einen Alarm annimmt.',
+        'Bringen Sie den Empfänger in Ordnung. Was er endgültig abweist, ist unzustellbar: Senden Sie es unter „Webhooks“ erneut, oder mit `POST /outputs/<name>/dead-letters/send-again`. Alles andere wartet und wird erneut versucht. Die Störung endet, sobald er einen Alarm annimmt.',
     },
   },
   webhookFailing: {

@@ -1,6 +1,7 @@
 import { generate } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectPacket, credentials, RawClient } from '../../harness/clients/raw-client.js';
+import { eventually } from '../../harness/eventually.js';
 import { Home } from '../../harness/home.js';
 
 let home: Home;
@@ -59,6 +60,10 @@ describe('a client of MQTT 5 that takes small packets only', () => {
     expect(shorter.length).toBeLessThan(whole.length);
     const { length, reasonCode } = await connack(6);
     expect([length <= 6, reasonCode]).toEqual([true, 0x95]);
+    // None of them is left in the list of those who are connected.
+    await eventually(async () => {
+      expect(await home.api.json('GET', '/connections')).toMatchObject({ connections: [] });
+    });
   });
 
   it('gets no SUBACK or UNSUBACK that is larger, but is told so', async () => {

@@ -96,7 +96,8 @@ describe('the gateway page', () => {
     await dialog.getByLabel('Name').fill('Bed 7');
     await dialog.getByRole('combobox').selectOption({ label: 'Haus am See' });
     await dialog.getByRole('button', { name: 'Create' }).click();
-    await page.getByText(`devices/${id}/alarms`).waitFor();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByText('through Zigbee').waitFor({ state: 'detached' });
     await hub.publishAsync(`devices/${id}/alarms`, '{"kind":"fall"}', { qos: 1 });
     const history = await ward.api.json(
       'GET',

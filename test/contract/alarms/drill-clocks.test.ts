@@ -67,6 +67,13 @@ describe('a scheduled drill', () => {
     await expect.poll(() => countOf(0)).toBe(1);
   });
 
+  it('takes place although the gateway began with a clock that was ahead', async () => {
+    const clocks = new Clocks('2026-11-28T15:00:00Z');
+    const { countOf } = await start(clocks, ['14:00']);
+    clocks.set('2026-11-28T14:00:05Z');
+    await expect.poll(() => countOf(0)).toBe(1);
+  });
+
   it('does not ring in the afternoon when a clock that was in 1970 is set', async () => {
     const clocks = new Clocks('1970-01-01T00:00:30Z');
     const { countOf } = await start(clocks, ['03:30', '14:00']);

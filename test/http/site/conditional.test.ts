@@ -100,6 +100,10 @@ describe('conditional moves and secrets', () => {
   it.each([
     ['a device into a room', (path: string, roomId: string) => [path, { targetRoomId: roomId }]],
     ['a device out of its room', (path: string) => [path, { targetRoomId: null }]],
+    [
+      'a device to where it is',
+      (path: string) => [path, { targetLocationId: path.split('/').at(2) }],
+    ],
   ] as const)('move %s only from the state that the client has seen', async (_, moved) => {
     const { gateway, path, tag, roomId } = await device();
     const [, json] = moved(path, roomId);

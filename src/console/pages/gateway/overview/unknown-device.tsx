@@ -43,7 +43,8 @@ export function UnknownDevice({ id }: UnknownDeviceProps) {
           request={() => createDevice({ locationId, newDevice: isId ? { name, id } : { name } })}
           onDone={(device) => {
             setIsOpen(false);
-            setCreated(device.id);
+            // Under its id the hub publishes already, and the fault ends.
+            if (!isId) setCreated(device.id);
           }}
           onClose={() => setIsOpen(false)}
         >
