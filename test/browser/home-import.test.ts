@@ -56,7 +56,7 @@ it('creates 50 devices and their rooms from a file, whose secrets connect', asyn
   await dialog.getByLabel('Group').selectOption(site.groups.upper);
   await dialog.getByRole('button', { name: 'Create rooms and devices' }).click();
   await page.getByRole('heading', { name: 'Set up 50 devices' }).waitFor();
-  expect(await page.locator('.home-label').count()).toBe(50);
+  await expect.poll(() => page.locator('.home-label').count()).toBe(50);
   const csv = await downloaded(page);
   // A browser may read the file after the click.
   expect(await released()).toEqual([]);
