@@ -51,7 +51,7 @@ export interface FieldFault {
 }
 
 /**
- * A failure that somebody is told: the caller over HTTP, or who starts the gateway.
+ * A failure that is shown to a person: to an HTTP caller, or to whoever starts the gateway.
  *
  * `detail` is written for the caller and may be shown; `cause` is for the log and never leaves the process.
  */

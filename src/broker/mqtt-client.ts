@@ -182,7 +182,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
    */
   fail(error: unknown): void {
     if (!(error instanceof ConnectError || error instanceof PacketError)) throw error;
-    // Whoever hangs up before a late answer has tried to log in all the same.
+    // A client that hangs up before the delayed answer has still tried to log in.
     if (!this.#isClosed || error instanceof ConnectError) this.#owner.failed(this, error);
     if (this.#isClosed) return;
     const code = error.returnCodeFor(this.#version);

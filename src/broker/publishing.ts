@@ -203,7 +203,7 @@ export class Publishing {
     } else done(true);
   }
 
-  /** Reports an alarm that a hub publishes for a device that nobody has created. */
+  /** Reports an alarm that a hub publishes for a device that does not exist. */
   #noticeUnknown(principal: Principal, topic: string, deviceId: string): void {
     if (principal.type !== 'token' || this.#options.model.device(deviceId) !== undefined) return;
     if (!principal.grants.some(({ role }) => role === 'publisher')) return;

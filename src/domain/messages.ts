@@ -76,7 +76,7 @@ export function statusText(online: boolean, sinceMs: number, rest: string): stri
   return `{"online":${online},"since":"${formatTime(sinceMs)}${rest}`;
 }
 
-/** What a status says besides presence: the hub, if the device is behind one, and the place. */
+/** The rest of a status: the hub, if any, and the place. */
 export function statusRest(via: Named | undefined, context: DeviceContext): string {
   const hub = via === undefined ? '' : `"via":${named(via)},`;
   // Begins with the quotation mark that ends the time: the rest without a hub is no part of one with a hub.

@@ -21,7 +21,7 @@ interface Hub {
   seenAtMs: number;
 }
 
-/** A device that nobody has created, with the hub that publishes its alarms. */
+/** A device that does not exist, and the hub that publishes alarms for it. */
 interface UnknownDevice {
   readonly deviceId: string;
   readonly tokenId: string;

@@ -17,7 +17,7 @@ export function farewellOf(refusal: Refusal, terms: Terms): Buffer {
 /**
  * The CONNACK for an admitted client; undefined if it takes none with what it must be told [MQTT-3.1.2-24].
  *
- * What it can do without is left out first: it then uses no aliases, and asks for no response information.
+ * Optional properties are left out first: the client then gets no topic aliases and no response information.
  */
 export function acceptingConnack(
   version: MqttVersion | undefined,

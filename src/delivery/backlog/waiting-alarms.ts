@@ -17,7 +17,7 @@ export interface WaitingAlarmsOptions {
 }
 
 /**
- * Reports sessions, bridges and webhooks for which an alarm has waited for more than a minute: nobody there hears it.
+ * Reports each session, bridge and webhook for which an alarm has waited for more than a minute.
  *
  * The fault began when that alarm was received.
  */

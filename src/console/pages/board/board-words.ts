@@ -1,6 +1,6 @@
 import { dictionary } from '../../words/language.js';
 
-/** What the faults of these codes mean to a nurse. */
+/** Faults in a nurse's words, by code. */
 interface NoAlarmsWords {
   readonly [code: string]: ((who: string, since: string) => string) | undefined;
 }

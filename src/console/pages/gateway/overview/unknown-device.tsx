@@ -10,7 +10,7 @@ import { OVERVIEW_WORDS } from './overview-words.js';
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 interface UnknownDeviceProps {
-  /** What the hub publishes under: an id, or a name that is none. */
+  /** The device part of the hub's topic: an id, or a friendly name. */
   readonly id: string;
 }
 
