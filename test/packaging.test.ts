@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { loadConfig } from '../src/config/load.js';
-import { Lines } from './harness/lines.js';
+import { Lines } from './former/lines.js';
 
 const { version } = z
   .object({ version: z.string() })

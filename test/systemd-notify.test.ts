@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { notifySystemd, watchdogTimeoutMs } from '../src/systemd-notify.js';
-import { GatewayProcess } from './harness/gateway/gateway-process.js';
+import { GatewayProcess } from './former/gateway/gateway-process.js';
 
 /** A program that listens like systemd: prints what arrives on a datagram socket, one line each. */
 const RECEIVER = `

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
+import { connectDevice, Subscriber } from '../former/clients/mqtt-clients.js';
 import { untilBridge } from './bridge-api.js';
 import { bridgeTo, useWorld } from './world.js';
 

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { z } from 'zod';
-import type { Home } from '../harness/home.js';
+import type { Home } from '../former/home.js';
 
 const time = z.iso.datetime().nullable();
 export const bridgeStatusSchema = z.object({

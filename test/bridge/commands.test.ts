@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { RawClient } from '../harness/clients/raw-client.js';
+import { RawClient } from '../former/clients/raw-client.js';
 import { deadLettersOf, untilBridge } from './bridge-api.js';
 import { bridgeTo, useWorld } from './world.js';
 

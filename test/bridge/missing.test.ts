@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { auditOf } from '../harness/audit.js';
-import { MovableClock } from '../harness/gateway/movable-clock.js';
-import type { Home } from '../harness/home.js';
-import { accountOf } from '../harness/metrics.js';
+import { auditOf } from '../former/audit.js';
+import { MovableClock } from '../former/gateway/movable-clock.js';
+import type { Home } from '../former/home.js';
+import { accountOf } from '../former/metrics.js';
 import { bridgeOf, bridgesOf, deadLettersOf, untilBridge } from './bridge-api.js';
 import { bridgeTo, queuedAlarms, reconciled, useWorld } from './world.js';
 

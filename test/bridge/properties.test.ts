@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { connectPacket, publishPacket, RawClient } from '../harness/clients/raw-client.js';
+import { connectPacket, publishPacket, RawClient } from '../former/clients/raw-client.js';
 import { untilBridge } from './bridge-api.js';
 import { bridgeTo, useWorld } from './world.js';
 

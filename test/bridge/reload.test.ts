@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { Subscriber } from '../harness/clients/mqtt-clients.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { accountOf } from '../harness/metrics.js';
+import { Subscriber } from '../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { accountOf } from '../former/metrics.js';
 import { bridgeOf, bridgesOf, untilBridge } from './bridge-api.js';
 import { bridgeThrough, bridgeTo, reconciled, useWorld } from './world.js';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import type { UpstreamSubscriber } from '../harness/clients/upstream-subscriber.js';
-import { median } from '../harness/median.js';
-import type { Mosquitto } from '../harness/servers/mosquitto.js';
+import type { UpstreamSubscriber } from '../former/clients/upstream-subscriber.js';
+import { median } from '../former/median.js';
+import type { Mosquitto } from '../former/servers/mosquitto.js';
 import type { Sensor } from './sensor.js';
 import { bridgeTo, isAlarmKey, queuedAlarms, reconciled, useWorld } from './world.js';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import mqtt, { type MqttClient } from 'mqtt';
-import type { TestDevice } from '../harness/clients/api.js';
-import type { RunningGateway } from '../harness/gateway/running-gateway.js';
+import type { TestDevice } from '../former/clients/api.js';
+import type { RunningGateway } from '../former/gateway/running-gateway.js';
 
 const RECONNECT_MS = 50;
 const WAIT_MS = 30_000;

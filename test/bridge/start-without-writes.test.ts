@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from 'vitest';
 import { keysOf } from '../../src/store/keys.js';
-import { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import { Store } from '../harness/stored/store.js';
+import { GatewayProcess } from '../former/gateway/gateway-process.js';
+import { Store } from '../former/stored/store.js';
 import { ScriptedUpstream } from './upstream/scripted-upstream.js';
 
 const SITE = 'site';

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import { LOG_NAMES } from '../../src/delivery/log/log-entry.js';
-import { Api } from '../harness/clients/api.js';
-import { faultsOf } from '../harness/clients/connection-list.js';
-import { Subscriber } from '../harness/clients/mqtt-clients.js';
+import { Api } from '../former/clients/api.js';
+import { faultsOf } from '../former/clients/connection-list.js';
+import { Subscriber } from '../former/clients/mqtt-clients.js';
+import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
+import { accountIn } from '../former/metrics.js';
 import { faultTextsIn } from '../harness/described/fault-texts.js';
-import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
-import { accountIn } from '../harness/metrics.js';
 import { bridgeOf, bridgeStatusSchema, untilBridge } from './bridge-api.js';
 import { ScriptedUpstream } from './upstream/scripted-upstream.js';
 import { bridgeTo, useWorld } from './world.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { Subscriber } from '../harness/clients/mqtt-clients.js';
-import type { Arrival } from '../harness/clients/upstream-subscriber.js';
-import { accountOf } from '../harness/metrics.js';
+import { Subscriber } from '../former/clients/mqtt-clients.js';
+import type { Arrival } from '../former/clients/upstream-subscriber.js';
+import { accountOf } from '../former/metrics.js';
 import { bridgeOf, untilBridge } from './bridge-api.js';
 import { bridgeTo, isAlarmKey, reconciled, useWorld } from './world.js';
 

@@ -3,17 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { IClientOptions } from 'mqtt';
 import { afterEach, expect } from 'vitest';
-import type { TestDevice } from '../harness/clients/api.js';
-import { UpstreamSubscriber } from '../harness/clients/upstream-subscriber.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import type { Environment } from '../harness/gateway/running-gateway.js';
-import { Home } from '../harness/home.js';
-import { accountOf } from '../harness/metrics.js';
-import { AedesUpstream } from '../harness/servers/aedes-upstream.js';
-import { Authority, type Certificate } from '../harness/servers/certificates.js';
-import { CutProxy } from '../harness/servers/cut-proxy.js';
-import { Mosquitto, type MosquittoOptions } from '../harness/servers/mosquitto.js';
+import type { TestDevice } from '../former/clients/api.js';
+import { UpstreamSubscriber } from '../former/clients/upstream-subscriber.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { GatewayProcess } from '../former/gateway/gateway-process.js';
+import type { Environment } from '../former/gateway/running-gateway.js';
+import { Home } from '../former/home.js';
+import { accountOf } from '../former/metrics.js';
+import { AedesUpstream } from '../former/servers/aedes-upstream.js';
+import { Authority, type Certificate } from '../former/servers/certificates.js';
+import { CutProxy } from '../former/servers/cut-proxy.js';
+import { Mosquitto, type MosquittoOptions } from '../former/servers/mosquitto.js';
 import { Sensor } from './sensor.js';
 
 /** So short that the bridge notices silence soon, and tests do not wait for it. */

@@ -1,6 +1,6 @@
-import type { TestDevice } from '../harness/clients/api.js';
-import { Subscriber } from '../harness/clients/mqtt-clients.js';
-import type { Home } from '../harness/home.js';
+import type { TestDevice } from '../former/clients/api.js';
+import { Subscriber } from '../former/clients/mqtt-clients.js';
+import type { Home } from '../former/home.js';
 
 /** Creates an absent session subscribed to the device's alarms. Returns its client id. */
 export async function absentNurse(of: Home, device: TestDevice): Promise<string> {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { TestDevice } from '../harness/clients/api.js';
-import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
-import { Home } from '../harness/home.js';
-import { Store } from '../harness/stored/store.js';
+import type { TestDevice } from '../former/clients/api.js';
+import { connectDevice, Subscriber } from '../former/clients/mqtt-clients.js';
+import { Home } from '../former/home.js';
+import { Store } from '../former/stored/store.js';
 
 const eventsSchema = z.object({ events: z.array(z.looseObject({ deviceId: z.string() })) });
 

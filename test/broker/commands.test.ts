@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice, TestToken } from '../harness/clients/api.js';
-import { publishPacket, RawClient } from '../harness/clients/raw-client.js';
-import { Home } from '../harness/home.js';
+import type { TestDevice, TestToken } from '../former/clients/api.js';
+import { publishPacket, RawClient } from '../former/clients/raw-client.js';
+import { Home } from '../former/home.js';
 
 let home: Home;
 let device: TestDevice;

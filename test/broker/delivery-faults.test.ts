@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice } from '../harness/clients/api.js';
-import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
-import { publishPacket, RawClient } from '../harness/clients/raw-client.js';
-import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import { Home } from '../harness/home.js';
-import { Store } from '../harness/stored/store.js';
+import type { TestDevice } from '../former/clients/api.js';
+import { connectDevice, Subscriber } from '../former/clients/mqtt-clients.js';
+import { publishPacket, RawClient } from '../former/clients/raw-client.js';
+import type { GatewayProcess } from '../former/gateway/gateway-process.js';
+import { Home } from '../former/home.js';
+import { Store } from '../former/stored/store.js';
 import { alarmNumbers, isRecordedAlarm, numbers, publishAlarms } from './numbered-alarms.js';
 
 let home: Home;

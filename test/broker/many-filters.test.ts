@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice } from '../harness/clients/api.js';
-import { RawClient } from '../harness/clients/raw-client.js';
-import { Home } from '../harness/home.js';
-import { Store } from '../harness/stored/store.js';
+import type { TestDevice } from '../former/clients/api.js';
+import { RawClient } from '../former/clients/raw-client.js';
+import { Home } from '../former/home.js';
+import { Store } from '../former/stored/store.js';
 
 const DENIED = 0x80;
 /** The default of the configuration or the broker (contract.md, 5). */

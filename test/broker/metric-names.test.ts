@@ -1,7 +1,7 @@
 import { PerformanceObserver } from 'node:perf_hooks';
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
-import { RawClient } from '../harness/clients/raw-client.js';
-import { Home } from '../harness/home.js';
+import { RawClient } from '../former/clients/raw-client.js';
+import { Home } from '../former/home.js';
 
 const FAMILY = /^# HELP (gateway_\w+) (.*)\n# TYPE \1 (\w+)\n((?:gateway_.*\n)*)/gm;
 /** Labels whose values are the gateway's own codes, not names from outside. */

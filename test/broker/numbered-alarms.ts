@@ -1,6 +1,6 @@
 import type { MqttClient } from 'mqtt';
-import type { TestDevice } from '../harness/clients/api.js';
-import type { Received } from '../harness/clients/mqtt-clients.js';
+import type { TestDevice } from '../former/clients/api.js';
+import type { Received } from '../former/clients/mqtt-clients.js';
 
 export function numbers(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, index) => from + index);

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { generate } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice } from '../harness/clients/api.js';
-import { connectDevice, type Subscriber } from '../harness/clients/mqtt-clients.js';
-import { publishPacket, RawClient } from '../harness/clients/raw-client.js';
-import { Home } from '../harness/home.js';
+import type { TestDevice } from '../former/clients/api.js';
+import { connectDevice, type Subscriber } from '../former/clients/mqtt-clients.js';
+import { publishPacket, RawClient } from '../former/clients/raw-client.js';
+import { Home } from '../former/home.js';
 
 let home: Home;
 let other: TestDevice;

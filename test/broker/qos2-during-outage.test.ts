@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice } from '../harness/clients/api.js';
-import { publishPacket, RawClient } from '../harness/clients/raw-client.js';
-import { Home } from '../harness/home.js';
-import { Store } from '../harness/stored/store.js';
+import type { TestDevice } from '../former/clients/api.js';
+import { publishPacket, RawClient } from '../former/clients/raw-client.js';
+import { Home } from '../former/home.js';
+import { Store } from '../former/stored/store.js';
 
 /** An alarm without id or time: nothing in it identifies it. */
 const ALARM = '{"kind":"helpCall"}';

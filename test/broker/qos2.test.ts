@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { TestDevice } from '../harness/clients/api.js';
-import { Subscriber } from '../harness/clients/mqtt-clients.js';
+import type { TestDevice } from '../former/clients/api.js';
+import { Subscriber } from '../former/clients/mqtt-clients.js';
 import {
   connectPacket,
   credentials,
   publishPacket,
   RawClient,
-} from '../harness/clients/raw-client.js';
-import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import { Home } from '../harness/home.js';
-import { Store } from '../harness/stored/store.js';
-import { storeProcessId } from '../harness/stored/store-process.js';
+} from '../former/clients/raw-client.js';
+import type { GatewayProcess } from '../former/gateway/gateway-process.js';
+import { Home } from '../former/home.js';
+import { Store } from '../former/stored/store.js';
+import { storeProcessId } from '../former/stored/store-process.js';
 
 /** An alarm without id or time: nothing in it identifies it. */
 const ALARM = '{"kind":"helpCall"}';

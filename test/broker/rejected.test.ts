@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { TestDevice } from '../harness/clients/api.js';
-import { publishPacket, RawClient } from '../harness/clients/raw-client.js';
-import { Home } from '../harness/home.js';
-import { Store } from '../harness/stored/store.js';
+import type { TestDevice } from '../former/clients/api.js';
+import { publishPacket, RawClient } from '../former/clients/raw-client.js';
+import { Home } from '../former/home.js';
+import { Store } from '../former/stored/store.js';
 
 let home: Home;
 

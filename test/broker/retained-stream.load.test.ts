@@ -5,11 +5,11 @@ import createPersistence from 'aedes-persistence-redis';
 import { Redis } from 'ioredis';
 import type { MqttClient } from 'mqtt';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { connect } from '../harness/clients/mqtt-clients.js';
-import { publishPacket, RawClient } from '../harness/clients/raw-client.js';
-import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import { Home } from '../harness/home.js';
-import { Store } from '../harness/stored/store.js';
+import { connect } from '../former/clients/mqtt-clients.js';
+import { publishPacket, RawClient } from '../former/clients/raw-client.js';
+import type { GatewayProcess } from '../former/gateway/gateway-process.js';
+import { Home } from '../former/home.js';
+import { Store } from '../former/stored/store.js';
 
 const MIB = 1024 * 1024;
 const [MESSAGES, BYTES] = [10_000, 1_000];

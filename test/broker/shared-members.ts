@@ -1,7 +1,7 @@
 import type { IPublishPacket } from 'mqtt-packet';
 import { expect } from 'vitest';
-import type { RawClient } from '../harness/clients/raw-client.js';
-import { eventually } from '../harness/eventually.js';
+import type { RawClient } from '../former/clients/raw-client.js';
+import { eventually } from '../former/eventually.js';
 
 export function publishesOf({ packets }: RawClient): IPublishPacket[] {
   return packets.filter((packet): packet is IPublishPacket => packet.cmd === 'publish');

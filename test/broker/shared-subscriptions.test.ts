@@ -1,11 +1,11 @@
 import type { IConnectPacket } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { TestDevice, TestToken } from '../harness/clients/api.js';
-import { RawClient } from '../harness/clients/raw-client.js';
-import { eventually } from '../harness/eventually.js';
-import { Home } from '../harness/home.js';
-import { accountOf } from '../harness/metrics.js';
+import type { TestDevice, TestToken } from '../former/clients/api.js';
+import { RawClient } from '../former/clients/raw-client.js';
+import { eventually } from '../former/eventually.js';
+import { Home } from '../former/home.js';
+import { accountOf } from '../former/metrics.js';
 import { falls, numbersOf, publishesOf, received } from './shared-members.js';
 
 let home: Home;

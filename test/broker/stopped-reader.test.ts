@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { faultsOf } from '../harness/clients/connection-list.js';
-import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
-import { RawClient } from '../harness/clients/raw-client.js';
-import { Home } from '../harness/home.js';
-import { median } from '../harness/median.js';
+import { faultsOf } from '../former/clients/connection-list.js';
+import { connectDevice, Subscriber } from '../former/clients/mqtt-clients.js';
+import { RawClient } from '../former/clients/raw-client.js';
+import { Home } from '../former/home.js';
+import { median } from '../former/median.js';
 import { alarmNumbers, isRecordedAlarm, numbers, publishAlarms } from './numbered-alarms.js';
 
 let home: Home;

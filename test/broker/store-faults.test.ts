@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { publishPacket, RawClient } from '../harness/clients/raw-client.js';
-import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import { Home } from '../harness/home.js';
-import { Store } from '../harness/stored/store.js';
+import { publishPacket, RawClient } from '../former/clients/raw-client.js';
+import type { GatewayProcess } from '../former/gateway/gateway-process.js';
+import { Home } from '../former/home.js';
+import { Store } from '../former/stored/store.js';
 import { ALARM, absentNurse, backlogOf } from './absent-nurse.js';
 
 let home: Home;

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice, TestToken } from '../harness/clients/api.js';
+import type { TestDevice, TestToken } from '../former/clients/api.js';
 import {
   connectPacket,
   credentials,
   publishPacket,
   RawClient,
-} from '../harness/clients/raw-client.js';
-import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
-import { Home } from '../harness/home.js';
+} from '../former/clients/raw-client.js';
+import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
+import { Home } from '../former/home.js';
 
 const DENIED = 0x80;
 

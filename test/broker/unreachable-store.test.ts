@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { connectDevice } from '../harness/clients/mqtt-clients.js';
-import { RawClient } from '../harness/clients/raw-client.js';
-import { eventually } from '../harness/eventually.js';
-import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import { Home } from '../harness/home.js';
-import { RemoteStore } from '../harness/servers/remote-store.js';
-import { Store } from '../harness/stored/store.js';
+import { connectDevice } from '../former/clients/mqtt-clients.js';
+import { RawClient } from '../former/clients/raw-client.js';
+import { eventually } from '../former/eventually.js';
+import type { GatewayProcess } from '../former/gateway/gateway-process.js';
+import { Home } from '../former/home.js';
+import { RemoteStore } from '../former/servers/remote-store.js';
+import { Store } from '../former/stored/store.js';
 import { ALARM, absentNurse, backlogOf } from './absent-nurse.js';
 
 let home: Home;

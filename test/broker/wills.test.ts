@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { IConnectPacket } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice, TestToken } from '../harness/clients/api.js';
-import { connectionListOf } from '../harness/clients/connection-list.js';
-import { RawClient } from '../harness/clients/raw-client.js';
-import { Home } from '../harness/home.js';
+import type { TestDevice, TestToken } from '../former/clients/api.js';
+import { connectionListOf } from '../former/clients/connection-list.js';
+import { RawClient } from '../former/clients/raw-client.js';
+import { Home } from '../former/home.js';
 
 type Will = NonNullable<IConnectPacket['will']>;
 

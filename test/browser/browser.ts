@@ -6,8 +6,8 @@ import {
   type Page,
 } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
-import type { RunningGateway } from '../harness/gateway/running-gateway.js';
-import { CutProxy } from '../harness/servers/cut-proxy.js';
+import type { RunningGateway } from '../former/gateway/running-gateway.js';
+import { CutProxy } from '../former/servers/cut-proxy.js';
 
 /** Debian's package, which draws to no screen and takes half the time of the desktop one. */
 const PROGRAM = '/usr/bin/chromium-headless-shell';

@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { Api } from '../harness/clients/api.js';
-import { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
+import { Api } from '../former/clients/api.js';
+import { GatewayProcess } from '../former/gateway/gateway-process.js';
+import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
 import { accessibilityFaults } from './accessibility.js';
 import { installClock, Network, openConsole } from './browser.js';
 

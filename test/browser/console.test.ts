@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Api } from '../harness/clients/api.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
-import { startPathProxy } from '../harness/servers/path-proxy.js';
+import { Api } from '../former/clients/api.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
+import { startPathProxy } from '../former/servers/path-proxy.js';
 import { accessibilityFaults } from './accessibility.js';
 import { openConsole } from './browser.js';
 

@@ -1,9 +1,9 @@
-import type { Api, TestDevice, TestToken } from '../harness/clients/api.js';
-import { Subscriber } from '../harness/clients/mqtt-clients.js';
-import { RawClient } from '../harness/clients/raw-client.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { Home } from '../harness/home.js';
-import { Mosquitto } from '../harness/servers/mosquitto.js';
+import type { Api, TestDevice, TestToken } from '../former/clients/api.js';
+import { Subscriber } from '../former/clients/mqtt-clients.js';
+import { RawClient } from '../former/clients/raw-client.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { Home } from '../former/home.js';
+import { Mosquitto } from '../former/servers/mosquitto.js';
 
 export const BRIDGE = 'head-office';
 export const AWAY = 'nurse-call-at-night';

@@ -1,8 +1,8 @@
 import type { Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
-import { Store } from '../harness/stored/store.js';
-import { storeProcessId } from '../harness/stored/store-process.js';
+import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
+import { Store } from '../former/stored/store.js';
+import { storeProcessId } from '../former/stored/store-process.js';
 import { accessibilityFaults } from './accessibility.js';
 import { type ConsoleOptions, openConsole, setClockAhead } from './browser.js';
 import { AWAY, BRIDGE, GatewayHome, HERE } from './gateway-home.js';

@@ -1,9 +1,9 @@
 import type { Browser } from 'playwright-core';
 import { z } from 'zod';
-import type { Api, TestDevice } from '../harness/clients/api.js';
-import { Camera } from '../harness/clients/camera.js';
-import type { RunningGateway } from '../harness/gateway/running-gateway.js';
-import { Home } from '../harness/home.js';
+import type { Api, TestDevice } from '../former/clients/api.js';
+import { Camera } from '../former/clients/camera.js';
+import type { RunningGateway } from '../former/gateway/running-gateway.js';
+import { Home } from '../former/home.js';
 
 export interface TestAlarm {
   readonly kind: string;

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
 import { accessibilityFaults } from './accessibility.js';
 import { type ConsoleOptions, installClock, openConsole } from './browser.js';
 import { HistoryHome } from './history-home.js';

@@ -3,9 +3,9 @@ import { encode } from 'uqr';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { setupText } from '../../src/console/pages/home/issued/setup-text.js';
-import { connect, connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
+import { connect, connectDevice, Subscriber } from '../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
 import { openConsole, refuseToLeave } from './browser.js';
 import { makeHomeSite } from './home-site.js';
 

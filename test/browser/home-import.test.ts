@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseDeviceCsv } from '../../src/console/pages/home/import/device-csv.js';
-import { connect } from '../harness/clients/mqtt-clients.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
+import { connect } from '../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
 import { openConsole, refuseToLeave } from './browser.js';
 import { devicesOf, makeHomeSite, roomsOf } from './home-site.js';
 

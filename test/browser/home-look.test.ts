@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { each } from '../harness/at-a-time.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
+import { each } from '../former/at-a-time.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
 import { accessibilityFaults } from './accessibility.js';
 import { openConsole } from './browser.js';
 import { makeHomeSite } from './home-site.js';

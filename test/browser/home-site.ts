@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Api, TestDevice } from '../harness/clients/api.js';
-import type { RunningGateway } from '../harness/gateway/running-gateway.js';
-import { Home } from '../harness/home.js';
+import type { Api, TestDevice } from '../former/clients/api.js';
+import type { RunningGateway } from '../former/gateway/running-gateway.js';
+import { Home } from '../former/home.js';
 
 /** A home with two groups, four rooms (one in no group) and three devices (one in no room). */
 export interface HomeSite {

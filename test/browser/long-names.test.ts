@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { Home } from '../harness/home.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { Home } from '../former/home.js';
 import { publishAlarm } from './board/board-ward.js';
 import { openConsole } from './browser.js';
 

@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice } from '../harness/clients/api.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
-import { Home } from '../harness/home.js';
+import type { TestDevice } from '../former/clients/api.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
+import { Home } from '../former/home.js';
 import { SECRET, WebhookReceiver } from '../outputs/webhook-receiver.js';
 import { accessibilityFaults } from './accessibility.js';
 import { type ConsoleOptions, openConsole } from './browser.js';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Api } from '../harness/clients/api.js';
-import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { accountOf } from '../harness/metrics.js';
+import { Api } from '../former/clients/api.js';
+import { connectDevice, Subscriber } from '../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { accountOf } from '../former/metrics.js';
 
 let gateway: GatewayHere;
 

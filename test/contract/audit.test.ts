@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { auditOf } from '../harness/audit.js';
-import { Api } from '../harness/clients/api.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import { Store } from '../harness/stored/store.js';
+import { auditOf } from '../former/audit.js';
+import { Api } from '../former/clients/api.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { GatewayProcess } from '../former/gateway/gateway-process.js';
+import { Store } from '../former/stored/store.js';
 
 /** Creates a token that expires after this many milliseconds; returns its id. */
 async function shortLivedToken(api: Api, validMs: number): Promise<string> {

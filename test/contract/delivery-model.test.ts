@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { TestDevice } from '../harness/clients/api.js';
-import { publishPacket, RawClient } from '../harness/clients/raw-client.js';
-import type { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { Home } from '../harness/home.js';
-import { accountIn, accountOf } from '../harness/metrics.js';
+import type { TestDevice } from '../former/clients/api.js';
+import { publishPacket, RawClient } from '../former/clients/raw-client.js';
+import type { GatewayHere } from '../former/gateway/gateway-here.js';
+import { Home } from '../former/home.js';
+import { accountIn, accountOf } from '../former/metrics.js';
 import { LOGS, type Log, Nurse } from './model-nurse.js';
 
 /**

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
-import { allAuditOf, denialCount } from '../harness/audit.js';
-import { Api, type TestToken } from '../harness/clients/api.js';
-import { RawClient } from '../harness/clients/raw-client.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import { Store } from '../harness/stored/store.js';
+import { allAuditOf, denialCount } from '../former/audit.js';
+import { Api, type TestToken } from '../former/clients/api.js';
+import { RawClient } from '../former/clients/raw-client.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { GatewayProcess } from '../former/gateway/gateway-process.js';
+import { Store } from '../former/stored/store.js';
 
 let gateway: GatewayHere;
 let viewer: TestToken;

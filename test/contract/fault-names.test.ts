@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { TestDevice, TestToken } from '../harness/clients/api.js';
-import { EventReader } from '../harness/clients/event-reader.js';
-import { Subscriber } from '../harness/clients/mqtt-clients.js';
-import { connectPacket, credentials, RawClient } from '../harness/clients/raw-client.js';
-import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
-import { Home } from '../harness/home.js';
+import type { TestDevice, TestToken } from '../former/clients/api.js';
+import { EventReader } from '../former/clients/event-reader.js';
+import { Subscriber } from '../former/clients/mqtt-clients.js';
+import { connectPacket, credentials, RawClient } from '../former/clients/raw-client.js';
+import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
+import { Home } from '../former/home.js';
 
 const TOO_MANY = 'Too many connections: further ones are refused.';
 

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Api, type TestDevice } from '../harness/clients/api.js';
-import { Camera } from '../harness/clients/camera.js';
-import { faultsOf } from '../harness/clients/connection-list.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
+import { Api, type TestDevice } from '../former/clients/api.js';
+import { Camera } from '../former/clients/camera.js';
+import { faultsOf } from '../former/clients/connection-list.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
 
 const KIB = 1024;
 const GIB = 1024 * 1024 * KIB;

@@ -5,9 +5,9 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { mosquittoPub } from '../harness/clients/commands.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
+import { mosquittoPub } from '../former/clients/commands.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
 
 const run = promisify(execFile);
 

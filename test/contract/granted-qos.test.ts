@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { RawClient } from '../harness/clients/raw-client.js';
-import { Home } from '../harness/home.js';
+import { RawClient } from '../former/clients/raw-client.js';
+import { Home } from '../former/home.js';
 
 const WAITING = 1_000;
 

@@ -4,10 +4,10 @@ import fc from 'fast-check';
 import mqtt from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Api } from '../harness/clients/api.js';
+import { Api } from '../former/clients/api.js';
+import { GatewayProcess } from '../former/gateway/gateway-process.js';
+import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
 import { DescribedHttp } from '../harness/described/described-http.js';
-import { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
 import { problemOf, readAnswer } from '../http/client.js';
 import { basic } from '../http/footage/cameras.js';
 import {

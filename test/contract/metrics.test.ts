@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectPacket, credentials, RawClient } from '../harness/clients/raw-client.js';
-import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
-import { Home } from '../harness/home.js';
+import { connectPacket, credentials, RawClient } from '../former/clients/raw-client.js';
+import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
+import { Home } from '../former/home.js';
 
 let home: Home;
 

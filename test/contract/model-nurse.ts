@@ -1,8 +1,8 @@
 import type { Packet } from 'mqtt-packet';
 import { expect } from 'vitest';
-import type { TestDevice, TestToken } from '../harness/clients/api.js';
-import { RawClient } from '../harness/clients/raw-client.js';
-import type { Home } from '../harness/home.js';
+import type { TestDevice, TestToken } from '../former/clients/api.js';
+import { RawClient } from '../former/clients/raw-client.js';
+import type { Home } from '../former/home.js';
 
 export const LOGS = ['alarms', 'messages'] as const;
 export type Log = (typeof LOGS)[number];

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Api, type TestDevice } from '../harness/clients/api.js';
-import { connect, connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
-import { Store } from '../harness/stored/store.js';
+import { Api, type TestDevice } from '../former/clients/api.js';
+import { connect, connectDevice, Subscriber } from '../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
+import { Store } from '../former/stored/store.js';
 
 let gateway: GatewayHere;
 let api: Api;

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { PresenceStoreRedis } from '../../src/store/site/presence-store-redis.js';
-import type { TestDevice } from '../harness/clients/api.js';
-import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
-import { RawClient } from '../harness/clients/raw-client.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { Home } from '../harness/home.js';
-import { Store } from '../harness/stored/store.js';
+import type { TestDevice } from '../former/clients/api.js';
+import { connectDevice, Subscriber } from '../former/clients/mqtt-clients.js';
+import { RawClient } from '../former/clients/raw-client.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { Home } from '../former/home.js';
+import { Store } from '../former/stored/store.js';
 
 const YEAR_MS = 365 * 24 * 3_600_000;
 const seen = z.object({ lastSeenAt: z.string() });

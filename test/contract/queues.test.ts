@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { TestDevice } from '../harness/clients/api.js';
-import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
+import type { TestDevice } from '../former/clients/api.js';
+import { connectDevice, Subscriber } from '../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { Home } from '../former/home.js';
+import { accountOf } from '../former/metrics.js';
+import { Store } from '../former/stored/store.js';
 import { faultTextsIn } from '../harness/described/fault-texts.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { Home } from '../harness/home.js';
-import { accountOf } from '../harness/metrics.js';
-import { Store } from '../harness/stored/store.js';
 
 let home: Home;
 let device: TestDevice;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Api } from '../harness/clients/api.js';
-import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
-import { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import { accountOf } from '../harness/metrics.js';
-import { Store } from '../harness/stored/store.js';
+import { Api } from '../former/clients/api.js';
+import { connectDevice, Subscriber } from '../former/clients/mqtt-clients.js';
+import { GatewayProcess } from '../former/gateway/gateway-process.js';
+import { accountOf } from '../former/metrics.js';
+import { Store } from '../former/stored/store.js';
 
 const HISTORY = '{site}:history';
 const TWO_DAYS_MS = 2 * 24 * 3_600_000;

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
-import { Api, type TestDevice } from '../harness/clients/api.js';
-import { connectDevice } from '../harness/clients/mqtt-clients.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
+import { Api, type TestDevice } from '../former/clients/api.js';
+import { connectDevice } from '../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
 import { answerOf, homeOf, UUID } from './specified-home.js';
 
 /** The customer's interface specification, row by row; docs/reports/specification.md maps tests to rows. */

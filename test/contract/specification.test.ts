@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Api } from '../harness/clients/api.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
+import { Api } from '../former/clients/api.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
 import { answerOf, homeOf, UUID } from './specified-home.js';
 
 /** The customer's interface specification, row by row; docs/reports/specification.md maps tests to rows. */

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Api } from '../harness/clients/api.js';
+import type { Api } from '../former/clients/api.js';
 
 export const UUID = expect.stringMatching(
   /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { TestDevice } from '../harness/clients/api.js';
-import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
-import { eventually } from '../harness/eventually.js';
-import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import { Home } from '../harness/home.js';
-import { Store } from '../harness/stored/store.js';
-import { rewriteRecord } from '../harness/stored/stored-records.js';
+import type { TestDevice } from '../former/clients/api.js';
+import { connectDevice, Subscriber } from '../former/clients/mqtt-clients.js';
+import { eventually } from '../former/eventually.js';
+import type { GatewayProcess } from '../former/gateway/gateway-process.js';
+import { Home } from '../former/home.js';
+import { Store } from '../former/stored/store.js';
+import { rewriteRecord } from '../former/stored/stored-records.js';
 
 let home: Home<GatewayProcess>;
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Api } from '../harness/clients/api.js';
-import { connect } from '../harness/clients/mqtt-clients.js';
-import { Home } from '../harness/home.js';
-import { Store } from '../harness/stored/store.js';
+import { Api } from '../former/clients/api.js';
+import { connect } from '../former/clients/mqtt-clients.js';
+import { Home } from '../former/home.js';
+import { Store } from '../former/stored/store.js';
 
 let home: Home;
 let store: Store;

@@ -1,8 +1,8 @@
 import mqtt from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestToken } from '../harness/clients/api.js';
-import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
-import { Home } from '../harness/home.js';
+import type { TestToken } from '../former/clients/api.js';
+import { connectDevice, Subscriber } from '../former/clients/mqtt-clients.js';
+import { Home } from '../former/home.js';
 
 const FILTERS = ['#', '+/#', 'care-homes/#', 'care-homes/+/devices/+/alarms/#', '+/+/devices/#'];
 

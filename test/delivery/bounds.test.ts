@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { RawClient } from '../harness/clients/raw-client.js';
-import { eventually } from '../harness/eventually.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import type { RunningGateway } from '../harness/gateway/running-gateway.js';
-import { accountOf } from '../harness/metrics.js';
-import { EACH_QOS, NumberedHome, numbersOf, range } from '../harness/numbered-home.js';
+import { RawClient } from '../former/clients/raw-client.js';
+import { eventually } from '../former/eventually.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { GatewayProcess } from '../former/gateway/gateway-process.js';
+import type { RunningGateway } from '../former/gateway/running-gateway.js';
+import { accountOf } from '../former/metrics.js';
+import { EACH_QOS, NumberedHome, numbersOf, range } from '../former/numbered-home.js';
 import { acknowledge, textsOf, untilPublishes } from './raw-nurse.js';
 
 const MAX_QUEUED = 50;

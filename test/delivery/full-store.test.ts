@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { keysOf } from '../../src/store/keys.js';
-import { RedisServer } from '../harness/servers/redis-server.js';
-import { StoredLogs } from '../harness/stored/stored-logs.js';
+import { RedisServer } from '../former/servers/redis-server.js';
+import { StoredLogs } from '../former/stored/stored-logs.js';
 import { numbered } from './running-delivery.js';
 
 const MESSAGES = 200;

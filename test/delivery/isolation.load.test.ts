@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { BAD_SUBSCRIBERS, type BadSubscriber } from '../harness/clients/bad-subscribers.js';
-import { Subscriber } from '../harness/clients/mqtt-clients.js';
-import { eventually } from '../harness/eventually.js';
-import { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import { median } from '../harness/median.js';
-import { NumberedHome, numbersOf, range } from '../harness/numbered-home.js';
+import { BAD_SUBSCRIBERS, type BadSubscriber } from '../former/clients/bad-subscribers.js';
+import { Subscriber } from '../former/clients/mqtt-clients.js';
+import { eventually } from '../former/eventually.js';
+import { GatewayProcess } from '../former/gateway/gateway-process.js';
+import { median } from '../former/median.js';
+import { NumberedHome, numbersOf, range } from '../former/numbered-home.js';
 
 /** `npm run bench -- isolation` holds the 99th percentile to a tenth of it. */
 const PROMPT_MS = 1_000;

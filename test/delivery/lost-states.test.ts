@@ -6,8 +6,8 @@ import type { AlarmLogItem, NewStateChange } from '../../src/delivery/log/log-it
 import { LogWriter } from '../../src/delivery/log/log-writer.js';
 import type { GivenState } from '../../src/domain/alarm-states.js';
 import { newId } from '../../src/domain/notation.js';
-import { useRedis } from '../harness/servers/shared-redis.js';
-import { QueuesInMemory } from '../harness/stored/queues-in-memory.js';
+import { useRedis } from '../former/servers/shared-redis.js';
+import { QueuesInMemory } from '../former/stored/queues-in-memory.js';
 import { AlarmWorld } from '../store/alarms/alarm-world.js';
 
 const place = useRedis();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LogName } from '../../src/delivery/log/log-entry.js';
-import { QueuesInMemory } from '../harness/stored/queues-in-memory.js';
+import { QueuesInMemory } from '../former/stored/queues-in-memory.js';
 import { Connection, LIMITS, numbered, RunningDelivery } from './running-delivery.js';
 
 const PAGE_ENTRIES = 500;

@@ -1,7 +1,7 @@
 /** Helpers for a subscriber over bare packets, which acknowledges nothing automatically. */
 
-import { RawClient } from '../harness/clients/raw-client.js';
-import type { NumberedHome } from '../harness/numbered-home.js';
+import { RawClient } from '../former/clients/raw-client.js';
+import type { NumberedHome } from '../former/numbered-home.js';
 
 /** Connects a persistent session of the home's viewer. */
 export function rawNurse({ home, viewer }: NumberedHome, clientId: string): Promise<RawClient> {

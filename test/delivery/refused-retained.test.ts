@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { z } from 'zod';
-import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
-import { Home } from '../harness/home.js';
-import { Store } from '../harness/stored/store.js';
+import { connectDevice, Subscriber } from '../former/clients/mqtt-clients.js';
+import { Home } from '../former/home.js';
+import { Store } from '../former/stored/store.js';
 
 const message = z.object({ data: z.number() });
 

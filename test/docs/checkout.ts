@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { Lines } from '../harness/lines.js';
-import { unusedPort } from '../harness/servers/unused-port.js';
+import { Lines } from '../former/lines.js';
+import { unusedPort } from '../former/servers/unused-port.js';
 
 const READY_TIMEOUT_MS = 60_000;
 /** Less than a test has, so that the error says what was printed. */

@@ -5,7 +5,7 @@ import { mayPublish, type Principal, type Role } from '../../src/domain/grants.j
 import { parseNote } from '../../src/domain/names.js';
 import { newId } from '../../src/domain/notation.js';
 import { parsePublishTopic } from '../../src/domain/topics.js';
-import { anyText } from '../harness/any-text.js';
+import { anyText } from '../former/any-text.js';
 
 const ID = '3F0C2A5E-8d1b-4c7a-9e64-5b2f7d90c318';
 

@@ -6,7 +6,7 @@ import {
   parseBridgeTopic,
   selectedFilters,
 } from '../../src/domain/bridge-topics.js';
-import { matchesFilter } from '../harness/clients/matches-filter.js';
+import { matchesFilter } from '../former/clients/matches-filter.js';
 
 const LOCATION = '0d4c4a5e-58a3-4b3c-9a0c-0f3c8f1f0001';
 const DEVICE = '0d4c4a5e-58a3-4b3c-9a0c-0f3c8f1f0002';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FilterTree } from '../../src/domain/filter-tree.js';
 import { isFilter } from '../../src/domain/topics.js';
-import { matchesFilter } from '../harness/clients/matches-filter.js';
+import { matchesFilter } from '../former/clients/matches-filter.js';
 
 /** Few names, so that filters and topics match; an empty level and `$` are special in MQTT. */
 const name = fc.constantFrom('a', 'b', '', '$s', 'constructor');

@@ -4,7 +4,7 @@ import { mayReceive, maySubscribe, type Principal, permits } from '../../src/dom
 import { parseName } from '../../src/domain/names.js';
 import { formatTime, parseRfc3339 } from '../../src/domain/notation.js';
 import { isFilter, parsePublishTopic } from '../../src/domain/topics.js';
-import { matchesFilter } from '../harness/clients/matches-filter.js';
+import { matchesFilter } from '../former/clients/matches-filter.js';
 
 describe('names', () => {
   it('are trimmed and have 1 to 120 code points', () => {

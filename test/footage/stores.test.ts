@@ -7,7 +7,7 @@ import {
   type FootageStore,
   type UrlTerms,
 } from '../../src/site/footage-store.js';
-import { useRedis } from '../harness/servers/shared-redis.js';
+import { useRedis } from '../former/servers/shared-redis.js';
 import { useGateway } from '../http/harness.js';
 import { S3Server } from './s3-server.js';
 

@@ -1,63 +1,68 @@
+/**
+ * A care home in a gateway, with everything that a test needs of one: its devices, rooms and tokens, sensors and
+ * nurses that keep the home's ledger, and the HTTP interface.
+ */
 import { z } from 'zod';
-import { Api, type TestDevice, type TestToken } from './clients/api.js';
-import { connectDevice, Subscriber } from './clients/mqtt-clients.js';
-import type { GatewayHere } from './gateway/gateway-here.js';
-import { GatewayProcess } from './gateway/gateway-process.js';
-import type { Environment, RunningGateway } from './gateway/running-gateway.js';
+import { faultTextsIn } from './described/fault-texts.js';
+import { EmbeddedStore, type Gateway } from './gateway.js';
+import { type Answer, type Asking, ask, must } from './http.js';
+import { type Account, type Allowances, Ledger } from './ledger.js';
+import {
+  Client,
+  type ConnectOptions,
+  type Credentials,
+  type TestDevice,
+  type TestToken,
+} from './mqtt.js';
+import { Nurse, type NurseOptions } from './nurse.js';
+import { Sensor, type SensorOptions } from './sensor.js';
 
-const createdSchema = z.object({ id: z.string() });
+/** What the administrator allows a token at a place; the location is the home unless said. */
+export interface Grant {
+  readonly role: 'viewer' | 'responder' | 'manager' | 'owner' | 'admin' | (string & {});
+  readonly location?: string;
+  readonly group?: string;
+  readonly room?: string;
+}
 
-/** A gateway with one care home in it. */
-export class Home<Gateway extends RunningGateway = RunningGateway> {
+const deviceSchema = z.looseObject({ id: z.string(), name: z.string(), secret: z.string() });
+const tokenSchema = z.looseObject({ id: z.string(), token: z.string() });
+const pageSchema = z.looseObject({
+  nextCursor: z.string().nullish(),
+  events: z.array(z.looseObject({ id: z.string(), kind: z.string() })),
+});
+const SAMPLE = /^gateway_consumer_([a-z]+?)(?:_total)?\{consumer="(.*?)",log="(\w+)".*\} (\d+)$/;
+
+export class Home {
   readonly gateway: Gateway;
-  readonly api: Api;
   readonly locationId: string;
+  readonly name: string;
   readonly viewer: TestToken;
   readonly manager: TestToken;
+  readonly ledger = new Ledger();
+  readonly #closing: (() => unknown)[] = [];
+  #store: EmbeddedStore | undefined;
 
   private constructor(
     gateway: Gateway,
-    api: Api,
     locationId: string,
+    name: string,
     viewer: TestToken,
     manager: TestToken,
   ) {
     this.gateway = gateway;
-    this.api = api;
     this.locationId = locationId;
+    this.name = name;
     this.viewer = viewer;
     this.manager = manager;
   }
 
-  static async start(environment?: Environment): Promise<Home<GatewayHere>> {
-    // Only where needed: its sources take seconds to load.
-    const here = await import('./gateway/gateway-here.js');
-    return Home.at(await here.GatewayHere.start(environment));
-  }
-
-  /** Creates a home in a gateway with its own process, which can be killed. */
-  static async startProcess(environment?: Environment): Promise<Home<GatewayProcess>> {
-    return Home.at(await GatewayProcess.start(environment));
-  }
-
   /** Creates a home in a running gateway. */
-  static async at<Gateway extends RunningGateway>(
-    gateway: Gateway,
-    name?: string,
-  ): Promise<Home<Gateway>> {
-    const api = new Api(gateway);
-    const { id } = await api.createLocation(name);
-    const viewer = await api.viewer(id);
-    const manager = await api.createToken([{ location: id, role: 'manager' }]);
-    return new Home(gateway, api, id, viewer, manager);
-  }
-
-  remove(): Promise<void> {
-    return this.gateway.remove();
-  }
-
-  device(name?: string): Promise<TestDevice> {
-    return this.api.createDevice(this.locationId, name);
+  static async at(gateway: Gateway, name = 'Haus am See'): Promise<Home> {
+    const { id } = await must(gateway, 'POST', '/care-homes', { json: { name } });
+    const viewer = await createToken(gateway, [{ location: id, role: 'viewer' }]);
+    const manager = await createToken(gateway, [{ location: id, role: 'manager' }]);
+    return new Home(gateway, id, name, viewer, manager);
   }
 
   /** The HTTP path of the home. */
@@ -65,55 +70,205 @@ export class Home<Gateway extends RunningGateway = RunningGateway> {
     return `/care-homes/${this.locationId}`;
   }
 
-  /** Creates a group of rooms; returns its id. */
-  group(name: string): Promise<string> {
-    return this.#create('groups', { name });
+  /** Sends a request as the administrator unless said; a path that begins with `./` is below the home's. */
+  ask(method: string, path: string, asking?: Asking): Promise<Answer> {
+    return ask(this.gateway, method, this.#absolute(path), asking);
   }
 
-  /** Creates a room; returns its id. */
-  room(name: string, groupId?: string): Promise<string> {
-    return this.#create('rooms', { name, groupId });
+  /** Sends a request that must succeed. */
+  must(method: string, path: string, asking?: Asking): Promise<Answer> {
+    return must(this.gateway, method, this.#absolute(path), asking);
   }
 
-  /** Creates a device in the room. */
-  async deviceIn(targetRoomId: string, name?: string): Promise<TestDevice> {
+  async device(name = 'Bett 1'): Promise<TestDevice> {
+    const { json } = await this.must('POST', './devices', { json: { name } });
+    return { ...deviceSchema.parse(json), locationId: this.locationId };
+  }
+
+  /** Creates a device in a room. */
+  async deviceIn(roomId: string, name?: string): Promise<TestDevice> {
     const device = await this.device(name);
-    await this.api.json('POST', `${this.path}/devices/${device.id}/move`, { targetRoomId });
+    await this.move(device, { targetRoomId: roomId });
     return device;
   }
 
-  /** The filter for a device's forwarded messages, or for those with the given rest. */
-  filter(device: TestDevice, rest = '#'): string {
-    return `care-homes/${this.locationId}/devices/${device.id}/${rest}`;
+  async move({ id }: { readonly id: string }, json: object): Promise<void> {
+    await this.must('POST', `./devices/${id}/move`, { json });
   }
 
-  /** A nurse-call system that sees what the device sends, but not its status. */
-  async nurse(device: TestDevice, ...rests: string[]): Promise<Subscriber> {
-    const nurse = await Subscriber.connect(this.gateway, this.viewer);
-    return nurse.subscribe(...rests.map((rest) => this.filter(device, rest)));
+  async group(name = 'Station 1'): Promise<string> {
+    return (await this.must('POST', './groups', { json: { name } })).id;
   }
 
-  /** Creates a nurse-call system that is away; the gateway keeps everything that devices send for it. */
-  async absent(clientId: string): Promise<void> {
-    const absent = await Subscriber.connect(this.gateway, this.viewer, { clientId, clean: false });
-    await absent.subscribe(`care-homes/${this.locationId}/#`);
-    await absent.end();
+  async room(name = 'Zimmer 1', groupId: string | null = null): Promise<string> {
+    return (await this.must('POST', './rooms', { json: { name, groupId } })).id;
   }
 
-  /** Publishes one more message of the device, after all accepted before. */
-  publishLast(device: TestDevice, rest: string, payload: string): Promise<void> {
-    return this.publish(device, rest, [payload]);
+  /** Creates an access token: for a role in this home, or with other grants. */
+  token(grants: string | readonly Grant[] = 'viewer', name = 'nurse call'): Promise<TestToken> {
+    const list = typeof grants === 'string' ? [{ role: grants }] : grants;
+    return createToken(
+      this.gateway,
+      list.map((grant) => ({ location: this.locationId, ...grant })),
+      name,
+    );
   }
 
-  /** Publishes messages of the device together, over one connection; resolves once the gateway has them. */
-  async publish(device: TestDevice, rest: string, payloads: readonly string[]): Promise<void> {
-    const sensor = await connectDevice(this.gateway, device);
+  customData({ id }: { readonly id: string }, body: string): Promise<Answer> {
+    const headers = { 'Content-Type': 'application/json' };
+    return this.must('PATCH', `./devices/${id}/custom-data`, { body, headers });
+  }
+
+  /** The filter for a device's forwarded messages, or for those with the given rest; of all devices if omitted. */
+  filter(device?: { readonly id: string }, rest = '#'): string {
+    return `care-homes/${this.locationId}/devices/${device?.id ?? '+'}/${rest}`;
+  }
+
+  /** Connects a sensor; a new device unless given. */
+  async sensor({
+    device,
+    ...options
+  }: SensorOptions & { readonly device?: TestDevice } = {}): Promise<Sensor> {
+    const own = device ?? (await this.device());
+    const sensor = await Sensor.connect(this.gateway, own, this.ledger, options);
+    this.onClose(() => sensor.end());
+    return sensor;
+  }
+
+  /** Connects a nurse-call system that subscribes to all alarms of the home, or to the given filters. */
+  async nurse({
+    filters = [this.filter(undefined, 'alarms/#')],
+    token = this.viewer,
+    ...options
+  }: NurseOptions & {
+    readonly filters?: readonly string[];
+    readonly token?: TestToken;
+  } = {}): Promise<Nurse> {
+    const nurse = await Nurse.connect(this.gateway, token, this.ledger, options);
+    this.onClose(() => nurse.end());
+    if (filters.length > 0) await nurse.subscribe(...filters);
+    return nurse;
+  }
+
+  /** Connects a bare client, which ends with the home. */
+  async client(who: Credentials = this.viewer, options?: ConnectOptions): Promise<Client> {
+    const client = await Client.connect(this.gateway, who, options);
+    this.onClose(() => client.vanish());
+    return client;
+  }
+
+  /** Publishes as the device, over a connection of its own, and resolves once everything is acknowledged. */
+  async publish(
+    device: TestDevice,
+    rest: string,
+    payloads: string | readonly (string | Buffer)[],
+    options: { readonly qos?: 0 | 1 | 2; readonly retain?: boolean } = {},
+  ): Promise<void> {
+    const client = await Client.connect(this.gateway, device);
     const topic = `devices/${device.id}/${rest}`;
-    await Promise.all(payloads.map((payload) => sensor.publishAsync(topic, payload, { qos: 1 })));
-    await sensor.endAsync();
+    const all = typeof payloads === 'string' ? [payloads] : payloads;
+    await Promise.all(all.map((payload) => client.publish(topic, payload, options)));
+    await client.end();
   }
 
-  async #create(kind: string, body: object): Promise<string> {
-    return createdSchema.parse(await this.api.json('POST', `${this.path}/${kind}`, body)).id;
+  /** The retained messages that a new subscriber gets, by topic. */
+  async retained(
+    filter = this.filter(),
+    who: TestToken = this.viewer,
+  ): Promise<Map<string, unknown>> {
+    const client = await Client.connect(this.gateway, who);
+    await client.subscribe(filter);
+    // Retained messages follow the SUBACK, before the answer to a later packet.
+    await client.ping();
+    const retained = client.received.filter(({ retain }) => retain);
+    await client.end();
+    return new Map(retained.map(({ topic, text }) => [topic, text === '' ? '' : JSON.parse(text)]));
   }
+
+  /** Every alarm of the device in the history, newest first, page after page. */
+  async alarms({ id }: { readonly id: string }, query = 'limit=100') {
+    const events: z.infer<typeof pageSchema>['events'] = [];
+    for (let cursor: string | null | undefined = ''; cursor !== undefined && cursor !== null; ) {
+      const next: string = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+      const answer = await this.must('GET', `./devices/${id}/alarms?${query}${next}`);
+      const page = pageSchema.parse(answer.json);
+      events.push(...page.events);
+      cursor = page.nextCursor;
+    }
+    return events;
+  }
+
+  /** The faults that the gateway reports, as texts. */
+  async faults(): Promise<readonly string[]> {
+    return faultTextsIn((await this.ask('GET', '/readyz')).json);
+  }
+
+  /** The account of a durable destination in `/metrics`, for all its entries or those of one log. */
+  async account(consumer: string, log?: 'alarms' | 'messages'): Promise<Account | undefined> {
+    const { text } = await this.must('GET', '/metrics');
+    const sums = new Map<string, number>();
+    for (const line of text.split('\n')) {
+      const [, state = '', name, of, count] = SAMPLE.exec(line) ?? [];
+      if (name !== consumer || (log ?? of) !== of) continue;
+      sums.set(state, (sums.get(state) ?? 0) + Number(count));
+    }
+    if (sums.size === 0) return undefined;
+    const figure = (state: string) => sums.get(state) ?? 0;
+    return {
+      accepted: figure('accepted'),
+      delivered: figure('delivered'),
+      queued: figure('queued'),
+      expired: figure('expired'),
+      dropped: figure('dropped'),
+    };
+  }
+
+  /** The gateway's embedded store, to freeze, kill and inspect it. */
+  async store(): Promise<EmbeddedStore> {
+    if (this.#store === undefined) {
+      const store = await EmbeddedStore.of(this.gateway);
+      this.#store = store;
+      this.onClose(() => {
+        this.#store = undefined;
+        store.close();
+      });
+    }
+    return this.#store;
+  }
+
+  /**
+   * Waits until every alarm of the home is acknowledged and at every durable destination, and compares the order,
+   * the repeats, the history and the accounts with what was published.
+   */
+  settled(allowances?: Allowances): Promise<void> {
+    const account = (destination: string) => this.account(destination, 'alarms');
+    const history = async (deviceId: string) =>
+      (await this.alarms({ id: deviceId })).map(({ id }) => id);
+    return this.ledger.settled({ account, history }, allowances);
+  }
+
+  /** Does this when the home is closed, the last first. */
+  onClose(work: () => unknown): void {
+    this.#closing.push(work);
+  }
+
+  /** Ends everything that the home opened. */
+  async close(): Promise<void> {
+    for (const work of this.#closing.splice(0).reverse()) await work();
+  }
+
+  #absolute(path: string): string {
+    return path.startsWith('./') ? this.path + path.slice(1) : path;
+  }
+}
+
+/** Creates an access token with these grants, or the administrator's. */
+export async function createToken(
+  gateway: Gateway,
+  grants: readonly object[],
+  name = 'nurse call',
+  expiresAt?: string,
+): Promise<TestToken> {
+  const json = { name, grants, ...(expiresAt !== undefined && { expiresAt }) };
+  return tokenSchema.parse((await must(gateway, 'POST', '/access-tokens', { json })).json);
 }

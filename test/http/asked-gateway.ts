@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { parseAlarm } from '../../src/domain/alarm-payload.js';
 import type { Grant } from '../../src/domain/grants.js';
-import { connectDevice } from '../harness/clients/mqtt-clients.js';
+import { connectDevice } from '../former/clients/mqtt-clients.js';
+import type { GatewayHere } from '../former/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
 import { describedAt } from '../harness/described/described-origins.js';
 import { faultTextsIn } from '../harness/described/fault-texts.js';
-import type { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { ADMIN_TOKEN } from '../harness/gateway/running-gateway.js';
 import {
   type Camera,
   cameraBody,

@@ -9,11 +9,11 @@ import { AuditRecords } from '../../src/store/audit/records.js';
 import { type Keys, keysOf } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site/site-store-redis.js';
 import { Store } from '../../src/store/store.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import type { Environment } from '../harness/gateway/running-gateway.js';
-import { NO_LIMITS } from '../harness/no-limits.js';
-import type { RedisPlace } from '../harness/servers/shared-redis.js';
-import { SocketProxy } from '../harness/servers/socket-proxy.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import type { Environment } from '../former/gateway/running-gateway.js';
+import { NO_LIMITS } from '../former/no-limits.js';
+import type { RedisPlace } from '../former/servers/shared-redis.js';
+import { SocketProxy } from '../former/servers/socket-proxy.js';
 import { AskedGateway } from './asked-gateway.js';
 import { writeLostData } from './operation/lost-data.js';
 

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
-import { Api } from '../harness/clients/api.js';
-import { Home } from '../harness/home.js';
-import { Store } from '../harness/stored/store.js';
+import { Api } from '../former/clients/api.js';
+import { Home } from '../former/home.js';
+import { Store } from '../former/stored/store.js';
 
 it('has no lease, and sends its commands unchanged, when the store is its own', async () => {
   const home = await Home.start();

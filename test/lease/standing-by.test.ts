@@ -5,8 +5,8 @@ import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { StandingBy } from '../../src/composition/standing-by.js';
 import { loadConfig } from '../../src/config/load.js';
-import { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import { unusedPort } from '../harness/servers/unused-port.js';
+import { GatewayProcess } from '../former/gateway/gateway-process.js';
+import { unusedPort } from '../former/servers/unused-port.js';
 
 /** Shorter than the timeout of a TLS handshake, and longer than a machine stalls. */
 const SOON_MS = 4_000;

@@ -3,12 +3,12 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Api, type TestDevice } from '../harness/clients/api.js';
-import { publishPacket, RawClient } from '../harness/clients/raw-client.js';
-import { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import { Home } from '../harness/home.js';
-import { RedisServer } from '../harness/servers/redis-server.js';
-import { unusedPort } from '../harness/servers/unused-port.js';
+import { Api, type TestDevice } from '../former/clients/api.js';
+import { publishPacket, RawClient } from '../former/clients/raw-client.js';
+import { GatewayProcess } from '../former/gateway/gateway-process.js';
+import { Home } from '../former/home.js';
+import { RedisServer } from '../former/servers/redis-server.js';
+import { unusedPort } from '../former/servers/unused-port.js';
 
 /** Shorter than the default, and longer than a machine stalls. */
 const LEASE_SECONDS = 4;

@@ -3,9 +3,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import { RedisServer } from '../harness/servers/redis-server.js';
-import { until } from '../harness/until.js';
+import { GatewayProcess } from '../former/gateway/gateway-process.js';
+import { RedisServer } from '../former/servers/redis-server.js';
+import { until } from '../former/until.js';
 import { canMakeBoxes, NetworkBox } from './network-box.js';
 
 const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];

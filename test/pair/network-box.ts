@@ -4,9 +4,9 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { fillIn } from '../harness/described/fill-in.js';
-import { Lines } from '../harness/lines.js';
-import { until } from '../harness/until.js';
+import { fillIn } from '../former/fill-in.js';
+import { Lines } from '../former/lines.js';
+import { until } from '../former/until.js';
 
 const run = promisify(execFile);
 

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { fillIn } from '../harness/described/fill-in.js';
-import { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import type { Environment } from '../harness/gateway/running-gateway.js';
-import type { RedisPair } from '../harness/servers/redis-pair.js';
+import { fillIn } from '../former/fill-in.js';
+import { GatewayProcess } from '../former/gateway/gateway-process.js';
+import type { Environment } from '../former/gateway/running-gateway.js';
+import type { RedisPair } from '../former/servers/redis-pair.js';
 
 /** The gateway of a box, from config/pair/gateway.yaml itself; not started yet. */
 export async function pairGateway(

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Api } from '../harness/clients/api.js';
+import { Api } from '../former/clients/api.js';
+import { eventually } from '../former/eventually.js';
+import type { GatewayProcess } from '../former/gateway/gateway-process.js';
+import { Home } from '../former/home.js';
+import { RedisPair } from '../former/servers/redis-pair.js';
+import type { RedisProgram } from '../former/servers/redis-program.js';
 import { isOfGateway } from '../harness/described/fault-texts.js';
-import { eventually } from '../harness/eventually.js';
-import type { GatewayProcess } from '../harness/gateway/gateway-process.js';
-import { Home } from '../harness/home.js';
-import { RedisPair } from '../harness/servers/redis-pair.js';
-import type { RedisProgram } from '../harness/servers/redis-program.js';
 import { pairGateway } from './pair-gateway.js';
 import { SteadySensor } from './steady-sensor.js';
 

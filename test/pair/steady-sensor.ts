@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { MqttClient } from 'mqtt';
-import type { TestDevice } from '../harness/clients/api.js';
+import type { TestDevice } from '../former/clients/api.js';
 
-import { connectDevice } from '../harness/clients/mqtt-clients.js';
-import type { RunningGateway } from '../harness/gateway/running-gateway.js';
+import { connectDevice } from '../former/clients/mqtt-clients.js';
+import type { RunningGateway } from '../former/gateway/running-gateway.js';
 
 const PERIOD_MS = 100;
 

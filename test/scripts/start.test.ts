@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { Lines } from '../harness/lines.js';
+import { Lines } from '../former/lines.js';
 
 /** Starts the gateway as npm start does, in its own process group, as in its own terminal. */
 async function start(command: readonly [string, ...string[]]) {

@@ -15,7 +15,7 @@ import { AuditRecords } from '../../src/store/audit/records.js';
 import { keysOf } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site/site-store-redis.js';
 import { Store } from '../../src/store/store.js';
-import { useRedis } from '../harness/servers/shared-redis.js';
+import { useRedis } from '../former/servers/shared-redis.js';
 
 const NO_USE = { note: () => undefined, lastUsedAtMs: () => null };
 const place = useRedis();

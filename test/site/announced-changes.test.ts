@@ -6,7 +6,7 @@ import { Devices } from '../../src/site/devices.js';
 import { Groups } from '../../src/site/groups.js';
 import { Locations } from '../../src/site/locations.js';
 import { Rooms } from '../../src/site/rooms.js';
-import { RedisServer } from '../harness/servers/redis-server.js';
+import { RedisServer } from '../former/servers/redis-server.js';
 import { SiteWorld } from '../store/site-world.js';
 
 const NO_USE = { note: () => undefined, lastUsedAtMs: () => null };

@@ -9,7 +9,7 @@ import { AuditRecords } from '../../src/store/audit/records.js';
 import { AuditTrailRedis } from '../../src/store/audit/trail.js';
 import { keysOf } from '../../src/store/keys.js';
 import { Store } from '../../src/store/store.js';
-import { useRedis } from '../harness/servers/shared-redis.js';
+import { useRedis } from '../former/servers/shared-redis.js';
 
 const place = useRedis();
 

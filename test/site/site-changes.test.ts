@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { Locations } from '../../src/site/locations.js';
 import { Rooms } from '../../src/site/rooms.js';
-import { RedisServer } from '../harness/servers/redis-server.js';
+import { RedisServer } from '../former/servers/redis-server.js';
 import { SiteWorld } from '../store/site-world.js';
 
 let server: RedisServer;

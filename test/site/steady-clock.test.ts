@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { useRedis } from '../harness/servers/shared-redis.js';
+import { useRedis } from '../former/servers/shared-redis.js';
 import { DAY_MS, HOUR_MS, Machine, MINUTE_MS, SECOND_MS, START_MS } from './machine.js';
 
 /** The most that a downtime may count for. */

@@ -1,9 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { Api } from '../harness/clients/api.js';
+import { Api } from '../former/clients/api.js';
+import { eventually } from '../former/eventually.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { RedisServer } from '../former/servers/redis-server.js';
 import { faultTextsIn } from '../harness/described/fault-texts.js';
-import { eventually } from '../harness/eventually.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { RedisServer } from '../harness/servers/redis-server.js';
 
 it('reports a setting that is changed at run time, and looks at once at each new server', async () => {
   const server = await RedisServer.start('--appendonly', 'yes', '--appendfsync', 'always');

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { DeadLetterStoreRedis } from '../../src/store/dead-letter-store-redis.js';
 import { keysOf } from '../../src/store/keys.js';
 import { Store } from '../../src/store/store.js';
-import { RedisServer } from '../harness/servers/redis-server.js';
+import { RedisServer } from '../former/servers/redis-server.js';
 
 const MIB = 1024 * 1024;
 /** The largest packet allowed by default. */

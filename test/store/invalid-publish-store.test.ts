@@ -5,7 +5,7 @@ import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
 import { keysOf } from '../../src/store/keys.js';
 import { Store } from '../../src/store/store.js';
-import { RedisServer } from '../harness/servers/redis-server.js';
+import { RedisServer } from '../former/servers/redis-server.js';
 
 const MIB = 1024 * 1024;
 const MAX_PER_LOCATION = 1_000;

@@ -4,7 +4,7 @@ import { newId } from '../../src/domain/notation.js';
 import { type Keys, keysOf } from '../../src/store/keys.js';
 import { requireLayout } from '../../src/store/layout.js';
 import { Store } from '../../src/store/store.js';
-import { useRedis } from '../harness/servers/shared-redis.js';
+import { useRedis } from '../former/servers/shared-redis.js';
 
 const place = useRedis();
 let redis: Redis;

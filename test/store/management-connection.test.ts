@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { connectManagementRedis, untilReady } from '../../src/store/server/connection.js';
-import { CutProxy } from '../harness/servers/cut-proxy.js';
+import { CutProxy } from '../former/servers/cut-proxy.js';
 import { connected, freePort, Server } from './connected-server.js';
 
 describe('the management interface', () => {

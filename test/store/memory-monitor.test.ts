@@ -4,8 +4,8 @@ import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { defaultMaxMemoryBytes } from '../../src/store/embedded/memory.js';
 import { MemoryMonitor } from '../../src/store/server/memory-monitor.js';
 import { Store } from '../../src/store/store.js';
+import { RedisServer } from '../former/servers/redis-server.js';
 import { faultTexts } from '../harness/described/fault-texts.js';
-import { RedisServer } from '../harness/servers/redis-server.js';
 import { recordingLog } from './embedded-support.js';
 
 const MIB = 1024 * 1024;

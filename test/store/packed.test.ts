@@ -3,8 +3,8 @@ import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Packable, packRows } from '../../src/store/scripts.js';
-import { anyText } from '../harness/any-text.js';
-import { useRedis } from '../harness/servers/shared-redis.js';
+import { anyText } from '../former/any-text.js';
+import { useRedis } from '../former/servers/shared-redis.js';
 
 const place = useRedis();
 

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { checkRights, NEEDED_COMMANDS } from '../../src/store/server/rights.js';
 import { checkServer } from '../../src/store/server/server-check.js';
 import { Store } from '../../src/store/store.js';
-import { connectDevice, Subscriber } from '../harness/clients/mqtt-clients.js';
-import { GatewayHere } from '../harness/gateway/gateway-here.js';
-import { Home } from '../harness/home.js';
-import { RedisServer } from '../harness/servers/redis-server.js';
+import { connectDevice, Subscriber } from '../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../former/gateway/gateway-here.js';
+import { Home } from '../former/home.js';
+import { RedisServer } from '../former/servers/redis-server.js';
 
 /** The user that docs/operate/install.md shows. */
 function documentedUser(): string[] {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { keysOf } from '../../src/store/keys.js';
 import { SessionStoreRedis } from '../../src/store/session-store-redis.js';
 import { Store } from '../../src/store/store.js';
-import { RedisServer } from '../harness/servers/redis-server.js';
+import { RedisServer } from '../former/servers/redis-server.js';
 
 const SESSION = {
   key: 'token:1/nurse',

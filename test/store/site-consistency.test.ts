@@ -8,8 +8,8 @@ import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
 import { PresenceStoreRedis } from '../../src/store/site/presence-store-redis.js';
 import { Store } from '../../src/store/store.js';
+import { RedisServer } from '../former/servers/redis-server.js';
 import { faultTexts } from '../harness/described/fault-texts.js';
-import { RedisServer } from '../harness/servers/redis-server.js';
 import { SiteWorld } from './site-world.js';
 
 let server: RedisServer;

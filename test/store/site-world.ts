@@ -23,7 +23,7 @@ import { AuditRecords } from '../../src/store/audit/records.js';
 import { keysOf } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site/site-store-redis.js';
 import { Store } from '../../src/store/store.js';
-import { rewriteRecord } from '../harness/stored/stored-records.js';
+import { rewriteRecord } from '../former/stored/stored-records.js';
 
 /** A separate site in a real Redis: a location with a group, a room, two devices and a token. */
 export class SiteWorld {

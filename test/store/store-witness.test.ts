@@ -9,7 +9,7 @@ import { AlarmRetention } from '../../src/store/alarms/alarm-retention.js';
 import { NEVER_SEEN, type SiteCounts } from '../../src/store/lost-data.js';
 import { Store } from '../../src/store/store.js';
 import { StoreWitness } from '../../src/store/store-witness.js';
-import { useRedis } from '../harness/servers/shared-redis.js';
+import { useRedis } from '../former/servers/shared-redis.js';
 import { AlarmWorld } from './alarms/alarm-world.js';
 import { recordingLog, temporaryDirectory } from './embedded-support.js';
 

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { WriteGuard } from '../../src/store/pair/fence.js';
 import { Script } from '../../src/store/scripts.js';
 import { Store } from '../../src/store/store.js';
-import { RedisServer } from '../harness/servers/redis-server.js';
+import { RedisServer } from '../former/servers/redis-server.js';
 
 const LEASE = '{home}:lease';
 const KEY = '{home}:one';

@@ -15,9 +15,9 @@ import {
 } from '../../src/store/server/connection.js';
 import { StoreOutages } from '../../src/store/server/store-outages.js';
 import { Store } from '../../src/store/store.js';
-import { Lines } from '../harness/lines.js';
-import { Authority, type Certificate } from '../harness/servers/certificates.js';
-import { unusedPort } from '../harness/servers/unused-port.js';
+import { Lines } from '../former/lines.js';
+import { Authority, type Certificate } from '../former/servers/certificates.js';
+import { unusedPort } from '../former/servers/unused-port.js';
 import { recordingLog, temporaryDirectory } from './embedded-support.js';
 
 const run = promisify(execFile);

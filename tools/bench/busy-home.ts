@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { MqttClient } from 'mqtt';
-import { Api, type TestDevice } from '../../test/harness/clients/api.js';
-import { connect, connectDevice } from '../../test/harness/clients/mqtt-clients.js';
-import { GatewayProcess } from '../../test/harness/gateway/gateway-process.js';
+import { Api, type TestDevice } from '../../test/former/clients/api.js';
+import { connect, connectDevice } from '../../test/former/clients/mqtt-clients.js';
+import { GatewayProcess } from '../../test/former/gateway/gateway-process.js';
 
 const TICK_MS = 250;
 const VALUE_EVERY_MS = 10_000;

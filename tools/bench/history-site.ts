@@ -5,11 +5,11 @@ import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { type DeviceContext, deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
 import { keysOf } from '../../src/store/keys.js';
-import { Api } from '../../test/harness/clients/api.js';
-import { newAlarm } from '../../test/harness/clients/new-alarm.js';
-import type { GatewayProcess } from '../../test/harness/gateway/gateway-process.js';
-import { type StartTimes, timedStart } from '../../test/harness/gateway/start-times.js';
-import { StoredLogs } from '../../test/harness/stored/stored-logs.js';
+import { Api } from '../../test/former/clients/api.js';
+import { newAlarm } from '../../test/former/clients/new-alarm.js';
+import type { GatewayProcess } from '../../test/former/gateway/gateway-process.js';
+import { type StartTimes, timedStart } from '../../test/former/gateway/start-times.js';
+import { StoredLogs } from '../../test/former/stored/stored-logs.js';
 
 const LOCATIONS = 5;
 const GROUPS_PER_LOCATION = 4;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Api } from '../../test/harness/clients/api.js';
-import { GatewayProcess } from '../../test/harness/gateway/gateway-process.js';
+import type { Api } from '../../test/former/clients/api.js';
+import { GatewayProcess } from '../../test/former/gateway/gateway-process.js';
 import { HistorySite, middleOf } from './history-site.js';
 import { milliseconds, quantile, table, times } from './report.js';
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { OwnRedis } from '../../test/chaos/faults/own-redis.js';
-import { processorMs } from '../../test/harness/gateway/process-usage.js';
+import { processorMs } from '../../test/former/gateway/process-usage.js';
 import { BusyHome, type HomeLoad } from './busy-home.js';
 import { milliseconds, quantile, table } from './report.js';
 import { storeProcessorMs, usedBytes } from './store-usage.js';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Packet } from 'mqtt-packet';
-import { Api, type TestDevice } from '../../test/harness/clients/api.js';
-import { publishPacket, RawClient } from '../../test/harness/clients/raw-client.js';
-import { GatewayProcess } from '../../test/harness/gateway/gateway-process.js';
-import { RemoteStore } from '../../test/harness/servers/remote-store.js';
-import { Store } from '../../test/harness/stored/store.js';
+import { Api, type TestDevice } from '../../test/former/clients/api.js';
+import { publishPacket, RawClient } from '../../test/former/clients/raw-client.js';
+import { GatewayProcess } from '../../test/former/gateway/gateway-process.js';
+import { RemoteStore } from '../../test/former/servers/remote-store.js';
+import { Store } from '../../test/former/stored/store.js';
 import { milliseconds, quantile, table } from './report.js';
 
 const TARGET_MS = 1_000;

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import type { MqttClient } from 'mqtt';
-import { Api, type TestDevice } from '../../test/harness/clients/api.js';
-import { connect, connectDevice } from '../../test/harness/clients/mqtt-clients.js';
-import { GatewayProcess } from '../../test/harness/gateway/gateway-process.js';
-import { AedesUpstream } from '../../test/harness/servers/aedes-upstream.js';
+import { Api, type TestDevice } from '../../test/former/clients/api.js';
+import { connect, connectDevice } from '../../test/former/clients/mqtt-clients.js';
+import { GatewayProcess } from '../../test/former/gateway/gateway-process.js';
+import { AedesUpstream } from '../../test/former/servers/aedes-upstream.js';
 
 const MIB = 1024 * 1024;
 const MINUTE_MS = 60_000;

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { type OverloadResult, runOverload } from '../../test/harness/overload.js';
-import type { OverloadCase } from '../../test/harness/overload-ward.js';
+import { type OverloadResult, runOverload } from '../../test/former/overload.js';
+import type { OverloadCase } from '../../test/former/overload-ward.js';
 import { table, times } from './report.js';
 
 const SECOND_MS = 1000;

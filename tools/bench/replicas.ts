@@ -1,8 +1,8 @@
-import { Api } from '../../test/harness/clients/api.js';
-import { GatewayProcess } from '../../test/harness/gateway/gateway-process.js';
-import { LoadProcess } from '../../test/harness/load-process.js';
-import { NO_LIMITS } from '../../test/harness/no-limits.js';
-import { RedisPair } from '../../test/harness/servers/redis-pair.js';
+import { Api } from '../../test/former/clients/api.js';
+import { GatewayProcess } from '../../test/former/gateway/gateway-process.js';
+import { LoadProcess } from '../../test/former/load-process.js';
+import { NO_LIMITS } from '../../test/former/no-limits.js';
+import { RedisPair } from '../../test/former/servers/redis-pair.js';
 import { table } from './report.js';
 import { Cleanups } from './speed/cleanups.js';
 

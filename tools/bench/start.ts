@@ -2,9 +2,9 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { GatewayProcess } from '../../test/harness/gateway/gateway-process.js';
-import { ENDINGS, type StartTimes, timedStart } from '../../test/harness/gateway/start-times.js';
-import { LargeSite, type SiteSize } from '../../test/harness/large-site.js';
+import { GatewayProcess } from '../../test/former/gateway/gateway-process.js';
+import { ENDINGS, type StartTimes, timedStart } from '../../test/former/gateway/start-times.js';
+import { LargeSite, type SiteSize } from '../../test/former/large-site.js';
 import { seconds, table } from './report.js';
 
 const TARGET_MS = 5_000;

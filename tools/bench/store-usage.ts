@@ -1,5 +1,5 @@
 import type { OwnRedis } from '../../test/chaos/faults/own-redis.js';
-import { processorMs } from '../../test/harness/gateway/process-usage.js';
+import { processorMs } from '../../test/former/gateway/process-usage.js';
 
 /** Memory that a store uses for everything in it. */
 export async function usedBytes(store: OwnRedis): Promise<number> {

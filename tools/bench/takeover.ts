@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { OwnRedis } from '../../test/chaos/faults/own-redis.js';
-import { Api, type TestDevice } from '../../test/harness/clients/api.js';
-import { publishPacket, RawClient } from '../../test/harness/clients/raw-client.js';
-import { GatewayProcess } from '../../test/harness/gateway/gateway-process.js';
-import { LargeSite } from '../../test/harness/large-site.js';
-import { unusedPort } from '../../test/harness/servers/unused-port.js';
+import { Api, type TestDevice } from '../../test/former/clients/api.js';
+import { publishPacket, RawClient } from '../../test/former/clients/raw-client.js';
+import { GatewayProcess } from '../../test/former/gateway/gateway-process.js';
+import { LargeSite } from '../../test/former/large-site.js';
+import { unusedPort } from '../../test/former/servers/unused-port.js';
 import { milliseconds, quantile, table } from './report.js';
 
 const AGAIN_AFTER_MS = 5;

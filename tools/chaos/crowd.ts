@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { IClientOptions } from 'mqtt';
-import type { Api } from '../../test/harness/clients/api.js';
-import type { GatewayProcess } from '../../test/harness/gateway/gateway-process.js';
+import type { Api } from '../../test/former/clients/api.js';
+import type { GatewayProcess } from '../../test/former/gateway/gateway-process.js';
 import { Deliveries } from './deliveries.js';
 import { ChaosDevice } from './device.js';
 import type { Random } from './random.js';

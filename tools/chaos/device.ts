@@ -6,8 +6,8 @@ import mqtt, {
   type Packet,
   Store,
 } from 'mqtt';
-import type { TestDevice } from '../../test/harness/clients/api.js';
-import type { GatewayProcess } from '../../test/harness/gateway/gateway-process.js';
+import type { TestDevice } from '../../test/former/clients/api.js';
+import type { GatewayProcess } from '../../test/former/gateway/gateway-process.js';
 import type { Random } from './random.js';
 
 const MAX_UNACKNOWLEDGED = 20;

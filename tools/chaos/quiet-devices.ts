@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import mqtt, { type MqttClient } from 'mqtt';
 import { z } from 'zod';
-import type { Api, TestDevice } from '../../test/harness/clients/api.js';
-import type { GatewayProcess } from '../../test/harness/gateway/gateway-process.js';
+import type { Api, TestDevice } from '../../test/former/clients/api.js';
+import type { GatewayProcess } from '../../test/former/gateway/gateway-process.js';
 import type { Violation } from './reconcile.js';
 
 const DEVICES = 20;

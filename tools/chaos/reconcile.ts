@@ -1,6 +1,6 @@
-import { Api } from '../../test/harness/clients/api.js';
-import type { GatewayProcess } from '../../test/harness/gateway/gateway-process.js';
-import { type Account, accountOf } from '../../test/harness/metrics.js';
+import { Api } from '../../test/former/clients/api.js';
+import type { GatewayProcess } from '../../test/former/gateway/gateway-process.js';
+import { type Account, accountOf } from '../../test/former/metrics.js';
 import type { Deliveries } from './deliveries.js';
 import type { ChaosDevice } from './device.js';
 

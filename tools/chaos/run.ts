@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Api } from '../../test/harness/clients/api.js';
+import { Api } from '../../test/former/clients/api.js';
 import { Crowd, type CrowdSums, type ReceiverSummary } from './crowd.js';
 import type { ChaosOptions } from './options.js';
 import { QuietDevices } from './quiet-devices.js';

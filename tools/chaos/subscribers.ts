@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt';
-import type { TestToken } from '../../test/harness/clients/api.js';
-import type { GatewayProcess } from '../../test/harness/gateway/gateway-process.js';
+import type { TestToken } from '../../test/former/clients/api.js';
+import type { GatewayProcess } from '../../test/former/gateway/gateway-process.js';
 import { Deliveries } from './deliveries.js';
 import type { Random } from './random.js';
 import type { ChaosReceiver } from './reconcile.js';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { UpstreamSubscriber } from '../../test/harness/clients/upstream-subscriber.js';
-import { Mosquitto } from '../../test/harness/servers/mosquitto.js';
+import { UpstreamSubscriber } from '../../test/former/clients/upstream-subscriber.js';
+import { Mosquitto } from '../../test/former/servers/mosquitto.js';
 import { Deliveries } from './deliveries.js';
 import type { ChaosReceiver } from './reconcile.js';
 import type { PlannedOutage } from './schedule.js';

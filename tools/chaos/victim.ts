@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { lockFile } from '../../src/store/embedded/file-lock.js';
-import { GatewayProcess } from '../../test/harness/gateway/gateway-process.js';
-import type { RunningGateway } from '../../test/harness/gateway/running-gateway.js';
-import { kill, storeProcessId } from '../../test/harness/stored/store-process.js';
+import { GatewayProcess } from '../../test/former/gateway/gateway-process.js';
+import type { RunningGateway } from '../../test/former/gateway/running-gateway.js';
+import { kill, storeProcessId } from '../../test/former/stored/store-process.js';
 import type { KillTarget } from './schedule.js';
 
 /** Sessions without bounds: dropped entries would look like a loss. */

@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import { processorMs, residentBytes } from '../../test/harness/gateway/process-usage.js';
+import { processorMs, residentBytes } from '../../test/former/gateway/process-usage.js';
 import type { Site } from './site.js';
 
 const SAMPLE_EVERY_MS = 200;

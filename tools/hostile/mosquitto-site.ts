@@ -1,5 +1,5 @@
+import { Mosquitto } from '../../test/former/servers/mosquitto.js';
 import type { Login } from '../../test/harness/load/plan.js';
-import { Mosquitto } from '../../test/harness/servers/mosquitto.js';
 import type { Arms, Ports } from './attacker/plan.js';
 import type { Site } from './site.js';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Direction } from '../../harness/servers/cut-proxy.js';
+import type { Direction } from '../../former/servers/cut-proxy.js';
 import { untilBridge } from '../bridge-api.js';
 import { bridgeThrough, reconciled, useWorld } from '../world.js';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { Api } from '../../harness/clients/api.js';
-import { median } from '../../harness/median.js';
+import { Api } from '../../former/clients/api.js';
+import { median } from '../../former/median.js';
 import { untilBridge } from '../bridge-api.js';
 import { bridgeTo, queuedAlarms, reconciled, useWorld } from '../world.js';
 

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import type { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { MovableClock } from '../../harness/gateway/movable-clock.js';
-import type { Home } from '../../harness/home.js';
-import { accountOf } from '../../harness/metrics.js';
+import type { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { MovableClock } from '../../former/gateway/movable-clock.js';
+import type { Home } from '../../former/home.js';
+import { accountOf } from '../../former/metrics.js';
 import { bridgeOf, untilBridge } from '../bridge-api.js';
 import { bridgeTo, reconciled, useWorld } from '../world.js';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { median } from '../../harness/median.js';
-import { accountOf } from '../../harness/metrics.js';
+import { median } from '../../former/median.js';
+import { accountOf } from '../../former/metrics.js';
 import { bridgeOf, untilBridge } from '../bridge-api.js';
 import { bridgeTo, isAlarmKey, queuedAlarms, reconciled, useWorld } from '../world.js';
 

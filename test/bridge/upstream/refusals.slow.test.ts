@@ -1,6 +1,6 @@
 import mqtt from 'mqtt';
 import { expect, it } from 'vitest';
-import { accountOf } from '../../harness/metrics.js';
+import { accountOf } from '../../former/metrics.js';
 import { bridgeOf, deadLettersOf, untilBridge } from '../bridge-api.js';
 import { bridgeThrough, bridgeTo, reconciled, useWorld } from '../world.js';
 

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice, TestToken } from '../../harness/clients/api.js';
-import { connectionListOf } from '../../harness/clients/connection-list.js';
+import type { TestDevice, TestToken } from '../../former/clients/api.js';
+import { connectionListOf } from '../../former/clients/connection-list.js';
 import {
   connectPacket,
   credentials,
   publishPacket,
   RawClient,
-} from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
-import { accountOf } from '../../harness/metrics.js';
+} from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
+import { accountOf } from '../../former/metrics.js';
 
 /** Two care homes behind one gateway. */
 let home: Home;

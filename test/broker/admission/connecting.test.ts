@@ -2,17 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { generate, type IConnectPacket } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { Api, type TestDevice, type TestToken } from '../../harness/clients/api.js';
+import { Api, type TestDevice, type TestToken } from '../../former/clients/api.js';
 import {
   connectPacket,
   credentials,
   publishPacket,
   RawClient,
-} from '../../harness/clients/raw-client.js';
-import { eventually } from '../../harness/eventually.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
-import { Home } from '../../harness/home.js';
+} from '../../former/clients/raw-client.js';
+import { eventually } from '../../former/eventually.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../../former/gateway/running-gateway.js';
+import { Home } from '../../former/home.js';
 import { ACCEPTED, returnCodeOf } from './return-code.js';
 
 const IDENTIFIER_REJECTED = 2;

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWebSocketStream, WebSocket } from 'ws';
 import { z } from 'zod';
-import { connectPacket, credentials, RawClient } from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
+import { connectPacket, credentials, RawClient } from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
 
 const connectionSchema = z.looseObject({ clientId: z.string(), since: z.string() });
 const pageSchema = z.object({

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice, TestToken } from '../../harness/clients/api.js';
-import { connectionListOf } from '../../harness/clients/connection-list.js';
-import { connectPacket, credentials, RawClient } from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
-import { Store } from '../../harness/stored/store.js';
+import type { TestDevice, TestToken } from '../../former/clients/api.js';
+import { connectionListOf } from '../../former/clients/connection-list.js';
+import { connectPacket, credentials, RawClient } from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
+import { Store } from '../../former/stored/store.js';
 
 const BAD_CREDENTIALS = 4;
 

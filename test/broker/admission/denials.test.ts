@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { IConnectPacket } from 'mqtt-packet';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { allAuditOf } from '../../harness/audit.js';
-import type { TestDevice, TestToken } from '../../harness/clients/api.js';
+import { allAuditOf } from '../../former/audit.js';
+import type { TestDevice, TestToken } from '../../former/clients/api.js';
 import {
   connectPacket,
   credentials,
   publishPacket,
   RawClient,
-} from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
-import { Store } from '../../harness/stored/store.js';
+} from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
+import { Store } from '../../former/stored/store.js';
 
 const DENIED = 0x80;
 const ALARM = '{"kind":"fall"}';

@@ -3,16 +3,16 @@ import { generate, type IConnectPacket } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { DENIED_REASONS } from '../../../src/site/access/connection-list.js';
-import type { TestDevice, TestToken } from '../../harness/clients/api.js';
+import type { TestDevice, TestToken } from '../../former/clients/api.js';
 import {
   connectPacket,
   credentials,
   publishPacket,
   RawClient,
-} from '../../harness/clients/raw-client.js';
-import { eventually } from '../../harness/eventually.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { Home } from '../../harness/home.js';
+} from '../../former/clients/raw-client.js';
+import { eventually } from '../../former/eventually.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { Home } from '../../former/home.js';
 
 const deniedSchema = z.looseObject({
   at: z.string(),

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Api, type TestDevice } from '../../harness/clients/api.js';
-import { connectPacket, publishPacket, RawClient } from '../../harness/clients/raw-client.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
-import { Home } from '../../harness/home.js';
+import { Api, type TestDevice } from '../../former/clients/api.js';
+import { connectPacket, publishPacket, RawClient } from '../../former/clients/raw-client.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../../former/gateway/running-gateway.js';
+import { Home } from '../../former/home.js';
 
 let home: Home;
 const OWNER = '127.0.0.1';

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { generate } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { TestDevice } from '../../harness/clients/api.js';
-import { deniedOf } from '../../harness/clients/connection-list.js';
-import { connectPacket, publishPacket, RawClient } from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
-import { Store } from '../../harness/stored/store.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import { deniedOf } from '../../former/clients/connection-list.js';
+import { connectPacket, publishPacket, RawClient } from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
+import { Store } from '../../former/stored/store.js';
 
 /** One and a half keep-alives of a second [MQTT-3.1.2-24]. */
 const EARLIEST_MS = 1_450;

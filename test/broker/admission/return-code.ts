@@ -1,7 +1,7 @@
 import type { IConnectPacket } from 'mqtt-packet';
 import { expect } from 'vitest';
-import { connectPacket, RawClient } from '../../harness/clients/raw-client.js';
-import type { GatewayHere } from '../../harness/gateway/gateway-here.js';
+import { connectPacket, RawClient } from '../../former/clients/raw-client.js';
+import type { GatewayHere } from '../../former/gateway/gateway-here.js';
 
 export const ACCEPTED = 0;
 

@@ -7,10 +7,10 @@ import { generate, type Packet } from 'mqtt-packet';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createWebSocketStream, WebSocket } from 'ws';
 import { z } from 'zod';
-import type { TestDevice } from '../../harness/clients/api.js';
-import { connectPacket, credentials, publishPacket } from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
-import { Store } from '../../harness/stored/store.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import { connectPacket, credentials, publishPacket } from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
+import { Store } from '../../former/stored/store.js';
 
 /** Thirty for each version. */
 const TIMES = 60;

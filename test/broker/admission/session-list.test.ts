@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { TestDevice, TestToken } from '../../harness/clients/api.js';
-import { connectDevice, Subscriber } from '../../harness/clients/mqtt-clients.js';
-import { Home } from '../../harness/home.js';
+import type { TestDevice, TestToken } from '../../former/clients/api.js';
+import { connectDevice, Subscriber } from '../../former/clients/mqtt-clients.js';
+import { Home } from '../../former/home.js';
 
 const sessionSchema = z.looseObject({ clientId: z.string() });
 const sessionsSchema = z.object({ total: z.number(), sessions: z.array(sessionSchema) });

@@ -1,9 +1,9 @@
 import { generate, type IConnectPacket } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Api, type TestDevice, type TestToken } from '../../harness/clients/api.js';
-import { connectPacket, credentials, RawClient } from '../../harness/clients/raw-client.js';
-import { eventually } from '../../harness/eventually.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
+import { Api, type TestDevice, type TestToken } from '../../former/clients/api.js';
+import { connectPacket, credentials, RawClient } from '../../former/clients/raw-client.js';
+import { eventually } from '../../former/eventually.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
 import { ACCEPTED, returnCodeOf } from './return-code.js';
 
 let gateway: GatewayHere;

@@ -2,15 +2,15 @@ import { once } from 'node:events';
 import { generate, type Packet, parser } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWebSocketStream, WebSocket } from 'ws';
-import type { TestDevice } from '../../harness/clients/api.js';
-import { faultsOf } from '../../harness/clients/connection-list.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import { faultsOf } from '../../former/clients/connection-list.js';
 import {
   connectPacket,
   credentials,
   publishPacket,
   RawClient,
-} from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
+} from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
 
 const NAMED =
   'Too many WebSocket frames without an MQTT packet: the connections are closed: address 127.0.0.1';

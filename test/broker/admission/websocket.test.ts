@@ -4,9 +4,9 @@ import { json } from 'node:stream/consumers';
 import mqtt from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWebSocketStream, WebSocket } from 'ws';
-import type { TestDevice } from '../../harness/clients/api.js';
-import { connectPacket, credentials, RawClient } from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import { connectPacket, credentials, RawClient } from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
 
 let home: Home;
 let device: TestDevice;

@@ -1,9 +1,9 @@
 import type { Packet } from 'mqtt-packet';
 import type { ExpectStatic, TestContext } from 'vitest';
 import { z } from 'zod';
-import { publishPacket, type RawClient } from '../../harness/clients/raw-client.js';
+import { publishPacket, type RawClient } from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
 import { faultTextsIn } from '../../harness/described/fault-texts.js';
-import { Home } from '../../harness/home.js';
 
 export const connectionsSchema = z.object({
   connections: z.array(

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice } from '../../harness/clients/api.js';
+import type { TestDevice } from '../../former/clients/api.js';
 import {
   connectPacket,
   credentials,
   publishPacket,
   RawClient,
-} from '../../harness/clients/raw-client.js';
-import type { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { Home } from '../../harness/home.js';
+} from '../../former/clients/raw-client.js';
+import type { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { Home } from '../../former/home.js';
 
 const MAX_PACKET_BYTES = 256 * 1024;
 const MIB = 1024 * 1024;

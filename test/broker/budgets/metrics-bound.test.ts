@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { each } from '../../harness/at-a-time.js';
-import { connectPacket, credentials, RawClient } from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
+import { each } from '../../former/at-a-time.js';
+import { connectPacket, credentials, RawClient } from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
 
 const MAX_CONSUMERS = 250;
 const SESSIONS = MAX_CONSUMERS + 10;

@@ -1,10 +1,10 @@
 import { generate } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice, TestToken } from '../../harness/clients/api.js';
-import { deniedOf, faultsOf } from '../../harness/clients/connection-list.js';
-import { Subscriber } from '../../harness/clients/mqtt-clients.js';
-import { connectPacket, credentials, RawClient } from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
+import type { TestDevice, TestToken } from '../../former/clients/api.js';
+import { deniedOf, faultsOf } from '../../former/clients/connection-list.js';
+import { Subscriber } from '../../former/clients/mqtt-clients.js';
+import { connectPacket, credentials, RawClient } from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
 
 const UNAVAILABLE = 3;
 const SUBACK_FAILURE = 0x80;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { TestDevice } from '../../harness/clients/api.js';
-import { faultsOf } from '../../harness/clients/connection-list.js';
-import { RawClient } from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import { faultsOf } from '../../former/clients/connection-list.js';
+import { RawClient } from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
 
 const MAX_TOPICS = 3;
 const MAX_BYTES = 6_000;

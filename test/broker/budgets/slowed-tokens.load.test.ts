@@ -1,5 +1,5 @@
 import { describe, it } from 'vitest';
-import { publishPacket, RawClient } from '../../harness/clients/raw-client.js';
+import { publishPacket, RawClient } from '../../former/clients/raw-client.js';
 import { acknowledged, faults, slowedBy, values, withLimits } from './limited-home.js';
 
 describe.concurrent('an access token over a limit', () => {

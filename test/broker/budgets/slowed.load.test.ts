@@ -1,7 +1,7 @@
 import { describe, it } from 'vitest';
-import type { TestDevice } from '../../harness/clients/api.js';
-import { RawClient } from '../../harness/clients/raw-client.js';
-import type { Home } from '../../harness/home.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import { RawClient } from '../../former/clients/raw-client.js';
+import type { Home } from '../../former/home.js';
 import { acknowledged, faults, slowedBy, values, withLimits } from './limited-home.js';
 
 const SECOND_MS = 1_000;

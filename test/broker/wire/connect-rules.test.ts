@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWebSocketStream, WebSocket } from 'ws';
-import type { TestDevice } from '../../harness/clients/api.js';
-import { credentials, RawClient } from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import { credentials, RawClient } from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
 import {
   CLEAN,
   type Connect,

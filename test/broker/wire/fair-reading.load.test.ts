@@ -1,10 +1,10 @@
 import { afterEach, expect, it } from 'vitest';
-import { Api, type TestDevice } from '../../harness/clients/api.js';
-import { loginOf } from '../../harness/clients/raw-client.js';
-import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
+import { Api, type TestDevice } from '../../former/clients/api.js';
+import { loginOf } from '../../former/clients/raw-client.js';
+import { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { LoadProcess } from '../../former/load-process.js';
+import { NO_LIMITS } from '../../former/no-limits.js';
 import type { Plan } from '../../harness/load/plan.js';
-import { LoadProcess } from '../../harness/load-process.js';
-import { NO_LIMITS } from '../../harness/no-limits.js';
 
 const DEVICES = 20;
 const CONNECTIONS = 50;

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import mqtt from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice } from '../../harness/clients/api.js';
-import { connect, connectDevice } from '../../harness/clients/mqtt-clients.js';
-import { RawClient } from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
-import { Mosquitto } from '../../harness/servers/mosquitto.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import { connect, connectDevice } from '../../former/clients/mqtt-clients.js';
+import { RawClient } from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
+import { Mosquitto } from '../../former/servers/mosquitto.js';
 
 const ALARMS = 40;
 const numbered = Array.from({ length: ALARMS }, (_, n) => JSON.stringify({ kind: 'fall', n }));

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { generate, type Packet } from 'mqtt-packet';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { anyText } from '../../harness/any-text.js';
-import type { TestDevice } from '../../harness/clients/api.js';
-import { connectionListOf } from '../../harness/clients/connection-list.js';
-import { connectPacket, credentials, RawClient } from '../../harness/clients/raw-client.js';
-import type { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { Home } from '../../harness/home.js';
-import { Store } from '../../harness/stored/store.js';
+import { anyText } from '../../former/any-text.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import { connectionListOf } from '../../former/clients/connection-list.js';
+import { connectPacket, credentials, RawClient } from '../../former/clients/raw-client.js';
+import type { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { Home } from '../../former/home.js';
+import { Store } from '../../former/stored/store.js';
 
 let home: Home<GatewayProcess>;
 let device: TestDevice;

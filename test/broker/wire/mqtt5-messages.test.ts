@@ -1,10 +1,10 @@
 import type { IConnectPacket, Packet } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DENIED_REASONS } from '../../../src/site/access/connection-list.js';
-import type { TestDevice, TestToken } from '../../harness/clients/api.js';
-import { publishPacket, RawClient } from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
-import { Store } from '../../harness/stored/store.js';
+import type { TestDevice, TestToken } from '../../former/clients/api.js';
+import { publishPacket, RawClient } from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
+import { Store } from '../../former/stored/store.js';
 
 let home: Home;
 let device: TestDevice;

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import type { IConnackPacket, IConnectPacket } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { TestDevice, TestToken } from '../../harness/clients/api.js';
-import { connectPacket, credentials, RawClient } from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
+import type { TestDevice, TestToken } from '../../former/clients/api.js';
+import { connectPacket, credentials, RawClient } from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
 
 let home: Home;
 let device: TestDevice;

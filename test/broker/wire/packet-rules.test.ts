@@ -1,14 +1,14 @@
 import type { Packet } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice } from '../../harness/clients/api.js';
-import type { Received, Subscriber } from '../../harness/clients/mqtt-clients.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import type { Received, Subscriber } from '../../former/clients/mqtt-clients.js';
 import {
   connectPacket,
   credentials,
   publishPacket,
   RawClient,
-} from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
+} from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
 
 let home: Home;
 let device: TestDevice;

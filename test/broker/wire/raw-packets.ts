@@ -1,5 +1,5 @@
-import type { TestDevice } from '../../harness/clients/api.js';
-import { credentials, type RawClient } from '../../harness/clients/raw-client.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import { credentials, type RawClient } from '../../former/clients/raw-client.js';
 
 /** A text as MQTT writes it, from characters or any bytes: the length comes first, in two bytes. */
 export function text(...parts: (string | readonly number[])[]): Buffer {

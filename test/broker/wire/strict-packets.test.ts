@@ -1,8 +1,8 @@
 import { generate } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectPacket, credentials, RawClient } from '../../harness/clients/raw-client.js';
-import { eventually } from '../../harness/eventually.js';
-import { Home } from '../../harness/home.js';
+import { connectPacket, credentials, RawClient } from '../../former/clients/raw-client.js';
+import { eventually } from '../../former/eventually.js';
+import { Home } from '../../former/home.js';
 
 let home: Home;
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestDevice } from '../../harness/clients/api.js';
-import { RawClient } from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import { RawClient } from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
 import {
   type Connect,
   connectOf,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
 import { installClock } from '../browser.js';
 import { alarmsOn, changeState, openBoard, publishAlarm, raiseTest } from './board-ward.js';
 

@@ -3,9 +3,9 @@ import type { MqttClient } from 'mqtt';
 import type { CDPSession } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { TestDevice } from '../../harness/clients/api.js';
-import { connectDevice } from '../../harness/clients/mqtt-clients.js';
-import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import { connectDevice } from '../../former/clients/mqtt-clients.js';
+import { GatewayProcess } from '../../former/gateway/gateway-process.js';
 import { openConsole } from '../browser.js';
 import { alarmsOn, boardReady, makeWard, publishAlarm, type Ward } from './board-ward.js';
 

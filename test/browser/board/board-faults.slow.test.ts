@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Route } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { connectDevice } from '../../harness/clients/mqtt-clients.js';
-import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { Store } from '../../harness/stored/store.js';
+import { connectDevice } from '../../former/clients/mqtt-clients.js';
+import { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { Store } from '../../former/stored/store.js';
 import { accessibilityFaults } from '../accessibility.js';
 import { installClock, Network, openConsole } from '../browser.js';
 import {

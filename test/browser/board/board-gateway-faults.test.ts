@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
-import { storeProcessId } from '../../harness/stored/store-process.js';
+import { ADMIN_TOKEN } from '../../former/gateway/running-gateway.js';
+import { storeProcessId } from '../../former/stored/store-process.js';
 import { accessibilityFaults } from '../accessibility.js';
 import { openConsole } from '../browser.js';
 import { BRIDGE, GatewayHome } from '../gateway-home.js';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connect } from '../../harness/clients/mqtt-clients.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
+import { connect } from '../../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../../former/gateway/running-gateway.js';
 import { SECRET, WebhookReceiver } from '../../outputs/webhook-receiver.js';
 import { accessibilityFaults } from '../accessibility.js';
 import { type ConsoleOptions, openConsole } from '../browser.js';

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { expect, it, onTestFinished } from 'vitest';
-import { connectDevice } from '../../harness/clients/mqtt-clients.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
+import { connectDevice } from '../../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
 import { accessibilityFaults } from '../accessibility.js';
 import { openConsole } from '../browser.js';
 import { boardReady, makeWard } from './board-ward.js';

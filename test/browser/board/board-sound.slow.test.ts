@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import type { RunningGateway } from '../../harness/gateway/running-gateway.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import type { RunningGateway } from '../../former/gateway/running-gateway.js';
 import { accessibilityFaults } from '../accessibility.js';
 import { type ConsoleOptions, Network, openConsole } from '../browser.js';
 import {

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectDevice } from '../../harness/clients/mqtt-clients.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
+import { connectDevice } from '../../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../../former/gateway/running-gateway.js';
 import { accessibilityFaults } from '../accessibility.js';
 import { openConsole } from '../browser.js';
 import { alarmsOn, boardReady, makeWard, publishAlarm } from './board-ward.js';

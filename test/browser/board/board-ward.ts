@@ -1,8 +1,8 @@
 import type { Locator, Page } from 'playwright-core';
-import type { Api, TestDevice } from '../../harness/clients/api.js';
-import { connectDevice } from '../../harness/clients/mqtt-clients.js';
-import type { RunningGateway } from '../../harness/gateway/running-gateway.js';
-import { Home } from '../../harness/home.js';
+import type { Api, TestDevice } from '../../former/clients/api.js';
+import { connectDevice } from '../../former/clients/mqtt-clients.js';
+import type { RunningGateway } from '../../former/gateway/running-gateway.js';
+import { Home } from '../../former/home.js';
 import { type ConsoleOptions, openConsole } from '../browser.js';
 
 /** A room with a device, in a home that boards show. */

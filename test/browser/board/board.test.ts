@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { mosquittoPub } from '../../harness/clients/commands.js';
-import { connect, connectDevice } from '../../harness/clients/mqtt-clients.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
+import { mosquittoPub } from '../../former/clients/commands.js';
+import { connect, connectDevice } from '../../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { ADMIN_TOKEN } from '../../former/gateway/running-gateway.js';
 import { installClock, openConsole, setClockAhead } from '../browser.js';
 import {
   alarmsOn,

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { IPublishPacket } from 'mqtt-packet';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { TestDevice } from '../../harness/clients/api.js';
-import type { Subscriber } from '../../harness/clients/mqtt-clients.js';
-import { publishPacket, RawClient } from '../../harness/clients/raw-client.js';
-import type { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { Home } from '../../harness/home.js';
-import { RemoteStore } from '../../harness/servers/remote-store.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import type { Subscriber } from '../../former/clients/mqtt-clients.js';
+import { publishPacket, RawClient } from '../../former/clients/raw-client.js';
+import type { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { Home } from '../../former/home.js';
+import { RemoteStore } from '../../former/servers/remote-store.js';
 
 let remote: RemoteStore;
 let home: Home<GatewayProcess>;

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { IPublishPacket } from 'mqtt-packet';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { TestDevice } from '../../harness/clients/api.js';
-import type { Subscriber } from '../../harness/clients/mqtt-clients.js';
-import { publishPacket, RawClient } from '../../harness/clients/raw-client.js';
-import { eventually } from '../../harness/eventually.js';
-import type { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { Home } from '../../harness/home.js';
-import { Store } from '../../harness/stored/store.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import type { Subscriber } from '../../former/clients/mqtt-clients.js';
+import { publishPacket, RawClient } from '../../former/clients/raw-client.js';
+import { eventually } from '../../former/eventually.js';
+import type { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { Home } from '../../former/home.js';
+import { Store } from '../../former/stored/store.js';
 
 /** Memory for unstored publishes of all clients, except alarms (`broker/budgets/unstored-publishes.ts`). */
 const MAX_UNSTORED_BYTES = 64 * 1024 * 1024;

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { Subscriber } from '../../harness/clients/mqtt-clients.js';
-import { RawClient } from '../../harness/clients/raw-client.js';
-import { eventually } from '../../harness/eventually.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { hurryIntervals } from '../../harness/gateway/hurried-intervals.js';
-import { Home } from '../../harness/home.js';
-import { accountOf } from '../../harness/metrics.js';
-import { Store } from '../../harness/stored/store.js';
+import { Subscriber } from '../../former/clients/mqtt-clients.js';
+import { RawClient } from '../../former/clients/raw-client.js';
+import { eventually } from '../../former/eventually.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { hurryIntervals } from '../../former/gateway/hurried-intervals.js';
+import { Home } from '../../former/home.js';
+import { accountOf } from '../../former/metrics.js';
+import { Store } from '../../former/stored/store.js';
 import { Columns, saysReady, Watcher } from './faults.js';
 
 const HOUR_MS = 3_600_000;

@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { z } from 'zod';
 import { keysOf } from '../../../src/store/keys.js';
-import { connectDevice } from '../../harness/clients/mqtt-clients.js';
-import { eventually } from '../../harness/eventually.js';
-import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { unusedPort } from '../../harness/servers/unused-port.js';
+import { connectDevice } from '../../former/clients/mqtt-clients.js';
+import { eventually } from '../../former/eventually.js';
+import { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { unusedPort } from '../../former/servers/unused-port.js';
 import { becomesReady, saysReady } from './faults.js';
 import { acknowledge, cleanups, events, homeOnOwnStore, recordAlarms } from './losing-home.js';
 

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ScriptedUpstream } from '../../bridge/upstream/scripted-upstream.js';
-import { eventually } from '../../harness/eventually.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import type { RunningGateway } from '../../harness/gateway/running-gateway.js';
-import { Home } from '../../harness/home.js';
-import { storeProcessId } from '../../harness/stored/store-process.js';
+import { eventually } from '../../former/eventually.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import type { RunningGateway } from '../../former/gateway/running-gateway.js';
+import { Home } from '../../former/home.js';
+import { storeProcessId } from '../../former/stored/store-process.js';
 import { becomesReady, Columns, isRecorded, saysOverHttp, Watcher } from './faults.js';
 
 const DISK_BYTES = 16 * 1024 * 1024;

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../../harness/eventually.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import type { RunningGateway } from '../../harness/gateway/running-gateway.js';
-import { Home } from '../../harness/home.js';
-import { Store } from '../../harness/stored/store.js';
-import { storeProcessId } from '../../harness/stored/store-process.js';
+import { eventually } from '../../former/eventually.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import type { RunningGateway } from '../../former/gateway/running-gateway.js';
+import { Home } from '../../former/home.js';
+import { Store } from '../../former/stored/store.js';
+import { storeProcessId } from '../../former/stored/store-process.js';
 import { becomesReady, Columns, isRecorded, Sensor, Watcher } from './faults.js';
 
 async function killBoth(gateway: GatewayProcess): Promise<void> {

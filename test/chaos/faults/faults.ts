@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import type { TestDevice } from '../../harness/clients/api.js';
-import { Subscriber } from '../../harness/clients/mqtt-clients.js';
-import { publishPacket, RawClient } from '../../harness/clients/raw-client.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import { Subscriber } from '../../former/clients/mqtt-clients.js';
+import { publishPacket, RawClient } from '../../former/clients/raw-client.js';
+import { eventually } from '../../former/eventually.js';
+import type { Home } from '../../former/home.js';
 import { faultTextsIn } from '../../harness/described/fault-texts.js';
-import { eventually } from '../../harness/eventually.js';
-import type { Home } from '../../harness/home.js';
 
 /** The client id of the subscriber with a persistent session. */
 const DURABLE = 'durable';

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { TestDevice } from '../../harness/clients/api.js';
-import { connectDevice, Subscriber } from '../../harness/clients/mqtt-clients.js';
-import { publishPacket, RawClient } from '../../harness/clients/raw-client.js';
-import { eventually } from '../../harness/eventually.js';
-import type { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { Home } from '../../harness/home.js';
-import { NO_LIMITS } from '../../harness/no-limits.js';
-import { Store } from '../../harness/stored/store.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import { connectDevice, Subscriber } from '../../former/clients/mqtt-clients.js';
+import { publishPacket, RawClient } from '../../former/clients/raw-client.js';
+import { eventually } from '../../former/eventually.js';
+import type { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { Home } from '../../former/home.js';
+import { NO_LIMITS } from '../../former/no-limits.js';
+import { Store } from '../../former/stored/store.js';
 import { becomesReady, saysReady } from './faults.js';
 import { OwnRedis } from './own-redis.js';
 

@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { z } from 'zod';
-import type { TestDevice } from '../../harness/clients/api.js';
-import { connectDevice } from '../../harness/clients/mqtt-clients.js';
-import { eventually } from '../../harness/eventually.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { Home } from '../../harness/home.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import { connectDevice } from '../../former/clients/mqtt-clients.js';
+import { eventually } from '../../former/eventually.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { Home } from '../../former/home.js';
 import { becomesReady } from './faults.js';
 import { OwnRedis } from './own-redis.js';
 

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { RECORD_KINDS } from '../../../src/domain/site.js';
 import { keysOf } from '../../../src/store/keys.js';
-import { Subscriber } from '../../harness/clients/mqtt-clients.js';
+import { Subscriber } from '../../former/clients/mqtt-clients.js';
+import { eventually } from '../../former/eventually.js';
+import type { Home } from '../../former/home.js';
+import { accountOf } from '../../former/metrics.js';
 import { faultTextsIn } from '../../harness/described/fault-texts.js';
-import { eventually } from '../../harness/eventually.js';
-import type { Home } from '../../harness/home.js';
-import { accountOf } from '../../harness/metrics.js';
 import { becomesReady } from './faults.js';
 import {
   acknowledge,

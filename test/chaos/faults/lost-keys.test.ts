@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RecordKind } from '../../../src/domain/site.js';
 import { keysOf } from '../../../src/store/keys.js';
-import type { TestDevice } from '../../harness/clients/api.js';
-import { connectDevice, Subscriber } from '../../harness/clients/mqtt-clients.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import { connectDevice, Subscriber } from '../../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { Home } from '../../former/home.js';
+import { rewriteRecord } from '../../former/stored/stored-records.js';
 import { faultTextsIn } from '../../harness/described/fault-texts.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { Home } from '../../harness/home.js';
-import { rewriteRecord } from '../../harness/stored/stored-records.js';
 import { isRecorded, Sensor, Watcher } from './faults.js';
 import { OwnRedis } from './own-redis.js';
 

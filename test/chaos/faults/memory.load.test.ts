@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs';
 import type { IPublishPacket } from 'mqtt-packet';
 import { afterEach, expect, it } from 'vitest';
-import { times } from '../../harness/at-a-time.js';
-import type { TestDevice } from '../../harness/clients/api.js';
+import { times } from '../../former/at-a-time.js';
+import type { TestDevice } from '../../former/clients/api.js';
 import {
   connectPacket,
   credentials,
   publishPacket,
   RawClient,
-} from '../../harness/clients/raw-client.js';
-import { eventually } from '../../harness/eventually.js';
-import type { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { Home } from '../../harness/home.js';
-import { Store } from '../../harness/stored/store.js';
+} from '../../former/clients/raw-client.js';
+import { eventually } from '../../former/eventually.js';
+import type { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { Home } from '../../former/home.js';
+import { Store } from '../../former/stored/store.js';
 
 const MIB = 1024 * 1024;
 /** Memory for unstored publishes of all clients (`broker/budgets/unstored-publishes.ts`). */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { type OverloadResult, runOverload } from '../../harness/overload.js';
-import type { OverloadCase } from '../../harness/overload-ward.js';
+import { type OverloadResult, runOverload } from '../../former/overload.js';
+import type { OverloadCase } from '../../former/overload-ward.js';
 
 /** Of what the gateway takes in meanwhile; the bench demands 0.8 of the rate at saturation. */
 const MIN_RATIO = 0.2;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { PairNetwork } from '../../../tools/chaos/pair/network.js';
-import { eventually } from '../../harness/eventually.js';
+import { eventually } from '../../former/eventually.js';
 
 const network = new PairNetwork();
 const clients: Socket[] = [];

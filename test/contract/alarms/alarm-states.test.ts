@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { TestToken } from '../../harness/clients/api.js';
-import { Subscriber } from '../../harness/clients/mqtt-clients.js';
-import { RawClient } from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
+import type { TestToken } from '../../former/clients/api.js';
+import { Subscriber } from '../../former/clients/mqtt-clients.js';
+import { RawClient } from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
 import { raise, statesOf, textOf } from './raised-alarms.js';
 
 let home: Home;

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { NumberedHome } from '../../harness/numbered-home.js';
+import { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { NumberedHome } from '../../former/numbered-home.js';
 
 /** More calls than any function gets during a start. */
 const ALARMS = 1_500;

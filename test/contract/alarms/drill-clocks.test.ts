@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { connect } from '../../harness/clients/mqtt-clients.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { Home } from '../../harness/home.js';
+import { connect } from '../../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { Home } from '../../former/home.js';
 
 const HOUR_MS = 3_600_000;
 const drillsBody = z.array(

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { connect } from '../../harness/clients/mqtt-clients.js';
-import { eventually } from '../../harness/eventually.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { connect } from '../../former/clients/mqtt-clients.js';
+import { eventually } from '../../former/eventually.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { failure } from '../../http/client.js';
 import { startGateway, type TestGateway } from '../../http/harness.js';
 

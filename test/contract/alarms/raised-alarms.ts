@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { Api, type TestDevice } from '../../harness/clients/api.js';
-import { connectDevice } from '../../harness/clients/mqtt-clients.js';
-import type { RunningGateway } from '../../harness/gateway/running-gateway.js';
+import { Api, type TestDevice } from '../../former/clients/api.js';
+import { connectDevice } from '../../former/clients/mqtt-clients.js';
+import type { RunningGateway } from '../../former/gateway/running-gateway.js';
 
 const eventsSchema = z.object({
   events: z.array(z.looseObject({ id: z.string(), state: z.string() })),

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Subscriber } from '../../harness/clients/mqtt-clients.js';
-import { publishPacket, RawClient } from '../../harness/clients/raw-client.js';
-import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { Home } from '../../harness/home.js';
-import { accountOf } from '../../harness/metrics.js';
-import { Store } from '../../harness/stored/store.js';
+import { Subscriber } from '../../former/clients/mqtt-clients.js';
+import { publishPacket, RawClient } from '../../former/clients/raw-client.js';
+import { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { Home } from '../../former/home.js';
+import { accountOf } from '../../former/metrics.js';
+import { Store } from '../../former/stored/store.js';
 import { raise, statesOf, textOf } from './raised-alarms.js';
 
 let home: Home;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { connect } from '../../harness/clients/mqtt-clients.js';
-import { eventually } from '../../harness/eventually.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
-import { unusedPort } from '../../harness/servers/unused-port.js';
+import { connect } from '../../former/clients/mqtt-clients.js';
+import { eventually } from '../../former/eventually.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
+import { unusedPort } from '../../former/servers/unused-port.js';
 import { startGateway, type TestGateway } from '../../http/harness.js';
 
 const redis = useRedis();

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import mqtt from 'mqtt';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { faultsOf } from '../../harness/clients/connection-list.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { Home } from '../../harness/home.js';
-import { Authority, type Certificate } from '../../harness/servers/certificates.js';
+import { faultsOf } from '../../former/clients/connection-list.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { Home } from '../../former/home.js';
+import { Authority, type Certificate } from '../../former/servers/certificates.js';
 
 const DAY_MS = 24 * 3_600_000;
 /** The gateway checks the files every two seconds, and reads them if they have not changed for two. */

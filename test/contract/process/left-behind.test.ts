@@ -1,12 +1,12 @@
 import type { MqttClient } from 'mqtt';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Api, type TestDevice } from '../../harness/clients/api.js';
-import { connect, connectDevice } from '../../harness/clients/mqtt-clients.js';
-import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
-import { Store } from '../../harness/stored/store.js';
-import { rewriteRecord } from '../../harness/stored/stored-records.js';
+import { Api, type TestDevice } from '../../former/clients/api.js';
+import { connect, connectDevice } from '../../former/clients/mqtt-clients.js';
+import { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { ADMIN_TOKEN } from '../../former/gateway/running-gateway.js';
+import { Store } from '../../former/stored/store.js';
+import { rewriteRecord } from '../../former/stored/stored-records.js';
 
 /** Enough that the gateway is still forgetting them when it answers the change. */
 const RESTS = Array.from({ length: 300 }, (_, index) => `values/${index}`);

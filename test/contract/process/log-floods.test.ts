@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { TestDevice } from '../../harness/clients/api.js';
-import { connectDevice } from '../../harness/clients/mqtt-clients.js';
+import type { TestDevice } from '../../former/clients/api.js';
+import { connectDevice } from '../../former/clients/mqtt-clients.js';
 import {
   connectPacket,
   credentials,
   publishPacket,
   RawClient,
-} from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
+} from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
 
 const lineSchema = z.looseObject({ msg: z.string(), repeated: z.number().optional() });
 type Line = z.infer<typeof lineSchema>;

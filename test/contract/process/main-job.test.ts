@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Api, type TestDevice, type TestToken } from '../../harness/clients/api.js';
-import { CommandLine, mosquittoPub, mosquittoSub } from '../../harness/clients/commands.js';
-import { connectDevice, Subscriber } from '../../harness/clients/mqtt-clients.js';
-import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
+import { Api, type TestDevice, type TestToken } from '../../former/clients/api.js';
+import { CommandLine, mosquittoPub, mosquittoSub } from '../../former/clients/commands.js';
+import { connectDevice, Subscriber } from '../../former/clients/mqtt-clients.js';
+import { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { ADMIN_TOKEN } from '../../former/gateway/running-gateway.js';
 
 let gateway: GatewayProcess;
 let api: Api;
@@ -120,7 +120,7 @@ describe('a device with paho', () => {
       const paho = new CommandLine(
         '/usr/bin/python3',
         [
-          'test/harness/clients/paho-device.py',
+          'test/former/clients/paho-device.py',
           port,
           device.id,
           device.secret,

@@ -14,14 +14,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Api } from '../../harness/clients/api.js';
-import { Subscriber } from '../../harness/clients/mqtt-clients.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
-import { Authority } from '../../harness/servers/certificates.js';
-import { unusedPort } from '../../harness/servers/unused-port.js';
-import { Store } from '../../harness/stored/store.js';
+import { Api } from '../../former/clients/api.js';
+import { Subscriber } from '../../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { ADMIN_TOKEN } from '../../former/gateway/running-gateway.js';
+import { Authority } from '../../former/servers/certificates.js';
+import { unusedPort } from '../../former/servers/unused-port.js';
+import { Store } from '../../former/stored/store.js';
 
 const RUN_TIMEOUT_MS = 60_000;
 /** Chosen in advance, because a test without a log cannot read it there. */
@@ -137,7 +137,7 @@ describe('a log that cannot be written', () => {
   });
 
   it('ends the gateway cleanly when the terminal is closed', async () => {
-    const script = 'test/harness/gateway/closed-terminal.py';
+    const script = 'test/former/gateway/closed-terminal.py';
     const terminal = startedBy('python3', [script, process.execPath, 'dist/main.js'], 'pipe');
     let output = '';
     terminal.stdout?.on('data', (part: Buffer) => {

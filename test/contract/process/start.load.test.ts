@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually } from '../../harness/eventually.js';
-import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { ENDINGS } from '../../harness/gateway/start-times.js';
-import { FIRST_LATER_NUMBER, LargeSite } from '../../harness/large-site.js';
+import { eventually } from '../../former/eventually.js';
+import { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { ENDINGS } from '../../former/gateway/start-times.js';
+import { FIRST_LATER_NUMBER, LargeSite } from '../../former/large-site.js';
 
 /** Every session's backlog holds all of it: telemetry is bounded by 10,000 messages, statuses included. */
 const SIZE = { alarms: 10_000, queued: 10_000, devices: 500, sessions: 20, values: 9_000 };

@@ -7,8 +7,8 @@ import { text } from 'node:stream/consumers';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import mqtt from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectPacket, RawClient } from '../../harness/clients/raw-client.js';
-import { Home } from '../../harness/home.js';
+import { connectPacket, RawClient } from '../../former/clients/raw-client.js';
+import { Home } from '../../former/home.js';
 
 /** A certificate for localhost that is its own authority. */
 const CERTIFICATE = 'test/harness/tls/localhost.crt';

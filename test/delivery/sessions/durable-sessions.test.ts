@@ -1,15 +1,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { Subscriber } from '../../harness/clients/mqtt-clients.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
+import { Subscriber } from '../../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { GatewayProcess } from '../../former/gateway/gateway-process.js';
 import {
   EACH_QOS,
   NumberedHome,
   numbersOf,
   range,
   withoutLiveCopies,
-} from '../../harness/numbered-home.js';
-import { Store } from '../../harness/stored/store.js';
+} from '../../former/numbered-home.js';
+import { Store } from '../../former/stored/store.js';
 import { acknowledge, rawNurse, textsOf, untilPublishes } from '../raw-nurse.js';
 
 const MAX_IN_FLIGHT = 100;

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { NumberedHome } from '../../harness/numbered-home.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { NumberedHome } from '../../former/numbered-home.js';
 import { acknowledge, publishesOf, rawNurse, untilPublishes } from '../raw-nurse.js';
 
 let gateway: GatewayHere;

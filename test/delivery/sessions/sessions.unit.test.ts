@@ -7,7 +7,7 @@ import {
   sessionKey,
 } from '../../../src/delivery/sessions/session.js';
 import { Sessions } from '../../../src/delivery/sessions/sessions.js';
-import { QueuesInMemory } from '../../harness/stored/queues-in-memory.js';
+import { QueuesInMemory } from '../../former/stored/queues-in-memory.js';
 import { Connection, LIMITS, numbered, silent } from '../running-delivery.js';
 
 const FORGET_AFTER_MS = 7 * 24 * 3_600_000;

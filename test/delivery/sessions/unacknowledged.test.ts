@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { RawClient } from '../../harness/clients/raw-client.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { EACH_QOS, NumberedHome, numbersOf, range } from '../../harness/numbered-home.js';
+import { RawClient } from '../../former/clients/raw-client.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { EACH_QOS, NumberedHome, numbersOf, range } from '../../former/numbered-home.js';
 import { acknowledge, publishesOf, rawNurse, textsOf, untilPublishes } from '../raw-nurse.js';
 
 const MAX_IN_FLIGHT = 100;

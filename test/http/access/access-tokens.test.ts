@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { connect } from '../../harness/clients/mqtt-clients.js';
-import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { connect } from '../../former/clients/mqtt-clients.js';
+import { ADMIN_TOKEN } from '../../former/gateway/running-gateway.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { failure, problemOf } from '../client.js';
 import { startGateway, useGateway } from '../harness.js';
 

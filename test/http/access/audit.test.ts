@@ -5,7 +5,7 @@ import { GATEWAY_ACTOR } from '../../../src/site/audit-trail.js';
 import { AuditRecords } from '../../../src/store/audit/records.js';
 import { AuditTrailRedis } from '../../../src/store/audit/trail.js';
 import { Store } from '../../../src/store/store.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { failure, problemOf } from '../client.js';
 import { startGateway, type TestGateway, useGateway } from '../harness.js';
 import { page } from './audit-pages.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { ADMIN_TOKEN } from '../../former/gateway/running-gateway.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { failure, problemOf, statusesOf } from '../client.js';
 import { startGateway, type TestGateway, useGateway } from '../harness.js';
 import { fill, OPEN_PATHS, protectedRoutesOf } from '../routes.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Grant } from '../../../src/domain/grants.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { failure } from '../client.js';
 import { type TestGateway, useGateway } from '../harness.js';
 import { fill, protectedRoutesOf, type Route } from '../routes.js';

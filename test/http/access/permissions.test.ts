@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { type CallOptions, failure } from '../client.js';
 import { type TestGateway, useGateway } from '../harness.js';
 import { fill, protectedRoutesOf, type Route } from '../routes.js';

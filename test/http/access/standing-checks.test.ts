@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { json as readJson } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { failure } from '../client.js';
 import { basic, withCamera } from '../footage/cameras.js';
 import { startGateway, type TestGateway, useGateway } from '../harness.js';

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { z } from 'zod';
-import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
+import { ADMIN_TOKEN } from '../../former/gateway/running-gateway.js';
 import type { TestGateway } from '../harness.js';
 export const pageSchema = z.strictObject({
   nextCursor: z.string().nullable(),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { recordsOf } from '../access/audit-pages.js';
 import { failure, problemOf } from '../client.js';
 import { useGateway } from '../harness.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { ALARM_KINDS } from '../../../src/domain/alarms.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { failure, problemOf } from '../client.js';
 import { useGateway } from '../harness.js';
 import { at, listedHome, page, pageSchema, type Query, readAll } from './alarm-listing.js';

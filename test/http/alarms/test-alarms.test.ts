@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { ADMIN_TOKEN } from '../../former/gateway/running-gateway.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { useGateway } from '../harness.js';
 
 const running = useGateway(useRedis());

@@ -7,9 +7,9 @@ import { z } from 'zod';
 import { asyncApiDocument } from '../../../scripts/descriptions/asyncapi-document.js';
 import { openPages } from '../../../src/composition/pages.js';
 import { loadConfig } from '../../../src/config/load.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { BASE64 } from '../../harness/described/described-http.js';
 import { describedMqtt } from '../../harness/described/described-mqtt.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
 import { startGateway } from '../harness.js';
 
 const redis = useRedis();

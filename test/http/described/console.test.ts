@@ -7,7 +7,7 @@ import { GatewayError } from '../../../src/errors.js';
 import { BuiltFiles } from '../../../src/http/built-files.js';
 import type { HttpEnv } from '../../../src/http/http-env.js';
 import { registerPages } from '../../../src/http/routes/pages.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { failure } from '../client.js';
 import { type TestGateway, useGateway } from '../harness.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { DescribedHttp, type Exchange } from '../../harness/described/described-http.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
 import { type TestGateway, useGateway } from '../harness.js';
 
 const running = useGateway(useRedis());

@@ -4,7 +4,7 @@ import type { Browser } from 'playwright-core';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { asyncApiDocument } from '../../../scripts/descriptions/asyncapi-document.js';
 import { startBrowser } from '../../browser/browser.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { failure } from '../client.js';
 import { type TestGateway, useGateway } from '../harness.js';
 import { routesOf } from '../routes.js';

@@ -4,8 +4,8 @@ import addFormats from 'ajv-formats';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { ALARM_KINDS } from '../../../src/domain/alarms.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { BASE64 } from '../../harness/described/described-http.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
 import { startGateway, useGateway } from '../harness.js';
 import {
   DEVICE_PATHS,

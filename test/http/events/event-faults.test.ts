@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Api, type TestToken } from '../../harness/clients/api.js';
-import { EventReader } from '../../harness/clients/event-reader.js';
-import { connectDevice, Subscriber } from '../../harness/clients/mqtt-clients.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import type { RunningGateway } from '../../harness/gateway/running-gateway.js';
-import { median } from '../../harness/median.js';
-import { NumberedHome, range } from '../../harness/numbered-home.js';
+import { Api, type TestToken } from '../../former/clients/api.js';
+import { EventReader } from '../../former/clients/event-reader.js';
+import { connectDevice, Subscriber } from '../../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import type { RunningGateway } from '../../former/gateway/running-gateway.js';
+import { median } from '../../former/median.js';
+import { NumberedHome, range } from '../../former/numbered-home.js';
 
 let gateway: RunningGateway;
 /** How far the clock that does not jump is ahead of the real clock. */

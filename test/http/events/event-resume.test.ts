@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { EventReader, type EventRequest } from '../../harness/clients/event-reader.js';
-import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { NumberedHome, range } from '../../harness/numbered-home.js';
-import { Store } from '../../harness/stored/store.js';
+import { EventReader, type EventRequest } from '../../former/clients/event-reader.js';
+import { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { NumberedHome, range } from '../../former/numbered-home.js';
+import { Store } from '../../former/stored/store.js';
 
 const ALARMS = 300;
 

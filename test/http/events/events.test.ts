@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Api } from '../../harness/clients/api.js';
-import { EventReader, type EventRequest } from '../../harness/clients/event-reader.js';
-import { connectDevice } from '../../harness/clients/mqtt-clients.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { NumberedHome, range } from '../../harness/numbered-home.js';
+import { Api } from '../../former/clients/api.js';
+import { EventReader, type EventRequest } from '../../former/clients/event-reader.js';
+import { connectDevice } from '../../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { NumberedHome, range } from '../../former/numbered-home.js';
 
 let gateway: GatewayHere;
 let api: Api;

@@ -5,7 +5,7 @@ import { truncate } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { failure } from '../client.js';
 import { MAX_UPLOAD_BYTES, type TestGateway, useGateway } from '../harness.js';
 import { callUrl, withRecording } from './cameras.js';

@@ -5,7 +5,7 @@ import { rm, stat, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { failure, rawExchange } from '../client.js';
 import { MAX_UPLOAD_BYTES, startGateway, type TestGateway, useGateway } from '../harness.js';
 import {

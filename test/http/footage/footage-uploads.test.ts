@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { ADMIN_TOKEN } from '../../former/gateway/running-gateway.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { recordsOf } from '../access/audit-pages.js';
 import type { Camera } from '../answer-bodies.js';
 import { type Answer, failure, problemOf, statusesOf } from '../client.js';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { SAFE_SETTINGS, useRedis } from '../../harness/servers/shared-redis.js';
+import { SAFE_SETTINGS, useRedis } from '../../former/servers/shared-redis.js';
 import { recordsOf } from '../access/audit-pages.js';
 import { failure } from '../client.js';
 import { startGateway } from '../harness.js';

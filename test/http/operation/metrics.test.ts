@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { expect, it } from 'vitest';
-import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
-import { SAFE_SETTINGS, useRedis } from '../../harness/servers/shared-redis.js';
+import { ADMIN_TOKEN } from '../../former/gateway/running-gateway.js';
+import { SAFE_SETTINGS, useRedis } from '../../former/servers/shared-redis.js';
 import { startGateway, useGateway } from '../harness.js';
 
 const redis = useRedis(SAFE_SETTINGS);

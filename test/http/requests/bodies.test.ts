@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { type Answer, type CallOptions, failure, problemOf } from '../client.js';
 import { basic } from '../footage/cameras.js';
 import { MAX_BODY_BYTES, type TestGateway, useGateway } from '../harness.js';

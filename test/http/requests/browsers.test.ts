@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { type Answer, call, failure } from '../client.js';
 import { startGateway, useGateway } from '../harness.js';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { ADMIN_TOKEN } from '../../harness/gateway/running-gateway.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { ADMIN_TOKEN } from '../../former/gateway/running-gateway.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { anOutput } from '../an-output.js';
 import { failure, problemOf, rawExchange, rawText } from '../client.js';
 import { basic } from '../footage/cameras.js';

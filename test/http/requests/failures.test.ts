@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { SiteModel } from '../../../src/site/site-model.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { problemOf } from '../client.js';
 import { startGateway } from '../harness.js';
 

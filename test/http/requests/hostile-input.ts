@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { ALARM_KINDS } from '../../../src/domain/alarms.js';
-import { anyText } from '../../harness/any-text.js';
+import { anyText } from '../../former/any-text.js';
 import { DEVICE_PATHS, fill, type Route, SIGNED_PATHS } from '../routes.js';
 
 /** Existing resources and credentials, to get requests as far as possible. */

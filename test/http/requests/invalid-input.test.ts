@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { type Answer, problemOf, rawExchange } from '../client.js';
 import { type TestGateway, useGateway } from '../harness.js';
 

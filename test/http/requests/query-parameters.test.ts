@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { failure, problemOf } from '../client.js';
 import { useGateway } from '../harness.js';
 import { DEVICE_PATHS, fill, routesOf, SIGNED_PATHS } from '../routes.js';

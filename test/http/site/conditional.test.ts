@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import type { Answer } from '../client.js';
 import { failure } from '../client.js';
 import { useGateway } from '../harness.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { secretMatches } from '../../../src/domain/credentials.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { failure, problemOf } from '../client.js';
 import { type TestGateway, useGateway } from '../harness.js';
 

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import type { Grant } from '../../../src/domain/grants.js';
-import { EventReader } from '../../harness/clients/event-reader.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { EventReader } from '../../former/clients/event-reader.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { failure, problemOf } from '../client.js';
 import { type TestGateway, useGateway } from '../harness.js';
 

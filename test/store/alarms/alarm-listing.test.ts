@@ -4,7 +4,7 @@ import { newId } from '../../../src/domain/notation.js';
 import type { AlarmQuery, AlarmRecord } from '../../../src/site/alarms/alarm-history.js';
 import { AlarmRetention } from '../../../src/store/alarms/alarm-retention.js';
 import { Store } from '../../../src/store/store.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { AlarmWorld } from './alarm-world.js';
 
 const place = useRedis();

@@ -6,9 +6,9 @@ import { ALARM_KINDS } from '../../../src/domain/alarms.js';
 import { deviceContext } from '../../../src/domain/messages.js';
 import { newId } from '../../../src/domain/notation.js';
 import { keysOf } from '../../../src/store/keys.js';
-import { newAlarm } from '../../harness/clients/new-alarm.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
-import { StoredLogs } from '../../harness/stored/stored-logs.js';
+import { newAlarm } from '../../former/clients/new-alarm.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
+import { StoredLogs } from '../../former/stored/stored-logs.js';
 import { AlarmWorld } from './alarm-world.js';
 
 const place = useRedis();

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { newId } from '../../../src/domain/notation.js';
 import { AlarmRetention } from '../../../src/store/alarms/alarm-retention.js';
 import { Store } from '../../../src/store/store.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { AlarmWorld, type Where } from './alarm-world.js';
 
 const place = useRedis();

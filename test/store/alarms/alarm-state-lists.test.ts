@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { NewStateChange } from '../../../src/delivery/log/log-item.js';
 import { newId } from '../../../src/domain/notation.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { START_MS, StateWorld } from './state-world.js';
 
 const place = useRedis();

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { GIVEN_STATES } from '../../../src/domain/alarm-states.js';
 import { newId } from '../../../src/domain/notation.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { NURSE, START_MS, StateWorld } from './state-world.js';
 
 const place = useRedis();

@@ -10,8 +10,8 @@ import type { AlarmQuery, AlarmScope } from '../../../src/site/alarms/alarm-hist
 import { AlarmHistoryRedis } from '../../../src/store/alarms/alarm-history-redis.js';
 import { type Keys, keysOf } from '../../../src/store/keys.js';
 import { Store } from '../../../src/store/store.js';
-import { newAlarm } from '../../harness/clients/new-alarm.js';
-import { StoredLogs } from '../../harness/stored/stored-logs.js';
+import { newAlarm } from '../../former/clients/new-alarm.js';
+import { StoredLogs } from '../../former/stored/stored-logs.js';
 
 const location = { id: newId(), name: 'Haus', order: 1 };
 const noSecret = { name: 'Bett 1', order: 2, createdAtMs: 0, secretHash: '', limits: {} };

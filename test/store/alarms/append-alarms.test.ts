@@ -3,8 +3,8 @@ import type { NewAlarm } from '../../../src/delivery/log/log-item.js';
 import { lastLeft } from '../../../src/delivery/log/reply-code.js';
 import { newId } from '../../../src/domain/notation.js';
 import { kindNumber } from '../../../src/store/alarms/alarm-records.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
-import { newIdentity } from '../../harness/stored/stored-logs.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
+import { newIdentity } from '../../former/stored/stored-logs.js';
 import { AlarmWorld } from './alarm-world.js';
 
 const place = useRedis();

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import type { EventSubject, NewEvent } from '../../../src/delivery/log/log-item.js';
 import { newId } from '../../../src/domain/notation.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
-import { newIdentity } from '../../harness/stored/stored-logs.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
+import { newIdentity } from '../../former/stored/stored-logs.js';
 import { AlarmWorld } from './alarm-world.js';
 
 const place = useRedis();

@@ -2,8 +2,8 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { bytesOfMessage } from '../../../src/delivery/log/log-entry.js';
 import { numbered } from '../../delivery/running-delivery.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
-import { newIdentity } from '../../harness/stored/stored-logs.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
+import { newIdentity } from '../../former/stored/stored-logs.js';
 import { NURSE, QueueWorld, RECORD, START_MS, WARD } from './queue-world.js';
 
 const place = useRedis();

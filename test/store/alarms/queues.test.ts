@@ -5,8 +5,8 @@ import { LogTail } from '../../../src/delivery/log/log-tail.js';
 import { lastLeft } from '../../../src/delivery/log/reply-code.js';
 import { QueueStoreRedis } from '../../../src/store/queue-store-redis.js';
 import { Store } from '../../../src/store/store.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
-import { newIdentity } from '../../harness/stored/stored-logs.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
+import { newIdentity } from '../../former/stored/stored-logs.js';
 import { NURSE, QueueWorld, RECORD, WARD } from './queue-world.js';
 
 const place = useRedis();

@@ -16,8 +16,8 @@ import { z } from 'zod';
 import { Health } from '../../../src/site/health/health.js';
 import { AuditExport } from '../../../src/store/audit/export.js';
 import { Store } from '../../../src/store/store.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { faultTexts } from '../../harness/described/fault-texts.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
 import { AuditWorld, entries, entry, upTo } from './audit-world.js';
 
 const place = useRedis();

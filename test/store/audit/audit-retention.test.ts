@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { AuditWorld, entries, entry, upTo } from './audit-world.js';
 
 const place = useRedis();

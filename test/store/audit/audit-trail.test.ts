@@ -4,7 +4,7 @@ import type { AuditAction } from '../../../src/site/audit-trail.js';
 import { AuditRecords } from '../../../src/store/audit/records.js';
 import { makeChange } from '../../../src/store/site/change.js';
 import { Store } from '../../../src/store/store.js';
-import { useRedis } from '../../harness/servers/shared-redis.js';
+import { useRedis } from '../../former/servers/shared-redis.js';
 import { AuditWorld, entries, entry, query, readAll, upTo } from './audit-world.js';
 
 const place = useRedis();

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { becomesReady, Columns, Sensor } from '../../chaos/faults/faults.js';
-import { Subscriber } from '../../harness/clients/mqtt-clients.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { Home } from '../../harness/home.js';
-import { RedisCluster } from '../../harness/servers/redis-cluster.js';
-import type { RedisProgram } from '../../harness/servers/redis-program.js';
+import { Subscriber } from '../../former/clients/mqtt-clients.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { Home } from '../../former/home.js';
+import { RedisCluster } from '../../former/servers/redis-cluster.js';
+import type { RedisProgram } from '../../former/servers/redis-program.js';
 import { SteadySensor } from '../../pair/steady-sensor.js';
 
 /** Homes spread over all primaries. */

@@ -11,9 +11,9 @@ import {
 } from '../../../src/store/server/connection.js';
 import { StoreOutages } from '../../../src/store/server/store-outages.js';
 import { Store } from '../../../src/store/store.js';
-import { RedisCluster } from '../../harness/servers/redis-cluster.js';
-import type { RedisProgram } from '../../harness/servers/redis-program.js';
-import { until } from '../../harness/until.js';
+import { RedisCluster } from '../../former/servers/redis-cluster.js';
+import type { RedisProgram } from '../../former/servers/redis-program.js';
+import { until } from '../../former/until.js';
 import { recordingLog } from '../embedded-support.js';
 
 const TAKEOVER_MS = 30_000;

@@ -11,10 +11,10 @@ import {
 } from '../../../src/store/server/connection.js';
 import { StoreOutages } from '../../../src/store/server/store-outages.js';
 import { Store } from '../../../src/store/store.js';
-import { RedisPair } from '../../harness/servers/redis-pair.js';
-import { RedisProgram } from '../../harness/servers/redis-program.js';
-import { unusedPort } from '../../harness/servers/unused-port.js';
-import { until } from '../../harness/until.js';
+import { RedisPair } from '../../former/servers/redis-pair.js';
+import { RedisProgram } from '../../former/servers/redis-program.js';
+import { unusedPort } from '../../former/servers/unused-port.js';
+import { until } from '../../former/until.js';
 import { recordingLog, temporaryDirectory } from '../embedded-support.js';
 
 /** The hurried Sentinels have a new primary within this time, and tests wait for nothing else. */

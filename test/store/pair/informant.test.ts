@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { Informant } from '../../../src/store/pair/informant.js';
-import { eventually } from '../../harness/eventually.js';
-import { CutProxy } from '../../harness/servers/cut-proxy.js';
-import { RedisPair } from '../../harness/servers/redis-pair.js';
+import { eventually } from '../../former/eventually.js';
+import { CutProxy } from '../../former/servers/cut-proxy.js';
+import { RedisPair } from '../../former/servers/redis-pair.js';
 
 let pair: RedisPair;
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Lease, type LeaseState } from '../../../src/store/pair/lease.js';
 import { Store } from '../../../src/store/store.js';
-import { RedisServer } from '../../harness/servers/redis-server.js';
+import { RedisServer } from '../../former/servers/redis-server.js';
 
 const KEY = '{home}:lease';
 

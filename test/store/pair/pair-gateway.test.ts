@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { becomesReady, Columns } from '../../chaos/faults/faults.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { GatewayProcess } from '../../harness/gateway/gateway-process.js';
-import { Home } from '../../harness/home.js';
-import { RedisPair } from '../../harness/servers/redis-pair.js';
-import { unusedPort } from '../../harness/servers/unused-port.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { GatewayProcess } from '../../former/gateway/gateway-process.js';
+import { Home } from '../../former/home.js';
+import { RedisPair } from '../../former/servers/redis-pair.js';
+import { unusedPort } from '../../former/servers/unused-port.js';
 
 let pair: RedisPair;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Lines } from '../../harness/lines.js';
+import { Lines } from '../../former/lines.js';
 import { startReplica, startServer } from './replica-world.js';
 
 /** Longer than a sync takes here. */

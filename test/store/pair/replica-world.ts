@@ -13,9 +13,9 @@ import {
 } from '../../../src/store/server/connection.js';
 import { StoreOutages } from '../../../src/store/server/store-outages.js';
 import { Store } from '../../../src/store/store.js';
+import { RedisProgram } from '../../former/servers/redis-program.js';
+import { unusedPort } from '../../former/servers/unused-port.js';
 import { faultTexts } from '../../harness/described/fault-texts.js';
-import { RedisProgram } from '../../harness/servers/redis-program.js';
-import { unusedPort } from '../../harness/servers/unused-port.js';
 import { recordingLog, temporaryDirectory } from '../embedded-support.js';
 
 export const MARK = '{home}:replica-mark';

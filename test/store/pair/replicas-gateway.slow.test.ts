@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { becomesReady, saysReady } from '../../chaos/faults/faults.js';
-import { connectDevice, Subscriber } from '../../harness/clients/mqtt-clients.js';
-import { eventually } from '../../harness/eventually.js';
-import { GatewayHere } from '../../harness/gateway/gateway-here.js';
-import { Home } from '../../harness/home.js';
-import { RedisPair } from '../../harness/servers/redis-pair.js';
+import { connectDevice, Subscriber } from '../../former/clients/mqtt-clients.js';
+import { eventually } from '../../former/eventually.js';
+import { GatewayHere } from '../../former/gateway/gateway-here.js';
+import { Home } from '../../former/home.js';
+import { RedisPair } from '../../former/servers/redis-pair.js';
 import { startReplica, startServer } from './replica-world.js';
 
 const ALONE = 'No replica confirms what is stored: new alarms are on one machine only.';

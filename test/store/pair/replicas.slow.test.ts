@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
-import { eventually } from '../../harness/eventually.js';
-import { CutProxy } from '../../harness/servers/cut-proxy.js';
+import { eventually } from '../../former/eventually.js';
+import { CutProxy } from '../../former/servers/cut-proxy.js';
 import {
   ConfirmedStore,
   startReplica,

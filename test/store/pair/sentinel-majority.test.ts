@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Informant } from '../../../src/store/pair/informant.js';
 import { SentinelMajority, type Sought } from '../../../src/store/pair/sentinel-majority.js';
-import { eventually } from '../../harness/eventually.js';
-import { RedisPair } from '../../harness/servers/redis-pair.js';
-import type { RedisProgram } from '../../harness/servers/redis-program.js';
+import { eventually } from '../../former/eventually.js';
+import { RedisPair } from '../../former/servers/redis-pair.js';
+import type { RedisProgram } from '../../former/servers/redis-program.js';
 import { ConfirmedStore } from './replica-world.js';
 
 const RECENTLY_MS = 1_500;

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { LoadProcess } from '../../../test/former/load-process.js';
 import type { Plan, Report } from '../../../test/harness/load/plan.js';
-import { LoadProcess } from '../../../test/harness/load-process.js';
 import type { Cleanups } from './cleanups.js';
 import type { Broker } from './contestants/contestant.js';
 

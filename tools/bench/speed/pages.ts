@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ADMIN_TOKEN } from '../../../test/harness/gateway/running-gateway.js';
+import { ADMIN_TOKEN } from '../../../test/former/gateway/running-gateway.js';
 
 const pageSchema = z.object({ nextCursor: z.string().nullable(), events: z.array(z.unknown()) });
 

@@ -1,6 +1,6 @@
-import { processorMs } from '../../../test/harness/gateway/process-usage.js';
+import { processorMs } from '../../../test/former/gateway/process-usage.js';
+import type { LoadProcess } from '../../../test/former/load-process.js';
 import type { Offer } from '../../../test/harness/load/plan.js';
-import type { LoadProcess } from '../../../test/harness/load-process.js';
 import { isLevel, receivedBySlowest, reportWhen, WINDOW } from './loads.js';
 import type { Metric } from './measure.js';
 import type { Scale } from './scale.js';

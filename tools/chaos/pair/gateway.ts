@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { stringify } from 'yaml';
 import { z } from 'zod';
+import { ADMIN_TOKEN } from '../../../test/former/gateway/running-gateway.js';
+import { Lines } from '../../../test/former/lines.js';
+import { unusedPort } from '../../../test/former/servers/unused-port.js';
 import { gatewayStartedAt } from '../../../test/harness/described/described-origins.js';
-import { ADMIN_TOKEN } from '../../../test/harness/gateway/running-gateway.js';
-import { Lines } from '../../../test/harness/lines.js';
-import { unusedPort } from '../../../test/harness/servers/unused-port.js';
 
 /** In the sources, because the harness also runs compiled. */
 const PRELOAD = join(process.cwd(), 'tools/chaos/pair/source-address.mjs');

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Api } from '../../../test/harness/clients/api.js';
-import { until } from '../../../test/harness/until.js';
+import { Api } from '../../../test/former/clients/api.js';
+import { until } from '../../../test/former/until.js';
 import { Crowd, type CrowdOptions, type CrowdSums, type ReceiverSummary } from '../crowd.js';
 import { Random } from '../random.js';
 import { type Reconciliation, reconcile, type Violation } from '../reconcile.js';

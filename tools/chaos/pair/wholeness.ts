@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { RedisPair } from '../../../test/harness/servers/redis-pair.js';
-import type { RedisProgram } from '../../../test/harness/servers/redis-program.js';
+import type { RedisPair } from '../../../test/former/servers/redis-pair.js';
+import type { RedisProgram } from '../../../test/former/servers/redis-program.js';
 
 const ANSWER_WITHIN_MS = 500;
 

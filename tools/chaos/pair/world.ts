@@ -1,5 +1,5 @@
-import { RedisPair } from '../../../test/harness/servers/redis-pair.js';
-import { until } from '../../../test/harness/until.js';
+import { RedisPair } from '../../../test/former/servers/redis-pair.js';
+import { until } from '../../../test/former/until.js';
 import { ESCALATION } from '../victim.js';
 import { Epochs, Interruptions } from './acknowledgements.js';
 import { AlternatingAddress, FollowingAddress } from './address.js';

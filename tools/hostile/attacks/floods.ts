@@ -1,4 +1,4 @@
-import { NO_LIMITS } from '../../../test/harness/no-limits.js';
+import { NO_LIMITS } from '../../../test/former/no-limits.js';
 import type { Attack } from '../attack.js';
 import type { Field } from '../attacker/field.js';
 import { connectDevice, publishOf, repeated } from './packets.js';

@@ -1,5 +1,5 @@
 import { createServer, type Socket } from 'node:net';
-import { unusedPort } from '../../../test/harness/servers/unused-port.js';
+import { unusedPort } from '../../../test/former/servers/unused-port.js';
 import type { Attack } from '../attack.js';
 import type { Field } from '../attacker/field.js';
 

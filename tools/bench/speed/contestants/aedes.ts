@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RedisServer } from '../../../../test/harness/servers/redis-server.js';
+import { RedisServer } from '../../../../test/former/servers/redis-server.js';
 import type { Cleanups } from '../cleanups.js';
 import { Program } from '../program.js';
 import { type Contestant, plainHome, type RestartableBroker } from './contestant.js';

@@ -1,9 +1,9 @@
-import { times } from '../../../../test/harness/at-a-time.js';
-import { Api } from '../../../../test/harness/clients/api.js';
-import { loginOf } from '../../../../test/harness/clients/raw-client.js';
-import { GatewayProcess } from '../../../../test/harness/gateway/gateway-process.js';
+import { times } from '../../../../test/former/at-a-time.js';
+import { Api } from '../../../../test/former/clients/api.js';
+import { loginOf } from '../../../../test/former/clients/raw-client.js';
+import { GatewayProcess } from '../../../../test/former/gateway/gateway-process.js';
+import { Store } from '../../../../test/former/stored/store.js';
 import type { Login } from '../../../../test/harness/load/plan.js';
-import { Store } from '../../../../test/harness/stored/store.js';
 import type { Cleanups } from '../cleanups.js';
 import type { Channel, Contestant, RestartableBroker } from './contestant.js';
 

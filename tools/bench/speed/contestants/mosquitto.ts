@@ -1,4 +1,4 @@
-import { Mosquitto } from '../../../../test/harness/servers/mosquitto.js';
+import { Mosquitto } from '../../../../test/former/servers/mosquitto.js';
 import type { Cleanups } from '../cleanups.js';
 import { type Contestant, plainHome } from './contestant.js';
 

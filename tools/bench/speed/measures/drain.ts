@@ -1,5 +1,5 @@
+import type { LoadProcess } from '../../../../test/former/load-process.js';
 import type { Report } from '../../../../test/harness/load/plan.js';
-import type { LoadProcess } from '../../../../test/harness/load-process.js';
 import type { Cleanups } from '../cleanups.js';
 import { AEDES, AEDES_REDIS } from '../contestants/aedes.js';
 import type { Broker, Contestant } from '../contestants/contestant.js';

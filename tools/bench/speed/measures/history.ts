@@ -1,4 +1,4 @@
-import { GatewayProcess } from '../../../../test/harness/gateway/gateway-process.js';
+import { GatewayProcess } from '../../../../test/former/gateway/gateway-process.js';
 import { HistorySite, middleOf } from '../../history-site.js';
 import { quantile } from '../../report.js';
 import type { Cleanups } from '../cleanups.js';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { residentBytes } from '../../../../test/harness/gateway/process-usage.js';
+import { residentBytes } from '../../../../test/former/gateway/process-usage.js';
 import { type Connecting, Connections } from '../connections.js';
 import { AEDES } from '../contestants/aedes.js';
 import type { Contestant, RestartableBroker } from '../contestants/contestant.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { LoadProcess } from '../../../../test/harness/load-process.js';
-import { RedisServer } from '../../../../test/harness/servers/redis-server.js';
+import type { LoadProcess } from '../../../../test/former/load-process.js';
+import { RedisServer } from '../../../../test/former/servers/redis-server.js';
 import { FSYNC_ALWAYS } from '../contestants/aedes.js';
 import { CONTESTANTS } from '../contestants/all.js';
 import type { Contestant } from '../contestants/contestant.js';

@@ -1,5 +1,5 @@
-import { GatewayProcess } from '../../../../test/harness/gateway/gateway-process.js';
-import { Mosquitto } from '../../../../test/harness/servers/mosquitto.js';
+import { GatewayProcess } from '../../../../test/former/gateway/gateway-process.js';
+import { Mosquitto } from '../../../../test/former/servers/mosquitto.js';
 import type { Cleanups } from '../cleanups.js';
 import { AEDES, AedesProcess } from '../contestants/aedes.js';
 import { GATEWAY } from '../contestants/gateway.js';

@@ -1,4 +1,4 @@
-/** Sends bare SETs at a rate over one connection, timed as the load times its alarms (`harness/load`). */
+/** Sends bare SETs at a rate over one connection, timed as the load times its alarms (`former/load`). */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { generate, type IConnectPacket, type Packet, type Parser, parser } from 'mqtt-packet';
-import type { Login } from '../load/plan.js';
+import type { Login } from '../../harness/load/plan.js';
 import type { TestDevice, TestToken } from './api.js';
 
 /** Timeout of a wait, which then fails with its name. */

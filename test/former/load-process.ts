@@ -10,7 +10,7 @@ import {
   type Offer,
   type Plan,
   type Report,
-} from './load/plan.js';
+} from '../harness/load/plan.js';
 
 const messageSchema = z.object({ number: z.number(), answer: answerSchema });
 
@@ -94,7 +94,7 @@ let compiled: string | undefined;
 /** The compiled program; Vitest runs the sources, and Node.js 20 cannot. */
 function program(): string {
   const here = fileURLToPath(import.meta.url);
-  if (here.endsWith('.js')) return join(dirname(here), 'load/main.js');
+  if (here.endsWith('.js')) return join(dirname(here), '../harness/load/main.js');
   compiled ??= compile(join(dirname(here), '../..'));
   return compiled;
 }

@@ -1,5 +1,5 @@
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt';
-import { describedMqtt } from '../described/described-mqtt.js';
+import { describedMqtt } from '../../harness/described/described-mqtt.js';
 import type { RunningGateway } from '../gateway/running-gateway.js';
 import type { TestDevice, TestToken } from './api.js';
 

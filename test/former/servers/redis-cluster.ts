@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import { fillIn } from '../described/fill-in.js';
+import { fillIn } from '../fill-in.js';
 import { until } from '../until.js';
 import { RedisProgram } from './redis-program.js';
 import { unusedPort } from './unused-port.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { gatewayStartedAt } from '../described/described-origins.js';
+import { gatewayStartedAt } from '../../harness/described/described-origins.js';
 import { Lines } from '../lines.js';
 import { unusedPort } from '../servers/unused-port.js';
 

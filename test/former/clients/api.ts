@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { describedAt, originalFetch } from '../described/described-origins.js';
+import { describedAt, originalFetch } from '../../harness/described/described-origins.js';
 import { ADMIN_TOKEN, type RunningGateway } from '../gateway/running-gateway.js';
 
 const locationSchema = z.object({ id: z.string(), name: z.string(), devices: z.array(z.string()) });

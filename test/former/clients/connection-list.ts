@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { faultTextsIn } from '../described/fault-texts.js';
+import { faultTextsIn } from '../../harness/described/fault-texts.js';
 import type { RunningGateway } from '../gateway/running-gateway.js';
 import { Api } from './api.js';
 

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { generate, type Packet, parser } from 'mqtt-packet';
 import { afterEach, expect, it } from 'vitest';
-import { NumberedPublish, numberedIn } from './load/numbered-publish.js';
-import type { Plan } from './load/plan.js';
-import { Reader } from './load/reader.js';
+import { NumberedPublish, numberedIn } from '../harness/load/numbered-publish.js';
+import type { Plan } from '../harness/load/plan.js';
+import { Reader } from '../harness/load/reader.js';
 
 // A load generator that loses or miscounts messages proves nothing about its target.
 

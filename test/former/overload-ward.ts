@@ -1,8 +1,8 @@
+import type { Plan } from '../harness/load/plan.js';
 import { Api } from './clients/api.js';
 import { loginOf } from './clients/raw-client.js';
 import { GatewayProcess } from './gateway/gateway-process.js';
 import { peakResidentBytes } from './gateway/process-usage.js';
-import type { Plan } from './load/plan.js';
 import { LoadProcess } from './load-process.js';
 import { type Account, accountOf } from './metrics.js';
 

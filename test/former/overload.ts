@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Report } from './load/plan.js';
+import type { Report } from '../harness/load/plan.js';
 import type { Account } from './metrics.js';
 import { type OverloadCase, OverloadWard } from './overload-ward.js';
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { Load } from '../harness/load/load.js';
+import { type Login, loginSchema, type Plan } from '../harness/load/plan.js';
 import { each, times } from './at-a-time.js';
 import { Api } from './clients/api.js';
 import { loginOf } from './clients/raw-client.js';
 import type { GatewayProcess } from './gateway/gateway-process.js';
-import { Load } from './load/load.js';
-import { type Login, loginSchema, type Plan } from './load/plan.js';
 
 /** Devices that send the waiting messages. */
 const SENDERS = 40;
