@@ -8,7 +8,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * others compute; `load` load the machine, and run a few at a time when the others have ended.
  */
 const UNIT = 'test/**/*.unit.test.ts';
-const LOAD = 'test/**/*.load.test.ts';
+const LOAD = ['test/**/*.load.test.ts', 'test/**/*.alone.test.ts'];
+const LONG = 'test/**/*.long.test.ts';
 const SLOW = /\.slow\.test\.ts$/;
 
 /**
@@ -80,7 +81,7 @@ export default defineConfig({
     projects: [
       project(0, {
         name: 'unit',
-        include: [UNIT],
+        include: [UNIT, 'test/units/**/*.test.ts'],
         pool: 'threads',
         isolate: false,
         maxWorkers: MAX_WORKERS,
@@ -90,9 +91,10 @@ export default defineConfig({
         name: 'integration',
         maxWorkers: MAX_WORKERS,
         include: ['test/**/*.test.ts'],
-        exclude: [UNIT, LOAD],
+        exclude: [UNIT, 'test/units/**', ...LOAD, LONG],
       }),
-      project(1, { ...PROCESSES, name: 'loading', maxWorkers: 3, include: [LOAD] }),
+      project(2, { ...PROCESSES, name: 'long', maxWorkers: 2, include: [LONG] }),
+      project(1, { ...PROCESSES, name: 'loading', maxWorkers: 3, include: LOAD }),
     ],
   },
 });

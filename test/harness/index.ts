@@ -92,11 +92,10 @@ interface SharedFixtures {
 
 type Use<T> = (fixture: T) => Promise<void>;
 
-/** Biome reads an empty pattern as a mistake; Vitest reads from it that a fixture needs no other. */
+/** Vitest reads from the pattern of a fixture's first parameter which others it needs: `{}` is none. */
 type Nothing = Record<never, never>;
 
 function gatewayWith(options: GatewayOptions) {
-  // biome-ignore lint/correctness/noEmptyPattern: the pattern names the fixtures that this one needs
   return async ({}: Nothing, use: Use<Gateway>) => {
     const gateway = await Gateway.start(options);
     await use(gateway);
@@ -104,7 +103,6 @@ function gatewayWith(options: GatewayOptions) {
   };
 }
 
-// biome-ignore lint/correctness/noEmptyPattern: the pattern names the fixtures that this one needs
 async function redis({}: Nothing, use: Use<RedisProgram>) {
   const program = await RedisProgram.start();
   await use(program);
@@ -117,7 +115,6 @@ async function home({ gateway }: SharedFixtures, use: Use<Home>) {
   await one.close();
 }
 
-// biome-ignore lint/correctness/noEmptyPattern: the pattern names the fixtures that this one needs
 async function own({}: Nothing, use: Use<Own>) {
   const one = new Own();
   await use(one);
