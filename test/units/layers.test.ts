@@ -1,0 +1,106 @@
+/** Who may import whom, and which part alone knows a library: a new import that turns the direction round fails here. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { expect, it } from 'vitest';
+
+/** Of `src/`; `main` are the files directly in it. Every part may also import `errors.ts`. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  domain: [],
+  mqtt: ['domain'],
+  site: ['domain', 'mqtt'],
+  network: ['domain', 'site'],
+  delivery: ['domain', 'mqtt', 'site'],
+  ingest: ['domain', 'mqtt', 'site', 'delivery'],
+  watch: ['domain', 'site', 'delivery'],
+  store: ['domain', 'mqtt', 'site', 'delivery', 'ingest', 'watch', 'main'],
+  broker: ['domain', 'mqtt', 'site', 'delivery', 'ingest', 'network'],
+  bridge: ['domain', 'mqtt', 'site', 'delivery'],
+  outputs: ['domain', 'site', 'delivery'],
+  footage: ['domain', 'site', 'main'],
+  http: ['domain', 'site', 'network'],
+  logging: ['domain', 'site', 'store'],
+  metrics: ['site', 'delivery', 'ingest', 'store'],
+  config: ['domain'],
+  console: [],
+};
+/** Parts that put the others together. */
+const ROOTS = ['main', 'composition'];
+
+const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
+  ioredis: ['store'],
+  aedes: ['broker'],
+  'aedes-persistence-redis': ['broker', 'composition'],
+  hono: ['http'],
+  '@hono/zod-openapi': ['http'],
+  '@hono/node-server': ['http'],
+  mqtt: ['bridge'],
+  ws: ['broker'],
+  aws4fetch: ['footage'],
+  yaml: ['config'],
+  'prom-client': ['metrics'],
+};
+
+interface Import {
+  /** The part of `src/`, and the file, that imports. */
+  readonly part: string;
+  readonly file: string;
+  /** A part of `src/`, or undefined. */
+  readonly of: string | undefined;
+  /** A package, or undefined. */
+  readonly library: string | undefined;
+}
+
+const IMPORTS = importsIn('src');
+
+function importsIn(root: string): Import[] {
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' });
+  return files
+    .filter((name) => /\.tsx?$/.test(name))
+    .flatMap((name) => importsOf(join(root, name)));
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(file, 'utf8');
+  const statements = text.matchAll(
+    /^(?:import|export) [^;]*?'([^'\n]+)';|\bimport\('([^']+)'\)/gms,
+  );
+  return Array.from(statements, ([, from, later]) => {
+    const path = from ?? later ?? '';
+    const part = partOf(file);
+    if (!path.startsWith('.')) return { part, file, of: undefined, library: packageOf(path) };
+    const of = partOf(normalize(join(dirname(file), path)));
+    return { part, file, of, library: undefined };
+  });
+}
+
+function partOf(file: string): string {
+  const [, part = '', below] = file.split('/');
+  if (part === 'errors.js') return 'errors';
+  return below === undefined ? 'main' : part;
+}
+
+function packageOf(path: string): string {
+  return path
+    .split('/')
+    .slice(0, path.startsWith('@') ? 2 : 1)
+    .join('/');
+}
+
+it('imports run one way', () => {
+  const wrong = IMPORTS.filter(({ part, of }) => {
+    const isOwn = of === undefined || of === part || of === 'errors';
+    return !isOwn && !ROOTS.includes(part) && !MAY_IMPORT[part]?.includes(of);
+  });
+  expect(wrong).toEqual([]);
+});
+
+it('one part knows each library', () => {
+  const wrong = IMPORTS.filter(
+    ({ part, library = '' }) => ONLY_IN[library]?.includes(part) === false,
+  );
+  expect(wrong).toEqual([]);
+});
+
+it('nothing in src imports the console, which is built for browsers', () => {
+  expect(IMPORTS.filter(({ part, of }) => of === 'console' && part !== 'console')).toEqual([]);
+});
