@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { createHttpApp } from '../../src/http/app.js';
+import type { HttpDependencies } from '../../src/http/dependencies.js';
+
+export interface Route {
+  readonly method: string;
+  /** With its parameters: `/care-homes/:locationId`. */
+  readonly path: string;
+}
+
+/** Open paths; `/metrics` is open to loopback, from where the tests connect. */
+export const OPEN_PATHS = [
+  '/healthz',
+  '/readyz',
+  '/openapi.json',
+  '/asyncapi.json',
+  '/docs',
+  '/docs/:file',
+  '/metrics',
+  '/',
+  '/console/:file',
+  '/docs/mqtt',
+  '/mqtt',
+];
+
+/** Paths for holders of a signed URL; without a signature 403, whatever the token. */
+export const SIGNED_PATHS = ['/footage/:deviceId/:type/:file'];
+
+/** Paths for devices themselves, by id and secret; 401 with a token. */
+export const DEVICE_PATHS = ['/devices/:deviceId/footage'];
+
+/** Replaces all parts of a gateway: every property is itself. */
+const nothing: object = new Proxy(() => undefined, { get: () => nothing });
+
+/**
+ * The app's own routing table, so that no new route is forgotten, not even an undescribed one.
+ *
+ * Its app is built only for this list and never answers: the requests of the tests go to gateways.
+ */
+const ROUTES = listRoutes();
+
+function listRoutes(): Route[] {
+  const routes = createHttpApp(z.custom<HttpDependencies>().parse(nothing)).routes.filter(
+    ({ method }) => method !== 'ALL',
+  );
+  const names = new Set(routes.map(({ method, path }) => `${method} ${path}`));
+  return [...names].map((name) => {
+    const [method = '', path = ''] = name.split(' ');
+    return { method, path };
+  });
+}
+
+/** Every route. */
+export function routesOf(): readonly Route[] {
+  return ROUTES;
+}
+
+/** The routes that take an access token. */
+export function protectedRoutesOf(): Route[] {
+  const others = [...OPEN_PATHS, ...SIGNED_PATHS, ...DEVICE_PATHS];
+  return routesOf().filter(({ path }) => !others.includes(path));
+}
+
+/** Whether the route takes a validated JSON body; custom data has its own rules. */
+export function takesJson({ method, path }: Route): boolean {
+  return (method === 'POST' || method === 'PATCH') && !path.endsWith('/custom-data');
+}
+
+/** Whether the JSON body has no field. */
+export function mustBeEmpty(path: string): boolean {
+  return /\/secret$|\/send-again$|^\/faults\//.test(path);
+}
+
+/** Whether the JSON body may be omitted. */
+export function bodyIsOptional({ path }: Route): boolean {
+  return (
+    mustBeEmpty(path) ||
+    path.includes('/alarms/:alarmId/') ||
+    path.endsWith('/test-alarm') ||
+    path.endsWith('/drills')
+  );
+}
+
+/** An existing file of the page. */
+const FILES: Readonly<Record<string, string>> = { file: 'start.js' };
+
+/** Replaces the path's parameters with ids, or with random ones where none is given. */
+export function fill(path: string, ids: Readonly<Record<string, string>> = {}): string {
+  return path.replaceAll(/:(\w+)/g, (_, name: string) => ids[name] ?? FILES[name] ?? randomUUID());
+}
