@@ -2,6 +2,7 @@
  * A care home in a gateway, with everything that a test needs of one: its devices, rooms and tokens, sensors and
  * nurses that keep the home's ledger, and the HTTP interface.
  */
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { faultTextsIn } from './described/fault-texts.js';
 import { EmbeddedStore, type Gateway } from './gateway.js';
@@ -169,6 +170,14 @@ export class Home {
     const all = typeof payloads === 'string' ? [payloads] : payloads;
     await Promise.all(all.map((payload) => client.publish(topic, payload, options)));
     await client.end();
+  }
+
+  /** Publishes alarms as the device, which the ledger does not know. Resolves to their ids once they are acknowledged. */
+  async record(device: TestDevice, ...alarms: readonly object[]): Promise<string[]> {
+    const sent = alarms.map((alarm) => ({ id: randomUUID(), kind: 'fall', ...alarm }));
+    const texts = sent.map((alarm) => JSON.stringify(alarm));
+    await this.publish(device, 'alarms', texts);
+    return sent.map(({ id }) => id);
   }
 
   /** The retained messages that a new subscriber gets, by topic. */

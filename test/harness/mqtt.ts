@@ -182,8 +182,11 @@ export class Client {
     fits?: (packet: PacketOf<C>) => boolean,
   ): Promise<PacketOf<C>> {
     let found: PacketOf<C> | undefined;
+    // A thousand calls may wait at once: none looks at a packet twice.
+    let at = 0;
     const find = () => {
-      for (const packet of this.packets) {
+      for (const packet of this.packets.slice(at)) {
+        at++;
         if (!isOf(packet, cmd) || this.#taken.has(packet)) continue;
         if (fits === undefined || fits(packet)) return packet;
       }
