@@ -66,6 +66,11 @@ export class Home {
     return new Home(gateway, id, name, viewer, manager);
   }
 
+  /** The same home at the other gateway of a pair, with a ledger of its own. */
+  at(gateway: Gateway): Home {
+    return new Home(gateway, this.locationId, this.name, this.viewer, this.manager);
+  }
+
   /** The HTTP path of the home. */
   get path(): string {
     return `/care-homes/${this.locationId}`;

@@ -79,13 +79,14 @@ export class Client {
   readonly stream: Duplex;
   /** Called with each message. */
   onMessage: ((message: Received) => void) | undefined;
+  /** The newest packet identifier; a session continues from it over its next connection. */
+  lastIdentifier = 0;
   readonly #options: ConnectOptions;
   readonly #protocolVersion: number;
   readonly #parser: Parser;
-  readonly #taken = new Set<Packet>();
+  readonly #taken = new WeakSet<Packet>();
   readonly #waiters = new Waiters();
   #acknowledges: boolean;
-  #lastIdentifier = 0;
   #isClosed = false;
   #fault: unknown;
 
@@ -172,8 +173,8 @@ export class Client {
 
   /** A packet identifier that this connection has not used lately. */
   nextIdentifier(): number {
-    this.#lastIdentifier = (this.#lastIdentifier % MAX_PACKET_IDENTIFIER) + 1;
-    return this.#lastIdentifier;
+    this.lastIdentifier = (this.lastIdentifier % MAX_PACKET_IDENTIFIER) + 1;
+    return this.lastIdentifier;
   }
 
   /** The next packet of this kind that no call has returned yet. */

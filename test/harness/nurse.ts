@@ -10,13 +10,15 @@ import {
   type TestToken,
   whenClosed,
 } from './mqtt.js';
-import { eventually, Waiters } from './wait.js';
+import { eventually, WAIT_MS, Waiters } from './wait.js';
 
 export interface NurseOptions extends ConnectOptions {
   /** Whether the gateway keeps what comes while it is away: a session that persists. */
   readonly isDurable?: boolean;
   /** Whether it connects again by itself after an end that it did not ask for. */
   readonly reconnects?: boolean;
+  /** How long it tries. */
+  readonly reconnectsForMs?: number;
 }
 
 /** A nurse-call system: what it gets over all its connections, and how it goes away and comes back. */
@@ -70,7 +72,7 @@ export class Nurse {
 
   /** Comes (back). A nurse that is not durable subscribes again. */
   async connect(): Promise<void> {
-    const { isDurable: _durable, reconnects, ...options } = this.#options;
+    const { isDurable: _durable, reconnects, reconnectsForMs: _for, ...options } = this.#options;
     const client = await Client.open(this.#place, {
       ...this.#session(),
       ...options,
@@ -193,8 +195,9 @@ export class Nurse {
   }
 
   #reconnect(): void {
+    const { reconnectsForMs = WAIT_MS } = this.#options;
     eventually(async () => {
       if (!this.#isAway) await this.connect();
-    }).catch((error: unknown) => this.#ledger.fail(error));
+    }, reconnectsForMs).catch((error: unknown) => this.#ledger.fail(error));
   }
 }

@@ -10,12 +10,14 @@ import {
   type TestDevice,
   whenClosed,
 } from './mqtt.js';
-import { eventually, Waiters } from './wait.js';
+import { eventually, WAIT_MS, Waiters } from './wait.js';
 
 export interface SensorOptions extends ConnectOptions {
   readonly qos?: 0 | 1 | 2;
   /** Whether it connects again by itself, and repeats what is not acknowledged; true unless said. */
   readonly reconnects?: boolean;
+  /** How long it tries. */
+  readonly reconnectsForMs?: number;
 }
 
 /** Fields of an alarm's payload; `id: undefined` leaves the id to the gateway. */
@@ -87,7 +89,9 @@ export class Sensor {
     const payload: Alarm = { kind: 'fall', id: randomUUID(), ...fields, n: this.#alarms++ };
     const { qos = 1 } = this.#options;
     const { kind, id, n } = payload;
-    const isTellable = id !== undefined || payload.detectedAt !== undefined;
+    // A session that persists repeats under the same packet identifier, with DUP [MQTT-3.3.1-1].
+    const hasOwn = id !== undefined || payload.detectedAt !== undefined;
+    const isTellable = hasOwn || this.#options.clean === false;
     const alarm = { deviceId: this.device.id, n, kind, id, isOwed: qos > 0, isTellable };
     const sent = this.#ledger.sent(alarm);
     this.#publish({ topic: `${this.topic}/alarms`, payload: JSON.stringify(payload), qos, sent });
@@ -146,23 +150,26 @@ export class Sensor {
   }
 
   async #connect(): Promise<void> {
-    const { qos, reconnects = true, ...connect } = this.#options;
+    const { qos, reconnects = true, reconnectsForMs, ...connect } = this.#options;
     const client = await Client.connect(this.#place, this.device, connect);
+    const last = this.#client?.lastIdentifier ?? 0;
+    if (client.sessionPresent) client.lastIdentifier = last;
     this.#client = client;
     whenClosed(client, () => {
       if (!this.#isEnded && reconnects) this.#reconnect();
     });
     for (const outgoing of this.#unacknowledged) {
       // A new session has no identifiers of the old one.
-      outgoing.messageId = undefined;
+      if (!client.sessionPresent) outgoing.messageId = undefined;
       this.#send(client, outgoing, client.sessionPresent);
     }
   }
 
   #reconnect(): void {
+    const { reconnectsForMs = WAIT_MS } = this.#options;
     eventually(async () => {
       if (!this.#isEnded) await this.#connect();
-    }).catch((error: unknown) => this.#ledger.fail(error));
+    }, reconnectsForMs).catch((error: unknown) => this.#ledger.fail(error));
   }
 }
 

@@ -46,3 +46,19 @@ export function kill(processId: number): void {
     // It has ended meanwhile.
   }
 }
+
+/** Kills the store and holds its lock until the returned descriptor is closed. */
+export function holdStoreDown({ dataDir }: { readonly dataDir: string }): number {
+  const file = join(dataDir, 'redis', 'redis.lock');
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    // On a busy machine the gateway may start the next store before we get the lock; it waits longer each time.
+    const processId = storeProcessId(dataDir);
+    if (processId !== undefined) kill(processId);
+    const lock = lockFile(file);
+    if (lock !== undefined) return lock;
+  }
+  throw new Error('the lock of the store did not get free');
+}
+
+/** Each try takes some milliseconds; a killed process may take several to be gone. */
+const MAX_TRIES = 5_000;

@@ -1,103 +1,152 @@
+/** A cheap, bare MQTT 3.1.1 connection: a load, or an attack, must cost less than its target. */
 import { connect, type Socket } from 'node:net';
-import { generate } from 'mqtt-packet';
-import { Frames, type TakeFrame } from './frames.js';
+import { connect as connectTls } from 'node:tls';
+import { generate, type IConnectPacket } from 'mqtt-packet';
 import type { Login } from './plan.js';
 
 const CONNACK = 2;
 /** Longer than any client is idle in any run: clients of the load send no pings. */
 const KEEP_ALIVE_SECONDS = 300;
+const EMPTY = Buffer.alloc(0);
 
-/** Callbacks of a connection's owner. */
-export interface Owner {
-  readonly take: TakeFrame;
-  /** Called after each chunk, once all its packets are taken, to send the answers in one write. */
-  readonly chunkTaken: () => void;
-  /** Called when the socket accepts more again. */
-  readonly drained: () => void;
+export interface Endpoint {
+  readonly port: number;
+  readonly host?: string;
+  /** The address to connect from. */
+  readonly localAddress?: string;
+  readonly isTls?: boolean;
 }
 
-/** A bare MQTT 3.1.1 connection on a socket. */
+/** Takes one MQTT packet: its first byte, and the position of its body in the bytes. */
+export type TakeFrame = (header: number, bytes: Buffer, start: number, end: number) => void;
+
 export class Connection {
-  readonly #socket: Socket;
-  readonly #frames = new Frames();
-  readonly #owner: Owner;
-  #admitted: ((returnCode: number) => void) | undefined;
-  #isClosed = false;
+  readonly socket: Socket;
+  /** Resolves when the connection is closed, by either side. */
+  readonly closed: Promise<void>;
+  /** Takes every packet except CONNACK. */
+  take: TakeFrame | undefined;
+  #isOpen = true;
   #isEnding = false;
+  #rest: Buffer = EMPTY;
+  #admitted: ((returnCode: number) => void) | undefined;
 
-  private constructor(socket: Socket, owner: Owner) {
-    this.#socket = socket;
-    this.#owner = owner;
-    socket.setNoDelay(true);
-    socket.on('data', (chunk) => {
-      this.#frames.read(chunk, this.#take);
-      owner.chunkTaken();
-    });
-    socket.on('drain', () => owner.drained());
+  constructor({ port, host = '127.0.0.1', localAddress, isTls }: Endpoint) {
+    const where = { host, port, ...(localAddress !== undefined && { localAddress }) };
+    // Hostile clients do not check certificates.
+    this.socket = isTls ? connectTls({ ...where, rejectUnauthorized: false }) : connect(where);
+    this.socket.setNoDelay(true);
     // The close event that follows is enough.
-    socket.on('error', () => undefined);
-    socket.on('close', () => {
-      this.#isClosed = true;
-      this.#admitted?.(-1);
+    this.socket.on('error', () => undefined);
+    this.closed = new Promise((resolve) => {
+      this.socket.once('close', () => {
+        this.#isOpen = false;
+        this.#admitted?.(-1);
+        resolve();
+      });
     });
   }
 
-  /** Connects and waits for CONNACK. */
-  static async open(port: number, login: Login, isClean: boolean, owner: Owner) {
-    const socket = connect(port, '127.0.0.1');
-    const connection = new Connection(socket, owner);
-    const returnCode = new Promise<number>((resolve) => {
-      connection.#admitted = resolve;
+  /** Resolves to whether the connection is established. */
+  opened(): Promise<boolean> {
+    const event = 'encrypted' in this.socket ? 'secureConnect' : 'connect';
+    const connected = new Promise<boolean>((resolve) => {
+      this.socket.once(event, () => resolve(true));
     });
-    socket.write(
-      generate({
-        cmd: 'connect',
-        protocolId: 'MQTT',
-        protocolVersion: 4,
-        clean: isClean,
-        clientId: login.clientId,
-        keepalive: KEEP_ALIVE_SECONDS,
-        username: login.username,
-        password: Buffer.from(login.password),
-      }),
-    );
-    const code = await returnCode;
-    if (code !== 0) throw new Error(`${login.clientId} was not admitted: ${code}`);
-    return connection;
+    return Promise.race([connected, this.closed.then(() => false)]);
   }
 
-  /** Whether the gateway or the network has closed the connection. */
+  /** Sends CONNECT with a clean session unless said. Resolves to the return code, -1 when it is closed instead. */
+  logIn(login: Login, options: Partial<IConnectPacket> = {}): Promise<number> {
+    this.socket.on('data', (chunk) => this.#read(chunk));
+    this.socket.write(connectBytes(login, options));
+    return new Promise((resolve) => {
+      this.#admitted = resolve;
+    });
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Whether the other side has closed the connection. */
   get wasClosed(): boolean {
-    return this.#isClosed && !this.#isEnding;
+    return !this.#isOpen && !this.#isEnding;
   }
 
-  /** Writes bytes. Returns whether the socket accepts more immediately. */
-  write(bytes: Buffer): boolean {
-    return this.#isEnding || this.#isClosed ? false : this.#socket.write(bytes);
+  /** Writes; once the socket takes more, resolves to whether the connection is still open. */
+  async write(bytes: Buffer | string): Promise<boolean> {
+    if (!this.#isOpen || this.socket.write(bytes)) return this.#isOpen;
+    const drained = new Promise<void>((resolve) => this.socket.once('drain', resolve));
+    await Promise.race([drained, this.closed]);
+    return this.#isOpen;
   }
 
   /** Ends the connection as a power cut does: the socket's buffer is never sent. */
   reset(): void {
     this.#isEnding = true;
-    this.#socket.resetAndDestroy();
+    // Node cannot reset a TLS connection.
+    if ('encrypted' in this.socket) this.socket.destroy();
+    else this.socket.resetAndDestroy();
   }
 
   /** Disconnects cleanly. */
   async end(): Promise<void> {
     this.#isEnding = true;
-    if (this.#isClosed) return;
-    // The gateway may reset the connection at this moment: an error ends it as well.
-    const closed = new Promise<void>((resolve) => this.#socket.once('close', () => resolve()));
-    this.#socket.end(generate({ cmd: 'disconnect' }));
-    await closed;
+    if (this.#isOpen) this.socket.end(generate({ cmd: 'disconnect' }));
+    await this.closed;
   }
 
-  readonly #take: TakeFrame = (header, bytes, start, end) => {
-    if (header >> 4 !== CONNACK) {
-      this.#owner.take(header, bytes, start, end);
-      return;
+  /** Splits what comes into packets, and parses no bodies. */
+  #read(chunk: Buffer): void {
+    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    let at = 0;
+    for (let start = bodyStart(bytes, at); start !== undefined; start = bodyStart(bytes, at)) {
+      const end = start + remainingLength(bytes, at + 1, start);
+      if (end > bytes.length) break;
+      const header = bytes.readUInt8(at);
+      if (header >> 4 === CONNACK) this.#admitted?.(bytes.readUInt8(start + 1));
+      else this.take?.(header, bytes, start, end);
+      at = end;
     }
-    this.#admitted?.(bytes.readUInt8(start + 1));
-    this.#admitted = undefined;
-  };
+    this.#rest = bytes.subarray(at);
+  }
+}
+
+export function connectBytes(login: Login, options: Partial<IConnectPacket> = {}): Buffer {
+  const { clientId, username } = login;
+  const password = Buffer.from(login.password);
+  const head = { cmd: 'connect', protocolId: 'MQTT', protocolVersion: 4, clean: true } as const;
+  return generate({
+    ...head,
+    keepalive: KEEP_ALIVE_SECONDS,
+    clientId,
+    username,
+    password,
+    ...options,
+  });
+}
+
+/** Consecutive packets with a packet identifier and nothing else. */
+export function identified(header: number, identifiers: readonly number[]): Buffer {
+  const packets = Buffer.allocUnsafe(identifiers.length * 4);
+  for (const [index, identifier] of identifiers.entries()) {
+    packets.writeUInt16BE((header << 8) | 2, index * 4);
+    packets.writeUInt16BE(identifier, index * 4 + 2);
+  }
+  return packets;
+}
+
+/** The position after the remaining length, of 1 to 4 bytes [MQTT-2.2.3]; undefined while part of it is missing. */
+function bodyStart(bytes: Buffer, at: number): number | undefined {
+  for (let next = at + 1; next < bytes.length; next++) {
+    if (((bytes[next] ?? 0) & 0x80) === 0) return next + 1;
+  }
+  return undefined;
+}
+
+function remainingLength(bytes: Buffer, from: number, to: number): number {
+  let length = 0;
+  for (let at = to - 1; at >= from; at--) length = length * 128 + ((bytes[at] ?? 0) & 0x7f);
+  return length;
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { each } from '../wait.js';
 import type { Offer, Plan, Report } from './plan.js';
 import { Publisher } from './publisher.js';
 import { Reader } from './reader.js';
@@ -7,7 +8,7 @@ const TICK_MS = 5;
 
 /** Devices that publish, and readers of their publishes. */
 export class Load {
-  /** Publishers by number. */
+  /** By number. */
   readonly #publishers: ReadonlyMap<number, Publisher>;
   readonly #readers: readonly Reader[];
 
@@ -17,20 +18,15 @@ export class Load {
   }
 
   static async open(plan: Plan): Promise<Load> {
-    let publishersOpened: readonly (readonly [number, Publisher])[] = [];
+    const publishers = plan.devices.map((device, index) => {
+      const number = plan.firstNumber + index;
+      return [number, new Publisher(plan, device, number)] as const;
+    });
     const chunkTaken = () => {
-      for (const [, publisher] of publishersOpened) publisher.pump();
+      for (const [, publisher] of publishers) publisher.pump();
     };
-    const readers = await Promise.all(
-      plan.readers.map((login) => Reader.open(plan, login, chunkTaken)),
-    );
-    const publishers = await Promise.all(
-      plan.devices.map(async (device, index) => {
-        const number = plan.firstNumber + index;
-        return [number, await Publisher.open(plan, device, number)] as const;
-      }),
-    );
-    publishersOpened = publishers;
+    const readers = await each(plan.readers, (login) => Reader.open(plan, login, chunkTaken));
+    await each(publishers, ([, publisher]) => publisher.open());
     return new Load(new Map(publishers), readers);
   }
 
@@ -38,13 +34,13 @@ export class Load {
   offer(offer: Offer): Promise<void> {
     const { perSecond, window, underWayTo, durationMs, maxEach, tickMs = TICK_MS } = offer;
     for (const reader of this.#readers) reader.restart();
-    const begunMs = performance.now();
-    const publishers = [...this.#publishers.values()];
     for (const [number, publisher] of this.#publishers) {
       const received = () => this.#receivedOf(number);
       publisher.limit(window, underWayTo === 'readers' ? received : undefined);
     }
+    const publishers = [...this.#publishers.values()];
     const before = publishers.map(({ sent }) => sent);
+    const begunMs = performance.now();
     return new Promise((resolve) => {
       const tick = () => {
         const elapsedMs = performance.now() - begunMs;
@@ -74,13 +70,10 @@ export class Load {
     for (const publisher of this.#publishers.values()) publisher.powerOff();
   }
 
-  /** Reconnects the devices; they continue numbering after what the readers have. */
+  /** Connects all devices again, at once; they continue numbering after what the readers have. */
   async powerOn(): Promise<void> {
-    await Promise.all(
-      [...this.#publishers].map(([number, publisher]) =>
-        publisher.powerOn(this.#receivedOf(number)),
-      ),
-    );
+    const all = [...this.#publishers];
+    await Promise.all(all.map(([number, one]) => one.powerOn(this.#receivedOf(number))));
   }
 
   /** Resolves when everything is acknowledged; fails if a connection is closed first. */
@@ -94,28 +87,30 @@ export class Load {
   }
 
   report(): Report {
-    const publishers = [...this.#publishers];
+    const publishers = [...this.#publishers.values()];
     const total = (of: (publisher: Publisher) => number) =>
-      publishers.reduce((sum, [, publisher]) => sum + of(publisher), 0);
-    const connected = publishers.filter(([, { wasClosed }]) => !wasClosed);
+      publishers.reduce((sum, publisher) => sum + of(publisher), 0);
+    const connected = [...this.#publishers].filter(([, { wasClosed }]) => !wasClosed);
     const newest = new Map(connected.map(([number, { expected }]) => [number, expected]));
     return {
-      sent: total((publisher) => publisher.sent),
-      acknowledged: total((publisher) => publisher.acknowledged),
+      sent: total(({ sent }) => sent),
+      acknowledged: total(({ acknowledged }) => acknowledged),
       unacknowledged: total(({ wasClosed, expected, acknowledged }) =>
         wasClosed ? 0 : expected - acknowledged,
       ),
-      closedDevices: total(({ wasClosed }) => (wasClosed ? 1 : 0)),
+      closedDevices: publishers.filter(({ wasClosed }) => wasClosed).length,
       readers: this.#readers.map((reader) => reader.report(newest)),
     };
-  }
-
-  #receivedOf(deviceNumber: number): number {
-    return Math.min(...this.#readers.map((reader) => reader.newestOf(deviceNumber)));
   }
 
   async end(): Promise<void> {
     const all = [...this.#publishers.values(), ...this.#readers];
     await Promise.all(all.map((client) => client.end()));
+  }
+
+  #receivedOf(deviceNumber: number): number {
+    // A load without readers: nobody knows, and nothing is compared.
+    if (this.#readers.length === 0) return this.#publishers.get(deviceNumber)?.acknowledged ?? 0;
+    return Math.min(...this.#readers.map((reader) => reader.newestOf(deviceNumber)));
   }
 }

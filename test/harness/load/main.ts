@@ -1,22 +1,22 @@
-/** A load in its own process, so that it shares its event loop with neither the gateway nor a test. */
+/** The program of a load: `process.ts` calls it. */
+import { answerCalls } from './calls.js';
 import { Load } from './load.js';
-import { type Answer, type Call, callSchema } from './plan.js';
+import { offerSchema, planSchema } from './plan.js';
 
 let load: Load | undefined;
 
-async function answerTo(call: Call): Promise<Answer> {
-  if (call.call === 'open') load = await Load.open(call.plan);
-  if (load === undefined) return { failure: 'nothing was opened' };
-  if (call.call === 'offer') await load.offer(call.offer);
-  if (call.call === 'powerOff') load.powerOff();
-  if (call.call === 'powerOn') await load.powerOn();
-  if (call.call === 'end') await load.end();
-  return { report: load.report() };
+function opened(): Load {
+  if (load === undefined) throw new Error('nothing was opened');
+  return load;
 }
 
-process.on('message', (message: { readonly number: number; readonly call: unknown }) => {
-  answerTo(callSchema.parse(message.call))
-    .catch((error: unknown): Answer => ({ failure: String(error) }))
-    .then((answer) => process.send?.({ number: message.number, answer }));
+answerCalls({
+  open: async (plan) => {
+    load = await Load.open(planSchema.parse(plan));
+  },
+  offer: (offer) => opened().offer(offerSchema.parse(offer)),
+  powerOff: () => opened().powerOff(),
+  powerOn: () => opened().powerOn(),
+  report: () => opened().report(),
+  end: () => opened().end(),
 });
-process.on('disconnect', () => process.exit(0));

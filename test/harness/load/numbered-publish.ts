@@ -1,3 +1,4 @@
+/** Publishes that carry their number and time, so that a reader sees what is missing, late or out of order. */
 import { generate } from 'mqtt-packet';
 import type { Plan } from './plan.js';
 
@@ -6,11 +7,8 @@ const NUMBER_DIGITS = 9;
 const PUBLISHES_PER_DEVICE = 10_000_000;
 const TIME_DIGITS = 16;
 const ID_HEAD = '00000000-0000-4000-8000-000';
-const NUMBER_ANCHOR = Buffer.from('"n":');
-const TIME_ANCHOR = Buffer.from(',"t":');
-const DETECTED_ANCHOR = Buffer.from('"detectedAt":"');
-
-type NumberedPlan = Pick<Plan, 'kind' | 'qos' | 'topic' | 'paddingBytes'>;
+const [NUMBER_ANCHOR, TIME_ANCHOR] = [Buffer.from('"n":'), Buffer.from(',"t":')];
+const [ID_ANCHOR, DETECTED_ANCHOR] = [Buffer.from(ID_HEAD), Buffer.from('"detectedAt":"')];
 
 /** The template packet of a device's publishes; number, time and packet identifier are filled in. */
 export class NumberedPublish {
@@ -24,13 +22,14 @@ export class NumberedPublish {
   readonly #idAt: number | undefined;
   readonly #detectedAt: number | undefined;
 
-  constructor(plan: NumberedPlan, deviceId: string, deviceNumber: number) {
-    const { kind, qos } = plan;
+  constructor(
+    { kind, qos, topic }: Pick<Plan, 'kind' | 'qos' | 'topic'>,
+    deviceId: string,
+    deviceNumber: number,
+  ) {
     this.#firstNumber = deviceNumber * PUBLISHES_PER_DEVICE;
     const zeros = '1'.padEnd(NUMBER_DIGITS, '0');
-    const padding =
-      plan.paddingBytes === undefined ? '' : `,"p":"${'x'.repeat(plan.paddingBytes)}"`;
-    const numbers = `"n":${zeros},"t":${'1'.padEnd(TIME_DIGITS, '0')}${padding}`;
+    const numbers = `"n":${zeros},"t":${'1'.padEnd(TIME_DIGITS, '0')}`;
     const id = `"id":"${ID_HEAD}${zeros}"`;
     const detected = `"detectedAt":"${new Date().toISOString()}"`;
     const payload = {
@@ -38,14 +37,14 @@ export class NumberedPublish {
       falls: `{"kind":"fall",${id},${detected},"confidence":0.97,${numbers}}`,
       telemetry: `{${numbers}}`,
     }[kind];
-    const ownTopic = `devices/{device}/${kind === 'telemetry' ? 'load' : 'alarms'}`;
-    const topic = (plan.topic ?? ownTopic).replace('{device}', deviceId);
-    const head = { cmd: 'publish', qos, dup: false, retain: false } as const;
-    this.#packet = generate({ ...head, topic, payload, messageId: 1 });
-    this.#identifierAt = qos === 0 ? undefined : this.#packet.indexOf(topic) + topic.length;
+    const own = `devices/{device}/${kind === 'telemetry' ? 'load' : 'alarms'}`;
+    const to = (topic ?? own).replace('{device}', deviceId);
+    const head = { cmd: 'publish', qos, dup: false, retain: false, messageId: 1 } as const;
+    this.#packet = generate({ ...head, topic: to, payload });
+    this.#identifierAt = qos === 0 ? undefined : this.#packet.indexOf(to) + to.length;
     this.#numberAt = this.#packet.indexOf(NUMBER_ANCHOR) + NUMBER_ANCHOR.length;
     this.#timeAt = this.#packet.indexOf(TIME_ANCHOR) + TIME_ANCHOR.length;
-    this.#idAt = behind(this.#packet, Buffer.from(ID_HEAD));
+    this.#idAt = behind(this.#packet, ID_ANCHOR);
     this.#detectedAt = behind(this.#packet, DETECTED_ANCHOR);
   }
 
@@ -65,39 +64,29 @@ export class NumberedPublish {
       const at = index * length;
       const number = String(this.#firstNumber + first + index);
       this.#packet.copy(batch, at);
-      if (this.#identifierAt !== undefined) {
-        batch.writeUInt16BE(packetIdentifier(first + index), at + this.#identifierAt);
+      // From 1 to 65,535: no more publishes may await an acknowledgement [MQTT-2.3.1-4].
+      const identifier = ((first + index - 1) % 65_535) + 1;
+      if (this.#identifierAt !== undefined)
+        batch.writeUInt16BE(identifier, at + this.#identifierAt);
+      for (const place of [this.#numberAt, this.#idAt]) {
+        if (place !== undefined) batch.write(number, at + place, 'latin1');
       }
-      batch.write(number, at + this.#numberAt, 'latin1');
-      if (this.#idAt !== undefined) batch.write(number, at + this.#idAt, 'latin1');
     }
     return batch;
   }
 }
 
 /** Where the anchor ends, undefined without one. */
-function behind(bytes: Buffer, anchor: Buffer): number | undefined {
-  const at = bytes.indexOf(anchor);
+function behind(bytes: Buffer, anchor: Buffer, from = 0): number | undefined {
+  const at = bytes.indexOf(anchor, from);
   return at < 0 ? undefined : at + anchor.length;
 }
 
-/** Cycles from 1 to 65,535: no more publishes may await an acknowledgement [MQTT-2.3.1-4]. */
-function packetIdentifier(publish: number): number {
-  return ((publish - 1) % 65_535) + 1;
-}
-
-/** The numbers in a forwarded publish. */
-export interface Numbered {
-  readonly deviceNumber: number;
-  readonly publish: number;
-  readonly sentAtMicroseconds: number;
-}
-
-/** Parses a publish of a load; undefined for other messages, such as a device's status. */
-export function numberedIn(bytes: Buffer, start: number, end: number): Numbered | undefined {
-  const numberAt = bytes.indexOf(NUMBER_ANCHOR, start) + NUMBER_ANCHOR.length;
+/** The numbers in a forwarded publish; undefined for other messages, such as a device's status. */
+export function numberedIn(bytes: Buffer, start: number, end: number) {
+  const numberAt = behind(bytes, NUMBER_ANCHOR, start) ?? end;
   const timeAt = numberAt + NUMBER_DIGITS + TIME_ANCHOR.length;
-  if (numberAt < start + NUMBER_ANCHOR.length || timeAt + TIME_DIGITS > end) return undefined;
+  if (timeAt + TIME_DIGITS > end) return undefined;
   const number = digits(bytes, numberAt, NUMBER_DIGITS);
   return {
     deviceNumber: Math.floor(number / PUBLISHES_PER_DEVICE),

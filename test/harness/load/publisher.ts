@@ -1,5 +1,4 @@
-import { Connection, type Owner } from './connection.js';
-import type { TakeFrame } from './frames.js';
+import { Connection, identified, type TakeFrame } from './connection.js';
 import { NumberedPublish } from './numbered-publish.js';
 import type { Login, Plan } from './plan.js';
 
@@ -7,15 +6,16 @@ const [PUBACK, PUBREC, PUBCOMP] = [4, 5, 7];
 const PUBREL_HEADER = 0x62;
 /** Bytes written at a time, so that a slow socket can signal it in between. */
 const MAX_BATCH_BYTES = 16_384;
+/** The same as mqtt.js. */
+const [RETRY_AFTER_MS, GIVES_UP_AFTER_MS] = [1_000, 10_000];
 
 /** A device that publishes as many messages as allowed and as its socket accepts. */
 export class Publisher {
   sent = 0;
   acknowledged = 0;
+  readonly #plan: Plan;
+  readonly #device: Login;
   readonly #publish: NumberedPublish;
-  /** False at QoS 0: a message then counts as acknowledged when it is sent. */
-  readonly #isAcknowledged: boolean;
-  readonly #connect: () => Promise<Connection>;
   #connection: Connection | undefined;
   #isOff = false;
   #isBlocked = false;
@@ -26,39 +26,42 @@ export class Publisher {
   /** Packet identifiers of PUBRECs to answer with the next write. */
   #toRelease: number[] = [];
 
-  private constructor(plan: Plan, device: Login, number: number) {
+  constructor(plan: Plan, device: Login, number: number) {
+    this.#plan = plan;
+    this.#device = device;
     this.#publish = new NumberedPublish(plan, device.username, number);
-    this.#isAcknowledged = plan.qos > 0;
-    const owner: Owner = {
-      take: this.#take,
-      chunkTaken: () => {
-        this.#release();
-        this.pump();
-      },
-      drained: () => {
-        this.#isBlocked = false;
-        this.pump();
-      },
-    };
-    this.#connect = () => Connection.open(plan.port, device, true, owner);
   }
 
-  static async open(plan: Plan, device: Login, number: number): Promise<Publisher> {
-    const publisher = new Publisher(plan, device, number);
-    publisher.#connection = await publisher.#connect();
-    return publisher;
+  /** @throws Error unless it is admitted */
+  async open(): Promise<void> {
+    const connection = new Connection(this.#plan);
+    connection.take = this.#take;
+    const tired = setTimeout(() => connection.reset(), GIVES_UP_AFTER_MS);
+    const code = await connection.logIn(this.#device);
+    clearTimeout(tired);
+    if (code !== 0) throw new Error(`${this.#device.clientId} was not admitted: ${code}`);
+    this.#connection = connection;
+    // After each chunk, once all its packets are taken.
+    connection.socket.on('data', () => {
+      this.#release();
+      this.pump();
+    });
+    connection.socket.on('drain', () => {
+      this.#isBlocked = false;
+      this.pump();
+    });
   }
 
   get wasClosed(): boolean {
     return this.#connection?.wasClosed ?? false;
   }
 
-  /**
-   * Limits the publishes that await their acknowledgement.
-   *
-   * @param received given when the window extends to the readers: how many publishes every
-   *   reader has
-   */
+  /** How many publishes must reach the readers: all except those lost in a power cut. */
+  get expected(): number {
+    return this.#isOff ? this.acknowledged : this.sent;
+  }
+
+  /** Limits the publishes that are under way: unacknowledged, or not with every reader. */
   limit(window: number, received: (() => number) | undefined): void {
     this.#window = window;
     this.#received = received;
@@ -70,31 +73,28 @@ export class Publisher {
     this.pump();
   }
 
-  /** How many publishes must reach the readers: all except those lost in a power cut. */
-  get expected(): number {
-    return this.#isOff ? this.acknowledged : this.sent;
+  stop(): void {
+    this.#mayHaveSent = this.sent;
   }
 
-  /** Cuts the device's power. */
   powerOff(): void {
     this.stop();
     this.#isOff = true;
     this.#connection?.reset();
   }
 
-  /** @param arrived how many publishes reached the gateway; the next gets the following number */
+  /** Connects until it is admitted. @param arrived how many publishes reached the gateway; the next follows them */
   async powerOn(arrived: number): Promise<void> {
-    this.#connection = await this.#connect();
-    this.sent = arrived;
-    this.acknowledged = arrived;
-    this.#isBlocked = false;
-    this.#isOff = false;
-    this.stop();
-  }
-
-  /** Stops publishing. */
-  stop(): void {
-    this.#mayHaveSent = this.sent;
+    for (;;) {
+      const isIn = await this.open().then(
+        () => true,
+        () => false,
+      );
+      if (isIn) break;
+      await new Promise((resolve) => setTimeout(resolve, RETRY_AFTER_MS));
+    }
+    [this.sent, this.acknowledged, this.#mayHaveSent] = [arrived, arrived, arrived];
+    [this.#isBlocked, this.#isOff] = [false, false];
   }
 
   async end(): Promise<void> {
@@ -103,16 +103,18 @@ export class Publisher {
 
   /** Publishes as many as limit, window and socket allow. */
   pump(): void {
+    const connection = this.#connection;
     const maxBatch = Math.ceil(MAX_BATCH_BYTES / this.#publish.length);
-    while (!this.#isBlocked && !this.#isOff && !this.wasClosed && this.#connection !== undefined) {
+    while (!this.#isBlocked && !this.#isOff && connection?.isOpen === true) {
       const arrived = Math.min(this.acknowledged, this.#received?.() ?? this.acknowledged);
       const room = arrived + this.#window - this.sent;
       const count = Math.min(this.#mayHaveSent - this.sent, room, maxBatch);
       if (count <= 0) return;
       const batch = this.#publish.batch(this.sent + 1, count);
       this.sent += count;
-      if (!this.#isAcknowledged) this.acknowledged = this.sent;
-      this.#isBlocked = !this.#connection.write(batch);
+      // At QoS 0 a message counts as acknowledged when it is sent.
+      if (this.#plan.qos === 0) this.acknowledged = this.sent;
+      this.#isBlocked = !connection.socket.write(batch);
     }
   }
 
@@ -123,18 +125,9 @@ export class Publisher {
   };
 
   #release(): void {
-    if (this.#toRelease.length === 0) return;
-    this.#connection?.write(identified(PUBREL_HEADER, this.#toRelease));
+    if (this.#toRelease.length > 0) {
+      this.#connection?.socket.write(identified(PUBREL_HEADER, this.#toRelease));
+    }
     this.#toRelease = [];
   }
-}
-
-/** Consecutive packets with a packet identifier and nothing else. */
-export function identified(header: number, identifiers: readonly number[]): Buffer {
-  const packets = Buffer.allocUnsafe(identifiers.length * 4);
-  for (const [index, identifier] of identifiers.entries()) {
-    packets.writeUInt16BE((header << 8) | 2, index * 4);
-    packets.writeUInt16BE(identifier, index * 4 + 2);
-  }
-  return packets;
 }

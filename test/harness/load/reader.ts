@@ -1,19 +1,18 @@
 import { generate } from 'mqtt-packet';
-import { Connection, type Owner } from './connection.js';
-import type { TakeFrame } from './frames.js';
-import { Latencies } from './latencies.js';
+import { Connection, identified, type TakeFrame } from './connection.js';
 import { nowMicroseconds, numberedIn } from './numbered-publish.js';
 import type { Plan, ReaderReport } from './plan.js';
-import { identified } from './publisher.js';
 
 const [PUBLISH, SUBACK] = [3, 9];
 const PUBACK_HEADER = 0x40;
+const BUCKETS_PER_DOUBLING = 16;
+const BUCKETS = 32 * BUCKETS_PER_DOUBLING;
 
 /** A subscriber that reads and counts everything, and acknowledges immediately. */
 export class Reader {
-  readonly #owner: Owner;
+  readonly #connection: Connection;
   readonly #qos: Plan['qos'];
-  #connection: Connection | undefined;
+  readonly #chunkTaken: () => void;
   #subscribed: (() => void) | undefined;
   #toAcknowledge: number[] = [];
   #received = 0;
@@ -26,18 +25,15 @@ export class Reader {
   #newestAt = this.#openedAt;
   #startedAt = this.#openedAt;
   #perSecond: number[] = [];
-  #latencies = new Latencies();
+  /** In buckets 4 % wide: a run has a million latencies, too many to keep. */
+  #latencies = new Uint32Array(BUCKETS);
+  #maxMicroseconds = 0;
 
-  private constructor(qos: Plan['qos'], chunkTaken: () => void) {
-    this.#qos = qos;
-    this.#owner = {
-      take: this.#take,
-      chunkTaken: () => {
-        this.#acknowledge();
-        chunkTaken();
-      },
-      drained: () => undefined,
-    };
+  private constructor(plan: Plan, chunkTaken: () => void) {
+    this.#connection = new Connection(plan);
+    this.#connection.take = this.#take;
+    this.#qos = plan.qos;
+    this.#chunkTaken = chunkTaken;
   }
 
   /** @param chunkTaken called after each chunk is counted */
@@ -46,12 +42,20 @@ export class Reader {
     login: Plan['readers'][number],
     chunkTaken: () => void,
   ): Promise<Reader> {
-    const reader = new Reader(plan.qos, chunkTaken);
-    const port = login.port ?? plan.port;
-    reader.#connection = await Connection.open(port, login, login.isClean, reader.#owner);
-    // A backlog may have come in the same chunk as the CONNACK.
-    reader.#acknowledge();
-    if (plan.filter !== '') await reader.#subscribe(reader.#connection, plan.filter);
+    const reader = new Reader(plan, chunkTaken);
+    const connection = reader.#connection;
+    const admitted = connection.logIn(login, { clean: login.isClean });
+    // After the connection's own listener: a backlog may come in one chunk with the CONNACK.
+    connection.socket.on('data', () => reader.#acknowledge());
+    const code = await admitted;
+    if (code !== 0) throw new Error(`${login.clientId} was not admitted: ${code}`);
+    if (plan.filter === '') return reader;
+    const subscribed = new Promise<void>((resolve) => {
+      reader.#subscribed = resolve;
+    });
+    const subscriptions = [{ topic: plan.filter, qos: 1 as const }];
+    connection.socket.write(generate({ cmd: 'subscribe', messageId: 1, subscriptions }));
+    await subscribed;
     return reader;
   }
 
@@ -59,7 +63,8 @@ export class Reader {
   restart(): void {
     this.#startedAt = nowMicroseconds();
     this.#perSecond = [];
-    this.#latencies = new Latencies();
+    this.#latencies = new Uint32Array(BUCKETS);
+    this.#maxMicroseconds = 0;
   }
 
   /** The newest publish received from the device. */
@@ -69,34 +74,22 @@ export class Reader {
 
   /** @param newest the last expected publish of each device, by its number */
   report(newest: ReadonlyMap<number, number>): ReaderReport {
+    const max = this.#maxMicroseconds / 1000;
     return {
       received: this.#received,
       liveCopies: this.#liveCopies,
       missing: this.#missing,
       outOfOrder: this.#outOfOrder,
       perSecond: Array.from(this.#perSecond, (count) => count ?? 0),
-      latencyMs: {
-        p50: this.#latencies.quantileMs(0.5),
-        p99: this.#latencies.quantileMs(0.99),
-        max: this.#latencies.maxMs,
-      },
+      latencyMs: { p50: this.#quantileMs(0.5), p99: this.#quantileMs(0.99), max },
       newestAfterMs: (this.#newestAt - this.#openedAt) / 1000,
       isLevel: [...newest].every(([device, count]) => this.newestOf(device) >= count),
-      wasClosed: this.#connection?.wasClosed ?? false,
+      wasClosed: this.#connection.wasClosed,
     };
   }
 
-  async end(): Promise<void> {
-    await this.#connection?.end();
-  }
-
-  async #subscribe(connection: Connection, filter: string): Promise<void> {
-    const subscribed = new Promise<void>((resolve) => {
-      this.#subscribed = resolve;
-    });
-    const subscriptions = [{ topic: filter, qos: 1 as const }];
-    connection.write(generate({ cmd: 'subscribe', messageId: 1, subscriptions }));
-    await subscribed;
+  end(): Promise<void> {
+    return this.#connection.end();
   }
 
   readonly #take: TakeFrame = (header, bytes, start, end) => {
@@ -114,7 +107,7 @@ export class Reader {
     if (numbered === undefined) return;
     const now = nowMicroseconds();
     this.#newestAt = now;
-    this.#latencies.add(now - numbered.sentAtMicroseconds);
+    this.#addLatency(now - numbered.sentAtMicroseconds);
     if (isLiveCopy) {
       this.#liveCopies++;
       return;
@@ -122,22 +115,37 @@ export class Reader {
     this.#received++;
     const second = Math.floor((now - this.#startedAt) / 1_000_000);
     this.#perSecond[second] = (this.#perSecond[second] ?? 0) + 1;
-    this.#follow(numbered.deviceNumber, numbered.publish);
+    const { deviceNumber, publish } = numbered;
+    const newest = this.newestOf(deviceNumber);
+    if (publish <= newest) this.#outOfOrder++;
+    else {
+      this.#missing += publish - newest - 1;
+      this.#newest.set(deviceNumber, publish);
+    }
   }
 
-  #follow(device: number, publish: number): void {
-    const newest = this.newestOf(device);
-    if (publish <= newest) {
-      this.#outOfOrder++;
-      return;
+  #addLatency(microseconds: number): void {
+    const bucket = Math.floor(Math.log2(Math.max(microseconds, 1)) * BUCKETS_PER_DOUBLING);
+    const at = Math.min(bucket, BUCKETS - 1);
+    this.#latencies[at] = (this.#latencies[at] ?? 0) + 1;
+    this.#maxMicroseconds = Math.max(this.#maxMicroseconds, microseconds);
+  }
+
+  /** The latency below which this fraction (0 to 1) of the values lies; 0 without values. */
+  #quantileMs(part: number): number {
+    let left = part * this.#latencies.reduce((sum, count) => sum + count, 0);
+    for (const [bucket, count] of this.#latencies.entries()) {
+      left -= count;
+      if (left <= 0 && count > 0) return 2 ** ((bucket + 1) / BUCKETS_PER_DOUBLING) / 1000;
     }
-    this.#missing += publish - newest - 1;
-    this.#newest.set(device, publish);
+    return 0;
   }
 
   #acknowledge(): void {
-    if (this.#connection === undefined || this.#toAcknowledge.length === 0) return;
-    this.#connection.write(identified(PUBACK_HEADER, this.#toAcknowledge));
+    if (this.#toAcknowledge.length > 0) {
+      this.#connection.socket.write(identified(PUBACK_HEADER, this.#toAcknowledge));
+    }
     this.#toAcknowledge = [];
+    this.#chunkTaken();
   }
 }
