@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
-import { readOptions } from '../../tools/chaos/options.js';
 import { codeIn, PAGES, Page, rowsOf } from './page.js';
 import { codeOf, sourcesIn, textsIn } from './program-texts.js';
 
@@ -39,21 +38,4 @@ it('docs/operate/audit.md has every action, and no others', () => {
   const rows = rowsOf(new Page('docs/operate/audit.md').section('Actions'));
   const documented = rows.flatMap(([name = '']) => codeIn(name));
   expect(documented.toSorted()).toEqual([...AUDIT_ACTIONS].toSorted());
-});
-
-it('docs/reference/performance.md has every part of the benchmarks, and no others', () => {
-  const { 0: parts = '' } =
-    /new Map<string, Part>\(\[[\s\S]*?\]\);/.exec(codeOf('tools/bench/main.ts')) ?? [];
-  const rows = rowsOf(new Page('docs/reference/performance.md').section('Measure it yourself'));
-  const documented = rows.flatMap(([name = '']) => codeIn(name));
-  expect(documented.toSorted()).toEqual(textsIn(parts).toSorted());
-});
-
-it('docs/reports/chaos.md runs the chaos harness with options that exist', () => {
-  const [command = ''] = new Page('docs/reports/chaos.md')
-    .blocks('sh')
-    .filter((block) => block.startsWith('npm run chaos'));
-  const options = readOptions(command.trim().split(' ').slice(3));
-  const [durationMs, kills, upstreamKills] = [1_200_000, 320, 80];
-  expect(options).toMatchObject({ durationMs, kills, upstreamKills, seed: 20_261_127 });
 });

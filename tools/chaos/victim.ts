@@ -1,19 +1,14 @@
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { lockFile } from '../../src/store/embedded/file-lock.js';
-import { GatewayProcess } from '../../test/former/gateway/gateway-process.js';
-import type { RunningGateway } from '../../test/former/gateway/running-gateway.js';
-import { kill, storeProcessId } from '../../test/former/stored/store-process.js';
+import { Gateway, killProcess, storeProcessId } from '../../test/harness/gateway.js';
+import { ESCALATION, UNBOUNDED } from './clients.js';
 import type { KillTarget } from './schedule.js';
 
-/** Sessions without bounds: dropped entries would look like a loss. */
-const ENVIRONMENT = { GATEWAY_SESSIONS_MAX_QUEUED_MESSAGES: '100000000' };
-/** Every alarm escalates, because nobody acknowledges any. */
-export const ESCALATION = { name: 'in-charge', afterSeconds: 5 };
 const MAX_FAILED_STARTS = 20;
 
 /** The gateway under test; it is killed, and restarted immediately as systemd does. */
 export class Victim {
-  readonly gateway: GatewayProcess;
+  readonly gateway: Gateway;
   /** Times from the last kill of the gateway to the ready line. */
   readonly readyAfterMs: number[] = [];
   /** Times from the last kill of anything to the first PUBACK for an alarm published after it. */
@@ -26,15 +21,13 @@ export class Victim {
   #lastKillMs: number | undefined;
   #gatewayKilledMs: number | undefined;
 
-  private constructor(gateway: GatewayProcess) {
+  private constructor(gateway: Gateway) {
     this.gateway = gateway;
   }
 
   static async start(bridges: readonly object[]): Promise<Victim> {
-    const gateway = await GatewayProcess.create(ENVIRONMENT);
-    await gateway.configure({ bridges, escalations: [ESCALATION] });
-    await gateway.start();
-    return new Victim(gateway);
+    const config = { bridges, escalations: [ESCALATION] };
+    return new Victim(await Gateway.start({ kind: 'process', env: UNBOUNDED, config }));
   }
 
   /**
@@ -47,7 +40,7 @@ export class Victim {
     const actual = store === undefined ? 'gateway' : target;
     // Kills both together: the gateway must not see the store die first.
     const dead = actual === 'store' ? undefined : this.gateway.kill();
-    if (store !== undefined) process.kill(store, 'SIGKILL');
+    if (store !== undefined) killProcess(store);
     const nowMs = performance.now();
     this.kills[actual]++;
     this.#lastKillMs = nowMs;
@@ -59,7 +52,7 @@ export class Victim {
     });
   }
 
-  /** Notes an acknowledged alarm. */
+  /** Notes an acknowledged alarm, by the time of its publish. */
   acknowledged(publishedMs: number): void {
     if (this.#lastKillMs === undefined || publishedMs < this.#lastKillMs) return;
     this.acknowledgingAfterMs.push(performance.now() - this.#lastKillMs);
@@ -80,8 +73,8 @@ export class Victim {
   /** Keeps data and log for an investigation. Resolves to their directory. */
   async keep(): Promise<string> {
     await this.#calm();
-    await this.gateway.keep();
-    return this.gateway.dataDir;
+    await this.gateway.stop();
+    return keepLog(this.gateway);
   }
 
   async #calm(): Promise<void> {
@@ -96,8 +89,7 @@ export class Victim {
         await this.gateway.start();
       } catch (error) {
         // The gateway was killed again before it was ready, or its store was.
-        if (killedMs !== this.#gatewayKilledMs) continue;
-        this.failedStarts++;
+        if (killedMs === this.#gatewayKilledMs) this.failedStarts++;
         if (this.failedStarts > MAX_FAILED_STARTS) throw error;
         continue;
       }
@@ -108,18 +100,8 @@ export class Victim {
   }
 }
 
-/** Kills the store and holds its lock until the returned descriptor is closed. */
-export function holdStoreDown({ dataDir }: Pick<RunningGateway, 'dataDir'>): number {
-  const file = join(dataDir, 'redis', 'redis.lock');
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
-    // On a busy machine the gateway may start the next store before we get the lock; it waits longer each time.
-    const processId = storeProcessId(dataDir);
-    if (processId !== undefined) kill(processId);
-    const lock = lockFile(file);
-    if (lock !== undefined) return lock;
-  }
-  throw new Error('the lock of the store did not get free');
+/** Writes the log of a gateway into its data directory. Resolves to the directory. */
+export async function keepLog({ dataDir, lines }: Gateway): Promise<string> {
+  await writeFile(join(dataDir, 'gateway.log'), `${lines.join('\n')}\n`);
+  return dataDir;
 }
-
-/** Each try takes some milliseconds; a killed process may take several to be gone. */
-const MAX_TRIES = 5_000;

@@ -4,14 +4,13 @@ import { closeSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import mqtt from 'mqtt';
 import { describe, type ExpectStatic, expect, it, type TestContext } from 'vitest';
-import { holdStoreDown } from '../../../tools/chaos/victim.js';
 import type { TestDevice } from '../../former/clients/api.js';
 import { Subscriber } from '../../former/clients/mqtt-clients.js';
 import { publishPacket, RawClient } from '../../former/clients/raw-client.js';
 import { GatewayProcess } from '../../former/gateway/gateway-process.js';
 import { Home } from '../../former/home.js';
 import { Store } from '../../former/stored/store.js';
-import { storeProcessId } from '../../former/stored/store-process.js';
+import { holdStoreDown, storeProcessId } from '../../former/stored/store-process.js';
 import { OwnRedis } from './own-redis.js';
 
 async function homeOf(

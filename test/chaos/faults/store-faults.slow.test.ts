@@ -1,12 +1,12 @@
 import { closeSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
-import { holdStoreDown } from '../../../tools/chaos/victim.js';
 import { eventually } from '../../former/eventually.js';
 import { GatewayHere } from '../../former/gateway/gateway-here.js';
 import { GatewayProcess } from '../../former/gateway/gateway-process.js';
 import { Home } from '../../former/home.js';
 import { RemoteStore } from '../../former/servers/remote-store.js';
 import { Store } from '../../former/stored/store.js';
+import { holdStoreDown } from '../../former/stored/store-process.js';
 import { becomesReady, Columns, saysOverHttp, saysReady, Watcher } from './faults.js';
 import { OwnRedis } from './own-redis.js';
 

@@ -8,44 +8,39 @@ import type { PairGateway } from './gateway.js';
 const CHECK_EVERY_MS = 1_000;
 const FALL = 2;
 /** The priority of a box whose gateway serves, and the extra while the gateway has no fault. */
-const PRIORITY = 100;
-const READY_WEIGHT = 50;
-
-/** Bad answers in a row. */
-interface Failures {
-  readonly serving: number;
-  readonly ready: number;
-}
-
-const DOWN: Failures = { serving: FALL, ready: FALL };
-
-/** Called when a gateway acknowledges an alarm. */
-export type OnAcknowledged = (gateway: PairGateway) => void;
+const [PRIORITY, READY_WEIGHT] = [100, 50];
+/** Clients notice a dead gateway soon, as clients that send or receive alarms should. */
+const CLIENT_PATIENCE_MS = 5_000;
 
 /** An address at which clients reach one of the gateways. */
-export abstract class PairAddress {
+export class PairAddress {
+  readonly #choose: () => PairGateway | undefined;
+  readonly #onAcknowledged: (gateway: PairGateway) => void;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  readonly #onAcknowledged: OnAcknowledged;
 
-  constructor(onAcknowledged: OnAcknowledged) {
+  /**
+   * @param choose the gateway for a new connection
+   * @param onAcknowledged called when a gateway acknowledges an alarm
+   */
+  constructor(
+    choose: () => PairGateway | undefined,
+    onAcknowledged: (gateway: PairGateway) => void,
+  ) {
+    this.#choose = choose;
     this.#onAcknowledged = onAcknowledged;
     this.#server = createServer({ noDelay: true }, (client) => this.#accept(client));
   }
 
-  /** The gateway for a new connection. */
-  protected abstract choose(): PairGateway | undefined;
-
-  get mqttUrl(): string {
+  get mqttPort(): number {
     const address = this.#server.address();
     if (address === null || typeof address === 'string') throw new Error('it does not listen');
-    return `mqtt://127.0.0.1:${address.port}`;
+    return address.port;
   }
 
-  async listen(): Promise<this> {
+  async listen(): Promise<void> {
     this.#server.listen(0, '127.0.0.1');
     await once(this.#server, 'listening');
-    return this;
   }
 
   async close(): Promise<void> {
@@ -55,13 +50,13 @@ export abstract class PairAddress {
   }
 
   /** Breaks all connections, as happens when an address moves to another machine. */
-  protected breakAll(): void {
+  breakAll(): void {
     for (const socket of this.#sockets) socket.resetAndDestroy();
   }
 
   #accept(client: Socket): void {
     client.on('error', () => client.destroy());
-    const gateway = this.choose();
+    const gateway = this.#choose();
     if (gateway === undefined) {
       client.resetAndDestroy();
       return;
@@ -72,7 +67,15 @@ export abstract class PairAddress {
     parser.on('packet', ({ cmd }) => {
       if (cmd === 'puback') this.#onAcknowledged(gateway);
     });
-    target.on('data', (chunk) => parser.parse(chunk));
+    let tired: NodeJS.Timeout | undefined;
+    client.on('data', () => {
+      tired ??= setTimeout(() => client.resetAndDestroy(), CLIENT_PATIENCE_MS);
+    });
+    target.on('data', (chunk) => {
+      clearTimeout(tired);
+      tired = undefined;
+      parser.parse(chunk);
+    });
     client.pipe(target);
     target.pipe(client);
     for (const [one, other] of [
@@ -81,6 +84,7 @@ export abstract class PairAddress {
     ] as const) {
       this.#sockets.add(one);
       one.on('close', () => {
+        clearTimeout(tired);
         this.#sockets.delete(one);
         other.destroy();
       });
@@ -88,33 +92,38 @@ export abstract class PairAddress {
   }
 }
 
-/** Follows `/readyz` as keepalived does with the recipe's settings. */
-export class FollowingAddress extends PairAddress {
+/** Bad answers in a row. */
+interface Failures {
+  readonly serving: number;
+  readonly ready: number;
+}
+
+const DOWN: Failures = { serving: FALL, ready: FALL };
+
+/** Decides who holds the address, from `/readyz`, as keepalived does with the recipe's settings. */
+export class Keepalived {
+  /** Called when the address moves. */
+  onMove: () => void = () => undefined;
   readonly #gateways: readonly PairGateway[];
   readonly #ended = new AbortController();
   readonly #failures = new Map<PairGateway, Failures>();
   readonly #unplugged = new Set<PairGateway>();
   #holder: PairGateway | undefined;
 
-  constructor(gateways: readonly PairGateway[], onAcknowledged: OnAcknowledged) {
-    super(onAcknowledged);
+  constructor(gateways: readonly PairGateway[]) {
     this.#gateways = gateways;
   }
 
-  override async listen(): Promise<this> {
-    await super.listen();
+  get holder(): PairGateway | undefined {
+    return this.#holder;
+  }
+
+  start(): void {
     for (const gateway of this.#gateways) void this.#watch(gateway);
-    return this;
   }
 
-  override async close(): Promise<void> {
+  end(): void {
     this.#ended.abort();
-    await super.close();
-  }
-
-  /** Whether the address leads anywhere. */
-  get isHeld(): boolean {
-    return this.#holder !== undefined;
   }
 
   /** Takes the gateway's box off the clients' network, until `plug`. */
@@ -125,10 +134,6 @@ export class FollowingAddress extends PairAddress {
 
   plug(gateway: PairGateway): void {
     this.#unplugged.delete(gateway);
-  }
-
-  protected override choose(): PairGateway | undefined {
-    return this.#holder;
   }
 
   async #watch(gateway: PairGateway): Promise<void> {
@@ -149,34 +154,18 @@ export class FollowingAddress extends PairAddress {
   /** The box with the highest priority holds the address; in a tie, it stays where it is. */
   #move(): void {
     const highest = Math.max(...this.#gateways.map((gateway) => this.#priority(gateway)));
-    if (this.#holder !== undefined && this.#priority(this.#holder) === highest && highest > 0)
-      return;
+    const stays = this.#holder !== undefined && this.#priority(this.#holder) === highest;
+    if (stays && highest > 0) return;
     const isHighest = (gateway: PairGateway) => this.#priority(gateway) === highest;
     const next = highest > 0 ? this.#gateways.find(isHighest) : undefined;
     if (next === this.#holder) return;
     this.#holder = next;
-    this.breakAll();
+    this.onMove();
   }
 
   #priority(gateway: PairGateway): number {
     const { serving, ready } = this.#failures.get(gateway) ?? DOWN;
     if (this.#unplugged.has(gateway) || serving >= FALL) return 0;
     return PRIORITY + (ready < FALL ? READY_WEIGHT : 0);
-  }
-}
-
-/** Leads to the two gateways in turn: for clients that know both. */
-export class AlternatingAddress extends PairAddress {
-  readonly #gateways: readonly PairGateway[];
-  #turn = 0;
-
-  constructor(gateways: readonly PairGateway[], onAcknowledged: OnAcknowledged) {
-    super(onAcknowledged);
-    this.#gateways = gateways;
-  }
-
-  protected override choose(): PairGateway | undefined {
-    this.#turn++;
-    return this.#gateways[this.#turn % this.#gateways.length];
   }
 }

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CutManner } from './network.js';
-import type { Fault, LinkKind, Role } from './schedule.js';
-import type { PairWorld } from './world.js';
+import type { CutManner, Fault, LinkKind, Role } from '../schedule.js';
+import type { Boxes } from './boxes.js';
 
 /** A process of the pair that faults can hit. */
 interface Victim {
@@ -28,33 +27,28 @@ const DEMOTE_WITHIN_MS = 60_000;
 
 /** The roles of the processes at one moment. */
 export class PairRoles {
-  readonly #world: PairWorld;
+  readonly #boxes: Boxes;
   /** The number of the serving gateway's box. */
   readonly #serving: 1 | 2 | undefined;
   readonly #primary: 1 | 2;
   readonly #sentinel: number;
 
-  private constructor(
-    world: PairWorld,
-    serving: 1 | 2 | undefined,
-    primary: 1 | 2,
-    sentinel: number,
-  ) {
-    this.#world = world;
+  private constructor(boxes: Boxes, serving: 1 | 2 | undefined, primary: 1 | 2, sentinel: number) {
+    this.#boxes = boxes;
     this.#serving = serving;
     this.#primary = primary;
     this.#sentinel = sentinel;
   }
 
-  static async of(world: PairWorld, sentinel: number): Promise<PairRoles> {
-    const serving = await world.serving();
-    const [one] = world.gateways;
+  static async of(boxes: Boxes, sentinel: number): Promise<PairRoles> {
+    const serving = await boxes.serving();
+    const [one] = boxes.gateways;
     const box = serving === one ? 1 : 2;
-    const primary = await world.store.primary();
+    const primary = await boxes.store.primary();
     return new PairRoles(
-      world,
+      boxes,
       serving && box,
-      primary === world.store.servers[0] ? 1 : 2,
+      primary === boxes.store.servers[0] ? 1 : 2,
       sentinel,
     );
   }
@@ -103,15 +97,15 @@ export class PairRoles {
   }
 
   #gateway(box: 1 | 2): Victim {
-    return this.#world.gateways[box === 1 ? 0 : 1];
+    return this.#boxes.gateways[box === 1 ? 0 : 1];
   }
 
   #server(box: 1 | 2): Victim {
-    return named(`redis-${box}`, this.#world.store.servers[box === 1 ? 0 : 1]);
+    return named(`redis-${box}`, this.#boxes.store.servers[box === 1 ? 0 : 1]);
   }
 
   #sentinelAt(at: number): Victim {
-    const program = this.#world.store.sentinelPrograms[at];
+    const program = this.#boxes.store.sentinelPrograms[at];
     if (program === undefined) throw new Error(`there is no Sentinel ${at}`);
     return named(`sentinel-${at + 1}`, program);
   }
@@ -142,7 +136,7 @@ export class PairRoles {
     return links[kind];
   }
 
-  /** All links between a box and the rest of the world. */
+  /** All links between a box and the rest. */
   #linksAcross(box: 1 | 2): Link[] {
     const inside = [`gateway-${box}`, `redis-${box}`, `sentinel-${box}`];
     const rest = other(box);
@@ -157,20 +151,20 @@ export class PairRoles {
 
   /** Cuts a box off from the other machines and from the clients of the moving address. */
   #isolate(box: 1 | 2): BegunFault {
-    const gateway = this.#world.gateways[box === 1 ? 0 : 1];
+    const gateway = this.#boxes.gateways[box === 1 ? 0 : 1];
     const begun = this.#cut(this.#linksAcross(box), 'silent');
-    this.#world.following.unplug(gateway);
+    this.#boxes.keepalived.unplug(gateway);
     return {
       ...begun,
       end: async () => {
         await begun.end();
-        this.#world.following.plug(gateway);
+        this.#boxes.keepalived.plug(gateway);
       },
     };
   }
 
   #cut(links: readonly Link[], manner: CutManner): BegunFault {
-    const { network } = this.#world;
+    const { network } = this.#boxes;
     for (const [from, to] of links) network.cut(from, to, manner);
     return {
       processes: [],
@@ -191,7 +185,7 @@ export class PairRoles {
   }
 
   async #stop(name: string): Promise<BegunFault | undefined> {
-    const gateway = this.#world.gateways.find((each) => each.name === name);
+    const gateway = this.#boxes.gateways.find((each) => each.name === name);
     if (gateway === undefined) return undefined;
     await gateway.stop();
     return { processes: [name], end: async () => gateway.start() };
@@ -199,7 +193,7 @@ export class PairRoles {
 
   /** A Sentinel refuses while it or another one is already failing over. */
   async #demote(): Promise<void> {
-    const { store } = this.#world;
+    const { store } = this.#boxes;
     const giveUpAt = performance.now() + DEMOTE_WITHIN_MS;
     for (let at = this.#sentinel; ; at++) {
       const sentinel = store.sentinelPrograms[at % SENTINELS.length];

@@ -1,13 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-
-/**
- * How a link is cut.
- *
- * Silent: bytes wait, as TCP keeps resending them, and arrive once the link is mended. Refused:
- * connections break, and new ones break immediately.
- */
-export type CutManner = 'silent' | 'refused';
+import type { CutManner } from '../schedule.js';
 
 interface Connection {
   readonly link: string;

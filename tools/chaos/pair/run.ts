@@ -1,27 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Api } from '../../../test/former/clients/api.js';
-import { until } from '../../../test/former/until.js';
-import { Crowd, type CrowdOptions, type CrowdSums, type ReceiverSummary } from '../crowd.js';
+import { Home } from '../../../test/harness/home.js';
+import type { Violation } from '../../../test/harness/ledger.js';
+import { until } from '../../../test/harness/wait.js';
+import { Clients, type ClientsOptions, Upstream } from '../clients.js';
 import { Random } from '../random.js';
-import { type Reconciliation, reconcile, type Violation } from '../reconcile.js';
-import { ChaosUpstream } from '../upstream.js';
-import { ESCALATION } from '../victim.js';
-import type { Takeover } from './acknowledgements.js';
+import { linesOf, type Report, spread } from '../report.js';
+import { nameOf, type PlannedFault, planFaults } from '../schedule.js';
+import { keepLog } from '../victim.js';
+import { Boxes, type BoxesOptions } from './boxes.js';
 import { type BegunFault, PairRoles } from './faults.js';
-import { nameOf, type PlannedFault, planFaults } from './schedule.js';
-import { PairWorld } from './world.js';
 
-/** Clients notice a dead gateway soon, as clients that send or receive alarms should. */
-const CLIENT = { keepalive: 5, connectTimeout: 3_000 };
-const PROGRESS_EVERY_MS = 10_000;
-
-export interface PairChaosOptions extends CrowdOptions {
+export interface PairOptions extends ClientsOptions, Omit<BoxesOptions, 'bridges'> {
   readonly seed: number;
   /** Faults in this order instead of random ones. */
   readonly faults?: readonly PlannedFault[];
-  readonly replicas: number;
-  readonly withoutReplica: 'continue' | 'refuse';
-  readonly isHurried: boolean;
 }
 
 /** What one fault did. */
@@ -31,30 +23,22 @@ export interface FaultOutcome {
   readonly pauseMs: number;
   /** The same behind the moving address. */
   readonly behindAddressMs: number;
-  /** From the end of the fault until all its effects were gone. */
-  readonly wholeAfterMs: number;
 }
 
-export interface PairChaosReport extends Reconciliation, CrowdSums {
-  readonly options: PairChaosOptions;
+export interface PairReport extends Report {
   readonly outcomes: readonly FaultOutcome[];
-  readonly takeovers: readonly Takeover[];
-  readonly takeoversBehindAddress: readonly Takeover[];
-  readonly epochs: number;
-  readonly subscribers: readonly ReceiverSummary[];
+  readonly takeovers: number;
 }
 
-/** Subjects a pair to the faults of the options, publishes, drains and reconciles. */
-export async function runPairChaos(
-  options: PairChaosOptions,
+/** Subjects a pair to faults, one after the other, publishes, drains and compares. */
+export async function runPair(
+  options: PairOptions,
   tell: (line: string) => void,
-): Promise<PairChaosReport> {
-  const upstream = await ChaosUpstream.start();
+): Promise<PairReport> {
+  const upstream = await Upstream.start();
   try {
-    const { replicas, withoutReplica, isHurried } = options;
-    const bridges = [upstream.bridge];
-    const world = await PairWorld.start({ bridges, replicas, withoutReplica, isHurried });
-    const run = new PairRun(options, world, upstream, tell);
+    const boxes = await Boxes.start({ ...options, bridges: [upstream.bridge] });
+    const run = new PairRun(options, boxes, upstream, tell);
     let isUnblemished = false;
     try {
       const report = await run.run();
@@ -62,10 +46,10 @@ export async function runPairChaos(
       return report;
     } finally {
       await run.end();
-      await world.end();
-      for (const gateway of world.gateways) {
+      await boxes.end();
+      for (const { gateway } of boxes.gateways) {
         if (isUnblemished) await gateway.remove();
-        else tell(`the log of ${gateway.name} is left in ${await gateway.keep()}`);
+        else tell(`data and log of a gateway are left in ${await keepLog(gateway)}`);
       }
     }
   } finally {
@@ -74,62 +58,63 @@ export async function runPairChaos(
 }
 
 class PairRun {
-  readonly #options: PairChaosOptions;
-  readonly #world: PairWorld;
-  readonly #crowd: Crowd;
+  readonly #options: PairOptions;
+  readonly #boxes: Boxes;
+  readonly #upstream: Upstream;
   readonly #tell: (line: string) => void;
   readonly #outcomes: FaultOutcome[] = [];
   readonly #violations: Violation[] = [];
+  readonly #beganMs = performance.now();
+  #clients: Clients | undefined;
 
   constructor(
-    options: PairChaosOptions,
-    world: PairWorld,
-    upstream: ChaosUpstream,
+    options: PairOptions,
+    boxes: Boxes,
+    upstream: Upstream,
     tell: (line: string) => void,
   ) {
     this.#options = options;
-    this.#world = world;
+    this.#boxes = boxes;
+    this.#upstream = upstream;
     this.#tell = tell;
-    this.#crowd = new Crowd(options, upstream, new Random(options.seed + 1));
   }
 
-  async run(): Promise<PairChaosReport> {
-    const { following, alternating } = this.#world;
-    await this.#crowd.gather(new Api(await this.#serving()), {
-      subscribersTo: following,
-      // Half of the sensors know both gateways, and keep trying the one that stands by.
-      deviceTo: (index) => (index % 4 < 2 ? following : alternating),
-      onAcknowledged: () => undefined,
-      client: CLIENT,
-      escalation: ESCALATION.name,
-    });
+  async run(): Promise<PairReport> {
+    const { following, alternating } = this.#boxes;
+    const home = await Home.at(await this.#serving());
+    await this.#upstream.open(home);
+    // Half of the sensors know both gateways, and keep trying the one that stands by.
+    const sensor = (index: number) => (index % 4 < 2 ? following : alternating);
+    const random = new Random(this.#options.seed + 1);
+    const clients = await Clients.gather(
+      home,
+      this.#options,
+      { nurses: following, sensor },
+      random,
+    );
+    this.#clients = clients;
     const startedMs = performance.now();
-    const progress = setInterval(() => this.#progress(startedMs), PROGRESS_EVERY_MS);
-    try {
-      let isBusy = true;
-      const faults = this.#doAll(startedMs).finally(() => {
-        isBusy = false;
-      });
-      await Promise.all([this.#crowd.publish(startedMs, () => isBusy), faults]);
-      await this.#crowd.calm();
-      if (!(await this.#crowd.drain())) this.#tell('draining stalled');
-    } finally {
-      clearInterval(progress);
-    }
-    const { devices, receivers } = this.#crowd;
-    const [one, two] = this.#world.gateways;
-    const toldLost = one.toldLost + two.toldLost;
-    return this.#report(await reconcile(await this.#serving(), devices, receivers, toldLost));
+    let isBusy = true;
+    const faults = this.#doAll(startedMs).finally(() => {
+      isBusy = false;
+    });
+    await Promise.all([clients.publish(startedMs, () => isBusy), faults]);
+    if (!(await clients.drain())) this.#tell('draining stalled');
+    const { toldLost } = this.#boxes;
+    const serving = home.at(await this.#serving());
+    const found = await clients.violations(serving, toldLost > 0 ? { lost: toldLost } : {});
+    return this.#report(home, [...found, ...this.#violations]);
   }
 
-  end(): Promise<void> {
-    return this.#crowd.end();
+  async end(): Promise<void> {
+    await this.#clients?.end();
   }
 
   async #serving() {
-    const gateway = await this.#world.serving();
-    if (gateway === undefined) throw new Error('no gateway serves');
-    return gateway;
+    const serving = await this.#boxes.serving();
+    if (serving === undefined) throw new Error('no gateway serves');
+    await serving.gateway.ready();
+    return serving.gateway;
   }
 
   /** Each fault alone: the next one starts when the effects of the last are gone. */
@@ -139,7 +124,8 @@ class PairRun {
       await delay(planned.pauseMs);
       if (faults === undefined && performance.now() - startedMs >= durationMs) return;
       const name = nameOf(planned.fault);
-      this.#tell(`${seconds(startedMs)} s: ${name} for ${Math.round(planned.forMs)} ms`);
+      const sums = JSON.stringify(this.#clients?.sums).replace(/["{}]/g, '');
+      this.#tell(`${this.#seconds} s: ${name} for ${Math.round(planned.forMs)} ms; ${sums}`);
       try {
         await this.#do(name, planned);
       } catch (error) {
@@ -151,27 +137,29 @@ class PairRun {
     }
   }
 
+  get #seconds(): number {
+    return Math.round((performance.now() - this.#beganMs) / 1000);
+  }
+
   async #do(name: string, planned: PlannedFault): Promise<void> {
     const beganMs = performance.now();
-    const roles = await PairRoles.of(this.#world, planned.sentinel);
+    const roles = await PairRoles.of(this.#boxes, planned.sentinel);
     const begun = await roles.begin(planned.fault);
     if (begun === undefined) return;
     const meanwhile = this.#meanwhile(planned, begun);
     await delay(planned.forMs);
     await begun.end();
     await (await meanwhile)?.end();
-    const endedMs = performance.now();
-    await this.#world.untilWhole();
+    await this.#boxes.untilWhole();
     const wholeMs = performance.now();
-    const { interruptions, behindAddress } = this.#world;
+    const { interruptions, behindAddress } = this.#boxes;
     // A pause is known only once it is over.
     const areOver = () => Math.min(interruptions.lastMs, behindAddress.lastMs) > wholeMs;
-    await until(areOver, 'nobody acknowledges');
+    await until(areOver, 'somebody to acknowledge');
     this.#outcomes.push({
       name: planned.meanwhile === undefined ? name : `${name}, and a gateway meanwhile`,
       pauseMs: interruptions.longestSince(beganMs),
       behindAddressMs: behindAddress.longestSince(beganMs),
-      wholeAfterMs: wholeMs - endedMs,
     });
   }
 
@@ -180,41 +168,46 @@ class PairRun {
     if (planned.meanwhile === undefined) return undefined;
     const { fault, afterMs } = planned.meanwhile;
     await delay(Math.min(afterMs, planned.forMs));
-    const roles = await PairRoles.of(this.#world, planned.sentinel);
+    const roles = await PairRoles.of(this.#boxes, planned.sentinel);
     return roles.begin(fault, begun.processes);
   }
 
-  #progress(startedMs: number): void {
-    const { published, acknowledged, received } = this.#crowd.sums();
-    this.#tell(
-      `${seconds(startedMs)} s: ${this.#outcomes.length} faults, ${published} published, ${acknowledged} acknowledged, ${received} received`,
-    );
-  }
-
-  #report(reconciliation: Reconciliation): PairChaosReport {
-    const { epochs, interruptions, behindAddress, gateways } = this.#world;
-    const violations = [...reconciliation.violations, ...this.#violations];
-    if (epochs.violations.length > 0) {
-      violations.push({ what: 'acknowledged by two', alarms: epochs.violations });
-    }
-    const ended = gateways.flatMap(({ name, unexpectedEnds }) =>
-      unexpectedEnds.map((end) => `${name}: ${end}`),
-    );
-    if (ended.length > 0) violations.push({ what: 'a gateway ended by itself', alarms: ended });
+  #report(home: Home, found: readonly Violation[]): PairReport {
+    const { epochs, interruptions, behindAddress, gateways, toldLost } = this.#boxes;
+    const ended = gateways.flatMap(({ unexpectedEnds }) => unexpectedEnds);
+    const own = [
+      { what: 'acknowledged by two', alarms: epochs.violations },
+      { what: 'a gateway ended by itself', alarms: ended },
+    ].filter(({ alarms }) => alarms.length > 0);
+    const violations = [...found, ...own];
+    const { seed, replicas, withoutReplica } = this.#options;
+    const took = ({ takeovers }: typeof interruptions) => takeovers.map(({ tookMs }) => tookMs);
+    const figures = [
+      `seed             ${seed}, replicas ${replicas}, without replica: ${withoutReplica}`,
+      `faults           ${this.#outcomes.length}, each when nothing was left of the one before`,
+      `told as lost     ${toldLost} (taken by a failover before they were acknowledged)`,
+      `epochs           ${epochs.used} in which a gateway acknowledged`,
+      `takeovers        ${spread(took(interruptions))}, last PUBACK before to first after`,
+      `                 ${spread(took(behindAddress))} behind the address that moves`,
+      ...linesOfOutcomes(this.#outcomes),
+    ];
     return {
-      ...reconciliation,
-      ...this.#crowd.sums(),
       violations,
-      options: this.#options,
+      acknowledged: home.ledger.acknowledgedCount,
+      lines: linesOf(home, figures, violations),
       outcomes: this.#outcomes,
-      takeovers: interruptions.takeovers,
-      takeoversBehindAddress: behindAddress.takeovers,
-      epochs: epochs.used,
-      subscribers: this.#crowd.summaries,
+      takeovers: interruptions.takeovers.length,
     };
   }
 }
 
-function seconds(startedMs: number): number {
-  return Math.round((performance.now() - startedMs) / 1000);
+/** For each sort of fault, how long no gateway acknowledged. */
+function linesOfOutcomes(outcomes: readonly FaultOutcome[]): string[] {
+  const names = [...new Set(outcomes.map(({ name }) => name))].sort();
+  return names.map((name) => {
+    const all = outcomes.filter((outcome) => outcome.name === name);
+    const pause = spread(all.map(({ pauseMs }) => pauseMs));
+    const behind = spread(all.map(({ behindAddressMs }) => behindAddressMs));
+    return `  ${name}: no PUBACK for ${pause}; behind the address ${behind}`;
+  });
 }
