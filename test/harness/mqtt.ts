@@ -85,6 +85,7 @@ export class Client {
   readonly #protocolVersion: number;
   readonly #parser: Parser;
   readonly #taken = new WeakSet<Packet>();
+  readonly #answered = new WeakSet<Packet>();
   readonly #waiters = new Waiters();
   #acknowledges: boolean;
   #isClosed = false;
@@ -268,7 +269,9 @@ export class Client {
 
   /** Acknowledges this many of the oldest messages that it has not acknowledged; for `acknowledges: false`. */
   acknowledge(count = Number.POSITIVE_INFINITY): Received[] {
-    const open = this.received.filter(({ packet }) => packet.qos === 1 && !this.#taken.has(packet));
+    const open = this.received.filter(
+      ({ packet }) => packet.qos === 1 && !this.#answered.has(packet),
+    );
     const now = open.slice(0, count);
     for (const { packet } of now) this.#answer(packet);
     return now;
@@ -342,7 +345,7 @@ export class Client {
   }
 
   #answer(packet: IPublishPacket): void {
-    this.#taken.add(packet);
+    this.#answered.add(packet);
     const messageId = packet.messageId ?? 0;
     this.send({ cmd: packet.qos === 2 ? 'pubrec' : 'puback', messageId });
   }
