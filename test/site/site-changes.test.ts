@@ -1,27 +1,21 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { Locations } from '../../src/site/locations.js';
 import { Rooms } from '../../src/site/rooms.js';
-import { RedisServer } from '../former/servers/redis-server.js';
+import { expect, test } from '../harness/index.js';
+import type { RedisProgram } from '../harness/redis.js';
 import { SiteWorld } from '../store/site-world.js';
 
-let server: RedisServer;
-
-beforeAll(async () => {
-  server = await RedisServer.start();
-});
-
-afterAll(() => server.remove());
-
-async function start() {
-  const world = await SiteWorld.create(server);
+async function start(redis: RedisProgram) {
+  const world = await SiteWorld.create(redis);
   await world.changes.start();
   const { changes, model } = world;
   return { world, rooms: new Rooms(changes, model), locations: new Locations(changes, model) };
 }
 
-it('checks a change again when another gateway has changed the site', async () => {
-  const { world, rooms } = await start();
+test('checks a change again when another gateway has changed the site', async ({
+  redis: server,
+}) => {
+  const { world, rooms } = await start(server);
   const { location, group, room } = world;
   await world.change(
     { kind: 'room', before: room, after: { ...room, groupId: null } },
@@ -36,8 +30,10 @@ it('checks a change again when another gateway has changed the site', async () =
   expect((await world.load()).records.rooms).toContainEqual(created);
 });
 
-it('reads the site without a request if it could not do so after a change by another gateway', async () => {
-  const { world, locations } = await start();
+test('reads the site without a request if it could not do so after a change by another gateway', async ({
+  redis: server,
+}) => {
+  const { world, locations } = await start(server);
   const { location, model, redis } = world;
   await world.change({ kind: 'location', before: location, after: { ...location, name: 'B' } });
   await redis.acl('SETUSER', 'default', '-hgetall');
@@ -47,8 +43,10 @@ it('reads the site without a request if it could not do so after a change by ano
   await expect.poll(() => model.location(location.id)?.name).toBe('B');
 });
 
-it('does not read the site again after a write that the store refused', async () => {
-  const { world, locations } = await start();
+test('does not read the site again after a write that the store refused', async ({
+  redis: server,
+}) => {
+  const { world, locations } = await start(server);
   const { location, redis } = world;
   const loads = async () => /cmdstat_hgetall:calls=\d+/.exec(await redis.info('commandstats'))?.[0];
   const before = await loads();
@@ -60,16 +58,16 @@ it('does not read the site again after a write that the store refused', async ()
   expect(await loads()).toBe(before);
 });
 
-it('detects that a store was emptied before it changes anything', async () => {
-  const { world, locations } = await start();
+test('detects that a store was emptied before it changes anything', async ({ redis: server }) => {
+  const { world, locations } = await start(server);
   await world.redis.del(await world.redis.keys(`${world.keys.sitePrefix}*`));
   const renaming = locations.rename(GATEWAY_ACTOR, world.location.id, 'Haus am Meer');
   await expect(renaming).rejects.toMatchObject({ code: 'location-not-found' });
   expect(await world.redis.keys(`${world.keys.sitePrefix}*`)).toEqual([]);
 });
 
-it('does not write a change that was planned before another one', async () => {
-  const { world } = await start();
+test('does not write a change that was planned before another one', async ({ redis: server }) => {
+  const { world } = await start(server);
   const { location, store, redis, keys } = world;
   const { revision } = await store.load();
   await world.change({ kind: 'location', before: location, after: { ...location, name: 'B' } });
