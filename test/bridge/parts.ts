@@ -14,7 +14,7 @@ import type { RateLimits } from '../../src/domain/limits.js';
 import { createLog } from '../../src/logging/log.js';
 import type { BridgeStatus, DeadLetter, DeadLetterStore } from '../../src/site/bridge-list.js';
 import { Health } from '../../src/site/health/health.js';
-import { QueuesInMemory } from '../former/stored/queues-in-memory.js';
+import { QueuesInMemory } from '../delivery/queues-in-memory.js';
 import { type Script, ScriptedUpstream } from './upstream/scripted-upstream.js';
 
 export interface PartsOptions {

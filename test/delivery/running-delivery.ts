@@ -16,7 +16,7 @@ import { PERSISTENT, type SessionOwner, sessionKey } from '../../src/delivery/se
 import { Sessions } from '../../src/delivery/sessions/sessions.js';
 import type { Subscription } from '../../src/delivery/sessions/subscriptions.js';
 import { createLog } from '../../src/logging/log.js';
-import { QueuesInMemory } from '../former/stored/queues-in-memory.js';
+import { QueuesInMemory } from './queues-in-memory.js';
 
 export const silent = createLog({ level: 'silent', destination: { write: () => undefined } });
 

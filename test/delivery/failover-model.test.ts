@@ -15,7 +15,7 @@ import type { Backlog, QueuePage, Settlement } from '../../src/delivery/queues/q
 import { PERSISTENT, sessionKey } from '../../src/delivery/sessions/session.js';
 import { Sessions } from '../../src/delivery/sessions/sessions.js';
 import { Random } from '../../tools/chaos/random.js';
-import { QueuesInMemory } from '../former/stored/queues-in-memory.js';
+import { QueuesInMemory } from './queues-in-memory.js';
 import { Connection, numbered, numberIn, nurseOwner, silent } from './running-delivery.js';
 
 const STEPS = 250;

@@ -1,4 +1,4 @@
-import type { LogEntry, LogName, Tail } from '../../../src/delivery/log/log-entry.js';
+import type { LogEntry, LogName, Tail } from '../../src/delivery/log/log-entry.js';
 import type {
   Account,
   Accounts,
@@ -10,12 +10,12 @@ import type {
   QueuePage,
   QueueStore,
   Settlement,
-} from '../../../src/delivery/queues/queue-store.js';
+} from '../../src/delivery/queues/queue-store.js';
 import type {
   SessionRecord,
   SessionStore,
   StoredSessions,
-} from '../../../src/delivery/sessions/session-store.js';
+} from '../../src/delivery/sessions/session-store.js';
 
 type Counts = { accepted: number; delivered: number; expired: number; dropped: number } & {
   reasons: Record<DropReason, number>;
