@@ -20,7 +20,6 @@ import {
   type Held,
   HOLDERS,
   LISTS,
-  MOVES,
   NEEDS,
   OF_DEVICE,
   type Part,
@@ -59,7 +58,7 @@ async function siteOf(gateway: Gateway, home: Home) {
     ...{ home: home.locationId, group, room },
     ...{ otherHome: otherHome.locationId, anotherGroup },
     ...{ device: device.id, outside: outside.id, stranger: stranger.id, nobody: randomUUID() },
-    ...{ alarmId, outsideAlarm, roomOfAnother: await home.room('Zimmer 2', anotherGroup) },
+    ...{ alarmId, outsideAlarm },
   };
   /** With the ids in place of their names. */
   const filled = (text: string) =>
@@ -328,16 +327,6 @@ test('ids may be written in upper or lower case', async ({ home, gateway }) => {
   await client.subscribe(`care-homes/${location}/devices/${site.device.id.toUpperCase()}/value`);
   await home.publish(site.device, 'value', '21');
   await client.untilCount(1);
-});
-
-test.for(MOVES)('a move by %o with %o: %s', async ([held, move, isMoved], { home, gateway }) => {
-  const site = await siteOf(gateway, home);
-  const { token } = await tokenOf(site, held);
-  const json: unknown = JSON.parse(site.filled(JSON.stringify(move)));
-  const { group, room, device } = site.ids;
-  const of = 'targetGroupId' in move ? `groups/${group}/rooms/${room}` : `devices/${device}`;
-  const { outcome } = await home.ask('POST', `./${of}/move`, { token, json });
-  expect(outcome).toBe(isMoved ? '204' : '403 forbidden');
 });
 
 test('a device subscribes to its commands and rejected publishes only', async ({
