@@ -1,7 +1,9 @@
+/** The app's own table of routes, and how a test asks each of them. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { createHttpApp } from '../../src/http/app.js';
 import type { HttpDependencies } from '../../src/http/dependencies.js';
+import type { Asking, Home } from '../harness/index.js';
 
 export interface Route {
   readonly method: string;
@@ -88,4 +90,29 @@ const FILES: Readonly<Record<string, string>> = { file: 'start.js' };
 /** Replaces the path's parameters with ids, or with random ones where none is given. */
 export function fill(path: string, ids: Readonly<Record<string, string>> = {}): string {
   return path.replaceAll(/:(\w+)/g, (_, name: string) => ids[name] ?? FILES[name] ?? randomUUID());
+}
+
+/** One of each thing, by the names of the parameters; what may not exist is any id. */
+export async function furnished(home: Home) {
+  const groupId = await home.group();
+  const roomId = await home.room('Zimmer 1', groupId);
+  const device = await home.deviceIn(roomId);
+  const alarmId = randomUUID();
+  await home.publish(device, 'alarms', JSON.stringify({ kind: 'fall', id: alarmId }));
+  const { id: tokenId } = await home.token();
+  const ids = {
+    locationId: home.locationId,
+    groupId,
+    roomId,
+    deviceId: device.id,
+    alarmId,
+    tokenId,
+  };
+  /** Sends a request with the credentials that the route takes. */
+  const askAt = ({ method, path }: Route, asking: Asking = {}, own = {}, query = '') =>
+    home.ask(method, fill(path, { ...ids, ...own }) + query, {
+      ...asking,
+      ...(DEVICE_PATHS.includes(path) && { device }),
+    });
+  return { device, ids, askAt };
 }
