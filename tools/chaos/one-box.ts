@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Home } from '../../test/harness/home.js';
+import { withEnds } from '../interrupt.js';
 import { Clients, type ClientsOptions, Upstream } from './clients.js';
 import { QuietDevices, SUPERVISED_FROM_MS } from './quiet-devices.js';
 import { Random } from './random.js';
@@ -26,18 +27,19 @@ export async function runOneBox(
   options: OneBoxOptions,
   tell: (line: string) => void,
 ): Promise<OneBoxReport> {
-  const upstream = await Upstream.start();
-  const victim = await Victim.start([upstream.bridge]);
-  let isUnblemished = false;
-  try {
+  return withEnds(async (onEnd) => {
+    const upstream = await Upstream.start();
+    onEnd(() => upstream.end());
+    const victim = await Victim.start([upstream.bridge]);
+    let isUnblemished = false;
+    onEnd(async () => {
+      if (isUnblemished) await victim.remove();
+      else tell(`data and log of the gateway are left in ${await victim.keep()}`);
+    });
     const report = await run(options, victim, upstream, tell);
     isUnblemished = report.violations.length === 0;
     return report;
-  } finally {
-    await upstream.end();
-    if (isUnblemished) await victim.remove();
-    else tell(`data and log of the gateway are left in ${await victim.keep()}`);
-  }
+  });
 }
 
 async function run(

@@ -134,7 +134,7 @@ export class Site {
     this.#isSampling = true;
     for (const [at, processId] of this.#processIds.entries()) {
       // A process that has ended uses nothing; `ended` tells of it.
-      const resident = await residentBytes(processId).catch(() => 0);
+      const resident = (await residentBytes(processId).catch(() => 0)) || 0;
       const open = await readdir(`/proc/${processId}/fd`).catch(() => []);
       this.peak.residentBytes[at] = Math.max(this.peak.residentBytes[at] ?? 0, resident);
       this.peak.descriptors = Math.max(this.peak.descriptors, open.length);

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { z } from 'zod';
 import { CalledProgram, compile } from '../../test/harness/load/calls.js';
 import { until } from '../../test/harness/wait.js';
+import { withEnds } from '../interrupt.js';
 import type { Attack, Counts } from './attack.js';
 import type { FieldPlan } from './field.js';
 import { Site } from './gateway.js';
@@ -28,15 +29,15 @@ const countsSchema = z.record(z.string(), z.number());
 export const HAS_NAMESPACE = process.env['TOOL_NAMESPACE'] === 'own';
 
 /** Tries an attack, or none, on a gateway of its own. */
-export async function trial(attack: Attack | undefined, seconds: number): Promise<Result> {
-  const site = await Site.start(attack?.needs?.() ?? {}, attack?.addresses !== undefined);
-  const cleanups: (() => Promise<void>)[] = [() => site.remove()];
-  try {
+export function trial(attack: Attack | undefined, seconds: number): Promise<Result> {
+  return withEnds(async (onEnd) => {
+    const site = await Site.start(attack?.needs?.() ?? {}, attack?.addresses !== undefined);
+    onEnd(() => site.remove());
     const { isDurableAway = false, areSubscribersShared = false } = attack ?? {};
     const ward = await Ward.open(site, isDurableAway, areSubscribersShared);
-    cleanups.push(() => ward.end());
+    onEnd(() => ward.end());
     const attacker = attack && (await Attacker.arm(attack, site, seconds));
-    if (attacker !== undefined) cleanups.push(() => attacker.kill());
+    if (attacker !== undefined) onEnd(() => attacker.kill());
     await ward.warmUp(QUIET_MS);
     const logBytes = site.logBytes;
     await attacker?.begin();
@@ -56,9 +57,7 @@ export async function trial(attack: Attack | undefined, seconds: number): Promis
     };
     const harms = [harm, await site.ended()].filter((miss) => miss !== undefined);
     return { ...result, misses: [...missesOf(attack, result), ...harms] };
-  } finally {
-    for (const end of cleanups.reverse()) await end();
-  }
+  });
 }
 
 /** The process of an attack. */

@@ -4,6 +4,7 @@ import { Home } from '../../test/harness/home.js';
 import type { Sensor } from '../../test/harness/sensor.js';
 import { Mosquitto } from '../../test/harness/upstream.js';
 import { times } from '../../test/harness/wait.js';
+import { withEnds } from '../interrupt.js';
 import { printTable, verdict } from './table.js';
 
 const MIB = 1024 * 1024;
@@ -23,11 +24,14 @@ const COLUMNS = {
 
 /** Whether the memory of the gateway stays level under a long, light load, with a bridge and an absent nurse. */
 export async function memory(minutes: number): Promise<boolean> {
-  const upstream = await Mosquitto.start();
-  const config = { bridges: [{ name: 'nurse-call', url: upstream.url }] };
-  const gateway = await Gateway.start({ kind: 'process', config });
-  const home = await Home.at(gateway);
-  try {
+  return withEnds(async (onEnd) => {
+    const upstream = await Mosquitto.start();
+    onEnd(() => upstream.remove());
+    const config = { bridges: [{ name: 'nurse-call', url: upstream.url }] };
+    const gateway = await Gateway.start({ kind: 'process', config });
+    onEnd(() => gateway.remove());
+    const home = await Home.at(gateway);
+    onEnd(() => home.close());
     await home.nurse({ isDurable: true, filters: [home.filter()], isDescribed: false });
     const away = await home.nurse({ isDurable: true, filters: [home.filter()] });
     await away.leave();
@@ -56,11 +60,7 @@ export async function memory(minutes: number): Promise<boolean> {
       );
     const target = `${peak.toFixed(0)} MiB at most, below ${MAX_RESIDENT_MIB}`;
     return verdict(target, peak < MAX_RESIDENT_MIB) && isLevel;
-  } finally {
-    await home.close();
-    await gateway.remove();
-    await upstream.remove();
-  }
+  });
 }
 
 async function send(sensors: readonly Sensor[], signal: AbortSignal): Promise<void> {

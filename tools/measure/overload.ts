@@ -4,6 +4,7 @@ import type { Plan, Report } from '../../test/harness/load/plan.js';
 import { LoadProcess } from '../../test/harness/load/process.js';
 import { residentBytes } from '../../test/harness/program.js';
 import { times } from '../../test/harness/wait.js';
+import { withEnds } from '../interrupt.js';
 import { startGateway } from './contestants.js';
 import {
   DEVICES,
@@ -69,9 +70,11 @@ export const overload: Part = async ({ seconds }) => {
 };
 
 async function measure(options: Parameters<typeof planOf>[1], durationMs: number) {
-  const broker = await startGateway(DEVICES);
-  const probe = await LoadProcess.open(await probePlan(await Home.at(broker.gateway)));
-  try {
+  return withEnds(async (onEnd) => {
+    const broker = await startGateway(DEVICES);
+    onEnd(() => broker.remove());
+    const probe = await LoadProcess.open(await probePlan(await Home.at(broker.gateway)));
+    onEnd(() => probe.kill());
     return await withLoad(planOf(broker, options), async (load) => {
       const quiet = await probe.offer({ ...PROBES, durationMs: durationMs / 4 });
       const begun = await load.offer({
@@ -106,10 +109,7 @@ async function measure(options: Parameters<typeof planOf>[1], durationMs: number
         lost: lost + probed.sent - (reader?.received ?? 0),
       };
     });
-  } finally {
-    await probe.kill();
-    await broker.remove();
-  }
+  });
 }
 
 /** Acknowledged alarms that have not come once nothing more comes. */

@@ -1,6 +1,7 @@
 import { Gateway, killProcess, killStore, storeProcessId } from '../../test/harness/gateway.js';
 import { processorMs } from '../../test/harness/program.js';
 import { Mosquitto } from '../../test/harness/upstream.js';
+import { withEnds } from '../interrupt.js';
 import { AEDES, startGateway } from './contestants.js';
 import { DEVICES, isLevel, type Part, planOf, reportWhen, withLoad } from './measure.js';
 import { printTable, verdict } from './table.js';
@@ -31,32 +32,33 @@ const ENDINGS: readonly (readonly [name: string, end: End])[] = [
 ];
 
 /** From the spawn to serving: with nothing stored beside the others, and with a large store. */
-export const start: Part = async () => {
-  const rows = [['', 'ready after', 'its processor time']];
-  const gateway = await Gateway.create({ kind: 'process' });
-  rows.push(await timed('gateway, nothing stored', () => gateway.start(), gateway));
-  await gateway.remove();
-  const mosquitto = await Mosquitto.create();
-  rows.push(await timed('Mosquitto', () => mosquitto.start(), mosquitto));
-  await mosquitto.remove();
-  const aedes = await AEDES.start(0);
-  const processId = () => aedes.processIds()[0] ?? 0;
-  rows.push(await timed('Aedes', () => aedes.restart(), { processId }));
-  await aedes.remove();
-  const large = await startGateway(DEVICES);
-  await fill(large);
-  let slowestMs = 0;
-  for (const [name, end] of ENDINGS) {
-    await end(large.gateway);
-    const begunMs = performance.now();
-    rows.push(await timed(`gateway, after ${name}`, () => large.gateway.start(), large.gateway));
-    slowestMs = Math.max(slowestMs, performance.now() - begunMs);
-  }
-  await large.remove();
-  const stored = `${ALARMS.toLocaleString('en')} alarms, all of them waiting for ${SESSIONS} sessions`;
-  printTable(`From the spawn to serving; a large store has ${stored}`, rows);
-  return verdict(`at most ${TARGET_MS / 1_000} s after each`, slowestMs <= TARGET_MS);
-};
+export const start: Part = () =>
+  withEnds(async (onEnd) => {
+    const rows = [['', 'ready after', 'its processor time']];
+    const gateway = await Gateway.create({ kind: 'process' });
+    onEnd(() => gateway.remove());
+    rows.push(await timed('gateway, nothing stored', () => gateway.start(), gateway));
+    const mosquitto = await Mosquitto.create();
+    onEnd(() => mosquitto.remove());
+    rows.push(await timed('Mosquitto', () => mosquitto.start(), mosquitto));
+    const aedes = await AEDES.start(0);
+    onEnd(() => aedes.remove());
+    const processId = () => aedes.processIds()[0] ?? 0;
+    rows.push(await timed('Aedes', () => aedes.restart(), { processId }));
+    const large = await startGateway(DEVICES);
+    onEnd(() => large.remove());
+    await fill(large);
+    let slowestMs = 0;
+    for (const [name, end] of ENDINGS) {
+      await end(large.gateway);
+      const begunMs = performance.now();
+      rows.push(await timed(`gateway, after ${name}`, () => large.gateway.start(), large.gateway));
+      slowestMs = Math.max(slowestMs, performance.now() - begunMs);
+    }
+    const stored = `${ALARMS.toLocaleString('en')} alarms, all of them waiting for ${SESSIONS} sessions`;
+    printTable(`From the spawn to serving; a large store has ${stored}`, rows);
+    return verdict(`at most ${TARGET_MS / 1_000} s after each`, slowestMs <= TARGET_MS);
+  });
 
 async function fill(broker: Awaited<ReturnType<typeof startGateway>>): Promise<void> {
   const plan = planOf(broker, { readers: SESSIONS });

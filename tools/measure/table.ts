@@ -1,3 +1,4 @@
+import { withEnds } from '../interrupt.js';
 import type { Contestant } from './contestants.js';
 import { DEVICES, type Figure, type Measure, type Scale } from './measure.js';
 
@@ -61,12 +62,11 @@ export async function compare(measure: Measure, scale: Scale): Promise<void> {
     for (const contestant of measure.contestants) {
       console.log(`${measure.name}, round ${round} of ${scale.rounds}: ${contestant.name}`);
       for (const run of measure.runs) {
-        const broker = await contestant.start(measure.devices ?? DEVICES);
-        try {
+        await withEnds(async (onEnd) => {
+          const broker = await contestant.start(measure.devices ?? DEVICES);
+          onEnd(() => broker.remove());
           results.add(contestant, await run(broker, scale));
-        } finally {
-          await broker.remove();
-        }
+        });
       }
     }
   }

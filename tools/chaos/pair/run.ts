@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Home } from '../../../test/harness/home.js';
 import type { Violation } from '../../../test/harness/ledger.js';
 import { until } from '../../../test/harness/wait.js';
+import { withEnds } from '../../interrupt.js';
 import { Clients, type ClientsOptions, Upstream } from '../clients.js';
 import { Random } from '../random.js';
 import { linesOf, type Report, spread } from '../report.js';
@@ -35,26 +36,24 @@ export async function runPair(
   options: PairOptions,
   tell: (line: string) => void,
 ): Promise<PairReport> {
-  const upstream = await Upstream.start();
-  try {
+  return withEnds(async (onEnd) => {
+    const upstream = await Upstream.start();
+    onEnd(() => upstream.end());
     const boxes = await Boxes.start({ ...options, bridges: [upstream.bridge] });
-    const run = new PairRun(options, boxes, upstream, tell);
     let isUnblemished = false;
-    try {
-      const report = await run.run();
-      isUnblemished = report.violations.length === 0;
-      return report;
-    } finally {
-      await run.end();
+    onEnd(async () => {
       await boxes.end();
       for (const { gateway } of boxes.gateways) {
         if (isUnblemished) await gateway.remove();
         else tell(`data and log of a gateway are left in ${await keepLog(gateway)}`);
       }
-    }
-  } finally {
-    await upstream.end();
-  }
+    });
+    const run = new PairRun(options, boxes, upstream, tell);
+    onEnd(() => run.end());
+    const report = await run.run();
+    isUnblemished = report.violations.length === 0;
+    return report;
+  });
 }
 
 class PairRun {
