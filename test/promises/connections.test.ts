@@ -238,9 +238,15 @@ test('/connections shows who is connected, from where, since when, how, and with
   expect(Date.parse(since)).toBeGreaterThanOrEqual(startedAtMs - 5);
   expect(Date.parse(since)).toBeLessThanOrEqual(Date.now());
   const expected = {
-    ...{ clientId: 'nurse', principal: { type: 'access-token', id: home.viewer.id }, since },
-    ...{ address: '127.0.0.1', protocol: 'mqtt', mqttVersion: '3.1.1', keepAliveSeconds: 300 },
-    ...{ backlog: { alarms: 2, messages: 0 }, slowed: null },
+    clientId: 'nurse',
+    principal: { type: 'access-token', id: home.viewer.id },
+    since,
+    address: '127.0.0.1',
+    protocol: 'mqtt',
+    mqttVersion: '3.1.1',
+    keepAliveSeconds: 300,
+    backlog: { alarms: 2, messages: 0 },
+    slowed: null,
   };
   expect([shown, more]).toEqual([expected, []]);
   const principal = { type: 'device', id: device.id };

@@ -55,16 +55,26 @@ async function siteOf(gateway: Gateway, home: Home) {
   await home.publish(device, 'alarms', JSON.stringify({ kind: 'fall', id: alarmId }));
   await home.publish(outside, 'alarms', JSON.stringify({ kind: 'fall', id: outsideAlarm }));
   const ids = {
-    ...{ home: home.locationId, group, room },
-    ...{ otherHome: otherHome.locationId, anotherGroup },
-    ...{ device: device.id, outside: outside.id, stranger: stranger.id, nobody: randomUUID() },
-    ...{ alarmId, outsideAlarm },
+    home: home.locationId,
+    group,
+    room,
+    otherHome: otherHome.locationId,
+    anotherGroup,
+    device: device.id,
+    outside: outside.id,
+    stranger: stranger.id,
+    nobody: randomUUID(),
+    alarmId,
+    outsideAlarm,
   };
   /** With the ids in place of their names. */
   const filled = (text: string) =>
     text.replaceAll(/\{(\w+)\}/g, (_, name: string) => Object(ids)[name]);
   const inRoutes = {
-    ...{ locationId: ids.home, groupId: group, roomId: room, deviceId: device.id },
+    locationId: ids.home,
+    groupId: group,
+    roomId: room,
+    deviceId: device.id,
     alarmId,
   };
   return { home, otherHome, devices, device, ids, filled, inRoutes };

@@ -1,0 +1,333 @@
+/**
+ * The audit trail as the administrator reads it (contract 2): filters, pages, names, CSV and its export, and what stays
+ * in it over time, restarts and kills.
+ */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { appendFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createToken, expect, type Home, test, times } from '../harness/index.js';
+
+const DAY_MS = 86_400_000;
+const VIEWER = [{ location: '*', role: 'viewer' }];
+const NEW = { name: 'Neu' };
+
+/** The records that match, oldest first. */
+async function recordsOf(home: Home, query: string) {
+  return (await home.must('GET', `/audit?order=asc&limit=100&${query}`)).list('events');
+}
+
+test('an empty trail has one page, and reading it leaves nothing', async ({ own }) => {
+  const gateway = await own.gateway();
+  const home = await own.homeAt(gateway);
+  const { clock } = gateway;
+  const since = `after=${new Date(clock.now() + DAY_MS).toISOString()}`;
+  const empty = { nextCursor: null, events: [] };
+  expect((await home.must('GET', `/audit?${since}`)).json).toEqual(empty);
+  expect(await recordsOf(home, 'actor=admin')).toHaveLength(3);
+  expect(await recordsOf(home, 'actor=admin')).toHaveLength(3);
+});
+
+const MALFORMED: readonly (readonly [query: string, parameter: string])[] = [
+  ['limit=0', 'limit'],
+  ['limit=101', 'limit'],
+  ['limit=1.5', 'limit'],
+  ['limit=', 'limit'],
+  ['limit=5&limit=6', 'limit'],
+  ['order=up', 'order'],
+  ['before=yesterday', 'before'],
+  ['after=2026-01-01T00:00:00', 'after'],
+  ['actions=', 'actions.0'],
+  ['actions=room.created,room.painted', 'actions.1'],
+  ['location=nowhere', 'location'],
+  ['actor=%20', 'actor'],
+  ['resource=a/b', 'resource'],
+];
+
+test('malformed parameters are refused, each by its name', async ({ home }) => {
+  for (const [query, parameter] of MALFORMED) {
+    const { outcome, problem } = await home.ask('GET', `/audit?${query}`);
+    const found = [query, outcome, problem.errors?.[0]?.path];
+    expect(found).toEqual([query, '400 invalid-request', parameter]);
+  }
+});
+
+test('the trail is filtered by time, action, location, actor and resource', async ({ own }) => {
+  const gateway = await own.gateway({ hasStoppedClock: true });
+  const [home, other] = [await own.homeAt(gateway), await own.homeAt(gateway)];
+  const anna = await home.token([{ location: '*', role: 'admin' }]);
+  const begin = `after=${new Date(gateway.clock.now()).toISOString()}`;
+  const later = () => gateway.clock.advance(1_000);
+  await later();
+  const device = await home.device();
+  await later();
+  const targetLocationId = other.locationId;
+  await home.must('POST', `./devices/${device.id}/move`, { ...anna, json: { targetLocationId } });
+  await later();
+  await other.must('DELETE', `./devices/${device.id}`, anna);
+  await later();
+  await other.must('PATCH', other.path, { json: NEW });
+  const numbers = new Map((await recordsOf(home, begin)).map(({ id }, index) => [id, index + 1]));
+  const found = async (query: string) => {
+    const { events = [] } = Object((await home.must('GET', `/audit?${begin}&${query}`)).json);
+    return events.map(({ id }: { id: string }) => numbers.get(id));
+  };
+  const [, second, third, fourth] = (await recordsOf(home, begin)).map(({ at }) => String(at));
+  const cases: readonly (readonly [query: string, numbers: number[]])[] = [
+    ['', [4, 3, 2, 1]],
+    ['order=asc', [1, 2, 3, 4]],
+    [`order=asc&after=${second}`, [3, 4]],
+    [`after=${second}&before=${fourth}`, [3]],
+    [`after=${String(second).replace('Z', '001Z')}`, [4, 3]],
+    [`before=${String(third).replace('Z', '%2B00:00')}`, [2, 1]],
+    ['actions=device.moved,device.deleted', [3, 2]],
+    ['actions=location.changed', [4]],
+    [`location=${home.locationId}`, [2, 1]],
+    // Where a device was moved to, too.
+    [`location=${other.locationId.toUpperCase()}`, [4, 3, 2]],
+    [`location=${other.locationId}&actor=${anna.id}`, [3, 2]],
+    [`actor=${anna.id}`, [3, 2]],
+    [`resource=${device.id}`, [3, 2, 1]],
+    [`resource=${anna.id}`, []],
+  ];
+  for (const [query, expected] of cases) {
+    // The last of two equal parameters would be refused.
+    const asked = query.includes('after=') ? query : `${begin}&${query}`;
+    const { events = [] } = Object((await home.must('GET', `/audit?${asked}`)).json);
+    expect([query, events.map(({ id }: { id: string }) => numbers.get(id))]).toEqual([
+      query,
+      expected,
+    ]);
+  }
+  expect(await found('limit=1')).toEqual([4]);
+});
+
+test('a cursor leads through what was there at the first page, once, for the same query only', async ({
+  home,
+}) => {
+  const { id: actor, token } = await home.token('manager');
+  const create = (name: string) => home.must('POST', './rooms', { token, json: { name } });
+  const names = Array.from({ length: 7 }, (_, index) => `room ${index}`);
+  for (const name of names) {
+    await create(name);
+    // Denials are kept apart, and shown in between.
+    if (name === 'room 3') await home.ask('POST', './rooms', { ...home.viewer, json: NEW });
+  }
+  const mine = `location=${home.locationId}&actions=room.created,permission.refused`;
+  await expect.poll(async () => (await recordsOf(home, mine)).length).toBe(names.length + 1);
+  for (const order of ['asc', 'desc']) {
+    const query = `${mine}&order=${order}`;
+    const expected = (await recordsOf(home, mine)).map(({ id }) => id);
+    const seen: unknown[] = [];
+    for (let cursor: unknown = ''; cursor !== null; ) {
+      const next = cursor === '' ? '' : `&cursor=${String(cursor)}`;
+      const page = await home.must('GET', `/audit?${query}&limit=3${next}`);
+      seen.push(...page.list('events').map(({ id }) => id));
+      cursor = page.at('nextCursor');
+      await create('late');
+    }
+    expect([order, seen]).toEqual([order, order === 'asc' ? expected : expected.toReversed()]);
+  }
+  const query = `${mine}&order=asc`;
+  const { nextCursor: cursor } = Object((await home.must('GET', `/audit?${query}&limit=2`)).json);
+  const foreign = [
+    `${query}&actor=${actor}`,
+    `${query}&resource=${actor}`,
+    `${query}&after=2020-01-01T00:00:00Z`,
+    `${query}&before=2100-01-01T00:00:00Z`,
+    `${mine}&order=desc`,
+    'order=asc',
+    query.replace(',permission.refused', ''),
+    query.replace(home.locationId, actor),
+  ];
+  for (const asked of foreign) {
+    const answer = await home.ask('GET', `/audit?${asked}&cursor=${cursor}`);
+    expect([asked, answer.outcome]).toEqual([asked, '400 invalid-cursor']);
+  }
+  const forged = `${cursor.slice(0, -1)}${cursor.endsWith('A') ? 'B' : 'A'}`;
+  for (const path of [
+    `/audit?${query}&cursor=${forged}`,
+    '/audit?cursor=',
+    '/audit?cursor=AAAA',
+    `${home.path}/alarms?cursor=${cursor}`,
+  ]) {
+    expect([path, (await home.ask('GET', path)).outcome]).toEqual([path, '400 invalid-cursor']);
+  }
+  const last = await home.must('GET', `/audit?${query}&limit=1&cursor=${cursor}`);
+  expect(last.list('events')).toHaveLength(1);
+});
+
+test('names are the current ones, and null for what no longer exists', async ({ home }) => {
+  const { id, token } = await home.token('manager', 'Anna');
+  const room = await home.must('POST', './rooms', { token, json: { name: 'Zimmer 7' } });
+  await home.must('DELETE', String(room.headers.location), { token });
+  const name = 'Haus "Ulme" \\ ]} \u2028\u{1F480} Größe';
+  await home.must('PATCH', home.path, { json: { name } });
+  await home.must('PATCH', `/access-tokens/${id}`, { json: { name: 'Anna B.' } });
+  const place = { locationName: name };
+  const query = `location=${home.locationId}&actions=room.created,location.changed`;
+  expect(await recordsOf(home, query)).toMatchObject([
+    { ...place, actor: { id, name: 'Anna B.' }, resourceName: null },
+    { ...place, actor: { id: 'admin', name: 'admin' }, resourceName: name, details: { name } },
+  ]);
+});
+
+test('as CSV it has all pages, and nothing that a spreadsheet would run', async ({ home }) => {
+  await times(120, (index) => home.must('POST', './groups', { json: { name: `=${index}` } }));
+  const query = `/audit?location=${home.locationId}&actions=group.created&order=asc&limit=7`;
+  const csv = await home.must('GET', query, { headers: { Accept: 'text/csv' } });
+  expect(csv.headers['content-type']).toBe('text/csv; charset=utf-8; header=present');
+  const [header, ...lines] = csv.text.trimEnd().split('\r\n');
+  expect(header).toBe(
+    'id,at,action,actorType,actorId,actorName,address,requestId,locationId,locationName,resourceId,resourceName,details',
+  );
+  expect(lines).toHaveLength(120);
+  expect(
+    lines.filter((line) => /,group\.created,.+,'=7,"\{""name"":""=7""\}"$/.test(line)),
+  ).toHaveLength(1);
+});
+
+test('records are removed when they are too old by a clock that does not jump', async ({ own }) => {
+  const env = { GATEWAY_AUDIT_RETENTION_DAYS: '10' };
+  const home = await own.home({ isHurried: true, env });
+  const { clock } = home.gateway;
+  const last = async () => Number((await recordsOf(home, '')).at(-1)?.['id']);
+  await home.ask('GET', '/audit', { token: 'nobody' });
+  await expect.poll(async () => (await recordsOf(home, '')).length).toBe(4);
+  const before = await last();
+  // Somebody sets the clock: nothing has become older.
+  await clock.jump(30 * DAY_MS);
+  await clock.advance(6 * DAY_MS);
+  await home.room();
+  const kept = async () => (await recordsOf(home, '')).map(({ action }) => action);
+  // It looks for them at the start, and every hour.
+  await home.gateway.restart();
+  expect(await kept()).toHaveLength(5);
+  await clock.advance(5 * DAY_MS);
+  await home.gateway.restart();
+  await expect.poll(kept).toEqual(['room.created']);
+  // A number is not given again.
+  expect(await last()).toBe(before + 1);
+});
+
+test('the expiry of a token is recorded once, with its time, whoever was away then', async ({
+  own,
+}) => {
+  const home = await own.home({ isHurried: true });
+  const { gateway } = home;
+  const expiresAfter = async (ms: number) => {
+    const at = new Date(gateway.clock.now() + ms).toISOString();
+    return [(await createToken(gateway, VIEWER, 'short', at)).id, at] as const;
+  };
+  const expired = async () => {
+    const records = await recordsOf(home, 'actions=access-token.expired');
+    return records.map(({ resourceId, at, actor }) => [resourceId, at, Object(actor).type]);
+  };
+  const [one, oneAt] = await expiresAfter(60_000);
+  await gateway.stop();
+  await gateway.clock.advance(60_000);
+  await gateway.start();
+  const expected = [[one, oneAt, 'gateway']];
+  await expect.poll(expired).toEqual(expected);
+  const [two, twoAt] = await expiresAfter(60_000);
+  const store = await home.store();
+  store.freeze();
+  await gateway.clock.advance(60_000);
+  try {
+    await gateway.logged('failed to record an expired token');
+  } finally {
+    store.thaw();
+  }
+  expected.push([two, twoAt, 'gateway']);
+  await expect.poll(expired).toEqual(expected);
+  const [three, threeAt] = await expiresAfter(60_000);
+  await gateway.clock.advance(60_000);
+  await expect.poll(expired).toEqual([...expected, [three, threeAt, 'gateway']]);
+});
+
+test('the first administrator’s token is recorded once', async ({ own }) => {
+  const gateway = await own.gateway({ env: { GATEWAY_ADMIN_TOKEN: undefined } });
+  await gateway.restart();
+  const token = readFileSync(join(gateway.dataDir, 'admin.token'), 'utf8').trim();
+  const response = await fetch(`${gateway.httpUrl}/audit`, {
+    headers: { Authorization: `Bearer ${token}` },
+  });
+  const { events } = Object(await response.json());
+  const actor = { type: 'gateway', id: null, address: null, requestId: null };
+  const created = {
+    action: 'access-token.created',
+    resourceId: 'admin',
+    details: { name: 'admin' },
+  };
+  expect(events).toMatchObject([{ ...created, actor }]);
+});
+
+test('with audit.export each record is also a line in the file of its day', async ({ own }) => {
+  const env = { GATEWAY_AUDIT_EXPORT: 'true' };
+  const gateway = await own.gatewayOff({ isHurried: true, env });
+  const directory = join(gateway.dataDir, 'audit');
+  await writeFile(directory, 'a file in the place of the directory');
+  await gateway.start();
+  const home = await own.homeAt(gateway);
+  const unwritable = 'Audit records cannot be exported to the disk.';
+  await expect.poll(() => home.faults()).toContain(unwritable);
+  expect((await home.ask('GET', '/readyz')).status).toBe(200);
+  await rm(directory);
+  const file = (day: unknown) => join(directory, `${String(day).slice(0, 10)}.jsonl`);
+  const exported = (day: unknown) =>
+    existsSync(file(day)) ? readFileSync(file(day), 'utf8').split('\n').slice(0, -1) : [];
+  const today = (await recordsOf(home, ''))[0]?.['at'];
+  const withoutNames = ({
+    actor,
+    locationName: _l,
+    resourceName: _r,
+    ...record
+  }: Record<string, unknown>) => {
+    const { name: _, ...by } = Object(actor);
+    return JSON.stringify({ ...record, actor: by });
+  };
+  const records = async () => (await recordsOf(home, '')).map(({ id }) => id);
+  const ids = (day: unknown) => exported(day).map((line) => Object(JSON.parse(line)).id);
+  await expect.poll(async () => ids(today)).toEqual(await records());
+  await expect.poll(() => home.faults()).not.toContain(unwritable);
+  const lines = exported(today).map((line) => withoutNames(Object(JSON.parse(line))));
+  expect(lines).toHaveLength(3);
+  expect([directory, file(today)].map((path) => statSync(path).mode & 0o777)).toEqual([
+    0o700, 0o600,
+  ]);
+
+  // A crash has cut off a line: what follows is on lines of its own.
+  await gateway.stop();
+  await appendFile(file(today), '{"id":"4","at":"2026-');
+  await gateway.start();
+  await home.room();
+  await expect.poll(() => exported(today).at(-1)).toContain('"action":"room.created"');
+  expect(exported(today).filter((line) => line.includes('room.created'))).toHaveLength(1);
+
+  await gateway.clock.advance(DAY_MS);
+  await home.group();
+  const tomorrow = (await recordsOf(home, 'actions=group.created'))[0]?.['at'];
+  await expect.poll(() => exported(tomorrow)).toHaveLength(1);
+});
+
+test('the record of an answered change survives a kill of gateway and store', {
+  timeout: 60_000,
+}, async ({ own }) => {
+  const home = await own.home({ kind: 'process' });
+  const { gateway } = home;
+  const made = await times(20, () => home.room());
+  const viewer = await home.client();
+  const filters = ['elsewhere/1', 'elsewhere/2'];
+  await viewer.subscribe(filters);
+  const denied = async () => {
+    const records = await recordsOf(home, 'actions=permission.refused');
+    return records.map(({ details }) => Object(details).topic);
+  };
+  await expect.poll(denied).toEqual(filters);
+  const store = await home.store();
+  await gateway.kill();
+  store.kill();
+  await gateway.start();
+  const created = await recordsOf(home, 'actions=room.created');
+  expect(created.map(({ resourceId }) => resourceId).toSorted()).toEqual(made.toSorted());
+  expect(await denied()).toEqual(filters);
+});
