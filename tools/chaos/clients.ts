@@ -149,7 +149,7 @@ export class Clients {
     }
     // A loss that is told excuses no wrong order.
     const wrong = ledger.wrong({ mayRepeat: true });
-    return [...ledger.missing(all), ...wrong, ...own, ...differences];
+    return merged([...ledger.missing(all), ...wrong, ...own, ...differences]);
   }
 
   async end(): Promise<void> {
@@ -288,6 +288,15 @@ export class Clients {
     const ids = this.#beds.flatMap(({ sensor }) => fast?.of(sensor.device.id) ?? []);
     return [...new Set(ids.map(({ id }) => id))].filter((id) => !this.#escalated.has(id));
   }
+}
+
+/** Violations of one kind, of all devices, as one. */
+function merged(violations: readonly Violation[]): Violation[] {
+  const alarms = new Map<string, string[]>();
+  for (const { what, alarms: some } of violations) {
+    alarms.set(what, [...(alarms.get(what) ?? []), ...some]);
+  }
+  return [...alarms].map(([what, all]) => ({ what, alarms: all }));
 }
 
 /** A bridge's upstream that can be killed: a real Mosquitto with a subscriber to everything. */
