@@ -294,6 +294,23 @@ test.for(ENDINGS)('what ends with $name', async ({ who: create, end }, { home, g
   if (!isDevice) await home.must('GET', '/care-homes', { token: who.token, ...(await comeBack()) });
 });
 
+test('a token that expired by a clock that was ahead is valid again when the clock is right', async ({
+  own,
+}) => {
+  const home = await own.home({ isHurried: true });
+  const { gateway } = home;
+  const { token } = await createToken(gateway, VIEWER, 'short', inAMinute(gateway));
+  const status = async () => (await home.ask('GET', '/care-homes', { token })).status;
+  await gateway.clock.jump(MINUTE_MS);
+  expect(await status()).toBe(401);
+  const expired = async () => (await home.must('GET', '/audit')).text;
+  await expect.poll(expired).toContain('access-token.expired');
+  await gateway.clock.jump(-MINUTE_MS);
+  expect(await status()).toBe(200);
+  await gateway.restart();
+  expect(await status()).toBe(200);
+});
+
 /** Sends a request without the last byte of its body. Resolves to what sends it, and reads the outcome. */
 async function heldBack(
   { httpPort }: Gateway,
