@@ -38,7 +38,10 @@ const SESSION_EXPIRY_SECONDS = 3_600;
 const ACCOUNT_TRIES = 5;
 const MANY_PACKETS = 2_000;
 
-const escalationSchema = z.object({ id: z.string() });
+const escalationSchema = z.object({
+  device: z.object({ id: z.string() }),
+  data: z.object({ n: z.number() }),
+});
 
 export interface ClientsOptions {
   readonly durationMs: number;
@@ -257,7 +260,8 @@ export class Clients {
   /** Forgets what the ledger has noted: a long run would hold gigabytes. */
   #tidy(): void {
     for (const { text } of this.#inCharge?.received ?? []) {
-      this.#escalated.add(escalationSchema.parse(JSON.parse(text)).id);
+      const { device, data } = escalationSchema.parse(JSON.parse(text));
+      this.#escalated.add(`${device.id}#${data.n}`);
     }
     for (const nurse of this.nurses) nurse.received.length = 0;
     const idle = this.#beds.filter(({ open }) => open.length === 0);
@@ -281,12 +285,12 @@ export class Clients {
     );
   }
 
-  /** Alarms that reached the fast nurse, and not the nurse in charge. */
+  /** Acknowledged alarms that the nurse in charge has not got. */
   #unescalated(): string[] {
     this.#tidy();
-    const fast = this.home.ledger.destinations.find(({ name }) => name === 'chaos-fast');
-    const ids = this.#beds.flatMap(({ sensor }) => fast?.of(sensor.device.id) ?? []);
-    return [...new Set(ids.map(({ id }) => id))].filter((id) => !this.#escalated.has(id));
+    const acknowledged = this.home.ledger.alarms.filter(({ isAcknowledged }) => isAcknowledged);
+    const names = acknowledged.map(({ deviceId, n }) => `${deviceId}#${n}`);
+    return names.filter((name) => !this.#escalated.has(name));
   }
 }
 
