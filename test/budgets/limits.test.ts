@@ -1,0 +1,328 @@
+/** Each limit of `limits.ts`: who reaches it is named, counted and held, and nobody else notices. */
+import { generate } from 'mqtt-packet';
+import {
+  Client,
+  connectPacket,
+  credentials,
+  type Environment,
+  expect,
+  type Home,
+  publishPacket,
+  type TestDevice,
+  test,
+  times,
+} from '../harness/index.js';
+import { residentBytes } from '../harness/program.js';
+import { acknowledged, LIMITS, type LimitRow, type Offence, values } from './limits.js';
+
+const MIB = 2 ** 20;
+
+/** The variables of keys below `limits`. */
+function variablesOf(limits: Readonly<Record<string, number>>): Environment {
+  const nameOf = (key: string) =>
+    key.replace(/[A-Z.]/g, (one) => (one === '.' ? '_' : `_${one}`)).toUpperCase();
+  const entries = Object.entries(limits);
+  return Object.fromEntries(
+    entries.map(([key, value]) => [`GATEWAY_LIMITS_${nameOf(key)}`, String(value)]),
+  );
+}
+
+/** What the operator sees while the limit is reached. */
+async function expectReported(row: LimitRow, { home, device }: Offence): Promise<void> {
+  const { fault, subject = 'device', quota, denied, slowed } = row;
+  const named = { device: device.id, token: home.manager.id, nobody: '' }[subject];
+  const faults = async () => (await home.faults()).filter((text) => text.includes(fault)).join();
+  await expect.poll(faults).toContain(fault);
+  expect(await faults()).toContain(named);
+  const { text } = await home.must('GET', '/metrics');
+  if (quota !== undefined) {
+    const count = () =>
+      new RegExp(`^gateway_quota_exceeded_total\\{quota="${quota}"\\} [1-9]`, 'm');
+    // The metrics are renewed only now and then.
+    await expect.poll(async () => (await home.must('GET', '/metrics')).text).toMatch(count());
+  }
+  if (slowed !== undefined) {
+    expect(text).toMatch(/^gateway_slowed_principals 1$/m);
+    expect(text).toMatch(/^gateway_held_back_total [1-9]\d*$/m);
+    const connections = (await home.must('GET', '/connections')).list('connections');
+    const shown = connections.find(({ clientId }) => clientId === `over-${device.id}`);
+    expect(shown).toMatchObject({ slowed: { limit: slowed } });
+  }
+  if (denied === undefined) return;
+  const one = expect.objectContaining({ code: denied, clientId: `over-${device.id}` });
+  expect((await home.must('GET', '/connections/denied')).list()).toContainEqual(one);
+}
+
+test.for(LIMITS.map((row) => [row.name, row] as const))('%s', async ([, row], { own }) => {
+  const home = await own.home({ env: variablesOf(row.limits) });
+  const [device, other] = [await home.device('Bett 1'), await home.device('Bett 2')];
+  const quiet = await home.client(other);
+  const within = await row.offend({ home, device });
+  await expectReported(row, { home, device });
+  await quiet.publish(`devices/${other.id}/alarms`, '{"kind":"fall"}');
+  expect(await home.alarms(other)).toHaveLength(1);
+  await within?.();
+});
+
+test('a device is held to its limit over all its connections', async ({ own }) => {
+  const limits = { 'device.messagesPerSecond': 1, 'device.messageBurst': 50 };
+  const home = await own.home({ env: variablesOf(limits) });
+  const device = await home.device();
+  const clients = await times(10, () => home.client(device));
+  for (const client of clients) client.send(...values(`devices/${device.id}/t`, 200));
+  await expect.poll(() => home.faults()).toContainEqual(expect.stringContaining(device.id));
+  // Each had one turn before it was known that all of them would send.
+  const total = clients.reduce((sum, client) => sum + acknowledged(client), 0);
+  expect(total).toBeLessThan(50 + 10 * 25 + 100);
+});
+
+test('a slowed device is not taken for gone while its PINGREQ waits behind what it has sent', async ({
+  own,
+}) => {
+  const limits = { 'device.messagesPerSecond': 20, 'device.messageBurst': 20 };
+  const home = await own.home({ env: variablesOf(limits) });
+  const device = await home.device();
+  const client = await home.client(device, { keepalive: 1 });
+  client.send(...values(`devices/${device.id}/t`, 70), { cmd: 'pingreq' });
+  await client.next('pingresp');
+  expect(acknowledged(client)).toBe(70);
+});
+
+test('a CONNECT that is held back is closed when the gateway stops', async ({ own }) => {
+  const limits = { 'device.connectsPerSecond': 1, 'device.connectBurst': 1 };
+  const home = await own.home({ env: variablesOf(limits) });
+  const device = await home.device();
+  const clients = await times(5, () => Client.open(home.gateway));
+  for (const client of clients) client.send(connectPacket(credentials(device)));
+  await expect.poll(() => home.faults()).toContainEqual(expect.stringContaining(device.id));
+  await home.gateway.stop();
+  for (const client of clients) await client.closed();
+  await home.gateway.start();
+});
+
+test('connections are free again when their clients broke off before admission', async ({
+  own,
+}) => {
+  const home = await own.home({ env: variablesOf({ 'device.connections': 3 }) });
+  const device = await home.device();
+  for (let time = 0; time < 10; time++) {
+    const client = await Client.open(home.gateway);
+    const connect = generate(connectPacket(credentials(device)));
+    // The bytes behind CONNECT end the connection while that is being answered.
+    client.write(Buffer.concat([connect, Buffer.from('f789afcbf1', 'hex')]));
+    await client.closed();
+  }
+  await home.client(device);
+});
+
+test('a half-open connection gives way to a new one once it has missed its keep-alive', async ({
+  own,
+}) => {
+  const home = await own.home({ env: variablesOf({ 'device.connections': 3 }) });
+  const device = await home.device();
+  const open = () => home.client(device, { keepalive: 4 });
+  const [gone, ...alive] = [await open(), await open(), await open()];
+  const pings = setInterval(() => {
+    for (const client of alive) client.send({ cmd: 'pingreq' });
+  }, 500);
+  home.onClose(() => clearInterval(pings));
+  const isAdmitted = async () => {
+    // After the keep-alive, and before one and a half of them, when the gateway would end it anyway.
+    const wasOpen = !gone.isClosed;
+    const code = await (await Client.open(home.gateway)).login(device);
+    return code === 0 && wasOpen;
+  };
+  expect(await isAdmitted()).toBe(false);
+  await expect.poll(isAdmitted, { interval: 100 }).toBe(true);
+  await gone.closed();
+  expect(alive.map(({ isClosed }) => isClosed)).toEqual([false, false]);
+});
+
+test('the last connections are for those who have none; of those without CONNECT the oldest go', async ({
+  own,
+}) => {
+  const TOTAL = 16;
+  const home = await own.home({ env: variablesOf({ 'total.connections': TOTAL }) });
+  const hostile = await home.device();
+  const held: Client[] = [];
+  for (let code = 0; code === 0; ) {
+    const client = await Client.open(home.gateway);
+    code = await client.login(hostile);
+    if (code === 0) held.push(client);
+  }
+  // Seven of eight are for those who have logged in, and two of these for those who have none.
+  expect(held).toHaveLength(TOTAL - 2 - 2);
+  await home.client();
+  await home.client(await home.device());
+  const inUse = 'Nearly all connections of the gateway are in use';
+  expect(await home.faults()).toContainEqual(expect.stringContaining(inUse));
+  for (const client of held) client.vanish();
+  const silent = await times(3 * TOTAL, () => Client.open(home.gateway));
+  await (await home.client(await home.device())).ping();
+  await expect.poll(() => silent.filter(({ isClosed }) => !isClosed).length).toBeLessThan(TOTAL);
+  expect(await home.faults()).toContainEqual(expect.stringContaining('without a login'));
+  for (const client of silent) client.vanish();
+});
+
+test('retained messages count for their location, also after a restart, and until their device goes', async ({
+  own,
+}) => {
+  const home = await own.home({ env: variablesOf({ 'location.retainedTopics': 5 }) });
+  const devices = [await home.device(), await home.device()];
+  const retained = async () => (await home.retained(home.filter(undefined, 'level/#'))).size;
+  const retain = (device: TestDevice | undefined, rest: string) => {
+    if (device === undefined) throw new Error('no device');
+    return home.publish(device, `level/${rest}`, '1', { retain: true });
+  };
+  for (const device of devices) for (const rest of ['a', 'b', 'c']) await retain(device, rest);
+  expect(await retained()).toBe(5);
+  await home.gateway.restart();
+  await retain(devices[1], 'd');
+  expect(await retained()).toBe(5);
+  await home.must('DELETE', `./devices/${devices[0]?.id}`);
+  const retainedAfter = async () => {
+    await retain(devices[1], 'd');
+    return retained();
+  };
+  await expect.poll(retainedAfter).toBe(3);
+});
+
+test('the metrics show the consumers with the largest backlogs, and the sum of the others', async ({
+  own,
+}) => {
+  const [MAX_CONSUMERS, MORE] = [250, 10];
+  const sessions = MAX_CONSUMERS + MORE;
+  const limits = { 'token.persistentSessions': sessions, 'total.persistentSessions': sessions };
+  const home = await own.home({ env: variablesOf(limits) });
+  const device = await home.device();
+  await times(sessions, async (n) => {
+    const clientId = `nurse-${n}`;
+    const nurse = await home.client(home.viewer, { clientId, clean: false });
+    await nurse.subscribe(home.filter(device, n < 3 ? 'alarms/#' : 'alarms/fall'));
+    nurse.vanish();
+  });
+  await home.publish(device, 'alarms', ['{"kind":"fall"}', '{"kind":"noise"}']);
+  const { text } = await home.must('GET', '/metrics');
+  const backlogs = text.matchAll(
+    /^gateway_consumer_queued\{consumer="(.+)",log="alarms"\} (\d+)$/gm,
+  );
+  const queued = new Map(Array.from(backlogs, ([, name, count]) => [name, count]));
+  expect(queued.size).toBe(MAX_CONSUMERS);
+  for (const n of [0, 1, 2]) expect(queued.get(`nurse-${n}`)).toBe('2');
+  const others = `gateway_other_consumers_messages{log="alarms",state="queued"} ${MORE}`;
+  expect(text.split('\n')).toContain(others);
+});
+
+test('what is rejected takes room until it is stored, even at QoS 0', async ({ own }) => {
+  const home = await own.home();
+  const [device, store] = [await home.device(), await home.store()];
+  await home.nurse({ isDurable: true, filters: [home.filter(device)] });
+  const sensor = await home.client(device);
+  const unstored = async () => {
+    const { text } = await home.must('GET', '/metrics');
+    return Number(/^gateway_unstored_bytes (\d+)$/m.exec(text)?.[1]);
+  };
+  store.freeze();
+  try {
+    for (const topic of ['homeassistant/status', `devices/${device.id}/status`]) {
+      sensor.send(publishPacket(topic, 'x'.repeat(10_000)));
+    }
+    await expect.poll(unstored).toBeGreaterThan(20_000);
+  } finally {
+    store.thaw();
+  }
+  await expect.poll(unstored).toBe(0);
+});
+
+test('the largest packet is taken, and forwarded', async ({ home }) => {
+  const device = await home.device();
+  const nurse = await home.nurse({ filters: [home.filter(device, 'x')] });
+  const topic = `devices/${device.id}/x`;
+  // Fixed header, length of the topic, packet identifier.
+  const text = 'x'.repeat(MIB / 4 - topic.length - 4 - 2 - 2);
+  await (await home.client(device)).publish(topic, text);
+  await nurse.untilCount(1);
+  expect(nurse.messages()).toMatchObject([{ base64: Buffer.from(text).toString('base64') }]);
+});
+
+test('packets of 2 MiB on many connections take no memory', { timeout: 60_000 }, async ({
+  own,
+}) => {
+  const home = await own.home({ kind: 'process' });
+  const device = await home.device();
+  const packet = Buffer.concat([Buffer.from('3080808001', 'hex'), Buffer.alloc(2 * MIB)]);
+  for (const isConnected of [false, true]) {
+    const clients = await times(50, () =>
+      isConnected ? home.client(device) : Client.open(home.gateway),
+    );
+    const before = await residentBytes(home.gateway.processId);
+    // Each write ends when the bytes have gone out or never will.
+    const write = ({ stream }: Client) =>
+      new Promise((resolve) => {
+        stream.once('close', resolve);
+        stream.write(packet, resolve);
+      });
+    await Promise.all(clients.map(write));
+    // The ping is answered after everything that the gateway reads of them.
+    await (await home.client(device)).ping();
+    const more = (await residentBytes(home.gateway.processId)) - before;
+    expect([isConnected, more < 40 * MIB]).toEqual([isConnected, true]);
+    for (const client of clients) client.vanish();
+  }
+});
+
+/** What a client can do to fill the log, by the text of its line. */
+const FLOODS: readonly (readonly [
+  string,
+  (home: Home, device: TestDevice, n: number) => Promise<unknown>,
+])[] = [
+  [
+    'invalid publish',
+    async (home, device) =>
+      (await home.client(device)).publish(`devices/${device.id}/alarms`, 'no JSON'),
+  ],
+  ['subscription denied', async (home, _, n) => (await home.client()).subscribe(`elsewhere/${n}`)],
+  ['permission denied', async (home, _, n) => (await home.client()).publish(`elsewhere/${n}`, 'x')],
+  [
+    'connection ended',
+    async (home, device, n) => {
+      const client = await home.client(device, { clientId: `broken ${n}` });
+      client.write(Buffer.from([0x40, 0]));
+      await client.closed();
+    },
+  ],
+  [
+    'connect error',
+    async ({ gateway }, device, n) => {
+      const client = await Client.open(gateway, { clientId: `${n}`.padStart(300, 'x') });
+      expect(await client.login(device)).toBe(2);
+      client.vanish();
+    },
+  ],
+  [
+    'http request',
+    (home, _, n) => home.ask('POST', `/care-homes?x=${n}`, { token: null, json: {} }),
+  ],
+];
+
+test('a flood of any kind is one line in the log, and a count at the end', async ({ own }) => {
+  const TIMES = 30;
+  const home = await own.home();
+  const { gateway } = home;
+  const device = await home.device();
+  for (const [, once] of FLOODS) for (let n = 1; n <= TIMES; n++) await once(home, device, n);
+  const counts = () =>
+    FLOODS.map(([text]) => {
+      const lines = gateway.lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === text);
+      // The administrator who created the home asked over HTTP, too.
+      const ofStrangers = lines.filter((line) => text !== 'http request' || !('principal' in line));
+      return [text, ofStrangers.map(({ repeated }) => repeated)];
+    });
+  const names = FLOODS.map(([text]) => text);
+  expect(counts()).toEqual(names.map((text) => [text, [undefined]]));
+  expect(gateway.lines.length).toBeLessThan(50);
+  await gateway.stop();
+  expect(counts()).toEqual(names.map((text) => [text, [undefined, TIMES - 1]]));
+  expect(gateway.lines.join('\n').length).toBeLessThan(20_000);
+  await gateway.start();
+});
