@@ -1,103 +1,149 @@
+/**
+ * The console in a browser: `test` gives a test `open`, which shows it for a token of the test's home.
+ *
+ * A script's error, a violation of the Content-Security-Policy or a request to another host fails the test. Data come
+ * over HTTP and MQTT through `home`; a page is only looked at, and clicked where clicking is the promise.
+ */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   type Browser,
-  type BrowserContext,
   type BrowserContextOptions,
   chromium,
+  type Locator,
   type Page,
 } from 'playwright-core';
-import { expect, onTestFinished } from 'vitest';
-import type { RunningGateway } from '../former/gateway/running-gateway.js';
-import { CutProxy } from '../former/servers/cut-proxy.js';
+import {
+  test as base,
+  expect,
+  type GatewayOptions,
+  type Home,
+  testWith as otherBase,
+  type TestDevice,
+  WAIT_MS,
+} from '../harness/index.js';
+
+export * from '../harness/index.js';
 
 /** Debian's package, which draws to no screen and takes half the time of the desktop one. */
 const PROGRAM = '/usr/bin/chromium-headless-shell';
+const CLEARED_WITHIN_MS = 5_000;
 
-/** Less than a test has, so that the error says what was missing. */
-const WAIT_TIMEOUT_MS = 30_000;
-
-export interface ConsoleOptions {
-  /** Signs in by a link; without a token the sign-in page appears. */
-  readonly token?: string;
+export interface View {
+  /** The role in the home of the token that signs in by a link; `viewer` unless said. */
+  readonly role?: string;
+  /** Instead of a new token; null shows the sign-in page. */
+  readonly token?: string | null;
   /** Follows the `#` of the address. */
   readonly path?: string;
+  /** Where the browser reaches the gateway, without a slash at the end; the gateway itself unless said. */
+  readonly url?: string;
   readonly language?: 'en-GB' | 'de-DE';
   readonly widthPx?: number;
   readonly heightPx?: number;
   readonly colorScheme?: 'light' | 'dark';
   readonly timeZone?: string;
   readonly hasTouch?: boolean;
-  /** Prepares the page before it loads the console, for instance with a script or clock. */
-  readonly prepare?: ((page: Page) => Promise<unknown>) | undefined;
+  /** Gives the page a clock that `page.clock` sets forward. */
+  readonly hasClock?: boolean;
+  /** Prepares the page before it loads the console. */
+  readonly prepare?: (page: Page) => Promise<unknown>;
+  /** Faults that the test causes. */
+  readonly causes?: RegExp;
 }
 
-/** Where a browser reaches a gateway. The URL has no slash at its end. */
-export interface Reachable {
-  readonly httpUrl: string;
-}
+export type Open = (view?: View) => Promise<Page>;
 
-/** The console in a browser, with what must not happen on any page. */
-export interface OpenConsole {
+/** A page in its own profile, with what must not happen on it. */
+interface Tab {
   readonly page: Page;
-  readonly context: BrowserContext;
-  /** Errors of scripts, violations of the Content-Security-Policy, and requests to other hosts. */
-  readonly faults: readonly string[];
+  /** What its profile keeps. */
+  readonly key: string;
+  readonly isPrepared: boolean;
+  faults: string[];
+  causes: RegExp | undefined;
 }
 
 let started: Promise<Browser> | undefined;
+/** Tabs that no test uses, by what a profile keeps: opening one takes twice as long as loading the console. */
+const idleTabs = new Map<string, Tab[]>();
 
 /** The Chromium of this process, for the tests of all its files; it ends with the process. */
 export function startBrowser(): Promise<Browser> {
-  // Without its sandbox, which root, the tests' user, cannot have.
-  // Sound needs a gesture, as everywhere except in this package.
+  // Without its sandbox, which root, the tests' user, cannot have. Sound needs a gesture, as everywhere else.
   const args = ['--no-sandbox', '--autoplay-policy=document-user-activation-required'];
   started ??= chromium.launch({ executablePath: PROGRAM, args });
   return started;
 }
 
-/** A page in its own profile, with its faults and the origin that it may request from. */
-interface Tab {
-  readonly page: Page;
-  faults: string[];
-  origin: string;
+const pages = {
+  open: async ({ home }: { home: Home }, use: (open: Open) => Promise<void>) => {
+    const tabs: Tab[] = [];
+    await use(async (view = {}) => {
+      const tab = await tabFor(view);
+      tabs.push(tab);
+      await show(tab.page, home, view);
+      return tab.page;
+    });
+    for (const tab of tabs) {
+      // A page with an open dialog answers nothing.
+      const isClear = Promise.race([clear(tab.page), delay(CLEARED_WITHIN_MS, false)]);
+      if (tab.isPrepared || !(await isClear)) await tab.page.context().close();
+      else idleTabs.set(tab.key, [...(idleTabs.get(tab.key) ?? []), tab]);
+    }
+    const faults = tabs.flatMap((tab) => tab.faults.filter((fault) => !tab.causes?.test(fault)));
+    expect(faults).toEqual([]);
+  },
+};
+
+/** A test with a home in the shared gateway. */
+export const test = base.extend<{ $test: { readonly open: Open } }>(pages);
+
+/** `test` with a gateway of the file's own. */
+export function testWith(options: GatewayOptions) {
+  return otherBase(options).extend<{ $test: { readonly open: Open } }>(pages);
 }
 
-/** Tabs that no test uses, by what a profile keeps: opening one takes twice as long as loading the console. */
-const idleTabs = new Map<string, Tab[]>();
-
-/** Opens the console in a profile that has nothing of other tests; the tab ends with the test. */
-export async function openConsole(
-  gateway: Reachable,
-  options: ConsoleOptions = {},
-): Promise<OpenConsole> {
-  const { token, path = '/', language = 'en-GB', colorScheme = 'light', prepare } = options;
-  const { timeZone = 'UTC', hasTouch = false, widthPx = 1280, heightPx = 800 } = options;
-  const kept = { locale: language, timezoneId: timeZone, hasTouch };
-  const idle = idleTabs.get(JSON.stringify(kept)) ?? [];
-  idleTabs.set(JSON.stringify(kept), idle);
+async function tabFor({ hasClock, prepare, ...view }: View): Promise<Tab> {
+  const { language = 'en-GB', timeZone = 'UTC', hasTouch = false } = view;
+  const kept: BrowserContextOptions = { locale: language, timezoneId: timeZone, hasTouch };
+  const key = JSON.stringify(kept);
   // A prepared page stays prepared.
-  const tab = (prepare === undefined ? idle.pop() : undefined) ?? (await newTab(kept));
-  const { page } = tab;
-  onTestFinished(async ({ task }) => {
-    const isUsable = prepare === undefined && task.result?.state !== 'fail' && (await clear(page));
-    if (isUsable) idle.push(tab);
-    else await page.context().close();
-  });
+  const isPrepared = prepare !== undefined || hasClock === true;
+  const tab =
+    (isPrepared ? undefined : idleTabs.get(key)?.pop()) ?? (await newTab(kept, isPrepared));
   tab.faults = [];
-  tab.origin = new URL(gateway.httpUrl).origin;
+  tab.causes = view.causes;
+  if (hasClock === true) await tab.page.clock.install();
+  await prepare?.(tab.page);
+  return tab;
+}
+
+async function newTab(kept: BrowserContextOptions, isPrepared: boolean): Promise<Tab> {
+  const context = await (await startBrowser()).newContext(kept);
+  context.setDefaultTimeout(WAIT_MS);
+  const page = await context.newPage();
+  const tab: Tab = { page, key: JSON.stringify(kept), isPrepared, faults: [], causes: undefined };
+  page.on('pageerror', (error) => tab.faults.push(String(error)));
+  page.on('console', (message) => {
+    if (/Content.Security.Policy/.test(message.text())) tab.faults.push(message.text());
+  });
+  page.on('request', (request) => {
+    const { origin, protocol } = new URL(request.url());
+    const isOwn = new URL(page.url()).origin === origin || request.isNavigationRequest();
+    if (!isOwn && protocol !== 'blob:') tab.faults.push(`request to ${origin}`);
+  });
+  return tab;
+}
+
+async function show(page: Page, home: Home, view: View): Promise<void> {
+  const { path = '/', colorScheme = 'light', widthPx = 1280, heightPx = 800 } = view;
+  const issued = view.token === undefined ? (await home.token(view.role)).token : view.token;
   await page.setViewportSize({ width: widthPx, height: heightPx });
   await page.emulateMedia({ colorScheme, media: null });
-  await prepare?.(page);
-  const query = token === undefined ? '' : `${path.includes('?') ? '&' : '?'}token=${token}`;
-  await page.goto(`${gateway.httpUrl}/#${path}${query}`);
-  return { page, context: page.context(), faults: tab.faults };
-}
-
-async function newTab(kept: BrowserContextOptions): Promise<Tab> {
-  const context = await (await startBrowser()).newContext(kept);
-  context.setDefaultTimeout(WAIT_TIMEOUT_MS);
-  const tab: Tab = { page: await context.newPage(), faults: [], origin: '' };
-  watchFaults(tab);
-  return tab;
+  const query = issued === null ? '' : `${path.includes('?') ? '&' : '?'}token=${issued}`;
+  await page.goto(`${view.url ?? home.gateway.httpUrl}/#${path}${query}`);
 }
 
 /** Removes from a tab what the test left in it. Returns whether that was possible. */
@@ -105,6 +151,7 @@ async function clear(page: Page): Promise<boolean> {
   const context = page.context();
   try {
     for (const other of context.pages()) if (other !== page) await other.close();
+    page.removeAllListeners('dialog');
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     await context.setOffline(false);
     await page.evaluate(() => {
@@ -118,76 +165,47 @@ async function clear(page: Page): Promise<boolean> {
   }
 }
 
-/** Leaves the page, by the link to the history unless told how, and answers no to the question that holds `text`. */
-export async function refuseToLeave(
-  page: Page,
-  text: string,
-  leave: () => Promise<unknown> = () =>
-    page.getByRole('link', { name: 'History', exact: true }).click(),
-): Promise<void> {
-  const asked = page.waitForEvent('dialog');
-  const left = leave();
-  const dialog = await asked;
-  expect(dialog.message()).toContain(text);
-  await dialog.dismiss();
-  await left;
+/** A device in a room of a group, which boards and lists name. */
+export async function bedSensor(home: Home, room = 'Room 12'): Promise<TestDevice> {
+  return home.deviceIn(await home.room(room, await home.group('First floor')), 'Bed sensor');
 }
 
-/** Gives the page a clock that the test can set forward. */
-export function installClock(page: Page): Promise<void> {
-  return page.clock.install();
+/** Publishes an alarm as the device, and resolves once the gateway has taken it. */
+export function raise(home: Home, device: TestDevice, ...alarms: readonly object[]): Promise<void> {
+  return home.publish(
+    device,
+    'alarms',
+    alarms.map((alarm) => JSON.stringify(alarm)),
+  );
 }
 
-/** A link to the gateway that a test can cut; it ends with the test. */
-export class Network implements Reachable {
-  readonly #proxy: CutProxy;
-
-  private constructor(proxy: CutProxy) {
-    this.#proxy = proxy;
-  }
-
-  static async to(gateway: RunningGateway): Promise<Network> {
-    const proxy = await CutProxy.start(gateway.addresses.http);
-    onTestFinished(() => proxy.close());
-    return new Network(proxy);
-  }
-
-  get httpUrl(): string {
-    return `http://127.0.0.1:${this.#proxy.port}`;
-  }
-
-  /** Breaks all connections; resolves when the pages show it. */
-  async cut(...pages: readonly Page[]): Promise<void> {
-    this.#proxy.refuse();
-    for (const page of pages) await page.locator('.lost-banner').waitFor();
-  }
-
-  /** Lets the pages through again, and tells them that the network is back. */
-  async mend(...pages: readonly Page[]): Promise<void> {
-    this.#proxy.pass();
-    for (const page of pages) await page.evaluate(() => dispatchEvent(new Event('online')));
-  }
+/** The alarm on the board with this title. */
+export function alarm(page: Page, title: string): Locator {
+  return page.getByRole('article', { name: title });
 }
 
-/** Sets the clock of the tablet ten days ahead. */
-export async function setClockAhead(page: Page): Promise<void> {
-  await page.addInitScript(() => {
-    const rightNow = Date.now.bind(Date);
-    Date.now = () => rightNow() + 10 * 24 * 60 * 60 * 1000;
-  });
+/** Resolves once the board is connected and has read the open alarms. */
+export async function boardReady(page: Page): Promise<void> {
+  await page.getByText('Connected', { exact: true }).waitFor();
+  await page.locator('.board-none, .board-alarm').first().waitFor();
 }
 
-function watchFaults(tab: Tab): void {
-  tab.page.on('pageerror', (error) => tab.faults.push(String(error)));
-  tab.page.on('console', (message) => {
-    const text = message.text();
-    if (text.includes('Content Security Policy') || text.includes('Content-Security-Policy')) {
-      tab.faults.push(text);
-    }
-  });
-  tab.page.on('request', (request) => {
-    const url = new URL(request.url());
-    const isOwn = url.origin === tab.origin || ['blob:', 'about:'].includes(url.protocol);
-    if (!isOwn) tab.faults.push(`request to ${url.origin}`);
-  });
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** Fails with the WCAG 2.2 AA faults that axe-core finds on the page as shown, or if it is wider than the screen. */
+export async function requireAccessible(page: Page, within = ':root'): Promise<void> {
+  // Evaluated instead of added as an element, which the Content-Security-Policy forbids.
+  if (!(await page.evaluate(`'axe' in globalThis`))) await page.evaluate(AXE);
+  const found: unknown = await page.evaluate(`(async () => {
+    const runOnly = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+    const resultTypes = ['violations', 'incomplete'];
+    const { violations, incomplete } = await axe.run('${within}', { runOnly, resultTypes });
+    const texts = (list) =>
+      list.flatMap(({ id, nodes }) => nodes.map((one) => id + ': ' + one.html + one.failureSummary));
+    // axe-core takes text in the colour of its background for text that is hidden on purpose.
+    return texts(violations).concat(texts(incomplete).filter((fault) => fault.includes('1:1 contrast')));
+  })()`);
+  expect(found).toEqual([]);
+  const width: unknown = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+  expect(width).toBeLessThanOrEqual(0);
 }

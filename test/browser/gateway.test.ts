@@ -1,264 +1,295 @@
+/** The page of the gateway for its administrator: faults, connections, bridges, webhooks, tokens, the audit trail. */
+import { randomUUID } from 'node:crypto';
 import type { Page, Route } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
-import { Store } from '../former/stored/store.js';
-import { storeProcessId } from '../former/stored/store-process.js';
-import { accessibilityFaults } from './accessibility.js';
-import { type ConsoleOptions, openConsole, setClockAhead } from './browser.js';
-import { AWAY, BRIDGE, GatewayHome, HERE } from './gateway-home.js';
+import { WEBHOOK_SECRET, WebhookReceiver } from '../harness/receivers.js';
+import { Mosquitto } from '../harness/upstream.js';
+import {
+  ADMIN_TOKEN,
+  Client,
+  createToken,
+  expect,
+  type Gateway,
+  must,
+  NO_LIMITS,
+  type Own,
+  raise,
+  requireAccessible,
+  testWith,
+  times,
+} from './browser.js';
 
-let home: GatewayHome;
+const test = testWith({ env: NO_LIMITS });
 
-beforeAll(async () => {
-  home = await GatewayHome.start();
-});
-
-afterAll(() => home.remove());
-
-async function open(path: string, options: ConsoleOptions = {}): Promise<Page> {
-  const { page } = await openConsole(home.gateway, {
-    token: ADMIN_TOKEN,
-    path,
-    ...options,
-  });
-  return page;
-}
+const button = (page: Page, name: string) => page.getByRole('button', { name });
+const dialog = (page: Page) => page.getByRole('dialog');
+const action = (page: Page) => page.getByRole('combobox', { name: /^Action/ });
 
 /** The row of a list with this text. */
-function row(page: Page, list: string, text: string) {
-  return page.getByRole('region', { name: list }).getByRole('row').filter({ hasText: text });
+const row = (page: Page, list: string, text: string) =>
+  page.getByRole('region', { name: list }).getByRole('row').filter({ hasText: text });
+
+/** A bridge to a broker of the test's own. */
+async function bridged(gateway: Gateway, own: Own) {
+  const mosquitto = await own.keep(Mosquitto.start(), (one) => one.remove());
+  const bridge = { name: 'head-office', url: mosquitto.url };
+  const follow = async (...bridges: readonly object[]) => {
+    await gateway.configure({ bridges });
+    await gateway.reload();
+  };
+  own.onEnd(async () => {
+    await follow();
+    await must(gateway, 'DELETE', `/bridges/${bridge.name}`);
+  });
+  await follow(bridge);
+  return { mosquitto, bridge, follow };
 }
 
-describe('the gateway page', () => {
-  it('shows that the gateway is ready, and names a fault with advice while it lasts', async () => {
-    const page = await open('/gateway');
-    await page.getByText('The gateway is ready').waitFor();
-    await page.getByText(/Version \d+\.\d+\.\d+/).waitFor();
-    await page.getByText('Nothing is wrong.').waitFor();
-    await home.mosquitto.stop();
-    await page.getByText('A bridge is down: the upstream cannot be reached').waitFor();
-    await page.getByText(`Bridge ${BRIDGE}`).waitFor();
-    await page.getByText('Check its name, address and port').waitFor();
-    expect(await accessibilityFaults(page)).toEqual([]);
-    await home.mosquitto.start();
-    await page.getByText('Nothing is wrong.').waitFor();
-  });
-
-  it('shows that the gateway is not ready while its store does not answer, in German, too', async () => {
-    const page = await open('/gateway', { language: 'de-DE', colorScheme: 'dark' });
-    await page.getByText('Das Gateway ist bereit').waitFor();
-    const store = storeProcessId(home.gateway.dataDir) ?? 0;
-    process.kill(store, 'SIGSTOP');
-    try {
-      await page.getByText('Das Gateway ist nicht bereit').waitFor();
-      await page.getByText('Der Speicher antwortet nicht.').waitFor();
-      await page.getByText('Der Server ist überlastet').waitFor();
-      expect(await accessibilityFaults(page)).toEqual([]);
-    } finally {
-      process.kill(store, 'SIGCONT');
-    }
-    await page.getByText('Das Gateway ist bereit').waitFor();
-  });
-
-  it('shows what the store has lost until it is acknowledged there, in German, too', async () => {
-    const page = await open('/gateway', { language: 'de-DE' });
-    await page.getByText('Alles in Ordnung.').waitFor();
-    const store = await Store.of(home.gateway);
-    await store.redis.decr('{site}:sequence:site');
-    store.close();
-    await page.getByText('Der Speicher hat verloren: 1 Änderung der Stammdaten').waitFor();
-    expect(await accessibilityFaults(page)).toEqual([]);
-    await page.getByRole('button', { name: 'Quittieren' }).click();
-    await page.getByText('Alles in Ordnung.').waitFor();
-  });
-
-  it('shows the rejected publishes on request, with the reason in words', async () => {
-    const page = await open('/gateway');
-    await page.getByRole('button', { name: 'Show' }).click();
-    const rejected = row(page, 'Rejected publishes', 'none of the eight');
-    await rejected.waitFor();
-    expect(await rejected.textContent()).toContain('{"kind":"fell"}');
-  });
-
-  it('shows for whom alarms wait, who is connected, and why a login failed', async () => {
-    const page = await open('/gateway/connections');
-    const away = row(page, 'For whom something waits', AWAY);
-    await away.filter({ hasText: /Rufanlage.*away.*1/ }).waitFor();
-    const here = row(page, 'Connected now', HERE);
-    await here.waitFor();
-    expect(await here.textContent()).toMatch(/127\.0\.0\.1.*mqtt, MQTT 3\.1\.1.*60 s/);
-    const denied = row(page, 'Denied', 'The password is not the secret of the device');
-    await denied.first().waitFor();
-    expect(await accessibilityFaults(page)).toEqual([]);
-  });
-
-  it('finds connections by part of the client id, and stays still when paused', async () => {
-    const page = await open('/gateway/connections');
-    const list = page.getByRole('region', { name: 'Connected now' });
-    await row(page, 'Connected now', HERE).waitFor();
-    await list.getByLabel('Search', { exact: true }).fill('nobody-has-this');
-    await list.getByText('Nothing found.').waitFor();
-    await list.getByLabel('Search', { exact: true }).fill('CALL-HERE');
-    await row(page, 'Connected now', HERE).waitFor();
-    await list.getByRole('button', { name: 'Pause' }).click();
-    await list.getByText('Paused').waitFor();
-  });
-
-  it('shows a bridge with what it has delivered, and its dead letters on demand', async () => {
-    const page = await open('/gateway/bridges');
-    const bridge = row(page, 'Bridges', BRIDGE);
-    await bridge.waitFor();
-    expect(await bridge.textContent()).toMatch(/connected|down/);
-    await bridge.getByRole('button', { name: `Dead letters of ${BRIDGE}` }).click();
-    await page.getByText('There are none.').waitFor();
-    expect(await accessibilityFaults(page)).toEqual([]);
-    await page.keyboard.press('Escape');
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
-  });
-
-  it('shows a bridge missing from the configuration, and deletes its queue', async () => {
-    const { gateway, mosquitto } = home;
-    const kept = { name: BRIDGE, url: mosquitto.url };
-    for (const others of [[{ ...kept, name: 'regoin' }], []]) {
-      await gateway.configure({ bridges: [kept, ...others] });
-      await gateway.reload();
-    }
-    const page = await open('/gateway/bridges');
-    const missing = row(page, 'Bridges', 'regoin');
-    await missing.getByText('missing from the configuration', { exact: true }).waitFor();
-    await missing.getByRole('button', { name: 'Delete the queue of regoin' }).click();
-    expect(await accessibilityFaults(page)).toEqual([]);
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
-    await missing.waitFor({ state: 'detached' });
-    await row(page, 'Bridges', BRIDGE).waitFor();
-  });
-
-  it('creates an access token that works, and revokes it; both are in the audit trail', async () => {
-    const page = await open('/gateway/tokens');
-    await page.getByRole('button', { name: 'New access token' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Name').fill('Night shift');
-    await dialog.getByRole('combobox', { name: /^Home/ }).selectOption({ label: 'Haus am See' });
-    expect(await accessibilityFaults(page)).toEqual([]);
-    await dialog.getByRole('button', { name: 'Create' }).click();
-    const token = await page.getByLabel('Access token', { exact: true }).inputValue();
-    expect(await statusWith(token)).toBe(200);
-    expect(await accessibilityFaults(page)).toEqual([]);
-    const asked = page.waitForEvent('dialog');
-    const pressed = page.keyboard.press('Escape');
-    await (await asked).dismiss();
-    await pressed;
-    expect(await page.getByLabel('Access token', { exact: true }).inputValue()).toBe(token);
-    await page.getByRole('button', { name: 'Done' }).click();
-    const create = page.getByRole('button', { name: 'New access token' });
-    const isFocused = () => create.evaluate((button) => button === document.activeElement);
-    await expect.poll(isFocused).toBe(true);
-    const made = row(page, 'Access tokens', 'Night shift');
-    expect(await made.textContent()).toContain('Viewer: Haus am See');
-    await made.getByRole('button', { name: 'Revoke Night shift' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
-    await made.waitFor({ state: 'detached' });
-    expect(await statusWith(token)).toBe(401);
-    await page.getByRole('link', { name: 'Audit trail' }).click();
-    const revoked = row(page, 'Who did what', 'Access token revoked');
-    await revoked.waitFor();
-    expect(await revoked.textContent()).toMatch(/Administrator.*Night shift/);
-    await page
-      .getByRole('combobox', { name: /^Action/ })
-      .selectOption({ label: 'Access token created' });
-    await revoked.waitFor({ state: 'detached' });
-    const created = row(page, 'Who did what', 'Night shift');
-    await created.getByText('Details').click();
-    await created.getByText('Viewer: Haus am See').waitFor();
-    expect(await accessibilityFaults(page)).toEqual([]);
-  });
-
-  it('shows nothing of the last search while the new one is unanswered', async () => {
-    const page = await open('/gateway/audit');
-    const created = row(page, 'Who did what', 'Device created');
-    await created.waitFor();
-    const held = new Promise<Route>((resolve) => {
-      void page.route('**/audit?*', resolve, { times: 1 });
-    });
-    await page.getByRole('combobox', { name: /^Action/ }).selectOption({ label: 'Home created' });
-    const search = await held;
-    await created.waitFor({ state: 'detached' });
-    await search.continue();
-    await row(page, 'Who did what', 'Home created').waitFor();
-  });
-
-  it('moves through the pages of the audit trail, and back, by keyboard', async () => {
-    const { id } = await home.api.createLocation('Haus mit Gruppen');
-    for (let number = 1; number <= 110; number++) {
-      await home.api.json('POST', `/care-homes/${id}/groups`, { name: `Group ${number}` });
-    }
-    const page = await open('/gateway/audit');
-    const next = page.getByRole('button', { name: 'Next page' });
-    const newest = row(page, 'Who did what', 'Group 110');
-    await newest.waitFor();
-    await next.press('Enter');
-    await row(page, 'Who did what', 'Group 60').waitFor();
-    expect(await newest.count()).toBe(0);
-    expect(await next.evaluate((element) => element === document.activeElement)).toBe(true);
-    await page.getByRole('button', { name: 'Previous page' }).press('Enter');
-    await newest.waitFor();
-    expect(await row(page, 'Who did what', 'Group 60').count()).toBe(0);
-  });
-
-  it('shows no rejected publishes of homes other than the selected one', async () => {
-    const { id } = await home.api.createLocation('Haus am Berg');
-    const page = await open('/gateway');
-    await page.getByRole('button', { name: 'Show' }).click();
-    const rejected = row(page, 'Rejected publishes', 'none of the eight');
-    await rejected.waitFor();
-    await page.getByRole('combobox', { name: /^Home/ }).selectOption(id);
-    await rejected.waitFor({ state: 'detached' });
-    await home.api.json('DELETE', `/care-homes/${id}`);
-  });
-
-  it('judges expiry by the gateway’s clock, not by the tablet’s', async () => {
-    const expiresAt = new Date(Date.now() + 24 * 60 * 60 * 1000).toISOString();
-    const grants = [{ location: home.locationId, role: 'viewer' }];
-    await home.api.createToken(grants, 'Until tomorrow', expiresAt);
-    const page = await open('/', { prepare: setClockAhead });
-    await page.getByText('Connected', { exact: true }).waitFor();
-    await page.getByRole('link', { name: 'Gateway', exact: true }).click();
-    await page.getByRole('link', { name: 'Access tokens' }).click();
-    const token = row(page, 'Access tokens', 'Until tomorrow');
-    await token.waitFor();
-    expect(await token.textContent()).not.toContain('has expired');
-  });
-
-  it('is not for a viewer: no link leads there, and its address says so', async () => {
-    const page = await open('/gateway', { token: home.viewer.token });
-    await page.getByText('This page is for administrators.').waitFor();
-    expect(await page.getByRole('link', { name: 'Gateway', exact: true }).count()).toBe(0);
-  });
-
-  it.each([
-    ['/gateway', 'light'],
-    ['/gateway/connections', 'dark'],
-    ['/gateway/bridges', 'light'],
-    ['/gateway/tokens', 'dark'],
-    ['/gateway/audit', 'light'],
-  ] as const)('fits a phone at %s in %s colours, in German', async (path, colorScheme) => {
-    const { page, faults } = await openConsole(home.gateway, {
-      token: ADMIN_TOKEN,
-      path,
-      colorScheme,
-      widthPx: 360,
-      language: 'de-DE',
-    });
-    await page.getByRole('heading', { level: 2 }).first().waitFor();
-    await expect.poll(() => page.getByText('Wird geladen').count()).toBe(0);
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    expect(width).toBe(360);
-    expect(await accessibilityFaults(page)).toEqual([]);
-    expect(faults).toEqual([]);
-  });
+test('says that the gateway is ready, what is wrong and what to do, in German, too', async ({
+  home,
+  gateway,
+  own,
+  open,
+}) => {
+  const { mosquitto } = await bridged(gateway, own);
+  const page = await open({ token: ADMIN_TOKEN, path: '/gateway' });
+  await page.getByText('The gateway is ready').waitFor();
+  await page.getByText(/Version \d+\.\d+\.\d+/).waitFor();
+  await page.getByText('Nothing is wrong.').waitFor();
+  await mosquitto.stop();
+  await page.getByText('A bridge is down: the upstream cannot be reached').waitFor();
+  await page.getByText('Bridge head-office').waitFor();
+  await page.getByText('Check its name, address and port').waitFor();
+  await requireAccessible(page);
+  await mosquitto.start();
+  await page.getByText('Nothing is wrong.').waitFor();
+  await page.getByRole('combobox', { name: 'Language' }).selectOption('de');
+  const store = await home.store();
+  store.freeze();
+  try {
+    await page.getByText('Das Gateway ist nicht bereit').waitFor();
+    await page.getByText('Der Speicher antwortet nicht.').waitFor();
+    await page.getByText('Der Server ist überlastet').waitFor();
+  } finally {
+    store.thaw();
+  }
+  await page.getByText('Das Gateway ist bereit').waitFor();
+  // A store that has lost its last write.
+  await store.redis.decr('{site}:sequence:site');
+  await page.getByText('Der Speicher hat verloren: 1 Änderung der Stammdaten').waitFor();
+  await button(page, 'Quittieren').click();
+  await page.getByText('Alles in Ordnung.').waitFor();
 });
 
-async function statusWith(token: string): Promise<number> {
-  const headers = { Authorization: `Bearer ${token}` };
-  return (await fetch(`${home.gateway.httpUrl}/access-tokens/current`, { headers })).status;
-}
+test('shows the rejected publishes of a home, and creates a device for which a hub publishes', async ({
+  home,
+  own,
+  open,
+}) => {
+  const id = randomUUID();
+  const publisher = await createToken(
+    home.gateway,
+    [{ location: '*', role: 'publisher' }],
+    'Zigbee',
+  );
+  const hub = await home.client(publisher);
+  await hub.publish(`devices/${id}/alarms`, '{"kind":"fall"}');
+  await raise(home, await home.device(), { kind: 'fell' });
+  const other = await own.homeAt(home.gateway, 'Haus am Berg');
+  const page = await open({ token: ADMIN_TOKEN, path: '/gateway' });
+  await page.getByText('through Zigbee').waitFor();
+  await button(page, 'Create this device').click();
+  await dialog(page).getByLabel('Name').fill('Bed 7');
+  await dialog(page).getByRole('combobox').selectOption({ label: home.name });
+  await dialog(page).getByRole('button', { name: 'Create' }).click();
+  await dialog(page).waitFor({ state: 'detached' });
+  await page.getByText('through Zigbee').waitFor({ state: 'detached' });
+  await hub.publish(`devices/${id}/alarms`, '{"kind":"fall"}');
+  expect(await home.alarms({ id })).toMatchObject([{ kind: 'fall' }]);
+  await button(page, 'Show').click();
+  const rejected = row(page, 'Rejected publishes', 'none of the eight');
+  await rejected.waitFor();
+  expect(await rejected.textContent()).toContain('{"kind":"fell"}');
+  await page.getByRole('combobox', { name: /^Home/ }).selectOption(other.locationId);
+  await rejected.waitFor({ state: 'detached' });
+});
+
+test('shows for whom alarms wait, who is connected, and why a login failed', async ({
+  home,
+  open,
+}) => {
+  const device = await home.device();
+  const away = await home.nurse({ clientId: 'nurse-call-at-night', isDurable: true });
+  await away.leave();
+  await home.nurse({ clientId: 'nurse-call-here' });
+  await raise(home, device, { kind: 'fall' });
+  await Client.connect(home.gateway, { ...device, secret: 'not-the-secret' }).catch(
+    () => undefined,
+  );
+  const page = await open({ token: ADMIN_TOKEN, path: '/gateway/connections' });
+  const waiting = row(page, 'For whom something waits', 'nurse-call-at-night');
+  await waiting.filter({ hasText: /nurse call.*away.*1/ }).waitFor();
+  const here = row(page, 'Connected now', 'nurse-call-here');
+  await here.waitFor();
+  expect(await here.textContent()).toMatch(/127\.0\.0\.1.*mqtt, MQTT 3\.1\.1.*60 s/);
+  await row(page, 'Denied', 'The password is not the secret of the device').first().waitFor();
+  const list = page.getByRole('region', { name: 'Connected now' });
+  const search = list.getByLabel('Search', { exact: true });
+  await search.fill('nobody-has-this');
+  await list.getByText('Nothing found.').waitFor();
+  await search.fill('CALL-HERE');
+  await here.waitFor();
+  await list.getByRole('button', { name: 'Pause' }).click();
+  await list.getByText('Paused').waitFor();
+});
+
+test('shows a bridge with its dead letters, and deletes the queue of one that is no longer configured', async ({
+  gateway,
+  own,
+  open,
+}) => {
+  const { bridge, follow } = await bridged(gateway, own);
+  await follow(bridge, { ...bridge, name: 'regoin' });
+  await follow(bridge);
+  const page = await open({ token: ADMIN_TOKEN, path: '/gateway/bridges' });
+  const shown = row(page, 'Bridges', 'head-office');
+  await shown.filter({ hasText: /connected|down/ }).waitFor();
+  await button(page, 'Dead letters of head-office').click();
+  await page.getByText('There are none.').waitFor();
+  await page.keyboard.press('Escape');
+  await dialog(page).waitFor({ state: 'detached' });
+  const missing = row(page, 'Bridges', 'regoin');
+  await missing.getByText('missing from the configuration', { exact: true }).waitFor();
+  await button(page, 'Delete the queue of regoin').click();
+  await dialog(page).getByRole('button', { name: 'Delete', exact: true }).click();
+  await missing.waitFor({ state: 'detached' });
+  await shown.waitFor();
+});
+
+test('sends the dead letters of a webhook again, and shows who acknowledged a drill', async ({
+  home,
+  gateway,
+  own,
+  open,
+}) => {
+  const receiver = await own.keep(WebhookReceiver.start(), (one) => one.stop());
+  const topics = ['care-homes/+/devices/+/alarms/+'];
+  const url = `http://127.0.0.1:${receiver.port}/`;
+  const webhook = { name: 'nurse-app', type: 'webhook', url, secret: WEBHOOK_SECRET, topics };
+  await gateway.configure({ outputs: [{ ...webhook, allowPrivate: true }] });
+  await gateway.restart();
+  own.onEnd(async () => {
+    await gateway.configure({});
+    await gateway.restart();
+  });
+  receiver.answer = () => ({ status: 400 });
+  const device = await home.device('Bett am Fenster');
+  await raise(home, device, { kind: 'fall' });
+  const page = await open({ token: ADMIN_TOKEN, path: '/gateway/webhooks' });
+  const line = page.getByRole('row').filter({ hasText: 'nurse-app' });
+  await line.getByText('1 refused').waitFor();
+  expect(await line.textContent()).toContain('refuses alarms');
+  await button(page, 'Dead letters of nurse-app').click();
+  await dialog(page).getByText('/alarms/fall').waitFor();
+  await dialog(page).getByRole('button', { name: 'Send again' }).click();
+  await dialog(page).getByText('0 delivered, then: the receiver answers 400.').waitFor();
+  await requireAccessible(page);
+  receiver.answer = () => ({ status: 204 });
+  await dialog(page).getByRole('button', { name: 'Send again' }).click();
+  await dialog(page).getByText('There are none.').waitFor();
+  await dialog(page).getByText('1 delivered.').waitFor();
+  expect(receiver.received.map(({ status }) => status)).toEqual([400, 400, 204]);
+  await page.goto(`${gateway.httpUrl}/#/home/${home.locationId}`);
+  await page.getByRole('link', { name: 'Drills' }).click();
+  await page.getByText('There has been no drill yet.').waitFor();
+  await button(page, 'Start a drill').click();
+  await requireAccessible(page);
+  await dialog(page).getByRole('button', { name: 'Start a drill' }).click();
+  await line.getByText(/after [\d,]+ ms/).waitFor();
+  await line.getByText('passed').waitFor();
+  await requireAccessible(page);
+  await page.goto(`${gateway.httpUrl}/#/history?location=${home.locationId}`);
+  await button(page, 'Details: Fall').click();
+  await page.getByRole('link', { name: 'Alarm report' }).click();
+  await page.getByText('nurse-app: not delivered, left out,').waitFor();
+});
+
+test('creates an access token, shown once, and revokes it; both are in the audit trail', async ({
+  home,
+  open,
+}) => {
+  const expiresAt = new Date(Date.now() + 24 * 60 * 60 * 1000).toISOString();
+  const grants = [{ location: home.locationId, role: 'viewer' }];
+  await createToken(home.gateway, grants, 'Until tomorrow', expiresAt);
+  // Whether a token has ended is for the gateway's clock to say.
+  const prepare = (page: Page) =>
+    page.addInitScript(() => {
+      const rightNow = Date.now.bind(Date);
+      Date.now = () => rightNow() + 10 * 24 * 60 * 60 * 1000;
+    });
+  const page = await open({ token: ADMIN_TOKEN, prepare });
+  await page.getByText('Connected', { exact: true }).waitFor();
+  await page.getByRole('link', { name: 'Gateway', exact: true }).click();
+  await page.getByRole('link', { name: 'Access tokens' }).click();
+  const kept = row(page, 'Access tokens', 'Until tomorrow');
+  await kept.waitFor();
+  expect(await kept.textContent()).not.toContain('has expired');
+  const create = button(page, 'New access token');
+  await create.click();
+  await dialog(page).getByLabel('Name').fill('Night shift');
+  await dialog(page).getByRole('combobox', { name: /^Home/ }).selectOption({ label: home.name });
+  await dialog(page).getByRole('button', { name: 'Create' }).click();
+  const field = page.getByLabel('Access token', { exact: true });
+  const token = await field.inputValue();
+  const current = async () => (await home.ask('GET', '/access-tokens/current', { token })).status;
+  expect(await current()).toBe(200);
+  const asked = page.waitForEvent('dialog');
+  const pressed = page.keyboard.press('Escape');
+  await (await asked).dismiss();
+  await pressed;
+  expect(await field.inputValue()).toBe(token);
+  await button(page, 'Done').click();
+  await expect.poll(() => create.evaluate((one) => one === document.activeElement)).toBe(true);
+  const made = row(page, 'Access tokens', 'Night shift');
+  await made.filter({ hasText: `Viewer: ${home.name}` }).waitFor();
+  await button(page, 'Revoke Night shift').click();
+  await dialog(page).getByRole('button', { name: 'Revoke', exact: true }).click();
+  await made.waitFor({ state: 'detached' });
+  expect(await current()).toBe(401);
+  await page.getByRole('link', { name: 'Audit trail' }).click();
+  const revoked = row(page, 'Who did what', 'Access token revoked');
+  await revoked.filter({ hasText: /Administrator.*Night shift/ }).waitFor();
+  await action(page).selectOption({ label: 'Access token created' });
+  await revoked.waitFor({ state: 'detached' });
+  const created = row(page, 'Who did what', 'Night shift');
+  await created.getByText('Details').click();
+  await created.getByText(`Viewer: ${home.name}`).waitFor();
+});
+
+test('moves through the audit trail by keyboard, and shows nothing of a search that is over', async ({
+  home,
+  open,
+}) => {
+  await home.device();
+  await times(110, (index) => home.group(`Group ${String(index).padStart(3, '0')}`));
+  const page = await open({ token: ADMIN_TOKEN, path: '/gateway/audit' });
+  const records = page.getByRole('region', { name: 'Who did what' }).getByRole('row');
+  const first = async () => {
+    await records.nth(1).waitFor();
+    return records.nth(1).textContent();
+  };
+  const newest = await first();
+  const next = button(page, 'Next page');
+  await next.press('Enter');
+  await expect.poll(first).not.toBe(newest);
+  expect(await next.evaluate((element) => element === document.activeElement)).toBe(true);
+  await button(page, 'Previous page').press('Enter');
+  await expect.poll(first).toBe(newest);
+  const held = new Promise<Route>((resolve) => {
+    void page.route('**/audit?*', resolve, { times: 1 });
+  });
+  await action(page).selectOption({ label: 'Home created' });
+  const search = await held;
+  await row(page, 'Who did what', 'Group created').first().waitFor({ state: 'detached' });
+  await search.continue();
+  await row(page, 'Who did what', 'Home created').first().waitFor();
+});

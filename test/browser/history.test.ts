@@ -1,284 +1,493 @@
+/** The history: search, states, chart, CSV, pages of a long one, recordings, and the report of an alarm. */
+import { randomUUID } from 'node:crypto';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayHere } from '../former/gateway/gateway-here.js';
-import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
-import { accessibilityFaults } from './accessibility.js';
-import { type ConsoleOptions, installClock, openConsole } from './browser.js';
-import { HistoryHome } from './history-home.js';
+import { z } from 'zod';
+import { S3Server } from '../harness/receivers.js';
+import {
+  alarm,
+  boardReady,
+  expect,
+  type Home,
+  raise,
+  requireAccessible,
+  startBrowser,
+  type TestDevice,
+  test,
+} from './browser.js';
 
-const ROWS = '.history-table tbody th';
-
-let gateway: GatewayHere;
-let home: HistoryHome;
-
-beforeAll(async () => {
-  gateway = await GatewayHere.start();
-  home = await HistoryHome.create(gateway);
-  const [bed, detector] = home.devices;
-  await home.api.setCustomData(bed, '{"phone":9007199254740993}');
-  await home.publish(bed, [
-    { kind: 'outOfBed', detectedAt: '2026-01-02T20:00:00Z', confidence: 0.97 },
-    { kind: 'noise', detectedAt: '2026-01-02T19:00:00Z' },
-    { kind: 'fall', detectedAt: '2026-01-01T12:00:00Z' },
-  ]);
-  await home.publish(detector, [
-    { kind: 'fall', detectedAt: '2026-01-02T19:30:00Z' },
-    { kind: 'wandering', detectedAt: '2026-01-03T07:00:00Z' },
-  ]);
-});
-
-afterAll(() => gateway.remove());
-
-function open(query: string, options: ConsoleOptions = {}) {
-  const path = `/history?location=${home.locationId}${query}`;
-  return openConsole(gateway, { token: ADMIN_TOKEN, path, ...options });
-}
+const FIVE = ['Wandering', 'Out of bed', 'Fall', 'Noise', 'Fall'];
 
 /** The kinds in the list, the newest first. */
-function kindsOn(page: Page) {
-  return expect.poll(() => page.locator(ROWS).allInnerTexts());
+const kindsOn = (page: Page) =>
+  expect.poll(() => page.locator('.history-table tbody th').allInnerTexts());
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+const choice = (page: Page, name: string) => page.getByRole('combobox', { name, exact: true });
+const chart = (page: Page, name: string) => page.getByRole('img', { name });
+
+/** A home with five alarms of two devices in two rooms. */
+async function filled(home: Home): Promise<readonly [TestDevice, TestDevice]> {
+  const group = await home.group();
+  const bed = await home.deviceIn(await home.room('Zimmer 1', group), 'Bett 1');
+  const detector = await home.deviceIn(await home.room('Zimmer 2', group), 'Sturzmelder 2');
+  await home.customData(bed, '{"phone":9007199254740993}');
+  const at = (kind: string, detectedAt: string, more = {}) => ({ kind, detectedAt, ...more });
+  await raise(
+    home,
+    bed,
+    at('outOfBed', '2026-01-02T20:00:00Z', { confidence: 0.97 }),
+    at('noise', '2026-01-02T19:00:00Z'),
+    at('fall', '2026-01-01T12:00:00Z'),
+  );
+  await raise(
+    home,
+    detector,
+    at('fall', '2026-01-02T19:30:00Z', { place: 'at "the" door,\r\ninside' }),
+    at('wandering', '2026-01-03T07:00:00Z'),
+  );
+  return [bed, detector];
 }
 
-describe('the list of the history', () => {
-  it('shows the alarms of all homes, each with its own', async () => {
-    const other = await HistoryHome.create(gateway, 'Haus am Bach');
-    const detectedAt = '2026-01-03T08:00:00Z';
-    await other.publish(other.devices[0], [{ kind: 'helpCall', detectedAt }]);
-    const path = '/history?location=*&from=2026-01-03T00:00:00Z&to=2026-01-04T00:00:00Z';
-    const { page, faults } = await openConsole(gateway, { token: ADMIN_TOKEN, path });
-    await kindsOn(page).toEqual(['Help call', 'Wandering']);
-    const rows = page.locator('.history-table tbody tr');
-    await rows
-      .filter({ hasText: 'Haus am Bach' })
-      .getByText('Help call', { exact: true })
-      .waitFor();
-    await rows.filter({ hasText: 'Haus am See' }).getByText('Wandering', { exact: true }).waitFor();
-    await rows
-      .first()
-      .getByRole('button', { name: /^Details/ })
-      .click();
-    await page.getByText('Delivered to').or(page.getByText('Custom data')).first().waitFor();
-    await page.getByRole('button', { name: 'Chart' }).click();
-    await page.getByText('Choose a home to see the chart.').waitFor();
-    expect(faults).toEqual([]);
-  });
+async function downloaded(page: Page, name = 'Download as CSV'): Promise<string> {
+  const download = page.waitForEvent('download');
+  await button(page, name).click();
+  return readFile(await (await download).path(), 'utf8');
+}
 
-  it('is filtered by home, room, device, kinds and time, one after the other', async () => {
-    const other = await HistoryHome.create(gateway, 'Haus am Wald');
-    await other.publish(other.devices[0], [{ kind: 'inactivity' }]);
-    const { page, faults } = await open('');
-    await kindsOn(page).toEqual(['Wandering', 'Out of bed', 'Fall', 'Noise', 'Fall']);
-    await page.getByRole('combobox', { name: 'Home', exact: true }).selectOption('Haus am Wald');
-    await kindsOn(page).toEqual(['Inactivity']);
-    await page.getByRole('combobox', { name: 'Home', exact: true }).selectOption('Haus am See');
-    await page.getByRole('combobox', { name: 'Room', exact: true }).selectOption('Zimmer 2');
-    await kindsOn(page).toEqual(['Wandering', 'Fall']);
-    await page.getByRole('combobox', { name: 'Room', exact: true }).selectOption('All rooms');
-    await page
-      .getByRole('combobox', { name: 'Device', exact: true })
-      .selectOption('Bett 1, Zimmer 1');
-    await kindsOn(page).toEqual(['Out of bed', 'Noise', 'Fall']);
-    await page.getByLabel('Fall', { exact: true }).check();
-    await page.getByLabel('Noise', { exact: true }).check();
-    await kindsOn(page).toEqual(['Noise', 'Fall']);
-    await page.getByLabel('From').fill('2026-01-02T19:00');
-    await kindsOn(page).toEqual(['Noise']);
-    await page.getByLabel('To (not included)').fill('2026-01-02T19:00');
-    await page.getByText('No alarms in this time.').waitFor();
-    await page.getByRole('button', { name: 'Any time' }).last().click();
-    await kindsOn(page).toEqual(['Noise', 'Fall']);
-    await page.getByRole('button', { name: 'Remove the filters' }).click();
-    await kindsOn(page).toEqual(['Wandering', 'Out of bed', 'Fall', 'Noise', 'Fall']);
-    expect(faults).toEqual([]);
-  });
+test('is filtered by home, room, device, kinds and time, and tells of newer alarms', async ({
+  home,
+  own,
+  open,
+}) => {
+  const [bed] = await filled(home);
+  const wood = await own.homeAt(home.gateway, 'Haus am Wald');
+  await raise(wood, await wood.device('Tür'), { kind: 'inactivity' });
+  const places = [home, wood].map(({ locationId }) => ({ location: locationId, role: 'viewer' }));
+  const { token } = await home.token(places);
+  const page = await open({ token, path: `/history?location=${home.locationId}` });
+  await kindsOn(page).toEqual(FIVE);
+  await choice(page, 'Home').selectOption('Haus am Wald');
+  await kindsOn(page).toEqual(['Inactivity']);
+  await choice(page, 'Home').selectOption(home.name);
+  await choice(page, 'Room').selectOption('Zimmer 2');
+  await kindsOn(page).toEqual(['Wandering', 'Fall']);
+  await choice(page, 'Room').selectOption('All rooms');
+  await choice(page, 'Device').selectOption('Bett 1, Zimmer 1');
+  await kindsOn(page).toEqual(['Out of bed', 'Noise', 'Fall']);
+  await page.getByLabel('Fall', { exact: true }).check();
+  await page.getByLabel('Noise', { exact: true }).check();
+  await kindsOn(page).toEqual(['Noise', 'Fall']);
+  await page.getByLabel('From').fill('2026-01-02T19:00');
+  await kindsOn(page).toEqual(['Noise']);
+  await page.getByLabel('To (not included)').fill('2026-01-02T19:00');
+  await page.getByText('No alarms in this time.').waitFor();
+  await button(page, 'Any time').last().click();
+  await kindsOn(page).toEqual(['Noise', 'Fall']);
+  const newer = page.getByText('Newer alarms have come.');
+  await raise(home, bed, { kind: 'noise' });
+  await newer.waitFor();
+  await button(page, 'Show the newest').click();
+  await kindsOn(page).toEqual(['Noise', 'Noise', 'Fall']);
+  expect(await newer.count()).toBe(0);
+  await button(page, 'Remove the filters').click();
+  await kindsOn(page).toEqual(['Noise', ...FIVE]);
+  await page.goto(`${home.gateway.httpUrl}/#/history?location=*&from=2026-01-03T00:00:00Z`);
+  const rows = page.locator('.history-table tbody tr');
+  await rows.filter({ hasText: 'Haus am Wald' }).filter({ hasText: 'Inactivity' }).waitFor();
+  await rows.filter({ hasText: home.name }).filter({ hasText: 'Wandering' }).waitFor();
+  await button(page, 'Chart').click();
+  await page.getByText('Choose a home to see the chart.').waitFor();
+});
 
-  it('acknowledges and resolves open alarms there, for a responder', async () => {
-    const ward = await HistoryHome.create(gateway, 'Haus am Meer');
-    await ward.publish(ward.devices[0], [{ kind: 'fall' }]);
-    const path = `/history?location=${ward.locationId}`;
-    const tokenOf = async (role: string) =>
-      (await ward.api.createToken([{ location: ward.locationId, role }], 'Nurses')).token;
-    const { page: watching } = await openConsole(gateway, { token: await tokenOf('viewer'), path });
-    await kindsOn(watching).toEqual(['Fall']);
-    expect(await watching.getByRole('button', { name: 'Resolve' }).count()).toBe(0);
-    const token = await tokenOf('responder');
-    const { page } = await openConsole(gateway, { token, path, prepare: installClock });
-    await page.getByRole('button', { name: 'Acknowledge', exact: true }).click();
-    await page.locator('.history-state').getByText('Acknowledged').waitFor();
-    await page.locator('.history-state').getByText('Nurses').waitFor();
-    await page.getByRole('button', { name: 'Resolve' }).click();
-    await page.getByRole('button', { name: 'Undo' }).waitFor();
-    await page.clock.fastForward(10_000);
-    await page.locator('.history-state').getByText('Resolved').waitFor();
-    expect(await page.getByRole('button', { name: 'Resolve' }).count()).toBe(0);
-    await watching.locator('.history-state').getByText('Resolved').waitFor();
-  });
+test('is the same from a link, in the time zone of its reader', async ({ home, open }) => {
+  await filled(home);
+  const path = `/history?location=${home.locationId}`;
+  const page = await open({ path, timeZone: 'Europe/Berlin' });
+  await kindsOn(page).toEqual(FIVE);
+  await button(page, 'Last night').click();
+  await page.getByText('No alarms in this time.').waitFor();
+  const day = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin' }).format();
+  const before = new Date(Date.parse(day) - 24 * 3_600_000).toISOString().slice(0, 10);
+  const [from, to] = [page.getByLabel('From'), page.getByLabel('To (not included)')];
+  expect(await from.inputValue()).toBe(`${before}T20:00`);
+  expect(await to.inputValue()).toBe(`${day}T07:00`);
+  await to.fill('');
+  // After one digit of the year it is 2; that long ago Berlin was 53 minutes and 28 seconds ahead.
+  await from.fill('2026-01-02T21:00');
+  await kindsOn(page).toEqual(['Wandering', 'Out of bed']);
+  await from.focus();
+  for (const key of ['Tab', 'Tab', '2', '0', '2', '5']) await page.keyboard.press(key);
+  expect(await from.inputValue()).toBe('2025-01-02T21:00');
+  await kindsOn(page).toEqual(FIVE);
+  await page.getByLabel('Fall', { exact: true }).check();
+  await from.fill('2026-01-02T20:00');
+  await to.fill('2026-01-03T08:00');
+  await kindsOn(page).toEqual(['Fall']);
+  const { hash } = new URL(page.url());
+  expect(new URLSearchParams(hash.split('?')[1]).get('from')).toBe('2026-01-02T20:00:00.000+01:00');
+  const same = await open({ path: hash.slice(1), timeZone: 'America/New_York' });
+  await kindsOn(same).toEqual(['Fall']);
+  expect(await same.getByLabel('From').inputValue()).toBe('2026-01-02T14:00');
+  expect(await same.getByLabel('To (not included)').inputValue()).toBe('2026-01-03T02:00');
+  expect(await same.getByLabel('Fall', { exact: true }).isChecked()).toBe(true);
+});
 
-  it('tells of newer alarms of the search, and shows them when asked', async () => {
-    const ward = await HistoryHome.create(gateway, 'Haus am Berg');
-    await ward.publish(ward.devices[0], [{ kind: 'fall', detectedAt: '2026-01-01T12:00:00Z' }]);
-    const { page } = await openConsole(gateway, {
-      token: ADMIN_TOKEN,
-      path: `/history?location=${ward.locationId}&kinds=fall,noise`,
+test('shows on request what a device sent, and who gave an alarm which state', async ({
+  home,
+  open,
+}) => {
+  const [, detector] = await filled(home);
+  const page = await open({ path: `/history?location=${home.locationId}&kinds=outOfBed` });
+  await button(page, 'Details: Out of bed').click();
+  const details = page.locator('.history-details');
+  await details.getByText('Nobody with a queue').waitFor();
+  expect(await details.innerText()).toContain('"confidence": 0.97');
+  expect(await details.innerText()).toContain('"phone": 9007199254740993');
+  expect(await page.locator('.history-late').innerText()).toContain('Received: ');
+  const [newest, oldest] = await home.alarms(detector);
+  await page.goto(
+    `${home.gateway.httpUrl}/#/history?location=${home.locationId}&state=acknowledged`,
+  );
+  await page.getByText('No alarms in this time.').waitFor();
+  await home.must('POST', `./alarms/${newest?.id}/acknowledge`, { json: {} });
+  await home.must('POST', `./alarms/${oldest?.id}/resolve`, {
+    json: { note: 'Helped back into bed' },
+  });
+  await page.getByLabel('Resolved', { exact: true }).check();
+  await kindsOn(page).toEqual(['Wandering', 'Fall']);
+  await page.getByLabel('Acknowledged', { exact: true }).uncheck();
+  await kindsOn(page).toEqual(['Fall']);
+  expect(new URL(page.url()).hash).toContain('state=resolved');
+  await button(page, 'Details: Fall').click();
+  await details.getByText('Resolved by ').waitFor();
+  expect(await details.innerText()).toContain('Helped back into bed');
+  await page.getByRole('link', { name: 'Alarm report' }).click();
+  await page.getByRole('heading', { name: 'Alarm report' }).waitFor();
+  await page.getByRole('cell', { name: `Sturzmelder 2 (${detector.id})` }).waitFor();
+  await requireAccessible(page);
+  await page.emulateMedia({ media: 'print' });
+  expect(await button(page, 'Print').isVisible()).toBe(false);
+  expect(await page.getByRole('navigation').isVisible()).toBe(false);
+});
+
+test('lets a responder change the state of an alarm, and leaves out tests', async ({
+  home,
+  open,
+}) => {
+  const device = await home.device();
+  await raise(home, device, { kind: 'fall' });
+  const page = await open({
+    role: 'responder',
+    path: `/history?location=${home.locationId}`,
+    hasClock: true,
+  });
+  const state = page.locator('.history-state');
+  await button(page, 'Acknowledge').click();
+  await state.getByText('Acknowledged').waitFor();
+  await state.getByText('nurse call').waitFor();
+  await button(page, 'Resolve').click();
+  await button(page, 'Undo').waitFor();
+  await page.clock.fastForward(10_000);
+  await state.getByText('Resolved').waitFor();
+  expect(await button(page, 'Resolve').count()).toBe(0);
+  await home.must('POST', `./devices/${device.id}/test-alarm`, { json: { kind: 'noise' } });
+  await page.getByLabel('Without tests and drills').check();
+  await kindsOn(page).toEqual(['Fall']);
+  await page.getByLabel('Without tests and drills').uncheck();
+  await kindsOn(page).toEqual(['Noise', 'Fall']);
+});
+
+test('says why there is no list, and continues when there is an answer', async ({
+  home,
+  own,
+  open,
+}) => {
+  await filled(home);
+  const secret = await own.homeAt(home.gateway, 'Geheim');
+  const page = await open({ path: `/history?location=${secret.locationId}` });
+  await page.getByRole('alert').filter({ hasText: 'may not do that' }).waitFor();
+  await requireAccessible(page);
+  await page.goto(`${home.gateway.httpUrl}/#/history?location=${home.locationId}`);
+  await kindsOn(page).toEqual(FIVE);
+  await page.context().setOffline(true);
+  await page.getByLabel('Noise', { exact: true }).check();
+  const failure = page.locator('.history-list .failure');
+  await failure.getByText('The gateway does not answer.').waitFor();
+  await page.context().setOffline(false);
+  await failure.getByRole('button', { name: 'Try again' }).click();
+  await kindsOn(page).toEqual(['Noise']);
+});
+
+test('counts alarms by the hours and days of the reader, as bars and as a table', async ({
+  home,
+  open,
+}) => {
+  const [bed] = await filled(home);
+  const period = '&view=chart&from=2026-01-02T18:00:00Z&to=2026-01-03T08:00:00Z';
+  const path = `/history?location=${home.locationId}${period}`;
+  const prepare = (page: Page) =>
+    page.addInitScript(() => {
+      const rightNow = Date.now.bind(Date);
+      Date.now = () => rightNow() + 10 * 24 * 60 * 60 * 1000;
     });
-    await kindsOn(page).toEqual(['Fall']);
-    const newer = page.getByText('Newer alarms have come.');
-    await ward.publish(ward.devices[0], [{ kind: 'noise' }]);
-    await newer.waitFor();
-    await page.getByRole('button', { name: 'Show the newest' }).click();
-    await kindsOn(page).toEqual(['Noise', 'Fall']);
-    expect(await newer.count()).toBe(0);
-  });
-
-  it('shows the same from a link, even to a reader in another time zone', async () => {
-    const { page } = await open('', { timeZone: 'Europe/Berlin' });
-    await page.getByLabel('Fall', { exact: true }).check();
-    await page.getByLabel('From').fill('2026-01-02T20:00');
-    await page.getByLabel('To (not included)').fill('2026-01-03T08:00');
-    await kindsOn(page).toEqual(['Fall']);
-    const { hash } = new URL(page.url());
-    expect(new URLSearchParams(hash.split('?')[1]).get('from')).toBe(
-      '2026-01-02T20:00:00.000+01:00',
-    );
-
-    const elsewhere = { token: ADMIN_TOKEN, path: hash.slice(1), timeZone: 'America/New_York' };
-    const { page: same } = await openConsole(gateway, elsewhere);
-    await kindsOn(same).toEqual(['Fall']);
-    expect(await same.getByLabel('From').inputValue()).toBe('2026-01-02T14:00');
-    expect(await same.getByLabel('To (not included)').inputValue()).toBe('2026-01-03T02:00');
-    expect(await same.getByLabel('Fall', { exact: true }).isChecked()).toBe(true);
-  });
-
-  it('accepts a year typed over another, digit by digit', async () => {
-    // After one digit the year is 2; that long ago Berlin was 53 minutes and 28 seconds ahead.
-    const { page } = await open('', { timeZone: 'Europe/Berlin' });
-    const from = page.getByLabel('From');
-    await from.fill('2026-01-02T21:00');
-    await kindsOn(page).toEqual(['Wandering', 'Out of bed']);
-    await from.focus();
-    for (const key of ['Tab', 'Tab', '2', '0', '2', '5']) await page.keyboard.press(key);
-    expect(await from.inputValue()).toBe('2025-01-02T21:00');
-    await kindsOn(page).toEqual(['Wandering', 'Out of bed', 'Fall', 'Noise', 'Fall']);
-  });
-
-  it('covers yesterday 20:00 to today 07:00 for last night', async () => {
-    const { page } = await open('', { timeZone: 'Europe/Berlin' });
-    await page.getByRole('button', { name: 'Last night' }).click();
-    await page.getByText('No alarms in this time.').waitFor();
-    const [from, to] = [
-      await page.getByLabel('From').inputValue(),
-      await page.getByLabel('To (not included)').inputValue(),
-    ];
-    const today = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin' }).format();
-    const yesterday = new Date(Date.parse(today) - 24 * 3_600_000).toISOString().slice(0, 10);
-    expect([from, to]).toEqual([`${yesterday}T20:00`, `${today}T07:00`]);
-  });
-
-  it('shows on demand what the device sent, its custom data, and when it was received', async () => {
-    const { page } = await open('&kinds=outOfBed');
-    await page.getByRole('button', { name: 'Details: Out of bed' }).click();
-    const details = page.locator('.history-details');
-    await details.waitFor();
-    const text = await details.innerText();
-    expect(text).toContain('"confidence": 0.97');
-    expect(text).toContain('"phone": 9007199254740993');
-    await details.getByText('Nobody with a queue').waitFor();
-    expect(await page.locator('.history-late').innerText()).toContain('Received: ');
-  });
-
-  it('is filtered by state, and shows who set it, when, and with which note', async () => {
-    const [, detector] = home.devices;
-    const [newest, oldest] = (await home.api.alarms(detector)).events;
-    const change = (id: string | undefined, action: string, body: object) =>
-      home.api.json('POST', `/care-homes/${home.locationId}/alarms/${id}/${action}`, body);
-    const { page } = await open('&state=acknowledged');
-    await page.getByText('No alarms in this time.').waitFor();
-    await change(newest?.id, 'acknowledge', {});
-    await change(oldest?.id, 'resolve', { note: 'Helped back into bed' });
-    await page.getByLabel('Resolved', { exact: true }).check();
-    await kindsOn(page).toEqual(['Wandering', 'Fall']);
-    await page.getByLabel('Acknowledged', { exact: true }).uncheck();
-    await kindsOn(page).toEqual(['Fall']);
-    expect(new URL(page.url()).hash).toContain('state=resolved');
-    await page.getByRole('button', { name: 'Details: Fall' }).click();
-    const text = await page.locator('.history-details').innerText();
-    expect(text).toContain('Resolved by ');
-    expect(text).toContain('Helped back into bed');
-    expect(await accessibilityFaults(page)).toEqual([]);
-  });
-
-  it('says that this token may not see that home', async () => {
-    const { id } = await home.api.createLocation('Geheim');
-    const { token } = await home.api.viewer(home.locationId);
-    const path = `/history?location=${id}`;
-    const { page } = await openConsole(gateway, { token, path });
-    await page.getByRole('alert').filter({ hasText: 'may not do that' }).waitFor();
-    expect(await accessibilityFaults(page)).toEqual([]);
-  });
-
-  it('says that the gateway does not answer, and continues when it does again', async () => {
-    const { page } = await open('');
-    await kindsOn(page).toHaveLength(5);
-    await page.context().setOffline(true);
-    await page.getByLabel('Noise', { exact: true }).check();
-    const failure = page.locator('.history-list .failure');
-    await failure.waitFor();
-    expect(await failure.innerText()).toContain('The gateway does not answer.');
-    expect(await accessibilityFaults(page)).toEqual([]);
-    await page.context().setOffline(false);
-    await failure.getByRole('button', { name: 'Try again' }).click();
-    await kindsOn(page).toEqual(['Noise']);
-  });
+  const page = await open({ path, timeZone: 'Europe/Berlin', prepare });
+  const table = async () => {
+    const rows = await page.locator('.history-numbers tr').all();
+    return Promise.all(rows.map((row) => row.locator('th, td').allTextContents()));
+  };
+  await chart(page, 'Stacked bars: 4 alarms by Hour').waitFor();
+  expect(await page.locator('.history-bars title').first().textContent()).toBe(
+    'Fri 2 Jan, 20:00\nFall: 1\nNoise: 1',
+  );
+  expect(await table()).toEqual([
+    ['Time', 'Fall', 'Out of bed', 'Wandering', 'Noise', 'Total'],
+    ['Fri 2 Jan, 20:00', '1', '0', '0', '1', '2'],
+    ['Fri 2 Jan, 21:00', '0', '1', '0', '0', '1'],
+    ['Sat 3 Jan, 08:00', '0', '0', '1', '0', '1'],
+    ['Total', '1', '1', '1', '1', '4'],
+  ]);
+  await page.getByRole('button', { name: 'Day', exact: true }).click();
+  await chart(page, 'Stacked bars: 4 alarms by Day').waitFor();
+  expect((await table()).slice(1)).toEqual([
+    ['Fri, 2 Jan 2026', '1', '1', '0', '1', '3'],
+    ['Sat, 3 Jan 2026', '0', '0', '1', '0', '1'],
+    ['Total', '1', '1', '1', '1', '4'],
+  ]);
+  await choice(page, 'Room').selectOption('Zimmer 2');
+  await chart(page, 'Stacked bars: 2 alarms').waitFor();
+  // By the gateway's clock, not by that of a tablet that is days ahead: from this hour back to the same of yesterday.
+  await choice(page, 'Room').selectOption('All rooms');
+  await raise(home, bed, { kind: 'fall' });
+  await page.getByText('Connected', { exact: true }).waitFor();
+  await button(page, 'Last 24 hours').click();
+  await page.getByRole('button', { name: 'Hour', exact: true }).click();
+  await chart(page, 'Stacked bars: 1 alarms by Hour').waitFor();
+  await expect.poll(() => page.locator('.history-bars > g[transform]').count()).toBe(25);
 });
 
-describe('a long history', () => {
-  it('is shown in pages, of which a browser never holds more than 300 rows', async () => {
-    const long = await HistoryHome.create(gateway, 'Haus am Meer');
-    const [bed, detector] = long.devices;
-    const startMs = Date.parse('2026-02-01T00:00:00Z');
-    const alarms = Array.from({ length: 450 }, (_none, at) => ({
-      kind: 'noise',
-      detectedAt: new Date(startMs + at * 1_000).toISOString(),
-    }));
-    await long.publish(bed, alarms);
-    await long.publish(detector, [{ kind: 'fall', detectedAt: '2026-01-31T00:00:00Z' }]);
-    const path = `/history?location=${long.locationId}`;
-    const { page, faults } = await openConsole(gateway, { token: ADMIN_TOKEN, path });
-    const rows = () => expect.poll(() => page.locator(ROWS).count());
-    await rows().toBe(100);
-    for (const count of [200, 300, 300, 300]) {
-      await page.getByRole('button', { name: 'Older alarms' }).click();
-      await rows().toBe(count);
-      await page.locator('.history-list[aria-busy="false"]').waitFor();
-    }
-    await page.getByText('These are all.').waitFor();
-    await kindsOn(page).toContain('Fall');
-    await page.getByRole('button', { name: 'Show the newest' }).click();
-    await rows().toBe(100);
-
-    await page.getByRole('combobox', { name: 'Room', exact: true }).selectOption('Zimmer 2');
-    await kindsOn(page).toEqual(['Fall']);
-    await page.getByText('These are all.').waitFor();
-    expect(faults).toEqual([]);
+test('saves the gateway’s CSV, with semicolons in German, and nothing when it is cancelled', async ({
+  home,
+  open,
+}) => {
+  const [bed, detector] = await filled(home);
+  const csv = async (query: string) => {
+    const headers = { Accept: 'text/csv' };
+    return (await home.must('GET', `./alarms?${query}`, { headers })).text;
+  };
+  const page = await open({
+    path: `/history?location=${home.locationId}&device=${bed.id}&kinds=outOfBed&from=2026-01-02T20:00:00Z`,
   });
+  await kindsOn(page).toEqual(['Out of bed']);
+  const expected = await csv(`device=${bed.id}&kinds=outOfBed&after=2026-01-02T19:59:59.999Z`);
+  // A byte order mark says that it is UTF-8.
+  expect(await downloaded(page)).toBe(`\uFEFF${expected}`);
+  await page.getByText(/^Downloaded, /).waitFor();
+  await page.goto(
+    `${home.gateway.httpUrl}/#/history?location=${home.locationId}&device=${detector.id}`,
+  );
+  await kindsOn(page).toEqual(['Wandering', 'Fall']);
+  expect(await csv(`device=${detector.id}`)).toContain('""at \\""the\\""');
+  expect(await downloaded(page)).toBe(`\uFEFF${await csv(`device=${detector.id}`)}`);
+  await choice(page, 'Language').selectOption('Deutsch');
+  expect(await downloaded(page, 'Als CSV herunterladen')).toContain('id;kind;detectedAt;');
+  await choice(page, 'Sprache').selectOption('English');
+  const saved: unknown[] = [];
+  page.on('download', (download) => saved.push(download));
+  await page.route('**/alarms?*', () => undefined);
+  await button(page, 'Download as CSV').click();
+  await button(page, 'Cancel').click();
+  await button(page, 'Download as CSV').waitFor();
+  expect(saved).toEqual([]);
 });
 
-describe.each([
-  ['en-GB', 'light', 'Details', 'Help call', 'No alarms in this time.'],
-  ['de-DE', 'dark', 'Einzelheiten', 'Hilferuf', 'Keine Alarme in diesem Zeitraum.'],
-] as const)('on a phone in %s and %s colours', (language, colorScheme, details, help, empty) => {
-  it('shows cards that fit its width, or that there is nothing, without an accessibility fault', async () => {
-    const { page, faults } = await open('', { language, colorScheme, widthPx: 360 });
-    const cards = page.locator('.history-cards > li');
-    await expect.poll(() => cards.count()).toBe(5);
-    await page.getByRole('button', { name: details }).first().click();
-    await page.locator('.history-filters summary').click();
-    expect(await accessibilityFaults(page)).toEqual([]);
-    const overflowPx: unknown = await page.evaluate('document.body.scrollWidth - innerWidth');
-    expect(overflowPx).toBe(0);
-    await page.getByLabel(help, { exact: true }).check();
-    await page.getByText(empty).waitFor();
-    expect(await accessibilityFaults(page)).toEqual([]);
-    expect(faults).toEqual([]);
+test('shows a long history in pages, never more than 300 rows, and counts it in one request', async ({
+  home,
+  open,
+}) => {
+  const bed = await home.device();
+  const startMs = Date.parse('2026-02-01T00:00:00Z');
+  const alarms = Array.from({ length: 450 }, (_none, at) => ({
+    kind: at === 0 ? 'fall' : 'noise',
+    detectedAt: new Date(startMs + at * 1_000).toISOString(),
+  }));
+  await raise(home, bed, ...alarms);
+  const page = await open({ path: `/history?location=${home.locationId}` });
+  const rows = () => expect.poll(() => page.locator('.history-table tbody th').count());
+  await rows().toBe(100);
+  for (const count of [200, 300, 300, 300]) {
+    await button(page, 'Older alarms').click();
+    await rows().toBe(count);
+    await page.locator('.history-list[aria-busy="false"]').waitFor();
+  }
+  await page.getByText('These are all.').waitFor();
+  await kindsOn(page).toContain('Fall');
+  await button(page, 'Show the newest').click();
+  await rows().toBe(100);
+  const counted: string[] = [];
+  page.on('request', (request) => {
+    const { pathname, searchParams } = new URL(request.url());
+    // The line of open alarms reads by state.
+    if (/\/alarm(s|-counts)$/.test(pathname) && !searchParams.has('state')) counted.push(pathname);
   });
+  await button(page, 'Chart').click();
+  await chart(page, 'Stacked bars: 450 alarms by Day').waitFor();
+  expect(counted).toEqual([`${home.path}/alarm-counts`]);
 });
+
+/** Announces and uploads a recording as the device; resolves to its key. */
+async function record(home: Home, device: TestDevice, contentType: string, body: Uint8Array) {
+  const json = { type: contentType.split('/')[0], contentType };
+  const announced = await home.must('POST', `/devices/${device.id}/footage`, { device, json });
+  const uploaded = await fetch(announced.string('uploadUrl'), {
+    method: 'PUT',
+    headers: { 'Content-Type': contentType },
+    body: new Uint8Array(body),
+  });
+  expect(uploaded.status).toBe(200);
+  return announced.string('key');
+}
+
+/** A fall with a sound of 20 s and a film of 2 s. */
+async function recorded(home: Home): Promise<TestDevice> {
+  const device = await home.device();
+  const audio = await record(home, device, 'audio/wav', wavFile(20));
+  const video = await record(home, device, 'video/webm', await webmFile(2));
+  await raise(home, device, { kind: 'fall', footage: { audio, video } });
+  return device;
+}
+
+const isPlaying = (page: Page, player: 'audio' | 'video') =>
+  expect
+    .poll(() => page.evaluate(`document.querySelector('${player}')?.currentTime ?? 0`))
+    .toBeGreaterThan(0);
+
+/** Sets the time of the player; resolves to its position once it gets there. */
+function seek(page: Page, player: 'audio' | 'video', seconds: number): Promise<unknown> {
+  return page.evaluate(`new Promise((resolve, reject) => {
+    const player = document.querySelector('${player}');
+    player.pause();
+    player.addEventListener('seeked', () => resolve(player.currentTime), { once: true });
+    player.addEventListener('error', () => reject(new Error(player.error.message)), { once: true });
+    player.currentTime = ${seconds};
+  })`);
+}
+
+const policy = async ({ gateway: { httpUrl } }: Home) =>
+  (await fetch(httpUrl)).headers.get('content-security-policy') ?? '';
+
+test('plays a recording from any position, on the board too, and again when its URL has ended', async ({
+  own,
+  open,
+}) => {
+  const home = await own.home();
+  const device = await recorded(home);
+  expect(await policy(home)).not.toContain('media-src');
+  const url = home.gateway.httpUrl;
+  const { token } = home.viewer;
+  const page = await open({ url, token });
+  await boardReady(page);
+  await alarm(page, 'Fall').getByRole('button', { name: 'Show the recording' }).click();
+  for (const player of ['video', 'audio'] as const) {
+    await page.locator(player).waitFor();
+    await page.evaluate(`document.querySelector('${player}').play()`);
+    await isPlaying(page, player);
+  }
+  await page.goto(`${url}/#/history`);
+  await button(page, 'Play audio').click();
+  await isPlaying(page, 'audio');
+  expect(await seek(page, 'audio', 15)).toBe(15);
+  await button(page, 'Play video').click();
+  await isPlaying(page, 'video');
+  expect(await page.locator('audio').count()).toBe(0);
+  expect(await seek(page, 'video', 1)).toBe(1);
+  await requireAccessible(page);
+  // With another key the URLs given out so far are void.
+  await home.gateway.stop();
+  await rm(join(home.gateway.dataDir, 'footage.key'));
+  await page.reload().catch(() => undefined);
+  await home.gateway.start();
+  const missing = `devices/${device.id}/${randomUUID()}.webm`;
+  await raise(home, device, { kind: 'helpCall', footage: { video: missing } });
+  await page.goto(`${url}/#/history?token=${token}`);
+  await button(page, /^Play audio/).click();
+  await isPlaying(page, 'audio');
+  await button(page, 'Play video: Help call').click();
+  await page.getByText('This recording cannot be played.').waitFor();
+});
+
+test('plays a recording from an S3 server, the only other host that a page may ask', async ({
+  own,
+  open,
+}) => {
+  const s3 = new S3Server();
+  await s3.start();
+  own.onEnd(() => s3.stop());
+  const { endpoint, region, bucket, accessKeyId, secretAccessKey } = s3.options;
+  const home = await own.home({
+    env: {
+      GATEWAY_FOOTAGE_S3_ENDPOINT: endpoint,
+      GATEWAY_FOOTAGE_S3_REGION: region,
+      GATEWAY_FOOTAGE_S3_BUCKET: bucket,
+      GATEWAY_FOOTAGE_S3_ACCESS_KEY_ID: accessKeyId,
+      GATEWAY_FOOTAGE_S3_SECRET_ACCESS_KEY: secretAccessKey,
+    },
+  });
+  await recorded(home);
+  const { origin } = new URL(endpoint);
+  expect(await policy(home)).toContain(`media-src 'self' ${origin};`);
+  const causes = new RegExp(`^request to ${origin}$`);
+  const { token } = home.viewer;
+  const page = await open({ url: home.gateway.httpUrl, token, path: '/history', causes });
+  await button(page, 'Play audio').click();
+  await isPlaying(page, 'audio');
+});
+
+/** A tone as a WAV file: 8,000 samples a second of one byte each. */
+function wavFile(seconds: number): Uint8Array {
+  const rate = 8_000;
+  const samples = Array.from(
+    { length: seconds * rate },
+    (_, at) => 128 + Math.round(60 * Math.sin(at / 3)),
+  );
+  const header = Buffer.alloc(44);
+  header.write('RIFF', 0);
+  header.writeUInt32LE(36 + samples.length, 4);
+  header.write('WAVEfmt ', 8);
+  header.writeUInt32LE(16, 16);
+  header.writeUInt16LE(1, 20);
+  header.writeUInt16LE(1, 22);
+  header.writeUInt32LE(rate, 24);
+  header.writeUInt32LE(rate, 28);
+  header.writeUInt16LE(1, 32);
+  header.writeUInt16LE(8, 34);
+  header.write('data', 36);
+  header.writeUInt32LE(samples.length, 40);
+  return Buffer.concat([header, Buffer.from(samples)]);
+}
+
+/** A film of a moving square, from the browser's own recorder. */
+async function webmFile(seconds: number): Promise<Uint8Array> {
+  const page = await (await startBrowser()).newPage();
+  const bytes: unknown = await page.evaluate(`(async () => {
+    const canvas = document.createElement('canvas');
+    const context = canvas.getContext('2d');
+    const recorder = new MediaRecorder(canvas.captureStream(10), { mimeType: 'video/webm;codecs=vp8' });
+    const pieces = [];
+    recorder.ondataavailable = ({ data }) => pieces.push(data);
+    const stopped = new Promise((resolve) => { recorder.onstop = resolve; });
+    recorder.start(200);
+    let frame = 0;
+    const drawing = setInterval(() => {
+      frame += 1;
+      context.clearRect(0, 0, 300, 150);
+      context.fillRect(frame * 4 % 140, 50, 20, 20);
+      if (frame === ${seconds} * 10) recorder.stop();
+    }, 100);
+    await stopped;
+    clearInterval(drawing);
+    return [...new Uint8Array(await new Blob(pieces).arrayBuffer())];
+  })()`);
+  await page.close();
+  return new Uint8Array(z.array(z.number()).parse(bytes));
+}

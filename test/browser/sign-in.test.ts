@@ -1,189 +1,243 @@
+/**
+ * Signing in and out, and the frame around every page: what a tab keeps of a token, whom the navigation offers what,
+ * and that the keyboard alone is enough.
+ */
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
 import type { Page, Route } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Api } from '../former/clients/api.js';
-import { GatewayHere } from '../former/gateway/gateway-here.js';
-import { ADMIN_TOKEN } from '../former/gateway/running-gateway.js';
-import { accessibilityFaults } from './accessibility.js';
-import { boardReady, makeWard, publishAlarm } from './board/board-ward.js';
-import { openConsole } from './browser.js';
+import { ADMIN_TOKEN, alarm, bedSensor, boardReady, expect, raise, test } from './browser.js';
 
-let gateway: GatewayHere;
+const signIn = async (page: Page, token: string) => {
+  await page.getByLabel('Access token').fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+};
+const link = (page: Page, name: string) =>
+  page.getByRole('navigation').first().getByRole('link', { name, exact: true });
+const board = (page: Page) => page.locator('main .board');
+const isKept = (page: Page) => page.evaluate(() => sessionStorage.length + localStorage.length);
 
-beforeAll(async () => {
-  gateway = await GatewayHere.start();
+test('a token is kept for the tab, and forgotten on signing out', async ({ home, open }) => {
+  const page = await open({ token: null, language: 'de-DE' });
+  await page.getByRole('button', { name: 'Anmelden' }).waitFor();
+  await page.getByLabel('Sprache').selectOption('en');
+  await signIn(page, 'not-a-token');
+  await page.getByRole('alert').getByText('does not know this token').waitFor();
+  await signIn(page, home.viewer.token);
+  await link(page, 'Board').waitFor();
+  expect(await page.locator('html').getAttribute('lang')).toBe('en');
+  await page.reload();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('Access token').waitFor();
+  await page.getByRole('combobox', { name: 'Language' }).selectOption('de');
+  await page.getByLabel('Zugangstoken').waitFor();
+  const kept = await page.evaluate(() => JSON.stringify([sessionStorage, localStorage]));
+  expect(kept).not.toContain(home.viewer.token);
 });
 
-afterAll(() => gateway.remove());
+test('a token that stays on the device is signed out in all tabs', async ({ home, open }) => {
+  const page = await open({ token: null });
+  await page.getByLabel('Stay signed in on this device').check();
+  await signIn(page, home.viewer.token);
+  await boardReady(page);
+  const other = await page.context().newPage();
+  await other.goto(`${home.gateway.httpUrl}/`);
+  await other.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('Access token').waitFor();
+  expect(await isKept(page)).toBe(0);
+});
 
-const board = (page: Page) => page.locator('main .board');
+test('works in a browser that forbids pages to store anything', async ({ home, open }) => {
+  const prepare = (tab: Page) =>
+    tab.addInitScript(() => {
+      const get = () => {
+        throw new DOMException('Access is denied for this document.', 'SecurityError');
+      };
+      for (const area of ['localStorage', 'sessionStorage']) {
+        Object.defineProperty(globalThis, area, { get });
+      }
+    });
+  const page = await open({ token: null, prepare });
+  await signIn(page, home.viewer.token);
+  await page.getByRole('button', { name: 'Switch sound on' }).click();
+  await page.getByText('Sound is on').waitFor();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('Access token').waitFor();
+});
 
-/** A wall screen with a token kept on the device. */
-async function openWall() {
-  const { page, context } = await openConsole(gateway, {
-    token: ADMIN_TOKEN,
-    path: '/?kiosk',
+test('a link signs in, also again in the same tab, and leaves the address at once', async ({
+  home,
+  open,
+}) => {
+  const page = await open();
+  await boardReady(page);
+  expect(page.url()).not.toContain('token');
+  await page.goto(`${home.gateway.httpUrl}/#/?token=${home.manager.token}`);
+  await expect.poll(() => page.url()).not.toContain('token');
+  await link(page, 'History').click();
+  await page.getByRole('heading', { name: 'History' }).waitFor();
+});
+
+test('the console asks for another token when its own is deleted, and a late refusal does not end the next', async ({
+  home,
+  open,
+}) => {
+  const { id, token } = await home.token();
+  const page = await open({ token });
+  await boardReady(page);
+  await link(page, 'History').click();
+  await page.getByRole('heading', { name: 'History' }).waitFor();
+  const held = new Promise<Route>((resolve) => {
+    void page.route('**/care-homes', resolve, { times: 1 });
   });
-  await board(page).waitFor({ state: 'attached' });
-  const open = async (place: string) => {
-    const tab = await context.newPage();
-    await tab.goto(`${gateway.httpUrl}/#${place}`);
-    return tab;
-  };
-  return { page, open };
-}
+  await link(page, 'Home').click();
+  const asked = await held;
+  await home.must('DELETE', `/access-tokens/${id}`);
+  await page.getByRole('alert').filter({ hasText: 'does not know this token' }).waitFor();
+  expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+  await signIn(page, home.viewer.token);
+  await page.getByText('Connected', { exact: true }).waitFor();
+  const refused = page.waitForResponse((answer) => answer.status() === 401);
+  await asked.continue();
+  await refused;
+  await link(page, 'History').click();
+  await page.getByRole('heading', { name: 'History' }).waitFor();
+});
 
-/** Fails if the board is not signed in, now or after a reload. */
-async function stillOn(page: Page): Promise<void> {
-  expect(await board(page).count()).toBe(1);
+test('the board of the next token shows what comes before it is connected', async ({
+  home,
+  open,
+}) => {
+  const device = await bedSensor(home);
+  const page = await open();
+  await boardReady(page);
+  const held = new Promise<Route>((resolve) => {
+    void page.route('**/events?*', resolve, { times: 1 });
+  });
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await signIn(page, home.viewer.token);
+  const stream = await held;
+  await page.getByText('Reading the open alarms').waitFor();
+  await raise(home, device, { kind: 'fall' });
+  await stream.continue();
+  await alarm(page, 'Fall, Room 12').waitFor();
+});
+
+test('a wall screen without a token says that alarms do not appear; a desk does not', async ({
+  home,
+  open,
+}) => {
+  const page = await open({ token: null, path: '/?kiosk' });
+  await page.getByRole('alert').getByText('New alarms do not appear here').waitFor();
+  await page.goto(`${home.gateway.httpUrl}/#/`);
   await page.reload();
+  await page.getByLabel('Access token').waitFor();
+  expect(await page.getByRole('alert').count()).toBe(0);
+});
+
+test('a wall screen stays signed in whatever a second tab opens', async ({ home, open }) => {
+  const page = await open({ token: home.viewer.token, path: '/?kiosk' });
   await board(page).waitFor({ state: 'attached' });
-}
-
-describe('signing in', () => {
-  it('accepts an access token, keeps it for the tab, and forgets it on signing out', async () => {
-    const { page, faults } = await openConsole(gateway);
-    await page.getByLabel('Access token').fill(ADMIN_TOKEN);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('link', { name: 'Board' }).waitFor();
+  expect(await page.getByRole('navigation').count()).toBe(0);
+  const other = await home.token();
+  for (const [place, shown] of [
+    [`/?kiosk&token=${home.viewer.token}`, board],
+    [`/history?token=${other.token}`, (tab: Page) => tab.getByRole('heading', { name: 'History' })],
+    ['/?token=not-a-token', (tab: Page) => tab.getByText('does not know this token')],
+  ] as const) {
+    const tab = await page.context().newPage();
+    await tab.goto(`${home.gateway.httpUrl}/#${place}`);
+    await shown(tab).waitFor({ state: 'attached' });
+    await tab.close();
+    expect(await board(page).count()).toBe(1);
     await page.reload();
-    await page.getByRole('link', { name: 'Board' }).waitFor();
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByLabel('Access token').waitFor();
-    const kept = await page.evaluate(() => [sessionStorage.length, localStorage.length]);
-    expect(kept).toEqual([0, 0]);
-    expect(faults).toEqual([]);
-  });
+    await board(page).waitFor({ state: 'attached' });
+  }
+});
 
-  it('says when the gateway does not know the token', async () => {
-    const { page } = await openConsole(gateway);
-    await page.getByLabel('Access token').fill('not-a-token');
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').waitFor();
-    expect(await page.getByRole('alert').textContent()).toContain('does not know this token');
-  });
+test('every page can be reached by keyboard alone, and says that it is the current one', async ({
+  open,
+}) => {
+  const page = await open({ token: ADMIN_TOKEN });
+  await page.locator('main h1').waitFor();
+  const focused = () => page.evaluate(() => document.activeElement?.textContent);
+  // A key pressed before the browser gives the page its focus is lost.
+  const first = async () => {
+    const isLost = await page.evaluate(() => document.activeElement === document.body);
+    if (isLost) await page.keyboard.press('Tab');
+    return focused();
+  };
+  await expect.poll(first, { interval: 200 }).toBe('To the content');
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.activeElement?.id === 'content');
+  await page.locator('.skip').focus();
+  for (const [name, path] of [
+    ['Board', '/'],
+    ['History', '/history'],
+    ['Home', '/home'],
+    ['Gateway', '/gateway'],
+  ] as const) {
+    while ((await focused()) !== name) await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`**/#${path}`);
+    await page.waitForFunction((title) => document.title.startsWith(title), name);
+    expect(await link(page, name).getAttribute('aria-current')).toBe('page');
+    // The board is already shown, and keeps the focus on its link.
+    if (path !== '/') await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
+    await page.locator('.skip').focus();
+  }
+  await page.getByRole('button', { name: 'Sign out' }).press('Enter');
+  await expect.poll(() => page.title()).toContain('Sign in');
+});
 
-  it('says on a wall screen without a token that alarms do not appear', async () => {
-    const { page } = await openConsole(gateway, { path: '/?kiosk' });
-    await page.getByRole('alert').getByText('New alarms do not appear here').waitFor();
-    expect(await accessibilityFaults(page)).toEqual([]);
-    const { page: desk } = await openConsole(gateway);
-    await desk.getByLabel('Access token').waitFor();
-    expect(await desk.getByRole('alert').count()).toBe(0);
-  });
+test('a phone hides settings and signing out behind a button; a viewer is offered no gateway page', async ({
+  open,
+}) => {
+  const page = await open({ path: '/gateway', widthPx: 360, heightPx: 740 });
+  await page.getByText('This page is for administrators.').waitFor();
+  const links = page.getByRole('navigation').first().getByRole('link');
+  expect(await links.allTextContents()).toEqual(['Board', 'History', 'Home']);
+  const signOut = page.getByRole('button', { name: 'Sign out' });
+  expect(await signOut.isVisible()).toBe(false);
+  await page.getByRole('button', { name: 'Settings' }).click();
+  await signOut.click();
+  await page.getByLabel('Access token').waitFor();
+});
 
-  it('works when the browser forbids pages to store anything', async () => {
-    const prepare = (tab: Page) =>
-      tab.addInitScript(() => {
-        const get = () => {
-          throw new DOMException('Access is denied for this document.', 'SecurityError');
-        };
-        for (const area of ['localStorage', 'sessionStorage']) {
-          Object.defineProperty(globalThis, area, { get });
-        }
-      });
-    const { page, faults } = await openConsole(gateway, { prepare });
-    await page.getByLabel('Access token').fill(ADMIN_TOKEN);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('button', { name: 'Switch sound on' }).click();
-    await page.getByText('Sound is on').waitFor();
-    await page.getByRole('combobox', { name: 'Language' }).selectOption('Deutsch');
-    await page.getByRole('button', { name: 'Abmelden' }).click();
-    await page.getByLabel('Zugangstoken').waitFor();
-    expect(faults).toEqual([]);
-  });
-
-  it('accepts a token from a link, and removes it from the address immediately', async () => {
-    const { page } = await openConsole(gateway, { token: ADMIN_TOKEN });
-    await page.getByRole('link', { name: 'Board' }).waitFor();
-    expect(page.url()).not.toContain(ADMIN_TOKEN);
-  });
-
-  it('stays signed in when the gateway belatedly refuses the previous token', async () => {
-    const api = new Api(gateway);
-    const { id, token } = await api.createToken([{ location: '*', role: 'viewer' }]);
-    const { page } = await openConsole(gateway, { token });
-    await page.getByText('Connected', { exact: true }).waitFor();
-    await page.getByRole('link', { name: 'History' }).click();
-    await page.getByRole('heading', { name: 'History' }).waitFor();
-    const held = new Promise<Route>((resolve) => {
-      void page.route('**/care-homes', resolve, { times: 1 });
+test('the console works below a path of a proxy', async ({ home, own, open }) => {
+  const proxy = createServer((incoming, outgoing) => {
+    const { method, headers, url = '' } = incoming;
+    if (!url.startsWith('/box/7/')) {
+      outgoing.writeHead(404).end();
+      return;
+    }
+    const target = home.gateway.httpUrl + url.slice('/box/7'.length);
+    const passed = request(target, { method, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
     });
-    await page.getByRole('link', { name: 'Home' }).click();
-    const request = await held;
-    await api.request('DELETE', `/access-tokens/${id}`);
-    await page.getByLabel('Access token').fill(ADMIN_TOKEN);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('Connected', { exact: true }).waitFor();
-    const refused = page.waitForResponse((answer) => answer.status() === 401);
-    await request.continue();
-    await refused;
-    await page.getByRole('link', { name: 'History' }).click();
-    await page.getByRole('heading', { name: 'History' }).waitFor();
+    // The end of one side ends the other.
+    passed.on('error', () => outgoing.destroy());
+    outgoing.on('close', () => passed.destroy());
+    incoming.pipe(passed);
   });
-
-  it('shows what arrives while the board of the next token is not connected yet', async () => {
-    const ward = await makeWard(gateway);
-    const { page } = await openConsole(gateway, { token: ADMIN_TOKEN });
-    await boardReady(page);
-    const held = new Promise<Route>((resolve) => {
-      void page.route('**/events?*', resolve, { times: 1 });
-    });
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByLabel('Access token').fill(ADMIN_TOKEN);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    const stream = await held;
-    await page.getByText('Reading the open alarms').waitFor();
-    await publishAlarm(gateway, ward.device, { kind: 'fall' });
-    await stream.continue();
-    await page.getByRole('article', { name: 'Fall, Room 12' }).waitFor();
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  own.onEnd(() => {
+    proxy.closeAllConnections();
+    proxy.close();
   });
-
-  it('stays signed in when the link is opened again in the same tab', async () => {
-    const { page } = await openConsole(gateway, { token: ADMIN_TOKEN });
-    await page.getByText('Connected', { exact: true }).waitFor();
-    await page.goto(`${gateway.httpUrl}/#/?token=${ADMIN_TOKEN}`);
-    await expect.poll(() => page.url()).not.toContain(ADMIN_TOKEN);
-    await page.getByRole('link', { name: 'History' }).click();
-    await page.getByRole('heading', { name: 'History' }).waitFor();
-  });
-
-  it('keeps the wall screen signed in when its link is opened in a second tab', async () => {
-    const { page, open } = await openWall();
-    const again = await open(`/?kiosk&token=${ADMIN_TOKEN}`);
-    await board(again).waitFor({ state: 'attached' });
-    await stillOn(page);
-    await stillOn(again);
-  });
-
-  it('keeps the wall screen signed in when another token’s link is opened in a second tab', async () => {
-    const { page, open } = await openWall();
-    const { token } = await new Api(gateway).createToken([{ location: '*', role: 'viewer' }]);
-    const other = await open(`/history?token=${token}`);
-    await other.getByRole('heading', { name: 'History' }).waitFor();
-    await stillOn(page);
-  });
-
-  it('keeps the wall screen signed in when a second tab’s token is refused', async () => {
-    const { page, open } = await openWall();
-    const other = await open('/?token=not-a-token');
-    await other.getByRole('alert').filter({ hasText: 'does not know this token' }).waitFor();
-    await stillOn(page);
-  });
-
-  it('uses the language of the browser, or another that is selected', async () => {
-    const { page } = await openConsole(gateway, { language: 'de-DE' });
-    await page.getByRole('button', { name: 'Anmelden' }).waitFor();
-    await page.getByLabel('Sprache').selectOption('en');
-    await page.getByRole('button', { name: 'Sign in' }).waitFor();
-    expect(await page.locator('html').getAttribute('lang')).toBe('en');
-  });
-
-  it('has no accessibility fault in light and in dark colours', async () => {
-    const { page, faults } = await openConsole(gateway, { widthPx: 360 });
-    await page.getByLabel('Access token').waitFor();
-    expect(await accessibilityFaults(page)).toEqual([]);
-    await page.emulateMedia({ colorScheme: 'dark' });
-    expect(await accessibilityFaults(page)).toEqual([]);
-    expect(faults).toEqual([]);
-  });
+  const address = proxy.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  const url = `http://127.0.0.1:${port}/box/7`;
+  const page = await open({ url, role: 'manager' });
+  for (const [name, path] of [
+    ['Home', '/home'],
+    ['History', '/history'],
+    ['Board', '/'],
+  ] as const) {
+    await link(page, name).click();
+    await page.waitForURL(`${url}/#${path}*`);
+    await page.locator('main h1').waitFor();
+  }
+  await boardReady(page);
 });
