@@ -40,7 +40,7 @@ export class Home {
   readonly name: string;
   readonly viewer: TestToken;
   readonly manager: TestToken;
-  readonly ledger = new Ledger();
+  readonly ledger: Ledger;
   readonly #closing: (() => unknown)[] = [];
   #store: EmbeddedStore | undefined;
 
@@ -50,12 +50,14 @@ export class Home {
     name: string,
     viewer: TestToken,
     manager: TestToken,
+    ledger = new Ledger(),
   ) {
     this.gateway = gateway;
     this.locationId = locationId;
     this.name = name;
     this.viewer = viewer;
     this.manager = manager;
+    this.ledger = ledger;
   }
 
   /** Creates a home in a running gateway. */
@@ -69,6 +71,12 @@ export class Home {
   /** The same home at the other gateway of a pair, with a ledger of its own. */
   at(gateway: Gateway): Home {
     return new Home(gateway, this.locationId, this.name, this.viewer, this.manager);
+  }
+
+  /** The same home, with its ledger, as the other gateway of a pair serves it. */
+  servedBy(gateway: Gateway): Home {
+    const { locationId, name, viewer, manager, ledger } = this;
+    return new Home(gateway, locationId, name, viewer, manager, ledger);
   }
 
   /** The HTTP path of the home. */
