@@ -31,6 +31,7 @@ const TEST_PROGRAMS = [
   },
   { package: 'openssl', isThere: () => isInstalled('openssl') },
   { package: 'mosquitto-clients', isThere: () => isInstalled('mosquitto_pub') },
+  { package: 'keepalived', isThere: () => isInstalled('keepalived') },
   { package: 'jq', isThere: () => isInstalled('jq') },
   {
     package: 'python3-paho-mqtt',
@@ -76,7 +77,9 @@ function installPrograms() {
 /** Disables services: systemd ignores the run level and starts the services of new packages. */
 function disableServices(packages) {
   if (!existsSync('/run/systemd/system')) return;
-  for (const service of ['redis-server', 'mosquitto'].filter((name) => packages.includes(name))) {
+  for (const service of ['redis-server', 'mosquitto', 'keepalived'].filter((name) =>
+    packages.includes(name),
+  )) {
     spawnSync('systemctl', ['disable', '--quiet', '--now', service], { stdio: 'ignore' });
   }
 }
