@@ -89,8 +89,8 @@ export class CutProxy {
   /** Resets all connections; new ones go through. */
   reset(): void {
     for (const { client, target } of this.#lines) {
-      client.resetAndDestroy();
-      target.resetAndDestroy();
+      reset(client);
+      reset(target);
     }
   }
 
@@ -135,14 +135,14 @@ export class CutProxy {
     this.attemptsMs.push(performance.now());
     client.on('error', () => client.destroy());
     if (this.#refusal === 'end') client.destroy();
-    else if (this.#refusal === 'reset') client.resetAndDestroy();
+    else if (this.#refusal === 'reset') reset(client);
     else this.#join(client);
     this.#waiters.changed();
   }
 
   #join(client: Socket): void {
     if (this.#refusal === 'reset-at-first-bytes') {
-      client.once('data', () => client.resetAndDestroy());
+      client.once('data', () => reset(client));
     }
     const place =
       typeof this.#target === 'string'
@@ -195,8 +195,14 @@ export class CutProxy {
     from.on('error', () => from.destroy());
     from.on('close', (hadError) => {
       if (isSwallowed()) return;
-      if (hadError) to.resetAndDestroy();
+      if (hadError) reset(to);
       else to.end();
     });
   }
+}
+
+/** Resets a connection; one over a Unix socket has no reset, and just ends. */
+function reset(socket: Socket): void {
+  if (socket.remoteAddress === undefined) socket.destroy();
+  else socket.resetAndDestroy();
 }
