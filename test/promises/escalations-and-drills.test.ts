@@ -341,7 +341,8 @@ const CLOCKS: readonly ClockRow[] = [
     steps: [
       ['2026-11-28T03:30:05Z', [1, 0, 0]],
       ['2026-11-28T03:20:05Z', [1, 1, 0]],
-      ['2026-11-28T03:31:05Z', [1, 1, 1]],
+      // Once more in the minute of the first, until that of the third.
+      ['2026-11-28T03:30:57Z', [1, 1, 1]],
     ],
   },
 ];
