@@ -1,1 +1,0 @@
-export { LoadProcess } from '../harness/load/process.js';
