@@ -187,9 +187,9 @@ test('retained messages count for their location, also after a restart, and unti
   await expect.poll(retainedAfter).toBe(3);
 });
 
-test('the metrics show the consumers with the largest backlogs, and the sum of the others', async ({
-  own,
-}) => {
+test('the metrics show the consumers with the largest backlogs, and the sum of the others', {
+  timeout: 60_000,
+}, async ({ own }) => {
   const [MAX_CONSUMERS, MORE] = [250, 10];
   const sessions = MAX_CONSUMERS + MORE;
   const limits = { 'token.persistentSessions': sessions, 'total.persistentSessions': sessions };
