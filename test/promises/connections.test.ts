@@ -235,7 +235,7 @@ test('/connections shows who is connected, from where, since when, how, and with
   await nurse.untilRecords(1);
   const [shown, ...more] = await listed(home, '/connections?limit=100', 'nurse');
   const { since } = Object(shown);
-  expect(Date.parse(since)).toBeGreaterThanOrEqual(startedAtMs - 5);
+  expect(Date.parse(since)).toBeGreaterThanOrEqual(startedAtMs);
   expect(Date.parse(since)).toBeLessThanOrEqual(Date.now());
   const expected = {
     clientId: 'nurse',
@@ -320,7 +320,8 @@ test('/sessions shows whose alarms wait, the most first, and since when', async 
     ],
   });
   const oldestMs = Date.parse(answer.string('sessions.0.oldestQueuedAt'));
-  expect(Math.abs(oldestMs - sentAtMs)).toBeLessThan(10_000);
+  expect(oldestMs).toBeGreaterThanOrEqual(sentAtMs);
+  expect(oldestMs).toBeLessThanOrEqual(Date.now());
   expect(Date.parse(answer.string('sessions.0.awaySince'))).toBeLessThanOrEqual(oldestMs);
   const one = await home.must('GET', '/sessions?limit=1');
   expect([one.number('total'), one.list('sessions').length]).toEqual([2, 1]);
