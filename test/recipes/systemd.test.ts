@@ -1,12 +1,13 @@
+/** What the gateway tells systemd. */
 import { spawn } from 'node:child_process';
 import { on } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import { notifySystemd, watchdogTimeoutMs } from '../src/systemd-notify.js';
-import { GatewayProcess } from './former/gateway/gateway-process.js';
+import { onTestFinished } from 'vitest';
+import { notifySystemd, watchdogTimeoutMs } from '../../src/systemd-notify.js';
+import { describe, expect, test } from '../harness/index.js';
 
 /** A program that listens like systemd: prints what arrives on a datagram socket, one line each. */
 const RECEIVER = `
@@ -47,19 +48,18 @@ describe.skipIf(!existsSync('/usr/bin/systemd-notify'))('with systemd', () => {
     expect(await next()).toBe('READY=1');
   });
 
-  test('the gateway reports that it is ready, repeatedly that it is alive, and that it stops', async () => {
+  test('the gateway reports that it is ready, repeatedly that it is alive, and that it stops', async ({
+    own,
+  }) => {
     const { socketPath, next } = await listening();
-    const gateway = await GatewayProcess.start({
-      NOTIFY_SOCKET: socketPath,
-      WATCHDOG_USEC: '600000',
-    });
+    const env = { NOTIFY_SOCKET: socketPath, WATCHDOG_USEC: '600000' };
+    const gateway = await own.gateway({ kind: 'process', env });
     expect(await next()).toBe('READY=1');
     for (let count = 0; count < 3; count++) expect(await next()).toBe('WATCHDOG=1');
     await gateway.stop();
     let last = await next();
     while (last === 'WATCHDOG=1') last = await next();
     expect(last).toBe('STOPPING=1');
-    await gateway.remove();
   });
 });
 

@@ -1,11 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+/** `npm start` in a terminal: signals, what it shows, and the notes of a release. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { Lines } from '../former/lines.js';
+import { Lines } from '../harness/wait.js';
 
 /** Starts the gateway as npm start does, in its own process group, as in its own terminal. */
 async function start(command: readonly [string, ...string[]]) {
@@ -75,4 +76,14 @@ it('shows people on a terminal where the console and the token are, and the log 
   expect(shown).not.toContain('"level"');
   process.kill(-pidOf(child), 'SIGTERM');
   await closed;
+});
+
+it('the notes of a release are what the changelog says about its version', () => {
+  const { stdout, status } = spawnSync(process.execPath, ['scripts/release-notes.mjs'], {
+    encoding: 'utf8',
+  });
+  expect(status).toBe(0);
+  expect(stdout).toMatch(/^### /m);
+  expect(stdout).not.toMatch(/^## /m);
+  expect(readFileSync('CHANGELOG.md', 'utf8')).toContain(stdout.trim());
 });

@@ -1,9 +1,11 @@
-import { execFile, execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+/** `npm run demo`: what it shows, how it ends, and that it leaves nothing behind. */
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify, stripVTControlCharacters } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { startBrowser } from '../browser/browser.js';
-import { DemoRun } from './demo-run.js';
 
 const ESCAPE = '\u001b[';
 const FORWARDED_WITH_CUSTOM_DATA =
@@ -19,6 +21,72 @@ const customData = { room: '101', bed: 'A', resident: 'NC-2041' };
 process.stdout.write(columnNames());
 process.stdout.write(messageLine({ ...alarm, topic }));
 process.stdout.write(messageLine({ ...alarm, topic, customData, tookMs: 4.2 }));`;
+
+/** The demo as a process without a terminal, with its own temporary files. */
+class DemoRun {
+  readonly directory = mkdtempSync(join(tmpdir(), 'demo-test-'));
+  readonly ended: Promise<number | null>;
+  output = '';
+  errors = '';
+  readonly #child: ChildProcess;
+
+  constructor(
+    { onTestFinished }: TestContext,
+    args: readonly string[],
+    environment: Readonly<Record<string, string>> = {},
+  ) {
+    const child = spawn(process.execPath, ['scripts/demo/main.mjs', ...args], {
+      env: { PATH: process.env['PATH'] ?? '', TMPDIR: this.directory, ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child = child;
+    child.stdout.on('data', (chunk: Buffer) => {
+      this.output += chunk.toString();
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      this.errors += chunk.toString();
+    });
+    this.ended = new Promise((resolve) => child.once('close', (status) => resolve(status)));
+    onTestFinished(async () => {
+      child.kill('SIGINT');
+      await this.ended;
+      rmSync(this.directory, { recursive: true, force: true });
+    });
+  }
+
+  /** Resolves as soon as the demo has printed the text. */
+  async printed(text: string): Promise<void> {
+    while (!this.output.includes(text)) {
+      await new Promise<void>((resolve, reject) => {
+        this.#child.stdout?.once('data', () => resolve());
+        void this.ended.then(() => reject(new Error(`not printed: ${text}\n${this.output}`)));
+      });
+    }
+  }
+
+  interrupt(): void {
+    this.#child.kill('SIGINT');
+  }
+
+  /** Counts the lines of the table with this event. */
+  count(event: string): number {
+    return this.output.split('\n').filter((line) => /^\d\d:/.test(line) && line.includes(event))
+      .length;
+  }
+
+  /** The remaining directories of the demo. */
+  get leftDirectories(): string[] {
+    return readdirSync(this.directory);
+  }
+
+  /** Process id and command of every process in the demo's directory. */
+  get processes(): { readonly pid: number; readonly command: string }[] {
+    return execFileSync('ps', ['-eo', 'pid=,args='], { encoding: 'utf8' })
+      .split('\n')
+      .filter((line) => line.includes(this.directory))
+      .map((line) => ({ pid: Number.parseInt(line, 10), command: line }));
+  }
+}
 
 function linesInTerminal(columns: number): string[] {
   const command = `stty cols ${columns}; exec '${process.execPath}' --input-type=module -e "$SHOWN"`;

@@ -1,3 +1,4 @@
+/** The npm package, the container and the systemd units, as they are installed. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -15,8 +16,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { loadConfig } from '../src/config/load.js';
-import { Lines } from './former/lines.js';
+import { loadConfig } from '../../src/config/load.js';
+import { Lines } from '../harness/wait.js';
 
 const { version } = z
   .object({ version: z.string() })

@@ -1,3 +1,4 @@
+/** What runs before `npm start`: it installs and builds what is missing, and only that. */
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
