@@ -221,7 +221,14 @@ async function exchange(
   const request = httpRequest({ ...place, method, path, headers });
   request.on('timeout', () => request.destroy(new Error(`${method} ${path}: no answer in time`)));
   request.end(body);
-  const [response] = await once(request, 'response');
+  const [response] = await once(request, 'response').catch((error: NodeJS.ErrnoException) => {
+    // A kept connection may end as the request is sent (RFC 9112, 9.3.1); without one the request is sent anew.
+    if (!request.reusedSocket || error.code !== 'ECONNRESET') throw error;
+    return once(
+      httpRequest({ ...place, method, path, headers, agent: false }).end(body),
+      'response',
+    );
+  });
   // The gateway may hang up on the rest of a body after its answer.
   request.on('error', () => undefined);
   return read(response, method);
