@@ -27,75 +27,56 @@ const test = testWith({
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 const UUID = /^[0-9a-f-]{36}$/;
 
-/** Bodies that no schema of a route sees, or that no schema takes: refused by the same code for all routes. */
-const BODIES: readonly [what: string, asking: Asking, outcome: string][] = [
-  ...Object.entries({
-    'an empty body': '',
-    'half an object': '{"name":',
-    'two values': '{}{}',
-    'not JSON': 'name=x',
-    'a byte order mark': '\ufeff{"name":"x"}',
-    'a NUL after it': '{"name":"x"}\0',
-    'UTF-16': Buffer.from('\ufeff{"name":"x"}', 'utf16le'),
-    'a surrogate in UTF-8': Buffer.from('{"name":"\xed\xa0\x80"}', 'latin1'),
-    'bytes that are not UTF-8': Buffer.from('{"name":"\xff\xfe"}', 'latin1'),
-    'brackets as deep as fits': '['.repeat(MAX_BODY_BYTES / 2) + ']'.repeat(MAX_BODY_BYTES / 2),
-    'a nested name': `{"name":${'['.repeat(2000)}${']'.repeat(2000)}}`,
-    null: 'null',
-    text: '"name"',
-  }).map(([what, body]): [string, Asking, string] => {
-    return [what, { headers: JSON_TYPE, body }, '400 invalid-request'];
-  }),
-  ...[
-    'application/x-www-form-urlencoded',
-    'application/json, text/plain',
-    'application/merge-patch+json',
-    'application/jsonx',
-    '',
-  ].map((type): [string, Asking, string] => {
-    const asking = { headers: { 'Content-Type': type }, body: '{"name":"x"}' };
-    return [`the type ${type}`, asking, '415 unsupported-media-type'];
-  }),
-  ['no type', { body: '{"name":"x"}' }, '415 unsupported-media-type'],
-  [
-    'a compressed body',
-    { headers: { ...JSON_TYPE, 'Content-Encoding': 'gzip' }, body: '{"name":"x"}' },
-    '415 unsupported-media-type',
-  ],
-  [
-    'more than the limit',
-    { headers: JSON_TYPE, body: '"x"'.padEnd(MAX_BODY_BYTES + 1) },
-    '413 body-too-large',
-  ],
-  [
-    'more than the limit, of unknown length',
-    {
-      headers: { ...JSON_TYPE, 'Transfer-Encoding': 'chunked' },
-      body: JSON.stringify('x'.repeat(1024 * 1024)),
-    },
-    '413 body-too-large',
-  ],
-  ['exactly the limit', { headers: JSON_TYPE, body: '{"name":"x"}'.padEnd(MAX_BODY_BYTES) }, '201'],
-  [
-    'a type with parameters',
-    {
-      headers: { 'Content-Type': 'APPLICATION/JSON ; charset="UTF-8"' },
-      body: '{"name":"Bärlauch"}',
-    },
-    '201',
-  ],
-  [
-    'two members of a name, the last of which counts',
-    { headers: JSON_TYPE, body: '{"name":7,"name":"x","n\\u0061me":"y"}' },
-    '201',
-  ],
+type Sent = readonly [what: string, body: string | Uint8Array, headers?: Record<string, string>];
+const NO_JSON: readonly Sent[] = [
+  ['an empty body', ''],
+  ['half an object', '{"name":'],
+  ['two values', '{}{}'],
+  ['not JSON', 'name=x'],
+  ['a byte order mark', '\ufeff{"name":"x"}'],
+  ['a NUL after it', '{"name":"x"}\0'],
+  ['UTF-16', Buffer.from('\ufeff{"name":"x"}', 'utf16le')],
+  ['a surrogate in UTF-8', Buffer.from('{"name":"\xed\xa0\x80"}', 'latin1')],
+  ['bytes that are not UTF-8', Buffer.from('{"name":"\xff\xfe"}', 'latin1')],
+  ['brackets as deep as fits', '['.repeat(MAX_BODY_BYTES / 2) + ']'.repeat(MAX_BODY_BYTES / 2)],
+  ['a nested name', `{"name":${'['.repeat(2000)}${']'.repeat(2000)}}`],
+  ['null', 'null'],
+  ['text', '"name"'],
+];
+const NO_TYPE: readonly Sent[] = [
+  ['a form', 'name=x', { 'Content-Type': 'application/x-www-form-urlencoded' }],
+  ['two types', '{"name":"x"}', { 'Content-Type': 'application/json, text/plain' }],
+  ['a patch', '{"name":"x"}', { 'Content-Type': 'application/merge-patch+json' }],
+  ['an unknown type', '{"name":"x"}', { 'Content-Type': 'application/jsonx' }],
+  ['an empty type', '{"name":"x"}', { 'Content-Type': '' }],
+  ['no type', '{"name":"x"}', {}],
+  ['a compressed body', '{"name":"x"}', { ...JSON_TYPE, 'Content-Encoding': 'gzip' }],
+];
+const CHUNKED = { ...JSON_TYPE, 'Transfer-Encoding': 'chunked' };
+const TOO_LARGE: readonly Sent[] = [
+  ['more than the limit', '"x"'.padEnd(MAX_BODY_BYTES + 1)],
+  ['more than the limit, of unknown length', '"x"'.padEnd(1024 * 1024), CHUNKED],
+];
+const TAKEN: readonly Sent[] = [
+  ['exactly the limit', '{"name":"y"}'.padEnd(MAX_BODY_BYTES)],
+  ['a type with parameters', '{"name":"y"}', { 'Content-Type': 'APPLICATION/JSON ; charset="x"' }],
+  ['two names, of which the last counts', '{"name":7,"name":"x","n\\u0061me":"y"}'],
+];
+const BODIES = [
+  ...NO_JSON.map((sent) => ({ sent, outcome: '400 invalid-request' })),
+  ...NO_TYPE.map((sent) => ({ sent, outcome: '415 unsupported-media-type' })),
+  ...TOO_LARGE.map((sent) => ({ sent, outcome: '413 body-too-large' })),
+  ...TAKEN.map((sent) => ({ sent, outcome: '201' })),
 ];
 
-test.for(BODIES)('the body of a request: %s', async ([, asking, expected], { home }) => {
-  const answer = await home.ask('POST', './groups', asking);
-  expect(answer.outcome).toBe(expected);
-  if (answer.status !== 400) return;
+// The same code reads the bodies of all routes.
+test.for(BODIES)('a body: $sent.0 is $outcome', async ({ sent, outcome }, { home }) => {
+  const [, body, headers = JSON_TYPE] = sent;
+  const answer = await home.ask('POST', './groups', { body, headers });
+  expect(answer.outcome).toBe(outcome);
+  if (answer.status === 201) expect(answer.string('name')).toBe('y');
   // The fault is the whole body.
+  if (answer.status !== 400) return;
   const { errors = [] } = answer.problem;
   expect(errors.map(({ path }) => path)).toEqual([expect.stringMatching(/^(name)?$/)]);
 });
@@ -151,20 +132,20 @@ test('names have 1 to 120 visible code points, trimmed', async ({ home }) => {
   }
 });
 
-/** Requests and the faults that the answer names: `path: message`, or the paths alone. */
-const FAULTS: readonly [method: string, path: string, asking: Asking, code: string, string[]][] = [
+/** Requests and the faults that the answer names, as `path: message`. */
+type Fault = readonly [method: string, path: string, json: unknown, faults: readonly string[]];
+const NO_LIMIT = 'limits.alarmsPerDay: ';
+const TOKEN = {
+  name: 7,
+  grants: [{ location: '*', role: 'boss' }, { location: 7, role: 'viewer' }, 'viewer', {}],
+  expiresAt: '2026-02-30T00:00:00Z',
+  colour: 'red',
+};
+const FAULTS: readonly Fault[] = [
   [
     'POST',
     '/access-tokens',
-    {
-      json: {
-        name: 7,
-        grants: [{ location: '*', role: 'boss' }, { location: 7, role: 'viewer' }, 'viewer', {}],
-        expiresAt: '2026-02-30T00:00:00Z',
-        colour: 'red',
-      },
-    },
-    'invalid-request',
+    TOKEN,
     [
       'colour: is not a known field',
       'expiresAt: must be an RFC 3339 date-time with an offset',
@@ -176,82 +157,39 @@ const FAULTS: readonly [method: string, path: string, asking: Asking, code: stri
       'name: must be text',
     ],
   ],
-  [
-    'POST',
-    '/access-tokens',
-    { json: { grants: [] } },
-    'invalid-request',
-    ['grants: must not be empty', 'name: is missing'],
-  ],
-  [
-    'POST',
-    '/care-homes',
-    { body: 'name=x', headers: JSON_TYPE },
-    'invalid-request',
-    [': The body must be JSON in UTF-8.'],
-  ],
-  [
-    'POST',
-    '/care-homes',
-    { body: '\ufeff{}', headers: JSON_TYPE },
-    'invalid-request',
-    [': The body must be JSON in UTF-8, without a byte order mark.'],
-  ],
-  ['PATCH', './devices/D', { json: {} }, 'invalid-request', ['']],
-  ['PATCH', './devices/D', { json: { limits: [] } }, 'invalid-request', ['limits']],
-  ['PATCH', './devices/D', { json: { limits: { x: 5 } } }, 'invalid-request', ['limits.x']],
-  ...[0, 1.5, '5'].map((alarmsPerDay): (typeof FAULTS)[number] => {
-    const path = 'limits.alarmsPerDay';
-    return [
-      'PATCH',
-      './devices/D',
-      { json: { limits: { alarmsPerDay } } },
-      'invalid-request',
-      [path],
-    ];
-  }),
+  ['POST', '/access-tokens', { grants: [] }, ['grants: must not be empty', 'name: is missing']],
+  ['PATCH', './devices/D', {}, [': ']],
+  ['PATCH', './devices/D', { limits: [] }, ['limits: ']],
+  ['PATCH', './devices/D', { limits: { x: 5 } }, ['limits.x: ']],
+  ['PATCH', './devices/D', { limits: { alarmsPerDay: 0 } }, [NO_LIMIT]],
+  ['PATCH', './devices/D', { limits: { alarmsPerDay: 1.5 } }, [NO_LIMIT]],
+  ['PATCH', './devices/D', { limits: { alarmsPerDay: '5' } }, [NO_LIMIT]],
+  ['PATCH', './rooms/R', {}, [': must have at least one of name and groupId']],
   [
     'POST',
     './devices/D/move',
-    { json: {} },
-    'invalid-request',
+    {},
     [': must have exactly one of targetLocationId and targetRoomId'],
   ],
-  [
-    'PATCH',
-    './rooms/R',
-    { json: {} },
-    'invalid-request',
-    [': must have at least one of name and groupId'],
-  ],
-  ['GET', '/care-homes/x/devices/y', {}, 'invalid-request', ['deviceId', 'locationId']],
-  ['GET', './devices/D/alarms?limit=0&order=up', {}, 'invalid-request', ['limit', 'order']],
-  ['GET', '/audit?cursor=x', {}, 'invalid-cursor', ['cursor: does not belong to this query']],
-  [
-    'GET',
-    './devices/D/alarms?cursor=x',
-    {},
-    'invalid-cursor',
-    ['cursor: does not belong to this query'],
-  ],
+  ['GET', '/care-homes/x/devices/y', undefined, ['deviceId: ', 'locationId: ']],
+  ['GET', './devices/D/alarms?limit=0&order=up', undefined, ['limit: ', 'order: ']],
+  ['GET', '/audit?cursor=x', undefined, ['cursor: does not belong to this query']],
+  ['GET', './devices/D/alarms?cursor=x', undefined, ['cursor: does not belong to this query']],
   ...['/%zz', '/care-homes/%', '/care-homes?x=%ff', '/care-homes/%c3%28/devices'].map(
-    (path): (typeof FAULTS)[number] => {
-      const message = ': The path or query is not well encoded.';
-      return ['GET', path, {}, 'invalid-request', [message]];
-    },
+    (path): Fault => ['GET', path, undefined, [': The path or query is not well encoded.']],
   ),
 ];
 
 test('an answer 400 names each fault with its path, in plain words', async ({ home }) => {
   const { ids } = await furnished(home);
-  for (const [method, template, asking, code, expected] of FAULTS) {
+  for (const [method, template, json, faults] of FAULTS) {
     const path = template.replace('/D', `/${ids.deviceId}`).replace('/R', `/${ids.roomId}`);
-    const answer = await home.ask(method, path, asking);
-    expect([template, answer.outcome]).toEqual([template, `400 ${code}`]);
-    const errors = (answer.problem.errors ?? []).map((error) => `${error.path}: ${error.message}`);
-    const isWhole = (text: string) => text.includes(': ');
-    const seen = expected.some(isWhole) ? errors : errors.map((error) => error.split(':')[0]);
-    expect([template, seen.toSorted()]).toEqual([template, expected]);
+    const { problem } = await home.ask(method, path, { json });
+    const code = template.includes('cursor') ? 'invalid-cursor' : 'invalid-request';
+    expect([template, problem.status, problem.code]).toEqual([template, 400, code]);
+    const named = (problem.errors ?? []).map((error) => `${error.path}: ${error.message}`).sort();
+    const expected = faults.map((fault) => expect.stringContaining(fault));
+    expect([template, json, named]).toEqual([template, json, expected]);
   }
 });
 
@@ -390,8 +328,8 @@ test('no hostile request to a route makes the gateway fail', async ({ home }) =>
     }),
     { numRuns: 250 },
   );
-  const inside = ['GET 200', 'POST 400', 'PATCH 400', 'DELETE 404'];
-  expect(inside.filter((one) => !seen.has(one))).toEqual([]);
+  // Some get past the first checks.
+  expect([...seen]).toEqual(expect.arrayContaining(['GET 200', 'POST 400', 'PATCH 400']));
   const methods = fc.constantFrom(
     'GET',
     'HEAD',

@@ -387,16 +387,3 @@ test('a device shows whether it is connected, and when it last was', async ({ ho
   await client.end();
   await expect.poll(shown).toMatchObject({ online: false, lastSeenAt: TIME });
 });
-
-test('limits of a device are changed one by one, and removed', async ({ home }) => {
-  const path = `./devices/${(await home.device()).id}`;
-  const set = (limits: object) => home.must('PATCH', path, { json: { limits } });
-  const limitsNow = async () => (await home.must('GET', path)).at('limits');
-  await set({ messagesPerSecond: 50, byteBurst: 9_000 });
-  expect(await limitsNow()).toEqual({ messagesPerSecond: 50, byteBurst: 9_000 });
-  // Two concurrent changes: each leaves the other's limit as it is.
-  await Promise.all([set({ alarmsPerDay: 10 }), set({ byteBurst: null })]);
-  expect(await limitsNow()).toEqual({ messagesPerSecond: 50, alarmsPerDay: 10 });
-  await set({ messagesPerSecond: null, alarmsPerDay: null });
-  expect(await limitsNow()).toBeUndefined();
-});
