@@ -9,8 +9,8 @@ import type { Logger } from 'pino';
 import { onTestFinished } from 'vitest';
 import { createLog } from '../../src/logging/log.js';
 import { EmbeddedRedis } from '../../src/store/embedded/embedded-redis.js';
-import { eventually } from '../former/eventually.js';
-import { Lines } from '../former/lines.js';
+import { eventually } from '../harness/index.js';
+import { Lines } from '../harness/wait.js';
 
 export const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
 

@@ -4,16 +4,16 @@ import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { defaultMaxMemoryBytes } from '../../src/store/embedded/memory.js';
 import { MemoryMonitor } from '../../src/store/server/memory-monitor.js';
 import { Store } from '../../src/store/store.js';
-import { RedisServer } from '../former/servers/redis-server.js';
 import { faultTexts } from '../harness/described/fault-texts.js';
+import { RedisProgram } from '../harness/redis.js';
 import { recordingLog } from './embedded-support.js';
 
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
 
-let server: RedisServer;
+let server: RedisProgram;
 beforeAll(async () => {
-  server = await RedisServer.start();
+  server = await RedisProgram.start();
 });
 afterAll(() => server.remove());
 

@@ -9,6 +9,7 @@ import { Health } from '../../src/site/health/health.js';
 import { checkServer, checkSettings } from '../../src/store/server/server-check.js';
 import { Store } from '../../src/store/store.js';
 import { faultTexts } from '../harness/described/fault-texts.js';
+import { Own } from '../harness/index.js';
 import { embeddedRedis, temporaryDirectory } from './embedded-support.js';
 
 /** A connection to a server whose settings are suitable until the test changes them. */
@@ -87,6 +88,25 @@ describe('an unsafe setting', () => {
       expect.stringMatching(/appendfsync everysec/),
     ]);
     expect(health.ready()).toBe(true);
+  });
+
+  test('is looked for again at each new server', async () => {
+    const own = new Own();
+    onTestFinished(() => own.release());
+    const { redis, url } = await own.redis();
+    const home = await own.home({ env: { GATEWAY_REDIS_URL: url } });
+    const settings = async () =>
+      (await home.faults()).filter((text) => text.includes('appendfsync'));
+    expect(await settings()).toEqual([]);
+    for (const [value, faults] of [
+      ['everysec', 1],
+      ['always', 0],
+    ] as const) {
+      await redis.config('SET', 'appendfsync', value);
+      // As when another box takes over: all connections are new.
+      await redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await expect.poll(settings).toHaveLength(faults);
+    }
   });
 
   test('is not a fault when CONFIG is forbidden', async () => {

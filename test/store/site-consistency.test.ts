@@ -8,14 +8,14 @@ import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
 import { PresenceStoreRedis } from '../../src/store/site/presence-store-redis.js';
 import { Store } from '../../src/store/store.js';
-import { RedisServer } from '../former/servers/redis-server.js';
 import { faultTexts } from '../harness/described/fault-texts.js';
+import { RedisProgram } from '../harness/redis.js';
 import { SiteWorld } from './site-world.js';
 
-let server: RedisServer;
+let server: RedisProgram;
 
 beforeAll(async () => {
-  server = await RedisServer.start();
+  server = await RedisProgram.start();
 });
 
 afterAll(() => server.remove());
@@ -130,20 +130,6 @@ describe('ignores only unusable records', () => {
     expect(await world.load()).toEqual({ records: world.records, findings: [] });
   });
 
-  it('serves the devices of a lost location under its id', async () => {
-    const world = await SiteWorld.create(server);
-    const { location, device } = world;
-    await world.redis.hdel(world.keys.siteRecords('location'), location.id);
-    await world.changes.start();
-    expect(world.model.context(device.id)?.location).toMatchObject({
-      id: location.id,
-      name: location.id,
-    });
-    expect((await world.load()).findings).toEqual([
-      { problem: 'location-lost', kind: 'location', ids: [location.id] },
-    ]);
-  });
-
   it('serves a device without its lost room, and a room without its lost group', async () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, group, room, placed } = world;
@@ -157,29 +143,6 @@ describe('ignores only unusable records', () => {
 });
 
 describe('faults', () => {
-  it('stay while a record is unreadable, and end at the start after it was restored', async () => {
-    const world = await SiteWorld.create(server);
-    const { device, placed, health } = world;
-    const customData = async (text: string) => {
-      for (const { id } of [device, placed]) {
-        await world.rewrite('device', id, { customData: text });
-      }
-    };
-    await customData('x');
-    await world.changes.start();
-    health.started();
-    const unreadable = [device, placed].map(({ id }) => {
-      return `The store holds an unreadable record of a device: it is left out: device ${id}`;
-    });
-    expect(faultTexts(health.faults()).toSorted()).toEqual(unreadable.toSorted());
-    expect(health.ready()).toBe(true);
-    expect(world.logged.filter((line) => line.includes('"level":50'))).toHaveLength(1);
-    await customData('{}');
-    await world.changes.start();
-    expect(faultTexts(health.faults())).toEqual([]);
-    expect(world.model.device(device.id)?.customData).toBe('{}');
-  });
-
   it('name three ids and the number of others', async () => {
     const world = await SiteWorld.create(server);
     const ids = Array.from({ length: 5 }, () => newId());

@@ -23,7 +23,6 @@ import { AuditRecords } from '../../src/store/audit/records.js';
 import { keysOf } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site/site-store-redis.js';
 import { Store } from '../../src/store/store.js';
-import { rewriteRecord } from '../former/stored/stored-records.js';
 
 /** A separate site in a real Redis: a location with a group, a room, two devices and a token. */
 export class SiteWorld {
@@ -104,8 +103,14 @@ export class SiteWorld {
   }
 
   /** Changes fields of a stored record; undefined removes one. */
-  rewrite(kind: RecordKind, id: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
-    return rewriteRecord(this.redis, kind, id, fields, this.keys);
+  async rewrite(
+    kind: RecordKind,
+    id: string,
+    fields: Readonly<Record<string, unknown>>,
+  ): Promise<void> {
+    const key = this.keys.siteRecords(kind);
+    const record = JSON.parse((await this.redis.hget(key, id)) ?? '');
+    await this.redis.hset(key, id, JSON.stringify({ ...record, ...fields }));
   }
 
   /** Changes the stored site as another gateway does. */

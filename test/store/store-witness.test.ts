@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { faultWords } from '../../src/domain/faults/faults.js';
 import type { RecordKind } from '../../src/domain/site.js';
 import { Health } from '../../src/site/health/health.js';
@@ -9,11 +9,15 @@ import { AlarmRetention } from '../../src/store/alarms/alarm-retention.js';
 import { NEVER_SEEN, type SiteCounts } from '../../src/store/lost-data.js';
 import { Store } from '../../src/store/store.js';
 import { StoreWitness } from '../../src/store/store-witness.js';
-import { useRedis } from '../former/servers/shared-redis.js';
+import { RedisProgram } from '../harness/redis.js';
 import { AlarmWorld } from './alarms/alarm-world.js';
 import { recordingLog, temporaryDirectory } from './embedded-support.js';
 
-const place = useRedis();
+let place: RedisProgram;
+beforeAll(async () => {
+  place = await RedisProgram.start();
+});
+afterAll(() => place.remove());
 
 /** A site with two devices and three alarms in a store, and the store's witness. */
 class World {

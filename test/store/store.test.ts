@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { WriteGuard } from '../../src/store/pair/fence.js';
 import { Script } from '../../src/store/scripts.js';
 import { Store } from '../../src/store/store.js';
-import { RedisServer } from '../former/servers/redis-server.js';
+import { RedisProgram } from '../harness/redis.js';
 
 const LEASE = '{home}:lease';
 const KEY = '{home}:one';
@@ -13,10 +13,10 @@ const TAKEN = '8 box-b';
 const pushBounded = new Script('push-bounded', z.number());
 const findAlarm = new Script('find-alarm', z.array(z.string()));
 
-let server: RedisServer;
+let server: RedisProgram;
 
 beforeAll(async () => {
-  server = await RedisServer.start();
+  server = await RedisProgram.start();
 });
 
 afterAll(async () => server.remove());

@@ -15,9 +15,9 @@ import {
 } from '../../src/store/server/connection.js';
 import { StoreOutages } from '../../src/store/server/store-outages.js';
 import { Store } from '../../src/store/store.js';
-import { Lines } from '../former/lines.js';
-import { Authority, type Certificate } from '../former/servers/certificates.js';
-import { unusedPort } from '../former/servers/unused-port.js';
+import { Authority, type Certificate } from '../harness/certificates.js';
+import { claimPort } from '../harness/program.js';
+import { Lines } from '../harness/wait.js';
 import { recordingLog, temporaryDirectory } from './embedded-support.js';
 
 const run = promisify(execFile);
@@ -45,7 +45,7 @@ async function startTls(
   settings: readonly string[],
   args: readonly string[] = [],
 ): Promise<number> {
-  const port = await unusedPort();
+  const port = await claimPort();
   const place = join(directory, name);
   mkdirSync(place);
   const file = join(place, 'redis.conf');
@@ -153,7 +153,7 @@ describe('TLS with a certificate of the gateway, a user and a password', () => {
 
   test('is used with the nodes of a cluster', async () => {
     const files = await issuedFiles();
-    const bus = await unusedPort();
+    const bus = await claimPort();
     const settings = ['cluster-enabled yes', 'tls-cluster yes', `cluster-port ${bus}`, STORE_USER];
     const port = await startTls(files, 'node', settings);
     const { ca, client } = files;

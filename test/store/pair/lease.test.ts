@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Lease, type LeaseState } from '../../../src/store/pair/lease.js';
 import { Store } from '../../../src/store/store.js';
-import { RedisServer } from '../../former/servers/redis-server.js';
+import { RedisProgram } from '../../harness/redis.js';
 
 const KEY = '{home}:lease';
 
-let server: RedisServer;
+let server: RedisProgram;
 let elapsedMs = 0;
 
 beforeAll(async () => {
-  server = await RedisServer.start();
+  server = await RedisProgram.start();
 });
 
 afterAll(async () => server.remove());

@@ -13,9 +13,9 @@ import {
 } from '../../../src/store/server/connection.js';
 import { StoreOutages } from '../../../src/store/server/store-outages.js';
 import { Store } from '../../../src/store/store.js';
-import { RedisProgram } from '../../former/servers/redis-program.js';
-import { unusedPort } from '../../former/servers/unused-port.js';
 import { faultTexts } from '../../harness/described/fault-texts.js';
+import { claimPort } from '../../harness/program.js';
+import { RedisProgram } from '../../harness/redis.js';
 import { recordingLog, temporaryDirectory } from '../embedded-support.js';
 
 export const MARK = '{home}:replica-mark';
@@ -27,14 +27,13 @@ const WAITING = /\*\d+\r\n\$\d+\r\n(waitaof|wait)\r\n/i;
 /** Starts the test's own server, which forces each write to its disk. */
 export async function startServer(...settings: readonly string[]): Promise<RedisProgram> {
   const directory = join(temporaryDirectory(), 'redis');
-  const port = await unusedPort();
+  const port = await claimPort();
   const place = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory];
   const durable = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always'];
   const server = new RedisProgram({
     args: [...place, ...durable, '--repl-diskless-sync-delay', '0', ...settings],
     directory,
     port,
-    password: undefined,
   });
   onTestFinished(() => server.remove());
   await server.start();
