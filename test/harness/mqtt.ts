@@ -40,6 +40,8 @@ export type Credentials =
 /** Where a client connects. */
 export interface MqttPlace {
   readonly mqttPort: number;
+  /** The address of this machine that it connects from; any unless said. */
+  readonly localAddress?: string;
 }
 
 /** One message as a client received it. */
@@ -105,8 +107,12 @@ export class Client {
   }
 
   /** Opens a TCP connection and sends nothing. */
-  static async open({ mqttPort }: MqttPlace, options?: ConnectOptions): Promise<Client> {
-    const socket = connect({ port: mqttPort, host: '127.0.0.1', noDelay: true });
+  static async open(
+    { mqttPort: port, localAddress }: MqttPlace,
+    options?: ConnectOptions,
+  ): Promise<Client> {
+    const from = localAddress === undefined ? {} : { localAddress };
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true, ...from });
     const client = new Client(socket, options);
     await once(socket, 'connect');
     return client;
