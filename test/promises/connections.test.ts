@@ -1,25 +1,19 @@
 /**
- * Who is connected, and who is not (contract 2, Diagnostics): guessing is slowed down and stops nobody else, and the
- * administrator sees connections, sessions, and why something was denied.
+ * What the administrator sees of MQTT clients (contract 2, Diagnostics): connections, sessions, and why something was
+ * denied. A client that failed to log in connects from an address of its own: the next one would have to wait.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { connect } from 'node:net';
 import { generate, type IConnectPacket } from 'mqtt-packet';
 import { createWebSocketStream, WebSocket } from 'ws';
 import {
-  ADMIN_TOKEN,
-  type Answer,
   Client,
-  type Credentials,
   connectPacket,
   credentials,
   expect,
   type Gateway,
   type Home,
   NO_LIMITS,
-  type TestDevice,
-  type TestToken,
   testWith,
   times,
 } from '../harness/index.js';
@@ -29,177 +23,9 @@ const test = testWith({ env: { ...NO_LIMITS, GATEWAY_MQTT_MAX_FILTERS_PER_SESSIO
 const MINUTE_MS = 60_000;
 
 /** Opens a connection from one of the addresses of this machine. */
-async function openFrom({ mqttPort }: Gateway, address: string): Promise<Client> {
-  const socket = connect({ port: mqttPort, host: '127.0.0.1', localAddress: address });
-  await once(socket, 'connect');
-  return new Client(socket);
+function openFrom({ mqttPort }: Gateway, localAddress: string): Promise<Client> {
+  return Client.open({ mqttPort, localAddress });
 }
-
-/** The code of a login. */
-async function codeOf(gateway: Gateway, who: Credentials, address: string): Promise<number> {
-  const client = await openFrom(gateway, address);
-  const code = await client.login(who);
-  client.vanish();
-  return code;
-}
-
-const FREE_OVER_HTTP = 100;
-
-/** Makes one request more with this token than may fail freely. */
-async function guess(home: Home, token: string | null): Promise<void> {
-  const answers = await times(FREE_OVER_HTTP + 1, () => home.ask('GET', '/care-homes', { token }));
-  expect(new Set(answers.map(({ outcome }) => outcome))).toEqual(new Set(['401 unauthenticated']));
-}
-
-const tryAdmin = (home: Home) => home.ask('GET', '/care-homes');
-
-test('over HTTP an address that guesses has to wait ever longer, except with a generated token', async ({
-  own,
-}) => {
-  const home = await own.home({ hasStoppedClock: true });
-  const { clock } = home.gateway;
-  // Where it was right within the hour it is right again.
-  await clock.advance(60 * MINUTE_MS);
-  // Requests without a token count as no guesses: after them as many are free as before.
-  await guess(home, null);
-  const invalid = `${home.viewer.token.slice(1)}A`;
-  await guess(home, invalid);
-  // The administrator's was made up by a person, so the answer must not tell whether it was right.
-  const refused = await tryAdmin(home);
-  expect([refused.outcome, refused.headers['retry-after']]).toEqual(['429 too-many-requests', '1']);
-  const asked = async (token: string) => (await home.ask('GET', '/care-homes', { token })).status;
-  expect(await asked(home.viewer.token)).toBe(200);
-  // A valid token does not let the others continue.
-  expect(await asked(invalid)).toBe(429);
-  expect((await home.ask('GET', '/healthz', { token: null })).status).toBe(200);
-  for (let waitMs = 250; waitMs <= 2_000; waitMs *= 2) {
-    await clock.advance(waitMs - 1);
-    expect([waitMs, await asked('guess')]).toEqual([waitMs, 429]);
-    await clock.advance(1);
-    expect([waitMs, await asked('guess')]).toEqual([waitMs, 401]);
-  }
-  expect(Number((await tryAdmin(home)).headers['retry-after'])).toBeGreaterThan(1);
-  await clock.advance(4_000);
-  expect((await tryAdmin(home)).status).toBe(200);
-});
-
-test('behind a proxy, where addresses say nothing, only guesses at the admin token wait', async ({
-  own,
-}) => {
-  const env = { GATEWAY_HTTP_PUBLIC_URL: 'https://gateway.example.org' };
-  const home = await own.home({ hasStoppedClock: true, env });
-  await guess(home, 'A'.repeat(43));
-  await guess(home, 'guess');
-  const answer = await home.ask('GET', '/care-homes', { token: 'guess' });
-  expect(answer.outcome).toBe('429 too-many-requests');
-});
-
-/** The codes of the denied logins from these addresses, in order. */
-async function deniedFrom(home: Home, ...addresses: string[]): Promise<string[]> {
-  const all = (await home.must('GET', '/connections/denied')).list();
-  const denied = all.filter(({ address }) => addresses.includes(String(address)));
-  return denied.map(({ code }) => String(code)).toSorted();
-}
-
-function repeated(code: string, count: number): string[] {
-  return Array.from({ length: count }, () => code);
-}
-
-const [FREE_OVER_MQTT, STRANGER] = [3, '127.0.12.1'];
-const ADMIN = { id: 'admin', token: ADMIN_TOKEN };
-
-test('over MQTT guessing stops nobody: neither a device at the address, nor the owner elsewhere', async ({
-  own,
-}) => {
-  const home = await own.home({ hasStoppedClock: true });
-  const { gateway } = home;
-  const device = await home.device();
-  const guesses = await times(60, () => openFrom(gateway, STRANGER));
-  const wrong = { username: 'admin', password: 'guess' };
-  const codes = guesses.map((client) => client.login(wrong).catch(() => undefined));
-  // Of those at once, few are checked; the others wait, and it does not matter what they knew.
-  const checked = repeated('too-many-failed-logins', 60 - FREE_OVER_MQTT - 1).concat(
-    repeated('wrong-password', FREE_OVER_MQTT + 1),
-  );
-  await expect.poll(() => deniedFrom(home, STRANGER)).toEqual(checked);
-  let isRightAnswered = false;
-  const right = await openFrom(gateway, STRANGER);
-  const answer = right.login(ADMIN).catch(() => undefined);
-  const noted = answer.then(() => {
-    isRightAnswered = true;
-  });
-  expect(await codeOf(gateway, device, STRANGER)).toBe(0);
-  expect(await codeOf(gateway, ADMIN, '127.0.12.2')).toBe(0);
-  expect(isRightAnswered).toBe(false);
-  await gateway.clock.advance(MINUTE_MS);
-  expect(await codeOf(gateway, ADMIN, STRANGER)).toBe(0);
-  for (const client of [...guesses, right]) client.vanish();
-  await Promise.all([...codes, noted]);
-});
-
-test('guesses at one name from many addresses are checked once from each', async ({ own }) => {
-  const home = await own.home({ hasStoppedClock: true });
-  const device = await home.device();
-  const addresses = Array.from({ length: 15 }, (_, number) => `127.0.13.${number + 1}`);
-  const twice = [...addresses, ...addresses];
-  const guesses = await times(twice.length, (at) => openFrom(home.gateway, twice[at] ?? ''));
-  const wrong = { username: device.id, password: 'guess' };
-  const codes = guesses.map((client) => client.login(wrong).catch(() => undefined));
-  const checked = repeated('too-many-failed-logins', 15).concat(repeated('wrong-password', 15));
-  await expect.poll(() => deniedFrom(home, ...addresses)).toEqual(checked);
-  for (const client of guesses) client.vanish();
-  await Promise.all(codes);
-});
-
-const PER_SECOND = 1_000;
-const HELD: readonly (readonly [
-  string,
-  (home: Home) => Promise<TestToken | TestDevice>,
-  (home: Home, id: string) => Promise<Answer>,
-])[] = [
-  [
-    'its token is deleted',
-    (home) => home.token(),
-    (home, id) => home.must('DELETE', `/access-tokens/${id}`),
-  ],
-  [
-    'its device gets a new secret',
-    (home) => home.device(),
-    (home, id) => home.must('POST', `./devices/${id}/secret`),
-  ],
-];
-
-test.for(HELD)(
-  'a client whose CONNECT is held back is turned away when %s',
-  async ([, create, end], { own }) => {
-    const limits = ['TOKEN', 'DEVICE'].flatMap((who) =>
-      ['BYTES_PER_SECOND', 'BYTE_BURST'].map((name) => [
-        `GATEWAY_LIMITS_${who}_${name}`,
-        `${PER_SECOND}`,
-      ]),
-    );
-    const home = await own.home({ env: Object.fromEntries(limits) });
-    const who = await create(home);
-    // The bytes of this will are paid for by its owner's next connection.
-    const payload = Buffer.alloc(9 * PER_SECOND);
-    const will = { topic: `devices/${who.id}/gone`, payload, qos: 0, retain: false } as const;
-    (await home.client(who, { will })).vanish();
-    await expect
-      .poll(async () => (await home.must('GET', '/connections')).list('connections'))
-      .toEqual([]);
-    const heldCount = async () => {
-      const { text } = await home.must('GET', '/metrics');
-      return Number(/^gateway_held_back_total (\d+)$/m.exec(text)?.[1]);
-    };
-    const before = await heldCount();
-    const held = await Client.open(home.gateway, { clientId: 'held', clean: false });
-    const answer = held.login(who).catch(() => 'closed');
-    await expect.poll(heldCount).toBe(before + 1);
-    await end(home, who.id);
-    expect(await answer).toBe('closed');
-    expect((await home.must('GET', '/sessions')).number('total')).toBe(0);
-  },
-);
 
 /** One of the connections, sessions or denials with this client id. */
 async function listed(home: Home, path: string, clientId: string | null) {

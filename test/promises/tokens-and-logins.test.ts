@@ -5,7 +5,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
-import { connect } from 'node:net';
 import { json as readJson } from 'node:stream/consumers';
 import { EventReader } from '../harness/events.js';
 import {
@@ -35,16 +34,9 @@ const [BAD_CREDENTIALS, CREDENTIAL_ENDED] = [4, 0x87];
 
 let lastAddress = 0;
 
-/** Opens a connection from one of the addresses of this machine, unless given one that no login has failed from. */
-async function openFrom({ mqttPort }: Gateway, address = `127.0.20.${++lastAddress}`) {
-  const socket = connect({ port: mqttPort, host: '127.0.0.1', localAddress: address });
-  await once(socket, 'connect');
-  return new Client(socket);
-}
-
-/** The code of a login from a new address. */
-async function codeOf(gateway: Gateway, who: Credentials, address?: string): Promise<number> {
-  const client = await openFrom(gateway, address);
+/** The code of a login from an address that no login has failed from. */
+async function codeOf({ mqttPort }: Gateway, who: Credentials): Promise<number> {
+  const client = await Client.open({ mqttPort, localAddress: `127.0.20.${++lastAddress}` });
   const code = await client.login(who);
   client.vanish();
   return code;
