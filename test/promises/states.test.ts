@@ -125,7 +125,7 @@ test('each change is stored, forwarded, written down and answered once, over HTT
       expect(Object.fromEntries(shown)).toEqual(Object.fromEntries(model));
       expect(await audited(ids)).toBe(forwarded.length);
     }),
-    { numRuns: 15 },
+    { numRuns: 10 },
   );
 });
 
