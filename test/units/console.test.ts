@@ -1,0 +1,597 @@
+/** The console without a browser: its counts, searches, CSV, clock, and words in both languages. */
+
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { z } from 'zod';
+import { FAILURES } from '../../src/bridge/connection-failure.js';
+import { exactJson, parseExactJson, plainText } from '../../src/console/api/exact-json.js';
+import { defaults } from '../../src/console/api/generated.js';
+import { GatewayClock } from '../../src/console/live/gateway-clock.js';
+import { BOARD_WORDS } from '../../src/console/pages/board/board-words.js';
+import { alarmOfMessage, type OpenAlarm } from '../../src/console/pages/board/open-alarm.js';
+import { OpenAlarms } from '../../src/console/pages/board/open-alarms.js';
+import { WALL_LINK_WORDS } from '../../src/console/pages/board/wall/wall-link-words.js';
+import { AUDIT_WORDS } from '../../src/console/pages/gateway/audit/audit-words.js';
+import {
+  CONNECTIONS_WORDS,
+  DENIED_DE,
+} from '../../src/console/pages/gateway/connections/connections-words.js';
+import { BRIDGES_WORDS } from '../../src/console/pages/gateway/destinations/bridges-words.js';
+import { GATEWAY_WORDS } from '../../src/console/pages/gateway/gateway-words.js';
+import { OVERVIEW_WORDS } from '../../src/console/pages/gateway/overview/overview-words.js';
+import { TOKENS_WORDS } from '../../src/console/pages/gateway/tokens/tokens-words.js';
+import { readPage } from '../../src/console/pages/history/alarm-pages.js';
+import { readCounts } from '../../src/console/pages/history/chart/alarm-counts.js';
+import { SpreadsheetCsv } from '../../src/console/pages/history/csv/spreadsheet-csv.js';
+import { isFound, parseSearch } from '../../src/console/pages/history/history-search.js';
+import { HISTORY_WORDS } from '../../src/console/pages/history/history-words.js';
+import { DEVICE_WORDS } from '../../src/console/pages/home/device/device-words.js';
+import { HOME_WORDS } from '../../src/console/pages/home/home-words.js';
+import { decodeCsv, parseDeviceCsv } from '../../src/console/pages/home/import/device-csv.js';
+import { IMPORT_WORDS } from '../../src/console/pages/home/import/import-words.js';
+import { ISSUED_WORDS } from '../../src/console/pages/home/issued/issued-words.js';
+import { SIGN_IN_WORDS } from '../../src/console/pages/sign-in/sign-in-words.js';
+import { SHELL_WORDS } from '../../src/console/shell-words.js';
+import { csvText } from '../../src/console/ui/csv.js';
+import { ago } from '../../src/console/ui/time-ago.js';
+import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarms.js';
+import { FAULTS } from '../../src/domain/faults/fault-table.js';
+import { FAULT_SUBJECTS } from '../../src/domain/faults/faults.js';
+import { DENIED_REASONS } from '../../src/site/access/connection-list.js';
+import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
+
+describe('counts of alarms', () => {
+  const HOUR_MS = 3_600_000;
+  const DAY_MS = 24 * HOUR_MS;
+  const NOW_MS = Date.parse('2026-11-27T12:00:00Z');
+
+  const search = {
+    locationId: 'l',
+    roomId: '',
+    deviceId: '',
+    kinds: [],
+    states: [],
+    isWithoutTests: false,
+    fromMs: undefined,
+    toMs: undefined,
+  };
+  let asked: URLSearchParams[] = [];
+  /** What the gateway counts by day and by hour. */
+  let counted: Record<string, { start: string; counts: Record<string, number> }[]> = {};
+
+  beforeEach(() => {
+    const before = { ...defaults };
+    onTestFinished(() => {
+      Object.assign(defaults, before);
+    });
+    asked = [];
+    defaults.fetch = async (input) => {
+      const query = new URL(String(input), 'http://gateway').searchParams;
+      asked.push(query);
+      return Response.json({ buckets: counted[query.get('by') ?? ''] });
+    };
+  });
+
+  function bucket(startMs: number, counts: Record<string, number> = {}) {
+    return { start: new Date(startMs).toISOString(), counts };
+  }
+
+  it('starts with the first day that has an alarm when the search has no start, in one request', async () => {
+    const first = NOW_MS - 100 * DAY_MS;
+    counted = { day: [bucket(first - DAY_MS), bucket(first, { fall: 2 }), bucket(first + DAY_MS)] };
+    const { unit, buckets, hoursFit, isCut } = await readCounts(search, undefined, NOW_MS);
+    expect([unit, hoursFit, isCut]).toEqual(['day', false, false]);
+    expect(buckets).toEqual([
+      { startMs: first, total: 2, byKind: { fall: 2 } },
+      { startMs: first + DAY_MS, total: 0, byKind: {} },
+    ]);
+    expect(asked.map((query) => query.get('by'))).toEqual(['day']);
+  });
+
+  it('counts by hour for the last days, unless days are requested', async () => {
+    const first = NOW_MS - DAY_MS;
+    counted = { day: [bucket(first, { fall: 1 })], hour: [bucket(first, { fall: 1 })] };
+    expect((await readCounts(search, undefined, NOW_MS)).unit).toBe('hour');
+    expect((await readCounts(search, 'day', NOW_MS)).unit).toBe('day');
+  });
+
+  it('covers the newest part of a period that is too long', async () => {
+    counted = { day: [bucket(NOW_MS - DAY_MS, { noise: 1 })] };
+    const long = { ...search, fromMs: NOW_MS - 500 * DAY_MS, toMs: NOW_MS };
+    expect(await readCounts(long, 'hour', NOW_MS)).toMatchObject({ isCut: true, unit: 'day' });
+    const after = Date.parse(asked[0]?.get('after') ?? '');
+    expect(after).toBe(NOW_MS - 399 * DAY_MS - 1);
+  });
+
+  it('includes alarms of unknown kinds from a newer gateway in the total', async () => {
+    counted = { day: [bucket(NOW_MS - 30 * DAY_MS, { fall: 1, flood: 2 })] };
+    const { buckets } = await readCounts(search, undefined, NOW_MS);
+    expect(buckets).toMatchObject([{ total: 3, byKind: { fall: 1 } }]);
+  });
+});
+
+describe('pages of alarms', () => {
+  it('returns no page of a search that was abandoned while the answer was being read', async () => {
+    const before = { ...defaults };
+    onTestFinished(() => {
+      Object.assign(defaults, before);
+    });
+    const stopping = new AbortController();
+    defaults.fetch = async () => {
+      stopping.abort();
+      return Response.json({ nextCursor: null, events: [] });
+    };
+    const search = {
+      locationId: 'l',
+      roomId: '',
+      deviceId: '',
+      kinds: [],
+      states: [],
+      isWithoutTests: false,
+      fromMs: undefined,
+      toMs: undefined,
+    };
+    await expect(readPage(search, undefined, stopping.signal)).rejects.toThrow(/abort/i);
+  });
+});
+
+describe('exact JSON', () => {
+  it.each([
+    '{"n":9007199254740993}',
+    '[1.10,-0,1e400,1E5,0.1,-12]',
+    '{"9":"say \\"1.10\\" or \\\\","n":[{"m":12345678901234567890}]}',
+  ])('writes %s exactly as it was read', (text) => {
+    expect(exactJson(parseExactJson(text))).toBe(text);
+  });
+
+  it('leaves all other values as JavaScript parses them', () => {
+    const value = { text: '1.10', number: 7, list: [0.5, true, null] };
+    expect(parseExactJson(JSON.stringify(value))).toEqual(value);
+  });
+
+  it('shows a number without quotes', () => {
+    const values = z
+      .array(z.string())
+      .parse(parseExactJson('[9007199254740993,"9007199254740993"]'));
+    expect(values.map(plainText)).toEqual(Array(2).fill('9007199254740993'));
+  });
+});
+
+describe('the clock of the gateway', () => {
+  const DAY_MS = 24 * 60 * 60 * 1000;
+  /** More than the time between two calls, even on a machine that stalls. */
+  const MOMENT_MS = 60_000;
+
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  it('follows the gateway, even when the clock of the tablet is corrected meanwhile', () => {
+    const clock = new GatewayClock();
+    const gatewayMs = Date.now() + 3 * DAY_MS;
+    clock.set(new Date(gatewayMs).toISOString());
+    expect(Math.abs(clock.now() - gatewayMs)).toBeLessThan(MOMENT_MS);
+    expect(Number.isInteger(clock.now())).toBe(true);
+    // Until the next heartbeat the board must not treat every alarm as days old.
+    vi.spyOn(Date, 'now').mockReturnValue(gatewayMs);
+    expect(Math.abs(clock.now() - gatewayMs)).toBeLessThan(MOMENT_MS);
+  });
+});
+
+describe('a search of the history', () => {
+  const AT = '2026-01-02T03:04:05.000Z';
+
+  /** A new alarm as a subscriber gets it. */
+  function alarm() {
+    const found = alarmOfMessage(
+      {
+        topic: 'care-homes/home/devices/bed/alarms/fall',
+        retained: false,
+        isRecorded: true,
+        payload: {
+          id: 'a',
+          kind: 'fall',
+          detectedAt: AT,
+          receivedAt: AT,
+          test: true,
+          device: { id: 'bed', name: 'Bed' },
+          location: { id: 'home', name: 'Home' },
+          room: { id: 'room', name: 'Room' },
+          group: null,
+          customData: {},
+        },
+      },
+      Date.parse(AT),
+    );
+    if (found === undefined) throw new Error('no alarm');
+    return found;
+  }
+
+  it.each([
+    ['', true],
+    ['room=room&device=bed&kinds=noise,fall&state=raised', true],
+    ['room=other', false],
+    ['device=other', false],
+    ['kinds=noise', false],
+    ['state=resolved', false],
+    ['test=false', false],
+    [`from=${AT}`, true],
+    [`to=${AT}`, false],
+    ['to=2026-01-02T03:04:05.001Z', true],
+    ['from=2026-01-02T03:04:05.001Z', false],
+  ])('a search with "%s" finds a new alarm: %s', (query, expected) => {
+    const search = parseSearch(new URLSearchParams(`location=home&${query}`));
+    expect(isFound(search, alarm())).toBe(expected);
+    expect(isFound({ ...search, locationId: 'elsewhere' }, alarm())).toBe(false);
+  });
+});
+
+describe('open alarms', () => {
+  const AT_MS = Date.parse('2026-01-02T20:00:00Z');
+  const at = '2026-01-02T20:00:05Z';
+  const acknowledged = {
+    key: 'd/1',
+    state: 'acknowledged',
+    by: 'Mia',
+    at,
+    note: 'on my way',
+  } as const;
+  const resolved = { ...acknowledged, state: 'resolved' } as const;
+
+  /** An alarm as on a page of the history. */
+  function alarm(): OpenAlarm {
+    return {
+      key: 'd/1',
+      id: '1',
+      kind: 'fall',
+      detectedAt: '2026-01-02T20:00:00Z',
+      detectedAtMs: AT_MS,
+      receivedAtMs: AT_MS,
+      knownAtMs: AT_MS,
+      isLate: false,
+      isTest: false,
+      escalations: [],
+      isLive: false,
+      isRecorded: true,
+      recordings: [],
+      device: { id: 'd', name: 'Bed' },
+      location: { id: 'l', name: 'Home' },
+      room: null,
+      group: null,
+      customData: {},
+      state: 'raised',
+      acknowledged: undefined,
+      note: undefined,
+    };
+  }
+
+  it('keeps a state that arrived while the page with the alarm was on its way', () => {
+    const alarms = new OpenAlarms();
+    alarms.change(acknowledged);
+    alarms.add(alarm());
+    expect(alarms.inOrder()).toMatchObject([
+      { state: 'acknowledged', acknowledged: { by: 'Mia', at }, note: 'on my way' },
+    ]);
+    alarms.change(resolved);
+    alarms.add(alarm());
+    alarms.change(acknowledged);
+    expect(alarms.inOrder()).toEqual([]);
+  });
+
+  it('remembers that an alarm was resolved as long as any other change, even when it was acknowledged long before', () => {
+    const alarms = new OpenAlarms();
+    alarms.change(acknowledged);
+    for (let number = 0; number < 2_000; number++) {
+      alarms.change({ ...acknowledged, key: `d/x${number}` });
+      if (number === 1_998) alarms.change(resolved);
+    }
+    alarms.add(alarm());
+    expect(alarms.inOrder()).toEqual([]);
+  });
+
+  /** Open alarms, received a millisecond apart: more than the board holds. */
+  function manyAlarms(count: number): OpenAlarms {
+    const alarms = new OpenAlarms();
+    for (let number = 0; number < count; number++) {
+      alarms.add({ ...alarm(), key: `d/${number}`, receivedAtMs: AT_MS + number });
+    }
+    return alarms;
+  }
+
+  function counted(alarms: OpenAlarms): number {
+    return alarms.inOrder().length + alarms.notHeld;
+  }
+
+  it('counts an alarm that is not held as resolved once, however often it is reported', () => {
+    const alarms = manyAlarms(1_200);
+    expect(counted(alarms)).toBe(1_200);
+    // From the answer to the button, and from the stream; the other alarm is the newest, which is held.
+    for (const key of ['d/0', 'd/0', 'd/1199', 'd/1199']) alarms.change({ ...resolved, key });
+    expect(counted(alarms)).toBe(1_198);
+  });
+
+  it('says that older alarms were not read, until a reading reaches the end', () => {
+    const alarms = new OpenAlarms();
+    const reading = { locationId: 'l', keys: new Set<string>(), fromMs: AT_MS, isCut: true };
+    alarms.endReading(alarms.keys(), [reading, { ...reading, isCut: false }]);
+    expect(alarms.isHistoryCut).toBe(true);
+    alarms.endReading(alarms.keys(), [{ ...reading, isCut: false }]);
+    expect(alarms.isHistoryCut).toBe(false);
+  });
+
+  it('has the names of the escalations made, from the history and live', () => {
+    const alarms = new OpenAlarms();
+    const escalations = () => alarms.inOrder().map((one) => one.escalations);
+    alarms.add({ ...alarm(), escalations: ['nurse'] });
+    const { key } = alarm();
+    expect(alarms.escalated({ key, name: 'nurse' })).toBe(false);
+    expect(alarms.escalated({ key, name: 'manager' })).toBe(true);
+    expect(alarms.escalated({ key: 'of/another', name: 'nurse' })).toBe(false);
+    expect(escalations()).toEqual([['nurse', 'manager']]);
+    alarms.add(alarm());
+    expect(escalations()).toEqual([['nurse', 'manager']]);
+  });
+
+  it('lists raised falls and help calls first, then other raised alarms, tests, and acknowledged ones, each newest first', () => {
+    const alarms = new OpenAlarms();
+    const add = (key: string, change: Partial<OpenAlarm>) =>
+      alarms.add({ ...alarm(), key, receivedAtMs: AT_MS + Number(key), ...change });
+    add('1', { kind: 'fall' });
+    add('2', { kind: 'helpCall' });
+    add('3', { kind: 'noise' });
+    add('4', { kind: 'wandering', detectedAtMs: 0 });
+    add('5', { kind: 'fall', isTest: true });
+    add('6', { kind: 'fall', state: 'acknowledged' });
+    add('7', { kind: 'noise', state: 'acknowledged' });
+    expect(
+      alarms
+        .inOrder()
+        .map(({ key }) => key)
+        .join(),
+    ).toBe('2,1,4,3,5,7,6');
+  });
+
+  it('keeps a fall when a thousand newer alarms of other kinds are open', () => {
+    const alarms = new OpenAlarms();
+    alarms.add({ ...alarm(), key: 'd/fall' });
+    for (let number = 1; number < 1_500; number++) {
+      alarms.add({ ...alarm(), kind: 'noise', key: `d/${number}`, receivedAtMs: AT_MS + number });
+    }
+    expect(alarms.inOrder()[0]?.key).toBe('d/fall');
+    expect(counted(alarms)).toBe(1_500);
+  });
+
+  it('stays resolved when the acknowledgement arrives later', () => {
+    const alarms = new OpenAlarms();
+    alarms.change(resolved);
+    alarms.change(acknowledged);
+    alarms.add(alarm());
+    expect(alarms.inOrder()).toEqual([]);
+  });
+});
+
+describe('the CSV of a spreadsheet', () => {
+  const HEADER = 'id,deviceName,roomId,data\r\n';
+  const RECORDS = [
+    '1,"Bett ""am Fenster"", 1",r1,"{""note"":""a,\r\nb""}"\r\n',
+    '2,Bett 2,r2,\r\n',
+    '3,r1,,\r\n',
+    '4,,r1,\r\n',
+  ];
+
+  async function written(pieces: readonly string[], separator: string): Promise<string> {
+    const sent = new ReadableStream<string>({
+      start(controller) {
+        for (const piece of pieces) controller.enqueue(piece);
+        controller.close();
+      },
+    });
+    const reader = sent.pipeThrough(new SpreadsheetCsv(separator)).getReader();
+    for (let text = ''; ; ) {
+      const { done, value } = await reader.read();
+      if (done) return text;
+      text += value;
+    }
+  }
+
+  it('keeps the header and the records unchanged after a byte order mark, in whatever pieces they arrive', async () => {
+    const text = HEADER + RECORDS.join('');
+    for (const pieces of [
+      [text],
+      [...text],
+      [text.slice(0, 50), text.slice(50, 71), text.slice(71)],
+    ]) {
+      expect(await written(pieces, ',')).toBe(`\uFEFF${text}`);
+    }
+  });
+
+  it('uses the separators of a German spreadsheet, and has nothing run as a formula', async () => {
+    const text = 'id,roomId,note\r\n1,r1,=1+1\r\n4,r1,＝1+1\r\n2,r1,"a;b, c"\r\n3,r1,"a, b"\r\n';
+    expect(await written([text], ';')).toBe(
+      `\uFEFFid;roomId;note\r\n1;r1;"'=1+1"\r\n4;r1;"'＝1+1"\r\n2;r1;"a;b, c"\r\n3;r1;a, b\r\n`,
+    );
+  });
+});
+
+describe('the CSV of devices', () => {
+  function devices(text: string) {
+    return parseDeviceCsv(text).lines.map(({ name, room }) => [name, room]);
+  }
+
+  it.each([
+    ['commas, without a header', 'Bed 1,Room 7\nBed 2,Room 8'],
+    ['semicolons, with a header', 'name;room\nBed 1;Room 7\nBed 2;Room 8\n'],
+    [
+      'a German header in the other order, and a byte order mark',
+      '\uFEFFZimmer;Gerät\r\nRoom 7;Bed 1\r\nRoom 8;Bed 2\r\n',
+    ],
+    ['further columns behind a header', 'room,id,name\nRoom 7,x,Bed 1\nRoom 8,y,Bed 2'],
+    ['empty lines and spaces', '\n Bed 1 ; Room 7 \n;;\n\nBed 2;Room 8;'],
+  ])('reads names and rooms with %s', (_, text) => {
+    expect(devices(text)).toEqual([
+      ['Bed 1', 'Room 7'],
+      ['Bed 2', 'Room 8'],
+    ]);
+  });
+
+  it('reads quoted cells with separators, quotation marks and line breaks', () => {
+    expect(devices('"Bed ""A"", left";"Room; 7"\nBed 2;')).toEqual([
+      ['Bed "A", left', 'Room; 7'],
+      ['Bed 2', ''],
+    ]);
+  });
+
+  it('reports what is wrong with each line, by its number in the file', () => {
+    const text = `name,room\n,Room 7\n${'x'.repeat(121)},Room 7\nA,B,C,D\nA,"b\nc"\nOK,Room 7\n"open`;
+    const faults = parseDeviceCsv(text).lines.map(({ line, faults }) => [line, ...faults]);
+    expect(faults).toEqual([
+      [2, 'name-missing'],
+      [3, 'name-too-long'],
+      [4, 'too-many-columns'],
+      [5, 'room-invalid'],
+      [7],
+      [8, 'unclosed-quote'],
+    ]);
+  });
+
+  it('reads groups and custom data by column, checks them, and names the columns that it ignores', () => {
+    const text = [
+      'name;room;group;customData;serial',
+      'Bed 1;Room 7;Upper floor;"{""bed"":1}";x',
+      'Bed 2;;Upper floor;;',
+      'Bed 3;Room 7;;[1];',
+      `Bed 4;Room 7;;"{""text"":""${'x'.repeat(1_024)}""}";`,
+    ].join('\n');
+    const { lines, unknownColumns } = parseDeviceCsv(text);
+    expect(unknownColumns).toEqual(['serial']);
+    expect(lines[0]).toMatchObject({ group: 'Upper floor', customData: '{"bed":1}', faults: [] });
+    expect(lines.slice(1).map(({ faults }) => faults)).toEqual([
+      ['group-without-room'],
+      ['custom-data-invalid'],
+      ['custom-data-too-large'],
+    ]);
+  });
+
+  it('marks a line that repeats an earlier one', () => {
+    const marks = parseDeviceCsv('A,1\nA,2\nA,1').lines.map(({ isRepeated }) => isRepeated);
+    expect(marks).toEqual([false, false, true]);
+  });
+
+  it('counts 120 characters as characters, whatever their size', () => {
+    expect(parseDeviceCsv('😀'.repeat(120)).lines[0]?.faults).toEqual([]);
+  });
+
+  it('writes an apostrophe before cells that a spreadsheet would run as formulas', () => {
+    const rows = [
+      ['=1+1', '+1', '-1', '@x'],
+      ['a;b', 'say "x"', 'plain', ''],
+    ];
+    expect(csvText(rows, ';')).toBe(
+      `\uFEFF"'=1+1";"'+1";"'-1";"'@x"\r\n"a;b";"say ""x""";plain;\r\n`,
+    );
+  });
+
+  it('reads a file that Excel saved in Windows-1252', () => {
+    expect(decodeCsv(new Uint8Array([0x54, 0xfc, 0x72]))).toBe('Tür');
+    expect(decodeCsv(new TextEncoder().encode('Tür'))).toBe('Tür');
+  });
+});
+
+describe('time ago', () => {
+  const NOW_MS = Date.parse('2026-11-25T10:00:00Z');
+
+  /** Counted in whole days, Monday at eleven is one day ago on Wednesday at ten, and not yesterday. */
+  it('counts days, and never names one', () => {
+    const mondayMs = Date.parse('2026-11-23T11:00:00Z');
+    expect(ago(mondayMs, NOW_MS, 'en')).toBe('1 day ago');
+    expect(ago(mondayMs, NOW_MS, 'de')).toBe('vor 1 Tag');
+    expect(ago(NOW_MS, NOW_MS, 'en')).toBe('0 sec. ago');
+  });
+});
+
+describe('words of the gateway page', () => {
+  const LANGUAGES = ['en', 'de'] as const;
+
+  describe('the words of the gateway page', () => {
+    it('cover every action, every denial, every reason and every failure of a bridge', () => {
+      for (const language of LANGUAGES) {
+        expect(Object.keys(AUDIT_WORDS[language].actions).sort()).toEqual(
+          [...AUDIT_ACTIONS].sort(),
+        );
+        const reasons = Object.keys(OVERVIEW_WORDS[language].reasons);
+        expect(reasons.sort()).toEqual([...INVALID_PUBLISH_REASONS].sort());
+        expect(Object.keys(OVERVIEW_WORDS[language].subjects)).toEqual([...FAULT_SUBJECTS]);
+        const kinds = Object.keys(BRIDGES_WORDS[language].kinds);
+        expect(kinds.sort()).toEqual(Object.keys(FAILURES).sort());
+      }
+      for (const [kind, { fault }] of Object.entries(FAILURES)) {
+        for (const language of LANGUAGES) {
+          const { message } = FAULTS[fault][language];
+          expect(message.toLowerCase()).toContain(
+            BRIDGES_WORDS[language].kinds[kind]?.toLowerCase(),
+          );
+        }
+      }
+      expect(Object.keys(DENIED_DE).sort()).toEqual(Object.keys(DENIED_REASONS).sort());
+    });
+  });
+});
+
+describe('German words', () => {
+  /** What a gateway or broker acknowledges (bestätigt); people acknowledge (quittieren) alarms and faults. */
+  const OF_OTHERS = [BRIDGES_WORDS];
+  const ALL = [
+    AUDIT_WORDS,
+    BOARD_WORDS,
+    CONNECTIONS_WORDS,
+    DEVICE_WORDS,
+    GATEWAY_WORDS,
+    HISTORY_WORDS,
+    HOME_WORDS,
+    IMPORT_WORDS,
+    ISSUED_WORDS,
+    OVERVIEW_WORDS,
+    SHELL_WORDS,
+    SIGN_IN_WORDS,
+    TOKENS_WORDS,
+    WALL_LINK_WORDS,
+  ];
+
+  interface Pair {
+    readonly en: string;
+    readonly de: string;
+  }
+
+  /** The texts of a dictionary in pairs; texts with placeholders are filled with the same in both. */
+  function pairsOf(en: unknown, de: unknown): Pair[] {
+    if (typeof en === 'string' && typeof de === 'string') return [{ en, de }];
+    if (typeof en === 'function' && typeof de === 'function') return pairsOf(en('1'), de('1'));
+    if (typeof en !== 'object' || typeof de !== 'object' || en === null || de === null) return [];
+    const german = new Map<string, unknown>(Object.entries(de));
+    return Object.entries(en).flatMap(([name, words]) => pairsOf(words, german.get(name)));
+  }
+
+  const pairs = ALL.flatMap(({ en, de }) => pairsOf(en, de)).filter(
+    // A publish of a device.
+    ({ en }) => !/it was acknowledged, and became no alarm/.test(en),
+  );
+
+  it.each([
+    [/\backnowledge/i, /quittier/i],
+    [/\bresolve/i, /erledig/i],
+    [/\braised?$/i, /ausgelöst/i],
+    [/\bsecrets?\b/i, /Geheimnis/],
+    [/\baccess tokens?\b/i, /Zugangstoken/],
+    [/\bcustom data\b/i, /[Ee]igene Daten/],
+  ])('uses the same German word wherever the English has %s', (english, german) => {
+    const found = pairs.filter(({ en }) => english.test(en));
+    expect(found.length).toBeGreaterThan(0);
+    expect(found.filter(({ de }) => !german.test(de))).toEqual([]);
+  });
+
+  it('says “confirm” in German for acknowledging anything but an alarm', () => {
+    const texts = OF_OTHERS.flatMap(({ en, de }) => pairsOf(en, de));
+    const found = texts.filter(({ en }) => /\backnowledge/i.test(en));
+    expect(found.length).toBeGreaterThan(0);
+    expect(found.filter(({ de }) => !/bestätig/i.test(de))).toEqual([]);
+  });
+});
