@@ -45,7 +45,7 @@ const GRANTS: readonly Held[] = [
 ];
 export const HOLDERS = GRANTS.map((held) => {
   const names = held.map(([role, place]) => `${role} of ${place}`);
-  return { name: `a ${names.join(' and ')}`, held };
+  return { name: names.join(' and '), held };
 });
 
 export function fulfils(held: Held, need: Need): boolean {
