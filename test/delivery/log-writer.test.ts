@@ -10,14 +10,11 @@ import { replyCode } from '../../src/delivery/log/reply-code.js';
 import { faultWords } from '../../src/domain/faults/faults.js';
 import { batchesOf, numbered, numberIn, silent } from './running-delivery.js';
 
-const MIB = 1024 * 1024;
-
 const RETRY_MS = 250;
 
 /** A store whose answers the test decides. */
 class Store {
   readonly batches: number[][] = [];
-  readonly bytes: number[] = [];
   readonly received: NewMessage['received'][] = [];
   readonly announced: number[] = [];
   /** The destinations of each announced item. */
@@ -79,7 +76,6 @@ class Store {
     const numbers = items.map(numberIn);
     this.batches.push(numbers);
     this.received.push(...items.map(({ received }) => received));
-    this.bytes.push(items.reduce((sum, { payload }) => sum + payload.length, 0));
     if (!this.#isOpen) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     const fault = this.fault(numbers);
     if (fault !== undefined) throw fault;
@@ -99,8 +95,7 @@ function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, index) => from + index);
 }
 
-const many = (from: number, to: number, bytes = 0) =>
-  range(from, to).map((n) => numbered(n, 'a', 0, bytes));
+const many = (from: number, to: number) => range(from, to).map((n) => numbered(n, 'a'));
 
 const settle = () => vi.advanceTimersByTimeAsync(0);
 
@@ -124,16 +119,6 @@ describe('a log writer', () => {
     expect(store.batches.map(({ length }) => length)).toEqual([1, 250, 250, 250, 250, 200]);
     expect(store.announced).toEqual(range(0, 1_201));
     expect(store.answers).toEqual(range(0, 1_201).map((n) => `${n} true`));
-  });
-
-  test('appends at most 1 MiB at a time, and a larger item alone', async () => {
-    store.hold();
-    store.append(numbered(0, 'a'), ...many(1, 8, 300_000), numbered(8, 'a', 0, 2 * MIB));
-    store.append(numbered(9, 'a'));
-    store.release();
-    await settle();
-    expect(store.batches).toEqual([[0], [1, 2, 3], [4, 5, 6], [7], [8], [9]]);
-    expect(store.bytes.filter((bytes) => bytes > MIB)).toEqual([2 * MIB]);
   });
 
   test('answers only when an item is stored and announced', async () => {
@@ -215,20 +200,6 @@ describe('a log writer', () => {
     expect(store.outages).toEqual([]);
   });
 
-  test('lists what was held back while it waits for an answer', async () => {
-    store.fault = () => new Error('WRONGTYPE');
-    store.append(...many(1, 3));
-    await settle();
-    store.fault = () => undefined;
-    store.hold();
-    await vi.advanceTimersByTimeAsync(RETRY_MS);
-    expect(store.batches.at(-1)).toEqual([1]);
-    expect([...store.writer.unstored()].map(({ item }) => numberIn(item))).toEqual([1, 2]);
-    store.release();
-    await settle();
-    expect([...store.writer.unstored()]).toEqual([]);
-  });
-
   test('answers false for unstored items when it stops, and accepts no more', async () => {
     store.fault = () => new Error('READONLY');
     store.append(...many(0, 3));
@@ -266,20 +237,6 @@ describe('a log writer whose store has lost alarms', () => {
     expect(store.announced).toEqual([1, 2, 3, 4, 5]);
     expect(store.answers).toEqual(['3 true', '4 true', '5 true']);
     expect(store.outages).toEqual([]);
-  });
-
-  test('appends what the store has lost again when that is lost as well', async () => {
-    store.lost = many(1, 3);
-    const faults = [wentBack(7), wentBack(6)];
-    store.fault = () => {
-      const fault = faults.shift();
-      if (faults.length === 0 && fault !== undefined) store.lost = many(0, 1);
-      return fault;
-    };
-    store.append(numbered(3, 'a'));
-    await settle();
-    expect(store.wentBackTo).toEqual([7, 6]);
-    expect(store.announced).toEqual([0, 1, 2, 3]);
   });
 
   test('holds back what the store has lost before newer items of its topic that are held back', async () => {
@@ -353,8 +310,4 @@ const MESSAGES: readonly (readonly [string | undefined, string, string])[] = [
 
 test.each(MESSAGES)('finds the code %s in what Redis %s says: %s', (code, _, message) => {
   expect(replyCode(new Error(message))).toBe(code);
-});
-
-test('finds no code in a value that is not an error', () => {
-  expect(replyCode('OOM command not allowed')).toBeUndefined();
 });

@@ -140,17 +140,6 @@ describe('a persistent session', () => {
     await vi.waitFor(() => expect(store.records.size).toBe(2));
   });
 
-  test('gives way to another that begins while its record is being mended', async () => {
-    sessions.open('one', owner, PERSISTENT);
-    await pumped();
-    const mending = sessions.mend(keyOf('one'));
-    const another = sessions.open('one', owner, { ...PERSISTENT, isCleanStart: true });
-    const alarm = { ...numbered(1, 'a/x'), log: 'alarms', sequence: 1, item: 1 } as const;
-    store.push(alarm, [another.key]);
-    await mending;
-    expect(store.backlogOf(another.key).alarms).toBe(1);
-  });
-
   test('is gone after a restart when its principal has been deleted', async () => {
     sessions.open('nurse', { ...owner, key: 'token:2' }, PERSISTENT);
     await vi.advanceTimersByTimeAsync(0);
@@ -175,30 +164,6 @@ describe('a session that does not persist', () => {
     expect(store.records.size).toBe(0);
     expect(deliveries.consumers.size).toBe(0);
     expect(deliveries.routes.match('a/x')).toEqual([]);
-  });
-});
-
-describe('direct messages', () => {
-  test('are dropped, the oldest first, when a client acknowledges too few', async () => {
-    const session = sessions.open('nurse', owner, PERSISTENT);
-    const { consumer } = session;
-    await sessions.subscribe(keyOf('nurse'), [{ filter: 'a', qos: 1 }]);
-    const connection = new Connection();
-    consumer.connect(connection);
-    const message = { topic: 'a', qos: 1, retain: false, locationId: null, groupId: null } as const;
-    for (let n = 0; n < 2_000; n++) {
-      deliveries.publishDirect({ ...message, payload: Buffer.from(String(n)) });
-      if (n < 5) await pumped();
-    }
-    const numbers = () => connection.sent.map(({ payload }) => Number(payload.toString()));
-    await pumped();
-    expect(numbers()).toEqual([0, 1, 2, 3, 4]);
-    while (connection.unacknowledged.length > 0) {
-      consumer.acknowledge(connection.unacknowledged.shift()?.messageId ?? 0);
-      await pumped();
-    }
-    expect(connection.sent).toHaveLength(1_005);
-    expect(numbers().at(-1)).toBe(1_999);
   });
 });
 
@@ -261,15 +226,6 @@ describe('all backlogs together', () => {
     expect(loud.queued.messages).toBeGreaterThan(15);
     expect(await numbersFor(delivery, quiet)).toEqual([0, 1]);
     expect((await numbersFor(delivery, loud)).at(-1)).toBe(59);
-  });
-
-  test('are trimmed when the store holds too much, even within their own bytes', async () => {
-    const bounds = { leftInStore: () => -200_000 };
-    const delivery = await RunningDelivery.begin({ limits: WAIT, bounds });
-    const nurse = await delivery.subscribed('nurse', '#');
-    append(delivery, 'a', 60);
-    await delivery.bound();
-    expect(nurse.backlogBytes).toBeLessThanOrEqual(60 * BYTES - 200_000);
   });
 });
 
