@@ -1,6 +1,6 @@
 /** The configuration: defaults, files, variables, and what is said of each fault. */
 
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -10,6 +10,7 @@ import { z } from 'zod';
 import { configKeys, readEnvironment } from '../../src/config/environment.js';
 import { loadConfig } from '../../src/config/load.js';
 import { type Config, configSchema } from '../../src/config/schema.js';
+import { configWarnings, endedCertificateFaults } from '../../src/config/warnings.js';
 import { type FieldFault, GatewayError } from '../../src/errors.js';
 
 /** Every default of the configuration. */
@@ -561,4 +562,22 @@ describe('the environment', () => {
       expect(assignments.map(({ value }) => value)).toEqual([text, text]);
     },
   );
+});
+
+test('check-config warns of a certificate from 30 days before its end, and refuses one that has ended', () => {
+  const cert = 'test/harness/tls/localhost.crt';
+  const env = {
+    GATEWAY_TLS_CERT_FILE: resolve(cert),
+    GATEWAY_TLS_KEY_FILE: resolve(cert.replace(/crt$/, 'key')),
+  };
+  const config = loadConfig({ env, programDir: '/none', cwd: '/working' });
+  const endMs = Date.parse(new X509Certificate(readFileSync(cert)).validTo);
+  const day = 24 * 3_600_000;
+  const soon = ['tls.certFile: The TLS certificate expires in 30 days.'];
+  expect(configWarnings(config, endMs - 32 * day)).toEqual([]);
+  expect(configWarnings(config, endMs - 30 * day)).toEqual(soon);
+  expect(endedCertificateFaults(config, endMs - day)).toEqual([]);
+  expect(endedCertificateFaults(config, endMs + day)).toEqual([
+    { path: 'tls.certFile', message: 'the certificate has ended' },
+  ]);
 });
