@@ -58,6 +58,8 @@ export interface Attack {
   readonly isPlain?: boolean;
   /** How long a connection that has ended stays so. */
   readonly retryMs?: number;
+  /** How long it lasts at least, where the gateway has more patience than the run. */
+  readonly leastSeconds?: number;
   readonly needs?: () => Needs;
   /** From how many addresses of its own network it comes; omitted: from a loopback address. */
   readonly addresses?: number;

@@ -4,14 +4,14 @@ import { ATTACKS } from './attacks/index.js';
 import { headLine, rowOf } from './judge.js';
 import { HAS_NAMESPACE, trial } from './trial.js';
 
-const USAGE = 'usage: npm run hostile -- [--only ATTACK]… [--seconds 5] [--list]';
+const USAGE = 'usage: npm run hostile -- [--only ATTACK]… [--seconds 20] [--list]';
 const EXIT_USAGE = 2;
 
 function options() {
   const { values } = parseArgs({
     options: {
       only: { type: 'string', multiple: true, default: [] },
-      seconds: { type: 'string', default: '5' },
+      seconds: { type: 'string', default: '20' },
       list: { type: 'boolean', default: false },
     },
   });
@@ -43,7 +43,7 @@ async function main(): Promise<number> {
       console.log(`${attack.name}: left out, network namespaces are not permitted here`);
       continue;
     }
-    const result = await trial(attack, seconds);
+    const result = await trial(attack, Math.max(seconds, attack?.leastSeconds ?? 0));
     if (result.misses.length > 0) missed++;
     console.log(rowOf(result));
     if (result.misses.length > 0) console.log(`  ${JSON.stringify(result.counts)}`);

@@ -16,7 +16,7 @@ const [BURST, BURST_TICKS] = [10_050, 150];
 const UNACKNOWLEDGED_BYTES = 32 * MIB;
 const [CONNACK, PUBACK] = [Buffer.of(0x20, 2, 0, 0), 4];
 /** The room left for recordings: an attack must not fill the disk of the machine it runs on. */
-const ROOM_BYTES = 1_024 * MIB;
+const ROOM_BYTES = 512 * MIB;
 const UPSTREAM_BYTES = 200 * MIB;
 const MAX_GUESSES_PER_SECOND = 5;
 
@@ -116,6 +116,7 @@ async function upload(httpUrl: string, camera: Login, bytes: number): Promise<nu
 
 const footage: Attack = {
   name: 'footage',
+  leastSeconds: 15,
   what: 'one camera uploads recordings of 64 MB until nothing more is taken; another camera must still be able to',
   connections: 4,
   to: 'http',
@@ -166,6 +167,7 @@ async function flood(socket: Socket, line: Line): Promise<void> {
 
 const upstream: Attack = {
   name: 'hostile-upstream',
+  leastSeconds: 10,
   what: 'the upstream of a bridge sends a PUBLISH of 200 MB, again on each connection',
   connections: 1,
   expects: 'closed',
