@@ -1,13 +1,87 @@
-import { expect, it } from 'vitest';
-import { useRedis } from '../former/servers/shared-redis.js';
-import { DAY_MS, HOUR_MS, Machine, MINUTE_MS, SECOND_MS, START_MS } from './machine.js';
+/** The clock that ages are counted by, across jumps and restarts of the machine. */
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
+import { newId } from '../../src/domain/notation.js';
+import { SteadyClock } from '../../src/site/clock/steady-clock.js';
+import { Health } from '../../src/site/health/health.js';
+import { ClockStoreRedis } from '../../src/store/clock-store-redis.js';
+import { keysOf } from '../../src/store/keys.js';
+import { Store } from '../../src/store/store.js';
+import { faultTexts } from '../harness/described/fault-texts.js';
+import { expect, test } from '../harness/index.js';
+
+const START_MS = Date.UTC(2026, 10, 21);
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** A machine with a store, on which tests start, stop and kill the gateway. */
+class Machine {
+  readonly redis: Redis;
+  readonly keys = keysOf(newId());
+  readonly lines: string[] = [];
+  readonly #log = pino({ level: 'info' }, { write: (line: string) => this.lines.push(line) });
+  nowMs = START_MS;
+  elapsedMs = 7_000;
+
+  constructor({ socketPath }: { readonly socketPath: string }) {
+    this.redis = new Redis({ path: socketPath });
+    onTestFinished(() => this.redis.disconnect());
+  }
+
+  async boot(wallMs = this.nowMs): Promise<Run> {
+    this.nowMs = wallMs;
+    const health = new Health();
+    health.started();
+    const clock = new SteadyClock({
+      now: () => this.nowMs,
+      elapsed: () => this.elapsedMs,
+      health,
+      log: this.#log,
+    });
+    await clock.resume(
+      new ClockStoreRedis(new Store(this.redis), new Store(this.redis), this.keys, this.#log),
+    );
+    clock.startSaving();
+    onTestFinished(() => clock.suspend());
+    return new Run(this, clock, health);
+  }
+}
+
+/** One run of the gateway. */
+class Run {
+  readonly clock: SteadyClock;
+  readonly health: Health;
+  readonly #machine: Machine;
+
+  constructor(machine: Machine, clock: SteadyClock, health: Health) {
+    this.#machine = machine;
+    this.clock = clock;
+    this.health = health;
+  }
+
+  pass(milliseconds: number): void {
+    this.#machine.nowMs += milliseconds;
+    this.#machine.elapsedMs += milliseconds;
+    this.clock.check();
+  }
+
+  jump(milliseconds: number): void {
+    this.#machine.nowMs += milliseconds;
+    this.pass(SECOND_MS);
+  }
+
+  get faults(): readonly string[] {
+    return faultTexts(this.health.faults());
+  }
+}
 
 /** The most that a downtime may count for. */
 const SAVE_INTERVAL_MS = 30_000;
 
-const place = useRedis();
-
-it('guarantee 7: reports a clock that jumps, and changes no age', async () => {
+test('guarantee 7: reports a clock that jumps, and changes no age', async ({ redis: place }) => {
   for (const jumpMs of [DAY_MS, 400 * DAY_MS, -HOUR_MS]) {
     const machine = new Machine(place);
     const run = await machine.boot();
@@ -24,7 +98,9 @@ it('guarantee 7: reports a clock that jumps, and changes no age', async () => {
   }
 });
 
-it('reports no doubt about a clock that was corrected within a minute', async () => {
+test('reports no doubt about a clock that was corrected within a minute', async ({
+  redis: place,
+}) => {
   for (const jumpMs of [HOUR_MS, 400 * DAY_MS, -400 * DAY_MS]) {
     const run = await new Machine(place).boot();
     run.pass(SECOND_MS);
@@ -36,7 +112,7 @@ it('reports no doubt about a clock that was corrected within a minute', async ()
   }
 });
 
-it('reports no jump of a clock that is adjusted gradually', async () => {
+test('reports no jump of a clock that is adjusted gradually', async ({ redis: place }) => {
   const machine = new Machine(place);
   const run = await machine.boot();
   for (let second = 0; second < 60; second++) {
@@ -46,28 +122,33 @@ it('reports no jump of a clock that is adjusted gradually', async () => {
   expect([run.faults, machine.lines]).toEqual([[], []]);
 });
 
-it.each([
+test.for([
   { wrong: '400 days ahead', offMs: 400 * DAY_MS },
   { wrong: '8 days behind', offMs: -8 * DAY_MS },
   { wrong: 'in 1970', offMs: MINUTE_MS - START_MS },
-])('continues from its end when the clock of the next start is $wrong', async ({ offMs }) => {
-  const machine = new Machine(place);
-  const first = await machine.boot();
-  first.pass(HOUR_MS);
-  const endMs = first.clock.now();
-  await first.clock.suspend();
-  const second = await machine.boot(machine.nowMs + offMs);
-  expect(second.clock.now() - endMs).toBeGreaterThanOrEqual(0);
-  expect(second.clock.now() - endMs).toBeLessThanOrEqual(SAVE_INTERVAL_MS);
-  second.jump(-offMs);
-  const laterMs = second.clock.now();
-  expect(laterMs - endMs).toBeLessThanOrEqual(SAVE_INTERVAL_MS + SECOND_MS);
-  await second.clock.suspend();
-  const third = await machine.boot();
-  expect(third.clock.now()).toBe(laterMs);
-});
+])(
+  'continues from its end when the clock of the next start is $wrong',
+  async ({ offMs }, { redis: place }) => {
+    const machine = new Machine(place);
+    const first = await machine.boot();
+    first.pass(HOUR_MS);
+    const endMs = first.clock.now();
+    await first.clock.suspend();
+    const second = await machine.boot(machine.nowMs + offMs);
+    expect(second.clock.now() - endMs).toBeGreaterThanOrEqual(0);
+    expect(second.clock.now() - endMs).toBeLessThanOrEqual(SAVE_INTERVAL_MS);
+    second.jump(-offMs);
+    const laterMs = second.clock.now();
+    expect(laterMs - endMs).toBeLessThanOrEqual(SAVE_INTERVAL_MS + SECOND_MS);
+    await second.clock.suspend();
+    const third = await machine.boot();
+    expect(third.clock.now()).toBe(laterMs);
+  },
+);
 
-it('continues no earlier than the kill of the first run when the clock is right', async () => {
+test('continues no earlier than the kill of the first run when the clock is right', async ({
+  redis: place,
+}) => {
   const machine = new Machine(place);
   const first = await machine.boot();
   first.pass(20 * SECOND_MS);
@@ -76,19 +157,19 @@ it('continues no earlier than the kill of the first run when the clock is right'
   expect(second.clock.now()).toBe(stampMs + SECOND_MS);
 });
 
-it('starts over, and logs it, when its stored record is unreadable', async () => {
+test('starts over, and logs it, when its stored record is unreadable', async ({ redis: place }) => {
   const machine = new Machine(place);
   await machine.redis.hset(machine.keys.clock, { steadyMs: 'soon', starts: '{' });
   expect((await machine.boot()).clock.now()).toBe(START_MS);
   expect(machine.lines.join('')).toContain('failed to read the stored clock');
 });
 
-it('never starts in 1970, when nothing would ever be too old', async () => {
+test('never starts in 1970, when nothing would ever be too old', async ({ redis: place }) => {
   const machine = new Machine(place);
   expect((await machine.boot(MINUTE_MS)).clock.now()).toBe(Date.UTC(2020, 0, 1));
 });
 
-it('estimates the real age of a stamp across several starts', async () => {
+test('estimates the real age of a stamp across several starts', async ({ redis: place }) => {
   const machine = new Machine(place);
   const first = await machine.boot();
   const stampMs = first.clock.now();
@@ -112,7 +193,7 @@ it('estimates the real age of a stamp across several starts', async () => {
 
 const NOT_SET = 'The clock of this machine is not set: it shows a time before 2020.';
 
-it('reports a clock that is not set, until it is', async () => {
+test('reports a clock that is not set, until it is', async ({ redis: place }) => {
   const machine = new Machine(place);
   const run = await machine.boot(MINUTE_MS);
   run.pass(SECOND_MS);
@@ -126,7 +207,9 @@ it('reports a clock that is not set, until it is', async () => {
   expect(run.faults).toEqual([]);
 });
 
-it('reports a clock that is behind until it is corrected, and for a minute more', async () => {
+test('reports a clock that is behind until it is corrected, and for a minute more', async ({
+  redis: place,
+}) => {
   const machine = new Machine(place);
   const first = await machine.boot();
   for (let hour = 0; hour <= 24; hour++) first.pass(HOUR_MS);
@@ -147,7 +230,7 @@ it('reports a clock that is behind until it is corrected, and for a minute more'
   expect(run.faults).toEqual([]);
 });
 
-it('doubts a clock that has jumped back until it catches up', async () => {
+test('doubts a clock that has jumped back until it catches up', async ({ redis: place }) => {
   const run = await new Machine(place).boot();
   run.jump(-HOUR_MS);
   run.pass(58 * MINUTE_MS);
@@ -156,7 +239,9 @@ it('doubts a clock that has jumped back until it catches up', async () => {
   expect(run.faults).toEqual([]);
 });
 
-it('trusts, after a day, a clock that was set back from an unconfirmed time', async () => {
+test('trusts, after a day, a clock that was set back from an unconfirmed time', async ({
+  redis: place,
+}) => {
   const machine = new Machine(place);
   const run = await machine.boot(START_MS + 400 * DAY_MS);
   run.jump(-400 * DAY_MS);
@@ -166,7 +251,9 @@ it('trusts, after a day, a clock that was set back from an unconfirmed time', as
   expect(run.faults).toEqual([]);
 });
 
-it('doubts a clock that is days ahead at a start until it is corrected', async () => {
+test('doubts a clock that is days ahead at a start until it is corrected', async ({
+  redis: place,
+}) => {
   const machine = new Machine(place);
   const first = await machine.boot();
   first.pass(MINUTE_MS);
@@ -188,7 +275,9 @@ it('doubts a clock that is days ahead at a start until it is corrected', async (
   expect((await machine.boot()).faults).toEqual([]);
 });
 
-it('trusts a clock that is days ahead once it has run for a day, even across restarts', async () => {
+test('trusts a clock that is days ahead once it has run for a day, even across restarts', async ({
+  redis: place,
+}) => {
   const machine = new Machine(place);
   await (await machine.boot()).clock.suspend();
   let run = await machine.boot(machine.nowMs + 8 * DAY_MS);
@@ -201,7 +290,7 @@ it('trusts a clock that is days ahead once it has run for a day, even across res
   expect(run.faults).toEqual([]);
 });
 
-it('trusts the clock after a downtime of less than a day', async () => {
+test('trusts the clock after a downtime of less than a day', async ({ redis: place }) => {
   const machine = new Machine(place);
   await (await machine.boot()).clock.suspend();
   const run = await machine.boot(machine.nowMs + DAY_MS - MINUTE_MS);
@@ -209,7 +298,9 @@ it('trusts the clock after a downtime of less than a day', async () => {
   expect([run.faults, machine.lines]).toEqual([[], []]);
 });
 
-it('counts the time that the gateway certainly ran without any downtime, over several starts', async () => {
+test('counts the time that the gateway certainly ran without any downtime, over several starts', async ({
+  redis: place,
+}) => {
   const machine = new Machine(place);
   const first = await machine.boot();
   const beganMs = first.clock.runningNow();
