@@ -172,6 +172,7 @@ test.for([
   ['a value without DUP', 'x', false],
 ] as const)(
   'an identifier that came back with older data swallows no %s',
+  { timeout: 60_000 },
   async (row, { home }) => {
     const [, rest, dup] = row;
     const { gateway } = home;
@@ -188,8 +189,6 @@ test.for([
     store.close();
     first.send({ cmd: 'pubrel', messageId: 5 });
     await first.next('pubcomp');
-    await gateway.stop();
-    await gateway.start();
     store = await EmbeddedStore.of(gateway);
     await store.redis.hset(key, field, value);
     store.close();

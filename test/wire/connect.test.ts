@@ -558,7 +558,7 @@ describe('keep-alive', () => {
     const topic = `devices/${device.id}/gone`;
     const will = { topic, payload: Buffer.from('"silent"'), qos: 1, retain: false } as const;
     const keepalive = 1;
-    const silent = await home.client(device, { keepalive, will });
+    const silence = silentMs(await home.client(device, { keepalive, will }));
     const five = await home.client(home.viewer, { keepalive, protocolVersion: 5 });
     const halfway = await home.client(home.viewer, { keepalive });
     halfway.write(Buffer.from('3014000500', 'hex'));
@@ -566,7 +566,7 @@ describe('keep-alive', () => {
     const alive = await home.client(home.viewer, { keepalive });
     const pings = setInterval(() => alive.send({ cmd: 'pingreq' }), 250);
     home.onClose(() => clearInterval(pings));
-    expect(await silentMs(silent)).toBeGreaterThan(EARLIEST_MS);
+    expect(await silence).toBeGreaterThan(EARLIEST_MS);
     expect((await five.next('disconnect')).reasonCode).toBe(0x8d);
     await halfway.closed();
     await nurse.untilCount(1);
