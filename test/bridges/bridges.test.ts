@@ -427,7 +427,7 @@ describe('commands from upstream', () => {
   }) => {
     const { upstream, url } = await scripted(own);
     const env = {
-      GATEWAY_LIMITS_TOKEN_MESSAGES_PER_SECOND: '100',
+      GATEWAY_LIMITS_TOKEN_MESSAGES_PER_SECOND: '30',
       GATEWAY_LIMITS_TOKEN_MESSAGE_BURST: '50',
     };
     const home = await own.home({ env, isHurried: true });
