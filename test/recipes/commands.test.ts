@@ -52,7 +52,10 @@ const NOT_RUN: ReadonlyMap<string, string> = new Map([
   ['REDISCLI_AUTH=STORE\nredis-cli --cluster create', 'the same'],
   ['systemctl enable --now care-home-gateway@', 'needs root, and systemd'],
   ['redis-cli --cluster add-node', 'needs six machines; test/pair moves slots'],
-  ['npm install -g care-home-gateway', 'the same; test/recipes/packaging.test.ts installs a package'],
+  [
+    'npm install -g care-home-gateway',
+    'the same; test/recipes/packaging.test.ts installs a package',
+  ],
   ['docker compose', 'needs Docker, and a registry'],
   ['docker build', 'the same'],
   ['npm run bench -- speed', 'takes half an hour'],

@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { faultWords } from '../../src/domain/faults/faults.js';
 import type { RecordKind } from '../../src/domain/site.js';
 import { Health } from '../../src/site/health/health.js';
 import { AlarmRetention } from '../../src/store/alarms/alarm-retention.js';
+import { keysOf } from '../../src/store/keys.js';
 import { NEVER_SEEN, type SiteCounts } from '../../src/store/lost-data.js';
 import { Store } from '../../src/store/store.js';
 import { StoreWitness } from '../../src/store/store-witness.js';
 import { RedisProgram } from '../harness/redis.js';
-import { AlarmWorld } from './alarms/alarm-world.js';
 import { recordingLog, temporaryDirectory } from './embedded-support.js';
 
 let place: RedisProgram;
@@ -21,7 +22,8 @@ afterAll(() => place.remove());
 
 /** A site with two devices and three alarms in a store, and the store's witness. */
 class World {
-  readonly alarms = new AlarmWorld(place);
+  readonly redis = new Redis({ path: place.socketPath });
+  readonly keys = keysOf(randomUUID());
   readonly path = join(temporaryDirectory(), 'store-witness.json');
   readonly logged = recordingLog();
   /** What the gateway has in memory. */
@@ -31,19 +33,12 @@ class World {
 
   static async start(): Promise<World> {
     const world = new World();
+    onTestFinished(() => world.redis.disconnect());
     await world.change('device', randomUUID());
     await world.change('device', randomUUID());
     for (let number = 0; number < 3; number++) await world.raise();
     await world.restart();
     return world;
-  }
-
-  get redis() {
-    return this.alarms.redis;
-  }
-
-  get keys() {
-    return this.alarms.keys;
   }
 
   /** Creates or removes a record, like a change that the gateway knows of. */
@@ -55,8 +50,19 @@ class World {
     this.site = { ...this.site, [kind]: count, change: this.site.change + 1 };
   }
 
+  /** Records an alarm with what lists it. */
   async raise(): Promise<void> {
-    await this.alarms.record({ kind: 'fall', id: randomUUID() }, Date.now());
+    const { redis, keys } = this;
+    const number = await redis.incr(keys.logSequence('alarms'));
+    const placed = JSON.stringify({ location: { id: 'home' }, device: { id: 'bed' }, group: null });
+    const fields = ['i', '0123456789abcdef', 'k', '0', 't', Date.now(), 'c', placed];
+    await redis
+      .multi()
+      .xadd(keys.history, `${number}-0`, ...fields)
+      .sadd(keys.alarmGroups('home'), '')
+      .zadd(`${keys.alarmIndexesOf('home')}:0`, Date.now(), String(number).padStart(12, '0'))
+      .zadd(keys.deviceAlarms('home', 'bed'), Date.now(), String(number).padStart(12, '0'))
+      .exec();
   }
 
   /** Starts the witness again, as a gateway does. */

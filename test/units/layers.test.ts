@@ -104,3 +104,32 @@ it('one part knows each library', () => {
 it('nothing in src imports the console, which is built for browsers', () => {
   expect(IMPORTS.filter(({ part, of }) => of === 'console' && part !== 'console')).toEqual([]);
 });
+it('tools import nothing of the tests but the harness', () => {
+  const files = readdirSync('tools', { recursive: true, encoding: 'utf8' });
+  const texts = files.filter((name) => name.endsWith('.ts')).map((name) => join('tools', name));
+  const wrong = texts.filter((file) =>
+    /'[./]+\/test\/(?!harness\/)/.test(readFileSync(file, 'utf8')),
+  );
+  expect(wrong).toEqual([]);
+});
+
+it('promises know nothing of the inside but the rules and the routes', () => {
+  const folders = ['promises', 'wire', 'messages', 'budgets', 'faults', 'pair', 'bridges'];
+  const wrong = folders.flatMap((folder) =>
+    importsFrom(join('test', folder)).filter(
+      ({ path }) => !/\/src\/(domain|http\/app|http\/dependencies|mqtt)/.test(path),
+    ),
+  );
+  expect(wrong).toEqual([]);
+});
+
+function importsFrom(folder: string): { readonly file: string; readonly path: string }[] {
+  const files = readdirSync(folder, { encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  return files.flatMap((name) => {
+    const text = readFileSync(join(folder, name), 'utf8');
+    return Array.from(text.matchAll(/'([./]+\/src\/[^']+)'/g), ([, path = '']) => ({
+      file: name,
+      path,
+    }));
+  });
+}

@@ -6,8 +6,6 @@ import type { DescribedHttp } from './described-http.js';
 const titleSchema = z.looseObject({
   info: z.looseObject({ title: z.literal('Care-home gateway') }),
 });
-/** `fetch` without the check of the answer. */
-export const originalFetch = globalThis.fetch;
 /** Origins of gateways of this build, which all have the same document: asking each is expensive. */
 const started = new Set<string>();
 let ofThisBuild: DescribedHttp | undefined;
@@ -30,17 +28,11 @@ export function gatewayStartedAt(origin: string): void {
   started.add(origin);
 }
 
-/** Forgets all origins: another server may get the port of a gateway that has ended. */
-export function forgetOrigins(): void {
-  documents.clear();
-  started.clear();
-}
-
 async function ask(origin: string): Promise<DescribedHttp | undefined> {
   const isOfThisBuild = started.has(origin);
   if (isOfThisBuild && ofThisBuild !== undefined) return ofThisBuild;
   try {
-    const text = await (await originalFetch(`${origin}/openapi.json`)).text();
+    const text = await (await fetch(`${origin}/openapi.json`)).text();
     const known = descriptions.get(text);
     if (known !== undefined) return known;
     const document: unknown = JSON.parse(text);
