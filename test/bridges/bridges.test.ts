@@ -430,7 +430,7 @@ describe('commands from upstream', () => {
       GATEWAY_LIMITS_TOKEN_MESSAGES_PER_SECOND: '30',
       GATEWAY_LIMITS_TOKEN_MESSAGE_BURST: '50',
     };
-    const home = await own.home({ env, isHurried: true });
+    const home = await own.home({ env });
     const { name, device, commands } = await commanded(home, url);
     const numbers = Array.from({ length: 200 }, (_, n) => String(n));
     for (const n of numbers)

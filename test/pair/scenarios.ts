@@ -129,11 +129,14 @@ export class Pair {
       const nurse = await Nurse.connect(address, before.viewer, ledger, {
         isDurable,
         reconnects: true,
+        reconnectsForMs: TAKEOVER_MS,
       });
       nurses.push(await nurse.subscribe(...filters));
     }
     const sensors = await Promise.all(
-      devices.map((device) => Sensor.connect(address, device, ledger)),
+      devices.map((device) =>
+        Sensor.connect(address, device, ledger, { reconnectsForMs: TAKEOVER_MS }),
+      ),
     );
     const epoch = await this.epoch();
     let isOver = false;

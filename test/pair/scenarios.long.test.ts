@@ -10,5 +10,5 @@ beforeAll(async () => {
 afterAll(() => pair?.remove());
 
 for (const scenario of SCENARIOS) {
-  test(scenario.name, { timeout: 90_000 }, () => pair.passes(scenario));
+  test(scenario.name, { timeout: 240_000 }, () => pair.passes(scenario));
 }
