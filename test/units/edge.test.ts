@@ -1,5 +1,5 @@
 /**
- * Parts of the edge that decide who is read, admitted and named: budgets, connection rates and quotas, back-pressure.
+ * Parts of the edge that decide who is admitted: budgets, rates and quotas of connections.
  * The limits themselves, as clients see them, are in `budgets`.
  */
 import { once } from 'node:events';
@@ -13,11 +13,10 @@ import { ConnectionQuota, type Held } from '../../src/broker/admission/connectio
 import { ConnectionRate } from '../../src/broker/admission/connection-rate.js';
 import { UnidentifiedConnections } from '../../src/broker/admission/unidentified-connections.js';
 import { type Budget, Budgets, limitKey } from '../../src/broker/budgets/budgets.js';
-import { BackPressure } from '../../src/broker/budgets/unstored-publishes.js';
 import type { BudgetLimits, OwnLimits } from '../../src/domain/limits.js';
 import type { Device } from '../../src/domain/site.js';
 import { TokenBucket, TokenRate } from '../../src/domain/token-bucket.js';
-import { QUOTA_CHECK_MS, QuotaWatch } from '../../src/site/access/quota-watch.js';
+import { QuotaWatch } from '../../src/site/access/quota-watch.js';
 import { Health } from '../../src/site/health/health.js';
 import { SiteModel } from '../../src/site/site-model.js';
 import { faultTexts } from '../harness/described/fault-texts.js';
@@ -270,95 +269,6 @@ describe('the quota of all connections', () => {
   });
 });
 
-describe('the watch on quotas', () => {
-  const CREATED = { order: 1, createdAtMs: 0 };
-  const [LOCATION, DEVICE, TOKEN] = ['l-1', 'd-1', 't-1'];
-
-  it('names the holders that exceed a quota by current name and by id', () => {
-    const model = new SiteModel();
-    const device = {
-      id: DEVICE,
-      locationId: LOCATION,
-      roomId: null,
-      name: 'Bett 1',
-      ...CREATED,
-      secretHash: '',
-      customData: '{}',
-      limits: {},
-    };
-    const token = { id: TOKEN, name: 'nurse call', grants: [], tokenHash: '', expiresAtMs: null };
-    const location = { id: LOCATION, name: 'Haus am See', order: 1 };
-    model.apply([
-      { kind: 'location', before: undefined, after: location },
-      { kind: 'device', before: undefined, after: device },
-      {
-        kind: 'access-token',
-        before: undefined,
-        after: { ...token, ...CREATED, isExpiryNoted: false },
-      },
-    ]);
-    const health = new Health();
-    const watch = new QuotaWatch({ health, model, log: SILENT, now: () => 0 });
-    watch.exceeded('connections', `device:${DEVICE}`);
-    watch.exceeded('subscriptions', `token:${TOKEN}`);
-    watch.exceeded('retained', `location:${LOCATION}`);
-    watch.exceeded('newcomers', 'address:2001:db8:0:1');
-    expect(faultTexts(health.faults())).toEqual([
-      expect.stringMatching(/: device Bett 1 \(d-1\)$/),
-      expect.stringMatching(/: access token nurse call \(t-1\)$/),
-      expect.stringMatching(/: location Haus am See \(l-1\)$/),
-      expect.stringMatching(/: address 2001:db8:0:1$/),
-    ]);
-    model.apply([{ kind: 'device', before: device, after: { ...device, name: 'Bett 2' } }]);
-    for (const id of ['d-2', 'd-3', 'd-4']) watch.exceeded('connections', `device:${id}`);
-    const tooMany = 'Too many connections: further ones are refused';
-    expect(
-      faultTexts(health.faults())
-        .filter((text) => text.startsWith(tooMany))
-        .sort(),
-    ).toEqual([
-      `${tooMany} (1 more).`,
-      ...['Bett 2 (d-1)', 'd-2', 'd-3'].map((name) => `${tooMany}: device ${name}`),
-    ]);
-  });
-
-  /** A watch on a clock that the test moves, and its log. */
-  function start() {
-    const lines: string[] = [];
-    const health = new Health();
-    const log = pino({}, { write: (line: string) => lines.push(line) });
-    let nowMs = 0;
-    const watch = new QuotaWatch({ health, model: new SiteModel(), log, now: () => nowMs });
-    const pass = (ms: number) => {
-      for (const endMs = nowMs + ms; nowMs < endMs; ) {
-        nowMs = Math.min(endMs, nowMs + QUOTA_CHECK_MS);
-        if (nowMs % QUOTA_CHECK_MS === 0) watch.check();
-      }
-    };
-    return { watch, health, lines, pass };
-  }
-
-  it('logs a quota once a minute with the count, and ends the fault a minute after the last excess', () => {
-    const { watch, health, lines, pass } = start();
-    for (let time = 1; time <= 1_000; time++) watch.exceeded('footage', 'device:d-1');
-    expect(lines).toHaveLength(1);
-    pass(59_000);
-    expect(lines).toHaveLength(1);
-    pass(6_000);
-    expect(lines).toHaveLength(2);
-    expect(JSON.parse(lines[1] ?? '')).toMatchObject({ quota: 'footage', count: 999 });
-    expect(faultTexts(health.faults())).toEqual([]);
-  });
-
-  it('remembers 10,000 holders that exceed a quota', () => {
-    const { watch, health, pass } = start();
-    for (let device = 1; device <= 10_100; device++) watch.exceeded('retained', `device:${device}`);
-    pass(5_000);
-    expect(faultTexts(health.faults()).at(-1)).toMatch(/ \(9997 more\)\.$/);
-    expect(watch.counts()).toEqual([['retained', 10_100]]);
-  });
-});
-
 describe('a connection without a whole CONNECT', () => {
   /** Longer than a machine may stall between two steps of a test. */
   const TIMEOUT_MS = 3_000;
@@ -468,124 +378,5 @@ describe('a connection without a whole CONNECT', () => {
     await allClosed();
     expect(timedOut.length).toBe(1);
     expect(faultTexts(health.faults())).toEqual([]);
-  });
-});
-
-describe('back-pressure', () => {
-  /** Unstored bytes of all principals from which on clients are not read. */
-  const TOTAL = 2 * MIB;
-  /** Each principal's reserve, even when all together have too much. */
-  const RESERVED = 2 ** 14;
-  /** A store that does not answer for this long is slow. */
-  const SLOW_MS = 251;
-
-  let unansweredMs: number;
-  let backPressure: BackPressure;
-
-  beforeEach(() => {
-    unansweredMs = 0;
-    backPressure = new BackPressure(() => unansweredMs);
-  });
-
-  afterEach(() => backPressure.stop());
-
-  /** Resolves when a client of the principal may be read again. */
-  function room(owner: string): Promise<void> {
-    const share = backPressure.shareOf(owner);
-    expect(share.mayRead).toBe(false);
-    return new Promise((resolve) => backPressure.whenThereIsRoom(() => share.mayRead, resolve));
-  }
-
-  describe('while the store answers in time', () => {
-    it('reads a principal up to the bound only, however many connections it has', () => {
-      backPressure.shareOf('device:1').take(TOTAL - 1);
-      expect(backPressure.shareOf('device:1').mayRead).toBe(true);
-      backPressure.shareOf('device:1').take(1);
-      expect(backPressure.shareOf('device:1').mayRead).toBe(false);
-      expect(backPressure.shareOf('device:2').mayRead).toBe(true);
-    });
-
-    it('reads every principal within its reserve when all together have too much', () => {
-      for (const owner of ['device:1', 'device:2', 'device:3']) {
-        backPressure.shareOf(owner).take(TOTAL / 2 - 1);
-      }
-      const late = backPressure.shareOf('device:4');
-      late.take(RESERVED - 1);
-      expect(late.mayRead).toBe(true);
-      late.take(1);
-      expect(late.mayRead).toBe(false);
-    });
-  });
-
-  describe('while the store is slow', () => {
-    it('keeps reading, so that an alarm behind other messages is seen in time', () => {
-      const share = backPressure.shareOf('device:1');
-      share.take(TOTAL);
-      expect(share.mayRead).toBe(false);
-      unansweredMs = SLOW_MS;
-      expect(share.mayRead).toBe(true);
-    });
-
-    it('keeps a bounded amount of each principal, and separate room for alarms', () => {
-      unansweredMs = SLOW_MS;
-      const share = backPressure.shareOf('device:1');
-      const state = () => [share.keeps(false), share.keeps(true)];
-      expect([...state(), share.mayRead]).toEqual([true, true, true]);
-      share.take(12 * MIB);
-      expect([...state(), share.mayRead]).toEqual([false, true, true]);
-      share.take(24 * MIB);
-      expect([...state(), share.mayRead]).toEqual([false, false, false]);
-      const other = backPressure.shareOf('device:2');
-      expect([other.keeps(false), other.keeps(true), other.mayRead]).toEqual([true, true, true]);
-    });
-
-    it('keeps a bounded amount in total, in addition to each principal’s reserve', () => {
-      unansweredMs = SLOW_MS;
-      for (let number = 0; number < 20; number++) {
-        backPressure.shareOf(`device:${number}`).take(10 * MIB);
-      }
-      const full = backPressure.shareOf('device:1');
-      expect([full.keeps(false), full.keeps(true), full.mayRead]).toEqual([false, false, false]);
-      const late = backPressure.shareOf('device:99');
-      expect([late.keeps(false), late.keeps(true), late.mayRead]).toEqual([true, true, true]);
-      late.take(RESERVED);
-      expect([late.keeps(false), late.keeps(true), late.mayRead]).toEqual([false, true, true]);
-      late.take(2 * RESERVED);
-      expect([late.keeps(true), late.mayRead]).toEqual([false, false]);
-    });
-  });
-
-  describe('a held client', () => {
-    it('resumes when there is room', async () => {
-      const share = backPressure.shareOf('device:1');
-      share.take(TOTAL);
-      const resumed = room('device:1');
-      share.release(1);
-      await resumed;
-    });
-
-    it('resumes when the store turns slow, even if nothing is released', async () => {
-      backPressure.shareOf('device:1').take(TOTAL);
-      const resumed = room('device:1');
-      unansweredMs = SLOW_MS;
-      await resumed;
-    });
-
-    it('waits while there is no room, and forever when the wait is cancelled', async () => {
-      const share = backPressure.shareOf('device:1');
-      share.take(TOTAL + 2);
-      const resumed: string[] = [];
-      const isRoom = () => share.mayRead;
-      const first = new Promise<void>((resolve) => {
-        backPressure.whenThereIsRoom(isRoom, () => resolve(void resumed.push('first')));
-      });
-      backPressure.whenThereIsRoom(isRoom, () => resumed.push('called off'))();
-      share.release(1);
-      await new Promise((resolve) => setImmediate(resolve));
-      expect(resumed).toEqual([]);
-      share.release(2);
-      await first;
-      expect(resumed).toEqual(['first']);
-    });
   });
 });
