@@ -145,6 +145,14 @@ describe('a stream', () => {
     expect(reader.alarms()).toHaveLength(2);
   });
 
+  test('takes filters with ids in upper case, as SUBSCRIBE does', async ({ home }) => {
+    const sensor = await home.sensor();
+    const [of, device] = [home.locationId.toUpperCase(), sensor.device.id.toUpperCase()];
+    const reader = await open(home, { filters: [`care-homes/${of}/devices/${device}/alarms/#`] });
+    sensor.alarm();
+    await reader.untilAlarms(1);
+  });
+
   const OUTCOMES: readonly [status: number, filter: string, filters: readonly string[]][] = [
     [403, 'another location', [`care-homes/${randomUUID()}/#`]],
     [403, 'another location besides its own', ['#', `care-homes/${randomUUID()}/#`]],

@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { maySubscribe } from '../../domain/grants.js';
-import { isFilter } from '../../domain/topics.js';
+import { isFilter, withLowerCaseIds } from '../../domain/topics.js';
 import { GatewayError } from '../../errors.js';
 import type { EventSubscription, StreamRequest } from '../../site/alarms/event-streams.js';
 import { addressOf } from '../actor.js';
@@ -13,7 +13,11 @@ const MAX_FILTERS = 20;
 const DEFAULT_FILTER = 'care-homes/#';
 const EVENT_STREAM_MEDIA_TYPE = 'text/event-stream';
 
-const filterSchema = z.string().refine(isFilter, 'must be an MQTT topic filter');
+const filterSchema = z
+  .string()
+  .refine(isFilter, 'must be an MQTT topic filter')
+  // As SUBSCRIBE takes it (contract 3).
+  .transform(withLowerCaseIds);
 
 const eventsQuerySchema = z.object({
   filter: z
