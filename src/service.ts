@@ -99,7 +99,7 @@ export class Service {
     this.#releasers.add(() => standingBy.close());
     const keys = keysOf(this.#config.site);
     const releasers = this.#releasers;
-    const address = addressOfStore({ config: this.#config, keys, log, releasers });
+    const address = addressOfStore(this.#config.redis, keys, { log, releasers });
     const keeper = await this.#openLease(address, standingBy);
     while (!this.#isStopping) {
       const held = await this.#untilHeld(keeper, standingBy);

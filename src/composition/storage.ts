@@ -64,7 +64,7 @@ export async function openStorage(options: Foundation) {
   const embedded = await startEmbedded(options);
   const keys = keysOf(config.site);
   const socketPath = embedded?.socketPath;
-  const place = options.store?.address ?? addressOfStore({ ...options, keys, socketPath });
+  const place = options.store?.address ?? addressOfStore(config.redis, keys, options, socketPath);
   const replicas = openReplicas(options, keys);
   const writeOptions = {
     guard: options.store?.tenure,

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { placeOfStore } from '../../src/composition/store-place.js';
+import { addressOfStore } from '../../src/composition/store-place.js';
 import { loadConfig } from '../../src/config/load.js';
 import { Releasers } from '../../src/releasers.js';
 import { keysOf } from '../../src/store/keys.js';
@@ -13,7 +13,6 @@ import {
   type StoreConnection,
   untilReady,
 } from '../../src/store/server/connection.js';
-import { StoreOutages } from '../../src/store/server/store-outages.js';
 import { Store } from '../../src/store/store.js';
 import { Authority, type Certificate } from '../harness/certificates.js';
 import { claimPort } from '../harness/program.js';
@@ -78,8 +77,8 @@ function connected(redis: object): { redis: StoreConnection; messages: string[] 
   const config = loadConfig({ programDir: '/none', cwd: '/', file, env: {} });
   const { log, messages } = recordingLog();
   const releasers = new Releasers();
-  const place = placeOfStore({ redis: config.redis, keys: keysOf('site'), log, releasers });
-  const connection = connectRedis({ ...place, log, outages: new StoreOutages(log), name: 'test' });
+  const address = addressOfStore(config.redis, keysOf('site'), { log, releasers });
+  const connection = connectRedis({ ...address, name: 'test' });
   onTestFinished(async () => {
     connection.disconnect();
     const stopped = { timeoutMs: 1_000, onFailure: () => undefined, onOutOfTime: () => undefined };

@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import type { Address } from '../../domain/server-address.js';
+import { askServer } from '../server/connection.js';
+import type { SentinelPlace } from './failovers.js';
 
 const fieldsSchema = z.array(z.string());
 /** Flags of a primary that is being replaced, or that the Sentinel cannot reach. */
@@ -6,11 +9,6 @@ const REPLACING = 'failover_in_progress';
 const DOUBTFUL = ['s_down', 'o_down', 'disconnected', REPLACING, 'master_reboot'];
 /** How long the last Sentinels may take once most have agreed: one of them may know of a newer primary. */
 const LAST_ANSWERS_MS = 20;
-
-/** A Sentinel to ask; `ask` soon rejects if it does not answer (Informant). */
-export interface Sentinel {
-  ask(...questions: readonly (readonly [string, ...string[]])[]): Promise<unknown[]>;
-}
 
 /** The server that should be the primary. */
 export interface Sought {
@@ -41,20 +39,17 @@ interface View {
  * If so, no other server becomes the primary until they have had time to notice its end.
  */
 export class SentinelMajority {
-  readonly #sentinels: readonly Sentinel[];
-  readonly #name: string;
+  readonly #place: SentinelPlace;
 
-  /** @param name the primary's name in the Sentinels' configuration */
-  constructor(sentinels: readonly Sentinel[], name: string) {
-    this.#sentinels = sentinels;
-    this.#name = name;
+  constructor(place: SentinelPlace) {
+    this.#place = place;
   }
 
   /** Resolves soon after most agree, or once all have answered or failed. */
   takesForPrimary(sought: Sought): Promise<boolean> {
     return new Promise((resolve) => {
       const views: View[] = [];
-      let open = this.#sentinels.length;
+      let open = this.#place.sentinels.length;
       let timer: NodeJS.Timeout | undefined;
       const decide = () => {
         clearTimeout(timer);
@@ -66,7 +61,7 @@ export class SentinelMajority {
         if (open === 0) decide();
         else if (this.#isAgreed(views, sought)) timer ??= setTimeout(decide, LAST_ANSWERS_MS);
       };
-      for (const sentinel of this.#sentinels) {
+      for (const sentinel of this.#place.sentinels) {
         this.#viewOf(sentinel).then(answered, () => answered(undefined));
       }
     });
@@ -76,15 +71,17 @@ export class SentinelMajority {
     const agreeing = views.filter((view) => isAgreed(view, sought));
     const epoch = Math.max(...agreeing.map((view) => view.epoch));
     // Sentinels that the configuration does not name count too.
-    const all = Math.max(this.#sentinels.length, ...views.map(({ sentinels }) => sentinels));
+    const all = Math.max(this.#place.sentinels.length, ...views.map(({ sentinels }) => sentinels));
     // For some seconds, only the Sentinel that leads a failover may know of it.
     const isReplaced = views.some((view) => view.epoch > epoch || view.flags.includes(REPLACING));
     return agreeing.length > all / 2 && !isReplaced;
   }
 
-  async #viewOf(sentinel: Sentinel): Promise<View> {
-    const [answer] = await sentinel.ask(['SENTINEL', 'MASTER', this.#name]);
-    const fields = fieldsSchema.parse(answer);
+  async #viewOf(sentinel: Address): Promise<View> {
+    const { access, name } = this.#place;
+    const fields = fieldsSchema.parse(
+      await askServer(sentinel, access, 'SENTINEL', 'MASTER', name),
+    );
     const field = (name: string) => fields[fields.indexOf(name) + 1] ?? '';
     return {
       runId: field('runid'),

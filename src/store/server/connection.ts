@@ -1,11 +1,12 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
 import { isElsewhere } from '../../delivery/log/reply-code.js';
+import { type Address, addressText } from '../../domain/server-address.js';
 import { GatewayError } from '../../errors.js';
-import { primaryConnector } from '../pair/primary-connector.js';
-import type { PrimaryWatch } from '../pair/primary-watch.js';
+import type { ClusterRoute } from '../pair/cluster-route.js';
+import type { Failovers } from '../pair/failovers.js';
 import { lacking, missingRight } from './rights.js';
-import type { StoreAccess } from './store-access.js';
+import { accessOptions, type StoreAccess } from './store-access.js';
 import type { StoreOutages } from './store-outages.js';
 
 const RETRY_STEP_MS = 50;
@@ -14,10 +15,15 @@ const CONNECT_TIMEOUT_MS = 5000;
 /** For a store where another server soon takes over. */
 const MAX_RETRY_DELAY_OF_MANY_MS = 250;
 const CONNECT_TIMEOUT_OF_MANY_MS = 1000;
+/** A frozen Sentinel, or a node that is asked once, is given up after this time. */
+const ANSWER_TIMEOUT_MS = 500;
+const SENTINEL_RETRY_MS = 100;
 const KEEP_ALIVE_MS = 10_000;
 const LOADING_RETRY_MS = 250;
 const MANAGEMENT_TIMEOUT_MS = 3000;
 const MAX_SILENCE_MS = 10_000;
+/** Nobody tells a gateway that a node of a cluster is frozen: its silence must. */
+const MAX_SILENCE_IN_CLUSTER_MS = 3_000;
 
 /** Begins the message for a start that the store refuses. */
 export const CANNOT_BE_ASKED = 'the store cannot be asked what it is';
@@ -37,9 +43,11 @@ export interface StorePlace {
   readonly socketPath?: string | undefined;
   /** `redis://`, `rediss://` or `unix:///`, as in `redis.url`. */
   readonly url?: string | undefined;
-  /** Behind Sentinels, or in a cluster. */
-  readonly primary?: PrimaryWatch | undefined;
-  /** For `url` and `primary`. */
+  /** Behind Sentinels, which say where the primary is. */
+  readonly failovers?: Failovers | undefined;
+  /** The primary of the site's slot in a cluster. */
+  readonly cluster?: ClusterRoute | undefined;
+  /** For all but `socketPath`. */
   readonly access?: StoreAccess | undefined;
 }
 
@@ -59,7 +67,8 @@ export interface ConnectionOptions extends StorePlace {
  * The gateway's own store may take its time when busy with its disk. A store on another machine may have vanished.
  */
 export function connectRedis(options: ConnectionOptions): StoreConnection {
-  return connect(options, isLocal(options) ? undefined : (options.timeoutMs ?? MAX_SILENCE_MS));
+  const silenceMs = options.cluster === undefined ? MAX_SILENCE_MS : MAX_SILENCE_IN_CLUSTER_MS;
+  return connect(options, isLocal(options) ? undefined : (options.timeoutMs ?? silenceMs));
 }
 
 /** Connects the management interface, where people wait for each answer. */
@@ -107,12 +116,15 @@ export function untilReady(redis: Redis, timeoutMs?: number): Promise<void> {
 
 /** Connects. A command fails if the connection is missing or breaks, and is never sent twice. */
 function connect(options: ConnectionOptions, commandTimeoutMs: number | undefined): Redis {
-  const { name, primary, outages } = options;
+  const { name, failovers, cluster, outages } = options;
+  const isOneOfMany = failovers !== undefined || cluster !== undefined;
   let isLeaving = false;
-  const maxRetryDelayMs = primary === undefined ? MAX_RETRY_DELAY_MS : MAX_RETRY_DELAY_OF_MANY_MS;
+  const maxRetryDelayMs = isOneOfMany ? MAX_RETRY_DELAY_OF_MANY_MS : MAX_RETRY_DELAY_MS;
   const redis = open(options, {
     connectionName: name,
-    connectTimeout: primary === undefined ? CONNECT_TIMEOUT_MS : CONNECT_TIMEOUT_OF_MANY_MS,
+    connectTimeout: isOneOfMany ? CONNECT_TIMEOUT_OF_MANY_MS : CONNECT_TIMEOUT_MS,
+    // A frozen server keeps an ended socket open (ioredis issue 1314).
+    disconnectTimeout: 1,
     keepAlive: KEEP_ALIVE_MS,
     maxLoadingRetryTime: LOADING_RETRY_MS,
     // Pipelining would reorder the commands of one tick (dependency-faults.md, 17).
@@ -135,6 +147,8 @@ function connect(options: ConnectionOptions, commandTimeoutMs: number | undefine
     isLeaving = false;
   });
   reportOutages(redis, options);
+  const forget = failovers?.onSwitch(() => redis.stream?.destroy());
+  if (forget !== undefined) redis.on('end', forget);
   if (!isLocal(options) && commandTimeoutMs !== undefined)
     breakSilent(redis, options, commandTimeoutMs);
   return redis;
@@ -176,21 +190,76 @@ function breakSilent(redis: Redis, { log, name }: ConnectionOptions, maxSilenceM
 }
 
 function open(options: ConnectionOptions, common: RedisOptions): Redis {
-  const { url, socketPath, primary, access = {} } = options;
+  const { url, socketPath, failovers, cluster, access = {} } = options;
   if (socketPath !== undefined) return new Redis({ ...common, path: socketPath });
-  const { user, password, tls } = access;
-  const external: RedisOptions = {
-    ...common,
-    ...(user !== undefined && { username: user }),
-    ...(password !== undefined && { password }),
-    ...(tls !== undefined && { tls: { ...tls } }),
-  };
-  if (primary !== undefined) {
-    return new Redis({ ...external, Connector: primaryConnector(primary, tls) });
+  const external: RedisOptions = { ...common, ...accessOptions(access) };
+  if (cluster !== undefined) return new Redis({ ...external, Connector: cluster.connector });
+  if (failovers !== undefined) {
+    return new Redis({ ...external, ...sentinelOptions(failovers.place, access) });
   }
   // ioredis recognises a socket path only without the scheme.
   if (url !== undefined) return new Redis(url.replace(/^unix:\/\//i, ''), external);
   throw new GatewayError('start-failed', 'the store has no address');
+}
+
+function sentinelOptions(
+  { sentinels, name, access }: Failovers['place'],
+  own: StoreAccess,
+): RedisOptions {
+  const { user, password, tls } = access;
+  return {
+    sentinels: sentinels.map(({ host, port }) => ({ host, port })),
+    name,
+    role: 'master',
+    ...(user !== undefined && { sentinelUsername: user }),
+    ...(password !== undefined && { sentinelPassword: password }),
+    ...(tls !== undefined && { sentinelTLS: { ...tls } }),
+    enableTLSForSentinelMode: own.tls !== undefined,
+    // By default a frozen Sentinel is asked without a timeout, and blocks for ever.
+    sentinelCommandTimeout: ANSWER_TIMEOUT_MS,
+    sentinelRetryStrategy: () => SENTINEL_RETRY_MS,
+    updateSentinels: false,
+  };
+}
+
+/**
+ * Asks a server over a connection of its own, which then ends.
+ *
+ * A connection that has failed once is never used again: the kernel takes minutes to notice a vanished peer.
+ *
+ * @throws Error that begins with the address, if there is no answer within a second and a half
+ */
+export async function askServer(
+  address: Address,
+  access: StoreAccess,
+  command: string,
+  ...args: readonly string[]
+): Promise<unknown> {
+  const redis = new Redis({
+    ...address,
+    ...accessOptions(access),
+    connectionName: 'question',
+    connectTimeout: CONNECT_TIMEOUT_OF_MANY_MS,
+    commandTimeout: ANSWER_TIMEOUT_MS,
+    disconnectTimeout: 1,
+    enableReadyCheck: false,
+    retryStrategy: () => null,
+    lazyConnect: true,
+  });
+  let failure: Error | undefined;
+  redis.on('error', (error) => {
+    failure = error;
+  });
+  try {
+    await redis.connect();
+    return await redis.call(command, ...args);
+  } catch (error) {
+    const cause = failure ?? error;
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`${addressText(address)}: ${reason}`, { cause });
+  } finally {
+    redis.disconnect();
+  }
 }
 
 function reportOutages(redis: Redis, { outages, name }: ConnectionOptions): void {
