@@ -7,10 +7,9 @@ import type { Config } from './config/schema.js';
 import { isEmbeddedStore } from './config/store-schema.js';
 import { Gateway } from './gateway.js';
 import { Releasers } from './releasers.js';
-import { claimDataDirectory, createDataDirectory } from './store/data-directory.js';
+import { createDataDirectory } from './store/data-directory.js';
 import { keysOf } from './store/keys.js';
-import { holderName, Lease } from './store/pair/lease.js';
-import { type HeldLease, LeaseKeeper } from './store/pair/lease-keeper.js';
+import { type HeldLease, holderName, Lease } from './store/pair/lease.js';
 import { connectManagementRedis, connectRedis, untilReady } from './store/server/connection.js';
 import { checkRights } from './store/server/rights.js';
 import { checkServer } from './store/server/server-check.js';
@@ -100,9 +99,9 @@ export class Service {
     const keys = keysOf(this.#config.site);
     const releasers = this.#releasers;
     const address = addressOfStore(this.#config.redis, keys, { log, releasers });
-    const keeper = await this.#openLease(address, standingBy);
+    const lease = await this.#openLease(address, standingBy);
     while (!this.#isStopping) {
-      const held = await this.#untilHeld(keeper, standingBy);
+      const held = await this.#untilHeld(lease, standingBy);
       if (held === undefined || this.#isStopping) {
         await held?.giveUp();
         return;
@@ -122,12 +121,12 @@ export class Service {
   }
 
   /** Stands by until the lease is ours, unless it is ours immediately. */
-  async #untilHeld(keeper: LeaseKeeper, standingBy: StandingBy): Promise<HeldLease | undefined> {
-    const answer = await keeper.ask();
+  async #untilHeld(lease: Lease, standingBy: StandingBy): Promise<HeldLease | undefined> {
+    const answer = await lease.ask();
     if (answer !== undefined && 'giveUp' in answer) return answer;
     standingBy.tell(answer);
     await this.#standBy(standingBy);
-    return keeper.wait(
+    return lease.wait(
       () => !this.#isStopping,
       (state) => standingBy.tell(state),
     );
@@ -164,7 +163,7 @@ export class Service {
   }
 
   /** Connects to the external store, which must be suitable. */
-  async #openLease(address: StoreAddress, standingBy: StandingBy): Promise<LeaseKeeper> {
+  async #openLease(address: StoreAddress, standingBy: StandingBy): Promise<Lease> {
     const { log, elapsed } = this.#options;
     const {
       site,
@@ -191,14 +190,14 @@ export class Service {
     // A store that has gone away again is asked for the lease until it answers.
     await untilReady(redis, READY_TIMEOUT_MS).catch(() => undefined);
     await createDataDirectory(dataDir);
-    const lease = new Lease({
+    return new Lease({
       store: new Store(redis),
       key: keysOf(site).lease,
       holder: holderName(),
-      place: claimDataDirectory(dataDir),
       lengthMs: lengthSeconds * 1000,
+      renewMs: renewSeconds * 1000,
       elapsed,
+      log,
     });
-    return new LeaseKeeper({ lease, renewMs: renewSeconds * 1000, log });
   }
 }

@@ -3,7 +3,7 @@ import type { Config } from '../config/schema.js';
 import type { Releasers } from '../releasers.js';
 import type { SteadyClock } from '../site/clock/steady-clock.js';
 import type { Health } from '../site/health/health.js';
-import type { Tenure } from '../store/pair/lease-keeper.js';
+import type { Tenure } from '../store/pair/lease.js';
 import type { StoreAddress } from './store-place.js';
 
 export interface ExternalStore {

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { isPassing, replyCode } from '../delivery/log/reply-code.js';
-import { FENCE_PROLOGUE, isFenced, lateReply, type WriteGuard } from './pair/fence.js';
+import { FENCE_PROLOGUE, isFenced, type WriteGuard } from './pair/fence.js';
 import type { ScriptCall } from './pair/replica-link.js';
 import type { Replicas } from './pair/replicas.js';
 import { type Packable, packRows, Script } from './scripts.js';
@@ -142,9 +142,7 @@ export class Store {
     if (guard === undefined) return this.#acknowledged(script, keys, args);
     const { key, token } = guard.fence;
     try {
-      const reply = await this.#acknowledged(script, [...keys, key], [...args, token]);
-      if ((await guard.overdue()) === false) throw lateReply();
-      return reply;
+      return await this.#acknowledged(script, [...keys, key], [...args, token]);
     } catch (error) {
       if (isFenced(error)) guard.fenced();
       throw error;

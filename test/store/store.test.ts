@@ -26,12 +26,12 @@ beforeEach(async () => {
   await server.redis.hset(LEASE, 'token', FENCE.token);
 });
 
-/** A store under a lease, which is not overdue unless the test says so. */
+/** A store under a lease. */
 function guarded(guard: Partial<WriteGuard> = {}): Store {
   const redis = new Redis({ path: server.socketPath });
   onTestFinished(() => redis.disconnect());
   return new Store(redis, {
-    guard: { fence: FENCE, overdue: () => undefined, fenced: () => undefined, ...guard },
+    guard: { fence: FENCE, fenced: () => undefined, ...guard },
   });
 }
 
@@ -94,34 +94,6 @@ describe('a write under a lease', () => {
     expect(await store.read((redis) => redis.get(KEY))).toBeNull();
     const args = ['field', 'places:', 'here', 'id'];
     expect(await store.run(findAlarm, ['history', 'ids'], args)).toEqual([]);
-  });
-});
-
-describe('a reply that is read when the lease may have ended', () => {
-  test('is passed on, in order with those after it, when the lease is still held', async () => {
-    let answer: (isHeld: boolean) => void = () => undefined;
-    const held = new Promise<boolean>((resolve) => {
-      answer = resolve;
-    });
-    const order: string[] = [];
-    const store = guarded({ overdue: () => held });
-    const first = store.write(['SET', KEY, 'text']).then(() => order.push('first'));
-    const second = store.write(['SET', KEY, 'text']).then(() => order.push('second'));
-    await store.read((redis) => redis.ping());
-    expect(order).toEqual([]);
-    answer(true);
-    await Promise.all([first, second]);
-    expect(order).toEqual(['first', 'second']);
-  });
-
-  test('is refused when another gateway has the lease, although the write was made', async () => {
-    let fenced = 0;
-    const store = guarded({ overdue: () => Promise.resolve(false), fenced: () => fenced++ });
-
-    await expect(store.write(['SET', KEY, 'text'])).rejects.toThrow(/^FENCED/);
-
-    expect(fenced).toBe(1);
-    expect(await storedKeys()).toEqual([KEY]);
   });
 });
 

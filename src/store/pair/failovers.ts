@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { z } from 'zod';
 import { type Address, addressText } from '../../domain/server-address.js';
 import { accessOptions, type StoreAccess } from '../server/store-access.js';
 
@@ -7,6 +8,11 @@ const CONNECT_TIMEOUT_MS = 1_000;
 const RECONNECT_MS = 1_000;
 /** `<name> <old address> <old port> <new address> <new port>` */
 const SWITCHED = '+switch-master';
+/** The fields of SENTINEL MASTER: `name`, …, `ip`, …, `port`, …. */
+const masterSchema = z.array(z.string()).transform((fields): [string, number] => {
+  const field = (name: string) => fields[fields.indexOf(name) + 1] ?? '';
+  return [field('ip'), Number(field('port'))];
+});
 
 /** The Sentinels of a primary and its replicas. */
 export interface SentinelPlace {
@@ -28,7 +34,7 @@ export class Failovers {
   readonly #log: Logger;
   readonly #listeners = new Set<() => void>();
   #connections: readonly Redis[] = [];
-  #primary = '';
+  #primary: string | undefined;
 
   constructor(place: SentinelPlace, log: Logger) {
     this.place = place;
@@ -56,30 +62,44 @@ export class Failovers {
       connectionName: 'failovers',
       connectTimeout: CONNECT_TIMEOUT_MS,
       disconnectTimeout: 1,
-      enableReadyCheck: false,
+      // Asked anew on each connection.
+      autoResubscribe: false,
       maxRetriesPerRequest: null,
       retryStrategy: () => RECONNECT_MS,
     });
-    let isAway = false;
     const sentinel = addressText(address);
-    redis.on('error', (err) => {
-      if (!isAway) this.#log.warn({ sentinel, err }, 'failed to reach a Sentinel');
+    let isAway = false;
+    const failed = (err: unknown) => {
+      if (!isAway) this.#log.warn({ sentinel, err }, 'failed to ask a Sentinel');
       isAway = true;
-    });
+    };
+    redis.on('error', failed);
     redis.on('ready', () => {
-      if (isAway) this.#log.info({ sentinel }, 'reached a Sentinel again');
-      isAway = false;
+      this.#listen(redis).then(() => {
+        if (isAway) this.#log.info({ sentinel }, 'a Sentinel answers again');
+        isAway = false;
+      }, failed);
     });
-    redis.on('message', (_channel, message) => this.#switched(message.split(' ')));
-    // A connection that breaks subscribes again by itself.
-    redis.subscribe(SWITCHED).catch(() => undefined);
+    redis.on('message', (_channel, message) => {
+      const [name, , , host = '', port] = message.split(' ');
+      if (name === this.place.name) this.#isPrimary(host, Number(port));
+    });
     return redis;
   }
 
-  #switched([name, , , host = '', port]: readonly string[]): void {
-    const primary = addressText({ host, port: Number(port) });
-    if (name !== this.place.name || primary === this.#primary) return;
+  /** Asks first: the failover may have happened while nobody listened. */
+  async #listen(redis: Redis): Promise<void> {
+    const { name } = this.place;
+    const [host, port] = masterSchema.parse(await redis.call('SENTINEL', 'MASTER', name));
+    this.#isPrimary(host, port);
+    await redis.subscribe(SWITCHED);
+  }
+
+  #isPrimary(host: string, port: number): void {
+    const primary = addressText({ host, port });
+    const former = this.#primary;
     this.#primary = primary;
+    if (former === undefined || former === primary) return;
     this.#log.info({ primary }, 'the store has a new primary');
     for (const listener of [...this.#listeners]) listener();
   }

@@ -13,13 +13,6 @@ export interface Fence {
 export interface WriteGuard {
   /** A write succeeds only while the lease has this token; otherwise the store refuses it with `FENCED`. */
   readonly fence: Fence;
-  /**
-   * Called for each reply. Undefined if the lease was renewed in time.
-   *
-   * Otherwise it resolves to whether the lease is still ours: a reply may have waited in the socket of a frozen
-   * process while another gateway began to serve.
-   */
-  readonly overdue: () => Promise<boolean> | undefined;
   /** Called for each refused write. */
   readonly fenced: () => void;
 }
@@ -38,9 +31,4 @@ export function isFenced(error: unknown): boolean {
   return [error, error instanceof Error && error.cause].some(
     (one) => one instanceof Error && one.message.startsWith(FENCED),
   );
-}
-
-/** The error of a write whose reply was read too late. */
-export function lateReply(): Error {
-  return new Error(`${FENCED} another gateway had the lease before the reply was read`);
 }

@@ -1,20 +1,26 @@
+/**
+ * The lease of a site in its store: one gateway has it and serves, the others stand by.
+ *
+ * It is only an agreement about who serves. The check of each write (fence.ts) keeps a gateway that has lost it from
+ * writing, whatever the clocks say. Nobody loses it because the store does not answer: nothing is acknowledged
+ * then, and the gateway keeps forwarding alarms live (contract 4.4). It is lost when the store names another holder.
+ */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
 import { z } from 'zod';
 import { Script } from '../scripts.js';
 import type { Store } from '../store.js';
-import type { Fence } from './fence.js';
+import type { WriteGuard } from './fence.js';
 
 const RANDOM_BYTES = 3;
 /** The longest gap between two answers of an available store; a slow one takes far less. */
 const MAX_GAP_MS = 1_000;
+/** How often a gateway on standby asks for the lease, and so how soon it gets one that is given up. */
+const ASK_INTERVAL_MS = 100;
 
-const takeLease = new Script(
-  'take-lease',
-  z.tuple([z.number(), z.number(), z.string(), z.string()]),
-);
-const renewLease = new Script('renew-lease', z.tuple([z.number(), z.number(), z.string()]));
-const releaseLease = new Script('release-lease', z.number());
+const leaseScript = new Script('lease', z.tuple([z.number(), z.number(), z.string(), z.string()]));
 
 /** Who has the lease. */
 export interface LeaseState {
@@ -24,16 +30,33 @@ export interface LeaseState {
   readonly holder: string;
 }
 
+/** What a serving gateway knows of its lease. */
+export interface Tenure extends WriteGuard {
+  readonly epoch: number;
+  /** The name of this gateway. */
+  readonly holder: string;
+}
+
+/** A lease that we hold and renew. */
+export interface HeldLease extends Tenure {
+  /** Resolves, once another gateway has the lease, to who has it. */
+  readonly lost: Promise<LeaseState>;
+  /** Asks the store whether another gateway has the lease. */
+  readonly isLost: () => Promise<boolean>;
+  /** Stops renewing and gives the lease up, unless it is lost. */
+  readonly giveUp: () => Promise<void>;
+}
+
 export interface LeaseOptions {
   readonly store: Store;
   readonly key: string;
   /** The name of this gateway. */
   readonly holder: string;
-  /** A name that no other living gateway has; empty for none (data-directory.ts). */
-  readonly place: string;
   readonly lengthMs: number;
+  readonly renewMs: number;
   /** Milliseconds by a clock that does not jump. */
   readonly elapsed: () => number;
+  readonly log: Logger;
 }
 
 /** A unique name that tells an operator which process it is. */
@@ -41,24 +64,57 @@ export function holderName(): string {
   return `${hostname()}/${process.pid}/${randomBytes(RANDOM_BYTES).toString('hex')}`;
 }
 
-/**
- * The lease of a site in its store: one gateway has it and serves, the others stand by.
- *
- * It is only an agreement about who serves. The check of each write (fence.ts) keeps a gateway that has lost it
- * from writing, whatever the clocks say.
- */
 export class Lease {
   readonly #options: LeaseOptions;
   #epoch = 0;
   /** The other's last renewal, and since when there has been no newer one while the store kept answering. */
   #renewal = '';
   #unrenewedSinceMs = 0;
-  /** When we sent our last renewal that the store has answered. */
-  #renewedAtMs = 0;
   #answeredAtMs: number | undefined;
+  #wasRefused = false;
 
   constructor(options: LeaseOptions) {
     this.#options = options;
+  }
+
+  /**
+   * Asks once.
+   *
+   * @returns the lease, or who has it; undefined if the store does not answer
+   */
+  async ask(): Promise<HeldLease | LeaseState | undefined> {
+    try {
+      const state = await this.take();
+      this.#wasRefused = false;
+      return state.isOurs ? this.#hold(state) : state;
+    } catch (error) {
+      this.#failed(error);
+      return undefined;
+    }
+  }
+
+  /**
+   * Asks until the lease is ours.
+   *
+   * @param isWanted whether to continue
+   * @param tell called with each answer that another gateway has it, and with undefined if the store does not answer
+   * @returns the lease; undefined when no longer wanted
+   */
+  async wait(
+    isWanted: () => boolean,
+    tell: (state: LeaseState | undefined) => void,
+  ): Promise<HeldLease | undefined> {
+    while (isWanted()) {
+      const answer = await this.ask();
+      if (answer !== undefined && 'giveUp' in answer) {
+        if (isWanted()) return answer;
+        await answer.giveUp();
+        return undefined;
+      }
+      tell(answer);
+      await delay(ASK_INTERVAL_MS);
+    }
+    return undefined;
   }
 
   /**
@@ -68,52 +124,90 @@ export class Lease {
    * us from asking: after such a gap, the full length of the lease must pass again without a renewal.
    */
   async take(): Promise<LeaseState> {
-    const { store, key, holder, place, lengthMs, elapsed } = this.#options;
+    const { lengthMs, elapsed } = this.#options;
     const askedAtMs = elapsed();
     const isFirst = this.#answeredAtMs === undefined;
-    if (askedAtMs - (this.#answeredAtMs ?? askedAtMs) > MAX_GAP_MS)
+    if (askedAtMs - (this.#answeredAtMs ?? askedAtMs) > MAX_GAP_MS) {
       this.#unrenewedSinceMs = askedAtMs;
+    }
     const isOver = askedAtMs - this.#unrenewedSinceMs > lengthMs;
-    const known = isOver ? this.#renewal : '';
-    const args = [holder, place, lengthMs, this.#epoch, known, isFirst ? '1' : ''];
-    const [taken, epoch, by, renewal] = await store.run(takeLease, [key], args);
+    const [isOurs, epoch, holder, renewal] = await this.#run(
+      'take',
+      this.#epoch,
+      isOver ? this.#renewal : '',
+      isFirst ? '1' : '',
+    );
     const nowMs = elapsed();
     if (renewal !== this.#renewal || nowMs - askedAtMs > MAX_GAP_MS) this.#unrenewedSinceMs = nowMs;
     this.#renewal = renewal;
     this.#answeredAtMs = nowMs;
-    this.#renewedAtMs = askedAtMs;
-    return this.#state(taken, epoch, by);
-  }
-
-  /** Whether the lease may have ended since its last renewal, so that another gateway may have taken it. */
-  get isOverdue(): boolean {
-    const { lengthMs, elapsed } = this.#options;
-    return elapsed() - this.#renewedAtMs >= lengthMs;
+    this.#epoch = Math.max(this.#epoch, epoch);
+    return { isOurs: isOurs === 1, epoch, holder };
   }
 
   /** Renews the lease that `take` has taken. */
   async renew(epoch: number): Promise<LeaseState> {
-    const { store, key, holder, place, lengthMs, elapsed } = this.#options;
-    const sentAtMs = elapsed();
-    const args = [holder, place, lengthMs, epoch];
-    const reply = await store.run(renewLease, [key], args);
-    this.#renewedAtMs = sentAtMs;
-    return this.#state(...reply);
+    const [isOurs, newest, holder] = await this.#run('renew', epoch);
+    this.#epoch = Math.max(this.#epoch, newest);
+    return { isOurs: isOurs === 1, epoch: newest, holder };
   }
 
-  /** Gives the lease up, so the next gateway can take it immediately. */
+  /** Gives the lease up, so that the next gateway can take it at once. */
   async release(epoch: number): Promise<void> {
-    const { store, key } = this.#options;
-    await store.run(releaseLease, [key], [this.fence(epoch).token]);
+    await this.#run('release', epoch);
   }
 
-  /** The fence that each write under the lease is checked against. */
-  fence(epoch: number): Fence {
-    return { key: this.#options.key, token: `${epoch} ${this.#options.holder}` };
+  #hold({ epoch, holder }: LeaseState): HeldLease {
+    const { key, renewMs } = this.#options;
+    let lostTo: LeaseState | undefined;
+    let lose: (state: LeaseState) => void = () => undefined;
+    const lost = new Promise<LeaseState>((resolve) => {
+      lose = resolve;
+    });
+    let renewing: Promise<void> | undefined;
+    const renew = (): Promise<void> => {
+      renewing ??= renewOnce().finally(() => {
+        renewing = undefined;
+      });
+      return renewing;
+    };
+    const renewOnce = async (): Promise<void> => {
+      if (lostTo !== undefined) return;
+      const state = await this.renew(epoch).catch((error: unknown) => this.#failed(error));
+      if (state === undefined || state.isOurs) return;
+      clearInterval(timer);
+      lostTo = state;
+      lose(state);
+    };
+    const timer = setInterval(renew, renewMs);
+    return {
+      epoch,
+      holder,
+      fence: { key, token: `${epoch} ${holder}` },
+      fenced: () => void renew(),
+      lost,
+      isLost: async () => {
+        await renew();
+        return lostTo !== undefined;
+      },
+      giveUp: async () => {
+        clearInterval(timer);
+        if (lostTo === undefined) await this.release(epoch).catch((error) => this.#failed(error));
+      },
+    };
   }
 
-  #state(isOurs: number, epoch: number, holder: string): LeaseState {
-    this.#epoch = Math.max(this.#epoch, epoch);
-    return { isOurs: isOurs === 1, epoch, holder };
+  #run(action: 'take' | 'renew' | 'release', epoch: number, renewal = '', mayTakeEnded = '') {
+    const { store, key, holder, lengthMs } = this.#options;
+    return store.run(leaseScript, [key], [action, holder, lengthMs, epoch, renewal, mayTakeEnded]);
+  }
+
+  /** StoreOutages logs a store that is away. */
+  #failed(error: unknown): undefined {
+    const isRefused = error instanceof Error && error.name === 'ReplyError';
+    const level = isRefused && !this.#wasRefused ? 'warn' : 'debug';
+    this.#wasRefused ||= isRefused;
+    this.#options.log[level]({ err: error }, 'the store refuses the lease');
+    return undefined;
   }
 }
