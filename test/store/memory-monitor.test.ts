@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Health } from '../../src/site/health/health.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
-import { defaultMaxMemoryBytes } from '../../src/store/embedded/memory.js';
+import { defaultMaxMemoryBytes } from '../../src/store/embedded/embedded-redis.js';
 import { MemoryMonitor } from '../../src/store/server/memory-monitor.js';
 import { Store } from '../../src/store/store.js';
 import { faultTexts } from '../harness/described/fault-texts.js';

@@ -10,7 +10,7 @@ import {
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished, test } from 'vitest';
-import { cutTornEnd } from '../../../src/store/embedded/repair.js';
+import { cutTornEnd } from '../../../src/store/embedded/append-only-file.js';
 import { ask, embeddedRedis, pidOf, temporaryDirectory } from '../embedded-support.js';
 
 const FILE = 'redis/appendonlydir/appendonly.aof.1.incr.aof';
