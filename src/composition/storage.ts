@@ -7,20 +7,15 @@ import { StoreHeadroom } from '../site/health/store-headroom.js';
 import { AlarmHistoryRedis } from '../store/alarms/alarm-history-redis.js';
 import { AlarmLog } from '../store/alarms/alarm-log.js';
 import { AlarmRetention } from '../store/alarms/alarm-retention.js';
-import { DrillStoreRedis } from '../store/alarms/drill-store-redis.js';
 import { EscalationStoreRedis } from '../store/alarms/escalation-store-redis.js';
 import { SupervisionStoreRedis } from '../store/alarms/supervision-store-redis.js';
-import { AuditExport } from '../store/audit/export.js';
-import { AuditRecords } from '../store/audit/records.js';
-import { AuditRetention } from '../store/audit/retention.js';
-import { AuditTrailRedis } from '../store/audit/trail.js';
+import { AuditStore } from '../store/audit.js';
 import { ClockStoreRedis } from '../store/clock-store-redis.js';
-import { DeadLetterStoreRedis } from '../store/dead-letter-store-redis.js';
 import { DiskMonitor } from '../store/embedded/disk-monitor.js';
 import { defaultMaxMemoryBytes, EmbeddedRedis } from '../store/embedded/embedded-redis.js';
-import { InvalidPublishStoreRedis } from '../store/invalid-publish-store-redis.js';
 import { type Keys, keysOf } from '../store/keys.js';
 import { requireLayout } from '../store/layout.js';
+import { DeadLetterStoreRedis, DrillStoreRedis, InvalidPublishStoreRedis } from '../store/lists.js';
 import { QueueStoreRedis } from '../store/queue-store-redis.js';
 import { retainedConnection } from '../store/retained-connection.js';
 import {
@@ -33,9 +28,8 @@ import { MemoryMonitor } from '../store/server/memory-monitor.js';
 import { checkServer, checkSettings } from '../store/server/server-check.js';
 import { StoreMonitor } from '../store/server/store-monitor.js';
 import { SessionStoreRedis } from '../store/session-store-redis.js';
-import { PresenceStoreRedis } from '../store/site/presence-store-redis.js';
 import { SiteStoreRedis } from '../store/site/site-store-redis.js';
-import { TokenUseStoreRedis } from '../store/site/token-use-store-redis.js';
+import { PresenceStoreRedis, TokenUseStoreRedis } from '../store/site/times.js';
 import { Store } from '../store/store.js';
 import { StoreWitness } from '../store/store-witness.js';
 import { ValueBatches } from '../store/value-batches.js';
@@ -47,7 +41,6 @@ const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const RETENTION_INTERVAL_MS = HOUR_MS;
-const EXPORT_INTERVAL_MS = 1_000;
 /** Too short for telemetry to fill the room that the last check left for alarms. */
 const DISK_INTERVAL_MS = 250;
 const WITNESS_INTERVAL_MS = 1_000;
@@ -94,9 +87,7 @@ export async function openStorage(options: Foundation) {
   if (embedded !== undefined) watchDisk(headroom, options);
   await steady.resume(new ClockStoreRedis(state, management, keys, log));
   releasers.add(() => steady.suspend());
-  if (config.audit.export) startAuditExport(state, keys, options);
-  const records = new AuditRecords(steady.now);
-  const audit = new AuditTrailRedis({ store: management, keys, records, log });
+  const audit = new AuditStore({ store: management, keys, steadyNow: steady.now, log });
   const witness = await openWitness(management, keys, options);
   const escalationNames = config.escalations.map(({ name }) => name);
   const alarmLog = new AlarmLog({ writer, reader, headroom }, keys, log);
@@ -108,7 +99,7 @@ export async function openStorage(options: Foundation) {
     memory,
     alarmLog,
     queues,
-    site: new SiteStoreRedis(management, keys, records),
+    site: new SiteStoreRedis(management, keys, audit),
     values: new ValueBatches(values, keys, headroom),
     history: new AlarmHistoryRedis(management, keys, log, escalationNames),
     audit,
@@ -133,7 +124,10 @@ export async function openStorage(options: Foundation) {
     broker: createBrokerStorage({ conn: retainedConnection(broker, keys) }),
     retainedTopics: () => state.read((redis) => redis.hkeys(keys.retained)),
     /** Starts removing old alarms and audit records. */
-    startRetention: () => startRetention(state, keys, queues, options),
+    startRetention: () => {
+      const trail = new AuditStore({ store: state, keys, steadyNow: steady.now, log });
+      startRetention(state, keys, queues, trail, options);
+    },
     /** From now on, each write waits for `redis.replicas`. Before, nothing is acknowledged to anybody. */
     startConfirming: () => {
       if (replicas === undefined) return;
@@ -183,21 +177,12 @@ async function openWitness(
   return witness;
 }
 
-function startAuditExport(
-  store: Store,
-  keys: Keys,
-  { config, log, health, releasers }: Foundation,
-): void {
-  const directory = join(config.dataDir, 'audit');
-  const exporter = new AuditExport({ store, keys, directory, health, log });
-  releasers.add(repeat(() => exporter.run(), EXPORT_INTERVAL_MS));
-}
-
 /** Starts removing old alarms and audit records. */
 function startRetention(
   store: Store,
   keys: Keys,
   queues: QueueStoreRedis,
+  trail: AuditStore,
   options: Foundation,
 ): void {
   const { config, log, releasers, steady } = options;
@@ -205,8 +190,7 @@ function startRetention(
   const alarmAgeMs = config.history.retentionDays * DAY_MS;
   const queuedFrom = () => queues.oldestQueued();
   const alarms = new AlarmRetention({ store, keys, now, queuedFrom, maxAgeMs: alarmAgeMs });
-  const recordAgeMs = config.audit.retentionDays * DAY_MS;
-  const records = new AuditRetention({ store, keys, now, maxAgeMs: recordAgeMs });
+  const records = trail.retention(config.audit.retentionDays * DAY_MS);
   const intervalMs = RETENTION_INTERVAL_MS;
   releasers.add(runRetention(alarms, { what: 'alarms', intervalMs, log }));
   releasers.add(runRetention(records, { what: 'audit records', intervalMs, log }));

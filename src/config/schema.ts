@@ -158,12 +158,6 @@ export const configSchema = z.strictObject({
         .max(MAX_DAYS)
         .default(365)
         .describe('how long records are kept; a million changes and 100,000 denials at most'),
-      export: z
-        .boolean()
-        .default(false)
-        .describe(
-          'whether each record is also appended to a file in <dataDir>/audit, from where the gateway removes none',
-        ),
     })
     .prefault({})
     .describe('the audit trail'),

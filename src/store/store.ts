@@ -3,14 +3,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { isPassing, replyCode } from '../delivery/log/reply-code.js';
+import type { Keys } from './keys.js';
 import { FENCE_PROLOGUE, isFenced, type WriteGuard } from './pair/fence.js';
 import type { ScriptCall } from './pair/replica-link.js';
 import type { Replicas } from './pair/replicas.js';
 import { type Packable, packRows, Script } from './scripts.js';
 
 const RETRY_MS = 100;
+const NO_ROWS = packRows([]);
 
-const runCommands = new Script('run-commands', z.array(z.unknown()));
+const commitScript = new Script('commit', z.union([z.literal(0), z.array(z.unknown())]));
+
+/** How many audit records of each sort are kept. */
+export const MAX_AUDITED_CHANGES = 1_000_000;
+const MAX_AUDITED_DENIALS = 100_000;
 
 /** The commands that `read` may send. They change nothing. */
 export type StoreReader = Pick<
@@ -35,6 +41,24 @@ export type StoreReader = Pick<
 
 /** A writing command of the store, with its key. */
 export type StoreCommand = readonly [name: string, key: string, ...args: Packable[]];
+
+/** A record of the audit trail. */
+export interface RecordToWrite {
+  readonly isDenial: boolean;
+  readonly atMs: number;
+  /** When it is written, by the steady clock, which decides its age. */
+  readonly steadyMs: number;
+  /** JSON of the entry without its time. */
+  readonly text: string;
+}
+
+/** Writes that are made as one, or not at all. */
+export interface Commit {
+  readonly commands: readonly StoreCommand[];
+  /** Commands that change nothing, with the reply that each must have; '' for none. */
+  readonly conditions?: readonly (readonly [wanted: string, ...command: StoreCommand])[];
+  readonly records?: readonly RecordToWrite[];
+}
 
 /** An argument of a script besides its keys. */
 export type ScriptArgument = string | number | Buffer;
@@ -113,7 +137,31 @@ export class Store {
 
   /** Runs commands as one atomic call, all in one slot. Resolves to their replies. */
   async write(...commands: readonly [StoreCommand, ...StoreCommand[]]): Promise<unknown[]> {
-    return this.run(runCommands, [commands[0][1]], [packRows(commands)]);
+    const args = [packRows(commands), NO_ROWS, NO_ROWS];
+    const replies = await this.run(commitScript, [commands[0][1]], args);
+    return replies === 0 ? [] : replies;
+  }
+
+  /**
+   * Makes all writes as one atomic call, unless a condition does not hold.
+   *
+   * @returns the replies of the commands; undefined, with nothing written, if a condition does not hold
+   */
+  async commit(
+    keys: Keys,
+    { commands, conditions = [], records = [] }: Commit,
+  ): Promise<unknown[] | undefined> {
+    const { siteRevision, auditSequence, auditChanges, auditDenials } = keys;
+    const rows = records.map(({ isDenial, atMs, steadyMs, text }) => {
+      return [isDenial ? 1 : 0, atMs, steadyMs, text];
+    });
+    const args = [packRows(commands), packRows(conditions), packRows(rows)];
+    const replies = await this.run(
+      commitScript,
+      [siteRevision, auditSequence, auditChanges, auditDenials],
+      [...args, MAX_AUDITED_CHANGES, MAX_AUDITED_DENIALS],
+    );
+    return replies === 0 ? undefined : replies;
   }
 
   /** Ends the connection and everything that waits for the store. */

@@ -477,7 +477,7 @@ export type DeadLettersSentAgain = {
     reason: string | null;
 };
 export type AdvisedFault = {
-    /** What is wrong. Stable; later versions may add to these: account-broken, alarms-waiting, audit-export-failing, bridge-commands-denied, bridge-down, bridge-missing, bridge-refused, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-silent, device-unreadable, disk-full, disk-nearly-full, disk-read-only, drill-failed, hub-away, limit-exceeded, output-failing, processor-busy, record-damaged, replica-missing, retained-full, runtime-unsupported, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe, unknown-device. */
+    /** What is wrong. Stable; later versions may add to these: account-broken, alarms-waiting, bridge-commands-denied, bridge-down, bridge-missing, bridge-refused, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-silent, device-unreadable, disk-full, disk-nearly-full, disk-read-only, drill-failed, hub-away, limit-exceeded, output-failing, processor-busy, record-damaged, replica-missing, retained-full, runtime-unsupported, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe, unknown-device. */
     code: string;
     /** Whether the gateway is not ready because of it. */
     stops: boolean;

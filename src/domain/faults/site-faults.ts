@@ -142,20 +142,6 @@ export const SITE_FAULTS = {
         'Keine dauerhafte Sitzung, keine Bridge und kein Webhook bekommt die Alarme der Einrichtung. Prüfen Sie, ob die Rufanlage mit einer dauerhaften Sitzung verbunden ist und abonniert hat (`GET /sessions`). Lösen Sie dann einen weiteren Probealarm aus.',
     },
   },
-  auditExportFailing: {
-    code: 'audit-export-failing',
-    stops: false,
-    en: {
-      message: 'Audit records cannot be exported to the disk.',
-      advice:
-        'Make room on the disk of `dataDir`, or check the rights of `<dataDir>/audit`. The records are in the store, and are exported later.',
-    },
-    de: {
-      message: 'Einträge des Protokolls können nicht auf die Platte exportiert werden.',
-      advice:
-        'Schaffen Sie Platz auf der Platte von `dataDir`, oder prüfen Sie die Rechte von `<dataDir>/audit`. Die Einträge sind im Speicher und werden später exportiert.',
-    },
-  },
   recordUnreadable: {
     code: 'record-damaged',
     stops: false,

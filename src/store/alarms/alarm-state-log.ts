@@ -12,11 +12,10 @@ import { alarmStateText, type GivenState } from '../../domain/alarm-states.js';
 import { uuidBytes } from '../../domain/notation.js';
 import { ALARM_STATES_LEVEL, forwardedTopic } from '../../domain/topics.js';
 import type { AuditAction } from '../../site/audit-trail.js';
-import { recordText } from '../audit/records.js';
+import { recordText } from '../audit.js';
 import type { Keys } from '../keys.js';
 import { packRows, Script } from '../scripts.js';
-import { MAX_AUDITED_CHANGES } from '../site/change.js';
-import type { ScriptArgument, Store } from '../store.js';
+import { MAX_AUDITED_CHANGES, type ScriptArgument, type Store } from '../store.js';
 import { alarmIdPlace, type ReadPlace, readPlace } from './alarm-records.js';
 import {
   type Answer,

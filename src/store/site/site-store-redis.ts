@@ -4,23 +4,22 @@ import type { AuditEntry } from '../../site/audit-trail.js';
 import type { SiteFinding, SiteState } from '../../site/site-findings.js';
 import { withSoundReferences } from '../../site/site-references.js';
 import type { SiteStore } from '../../site/site-store.js';
-import type { AuditRecords } from '../audit/records.js';
+import type { AuditStore } from '../audit.js';
 import { answering, unlessOfAnotherType } from '../failures.js';
 import type { Keys } from '../keys.js';
-import type { Store } from '../store.js';
-import { makeChange, type Write } from './change.js';
+import type { Store, StoreCommand } from '../store.js';
 import { READ_RECORD, recordText } from './site-records.js';
 
 /** The site in Redis: one hash per kind, id → record. */
 export class SiteStoreRedis implements SiteStore {
   readonly #store: Store;
   readonly #keys: Keys;
-  readonly #records: AuditRecords;
+  readonly #audit: AuditStore;
 
-  constructor(store: Store, keys: Keys, records: AuditRecords) {
+  constructor(store: Store, keys: Keys, audit: AuditStore) {
     this.#store = store;
     this.#keys = keys;
-    this.#records = records;
+    this.#audit = audit;
   }
 
   /** Reads the revision first: if another gateway changes the site meanwhile, the next change shows it. */
@@ -45,9 +44,14 @@ export class SiteStoreRedis implements SiteStore {
   }
 
   change(changes: readonly RecordChange[], entry: AuditEntry, revision: number): Promise<boolean> {
+    const { siteRevision } = this.#keys;
     const writes = changes.flatMap((change) => this.#writesOf(change));
-    const records = [this.#records.of(entry)];
-    return makeChange(this.#store, this.#keys, { writes, records, revision });
+    return this.#audit.commit({
+      // A site that was never changed has no counter.
+      conditions: [[revision === 0 ? '' : String(revision), 'GET', siteRevision]],
+      records: [this.#audit.recordOf(entry)],
+      commands: [['INCR', siteRevision], ...writes],
+    });
   }
 
   async #load<K extends RecordKind>(kind: K, findings: SiteFinding[]): Promise<RecordOfKind[K][]> {
@@ -72,12 +76,12 @@ export class SiteStoreRedis implements SiteStore {
     return records;
   }
 
-  #writesOf({ kind, before, after }: RecordChange): Write[] {
+  #writesOf({ kind, before, after }: RecordChange): StoreCommand[] {
     const keys = this.#keys;
     const records = keys.siteRecords(kind);
     if (after !== undefined) return [['HSET', records, after.id, recordText(after)]];
     const id = before?.id ?? '';
-    const removal: Write[] = [['HDEL', records, id]];
+    const removal: StoreCommand[] = [['HDEL', records, id]];
     if (kind === 'location') removal.push(['DEL', keys.rejected(id)], ['DEL', keys.drills(id)]);
     if (kind === 'access-token') removal.push(['HDEL', keys.tokenUse, id]);
     if (kind === 'device') {
