@@ -45,7 +45,7 @@ export function keysOf(site: string) {
     siteRecords: (kind: RecordKind) => key('site', kind),
     /** The counter of the site's changes. */
     siteRevision: key('sequence', 'site'),
-    /** Hash: device id → when it was last heard, and whether it is online (site/presence-store-redis.ts). */
+    /** Hash: device id → when it was last heard, and whether it is online (site/times.ts). */
     lastSeen: key('last-seen'),
     /** Hash: id of an access token → when it was last used, in milliseconds since 1970. */
     tokenUse: key('token-use'),
