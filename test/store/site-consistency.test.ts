@@ -5,8 +5,8 @@ import type { AccessToken, Device } from '../../src/domain/site.js';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { Devices } from '../../src/site/devices.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
-import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
-import { PresenceStoreRedis } from '../../src/store/site/presence-store-redis.js';
+import { InvalidPublishStoreRedis } from '../../src/store/lists.js';
+import { PresenceStoreRedis } from '../../src/store/site/times.js';
 import { Store } from '../../src/store/store.js';
 import { faultTexts } from '../harness/described/fault-texts.js';
 import { RedisProgram } from '../harness/redis.js';
@@ -234,7 +234,6 @@ describe('data of deleted locations and devices', () => {
       { kind: 'location', before: location, after: undefined },
     );
     await invalidPublishes.add(location.id, [listed(4)]);
-    await presence.save([offline]);
     expect(await redis.exists(keys.rejected(location.id), keys.lastSeen)).toBe(0);
   });
 });

@@ -19,7 +19,7 @@ import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { SiteChanges } from '../../src/site/site-changes.js';
 import { SiteEvents } from '../../src/site/site-events.js';
 import { SiteModel } from '../../src/site/site-model.js';
-import { AuditRecords } from '../../src/store/audit/records.js';
+import { AuditStore } from '../../src/store/audit.js';
 import { keysOf } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site/site-store-redis.js';
 import { Store } from '../../src/store/store.js';
@@ -66,8 +66,10 @@ export class SiteWorld {
   private constructor(socketPath: string) {
     this.redis = new Redis({ path: socketPath });
     onTestFinished(() => this.redis.disconnect());
-    this.store = new SiteStoreRedis(new Store(this.redis), this.keys, new AuditRecords(Date.now));
     const log = pino({}, { write: (line: string) => this.logged.push(line) });
+    const [door, keys] = [new Store(this.redis), this.keys];
+    const audit = new AuditStore({ store: door, keys, steadyNow: Date.now, log });
+    this.store = new SiteStoreRedis(door, keys, audit);
     const faults = new SiteFaults(this.health, log);
     const { store, model, events } = this;
     this.changes = new SiteChanges({
