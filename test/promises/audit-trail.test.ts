@@ -1,9 +1,8 @@
 /**
- * The audit trail as the administrator reads it (contract 2): filters, pages, names, CSV and its export, and what stays
+ * The audit trail as the administrator reads it (contract 2): filters, pages, names, CSV, and what stays
  * in it over time, restarts and kills.
  */
-import { existsSync, readFileSync, statSync } from 'node:fs';
-import { appendFile, rm, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ask, createToken, expect, type Home, test, times } from '../harness/index.js';
 
@@ -247,54 +246,6 @@ test('the first administrator’s token is recorded once', async ({ own }) => {
   expect(Object(json).events).toMatchObject([
     { action: 'access-token.created', actor, ...subject },
   ]);
-});
-
-test('with audit.export each record is also a line in the file of its day', async ({ own }) => {
-  const env = { GATEWAY_AUDIT_EXPORT: 'true' };
-  const gateway = await own.gatewayOff({ isHurried: true, env });
-  const directory = join(gateway.dataDir, 'audit');
-  await writeFile(directory, 'a file in the place of the directory');
-  await gateway.start();
-  const home = await own.homeAt(gateway);
-  const unwritable = 'Audit records cannot be exported to the disk.';
-  await expect.poll(() => home.faults()).toContain(unwritable);
-  expect((await home.ask('GET', '/readyz')).status).toBe(200);
-  await rm(directory);
-  const file = (day: unknown) => join(directory, `${String(day).slice(0, 10)}.jsonl`);
-  const exported = (day: unknown) =>
-    existsSync(file(day)) ? readFileSync(file(day), 'utf8').split('\n').slice(0, -1) : [];
-  const today = (await recordsOf(home, ''))[0]?.['at'];
-  await expect.poll(() => exported(today)).toHaveLength(3);
-  await expect.poll(() => home.faults()).not.toContain(unwritable);
-  // With everything but the current names.
-  const [created] = exported(today);
-  expect((await recordsOf(home, ''))[0]).toMatchObject(JSON.parse(created ?? ''));
-  for (const [path, mode] of [
-    [directory, 0o700],
-    [file(today), 0o600],
-  ] as const) {
-    expect([path, statSync(path).mode & 0o777]).toEqual([path, mode]);
-  }
-
-  // A crash has cut off a line: what follows is on lines of its own.
-  await gateway.stop();
-  await appendFile(file(today), '{"id":"4","at":"2026-');
-  await gateway.start();
-  await home.room();
-  await expect.poll(() => exported(today).at(-1)).toContain('"action":"room.created"');
-  expect(exported(today).filter((line) => line.includes('room.created'))).toHaveLength(1);
-
-  await gateway.clock.advance(DAY_MS);
-  await home.group();
-  const tomorrow = (await recordsOf(home, 'actions=group.created'))[0]?.['at'];
-  await expect.poll(() => exported(tomorrow)).toHaveLength(1);
-
-  // An emptied store numbers its records anew.
-  await gateway.stop();
-  await rm(join(gateway.dataDir, 'redis'), { recursive: true });
-  await gateway.start();
-  const next = await own.homeAt(gateway);
-  await expect.poll(() => exported(tomorrow).join('\n')).toContain(next.locationId);
 });
 
 test('the record of an answered change survives a kill of gateway and store', {

@@ -31,7 +31,8 @@ if action == 'renew' then
   -- Also in a store that was emptied, or went back to before it was taken.
   if not isOurs and (epoch >= known or not hasEnded) then return { 0, epoch, holder, renewal } end
   epoch = known
-elseif holder == '' or renewal == ARGV[5] or (ARGV[6] == '1' and hasEnded) then
+-- Its own holder takes it again: the answer to the first question may have been lost.
+elseif holder == '' or holder == wanted or renewal == ARGV[5] or (ARGV[6] == '1' and hasEnded) then
   epoch = math.max(epoch, known) + 1
 else
   return { 0, epoch, holder, renewal }

@@ -4,10 +4,8 @@
  */
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { Informant } from '../../../src/store/pair/informant.js';
-import { PrimaryWatch } from '../../../src/store/pair/primary-watch.js';
+import { Failovers } from '../../../src/store/pair/failovers.js';
 import { SentinelMajority, type Sought } from '../../../src/store/pair/sentinel-majority.js';
-import { sentinelSource } from '../../../src/store/pair/sentinels.js';
 import {
   connectManagementRedis,
   connectRedis,
@@ -18,7 +16,6 @@ import {
 import { StoreOutages } from '../../../src/store/server/store-outages.js';
 import { Store } from '../../../src/store/store.js';
 import { eventually } from '../../harness/index.js';
-import { CutProxy } from '../../harness/proxy.js';
 import type { RedisProgram } from '../../harness/redis.js';
 import { RedisPair } from '../../harness/redis-pair.js';
 import { recordingLog } from '../embedded-support.js';
@@ -36,58 +33,11 @@ beforeAll(async () => {
 });
 afterAll(() => pair.remove());
 
-/** A Sentinel behind a line that can be cut, and a function that asks it. */
-async function sentinelBehindLine(): Promise<{ line: CutProxy; ask: () => Promise<unknown[]> }> {
-  const [sentinel] = pair.sentinelPrograms;
-  const line = await CutProxy.start(sentinel?.port ?? 0);
-  onTestFinished(() => line.close());
-  const address = { host: '127.0.0.1', port: line.port };
-  const informant = new Informant(address, { password: pair.sentinelPassword });
-  onTestFinished(() => informant.stop());
-  return { line, ask: () => informant.ask(['PING']) };
-}
-
-test('asks a Sentinel again after connections broke during their first commands', async () => {
-  const { line, ask } = await sentinelBehindLine();
-  line.resetAtFirstBytes();
-  const broken = async () => {
-    await expect(ask()).rejects.toThrow(`127.0.0.1:${line.port}: `);
-    expect(line.attempts).toBeGreaterThan(1);
-  };
-  await eventually(broken);
-
-  line.mend();
-
-  await eventually(async () => expect(await ask()).toEqual(['PONG']));
-});
-
-test('asks a Sentinel over another connection after the first has gone silent', async () => {
-  const { line, ask } = await sentinelBehindLine();
-  await eventually(async () => expect(await ask()).toEqual(['PONG']));
-  line.swallow();
-  await expect(ask()).rejects.toThrow('timed out');
-
-  line.mend();
-
-  await eventually(async () => expect(await ask()).toEqual(['PONG']));
-});
-
-test('keeps one connection while a Sentinel answers', async () => {
-  const { line, ask } = await sentinelBehindLine();
-  for (let asked = 0; asked < 5; asked++) expect(await ask()).toEqual(['PONG']);
-  expect(line.attempts).toBe(1);
-});
-
 /** Asks these Sentinels. */
 function majorityOf(programs: readonly RedisProgram[]): SentinelMajority {
-  const informants = programs.map(({ port }) => {
-    const access = { password: pair.sentinelPassword };
-    return new Informant({ host: '127.0.0.1', port }, access);
-  });
-  onTestFinished(() => {
-    for (const informant of informants) informant.stop();
-  });
-  return new SentinelMajority(informants, pair.name);
+  const sentinels = programs.map(({ port }) => ({ host: '127.0.0.1', port }));
+  const access = { password: pair.sentinelPassword };
+  return new SentinelMajority({ sentinels, name: pair.name, access });
 }
 
 /** A server to ask about, as a gateway behind a proxy knows it: only by its run id. */
@@ -228,18 +178,17 @@ describe('the majority of the Sentinels in a failover', () => {
   });
 });
 
-/** A store behind the pair's Sentinels; the messages are those of its log. */
-function placeOfPair(sentinels = pair.sentinelPrograms): StorePlace & { messages: string[] } {
-  const { log, messages } = recordingLog();
-  const source = sentinelSource({
+/** A store behind the pair's Sentinels, or behind some of them. */
+function placeOfPair(sentinels = pair.sentinelPrograms): StorePlace {
+  const place = {
     sentinels: sentinels.map(({ port }) => ({ host: '127.0.0.1', port })),
     name: pair.name,
     access: { password: pair.sentinelPassword },
-  });
-  const primary = new PrimaryWatch(source, log);
-  primary.start();
-  onTestFinished(() => primary.stop());
-  return { primary, access: { password: pair.password }, messages };
+  };
+  const failovers = new Failovers(place, recordingLog().log);
+  failovers.start();
+  onTestFinished(() => failovers.stop());
+  return { failovers, access: { password: pair.password } };
 }
 
 function connected(connect: typeof connectRedis, place: StorePlace): StoreConnection {
