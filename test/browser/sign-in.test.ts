@@ -179,7 +179,7 @@ test('every page can be reached by keyboard alone, and says that it is the curre
     while ((await focused()) !== name) await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     await page.waitForURL(`**/#${path}`);
-    await page.waitForFunction((title) => document.title.includes(title), name);
+    await page.waitForFunction((title) => document.title.split(' · ').includes(title), name);
     expect(await link(page, name).getAttribute('aria-current')).toBe('page');
     // The board is already shown, and keeps the focus on its link.
     if (path !== '/') await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
