@@ -17,6 +17,7 @@ import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
+import { CONTENT, MP4, prepare, put, recorded, statusOf, urlOf } from '../harness/camera.js';
 import {
   ADMIN_TOKEN,
   askUrl,
@@ -32,8 +33,6 @@ import {
 import { Program, residentBytes } from '../harness/program.js';
 
 const MAX_UPLOAD_BYTES = 2 * 1024 * 1024;
-const CONTENT = randomBytes(200_000);
-const MP4 = { 'Content-Type': 'video/mp4' };
 
 const test = testWith({
   env: {
@@ -42,35 +41,6 @@ const test = testWith({
     GATEWAY_FOOTAGE_MIN_FREE_BYTES: '0',
   },
 });
-
-/** Announces a recording as the camera. */
-async function prepare(home: Home, device: TestDevice, contentType = 'video/mp4') {
-  const json = { type: contentType.split('/')[0], contentType };
-  const answer = await home.must('POST', `/devices/${device.id}/footage`, { device, json });
-  return { key: answer.string('key'), uploadUrl: answer.string('uploadUrl') };
-}
-
-function put(url: string, body: Buffer = CONTENT, headers: Record<string, string> = MP4) {
-  return askUrl('PUT', url, { body, headers });
-}
-
-/** The URL of a recording, by an alarm that names its key. */
-async function urlOf(home: Home, device: TestDevice, key: string): Promise<string> {
-  const [id] = await home.record(device, { footage: { video: key } });
-  return (await home.must('GET', `./alarms/${id}`)).string('footage.video');
-}
-
-/** Uploads a recording as a new camera. */
-async function recorded(home: Home, content = CONTENT) {
-  const device = await home.device('Kamera 1');
-  const { key, uploadUrl } = await prepare(home, device);
-  expect((await put(uploadUrl, content)).outcome).toBe('200');
-  return { device, key, uploadUrl, url: await urlOf(home, device, key) };
-}
-
-async function statusOf(method: string, url: string, headers: Record<string, string> = {}) {
-  return (await askUrl(method, url, { headers })).status;
-}
 
 function folderOf({ gateway }: Home): string {
   return join(gateway.dataDir, 'footage');
@@ -110,10 +80,14 @@ describe('an upload', () => {
 
   test('has the content type that was announced, without its parameters', async ({ home }) => {
     const device = await home.device();
-    const video = await prepare(home, device, 'video/mp4;codecs="avc1.42E01E, mp4a.40.2"');
+    const video = await prepare(home, device, {
+      json: { type: 'video', contentType: 'video/mp4;codecs="avc1.42E01E, mp4a.40.2"' },
+    });
     const sent = { 'Content-Type': 'Video/mp4; codecs=avc1' };
     expect((await put(video.uploadUrl, CONTENT, sent)).outcome).toBe('200');
-    const audio = await prepare(home, device, 'audio/wav');
+    const audio = await prepare(home, device, {
+      json: { type: 'audio', contentType: 'audio/wav' },
+    });
     const { pathname, search } = new URL(audio.uploadUrl);
     const head = [`PUT ${pathname}${search} HTTP/1.1`, 'Host: x', 'Connection: close'];
     const bytes = [...head, 'Content-Length: 2', '', 'ab'].join('\r\n');

@@ -3,7 +3,8 @@
  * gets a signed URL to play it. Both URLs are valid for ten minutes (specification, 8) and written down before they
  * are handed out (contract 2, "Audit and denials").
  */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
+import { announce, CONTENT, prepare, put, recorded, statusOf, urlOf } from '../harness/camera.js';
 import {
   ADMIN_TOKEN,
   type Asking,
@@ -13,14 +14,11 @@ import {
   expect,
   type Home,
   type Own,
-  type TestDevice,
   testWith,
 } from '../harness/index.js';
 import { S3Server } from '../harness/receivers.js';
 
 const MAX_UPLOAD_BYTES = 2 * 1024 * 1024;
-const CONTENT = randomBytes(200_000);
-const MP4 = { 'Content-Type': 'video/mp4' };
 
 const test = testWith({
   env: {
@@ -29,40 +27,6 @@ const test = testWith({
     GATEWAY_FOOTAGE_MIN_FREE_BYTES: '0',
   },
 });
-
-/** Announces a recording as the camera. */
-function announce(home: Home, device: TestDevice, asking: Asking = {}) {
-  const json = { type: 'video', contentType: 'video/mp4' };
-  return home.ask('POST', `/devices/${device.id}/footage`, { device, json, ...asking });
-}
-
-async function prepare(home: Home, device: TestDevice, asking?: Asking) {
-  const answer = await announce(home, device, asking);
-  expect(answer.outcome).toBe('201');
-  return { key: answer.string('key'), uploadUrl: answer.string('uploadUrl') };
-}
-
-function put(url: string, body: Buffer = CONTENT, headers: Record<string, string> = MP4) {
-  return askUrl('PUT', url, { body, headers });
-}
-
-/** The URL of a recording, by an alarm that names its key. */
-async function urlOf(home: Home, device: TestDevice, key: string): Promise<string> {
-  const [id] = await home.record(device, { footage: { video: key } });
-  return (await home.must('GET', `./alarms/${id}`)).string('footage.video');
-}
-
-/** Uploads a recording as a new camera. */
-async function recorded(home: Home, content = CONTENT) {
-  const device = await home.device('Kamera 1');
-  const { key, uploadUrl } = await prepare(home, device);
-  expect((await put(uploadUrl, content)).outcome).toBe('200');
-  return { device, key, uploadUrl, url: await urlOf(home, device, key) };
-}
-
-async function statusOf(method: string, url: string, headers: Record<string, string> = {}) {
-  return (await askUrl(method, url, { headers })).status;
-}
 
 async function s3Home(own: Own, change: Record<string, string> = {}): Promise<Home> {
   const s3 = new S3Server();

@@ -8,25 +8,32 @@ import { stringify } from 'yaml';
 import { loadConfig } from '../../src/config/load.js';
 import { isEmbeddedStore } from '../../src/config/store-schema.js';
 import { configWarnings } from '../../src/config/warnings.js';
-import type { BridgeOptions } from '../../src/domain/bridge-schema.js';
-import { type FieldFault, GatewayError } from '../../src/errors.js';
+import { GatewayError } from '../../src/errors.js';
+
+/** Loads the configuration with these variables. */
+function load(env: Record<string, string>) {
+  return loadConfig({ env, programDir: '/none', cwd: process.cwd() });
+}
+
+/** What is wrong with the configuration, as `check-config` shows it. */
+function faultsOf(env: Record<string, string>): string[] {
+  try {
+    load(env);
+    return [];
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return error.faults.map(({ path, message }) => `${path}: ${message}`);
+  }
+}
+
+/** Lists of the configuration as variables. */
+function lists(all: Readonly<Record<string, readonly unknown[]>>): Record<string, string> {
+  const variables = Object.entries(all).map(([key, list]) => [key, JSON.stringify(list)] as const);
+  return Object.fromEntries(variables.map(([key, json]) => [`GATEWAY_${key.toUpperCase()}`, json]));
+}
 
 describe('listeners', () => {
   const TLS = { GATEWAY_TLS_CERT_FILE: 'a', GATEWAY_TLS_KEY_FILE: 'b' };
-
-  function load(env: Record<string, string>) {
-    return loadConfig({ env, programDir: '/none', cwd: '/working' });
-  }
-
-  function faultsOf(env: Record<string, string>): string[] {
-    try {
-      load(env);
-      return [];
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error;
-      return error.faults.map(({ path, message }) => `${path}: ${message}`);
-    }
-  }
 
   describe('plaintext', () => {
     test.each(['0.0.0.0', '::', '192.168.1.2', 'gateway.example', '127.1'])(
@@ -88,38 +95,32 @@ describe('the store', () => {
   const KEY_FILE = resolve('test/harness/tls/localhost.key');
   const SENTINELS = { sentinels: ['10.0.0.1:26379', 'box-2.test:26379'], name: 'care-home' };
 
-  function load(redis: object) {
+  /** A configuration with this section `redis`, which is a file: a variable holds one value. */
+  function fileOf(redis: object): string {
     const directory = mkdtempSync(join(tmpdir(), 'gateway-config-'));
     onTestFinished(() => rmSync(directory, { recursive: true }));
     const file = join(directory, 'gateway.yaml');
     writeFileSync(file, stringify({ redis }));
-    return loadConfig({ programDir: '/none', cwd: process.cwd(), file, env: {} }).redis;
+    return file;
   }
 
-  function faultsOf(redis: object): string[] {
-    try {
-      load(redis);
-      return [];
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error;
-      return (error.faults ?? []).map(({ path, message }) => `${path}: ${message}`);
-    }
-  }
+  const loadStore = (redis: object) => load({ GATEWAY_CONFIG: fileOf(redis) }).redis;
+  const faultsOfStore = (redis: object) => faultsOf({ GATEWAY_CONFIG: fileOf(redis) });
 
   describe('the place of the store', () => {
     test('is the gateway itself when none is given', () => {
-      expect(isEmbeddedStore(load({}))).toBe(true);
+      expect(isEmbeddedStore(loadStore({}))).toBe(true);
       for (const redis of [{ url: 'redis://a' }, SENTINELS, { cluster: ['a:1'] }]) {
-        expect(isEmbeddedStore(load(redis))).toBe(false);
+        expect(isEmbeddedStore(loadStore(redis))).toBe(false);
       }
     });
 
     test('is behind Sentinels, or a cluster, with names, IPv4 and IPv6 addresses', () => {
-      expect(load(SENTINELS).sentinels).toEqual([
+      expect(loadStore(SENTINELS).sentinels).toEqual([
         { host: '10.0.0.1', port: 26_379 },
         { host: 'box-2.test', port: 26_379 },
       ]);
-      expect(load({ cluster: ['[fd00::1]:7000'] }).cluster).toEqual([
+      expect(loadStore({ cluster: ['[fd00::1]:7000'] }).cluster).toEqual([
         { host: 'fd00::1', port: 7000 },
       ]);
     });
@@ -129,7 +130,7 @@ describe('the store', () => {
         file.slice(process.cwd().length + 1),
       );
       const tls = { caFile, certFile, keyFile };
-      const redis = load({ ...SENTINELS, tls, sentinelTls: { caFile } });
+      const redis = loadStore({ ...SENTINELS, tls, sentinelTls: { caFile } });
       expect(redis.tls).toEqual({ caFile: CERT_FILE, certFile: CERT_FILE, keyFile: KEY_FILE });
       expect(redis.sentinelTls).toEqual({ caFile: CERT_FILE });
     });
@@ -180,11 +181,15 @@ describe('the store', () => {
         ['redis.tls.certFile: holds no usable certificate in PEM'],
       ],
     ])('has faults in plain words: %j', (redis, faults) => {
-      expect(faultsOf(redis).toSorted()).toEqual(faults.toSorted());
+      expect(faultsOfStore(redis).toSorted()).toEqual(faults.toSorted());
     });
 
     test('shows no password in a fault', () => {
-      const faults = faultsOf({ url: 'redis://a:hunter2@b', password: 'hunter2', user: 'x y' });
+      const faults = faultsOfStore({
+        url: 'redis://a:hunter2@b',
+        password: 'hunter2',
+        user: 'x y',
+      });
       expect(faults).not.toEqual([]);
       expect(faults.join()).not.toContain('hunter2');
     });
@@ -194,37 +199,10 @@ describe('the store', () => {
 describe('bridges', () => {
   const CERT_FILE = resolve('test/harness/tls/localhost.crt');
   const KEY_FILE = resolve('test/harness/tls/localhost.key');
-  const NOWHERE = { programDir: '/none', cwd: '/working' };
-
-  function load(bridges: unknown): readonly BridgeOptions[] {
-    const env = { GATEWAY_BRIDGES: JSON.stringify(bridges) };
-    return loadConfig({ ...NOWHERE, env }).bridges;
-  }
-
-  /** The faults of a bridge with a name, a URL and these keys. */
-  function faultsOf(keys: object): readonly FieldFault[] {
-    return faultsOfLoading(() => load([{ name: 'region', url: 'mqtt://broker', ...keys }]));
-  }
-
-  function faultsOfLoading(loading: () => unknown): readonly FieldFault[] {
-    try {
-      loading();
-    } catch (error) {
-      if (error instanceof GatewayError) return error.faults;
-      throw error;
-    }
-    return [];
-  }
-
-  /** The faults as `check-config` shows them, sorted. */
-  function reported(loading: () => unknown): string[] {
-    return faultsOfLoading(loading)
-      .map(({ path, message }) => `${path}: ${message}`)
-      .toSorted();
-  }
+  const REGION = { name: 'region', url: 'mqtt://broker' };
 
   test('sends alarms only when kinds are given', () => {
-    const [bridge] = load([{ name: 'a', url: 'mqtt://b', kinds: ['fall'] }]);
+    const [bridge] = load(lists({ bridges: [{ ...REGION, kinds: ['fall'] }] })).bridges;
     expect(bridge?.send).toBe('alarms');
   });
 
@@ -254,22 +232,23 @@ describe('bridges', () => {
     ['commands.0', { commands: ['a#'] }],
     ['colour', { colour: 'red' }],
   ])('reports a fault in a bridge by its path: %s', (key, keys) => {
-    const faults = faultsOf(keys);
-    expect(faults.map(({ path }) => path)).toEqual([`bridges.0.${key}`]);
-    expect(faults[0]?.message).toMatch(/^GATEWAY_BRIDGES: /);
-    expect(faults[0]?.message).not.toContain('secret');
+    const faults = faultsOf(lists({ bridges: [{ ...REGION, ...keys }] }));
+    expect(faults).toEqual([expect.stringMatching(`^bridges\\.0\\.${key}: GATEWAY_BRIDGES: `)]);
+    expect(faults[0]).not.toContain('secret');
   });
 
   test('reports every fault, in the same bridge and elsewhere', () => {
     const env = {
       GATEWAY_MQTT_PORT: 'x',
-      GATEWAY_BRIDGES: JSON.stringify([
-        { name: 'a', url: 'mqtt://b' },
-        { name: 'a', url: 7, caFile: '/none/ca.crt', password: 'secret', certFile: CERT_FILE },
-        'no bridge',
-      ]),
+      ...lists({
+        bridges: [
+          { name: 'a', url: 'mqtt://b' },
+          { name: 'a', url: 7, caFile: '/none/ca.crt', password: 'secret', certFile: CERT_FILE },
+          'no bridge',
+        ],
+      }),
     };
-    expect(reported(() => loadConfig({ ...NOWHERE, env }))).toEqual([
+    expect(faultsOf(env).toSorted()).toEqual([
       'bridges.1.caFile: GATEWAY_BRIDGES: cannot be read (ENOENT)',
       'bridges.1.keyFile: GATEWAY_BRIDGES: is missing, a certFile is given',
       'bridges.1.name: GATEWAY_BRIDGES: is the name of another bridge',
@@ -282,27 +261,9 @@ describe('bridges', () => {
 });
 
 describe('outputs', () => {
-  type Lists = Readonly<Record<string, readonly object[]>>;
-
-  function load(lists: Lists) {
-    const variables = Object.entries(lists).map(([key, list]) => [
-      `GATEWAY_${key.toUpperCase()}`,
-      JSON.stringify(list),
-    ]);
-    const env = Object.fromEntries(variables);
-    return loadConfig({ file: undefined, programDir: '/none', cwd: '/working', env });
-  }
-
-  /** The faults of lists of the configuration, as `check-config` shows them. */
-  function faultsOf(lists: Lists): string[] {
-    try {
-      load(lists);
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error;
-      return error.faults.map(({ path, message }) => `${path}: ${message.replace(/^\w+: /, '')}`);
-    }
-    return [];
-  }
+  /** Faults, without the variable that is at fault. */
+  const faultsOfLists = (all: Parameters<typeof lists>[0]) =>
+    faultsOf(lists(all)).map((fault) => fault.replace(/: GATEWAY_\w+/, ''));
 
   const WEBHOOK = {
     name: 'hook',
@@ -315,19 +276,19 @@ describe('outputs', () => {
   test.each(['whsec_', 'whsec_!!!', 'whsec_C2FVsBQ'])(
     'reports a secret of a webhook that is not base64: %s',
     (secret) => {
-      expect(faultsOf({ outputs: [{ ...WEBHOOK, secret }] })).toEqual([
+      expect(faultsOfLists({ outputs: [{ ...WEBHOOK, secret }] })).toEqual([
         'outputs.0.secret: must be base64 after whsec_',
       ]);
     },
   );
 
   test('accepts any other text as a secret', () => {
-    expect(faultsOf({ outputs: [{ ...WEBHOOK, secret: 'a secret' }] })).toEqual([]);
+    expect(faultsOfLists({ outputs: [{ ...WEBHOOK, secret: 'a secret' }] })).toEqual([]);
   });
 
   test('warns of topics of a webhook that match nothing that is sent', () => {
     const topics = ['devices/#', 'care-homes/#', '$share/a/#', '#', 'gateway/status'];
-    const config = load({ outputs: [{ ...WEBHOOK, topics }] });
+    const config = load(lists({ outputs: [{ ...WEBHOOK, topics }] }));
     expect(configWarnings(config, Date.now())).toEqual([
       'outputs: devices/# of hook matches no topic that is sent',
       'outputs: $share/a/# of hook matches no topic that is sent',
@@ -340,7 +301,7 @@ describe('outputs', () => {
       { name: 'x', afterSeconds: 5 },
     ];
     const outputs = [WEBHOOK, { ...WEBHOOK, secret: '' }];
-    expect(faultsOf({ escalations, outputs }).toSorted()).toEqual([
+    expect(faultsOfLists({ escalations, outputs }).toSorted()).toEqual([
       'escalations.0.afterSeconds: must be at least 1',
       'escalations: must have different names',
       'outputs.1.secret: must not be empty',
