@@ -1,8 +1,9 @@
 // A camera: it announces a recording, uploads it to the URL it is given, and names it in an alarm.
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import type { Home, TestDevice } from './home.js';
+import type { Home } from './home.js';
 import { type Asking, askUrl } from './http.js';
+import type { TestDevice } from './mqtt.js';
 
 /** What a camera records, unless a test has something else. */
 export const CONTENT = randomBytes(200_000);
