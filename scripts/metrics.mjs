@@ -24,10 +24,10 @@ const durations = { counts: [], sumMs: 0 };
 const metrics = new Metrics({
   deliveries: {
     alarmFigures: { counts: [], untilRecorded: durations, untilSent: durations },
-    tail: { last: 0 },
+    numbers: { known: 0 },
     leftOutCount: 0,
   },
-  sessions: { count: 0, withConsumers: none },
+  sessions: { count: 0, persistent: none },
   accounts: { refresh: none },
   invalid: { counts: [] },
   notStored: { notStored: [] },

@@ -171,8 +171,9 @@ export class Service {
       redis: { cluster },
       lease: { lengthSeconds, renewSeconds },
     } = this.#config;
+    const { sitePrefix } = keysOf(site);
     const connection = connectRedis({ ...address, name: 'server-check' });
-    const patient = new Store(connection, { isPatient: true });
+    const patient = new Store(connection, sitePrefix, { isPatient: true });
     this.#releasers.add(() => patient.close());
     let away: NodeJS.Timeout | undefined;
     const standsBy = new Promise<never>((_, reject) => {
@@ -181,7 +182,7 @@ export class Service {
     // Before the first write. This waits for a store that is away, provided that HTTP can report it.
     const checked = untilReady(connection).then(async () => {
       await checkServer(patient, cluster !== undefined);
-      await checkRights(patient, keysOf(site).absent);
+      await checkRights(patient);
     });
     await Promise.race([checked, standsBy]).finally(() => clearTimeout(away));
     patient.close();
@@ -191,8 +192,7 @@ export class Service {
     await untilReady(redis, READY_TIMEOUT_MS).catch(() => undefined);
     await createDataDirectory(dataDir);
     return new Lease({
-      store: new Store(redis),
-      key: keysOf(site).lease,
+      store: new Store(redis, sitePrefix),
       holder: holderName(),
       lengthMs: lengthSeconds * 1000,
       renewMs: renewSeconds * 1000,

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import type { OutgoingPublish } from '../delivery/receiver.js';
+import type { OutgoingPublish } from '../delivery/message.js';
 import type { BRIDGE_FAULTS } from '../domain/faults/bridge-faults.js';
 import { fault } from '../domain/faults/faults.js';
 import { isJson } from '../domain/notation.js';

@@ -1,11 +1,9 @@
 import type { Logger } from 'pino';
-import { OldestQueued } from '../delivery/backlog/oldest-queued.js';
-import { queueFigures } from '../delivery/backlog/queue-figures.js';
+import { type AccountReader, OldestQueued, queueFigures } from '../delivery/accounts.js';
 import type { Consumer } from '../delivery/consumer.js';
 import { DeadLetters } from '../delivery/dead-letters.js';
 import type { Forwarder } from '../delivery/forwarder.js';
-import type { AccountReader } from '../delivery/queues/account-reader.js';
-import type { OutgoingPublish } from '../delivery/receiver.js';
+import type { OutgoingPublish } from '../delivery/message.js';
 import type { RetainedMessages } from '../delivery/retained/retained-messages.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { BridgeOptions } from '../domain/bridge-schema.js';

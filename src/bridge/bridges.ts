@@ -93,7 +93,7 @@ export class Bridges implements BridgeList {
 
   /** The bridges that have a queue but are not configured. */
   #missing(configured: readonly BridgeOptions[]): BridgeOptions[] {
-    const owners = this.#services.sessions.withConsumers().map(({ owner }) => owner.key);
+    const owners = this.#services.sessions.persistent().map(({ owner }) => owner.key);
     const named = owners.flatMap((key) => outletName('bridge', key) ?? []);
     return named
       .filter((name) => !configured.some((one) => one.name === name))

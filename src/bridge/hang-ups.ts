@@ -1,4 +1,4 @@
-import type { OutgoingPublish } from '../delivery/receiver.js';
+import type { OutgoingPublish } from '../delivery/message.js';
 
 /** When a message counts as the reason why the upstream hangs up. */
 export interface HangUpLimits {

@@ -1,6 +1,6 @@
 import type { MqttClient } from 'mqtt';
 import type { Packet } from 'mqtt-packet';
-import type { OutgoingPublish } from '../delivery/receiver.js';
+import type { OutgoingPublish } from '../delivery/message.js';
 import { type EncodedPublish, encodeAcknowledgement, encodePublish } from '../mqtt/encode.js';
 import { isFailure } from './connection-failure.js';
 

@@ -1,5 +1,5 @@
 import type { IConnackPacket, MqttClient } from 'mqtt';
-import type { OutgoingPublish } from '../delivery/receiver.js';
+import type { OutgoingPublish } from '../delivery/message.js';
 import type { BridgeOptions } from '../domain/bridge-schema.js';
 import {
   type BridgeTopic,

@@ -1,6 +1,6 @@
 import type { IClientOptions, IConnackPacket, IPublishPacket, MqttClient } from 'mqtt';
 import { connect } from 'mqtt';
-import type { OutgoingPublish, Receiver } from '../delivery/receiver.js';
+import type { OutgoingPublish, Receiver } from '../delivery/message.js';
 import {
   type ConnectionFailure,
   failureOfCode,

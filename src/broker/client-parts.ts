@@ -1,5 +1,4 @@
 import type { Publishing } from './publishing.js';
-import type { Releasing } from './releasing.js';
 import type { Subscribing } from './subscribing.js';
 import type { ReadTurns } from './wire/packet-reader.js';
 
@@ -9,5 +8,4 @@ export interface ClientParts {
   readonly turns: ReadTurns;
   readonly publishing: Publishing;
   readonly subscribing: Subscribing;
-  readonly releasing: Releasing;
 }

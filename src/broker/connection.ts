@@ -23,7 +23,7 @@ export class Connection {
   /** `principalKey` of the principal. */
   readonly owner: string;
   readonly session: Session;
-  readonly sessions: Pick<Sessions, 'release' | 'setExpiry'>;
+  readonly sessions: Pick<Sessions, 'setExpiry'>;
   readonly writer: PacketWriter;
   readonly share: Share;
   readonly unstored: UnstoredPublishes;
@@ -46,7 +46,7 @@ export class Connection {
     readonly request: ConnectRequest;
     readonly keepAliveMs: number;
     readonly session: Session;
-    readonly sessions: Pick<Sessions, 'release' | 'setExpiry'>;
+    readonly sessions: Pick<Sessions, 'setExpiry'>;
     readonly backPressure: BackPressure;
     readonly budget: Budget;
     readonly slowing: Slowing;

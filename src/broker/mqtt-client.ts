@@ -26,6 +26,7 @@ import {
 } from './admission/connect-request.js';
 import type { Held } from './admission/connection-quota.js';
 import type { NetworkPeer } from './admission/network-peer.js';
+import { memoryOf } from './budgets/unstored-publishes.js';
 import type { ClientParts } from './client-parts.js';
 import type { Connection } from './connection.js';
 import type { Watched } from './keep-alive.js';
@@ -241,7 +242,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
   }
 
   #handle(connection: Connection, packet: ClientPacket): boolean {
-    const { publishing, subscribing, releasing } = this.#parts;
+    const { publishing, subscribing } = this.#parts;
     switch (packet.cmd) {
       case 'publish':
         publishing.take(connection, this.#named(packet));
@@ -255,7 +256,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
         return false;
       }
       case 'pubrel':
-        releasing.take(connection, packet.messageId);
+        releaseReceived(connection, packet.messageId);
         break;
       case 'subscribe':
         checkAnswerFits(connection, packet);
@@ -332,4 +333,15 @@ function checkAnswerFits(
 ): void {
   if (filterAnswerBytes(filters.length) <= terms.maxPacketBytes) return;
   throw new PacketError('more filters than its maximum packet size has room for', PACKET_TOO_LARGE);
+}
+
+/** Takes PUBREL: forgets the packet identifier, then sends PUBCOMP [MQTT-4.3.3-2]. */
+function releaseReceived({ share, session, writer }: Connection, packetIdentifier: number): void {
+  const bytes = memoryOf(0);
+  share.take(bytes);
+  // A client that does not wait for PUBREC: its publish may still be on its way to the store.
+  session.received.release(packetIdentifier, () => {
+    share.release(bytes);
+    writer.acknowledge('pubcomp', packetIdentifier);
+  });
 }

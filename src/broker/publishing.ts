@@ -139,11 +139,6 @@ export class Publishing {
 
   /**
    * Accepts a QoS 2 publish once, however often it is repeated [MQTT-4.3.3-2].
-   *
-   * The client may have released a packet identifier left from before the gateway's start. It must not
-   * swallow an alarm: the log knows whether it holds the alarm, by id or receipt, or the state. Any other
-   * message with DUP counts as a repetition. Without DUP, which some clients never set, it counts as new
-   * and may be forwarded twice.
    */
   #acceptOnce(
     connection: Connection,
@@ -152,10 +147,8 @@ export class Publishing {
     done: PublishDone,
   ): void {
     const { received } = connection.session;
-    const { packet, target, denied } = publish;
-    const isKnownToLog = target.type === 'alarm' || target.type === 'alarm-state';
-    const mayRepeatEarlierRun = packet.dup && !isKnownToLog;
-    if (!received.add(identifier, mayRepeatEarlierRun, done)) return;
+    const { denied } = publish;
+    if (!received.add(identifier, done)) return;
     this.#forward(connection.principal, publish, connection, (isStored, refused) => {
       received.resolve(identifier, isStored, refused);
       // After a PUBREC with an error code the client sends no PUBREL (MQTT 5, 4.3.3).
@@ -174,23 +167,19 @@ export class Publishing {
     const session = connection?.session;
     const isPublisherKept = session?.consumer?.subscriptions.hasNoLocal === true;
     const publisher = isPublisherKept ? session.key : undefined;
-    const received =
-      qos === 2 && session?.isPersistent === true
-        ? { session: session.key, packetIdentifier: messageId }
-        : undefined;
     if (target.type === 'alarm' || target.type === 'message' || target.type === 'unusable') {
       const { deviceId } = target;
       const sentPacket = messageId === 0 ? undefined : { identifier: messageId, isSentAgain: dup };
       if (principal.type === 'token') this.#options.presence.heard(deviceId, principal.id);
       const sent = { topic, payload, qos, retain, packet: sentPacket };
-      const publish = { ...sent, deviceId, target, received, properties, publisher };
+      const publish = { ...sent, deviceId, target, properties, publisher };
       this.#options.publishes.accept(publish, done);
     } else if (principal.type === 'device') {
       done(true);
     } else if (target.type === 'command') {
       const { deviceId, rest } = target;
       const locationIds = [target.locationId];
-      const sent = { payload, qos, retain, received, properties, publisher };
+      const sent = { payload, qos, retain, properties, publisher };
       this.#options.commands.accept({ locationIds, deviceId, rest, ...sent }, done);
     } else if (target.type === 'alarm-state') {
       const { locationId, deviceId } = target;
@@ -198,7 +187,7 @@ export class Publishing {
       const groupIds = permittedGroups(grants, 'responder', locationId);
       const address = connection?.address ?? null;
       const actor = { type: 'access-token', id: tokenId, address, requestId: null } as const;
-      const state = { locationId, deviceId, topic, payload, tokenId, groupIds, actor, received };
+      const state = { locationId, deviceId, topic, payload, tokenId, groupIds, actor };
       this.#options.alarmStates.accept(state, done);
     } else done(true);
   }

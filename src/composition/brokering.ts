@@ -7,7 +7,6 @@ import { Slowing } from '../broker/budgets/slowing.js';
 import { BackPressure } from '../broker/budgets/unstored-publishes.js';
 import { MqttBroker } from '../broker/mqtt-broker.js';
 import { Publishing } from '../broker/publishing.js';
-import { Releasing } from '../broker/releasing.js';
 import { Subscribing } from '../broker/subscribing.js';
 import { Wills } from '../broker/wills.js';
 import { ReadTurns } from '../broker/wire/packet-reader.js';
@@ -30,7 +29,7 @@ export type BrokerParts = Awaited<ReturnType<typeof openBroker>>;
 export async function openBroker(
   { config, log, health, releasers, maxOpenFiles, steady, now, elapsed }: Foundation,
   site: SiteParts,
-  { deliveries, sessions, retained, alarms, messages }: DeliveryParts,
+  { deliveries, sessions, retained, writer }: DeliveryParts,
   { publishes, commands, alarmStates, presence, hubs }: IngestParts,
 ) {
   const { model, devices, accessTokens, watch, knownNetworks } = site;
@@ -39,7 +38,7 @@ export async function openBroker(
   const isKnown = (id: string) =>
     model.device(id) !== undefined || accessTokens.owner(id) !== undefined;
   const denials = new ConnectionDenials({ denials: site.denials, isKnown, log, now, elapsed });
-  const backPressure = new BackPressure(() => Math.max(alarms.unansweredMs, messages.unansweredMs));
+  const backPressure = new BackPressure(() => writer.unansweredMs);
   const budgets = new Budgets(config.limits, model);
   const slowing = new Slowing(now);
   const slowedFaults = new SlowedFaults(slowing, { model, health, log });
@@ -97,7 +96,6 @@ export async function openBroker(
         watch,
         log,
       }),
-      releasing: new Releasing(sessions, log),
     },
     quota,
     watch,

@@ -2,36 +2,29 @@ import type { Logger } from 'pino';
 import { bridgeOwner } from '../bridge/bridge-queue.js';
 import { sessionOwner } from '../broker/admission/authentication.js';
 import { RetainedRedis } from '../broker/retained-redis.js';
-import { accountFaults } from '../delivery/backlog/account-faults.js';
-import { BacklogBounds } from '../delivery/backlog/backlog-bounds.js';
-import { BACKLOG_CHECK_MS, backlogFaults } from '../delivery/backlog/backlog-fault.js';
-import { backlogsByOwner } from '../delivery/backlog/session-backlogs.js';
-import { Upkeep } from '../delivery/backlog/upkeep.js';
-import { WAITING_CHECK_MS, WaitingAlarms } from '../delivery/backlog/waiting-alarms.js';
-import { Deliveries, type DurableConsumer } from '../delivery/deliveries.js';
-import { Forwarder } from '../delivery/forwarder.js';
-import { heldBackFaults } from '../delivery/log/held-back-fault.js';
-import { LiveCopies } from '../delivery/log/live-copies.js';
 import {
-  isAlarm,
-  isEvent,
-  isStateChange,
-  LOG_NAMES,
-  type LogEntry,
-} from '../delivery/log/log-entry.js';
-import type { AlarmLogItem, NewMessage } from '../delivery/log/log-item.js';
-import { LogWriter } from '../delivery/log/log-writer.js';
-import { isOutlet, outletName } from '../delivery/outgoing-queue.js';
-import { isBalanced } from '../delivery/queues/account.js';
-import { AccountReader } from '../delivery/queues/account-reader.js';
+  AccountReader,
+  accountFaults,
+  backlogFaults,
+  isBalanced,
+  waitingFaults,
+} from '../delivery/accounts.js';
+import { Deliveries } from '../delivery/deliveries.js';
+import { Forwarder } from '../delivery/forwarder.js';
+import { LiveCopies } from '../delivery/live-copies.js';
+import { isAlarm, type NewEntry } from '../delivery/new-entry.js';
+import { outletName } from '../delivery/outgoing-queue.js';
 import { RetainedMessages } from '../delivery/retained/retained-messages.js';
 import { RetainedWriter } from '../delivery/retained/retained-writer.js';
 import type { SessionOwner } from '../delivery/sessions/session.js';
 import { Sessions } from '../delivery/sessions/sessions.js';
+import { UPKEEP_INTERVAL_MS, Upkeep } from '../delivery/upkeep.js';
+import { Writer } from '../delivery/writer.js';
 import { missingBridge } from '../domain/bridge-schema.js';
-import { fault, firstOf } from '../domain/faults/faults.js';
+import { type FaultReport, fault, firstOf } from '../domain/faults/faults.js';
 import { mayReceive, type Principal } from '../domain/grants.js';
 import { webhookOwner } from '../outputs/webhook.js';
+import { repeat } from '../repeat.js';
 import { Principals } from '../site/access/principals.js';
 import type { Health } from '../site/health/health.js';
 import type { Foundation } from './foundation.js';
@@ -41,12 +34,14 @@ import type { Storage } from './storage.js';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const EXPIRED_CHECK_MS = 10_000;
+const BACKLOG_CHECK_MS = 10_000;
+const WAITING_CHECK_MS = 5_000;
 const MAX_LOGGED_TOPICS = 10;
 
-/** The writers of the two logs, and everything fed from the logs. */
+/** The writer of the history, and everything that is fed from it. */
 export type DeliveryParts = Awaited<ReturnType<typeof openDelivery>>;
 
-/** Opens the delivery: its writers, its sessions, and their upkeep. */
+/** Opens the delivery: its writer, its sessions, and their upkeep. */
 export async function openDelivery(foundation: Foundation, storage: Storage, site: SiteParts) {
   const { log, health, releasers, steady } = foundation;
   const { retained, store: retainedStore } = await openRetained(foundation, storage, site);
@@ -56,66 +51,53 @@ export async function openDelivery(foundation: Foundation, storage: Storage, sit
       (error: unknown) => log.warn({ err: error }, 'failed to restore retained messages'),
     );
   const deliveries = new Deliveries({
-    newestAlarm: await storage.alarmLog.lastSequence(),
+    newestEntry: await storage.history.newest(),
     queues: storage.queues,
     mend: (key) => sessions.mend(key),
     log,
     now: steady.now,
     elapsedSinceMs: steady.elapsedSinceMs,
-    onLost: (log, count) => {
-      if (log === 'alarms') storage.witness.report({ counts: { backlog: count } });
-    },
-    onBehind: () => alarms.check(),
+    onLost: (count) => storage.witness.report({ counts: { backlog: count } }),
     onWentBack: (from, to) => {
       storage.witness.report({ alarms: { from, to } });
       void restoreRetained();
       sessions.saveAll();
     },
   });
-  const alarms = new LogWriter<AlarmLogItem, DurableConsumer>({
-    log: 'alarms',
-    store: storage.alarmLog,
-    deliveries,
-    onWentBack: (last) => deliveries.wentBack(last).flatMap(appendedItem),
-    logger: log,
-    onOutage: (fault) => health.report('alarm-log', fault),
-    onHeldBack: (items) => health.reportAll('alarms-held-back', heldBackFaults(items)),
-  });
-  const messages = new LogWriter<NewMessage, DurableConsumer>({
-    log: 'messages',
-    store: storage.values,
-    deliveries,
-    onWentBack: () => [],
-    logger: log,
-    onOutage: (fault) => health.report('message-log', fault),
-    onHeldBack: (items) => health.reportAll('messages-held-back', heldBackFaults(items)),
+  const writer = new Writer({
+    store: storage.history,
+    fed: deliveries,
+    log,
+    onOutage: (fault) => health.report('history', fault),
+    onRefused: (entries) => health.reportAll('history-refused', firstOf(entries, refusedFault)),
+    sendLive: (alarm) => liveCopies.send(alarm, new Set()),
   });
   const accounts = new AccountReader(deliveries, storage.queues);
-  const sessions = await openSessions({ deliveries, accounts, alarms }, foundation, storage, site);
-  const liveCopies = new LiveCopies(alarms, deliveries);
+  const sessions = await openSessions({ deliveries, accounts, writer }, foundation, storage, site);
+  const liveCopies = new LiveCopies(writer, deliveries);
   liveCopies.start();
   releasers.add(() => {
     liveCopies.stop();
-    alarms.stop();
-    messages.stop();
+    writer.stop();
   });
   releasers.every(BACKLOG_CHECK_MS, () => {
     health.reportAll('backlogs', backlogFaults(deliveries.consumers));
   });
-  const waiting = new WaitingAlarms({
-    consumers: () => deliveries.consumers,
-    report: (faults) => health.reportAll('alarms-waiting', faults),
-    steadyNow: steady.now,
-    wallTimeOf: steady.wallTimeOf,
-  });
-  releasers.every(WAITING_CHECK_MS, () => void waiting.check());
-  const forwarder = new Forwarder({
-    deliveries,
-    writer: messages,
-    headroom: storage.headroom,
-    retained,
-  });
-  return { deliveries, sessions, accounts, alarms, messages, forwarder, retained };
+  const checkWaiting = async () => {
+    const faults = await waitingFaults(deliveries.consumers, steady.now(), steady.wallTimeOf);
+    if (faults !== undefined) health.reportAll('alarms-waiting', faults);
+  };
+  releasers.add(repeat(checkWaiting, WAITING_CHECK_MS));
+  const forwarder = new Forwarder(deliveries, writer, retained);
+  return { deliveries, sessions, accounts, writer, forwarder, retained };
+}
+
+/** The fault of a device whose alarms the store refuses. */
+function refusedFault(entry: NewEntry): FaultReport {
+  const refused = fault('storeRefusesDevice');
+  if (!isAlarm(entry)) return refused;
+  const { id, name } = entry.context.device;
+  return { ...refused, subject: { type: 'device', id, name } };
 }
 
 /** Reads the retained messages, and removes those of devices that are gone or have moved. */
@@ -158,7 +140,7 @@ async function openRetained(
 
 /** Loads the sessions and counts their backlogs. Nothing may be appended before. */
 async function openSessions(
-  { deliveries, accounts, alarms }: Pick<DeliveryParts, 'deliveries' | 'accounts' | 'alarms'>,
+  { deliveries, accounts, writer }: Pick<DeliveryParts, 'deliveries' | 'accounts' | 'writer'>,
   foundation: Foundation,
   storage: Storage,
   site: SiteParts,
@@ -182,16 +164,9 @@ async function openSessions(
   await accounts.read();
   releasers.add(() => sessions.stop());
   storage.startRetention();
-  const { token, total } = config.limits;
-  const bounds = new BacklogBounds({
-    byOwner: () => backlogsByOwner(sessions),
-    maxBytesOf: (owner) => (isOutlet(owner) ? undefined : token.backlogBytes),
-    maxBytes: total.backlogBytes,
-    leftInStore: () => storage.memory.leftForOthers,
-  });
   const mendBroken = (): void => {
     for (const { key, accounts: account } of deliveries.consumers) {
-      if (key === undefined || LOG_NAMES.every((name) => isBalanced(account[name]))) continue;
+      if (key === undefined || isBalanced(account.alarms)) continue;
       sessions.mend(key).catch((err: unknown) => {
         log.warn({ session: key, err }, 'failed to store a session');
       });
@@ -200,26 +175,17 @@ async function openSessions(
   const onAccounts = () => {
     health.reportAll('accounts', accountFaults(deliveries.consumers, mendBroken));
   };
-  const newestAlarm = () => storage.alarmLog.lastSequence();
   const upkeep = new Upkeep({
     deliveries,
     sessions,
     accounts,
-    bounds,
-    newestAlarm,
-    onWentBack: () => alarms.check(),
+    newestEntry: () => storage.history.newest(),
+    onWentBack: () => writer.check(),
     onAccounts,
     log,
   });
-  upkeep.start();
-  releasers.add(() => upkeep.stop());
+  releasers.add(repeat(() => upkeep.run(), UPKEEP_INTERVAL_MS));
   return sessions;
-}
-
-/** The item that became the entry, if this run of the gateway appended it. */
-function appendedItem({ source }: LogEntry): AlarmLogItem[] {
-  if (source === undefined) return [];
-  return isAlarm(source) || isStateChange(source) || isEvent(source) ? [source] : [];
 }
 
 /** Finds the owner of a stored session: a bridge, a webhook, or a principal, even one with an unreadable record. */

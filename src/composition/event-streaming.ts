@@ -3,7 +3,6 @@ import { sessionOwner } from '../broker/admission/authentication.js';
 import { ConnectError } from '../broker/admission/connect-errors.js';
 import type { Held } from '../broker/admission/connection-quota.js';
 import { paidBy } from '../broker/subscribing.js';
-import { AlarmPositions } from '../delivery/alarm-positions.js';
 import { Feed } from '../delivery/feed.js';
 import { sessionKey } from '../delivery/sessions/session.js';
 import type { Principal } from '../domain/grants.js';
@@ -35,7 +34,6 @@ interface OpenStream extends Held {
 /** Opens event streams as clean sessions, within the limits of MQTT connections. */
 export class EventStreaming implements EventStreams {
   readonly #log: Foundation['log'];
-  readonly #positions: AlarmPositions;
   readonly #site: SiteParts;
   readonly #storage: Storage;
   readonly #delivery: DeliveryParts;
@@ -55,11 +53,6 @@ export class EventStreaming implements EventStreams {
     this.#site = site;
     this.#delivery = delivery;
     this.#brokers = brokers;
-    this.#positions = new AlarmPositions({
-      tail: delivery.deliveries.tail,
-      reader: storage.alarmLog,
-      storeIdentity: storage.identity,
-    });
   }
 
   open(request: StreamRequest, outlet: StreamOutlet): EventSubscription {
@@ -76,9 +69,9 @@ export class EventStreaming implements EventStreams {
       clientId,
       filters,
       outlet,
-      reader: this.#storage.alarmLog,
+      reader: this.#storage.history,
+      storeIdentity: this.#storage.identity,
       retained: paidBy(this.#brokers.budgets.of(principal), retained),
-      positions: this.#positions,
       log: this.#log,
     });
     const end = () => outlet.end();

@@ -25,7 +25,7 @@ export async function openIngest(
   { config, health, log, releasers, steady, now }: Foundation,
   storage: Storage,
   { model, accessTokens }: SiteParts,
-  { deliveries, alarms, forwarder, retained }: DeliveryParts,
+  { deliveries, writer, forwarder, retained }: DeliveryParts,
 ) {
   const steadyNow = steady.now;
   const store = storage.presence;
@@ -46,7 +46,7 @@ export async function openIngest(
   const supervision = new Supervision({
     model,
     hearing: presence,
-    alarms,
+    writer,
     store: storage.supervision,
     health,
     silentAfterSeconds: config.supervision.silentAfterSeconds,
@@ -61,7 +61,7 @@ export async function openIngest(
   const escalations = new Escalations({
     escalations: configured,
     store: storage.escalations,
-    alarms,
+    writer,
     log,
     now,
     steadyNow,
@@ -69,7 +69,7 @@ export async function openIngest(
   const { maxAlarmBytes } = config.mqtt;
   const publishes = new DevicePublishes({
     model,
-    alarms,
+    writer,
     forwarder,
     invalid,
     unreadable,
@@ -83,7 +83,7 @@ export async function openIngest(
     plans: config.drills,
     model,
     testAlarms,
-    history: storage.history,
+    history: storage.alarms,
     store: storage.drills,
     supervision,
     destinationOf: (key) => destinationOf({ model, accessTokens }, key),
@@ -93,6 +93,17 @@ export async function openIngest(
     steadyNow,
   });
   await drills.load();
+  const alarmStates = new AlarmStates({
+    model,
+    accessTokens,
+    writer,
+    invalid,
+    now,
+    steadyNow,
+    history: storage.history,
+    maxBytes: maxAlarmBytes,
+  });
+  releasers.add(() => alarmStates.stop());
   return {
     presence,
     hubs,
@@ -101,16 +112,7 @@ export async function openIngest(
     supervision,
     escalations,
     commands: new Commands(model, forwarder, steadyNow),
-    alarmStates: new AlarmStates({
-      model,
-      accessTokens,
-      alarms,
-      invalid,
-      now,
-      steadyNow,
-      history: storage.history,
-      maxBytes: maxAlarmBytes,
-    }),
+    alarmStates,
     testAlarms,
     drills,
     publishes,

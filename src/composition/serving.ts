@@ -1,5 +1,5 @@
 import type { Bridges } from '../bridge/bridges.js';
-import { SessionBacklogs } from '../delivery/backlog/session-backlogs.js';
+import { SessionBacklogs } from '../delivery/session-backlogs.js';
 import { createHttpApp } from '../http/app.js';
 import type { HttpApp } from '../http/http-env.js';
 import { Metrics } from '../metrics/metrics.js';
@@ -65,7 +65,7 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
     devices: site.devices,
     accessTokens: site.accessTokens,
     model: site.model,
-    history: storage.history,
+    history: storage.alarms,
     alarmStates: ingest.alarmStates,
     testAlarms: ingest.testAlarms,
     drills: ingest.drills,

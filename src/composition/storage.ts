@@ -4,19 +4,17 @@ import { isEmbeddedStore } from '../config/store-schema.js';
 import { repeat } from '../repeat.js';
 import { runRetention } from '../retention-schedule.js';
 import { StoreHeadroom } from '../site/health/store-headroom.js';
-import { AlarmHistoryRedis } from '../store/alarms/alarm-history-redis.js';
-import { AlarmLog } from '../store/alarms/alarm-log.js';
-import { AlarmRetention } from '../store/alarms/alarm-retention.js';
-import { EscalationStoreRedis } from '../store/alarms/escalation-store-redis.js';
-import { SupervisionStoreRedis } from '../store/alarms/supervision-store-redis.js';
 import { AuditStore } from '../store/audit.js';
 import { ClockStoreRedis } from '../store/clock-store-redis.js';
 import { DiskMonitor } from '../store/embedded/disk-monitor.js';
 import { defaultMaxMemoryBytes, EmbeddedRedis } from '../store/embedded/embedded-redis.js';
+import { AlarmHistoryRedis } from '../store/history/alarm-history.js';
+import { HistoryLog } from '../store/history/history-log.js';
+import { historyRetention } from '../store/history/retention.js';
 import { type Keys, keysOf } from '../store/keys.js';
 import { requireLayout } from '../store/layout.js';
 import { DeadLetterStoreRedis, DrillStoreRedis, InvalidPublishStoreRedis } from '../store/lists.js';
-import { QueueStoreRedis } from '../store/queue-store-redis.js';
+import { QueueStoreRedis } from '../store/queues.js';
 import { retainedConnection } from '../store/retained-connection.js';
 import {
   connectManagementRedis,
@@ -27,12 +25,12 @@ import {
 import { MemoryMonitor } from '../store/server/memory-monitor.js';
 import { checkServer, checkSettings } from '../store/server/server-check.js';
 import { StoreMonitor } from '../store/server/store-monitor.js';
-import { SessionStoreRedis } from '../store/session-store-redis.js';
+import { SessionStoreRedis } from '../store/sessions.js';
 import { SiteStoreRedis } from '../store/site/site-store-redis.js';
 import { PresenceStoreRedis, TokenUseStoreRedis } from '../store/site/times.js';
+import { EscalationStoreRedis, SupervisionStoreRedis } from '../store/site/watching.js';
 import { Store } from '../store/store.js';
 import { StoreWitness } from '../store/store-witness.js';
-import { ValueBatches } from '../store/value-batches.js';
 import type { Foundation } from './foundation.js';
 import { openReplicas } from './replicating.js';
 import { addressOfStore } from './store-place.js';
@@ -58,13 +56,9 @@ export async function openStorage(options: Foundation) {
   const socketPath = embedded?.socketPath;
   const place = options.store?.address ?? addressOfStore(config.redis, keys, options, socketPath);
   const replicas = openReplicas(options, keys);
-  const writeOptions = {
-    guard: options.store?.tenure,
-    replicas,
-    absentKey: config.redis.cluster && keys.absent,
-  };
+  const writeOptions = { guard: options.store?.tenure, replicas };
   const open = (redis: StoreConnection, isPatient: boolean): Store => {
-    const store = new Store(redis, { ...writeOptions, isPatient });
+    const store = new Store(redis, keys.sitePrefix, { ...writeOptions, isPatient });
     releasers.add(() => store.close());
     return store;
   };
@@ -89,19 +83,17 @@ export async function openStorage(options: Foundation) {
   releasers.add(() => steady.suspend());
   const audit = new AuditStore({ store: management, keys, steadyNow: steady.now, log });
   const witness = await openWitness(management, keys, options);
-  const escalationNames = config.escalations.map(({ name }) => name);
-  const alarmLog = new AlarmLog({ writer, reader, headroom }, keys, log);
-  const values = open(connectRedis({ ...place, name: 'values' }), false);
+  const recordOf = audit.recordOf.bind(audit);
+  const history = new HistoryLog({ writer, reader, keys, headroom, recordOf, log });
   const settling = open(connectRedis({ ...place, name: 'settling' }), false);
-  const queues = new QueueStoreRedis({ store: settling, reader }, keys, alarmLog, now);
+  const queues = new QueueStoreRedis(settling, reader, history, now);
   return {
     headroom,
     memory,
-    alarmLog,
+    history,
     queues,
     site: new SiteStoreRedis(management, keys, audit),
-    values: new ValueBatches(values, keys, headroom),
-    history: new AlarmHistoryRedis(management, keys, log, escalationNames),
+    alarms: new AlarmHistoryRedis(management, log),
     audit,
     witness,
     /** Distinguishes the store from an emptied or replaced one; empty while unknown. */
@@ -126,7 +118,7 @@ export async function openStorage(options: Foundation) {
     /** Starts removing old alarms and audit records. */
     startRetention: () => {
       const trail = new AuditStore({ store: state, keys, steadyNow: steady.now, log });
-      startRetention(state, keys, queues, trail, options);
+      startRetention(state, queues, trail, options);
     },
     /** From now on, each write waits for `redis.replicas`. Before, nothing is acknowledged to anybody. */
     startConfirming: () => {
@@ -180,7 +172,6 @@ async function openWitness(
 /** Starts removing old alarms and audit records. */
 function startRetention(
   store: Store,
-  keys: Keys,
   queues: QueueStoreRedis,
   trail: AuditStore,
   options: Foundation,
@@ -189,7 +180,7 @@ function startRetention(
   const { now } = steady;
   const alarmAgeMs = config.history.retentionDays * DAY_MS;
   const queuedFrom = () => queues.oldestQueued();
-  const alarms = new AlarmRetention({ store, keys, now, queuedFrom, maxAgeMs: alarmAgeMs });
+  const alarms = historyRetention(store, alarmAgeMs, now, queuedFrom);
   const records = trail.retention(config.audit.retentionDays * DAY_MS);
   const intervalMs = RETENTION_INTERVAL_MS;
   releasers.add(runRetention(alarms, { what: 'alarms', intervalMs, log }));

@@ -32,7 +32,7 @@ function placeOfStore(redis: StoreConfig, keys: Keys, log: Logger): StorePlace {
   const access = accessOf(redis.user, redis.password, redis.tls);
   if (url !== undefined) return { url, access };
   if (cluster !== undefined) {
-    return { cluster: new ClusterRoute(cluster, access, keys.absent), access };
+    return { cluster: new ClusterRoute(cluster, access, keys.sitePrefix), access };
   }
   const sentinels = sentinelsOf(redis);
   return { failovers: sentinels && new Failovers(sentinels, log), access };

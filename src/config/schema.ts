@@ -110,8 +110,10 @@ export const configSchema = z.strictObject({
     ),
   sessions: z
     .strictObject({
-      maxQueuedMessages: count.default(10_000).describe('messages that are no alarms'),
-      maxQueuedBytes: count.default(67_108_864).describe('the same in bytes'),
+      maxQueuedMessages: count
+        .default(1_000)
+        .describe('messages that are no alarms; they wait in memory, and end with the gateway'),
+      maxQueuedBytes: count.default(1_048_576).describe('the same in bytes'),
       maxQueuedHours: count
         .max(MAX_DAYS * 24)
         .default(72)

@@ -1,34 +1,28 @@
 import type { Audience } from '../domain/grants.js';
+import type { QueuePage, QueueStore } from './accounts.js';
 import type { Consumer } from './consumer.js';
-import type { LogName, SendingServices, Tail } from './log/log-entry.js';
-import type { QueueStore } from './queues/queue-store.js';
-import type { Settler } from './queues/settler.js';
-import type { Routes } from './routes.js';
+import type { SendingServices } from './message.js';
 import type { Subscriptions } from './sessions/subscriptions.js';
+import type { Settler } from './settler.js';
 
 /** A consumer's in-flight limit and the bounds of its backlog. */
 export interface ConsumerLimits {
   /** Messages at QoS 1 that may await acknowledgement at the same time. */
   readonly maxInFlight: number;
-  /** Messages other than alarms that may be queued, including those in flight. */
+  /** Messages other than alarms that may wait in memory, including those in flight. */
   readonly maxQueued: number;
   /** Bytes of those messages: payload and properties. */
   readonly maxQueuedBytes: number;
   /** Maximum age of both alarms and messages. */
   readonly maxAgeMs: number;
-  /** How fast a backlog is sent; undefined: as fast as it is acknowledged. */
-  readonly replayPerSecond?: number | undefined;
 }
 
 /** The parts that all consumers share. */
 export interface ConsumerServices extends SendingServices {
   readonly queues: QueueStore;
   readonly settler: Settler;
-  readonly routes: Pick<Routes<Consumer>, 'connected'>;
-  /** The newest alarms. */
-  readonly tail: Tail;
-  /** The number of the last announced entry of a log. */
-  readonly lastAnnounced: (log: LogName) => number;
+  /** The number of the newest announced entry. */
+  readonly lastAnnounced: () => number;
   /** Wakes a consumer once, after the events now being handled. */
   readonly pumpLater: (consumer: Consumer) => void;
   /** The steady clock. */
@@ -36,7 +30,13 @@ export interface ConsumerServices extends SendingServices {
   /** Called when a message outside the queues is larger than a client takes. */
   readonly leftOut: () => void;
   /** Called with the number of entries that a consumer accepted and the store has lost. */
-  readonly lost: (log: LogName, count: number) => void;
+  readonly lost: (count: number) => void;
+}
+
+/** Where the alarms of a clean session begin, if not with the next one: in the history, after a number. */
+export interface HistorySource {
+  readonly after: number;
+  readonly page: (after: number, count: number) => Promise<QueuePage>;
 }
 
 export interface ConsumerOptions {
@@ -44,8 +44,9 @@ export interface ConsumerOptions {
   readonly name: string;
   /** `sessionKey` of its session. */
   readonly session: string;
-  /** The name of its queues in the store; undefined for a clean session, whose queues are in memory. */
+  /** The name of its queue in the store; undefined for a clean session, whose queues end with its connection. */
   readonly key: string | undefined;
+  readonly history?: HistorySource | undefined;
   readonly services: ConsumerServices;
   readonly subscriptions: Subscriptions;
   /** Whether the principal may see messages about this audience. */

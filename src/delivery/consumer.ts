@@ -1,65 +1,69 @@
 import type { Audience } from '../domain/grants.js';
+import { type Account, type Accounts, EMPTY_ACCOUNT } from './accounts.js';
 import type { ConsumerLimits, ConsumerOptions, ConsumerServices } from './consumer-options.js';
 import type { DirectMessage } from './direct-queue.js';
-import { LOG_NAMES, type LogEntry, messageOf } from './log/log-entry.js';
-import { NO_ACCOUNTS, type Queued } from './queues/account.js';
-import { memoryQueues } from './queues/memory-queue.js';
-import { type Accounts, type Backlog, NO_BACKLOG } from './queues/queue-store.js';
-import { Replay } from './queues/replay.js';
-import { storedQueues } from './queues/stored-queue.js';
-import type { Receiver } from './receiver.js';
+import { type Entry, type LogName, messageOf, type Receiver } from './message.js';
+import { judgeEntry, MemoryQueue, type QueueSource, StoredQueue } from './queue.js';
 import type { RetainedFeedOptions } from './retained/retained-feed.js';
 import { SendingWindow } from './sending-window.js';
 import type { QoS, Subscriptions } from './sessions/subscriptions.js';
+import type { Settled } from './settler.js';
 
 /** A consumer that was sent nothing for this long has nothing to read. */
 const READING_FOR_MS = 1_000;
 /** A consumer that takes longer to acknowledge is itself slow. */
 const PROMPT_WITHIN_MS = 100;
+/** Bounds of the alarms of one clean session, whose queues are in memory. */
+const MAX_ALARMS = 20_000;
+const MAX_ALARM_BYTES = 16 * 1024 * 1024;
 
 /**
- * One receiver of forwarded messages: subscriptions, queues, and a sending window.
+ * One receiver of forwarded messages: subscriptions, two queues, and a sending window.
  *
- * While absent, it costs nothing. While behind, it reads its queues in the store. While live, it gets new entries.
+ * While absent, it costs nothing but its telemetry. While behind, it reads its queue of alarms in the store. While live,
+ * it gets new entries.
  */
 export class Consumer {
   readonly name: string;
+  /** The name of its queue in the store; undefined for a clean session. */
   readonly key: string | undefined;
   readonly session: string;
   readonly subscriptions: Subscriptions;
   readonly mayReceive: (audience: Audience) => boolean;
-  /** The queues in the store; undefined for a clean session. */
-  readonly #stored: ReturnType<typeof storedQueues> | undefined;
-  readonly #memory: ReturnType<typeof memoryQueues>;
+  readonly #alarms: StoredQueue | MemoryQueue;
+  readonly #messages: MemoryQueue;
   readonly #services: ConsumerServices;
   readonly #options: ConsumerOptions;
   readonly window: SendingWindow;
   /** The consumers of groups whose messages go over this consumer's connection. */
   readonly carried = new Set<Consumer>();
-  #limits: ConsumerLimits;
-  #backlog = NO_BACKLOG;
-  #storedAccounts = NO_ACCOUNTS;
-  #bounding: Promise<void> | undefined;
+  limits: ConsumerLimits;
+  /** How many alarms wait, as last reported by the store. */
+  #backlog = 0;
+  #account: Account = EMPTY_ACCOUNT;
   #offeredAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: ConsumerOptions) {
     this.#options = options;
     const { name, key, services, subscriptions, mayReceive, limits } = options;
     this.#services = services;
-    this.#limits = limits;
+    this.limits = limits;
     this.name = name;
     this.key = key;
     this.session = options.session;
     this.subscriptions = subscriptions;
     this.mayReceive = mayReceive;
-    const maxMessages = () => this.#limits.maxQueued;
-    this.#memory = memoryQueues({ maxMessages, mayReceive, now: services.now });
-    if (key !== undefined) {
-      const onBacklog = (backlog: Partial<Backlog>) => this.noteBacklog(backlog);
-      this.#stored = storedQueues({ key, services, mayReceive, maxMessages, onBacklog });
-    }
+    const judge = (entry: Entry, oldestMs: number) =>
+      judgeEntry(entry, oldestMs, services.now(), mayReceive);
+    this.#alarms = this.#alarmQueue(judge);
+    this.#messages = new MemoryQueue({
+      judge,
+      isKept: key !== undefined,
+      maxCount: () => this.limits.maxQueued,
+      maxBytes: () => this.limits.maxQueuedBytes,
+    });
     this.window = new SendingWindow({
-      queues: this.#stored ?? this.#memory,
+      queues: { alarms: this.#alarms, messages: this.#messages },
       services,
       qosFor: (topic, publisher) => {
         if (!subscriptions.hasQos0) return 1;
@@ -78,91 +82,61 @@ export class Consumer {
   }
 
   /**
-   * Whether the consumer gets messages and acknowledges them promptly.
-   *
-   * The gateway itself causes the lag of a prompt consumer. A consumer with a paced backlog is never
-   * prompt.
+   * Whether the consumer gets messages and acknowledges them promptly: then the gateway itself causes its lag.
    */
   get isPrompt(): boolean {
     const isBusy = this.isConnected && this.#services.now() - this.#offeredAtMs < READING_FOR_MS;
-    const isPaced = this.#limits.replayPerSecond !== undefined;
-    return isBusy && !isPaced && this.window.roundTripMs < PROMPT_WITHIN_MS;
+    return isBusy && this.window.roundTripMs < PROMPT_WITHIN_MS;
   }
 
   /** How many entries are still unsent, as far as known. */
   get lag(): number {
-    return LOG_NAMES.reduce((sum, log) => {
-      const stored = this.#stored?.[log];
-      if (stored === undefined) return sum + this.#memory[log].readyCount;
-      const behind = this.#backlog[log] - this.window.countOf(log);
-      return sum + (stored.isLive ? stored.readyCount : Math.max(0, behind));
-    }, 0);
+    const ready = this.#messages.readyCount + this.#alarms.readyCount;
+    const isBehind = this.key !== undefined && this.#stored?.isLive === false;
+    return isBehind ? Math.max(ready, this.#backlog - this.window.countOf('alarms')) : ready;
   }
 
-  get limits(): ConsumerLimits {
-    return this.#limits;
+  /** How many entries wait, including those in flight; alarms of a durable consumer as last reported by the store. */
+  get queued(): Readonly<Record<LogName, number>> {
+    const inMemory = this.#alarms.readyCount + this.window.countOf('alarms');
+    const alarms = this.key === undefined ? inMemory : this.#backlog;
+    return { alarms, messages: this.#messages.count };
   }
 
-  set limits(limits: ConsumerLimits) {
-    if (limits === this.#limits) return;
-    this.#limits = limits;
-    if (this.isConnected) this.#paceReplay();
-  }
-
-  /** How many entries wait, including those in flight; for a durable consumer as last reported by the store. */
-  get queued(): Queued {
-    if (this.#stored !== undefined) return this.#backlog;
-    const { alarms, messages } = this.#memory;
-    return { alarms: alarms.queuedCount, messages: messages.queuedCount };
-  }
-
-  /** Bytes of waiting messages; alarms do not count. */
-  get backlogBytes(): number {
-    return this.#stored === undefined
-      ? this.#memory.messages.readyBytes
-      : this.#backlog.messageBytes;
-  }
-
-  /** The accounts; for a durable consumer as last read from the store. */
+  /** The accounts; of the alarms of a durable consumer as last read from the store. */
   get accounts(): Accounts {
-    if (this.#stored !== undefined) return this.#storedAccounts;
-    const { alarms, messages } = this.#memory;
-    return { alarms: alarms.account, messages: messages.account };
+    const alarms = this.#alarms instanceof MemoryQueue ? this.#alarms.account : this.#account;
+    return { alarms, messages: this.#messages.account };
   }
 
-  /** Notes the accounts that the store reports. */
-  noteAccounts(accounts: Accounts): void {
-    this.#storedAccounts = accounts;
-    this.noteBacklog({ alarms: accounts.alarms.queued, messages: accounts.messages.queued });
+  /** Notes the account that the store reports. */
+  noteAccount(account: Account): void {
+    this.#account = account;
+    this.#backlog = account.queued;
   }
 
-  noteBacklog(backlog: Partial<Backlog>): void {
-    this.#backlog = { ...this.#backlog, ...backlog };
-    const { maxQueued, maxQueuedBytes } = this.#limits;
-    const { messages, messageBytes } = this.#backlog;
-    if (messages > maxQueued || messageBytes > maxQueuedBytes) void this.keepBounds();
+  noteBacklog(queued: number): void {
+    this.#backlog = queued;
   }
 
-  /** Reads the queues again: they were mended, and may have lost entries. */
-  mended(backlog: Backlog): void {
-    const lost = this.queued.alarms - backlog.alarms;
-    if (lost > 0) this.#services.lost('alarms', lost);
-    this.noteBacklog(backlog);
+  /** Reads the queue again: it was mended, and may have lost entries. */
+  mended(queued: number): void {
+    const lost = this.#backlog - queued;
+    if (lost > 0) this.#services.lost(lost);
+    this.#backlog = queued;
     this.restart();
   }
 
-  /** When the oldest waiting entry was received, by the steady clock; undefined for an empty queue. */
+  /** When the oldest waiting entry was received, by the steady clock; undefined for empty queues. */
   async oldestReceivedAtMs(): Promise<number | undefined> {
-    const { key } = this;
-    return key === undefined ? undefined : this.#services.queues.oldestReceivedAtMs(key);
+    const times = [await this.oldestAlarmAtMs(), this.#messages.oldestReceivedAtMs];
+    const known = times.filter((timeMs) => timeMs !== undefined);
+    return known.length === 0 ? undefined : Math.min(...known);
   }
 
-  /** The same of the oldest waiting alarm. */
+  /** The same of the oldest waiting alarm of a durable consumer. */
   async oldestAlarmAtMs(): Promise<number | undefined> {
-    const { key } = this;
-    return key === undefined
-      ? undefined
-      : this.#services.queues.oldestReceivedAtMs(key, ['alarms']);
+    return this.key === undefined ? undefined : this.#services.queues.oldestReceivedAtMs(this.key);
   }
 
   /** Sends to this connection, beginning with unacknowledged messages. */
@@ -170,10 +144,8 @@ export class Consumer {
     // A connection that was taken over no longer acknowledges [MQTT-3.1.4-2].
     const { receiver: before } = this.window;
     if (before !== undefined) this.disconnect(before);
-    this.#restartQueues();
+    this.#stored?.restart();
     this.window.open(receiver);
-    this.#services.routes.connected();
-    this.#paceReplay();
     this.wake();
     this.#options.onConnection?.();
   }
@@ -181,16 +153,16 @@ export class Consumer {
   /** Ends a connection; unacknowledged messages are sent to the next one. */
   disconnect(receiver: Receiver): void {
     if (this.window.receiver !== receiver) return;
-    this.window.close();
-    this.#restartQueues();
+    for (const entry of this.window.close()) this.#stored?.released(entry);
+    this.#alarms.restart();
+    this.#messages.restart();
     this.#options.onConnection?.();
   }
 
-  /** Reads the queues again: they hold unannounced entries, or have changed since they were read. */
+  /** Reads the queue again: it holds unannounced entries, or has changed since it was read. */
   restart(): void {
     if (!this.isConnected || this.#stored === undefined) return;
-    this.#restartQueues();
-    this.window.replay?.openLanes();
+    this.#stored.restart();
     this.#services.pumpLater(this);
   }
 
@@ -201,43 +173,36 @@ export class Consumer {
     return wasInFlight;
   }
 
-  offer(entry: LogEntry): void {
-    if (!this.isConnected) return;
-    (this.#stored ?? this.#memory)[entry.log].offer(entry);
-    if (entry.log === 'alarms') this.window.replay?.accepted(entry);
-    this.#services.pumpLater(this);
+  /** Takes an entry that is in its queue in the store, or that waits in memory. */
+  offer(entry: Entry): void {
+    if (entry.log === 'messages') this.#messages.offer(entry);
+    else if (this.isConnected) this.#alarms.offer(entry);
+    if (this.isConnected) this.#services.pumpLater(this);
   }
 
-  offerAtQos0(entry: LogEntry): void {
+  offerAtQos0(entry: Entry): void {
     this.window.sendNow(messageOf(entry, this.#services));
   }
 
-  /** Drops the oldest messages beyond this many bytes; alarms leave only by age. */
-  async cutBacklog(maxBytes: number): Promise<void> {
-    if (this.#stored === undefined) this.#memory.messages.cut(Number.POSITIVE_INFINITY, maxBytes);
-    else await this.#bound(maxBytes);
-  }
-
-  /** Expires entries that are too old, and drops the oldest messages beyond the bounds. */
-  keepBounds(): Promise<void> {
-    if (this.#stored === undefined) return Promise.resolve();
-    this.#bounding ??= this.#bound(this.#limits.maxQueuedBytes)
-      .catch(this.#options.onReadFailure)
-      .finally(() => {
-        this.#bounding = undefined;
-      });
-    return this.#bounding;
+  /** Takes entries off that are too old. */
+  async expire(): Promise<void> {
+    const oldestMs = this.#services.now() - this.limits.maxAgeMs;
+    this.#messages.expire(oldestMs);
+    if (this.key === undefined || this.#backlog === 0) return;
+    const expired = await this.#services.queues.expire(this.key, oldestMs);
+    if (expired === undefined) return;
+    if (expired.lost > 0) this.#services.lost(expired.lost);
+    this.#backlog = expired.queued;
   }
 
   /**
-   * Reads the queues again if the store has more in them than the connection knows.
+   * Reads the queue again if the store has more in it than the connection knows.
    *
-   * The last resort: an acknowledgement lost in a failover leaves its item in the queue.
+   * The last resort: an acknowledgement lost in a failover leaves its entry in the queue.
    */
   readForgotten(): void {
-    const stored = this.#stored;
-    if (stored === undefined || !this.isConnected) return;
-    if (LOG_NAMES.some((log) => stored[log].isDone && this.#backlog[log] > 0)) this.restart();
+    if (this.#stored === undefined || !this.isConnected) return;
+    if (this.#stored.isDone && this.#backlog > 0) this.restart();
     else this.wake();
   }
 
@@ -271,39 +236,54 @@ export class Consumer {
     if (!this.isConnected) return;
     const nowMs = this.#services.now();
     if (this.window.inFlightCount > 0) this.#offeredAtMs = nowMs;
-    this.window.fill(this.#limits.maxInFlight, nowMs - this.#limits.maxAgeMs);
+    this.window.fill(this.limits.maxInFlight, nowMs - this.limits.maxAgeMs);
     for (const group of this.carried) group.wake();
   }
 
-  #restartQueues(): void {
-    for (const log of LOG_NAMES) this.#stored?.[log].restart();
+  get #stored(): StoredQueue | undefined {
+    return this.#alarms instanceof StoredQueue ? this.#alarms : undefined;
   }
 
-  async #bound(maxMessageBytes: number): Promise<void> {
-    const { now, lost } = this.#services;
-    const { maxAgeMs, maxQueued: maxMessages } = this.#limits;
-    const oldestMs = now() - maxAgeMs;
-    const bounded = await this.#stored?.messages.keepBounds({
-      oldestMs,
-      maxMessages,
-      maxMessageBytes,
-    });
-    if (bounded === undefined) return;
-    if (bounded.lost > 0) lost('alarms', bounded.lost);
-    this.#backlog = bounded.backlog;
+  /** In the store for a session that is kept, from the history after a position, or in memory. */
+  #alarmQueue(judge: QueueSource['judge']): StoredQueue | MemoryQueue {
+    const { key, services, history, subscriptions } = this.#options;
+    const { queues, settler, lastAnnounced } = services;
+    if (key !== undefined) {
+      const settled: Settled = { key, settled: (...args) => this.#settled(...args) };
+      return new StoredQueue({
+        start: () => 0,
+        page: (after, count) => queues.page(key, after, count),
+        lastAnnounced,
+        judge,
+        settle: (sequence, outcome) => {
+          if (outcome === 'lost') services.lost(1);
+          settler.add(settled, outcome, sequence);
+        },
+      });
+    }
+    if (history !== undefined) {
+      let reached = history.after;
+      const queue: StoredQueue = new StoredQueue({
+        start: () => reached,
+        page: history.page,
+        lastAnnounced,
+        judge: (entry) => {
+          const isWanted = subscriptions.qosFor(entry.topic) !== undefined;
+          return isWanted && this.mayReceive(entry) ? undefined : 'forbidden';
+        },
+        settle: (sequence) => {
+          reached = Math.max(reached, sequence);
+          queue.settled([sequence]);
+        },
+      });
+      return queue;
+    }
+    const [maxCount, maxBytes] = [() => MAX_ALARMS, () => MAX_ALARM_BYTES];
+    return new MemoryQueue({ judge, isKept: false, maxCount, maxBytes });
   }
 
-  /** Replays the backlog at the pace that the limits set, if any. */
-  #paceReplay(): void {
-    const { replayPerSecond: perSecond } = this.#limits;
-    const alarms = this.#stored?.alarms;
-    this.window.replay?.end();
-    this.window.replay = undefined;
-    if (perSecond === undefined || alarms === undefined) return;
-    const onReady = () => this.wake();
-    const [backlog, services] = [this.#backlog, this.#services];
-    const { onReadFailure } = this.#options;
-    const pace = { perSecond, backlog, onReady, onReadFailure };
-    this.window.replay = new Replay({ ...pace, alarms, services });
+  #settled(sequences: readonly number[], queued: number | undefined): void {
+    this.#stored?.settled(sequences);
+    if (queued !== undefined) this.#backlog = queued;
   }
 }

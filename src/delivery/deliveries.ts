@@ -1,19 +1,18 @@
 import type { Logger } from 'pino';
 import { ALARM_KINDS, type AlarmKind } from '../domain/alarms.js';
 import type { Audience } from '../domain/grants.js';
+import type { QueueStore } from './accounts.js';
 import type { Consumer } from './consumer.js';
 import type { ConsumerServices } from './consumer-options.js';
 import type { DirectMessage } from './direct-queue.js';
-import type { Announced, Fed } from './log/batch.js';
-import type { LogEntry, LogName } from './log/log-entry.js';
-import type { NewAlarm } from './log/log-item.js';
-import { LogTail } from './log/log-tail.js';
-import { lastLeft } from './log/reply-code.js';
-import type { Backlog, QueueStore } from './queues/queue-store.js';
-import { Settler } from './queues/settler.js';
+import type { Entry, LogName, Message } from './message.js';
+import type { NewAlarm, NewEntry } from './new-entry.js';
+import { Recent } from './recent.js';
 import { qosOf, Routes } from './routes.js';
+import { Settler } from './settler.js';
+import type { Appended, Fed, Numbers } from './writer.js';
 
-/** A consumer whose queues are in the store. */
+/** A consumer whose queue of alarms is in the store. */
 export type DurableConsumer = Consumer & { readonly key: string };
 
 export function isDurable(consumer: Consumer): consumer is DurableConsumer {
@@ -21,26 +20,23 @@ export function isDurable(consumer: Consumer): consumer is DurableConsumer {
 }
 
 export interface DeliveriesOptions {
-  /** The number of the newest alarm in the store. */
-  readonly newestAlarm: number;
+  /** The number of the newest entry in the store. */
+  readonly newestEntry: number;
   readonly queues: QueueStore;
   /** Writes a durable consumer's lost record again. Returns whether the consumer exists. */
   readonly mend: (key: string) => Promise<boolean>;
-  /** Called when a read reveals that the store has lost alarms. */
-  readonly onBehind: () => void;
-  /** Called with the first and last number of the alarms that the store has lost. */
+  /** Called with the first and last number of the entries that the store has lost. */
   readonly onWentBack: (from: number, to: number) => void;
   /** Called with the number of entries that a consumer accepted and the store has lost. */
-  readonly onLost: (log: LogName, count: number) => void;
+  readonly onLost: (count: number) => void;
   readonly log: Logger;
   /** The steady clock. */
   readonly now: () => number;
   readonly elapsedSinceMs: (timeMs: number) => number;
 }
 
-/** Takes stored entries and direct messages to the consumers that must receive them. */
-export class Deliveries implements Fed<DurableConsumer> {
-  readonly tail: LogTail;
+/** Takes messages to the consumers that must receive them: stored entries, telemetry, what is sent but once. */
+export class Deliveries implements Fed {
   /** The parts that all consumers share. */
   readonly services: ConsumerServices;
   readonly routes = new Routes<Consumer>();
@@ -48,28 +44,23 @@ export class Deliveries implements Fed<DurableConsumer> {
   /** How many messages outside the queues were larger than a client takes, since the start. */
   leftOutCount = 0;
   readonly #options: DeliveriesOptions;
+  readonly #recent: Recent;
   readonly #consumers = new Set<Consumer>();
   readonly #durable = new Map<string, DurableConsumer>();
   readonly #toPump = new Set<Consumer>();
-  /** Undefined until this run announces a message: stored messages were all announced before. */
-  #lastMessage: number | undefined;
   /** By the routes of a topic: most messages share the destinations of others. */
-  readonly #destinations = {
-    alarms: new WeakMap<object, readonly DurableConsumer[]>(),
-    messages: new WeakMap<object, readonly DurableConsumer[]>(),
-  };
+  readonly #destinations = new WeakMap<object, readonly DurableConsumer[]>();
+  readonly #names = new WeakMap<object, readonly string[]>();
 
   constructor(options: DeliveriesOptions) {
     this.#options = options;
-    const { newestAlarm, queues, log, now, elapsedSinceMs, onLost } = options;
+    const { newestEntry, queues, log, now, elapsedSinceMs, onLost, mend } = options;
     this.alarmFigures = new AlarmFigures(now);
-    this.tail = new LogTail(newestAlarm);
+    this.#recent = new Recent(newestEntry);
     this.services = {
       queues,
-      settler: new Settler({ store: queues, mend: options.mend, log }),
-      routes: this.routes,
-      tail: this.tail,
-      lastAnnounced: (name) => this.lastAnnounced(name),
+      settler: new Settler({ store: queues, mend, log }),
+      lastAnnounced: () => this.#recent.last,
       pumpLater: (consumer) => this.#pumpLater(consumer),
       now,
       elapsedSinceMs,
@@ -81,6 +72,10 @@ export class Deliveries implements Fed<DurableConsumer> {
 
   get consumers(): ReadonlySet<Consumer> {
     return this.#consumers;
+  }
+
+  get numbers(): Numbers {
+    return { known: this.#recent.last, above: this.#recent.above };
   }
 
   add(consumer: Consumer): void {
@@ -98,95 +93,77 @@ export class Deliveries implements Fed<DurableConsumer> {
     this.routes.remove(consumer);
   }
 
-  /** The number of the newest announced entry. In a new run, all messages in the store count as announced. */
-  lastAnnounced(log: LogName): number {
-    return log === 'alarms' ? this.tail.last : (this.#lastMessage ?? Number.MAX_SAFE_INTEGER);
+  /** All those in whose queues an entry goes, whatever QoS is granted, so that none overtakes another of its device. */
+  destinationsOf(entry: NewEntry): readonly string[] {
+    const consumers = this.#durableFor(entry, 'alarms');
+    const known = this.#names.get(consumers);
+    if (known !== undefined) return known;
+    const names = consumers.map(({ key }) => key);
+    this.#names.set(consumers, names);
+    return names;
   }
 
-  /**
-   * The durable consumers in whose queues an entry goes: an alarm whatever QoS is granted, so that none overtakes another
-   * of its device; any other message at QoS 1.
-   */
-  destinationsOf(
-    log: LogName,
-    message: Audience & { readonly topic: string; readonly publisher?: string | undefined },
-  ): readonly DurableConsumer[] {
-    const routes = this.routes.match(message.topic);
-    const { publisher } = message;
-    const isOfMember =
-      publisher !== undefined && routes.some(({ member }) => member.session === publisher);
-    const known = isOfMember ? undefined : this.#destinations[log].get(routes);
-    const all =
-      known ??
-      routes.flatMap((route) => {
-        const { member } = route;
-        const qos = qosOf(route, publisher);
-        const isQueued = log === 'alarms' ? qos !== undefined : qos === 1;
-        return isQueued && isDurable(member) ? [member] : [];
-      });
-    if (known === undefined && !isOfMember) this.#destinations[log].set(routes, all);
-    return all.every((consumer) => consumer.mayReceive(message))
-      ? all
-      : all.filter((consumer) => consumer.mayReceive(message));
+  /** Whether a durable consumer wants the message at QoS 1. */
+  isQueued(message: Message): boolean {
+    return this.#durableFor(message, 'messages').length > 0;
   }
 
   /**
    * Announces stored entries, in this order.
    *
-   * An alarm announced before is skipped: it was published again.
+   * One announced before is skipped: it was published again.
    */
-  announce(announced: readonly Announced<DurableConsumer>[]): void {
-    for (const { entry, isNew, destinations } of announced) {
-      if (entry.log === 'messages') this.#noteMessage(entry.sequence);
-      else if (!this.#append(entry, isNew)) continue;
-      for (const consumer of destinations) consumer.offer(entry);
-      this.offerUnstored(entry);
+  announce(
+    entries: readonly NewEntry[],
+    { numbers, backlogs }: Exclude<Appended, { readonly unusable: unknown }>,
+    destinations: readonly (readonly string[])[],
+  ): void {
+    for (const [index, source] of entries.entries()) {
+      const number = numbers[index] ?? 0;
+      const sequence = Math.abs(number);
+      if (sequence <= this.#recent.last) continue;
+      const entry = entryOf(source, sequence);
+      // Another writer has put entries on the queues, or some were lost; those were not announced.
+      const isAfterGap = sequence > this.#recent.last + 1;
+      if (number > 0) this.alarmFigures.recorded(entry);
+      this.#recent.append(entry);
+      if (isAfterGap) this.#restartAll();
+      for (const key of destinations[index] ?? []) this.#durable.get(key)?.offer(entry);
+      this.#offerLive(entry);
     }
-  }
-
-  /** Offers an entry to the subscribers that have no queue for it in the store. */
-  offerUnstored(entry: LogEntry): void {
-    for (const route of this.routes.match(entry.topic)) {
-      const { member } = route;
-      const qos = qosOf(route, entry.source?.publisher);
-      if (!member.isConnected || qos === undefined || !member.mayReceive(entry)) continue;
-      if (isDurable(member) && (qos === 1 || entry.log === 'alarms')) continue;
-      if (qos === 0) member.offerAtQos0(entry);
-      else member.offer(entry);
-    }
+    for (const [key, queued] of backlogs) this.#durable.get(key)?.noteBacklog(queued);
   }
 
   /**
-   * Cuts the tail where the history now ends: it lost its newest alarms, by a failover or a restored backup. The queues
-   * went back too, and are read again.
+   * Forgets what the store has lost, by a failover or a restored backup. The queues went back too, and are read again.
    *
-   * @param last the number of the newest alarm left
-   * @returns the lost alarms still in memory, in order
+   * @param last the number of the newest entry left
+   * @returns the lost entries still in memory, in order
    */
-  wentBack(last: number): readonly LogEntry[] {
-    const { last: to } = this.tail;
+  wentBack(last: number): readonly NewEntry[] {
+    const to = this.#recent.last;
     if (to <= last) return [];
-    const lost = this.tail.entriesAfter(last);
     this.#options.log.error({ last }, 'the store has lost its newest alarms');
-    this.tail.cutAfter(last);
+    const lost = this.#recent.cutAfter(last);
     this.#restartAll();
     this.#options.onWentBack(last + 1, to);
     return lost;
   }
 
-  /** Whether a read failed because the store has lost alarms. If so, the queues are soon read again. */
-  isBehind(error: unknown): boolean {
-    if (lastLeft(error) === undefined) return false;
-    this.#options.onBehind();
-    return true;
-  }
-
-  noteBacklogs(backlogs: ReadonlyMap<string, Partial<Backlog>>): void {
-    for (const [key, backlog] of backlogs) this.#durable.get(key)?.noteBacklog(backlog);
-  }
-
   async mend(keys: readonly string[]): Promise<void> {
     for (const key of keys) await this.#options.mend(key);
+  }
+
+  /** Queues a message at QoS 1 in memory, for each subscriber: also for an absent one whose session is kept. */
+  queue(message: Message): void {
+    const entry: Entry = { ...message, log: 'messages', sequence: 0, isNeverLate: true };
+    for (const route of this.routes.match(entry.topic)) {
+      const { member } = route;
+      const qos = qosOf(route, entry.publisher);
+      if (qos === undefined || !member.mayReceive(entry)) continue;
+      if (qos === 0) member.offerAtQos0(entry);
+      else if (member.isConnected || isDurable(member)) member.offer(entry);
+    }
   }
 
   /** Sends a message outside the queues to every connected subscriber. */
@@ -201,20 +178,16 @@ export class Deliveries implements Fed<DurableConsumer> {
    * Sends a message at QoS 0 to the connected subscribers that do not have it yet.
    *
    * @param sentTo the connections that have it; those that get it now are added. A session that connects again has
-   *   perhaps not got what was written to the connection before
-   * @returns whether all have it: a connection may be full for a moment
+   *   perhaps not got what was written to the connection before; one may be full for a moment
    */
-  publishCopy(message: DirectMessage, sentTo: Set<unknown>): boolean {
-    let isComplete = true;
+  publishCopy(message: DirectMessage, sentTo: Set<unknown>): void {
     for (const route of this.routes.match(message.topic)) {
       const { receiver } = route.member.window;
       if (receiver === undefined || sentTo.has(receiver)) continue;
       if (!route.member.mayReceive(message) || qosOf(route, message.publisher) === undefined)
         continue;
       if (route.member.window.sendNow(message)) sentTo.add(receiver);
-      else isComplete = false;
     }
-    return isComplete;
   }
 
   /** Whether a subscriber, connected or away, has asked for the topic and may see the message. */
@@ -235,23 +208,37 @@ export class Deliveries implements Fed<DurableConsumer> {
     return Number.isFinite(least) ? least : 0;
   }
 
-  /** Follows the numbers of messages. A store that has lost its newest gives their numbers again. */
-  #noteMessage(sequence: number): void {
-    const hasLost = this.#lastMessage !== undefined && sequence <= this.#lastMessage;
-    this.#lastMessage = sequence;
-    if (hasLost) this.#restartAll();
+  /** Offers an entry to the connected subscribers that have no queue for it in the store. */
+  #offerLive(entry: Entry): void {
+    for (const route of this.routes.match(entry.topic)) {
+      const { member } = route;
+      const qos = qosOf(route, entry.publisher);
+      if (isDurable(member) || !member.isConnected) continue;
+      if (qos === undefined || !member.mayReceive(entry)) continue;
+      if (qos === 0) member.offerAtQos0(entry);
+      else member.offer(entry);
+    }
   }
 
-  /** Takes an alarm into the tail. Returns whether to deliver it. */
-  #append(entry: LogEntry, isNew: boolean): boolean {
-    const { tail } = this;
-    if (entry.sequence <= tail.last) return false;
-    // Another writer has put entries on the queues, and these were not announced.
-    const isAfterGap = entry.sequence > tail.last + 1;
-    if (isNew) this.alarmFigures.recorded(entry);
-    tail.append(entry);
-    if (isAfterGap) this.#restartAll();
-    return true;
+  #durableFor(message: Message, log: LogName): readonly DurableConsumer[] {
+    const routes = this.routes.match(message.topic);
+    const { publisher } = message;
+    const isOwn =
+      publisher !== undefined && routes.some(({ member }) => member.session === publisher);
+    const isRemembered = log === 'alarms' && !isOwn;
+    const known = isRemembered ? this.#destinations.get(routes) : undefined;
+    const all =
+      known ??
+      routes.flatMap((route) => {
+        const { member } = route;
+        const qos = qosOf(route, publisher);
+        const isQueued = log === 'alarms' ? qos !== undefined : qos === 1;
+        return isQueued && isDurable(member) ? [member] : [];
+      });
+    if (isRemembered && known === undefined) this.#destinations.set(routes, all);
+    return all.every((consumer) => consumer.mayReceive(message))
+      ? all
+      : all.filter((consumer) => consumer.mayReceive(message));
   }
 
   #restartAll(): void {
@@ -269,6 +256,24 @@ export class Deliveries implements Fed<DurableConsumer> {
     this.#toPump.clear();
     for (const consumer of consumers) consumer.wake();
   }
+}
+
+function entryOf(source: NewEntry, sequence: number): Entry {
+  const { topic, payload, receivedAtMs, locationId, groupId, properties, publisher } = source;
+  const isNeverLate = 'isNeverLate' in source ? true : undefined;
+  return {
+    log: 'alarms',
+    sequence,
+    topic,
+    payload,
+    receivedAtMs,
+    locationId,
+    groupId,
+    properties,
+    publisher,
+    isNeverLate,
+    source,
+  };
 }
 
 /** Counts durations in buckets, each twice as long as the one before; each duration costs one increment. */
@@ -298,7 +303,7 @@ export class AlarmFigures {
     this.#now = now;
   }
 
-  recorded({ source }: LogEntry): void {
+  recorded({ source }: Entry): void {
     if (source === undefined || !('alarm' in source)) return;
     const { kind } = source.alarm;
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);

@@ -1,6 +1,6 @@
 import type { Audience } from '../domain/grants.js';
 import { hasExpired, type MessageProperties } from '../mqtt/message-properties.js';
-import { bytesOfMessage } from './log/log-entry.js';
+import { bytesOfMessage } from './message.js';
 import { RetainedFeed, type RetainedFeedOptions } from './retained/retained-feed.js';
 import type { QoS } from './sessions/subscriptions.js';
 

@@ -1,21 +1,36 @@
+/** A stream of messages without MQTT packets: a clean session whose alarms are read from the history after a position. */
 import type { Logger } from 'pino';
 import type { StreamMessage, StreamOutlet } from '../site/alarms/event-streams.js';
-import type { AlarmPositions } from './alarm-positions.js';
-import { CatchUp } from './catch-up.js';
+import { within } from '../site/clock/pause.js';
+import type { QueuePage } from './accounts.js';
 import type { Consumer } from './consumer.js';
 import type { Deliveries } from './deliveries.js';
-import type { HistoryReader } from './log/log-entry.js';
-import type { OutgoingPublish, Receiver } from './receiver.js';
+import type { OutgoingPublish, Receiver } from './message.js';
 import type { RetainedMessages } from './retained/retained-messages.js';
 import { CLEAN, type Session, type SessionOwner } from './sessions/session.js';
 import type { Sessions } from './sessions/sessions.js';
+
+/** A slower store does not keep clients from new alarms. */
+const ANSWER_WITHIN_MS = 1_000;
+/** Store and number. */
+const POSITION = /^([0-9a-f]{0,8})-(\d{1,15})$/;
+const STORE_LENGTH = 8;
+
+/** Reads the history from the store. */
+export interface HistoryReader {
+  /** The entries after a number, in order: at most `count`. */
+  read(after: number, count: number): Promise<QueuePage>;
+  /** The number of the oldest entry; 0 for none. */
+  oldest(): Promise<number>;
+}
 
 export interface FeedOptions {
   readonly sessions: Sessions;
   readonly deliveries: Deliveries;
   readonly reader: HistoryReader;
   readonly retained: Pick<RetainedMessages, 'matching' | 'later'>;
-  readonly positions: AlarmPositions;
+  /** Distinguishes the store from an emptied or replaced one, which starts its own numbers. */
+  readonly storeIdentity: () => string;
   readonly owner: SessionOwner;
   /** The client id of its session, used by nobody else. */
   readonly clientId: string;
@@ -24,14 +39,9 @@ export interface FeedOptions {
   readonly log: Logger;
 }
 
-/**
- * Sends matching messages to an outlet without MQTT packets: the alarms after a position, then a clean session.
- *
- * The outlet acknowledges messages that the network took (`taken`), and calls `wake` when it is writable again.
- */
+/** The outlet acknowledges messages that the network took (`taken`), and calls `wake` when it is writable again. */
 export class Feed implements Receiver {
   readonly #options: FeedOptions;
-  #catchUp: CatchUp | undefined;
   #session: Session | undefined;
   #isClosed = false;
 
@@ -48,31 +58,21 @@ export class Feed implements Receiver {
     return this.#session?.consumer;
   }
 
-  /** @param after the position of the client's last alarm; undefined: it has none */
-  async start(after: string | undefined): Promise<void> {
-    const { outlet, positions, log, owner } = this.#options;
-    const sequence = after === undefined ? undefined : await positions.sequenceOf(after);
+  /** @param position of the client's last alarm; undefined: it has none */
+  async start(position: string | undefined): Promise<void> {
+    const { outlet, deliveries } = this.#options;
+    const after = position === undefined ? undefined : await this.#numberOf(position);
     if (this.#isClosed) return;
-    try {
-      if (after === undefined || sequence === undefined) {
-        outlet.opened(positions.newest, after !== undefined);
-        this.#goLive();
-      } else {
-        // The client keeps its own position until it has the alarms after it: it may be cut off before.
-        outlet.opened(after, false);
-        await this.#sendAfter(sequence);
-      }
-    } catch (error) {
-      // The client asks again from its position.
-      log.warn({ principal: owner.key, err: error }, 'failed to read alarms for an event stream');
-      if (!this.#isClosed) outlet.end();
-    }
+    const isKnown = position !== undefined && after !== undefined;
+    // The client keeps its own position until it has the alarms after it: it may be cut off before.
+    const start = isKnown ? position : this.#positionOf(deliveries.numbers.known);
+    outlet.opened(start, position !== undefined && !isKnown);
+    this.#goLive(after);
   }
 
   send({ topic, payload, retain: retained, messageId, entry }: OutgoingPublish): boolean {
-    const { outlet, positions } = this.#options;
-    const position = entry?.log === 'alarms' ? positions.of(entry) : undefined;
-    outlet.send({ topic, payload, retained, position, messageId });
+    const position = entry?.log === 'alarms' ? this.#positionOf(entry.sequence) : undefined;
+    this.#options.outlet.send({ topic, payload, retained, position, messageId });
     return true;
   }
 
@@ -85,43 +85,23 @@ export class Feed implements Receiver {
 
   /** Continues: the outlet is writable again. */
   wake(): void {
-    this.#catchUp?.wake();
     this.consumer?.wake();
   }
 
   /** Stops sending. */
   close(): void {
     this.#isClosed = true;
-    this.#catchUp?.stop();
     if (this.#session === undefined) return;
     this.consumer?.disconnect(this);
     this.#options.sessions.closed(this.#session);
     this.#session = undefined;
   }
 
-  async #sendAfter(sequence: number): Promise<void> {
-    const { deliveries, reader, positions, owner, filters, outlet } = this.#options;
-    const { services, tail } = deliveries;
-    this.#catchUp = new CatchUp({
-      tail,
-      reader,
-      services,
-      filters,
-      mayReceive: owner.mayReceive,
-      isWritable: () => outlet.isWritable,
-      send: (entry, payload) => {
-        const { topic } = entry;
-        const position = positions.of(entry);
-        outlet.send({ topic, payload, retained: false, position, messageId: 0 });
-      },
-    });
-    await this.#catchUp.run(sequence, () => this.#goLive());
-  }
-
-  #goLive(): void {
-    this.#catchUp = undefined;
-    const { sessions, retained, owner, clientId, filters, log } = this.#options;
-    const session = sessions.open(clientId, owner, CLEAN);
+  #goLive(after: number | undefined): void {
+    const { sessions, retained, owner, clientId, filters, log, reader } = this.#options;
+    const page = (from: number, count: number) => reader.read(from, count);
+    const history = after === undefined ? undefined : { after, page };
+    const session = sessions.open(clientId, owner, { ...CLEAN, history });
     this.#session = session;
     const requested = filters.map((filter) => ({ filter, qos: 1 as const }));
     sessions.subscribe(session.key, requested).catch((error: unknown) => {
@@ -129,5 +109,26 @@ export class Feed implements Receiver {
     });
     this.consumer?.connect(this);
     this.consumer?.offerRetained(filters, retained);
+  }
+
+  get #store(): string {
+    return this.#options.storeIdentity().slice(0, STORE_LENGTH);
+  }
+
+  #positionOf(sequence: number): string {
+    return `${this.#store}-${sequence}`;
+  }
+
+  /** Undefined when what followed is not all known: another store, lost or removed entries, or no answer in time. */
+  async #numberOf(position: string): Promise<number | undefined> {
+    const { deliveries, reader } = this.#options;
+    const [, store, digits] = POSITION.exec(position) ?? [];
+    const number = Number(digits);
+    if (digits === undefined || store !== this.#store || number > deliveries.numbers.known)
+      return undefined;
+    if (number === deliveries.numbers.known) return number;
+    const [oldest] = await Promise.allSettled([within(reader.oldest(), ANSWER_WITHIN_MS)]);
+    const first = oldest.status === 'fulfilled' ? oldest.value : undefined;
+    return first === undefined || first === 0 || first > number + 1 ? undefined : number;
   }
 }

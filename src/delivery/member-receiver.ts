@@ -1,5 +1,5 @@
 import type { Consumer } from './consumer.js';
-import type { OutgoingPublish, Receiver } from './receiver.js';
+import type { OutgoingPublish, Receiver } from './message.js';
 import type { QoS } from './sessions/subscriptions.js';
 
 /** The connection of a group's member, which carries the messages of the group's queue (MQTT 5, 4.8.2). */

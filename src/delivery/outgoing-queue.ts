@@ -17,7 +17,6 @@ export interface OutgoingQueueOptions {
   readonly maxQueuedMessages: number;
   readonly maxQueuedBytes: number;
   readonly maxQueuedHours: number;
-  readonly replayPerSecond?: number | undefined;
 }
 
 export interface OutgoingServices {
@@ -64,7 +63,6 @@ export function outgoingOwner(
       maxQueued: maxQueuedMessages,
       maxQueuedBytes,
       maxAgeMs: maxQueuedHours * MS_PER_HOUR,
-      replayPerSecond: options.replayPerSecond,
     },
   };
 }

@@ -1,5 +1,6 @@
 /** The state of an alarm: raised, then acknowledged, then resolved (docs/reference/contract.md, 2). */
 
+import { z } from 'zod';
 import type { AlarmKind, InvalidPublishReason } from './alarms.js';
 import { parseNote } from './names.js';
 import { formatTime, isUuid, parseJson, payloadText } from './notation.js';
@@ -34,6 +35,42 @@ export interface AlarmStateRecord {
 
 /** An alarm that nobody has touched. */
 export const RAISED: AlarmStateRecord = { state: 'raised' };
+
+export const authorSchema = z.object({ id: z.string(), name: z.string() });
+const stepSchema = z.object({ by: authorSchema, atMs: z.number() });
+const statesSchema = z.object({
+  acknowledged: stepSchema.optional(),
+  resolved: stepSchema.optional(),
+  note: z.string().optional(),
+});
+
+/** Reads the states of an alarm as `statesText` writes them; raised if it has none or they are unreadable. */
+export function readStates(text: string): AlarmStateRecord {
+  const states = text === '' ? undefined : statesSchema.safeParse(parseJson(text)).data;
+  if (states === undefined) return RAISED;
+  return { state: states.resolved === undefined ? 'acknowledged' : 'resolved', ...states };
+}
+
+/** The states as JSON. */
+export function statesText({ acknowledged, resolved, note }: AlarmStateRecord): string {
+  return JSON.stringify({ acknowledged, resolved, note });
+}
+
+/**
+ * The states of an alarm after one more is given: it goes from raised to acknowledged to resolved, or there directly.
+ *
+ * @returns `unchanged` if it has been given before
+ */
+export function givenState(
+  before: AlarmStateRecord,
+  state: GivenState,
+  step: StateStep,
+  note: string | undefined,
+): AlarmStateRecord | 'unchanged' | 'alarm-resolved' {
+  if (before.state === state) return 'unchanged';
+  if (before.state === 'resolved') return 'alarm-resolved';
+  return { ...before, state, [state]: step, note: note ?? before.note };
+}
 
 /** A change as a responder publishes it. */
 export interface PublishedState {

@@ -115,13 +115,12 @@ const bridgeKeys = z.strictObject({
     .default(100)
     .describe('messages sent and not yet acknowledged'),
   maxQueuedMessages: count
-    .default(200_000)
-    .describe('what is kept while the upstream is away, of messages that are no alarms'),
-  maxQueuedBytes: count.default(268_435_456).describe('the same in bytes'),
+    .default(10_000)
+    .describe(
+      'what is kept in memory while the upstream is away, of messages that are no alarms; it ends with the gateway',
+    ),
+  maxQueuedBytes: count.default(16_777_216).describe('the same in bytes'),
   maxQueuedHours: count.max(MAX_HOURS).default(168).describe('the age of alarms and messages'),
-  replayPerSecond: count
-    .default(1000)
-    .describe('how fast what was kept is sent afterwards; new alarms do not wait for it'),
   ackTimeoutSeconds: count
     .max(3600)
     .default(10)

@@ -95,11 +95,6 @@ export const tokenLimitsSchema = z.strictObject({
       'one more takes the place of one that is away and holds neither subscriptions nor a backlog',
     ),
   subscriptions: limit.default(10_000).describe('filters of all its sessions and event streams'),
-  backlogBytes: limit
-    .default(256 * MIB)
-    .describe(
-      'what may wait for all of its durable sessions together, of messages that are no alarms: beyond it the oldest of the longest backlog go. The same for a device',
-    ),
 });
 
 export type TokenLimits = Readonly<z.output<typeof tokenLimitsSchema>>;
@@ -121,11 +116,6 @@ export const totalLimitsSchema = z.strictObject({
     .default(200)
     .describe(
       'persistent sessions of all access tokens, and groups of shared subscriptions: each alarm is queued for every one that has subscribed',
-    ),
-  backlogBytes: limit
-    .default(1_024 * MIB)
-    .describe(
-      'memory of the store for all messages that wait and are no alarms; never more than alarms leave of nine tenths of it. Beyond it the longest backlogs are cut',
     ),
   retainedBytes: limit
     .default(64 * MIB)

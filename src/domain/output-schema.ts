@@ -55,8 +55,10 @@ const outputSchema = z.strictObject({
     .max(MAX_SENT_AT_ONCE)
     .default(8)
     .describe('messages of several devices that are sent at once'),
-  maxQueuedMessages: count.default(200_000).describe('messages that are no alarms'),
-  maxQueuedBytes: count.default(268_435_456).describe('the same in bytes'),
+  maxQueuedMessages: count
+    .default(10_000)
+    .describe('messages that are no alarms; they wait in memory, and end with the gateway'),
+  maxQueuedBytes: count.default(16_777_216).describe('the same in bytes'),
   maxQueuedHours: count.max(MAX_HOURS).default(168).describe('the age of alarms and messages'),
 });
 

@@ -1,15 +1,21 @@
-import { isAlarm } from '../delivery/log/log-entry.js';
-import type { AlarmLogItem, ReceivedIdentifier, StateOutcome } from '../delivery/log/log-item.js';
-import type { LogWriter } from '../delivery/log/log-writer.js';
-import { type AlarmStateRecord, parsePublishedState } from '../domain/alarm-states.js';
+import { type FoundAlarm, isAlarm, type NewStateChange } from '../delivery/new-entry.js';
+import type { Unstored, Writer } from '../delivery/writer.js';
+import {
+  type AlarmStateRecord,
+  alarmStateText,
+  type GivenState,
+  givenState,
+  parsePublishedState,
+  statesText,
+} from '../domain/alarm-states.js';
 import type { InvalidPublishReason } from '../domain/alarms.js';
+import { derivedId, uuidBytes } from '../domain/notation.js';
 import { ALARM_STATES_LEVEL, forwardedTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
 import type { AccessTokens } from '../site/access/access-tokens.js';
-import type { AlarmHistory } from '../site/alarms/alarm-history.js';
 import type { AlarmStateChanges, AlarmStateRequest } from '../site/alarms/alarm-states.js';
-import type { Actor } from '../site/audit-trail.js';
-import { within } from '../site/clock/pause.js';
+import type { Actor, AuditAction } from '../site/audit-trail.js';
+import { pause, within } from '../site/clock/pause.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { InvalidPublishes } from './invalid-publishes.js';
 import type { PublishDone } from './publish-done.js';
@@ -17,7 +23,12 @@ import type { PublishDone } from './publish-done.js';
 /** If the store has not answered for longer, an HTTP request does not wait for it. */
 const SLOW_AFTER_MS = 1_000;
 const TIMEOUT_MS = 3_000;
-const NOTHING = Buffer.alloc(0);
+const RETRY_AFTER_MS = 250;
+
+const ACTIONS: Readonly<Record<GivenState, AuditAction>> = {
+  acknowledged: 'alarm.acknowledged',
+  resolved: 'alarm.resolved',
+};
 
 /** A responder's PUBLISH of a state. */
 export interface StatePublish {
@@ -29,14 +40,25 @@ export interface StatePublish {
   /** As in `AlarmStateRequest`. */
   readonly groupIds: readonly string[] | undefined;
   readonly actor: Actor;
-  readonly received: ReceivedIdentifier | undefined;
+}
+
+/** Why a state is not given. */
+type Refusal = 'unknown-alarm' | 'alarm-resolved';
+
+/** Finds alarms with their states. */
+export interface AlarmFinder {
+  find(alarm: {
+    readonly locationId: string;
+    readonly alarmId: string;
+    readonly deviceId?: string | undefined;
+  }): Promise<FoundAlarm | undefined>;
 }
 
 export interface AlarmStatesOptions {
   readonly model: SiteModel;
   readonly accessTokens: Pick<AccessTokens, 'nameOf'>;
-  readonly alarms: LogWriter<AlarmLogItem>;
-  readonly history: Pick<AlarmHistory, 'find'>;
+  readonly writer: Pick<Writer, 'append' | 'unstored' | 'unansweredMs'>;
+  readonly history: AlarmFinder;
   readonly invalid: Pick<InvalidPublishes, 'reportOfToken'>;
   readonly maxBytes: number;
   readonly now: () => number;
@@ -44,27 +66,36 @@ export interface AlarmStatesOptions {
   readonly steadyNow: () => number;
 }
 
-type Requested = Omit<AlarmStateRequest, 'locationId'> &
-  Pick<StatePublish, 'locationId' | 'deviceId'>;
+type Requested = AlarmStateRequest & { readonly deviceId?: string | undefined };
 
-/** Takes states of alarms, over HTTP and from MQTT, into the log of alarms. */
+/**
+ * Gives alarms their states, over HTTP and from MQTT, as entries of the history.
+ *
+ * Reads the alarm and its states, decides, and appends on the condition that the states are still the same; otherwise it
+ * reads again.
+ */
 export class AlarmStates implements AlarmStateChanges {
   readonly #options: AlarmStatesOptions;
+  readonly #stopping = new AbortController();
 
   constructor(options: AlarmStatesOptions) {
     this.#options = options;
   }
 
+  /** Gives up states that are on their way. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
   async change(request: AlarmStateRequest): Promise<AlarmStateRecord> {
-    const { alarms, history } = this.#options;
-    const { locationId, alarmId } = request;
-    if (alarms.unansweredMs > SLOW_AFTER_MS) throw noAnswer();
-    const deviceId =
-      this.#deviceOfUnstored(request) ?? (await history.find({ locationId, alarmId }))?.device.id;
-    if (deviceId === undefined) throw unknownAlarm();
-    const outcome = await this.#appendAndWait({ ...request, deviceId });
-    if ('record' in outcome) return outcome.record;
-    if (outcome.refused === 'unknown-alarm') throw unknownAlarm();
+    const { writer } = this.#options;
+    if (writer.unansweredMs > SLOW_AFTER_MS) throw noAnswer();
+    const outcome = await within(this.#give(request), TIMEOUT_MS).catch((cause: unknown) => {
+      throw noAnswer(cause);
+    });
+    if (outcome === undefined) throw noAnswer();
+    if (typeof outcome === 'object') return outcome;
+    if (outcome === 'unknown-alarm') throw unknownAlarm();
     throw new GatewayError('alarm-resolved', 'The alarm has been resolved.');
   }
 
@@ -75,7 +106,7 @@ export class AlarmStates implements AlarmStateChanges {
    *   reported; with false when it could not be stored
    */
   accept(publish: StatePublish, done: PublishDone): void {
-    const { payload, received } = publish;
+    const { payload } = publish;
     const result =
       payload.length > this.#options.maxBytes
         ? { reason: 'payload-too-large' as const }
@@ -85,62 +116,106 @@ export class AlarmStates implements AlarmStateChanges {
       return;
     }
     const { id: alarmId, ...change } = result.change;
-    let refused: InvalidPublishReason | undefined;
-    const onOutcome = (outcome: StateOutcome) => {
-      refused = 'refused' in outcome ? outcome.refused : undefined;
-    };
-    this.#append({ ...publish, ...change, alarmId }, received, onOutcome, (isStored) => {
-      if (isStored && refused !== undefined) this.#report(publish, refused, done);
-      else done(isStored);
+    void this.#untilGiven({ ...publish, ...change, alarmId }).then((outcome) => {
+      if (typeof outcome === 'string') this.#report(publish, outcome, done);
+      else done(outcome !== undefined);
     });
   }
 
-  #append(
-    requested: Requested,
-    received: ReceivedIdentifier | undefined,
-    onOutcome: (outcome: StateOutcome) => void,
-    done: PublishDone,
-  ): void {
-    const { alarms, accessTokens, now, steadyNow } = this.#options;
-    const { locationId, deviceId, alarmId, state, note, tokenId, groupIds, actor } = requested;
-    const by = { id: tokenId, name: accessTokens.nameOf(tokenId) };
-    const place = { locationId, deviceId, alarmId };
-    alarms.append(
-      {
-        topic: forwardedTopic(locationId, deviceId, ALARM_STATES_LEVEL),
-        payload: NOTHING,
-        receivedAtMs: steadyNow(),
-        received,
-        locationId,
-        groupId: null,
-        stateChange: { ...place, state, note, by, atMs: now(), groupIds, actor },
-        onOutcome,
-      },
-      done,
-    );
-  }
-
-  async #appendAndWait(requested: Requested): Promise<StateOutcome> {
-    const appended = new Promise<StateOutcome | undefined>((resolve) => {
-      let outcome: StateOutcome | undefined;
-      const onOutcome = (made: StateOutcome) => {
-        outcome = made;
-      };
-      this.#append(requested, undefined, onOutcome, () => resolve(outcome));
-    });
-    const outcome = await within(appended, TIMEOUT_MS);
-    if (outcome === undefined) throw noAnswer();
-    return outcome;
-  }
-
-  /** The device of an alarm on its way to the store: somebody may have seen its live copy. */
-  #deviceOfUnstored({ locationId, alarmId }: AlarmStateRequest): string | undefined {
-    for (const { item } of this.#options.alarms.unstored()) {
-      if (isAlarm(item) && item.alarm.id === alarmId && item.locationId === locationId) {
-        return item.context.device.id;
-      }
+  /** Undefined when the gateway stops before. */
+  async #untilGiven(requested: Requested): Promise<AlarmStateRecord | Refusal | undefined> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const [given] = await Promise.allSettled([this.#give(requested)]);
+      if (given.status === 'fulfilled') return given.value;
+      await pause(RETRY_AFTER_MS, signal);
     }
     return undefined;
+  }
+
+  /**
+   * @returns the states of the alarm, or why they stay; undefined when the change could not be stored
+   * @throws when the store cannot be read
+   */
+  async #give(requested: Requested): Promise<AlarmStateRecord | Refusal | undefined> {
+    const { history, accessTokens, now } = this.#options;
+    const { state, note, tokenId, groupIds } = requested;
+    for (;;) {
+      await this.#stored(requested);
+      const alarm = await history.find(requested);
+      const isThere =
+        groupIds === undefined || (alarm?.groupId != null && groupIds.includes(alarm.groupId));
+      if (alarm === undefined || !isThere) return 'unknown-alarm';
+      const by = { id: tokenId, name: accessTokens.nameOf(tokenId) };
+      const decided = givenState(alarm.states, state, { by, atMs: now() }, note);
+      if (decided === 'unchanged') return alarm.states;
+      if (decided === 'alarm-resolved') return decided;
+      const number = await this.#append(this.#changeOf(requested, alarm, decided));
+      if (number === undefined) return undefined;
+      if (number > 0) return decided;
+    }
+  }
+
+  /** Resolves to the number of the entry; undefined if it could not be stored. */
+  #append(change: NewStateChange): Promise<number | undefined> {
+    return new Promise((resolve) => {
+      this.#options.writer.append(change, (isStored, number) => {
+        resolve(isStored ? number : undefined);
+      });
+    });
+  }
+
+  #changeOf(
+    { locationId, state, note, actor }: Requested,
+    alarm: FoundAlarm,
+    record: AlarmStateRecord,
+  ): NewStateChange {
+    const { id: alarmId, deviceId, kind, sequence, placeText, groupId, statesText: before } = alarm;
+    const step = record[state];
+    if (step === undefined) throw new Error('a state without its step');
+    const { by, atMs } = step;
+    const audit = {
+      action: ACTIONS[state],
+      actor,
+      atMs,
+      locationId,
+      resourceId: alarmId,
+      details: { deviceId },
+    };
+    const change = { id: alarmId, kind, state, by, atMs, note };
+    const payload = Buffer.from(alarmStateText(change, placeText.slice(1, -1)));
+    return {
+      topic: forwardedTopic(locationId, deviceId, `${ALARM_STATES_LEVEL}/${kind}`),
+      payload,
+      receivedAtMs: this.#options.steadyNow(),
+      locationId,
+      groupId,
+      isNeverLate: true,
+      stateChange: {
+        id: uuidBytes(derivedId(alarmId, `${deviceId}/${state}`)),
+        locationId,
+        deviceId,
+        alarmId,
+        kind,
+        sequence,
+        placeText,
+        state,
+        note,
+        by,
+        atMs,
+        before,
+        after: statesText(record),
+        audit,
+      },
+    };
+  }
+
+  /** Resolves once the alarm is not on its way to the store: somebody may have seen its live copy. */
+  async #stored({ locationId, alarmId }: Requested): Promise<void> {
+    const isIt = ({ entry }: Unstored) =>
+      isAlarm(entry) && entry.alarm.id === alarmId && entry.locationId === locationId;
+    while ([...this.#options.writer.unstored()].some(isIt) && !this.#stopping.signal.aborted)
+      await pause(RETRY_AFTER_MS, this.#stopping.signal);
   }
 
   #report(publish: StatePublish, reason: InvalidPublishReason, done: PublishDone): void {
@@ -158,6 +233,6 @@ function unknownAlarm(): GatewayError {
   return new GatewayError('alarm-not-found', 'There is no such alarm in this location.');
 }
 
-function noAnswer(): GatewayError {
-  return new GatewayError('store-unavailable', 'The store does not answer.');
+function noAnswer(cause?: unknown): GatewayError {
+  return new GatewayError('store-unavailable', 'The store does not answer.', { cause });
 }

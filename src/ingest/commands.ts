@@ -1,5 +1,4 @@
 import type { Forwarder } from '../delivery/forwarder.js';
-import type { ReceivedIdentifier } from '../delivery/log/log-item.js';
 import { deviceTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
 import type { MessageProperties } from '../mqtt/message-properties.js';
@@ -15,9 +14,8 @@ export interface Command {
   readonly payload: Buffer;
   readonly qos: 0 | 1 | 2;
   readonly retain: boolean;
-  readonly received?: ReceivedIdentifier | undefined;
   readonly properties?: MessageProperties | undefined;
-  /** As in `NewMessage`. */
+  /** As in `Message`. */
   readonly publisher?: string | undefined;
 }
 
@@ -54,12 +52,12 @@ export class Commands {
         payload: command.payload,
         qos: command.qos === 0 ? 0 : 1,
         retain: command.retain,
-        received: command.received,
         properties: command.properties,
         publisher: command.publisher,
         receivedAtMs: this.#now(),
         locationId: null,
         groupId: null,
+        isCommand: true,
         givenIn: device.locationId,
       },
       done,

@@ -1,12 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Forwarder } from '../delivery/forwarder.js';
-import type {
-  AlarmLogItem,
-  NewAlarm,
-  Receipt,
-  ReceivedIdentifier,
-} from '../delivery/log/log-item.js';
-import type { LogWriter } from '../delivery/log/log-writer.js';
+import type { NewAlarm, Receipt } from '../delivery/new-entry.js';
+import type { Writer } from '../delivery/writer.js';
 import { alarmText, parseAlarm } from '../domain/alarm-payload.js';
 import type { Alarm, AlarmKind, InvalidPublishReason } from '../domain/alarms.js';
 import { type DeviceContext, messageText } from '../domain/messages.js';
@@ -28,10 +23,8 @@ export interface DevicePublish {
   readonly retain: boolean;
   /** At QoS 1 and 2: the packet identifier and the DUP flag. */
   readonly packet: { readonly identifier: number; readonly isSentAgain: boolean } | undefined;
-  /** At QoS 2 of a persistent session: stored with the message. */
-  readonly received: ReceivedIdentifier | undefined;
   readonly properties: MessageProperties | undefined;
-  /** As in `NewMessage`. */
+  /** As in `Message`. */
   readonly publisher: string | undefined;
   /** Whether the gateway itself raises an alarm to see whether alarms arrive. */
   readonly isTest?: true;
@@ -39,7 +32,7 @@ export interface DevicePublish {
 
 export interface DevicePublishesOptions {
   readonly model: SiteModel;
-  readonly alarms: LogWriter<AlarmLogItem>;
+  readonly writer: Pick<Writer, 'append'>;
   readonly forwarder: Pick<Forwarder, 'forward'>;
   readonly invalid: Pick<InvalidPublishes, 'report'>;
   readonly unreadable: Pick<UnreadableDevices, 'deviceIds' | 'failed' | 'succeeded'>;
@@ -130,7 +123,7 @@ export class DevicePublishes {
     wallReceivedAtMs: number,
     done: PublishDone,
   ): void {
-    const { alarms, steadyNow, escalations } = this.#options;
+    const { writer, steadyNow, escalations } = this.#options;
     const locationId = context.location.id;
     const receivedAtMs = steadyNow();
     const entry: NewAlarm = {
@@ -141,7 +134,6 @@ export class DevicePublishes {
       alarm,
       context,
       receipt: receiptOf(publish, alarm),
-      received: publish.received,
       // An alarm expires as all alarms do, and is never retained, whatever its sender asked for.
       properties: publish.properties && {
         ...publish.properties,
@@ -157,7 +149,7 @@ export class DevicePublishes {
           : escalationsOf(escalations, alarm, locationId, receivedAtMs),
       isSent: false,
     };
-    alarms.append(entry, done);
+    writer.append(entry, (isStored) => done(isStored));
   }
 
   #acceptMessage(
@@ -175,7 +167,6 @@ export class DevicePublishes {
         retain: publish.retain,
         removesRetained: publish.payload.length === 0,
         isExpendable: true,
-        received: publish.received,
         properties: publish.properties,
         publisher: publish.publisher,
         receivedAtMs: steadyNow(),

@@ -45,7 +45,6 @@ export class TestAlarmPublishes implements TestAlarms {
       qos: 1,
       retain: false,
       packet: undefined,
-      received: undefined,
       properties: undefined,
       publisher: undefined,
       isTest: true,

@@ -7,7 +7,7 @@ import {
 } from 'pino';
 import { networkOf } from '../domain/addresses.js';
 import { shortened } from '../site/access/denials.js';
-import { isFenced } from '../store/pair/fence.js';
+import { isFenced } from '../store/scripts.js';
 import type { RepeatedLines } from './repeated-lines.js';
 
 /** Names whose values are never logged (docs/reference/contract.md, 1, logs). */

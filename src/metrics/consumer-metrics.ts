@@ -1,7 +1,6 @@
-import { LOG_NAMES } from '../delivery/log/log-entry.js';
+import { type AccountReader, tooMany } from '../delivery/accounts.js';
+import { LOG_NAMES } from '../delivery/message.js';
 import { isOutlet } from '../delivery/outgoing-queue.js';
-import { tooMany } from '../delivery/queues/account.js';
-import type { AccountReader } from '../delivery/queues/account-reader.js';
 import type { ConsumingSession } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { type Labels, oncePerScrape, type Sample, type Scraped } from './scraped.js';
@@ -11,15 +10,15 @@ const MAX_CONSUMERS = 250;
 /** The states of accepted messages: each message is in one of them. */
 const STATES = ['delivered', 'queued', 'expired', 'dropped'] as const;
 
-/** Adds the account of every consumer: in each log `accepted = delivered + queued + expired + dropped` (docs/reference/contract.md, 4.6). */
+/** Adds the account of every destination: for alarms `accepted = delivered + queued + expired + dropped` (docs/reference/contract.md, 4.6). */
 export function addConsumerMetrics(
   metrics: Scraped,
-  sessions: Pick<Sessions, 'withConsumers'>,
+  sessions: Pick<Sessions, 'persistent'>,
   accounts: Pick<AccountReader, 'refresh'>,
 ): void {
   const all = oncePerScrape(async () => {
     await accounts.refresh();
-    return rankedConsumers(sessions.withConsumers());
+    return rankedConsumers(sessions.persistent());
   });
   const of = (state: (typeof STATES)[number] | 'accepted') => async () =>
     (await all()).shown.flatMap(({ session: { clientId, consumer }, principal }) =>

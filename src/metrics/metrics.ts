@@ -1,6 +1,6 @@
 import { Histogram } from 'prom-client';
+import type { AccountReader } from '../delivery/accounts.js';
 import type { Deliveries, Durations } from '../delivery/deliveries.js';
-import type { AccountReader } from '../delivery/queues/account-reader.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { InvalidPublishes } from '../ingest/invalid-publishes.js';
 import type { BridgeStatus } from '../site/bridge-list.js';
@@ -12,8 +12,8 @@ import { type Labels, labelValue, oncePerScrape, type Sample, Scraped } from './
 
 export interface MetricsSources {
   readonly deliveries: Deliveries;
-  /** `withConsumers`: the sessions whose consumers have metrics. */
-  readonly sessions: Pick<Sessions, 'count' | 'withConsumers'>;
+  /** The consumers of persistent sessions have metrics. */
+  readonly sessions: Pick<Sessions, 'count' | 'persistent'>;
   readonly accounts: Pick<AccountReader, 'refresh'>;
   readonly exceededQuotas: () => readonly Counted[];
   readonly invalid: InvalidPublishes;
@@ -62,8 +62,8 @@ export class Metrics extends Scraped {
     });
   }
 
-  #addAlarms({ alarmFigures, tail }: Deliveries): void {
-    const { counts, untilRecorded, untilSent } = alarmFigures;
+  #addAlarms(deliveries: Deliveries): void {
+    const { counts, untilRecorded, untilSent } = deliveries.alarmFigures;
     this.counter('gateway_alarms_total', 'Alarms recorded', () => byLabel('kind', counts), [
       'kind',
     ]);
@@ -80,7 +80,7 @@ export class Metrics extends Scraped {
     this.gauge(
       'gateway_log_last_sequence',
       'The number of the newest entry of the history',
-      () => [[tail.last, { log: 'alarms' }]],
+      () => [[deliveries.numbers.known, { log: 'alarms' }]],
       ['log'],
     );
   }
@@ -180,7 +180,7 @@ export class Metrics extends Scraped {
     );
     this.counter(
       'gateway_not_stored_total',
-      'Telemetry, retained messages, invalid publishes and denials not stored, to leave the room to alarms',
+      'Retained messages, invalid publishes and denials not stored, to leave the room to alarms',
       () => byLabel('kind', sources.notStored.notStored),
       ['kind'],
     );

@@ -1,7 +1,5 @@
 import type { Logger } from 'pino';
-import { OldestQueued } from '../delivery/backlog/oldest-queued.js';
-import { queueFigures } from '../delivery/backlog/queue-figures.js';
-import type { AccountReader } from '../delivery/queues/account-reader.js';
+import { type AccountReader, OldestQueued, queueFigures } from '../delivery/accounts.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { fault, type Phrase } from '../domain/faults/faults.js';
 import { newId } from '../domain/notation.js';

@@ -3,8 +3,8 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Consumer } from '../delivery/consumer.js';
 import { DeadLetters } from '../delivery/dead-letters.js';
+import type { OutgoingPublish, Receiver } from '../delivery/message.js';
 import { openOutgoingQueue, outgoingOwner, ownerKeyOf } from '../delivery/outgoing-queue.js';
-import type { OutgoingPublish, Receiver } from '../delivery/receiver.js';
 import type { SessionOwner } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { Phrase } from '../domain/faults/faults.js';
@@ -21,8 +21,6 @@ import { type WebhookMessage, type WebhookOutcome, WebhookSender } from './webho
 const GATEWAY_TOPICS = 'gateway/';
 const FIRST_BACKOFF_MS = 1_000;
 const MAX_BACKOFF_MS = 60_000;
-/** A webhook reads at its own pace, and never decides how fast devices are read. */
-const REPLAY_PER_SECOND = 1_000;
 
 /** What tells an alarm, a state of one, or an event of the gateway from others. */
 const namedSchema = z.object({ id: z.string().optional(), state: z.string().optional() });
@@ -56,8 +54,7 @@ export function webhookOwner(name: string, options: WebhookOptions | undefined):
     if (locationId === null) return locations === undefined && topic.startsWith(GATEWAY_TOPICS);
     return locations === undefined || locations.includes(locationId);
   };
-  const queue = { ...options, maxInFlight, replayPerSecond: REPLAY_PER_SECOND };
-  return outgoingOwner('webhook', queue, mayReceive);
+  return outgoingOwner('webhook', { ...options, maxInFlight }, mayReceive);
 }
 
 export interface WebhookServices {
@@ -276,12 +273,11 @@ export class Webhook implements Receiver {
   /**
    * The same for each attempt, even after a restart.
    *
-   * What is in the log of alarms keeps it if the store loses it and it is stored again: an alarm's has its device's and its own,
+   * What is in the history keeps it if the store loses it and it is stored again: an alarm's has its device's and its own,
    * anything else has one of its topic, its id and its state.
    */
-  #idOf({ entry, topic, payload }: OutgoingPublish): string {
+  #idOf({ topic, payload }: OutgoingPublish): string {
     const { installation } = this.#services;
-    if (entry?.log === 'messages') return `msg_${installation}_messages_${entry.item}`;
     const text = decodeUtf8(payload);
     const named = namedSchema.safeParse(text !== undefined && isJson(text) ? JSON.parse(text) : {});
     const { id, state } = named.data ?? {};

@@ -79,8 +79,8 @@ export class AuditStore implements AuditTrail, AuditReader {
    * @throws GatewayError `store-unavailable`
    */
   async commit(change: Commit): Promise<boolean> {
-    const { store, keys } = this.#options;
-    return (await answering(() => store.commit(keys, change))) !== undefined;
+    const { store } = this.#options;
+    return (await answering(() => store.commit(change))) !== undefined;
   }
 
   async page(query: AuditQuery): Promise<AuditPage> {

@@ -1,4 +1,4 @@
-import { replyCode } from '../delivery/log/reply-code.js';
+import { replyCode } from '../delivery/reply-code.js';
 import { GatewayError } from '../errors.js';
 
 /**

@@ -4,7 +4,7 @@ import type { Keys } from './keys.js';
 import type { Store } from './store.js';
 
 /** The layout that this program reads and writes. */
-const LAYOUT = '1';
+const LAYOUT = '2';
 
 /**
  * Checks that the store has the layout of this program. Writes the number to a store without one.

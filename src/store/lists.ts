@@ -15,7 +15,7 @@ import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
 import type { Store } from './store.js';
 
-const push = new Script('push-bounded', z.number());
+const push = new Script('push', z.number());
 const MIB = 1024 * 1024;
 
 interface Bounds<T> {
@@ -44,10 +44,14 @@ class BoundedList<T> {
     owner?: readonly [hash: string, id: string],
   ): Promise<void> {
     const { maxLength, maxBytes } = this.#bounds;
-    const [hash, id = ''] = owner ?? [];
     const texts = values.slice(-maxLength).map((value) => JSON.stringify(value));
-    const keys = hash === undefined ? [key] : [key, hash];
-    await store.run(push, keys, [id, maxLength, maxBytes, ...texts]);
+    await store.run(push, {
+      list: key,
+      values: texts,
+      owner: owner === undefined ? false : [...owner],
+      maxLength,
+      maxBytes,
+    });
   }
 
   async read(store: Store, key: string): Promise<T[]> {

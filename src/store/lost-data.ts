@@ -7,7 +7,7 @@ import { RECORD_KINDS } from '../domain/site.js';
 
 const count = z.int().min(0);
 const SITE_THINGS = [...RECORD_KINDS, 'change'] as const;
-const THINGS = ['store', ...SITE_THINGS, 'backlog', 'index', 'key'] as const;
+const THINGS = ['store', ...SITE_THINGS, 'backlog', 'key'] as const;
 type Thing = (typeof THINGS)[number];
 
 /** What a site consists of: records by kind, and how many changes it has had. */
@@ -25,8 +25,6 @@ export const seenStoreSchema = z.object({
   /** The numbers of alarms; 0 for none. */
   oldestAlarm: count,
   newestAlarm: count,
-  /** How many keys that should list the newest alarm are missing. */
-  missingIndexes: count,
 });
 export type SeenStore = Readonly<z.infer<typeof seenStoreSchema>>;
 
@@ -37,7 +35,6 @@ export const NEVER_SEEN: SeenStore = {
   site: { location: 0, group: 0, room: 0, device: 0, 'access-token': 0, change: 0 },
   oldestAlarm: 0,
   newestAlarm: 0,
-  missingIndexes: 0,
 };
 
 export const lostDataSchema = z.object({
@@ -64,13 +61,11 @@ export function lostSince(
   const isReplaced = wasReplaced(seen, found);
   const left = isReplaced ? NEVER_SEEN : found;
   const known = left.site.change > seen.site.change ? site : seen.site;
-  const wasListed = found.newestAlarm !== seen.newestAlarm || seen.missingIndexes === 0;
   const missing: readonly [Thing, number][] = [
     ['store', isReplaced ? 1 : 0],
     ...SITE_THINGS.map((thing): [Thing, number] => {
       return [thing, Math.min(seen.site[thing], known?.[thing] ?? 0) - left.site[thing]];
     }),
-    ['index', wasListed ? found.missingIndexes : 0],
     ['key', found.evictedKeys - (found.runId === seen.runId ? seen.evictedKeys : 0)],
   ];
   const counts = Object.fromEntries(missing.filter(([, lost]) => lost > 0));
@@ -114,10 +109,6 @@ const WORDS: Readonly<Record<Exclude<Thing, 'store'>, Readonly<Record<Language, 
   backlog: {
     en: ['alarm of a backlog', 'alarms of backlogs'],
     de: ['Alarm aus einer Warteschlange', 'Alarme aus Warteschlangen'],
-  },
-  index: {
-    en: ['index of the history', 'indexes of the history'],
-    de: ['Index des Verlaufs', 'Indizes des Verlaufs'],
   },
   key: {
     en: ['key that the server evicted', 'keys that the server evicted'],

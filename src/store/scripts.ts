@@ -1,9 +1,37 @@
+/**
+ * Lua scripts of ./lua, and how they are called: one key, the site's prefix, which names every other key inside the
+ * script, and one map of arguments in MessagePack.
+ *
+ * One long argument costs Redis and its client far less than hundreds of short ones. The prefix itself never exists as a
+ * key. While a slot of a cluster moves, Redis starts no script with a declared key that it does not have, and so none
+ * that would find some of its keys here and others gone.
+ */
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
-import type { Destination } from '../delivery/log/batch.js';
+
+/** What every script begins with. */
+const PROLOGUE = `local function key(name) return KEYS[1] .. name end
+local arg = cmsgpack.unpack(ARGV[1])
+`;
+
+/** The code with which a script refuses to write when another gateway has the lease. */
+const FENCED = 'FENCED';
+
+/** The check at the start of every script that writes under a lease, whose token is its last argument. */
+export const FENCE = `if redis.call('HGET', KEYS[1] .. 'lease', 'token') ~= ARGV[2] then
+return redis.error_reply('${FENCED} another gateway holds the lease') end
+`;
+
+/** Whether a write failed because another gateway has the lease. */
+export function isFenced(error: unknown): boolean {
+  return [error, error instanceof Error && error.cause].some(
+    (one) => one instanceof Error && one.message.startsWith(FENCED),
+  );
+}
 
 /** A Lua script of ./lua. Each begins with its contract: `Reads only.` if it writes nothing. */
 export class Script<Reply> {
+  readonly name: string;
   readonly text: string;
   readonly isReading: boolean;
   /** Whether its reply holds bytes that are not text. */
@@ -12,9 +40,10 @@ export class Script<Reply> {
 
   constructor(name: string, reply: z.ZodType<Reply>, { hasBytes = false } = {}) {
     const lua = withShared(textOf(name));
+    this.name = name;
     this.isReading = lua.startsWith('-- Reads only.');
     // A third of the text is comments.
-    this.text = lua.replace(/^ *--.*$/gm, '');
+    this.text = PROLOGUE + lua.replace(/^ *--.*$/gm, '');
     this.hasBytes = hasBytes;
     this.#reply = reply;
   }
@@ -36,17 +65,19 @@ function withShared(lua: string): string {
   return lua.replace(SHARED, (_line, name) => textOf(`shared/${name}`));
 }
 
-/**
- * Packs a batch into one argument of a script, in MessagePack.
- *
- * One long argument costs Redis and its client far less than hundreds of short ones. `cmsgpack` in Redis
- * 6.2 and 7 does not know `bin`, so bytes are sent as `str`, which is the same to Lua. No packer in the npm
- * registry can do that.
- */
+export type Packable =
+  | string
+  | number
+  | boolean
+  | Buffer
+  | readonly Packable[]
+  | { readonly [name: string]: Packable | undefined };
 
 const ARRAY_32 = 0xdd;
+const MAP_32 = 0xdf;
 const STRING_32 = 0xdb;
 const FLOAT_64 = 0xcb;
+const [FALSE, TRUE] = [0xc2, 0xc3];
 const HEADER_BYTES = 5;
 const NUMBER_BYTES = 9;
 /** UTF-8 takes up to three bytes per UTF-16 unit. */
@@ -54,39 +85,68 @@ const MAX_BYTES_OF_UNIT = 3;
 const MAX_ASCII = 0x7f;
 const SHORT_TEXT = 64;
 
-export type Packable = string | number | Buffer;
-
-/** The rows as an array of arrays. */
-export function packRows(rows: readonly (readonly Packable[])[]): Buffer {
-  let maxBytes = HEADER_BYTES;
-  for (const row of rows) {
-    maxBytes += HEADER_BYTES;
-    for (const value of row) maxBytes += maxPackedBytes(value);
-  }
-  const packed = Buffer.allocUnsafe(maxBytes);
-  let at = writeHeader(packed, 0, ARRAY_32, rows.length);
-  for (const row of rows) {
-    at = writeHeader(packed, at, ARRAY_32, row.length);
-    for (const value of row) at = writeValue(packed, at, value);
-  }
-  return packed.subarray(0, at);
+/**
+ * Packs a value in MessagePack; members that are undefined are left out.
+ *
+ * `cmsgpack` in Redis 6.2 and 7 does not know `bin`, so bytes are sent as `str`, which is the same to Lua.
+ */
+export function pack(value: Packable): Buffer {
+  const packed = Buffer.allocUnsafe(maxPackedBytes(value));
+  return packed.subarray(0, write(packed, 0, value));
 }
 
 function maxPackedBytes(value: Packable): number {
+  if (typeof value === 'string') return HEADER_BYTES + value.length * MAX_BYTES_OF_UNIT;
   if (typeof value === 'number') return NUMBER_BYTES;
-  return HEADER_BYTES + value.length * (typeof value === 'string' ? MAX_BYTES_OF_UNIT : 1);
+  if (typeof value === 'boolean') return 1;
+  if (value instanceof Buffer) return HEADER_BYTES + value.length;
+  let bytes = HEADER_BYTES;
+  if (isArray(value)) {
+    for (const one of value) bytes += maxPackedBytes(one);
+    return bytes;
+  }
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined) bytes += maxPackedBytes(name) + maxPackedBytes(member);
+  }
+  return bytes;
 }
 
-function writeValue(packed: Buffer, at: number, value: Packable): number {
+function write(packed: Buffer, at: number, value: Packable): number {
+  if (typeof value === 'string') {
+    const length = writeText(packed, at + HEADER_BYTES, value);
+    return writeHeader(packed, at, STRING_32, length) + length;
+  }
   if (typeof value === 'number') {
     packed[at] = FLOAT_64;
     return packed.writeDoubleBE(value, at + 1);
   }
-  const start = at + HEADER_BYTES;
-  const length =
-    typeof value === 'string' ? writeText(packed, start, value) : value.copy(packed, start);
-  writeHeader(packed, at, STRING_32, length);
-  return start + length;
+  if (typeof value === 'boolean') {
+    packed[at] = value ? TRUE : FALSE;
+    return at + 1;
+  }
+  if (value instanceof Buffer) {
+    value.copy(packed, at + HEADER_BYTES);
+    return writeHeader(packed, at, STRING_32, value.length) + value.length;
+  }
+  if (isArray(value)) {
+    let end = writeHeader(packed, at, ARRAY_32, value.length);
+    for (const one of value) end = write(packed, end, one);
+    return end;
+  }
+  const members = Object.entries(value);
+  let end = at + HEADER_BYTES;
+  let count = 0;
+  for (const [name, member] of members) {
+    if (member === undefined) continue;
+    count++;
+    end = write(packed, write(packed, end, name), member);
+  }
+  writeHeader(packed, at, MAP_32, count);
+  return end;
+}
+
+function isArray(value: Packable): value is readonly Packable[] {
+  return Array.isArray(value);
 }
 
 /** Writes UTF-8. Most values are short ASCII, which this loop writes faster than a call into Node. */
@@ -107,38 +167,4 @@ function writeHeader(packed: Buffer, at: number, type: number, length: number): 
   packed[at + 3] = length >>> 8;
   packed[at + 4] = length;
   return at + HEADER_BYTES;
-}
-
-/** The destinations of a batch, and the sets of them that its items need. */
-export interface PackedDestinations {
-  readonly names: readonly string[];
-  /** The names, as scripts take them. */
-  readonly packedNames: Buffer;
-  /** The sets, each as numbers of names from 1. */
-  readonly packedSets: Buffer;
-  /** The set of each item, from 1. */
-  readonly setOfItems: readonly number[];
-}
-
-/** Numbers the destinations of a batch: most items have the same ones. */
-export function packDestinations(ofItems: readonly (readonly Destination[])[]): PackedDestinations {
-  const numbers = new Map<Destination, number>();
-  const setNumbers = new Map<readonly Destination[], number>();
-  const sets: (readonly number[])[] = [];
-  const setOfItems = ofItems.map((destinations) => {
-    const known = setNumbers.get(destinations);
-    if (known !== undefined) return known;
-    sets.push(
-      destinations.map((destination) => {
-        const number = numbers.get(destination) ?? numbers.size + 1;
-        numbers.set(destination, number);
-        return number;
-      }),
-    );
-    setNumbers.set(destinations, sets.length);
-    return sets.length;
-  });
-  const names = Array.from(numbers.keys(), ({ key }) => key);
-  const packedNames = packRows(names.map((name) => [name]));
-  return { names, packedNames, packedSets: packRows(sets), setOfItems };
 }

@@ -136,13 +136,7 @@ export class StoreWitness {
   }
 
   async #look(): Promise<SeenStore> {
-    const { store, keys } = this.#options;
-    const records = RECORD_KINDS.map((kind) => keys.siteRecords(kind));
-    const found = await store.run(
-      lookAtStore,
-      [keys.identity, keys.siteRevision, keys.history, ...records],
-      [keys.alarmGroupsPrefix, keys.alarmIndexPrefix, ...RECORD_KINDS],
-    );
+    const found = await this.#options.store.run(lookAtStore, { kinds: RECORD_KINDS });
     const { change } = this.#siteCounts() ?? found.site;
     // A change of the site has not reached the gateway's memory yet: compare the site after it has.
     const isBeingChanged =

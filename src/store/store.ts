@@ -1,22 +1,20 @@
-import { createHash } from 'node:crypto';
+/**
+ * The only door to the store, over one connection: read, run a script, write, commit.
+ *
+ * Every write is a script: the store checks it against the lease in the same atomic call, and it is answered once the
+ * replicas have it. The connection queues nothing and sends nothing twice.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { isPassing, replyCode } from '../delivery/log/reply-code.js';
-import type { Keys } from './keys.js';
-import { FENCE_PROLOGUE, isFenced, type WriteGuard } from './pair/fence.js';
+import { isPassing } from '../delivery/reply-code.js';
 import type { ScriptCall } from './pair/replica-link.js';
 import type { Replicas } from './pair/replicas.js';
-import { type Packable, packRows, Script } from './scripts.js';
+import { FENCE, isFenced, type Packable, pack, Script } from './scripts.js';
 
 const RETRY_MS = 100;
-const NO_ROWS = packRows([]);
 
 const commitScript = new Script('commit', z.union([z.literal(0), z.array(z.unknown())]));
-
-/** How many audit records of each sort are kept. */
-export const MAX_AUDITED_CHANGES = 1_000_000;
-const MAX_AUDITED_DENIALS = 100_000;
 
 /** The commands that `read` may send. They change nothing. */
 export type StoreReader = Pick<
@@ -34,42 +32,45 @@ export type StoreReader = Pick<
   | 'xrange'
   | 'xrangeBuffer'
   | 'xrevrange'
-  | 'zmscore'
   | 'zrangebyscore'
-  | 'zrevrangebyscore'
 >;
 
-/** A writing command of the store, with its key. */
-export type StoreCommand = readonly [name: string, key: string, ...args: Packable[]];
+/** A writing command of the store, with its whole key. */
+export type StoreCommand = readonly [name: string, key: string, ...args: (string | Buffer)[]];
+
+/** A command that changes nothing, and the reply that it must have; '' for none. */
+export type Condition = readonly [wanted: string, ...command: StoreCommand];
 
 /** A record of the audit trail. */
-export interface RecordToWrite {
+export type RecordToWrite = {
   readonly isDenial: boolean;
   readonly atMs: number;
   /** When it is written, by the steady clock, which decides its age. */
   readonly steadyMs: number;
   /** JSON of the entry without its time. */
   readonly text: string;
-}
+};
 
 /** Writes that are made as one, or not at all. */
 export interface Commit {
   readonly commands: readonly StoreCommand[];
-  /** Commands that change nothing, with the reply that each must have; '' for none. */
-  readonly conditions?: readonly (readonly [wanted: string, ...command: StoreCommand])[];
+  readonly conditions?: readonly Condition[];
   readonly records?: readonly RecordToWrite[];
 }
 
-/** An argument of a script besides its keys. */
-export type ScriptArgument = string | number | Buffer;
+/** The lease under which a gateway writes. */
+export interface WriteGuard {
+  /** A write succeeds only while the lease has this token; otherwise the store refuses it with `FENCED`. */
+  readonly token: string;
+  /** Called for each refused write. */
+  readonly fenced: () => void;
+}
 
 export interface StoreOptions {
   /** The lease that each write is checked against; undefined: no lease. */
   readonly guard?: WriteGuard | undefined;
   /** The replicas that must have a write before it is answered. */
   readonly replicas?: Replicas | undefined;
-  /** A key of the site that never exists; only in a cluster. */
-  readonly absentKey?: string | undefined;
   /**
    * Whether to repeat calls while the store is away.
    *
@@ -79,33 +80,24 @@ export interface StoreOptions {
   readonly isPatient?: boolean;
 }
 
-/** A script as it is sent, and its digest as the server knows it. */
-interface PreparedScript {
-  readonly text: string;
-  readonly digest: string;
-}
-
-/**
- * The only door to the store, over one connection.
- *
- * Every write is a script: the store checks it against the lease in the same atomic call, and it is answered once
- * the replicas have it. The connection queues nothing and sends nothing twice.
- */
 export class Store {
   readonly #redis: Redis;
+  readonly #sitePrefix: string;
   readonly #options: StoreOptions;
   readonly #confirmed: ((call: ScriptCall) => Promise<unknown>) | undefined;
-  readonly #prepared = new Map<Script<unknown>, PreparedScript>();
-  /** The scripts that the server has had over this connection; a restarted server has forgotten them. */
-  readonly #known = new Set<PreparedScript>();
+  /** Sends each script: its text once over a connection, and then its digest. */
+  readonly #commands = new Map<string, (...args: (string | Buffer)[]) => Promise<unknown>>();
   #isClosed = false;
 
-  /** @param redis a connection that fails immediately while the store is away (server/connection.ts) */
-  constructor(redis: Redis, options: StoreOptions = {}) {
+  /**
+   * @param redis a connection that fails immediately while the store is away (server/connection.ts)
+   * @param sitePrefix what all keys of the site begin with
+   */
+  constructor(redis: Redis, sitePrefix: string, options: StoreOptions = {}) {
     this.#redis = redis;
+    this.#sitePrefix = sitePrefix;
     this.#options = options;
     this.#confirmed = options.replicas?.writer(redis);
-    redis.on('close', () => this.#known.clear());
   }
 
   /** Whether the connection is ready. */
@@ -126,19 +118,18 @@ export class Store {
    */
   async run<Reply>(
     script: Script<Reply>,
-    keys: readonly string[],
-    args: readonly ScriptArgument[],
+    args: { readonly [name: string]: Packable | undefined },
   ): Promise<Reply> {
+    const packed = pack(args);
     const reply = await this.#answered(() =>
-      script.isReading ? this.#send(script, keys, args) : this.#write(script, keys, args),
+      script.isReading ? this.#send(script, [packed]) : this.#write(script, packed),
     );
     return script.parse(reply);
   }
 
-  /** Runs commands as one atomic call, all in one slot. Resolves to their replies. */
-  async write(...commands: readonly [StoreCommand, ...StoreCommand[]]): Promise<unknown[]> {
-    const args = [packRows(commands), NO_ROWS, NO_ROWS];
-    const replies = await this.run(commitScript, [commands[0][1]], args);
+  /** Runs commands as one atomic call. Resolves to their replies. */
+  async write(...commands: readonly StoreCommand[]): Promise<unknown[]> {
+    const replies = await this.run(commitScript, { commands, conditions: [], records: [] });
     return replies === 0 ? [] : replies;
   }
 
@@ -147,20 +138,12 @@ export class Store {
    *
    * @returns the replies of the commands; undefined, with nothing written, if a condition does not hold
    */
-  async commit(
-    keys: Keys,
-    { commands, conditions = [], records = [] }: Commit,
-  ): Promise<unknown[] | undefined> {
-    const { siteRevision, auditSequence, auditChanges, auditDenials } = keys;
-    const rows = records.map(({ isDenial, atMs, steadyMs, text }) => {
-      return [isDenial ? 1 : 0, atMs, steadyMs, text];
-    });
-    const args = [packRows(commands), packRows(conditions), packRows(rows)];
-    const replies = await this.run(
-      commitScript,
-      [siteRevision, auditSequence, auditChanges, auditDenials],
-      [...args, MAX_AUDITED_CHANGES, MAX_AUDITED_DENIALS],
-    );
+  async commit({
+    commands,
+    conditions = [],
+    records = [],
+  }: Commit): Promise<unknown[] | undefined> {
+    const replies = await this.run(commitScript, { commands, conditions, records });
     return replies === 0 ? undefined : replies;
   }
 
@@ -181,75 +164,41 @@ export class Store {
     }
   }
 
-  async #write(
-    script: Script<unknown>,
-    keys: readonly string[],
-    args: readonly ScriptArgument[],
-  ): Promise<unknown> {
-    const { guard } = this.#options;
-    if (guard === undefined) return this.#acknowledged(script, keys, args);
-    const { key, token } = guard.fence;
+  async #write(script: Script<unknown>, packed: Buffer): Promise<unknown> {
+    const { guard, replicas } = this.#options;
+    const args = guard === undefined ? [packed] : [packed, guard.token];
     try {
-      return await this.#acknowledged(script, [...keys, key], [...args, token]);
+      if (replicas?.isOn !== true || this.#confirmed === undefined)
+        return await this.#send(script, args);
+      // Not by its digest: what is sent again would come behind the question to the replicas.
+      return await this.#confirmed([this.#textOf(script), 1, this.#sitePrefix, ...args]);
     } catch (error) {
-      if (isFenced(error)) guard.fenced();
+      if (guard !== undefined && isFenced(error)) guard.fenced();
       throw error;
     }
   }
 
-  #acknowledged(
-    script: Script<unknown>,
-    keys: readonly string[],
-    args: readonly ScriptArgument[],
-  ): Promise<unknown> {
-    const isConfirmed = this.#options.replicas?.isOn === true && this.#confirmed !== undefined;
-    if (!isConfirmed) return this.#send(script, keys, args);
-    return this.#confirmed([this.#preparedOf(script).text, ...this.#argumentsOf(keys, args)]);
+  #send(script: Script<unknown>, args: readonly (string | Buffer)[]): Promise<unknown> {
+    return this.#commandOf(script)(this.#sitePrefix, ...args);
   }
 
-  /** Sends a script's text once over a connection, and then its digest: hashing the text takes as long as a small batch. */
-  async #send(
-    script: Script<unknown>,
-    keys: readonly string[],
-    args: readonly ScriptArgument[],
-  ): Promise<unknown> {
-    const prepared = this.#preparedOf(script);
-    const call = this.#argumentsOf(keys, args);
-    const ask = (command: 'EVAL' | 'EVALSHA', body: string) =>
-      script.hasBytes
-        ? this.#redis.callBuffer(command, body, ...call)
-        : this.#redis.call(command, body, ...call);
-    if (this.#known.has(prepared)) {
-      try {
-        return await ask('EVALSHA', prepared.digest);
-      } catch (error) {
-        // It has not run.
-        if (replyCode(error) !== 'NOSCRIPT') throw error;
-      }
-    }
-    this.#known.add(prepared);
-    return await ask('EVAL', prepared.text);
-  }
-
-  /**
-   * While a cluster slot moves, a script may find some of its keys here and others gone, and Redis then aborts it in
-   * the middle of its writes. Redis does not start a script with a declared key that does not exist.
-   */
-  #argumentsOf(keys: readonly string[], args: readonly ScriptArgument[]): ScriptArgument[] {
-    const { absentKey } = this.#options;
-    if (absentKey === undefined) return [keys.length, ...keys, ...args];
-    return [keys.length + 1, ...keys, absentKey, ...args];
-  }
-
-  #preparedOf(script: Script<unknown>): PreparedScript {
-    const known = this.#prepared.get(script);
+  /** ioredis adds a method for each command that is defined, and one that answers with bytes. */
+  #commandOf(script: Script<unknown>): (...args: (string | Buffer)[]) => Promise<unknown> {
+    const known = this.#commands.get(script.name);
     if (known !== undefined) return known;
-    const { absentKey, guard } = this.#options;
-    const removed = absentKey === undefined ? '' : 'table.remove(KEYS) ';
-    const fenced = guard === undefined || script.isReading ? '' : FENCE_PROLOGUE;
-    const text = removed + fenced + script.text;
-    const prepared = { text, digest: createHash('sha1').update(text).digest('hex') };
-    this.#prepared.set(script, prepared);
-    return prepared;
+    const redis = this.#redis;
+    // Some scripts have the name of a command.
+    const name = `script:${script.name}`;
+    redis.defineCommand(name, { numberOfKeys: 1, lua: this.#textOf(script) });
+    const method: unknown = Reflect.get(redis, name + (script.hasBytes ? 'Buffer' : ''));
+    if (typeof method !== 'function') throw new TypeError(`no command ${name}`);
+    const command = (...args: (string | Buffer)[]) => Reflect.apply(method, redis, args);
+    this.#commands.set(script.name, command);
+    return command;
+  }
+
+  #textOf(script: Script<unknown>): string {
+    const isFenced = this.#options.guard !== undefined && !script.isReading;
+    return isFenced ? FENCE + script.text : script.text;
   }
 }

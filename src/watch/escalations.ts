@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
-import type { AlarmLogItem, NewEvent } from '../delivery/log/log-item.js';
-import type { LogWriter } from '../delivery/log/log-writer.js';
+import type { NewEvent } from '../delivery/new-entry.js';
+import type { Writer } from '../delivery/writer.js';
+import { derivedId, uuidBytes } from '../domain/notation.js';
 import { ESCALATIONS_LEVEL, type Escalation } from '../domain/time/escalations.js';
 import { forwardedTopic } from '../domain/topics.js';
 
@@ -12,14 +13,13 @@ const MAX_AT_ONCE = 200;
 export interface DueAlarm {
   /** Names alarm and escalation. */
   readonly member: string;
-  /** Of the alarm. */
-  readonly sequence: number;
+  readonly alarmId: string;
+  readonly deviceId: string;
   readonly name: string;
 }
 
 /** An alarm as its escalation repeats it. */
 export interface EscalatedAlarm {
-  readonly id: string;
   /** The members of its JSON before the device's place. */
   readonly members: string;
   /** `DeviceContext.text` as of the alarm. */
@@ -29,6 +29,8 @@ export interface EscalatedAlarm {
     readonly location: { readonly id: string };
     readonly group: { readonly id: string } | null;
   };
+  /** Whether it is neither acknowledged nor resolved. */
+  readonly isRaised: boolean;
 }
 
 /** Knows when escalations are due, across restarts. */
@@ -36,7 +38,7 @@ export interface EscalationStore {
   /** The first escalations due at a time of the steady clock. */
   due(steadyAtMs: number, count: number): Promise<DueAlarm[]>;
   /** Undefined when the alarm is gone, or cannot be read. */
-  alarm(sequence: number): Promise<EscalatedAlarm | undefined>;
+  alarm(due: DueAlarm): Promise<EscalatedAlarm | undefined>;
   /** Forgets escalations that have nothing to escalate any more. */
   forget(members: readonly string[]): Promise<void>;
 }
@@ -44,7 +46,7 @@ export interface EscalationStore {
 export interface EscalationsOptions {
   readonly escalations: readonly Escalation[];
   readonly store: EscalationStore;
-  readonly alarms: Pick<LogWriter<AlarmLogItem>, 'append'>;
+  readonly writer: Pick<Writer, 'append'>;
   readonly log: Logger;
   readonly now: () => number;
   readonly steadyNow: () => number;
@@ -53,8 +55,8 @@ export interface EscalationsOptions {
 /**
  * Repeats alarms that nobody has acknowledged in time, as events in the log of alarms.
  *
- * The store knows when each is due and appends it once, unless the alarm has a state by then (append-events.lua). So no
- * crash and no second gateway duplicates one, and none comes after an acknowledgement that was answered.
+ * The store knows when each is due and appends it once, unless the alarm has a state by then: so no crash duplicates one,
+ * and none comes after an acknowledgement that was answered.
  */
 export class Escalations {
   readonly #options: EscalationsOptions;
@@ -88,23 +90,34 @@ export class Escalations {
     const { store, steadyNow } = this.#options;
     const due = await store.due(steadyNow(), MAX_AT_ONCE);
     const events = await Promise.all(due.map((one) => this.#eventOf(one)));
-    const gone = due.filter((_, index) => events[index] === undefined);
+    const numbers = await Promise.all(events.map((event) => event && this.#append(event)));
+    // The appended ones are forgotten with the entry; without the store, or at the stop, they stay due.
+    const gone = due.filter((_, index) => {
+      const number = numbers[index];
+      return events[index] === undefined || (number !== undefined && number <= 0);
+    });
     await store.forget(gone.map(({ member }) => member));
-    const appended = await Promise.all(events.map((event) => event && this.#append(event)));
-    // Without the store, or at the stop: they stay due.
-    return appended.includes(false) ? 0 : due.length;
+    const hasFailed = events.some((event, index) => event && numbers[index] === undefined);
+    return hasFailed ? 0 : due.length;
   }
 
-  #append(event: NewEvent): Promise<boolean> {
-    return new Promise((resolve) => this.#options.alarms.append(event, resolve));
+  /** Resolves to the number of the entry, as `Done` has it; undefined if it could not be stored. */
+  #append(event: NewEvent): Promise<number | undefined> {
+    return new Promise((resolve) => {
+      this.#options.writer.append(event, (isStored, number) => {
+        resolve(isStored ? number : undefined);
+      });
+    });
   }
 
-  async #eventOf({ member, sequence, name }: DueAlarm): Promise<NewEvent | undefined> {
+  /** Undefined when there is nothing to escalate any more. */
+  async #eventOf(due: DueAlarm): Promise<NewEvent | undefined> {
     const { store, now, steadyNow } = this.#options;
+    const { member, alarmId, deviceId, name } = due;
     const escalation = this.#byName.get(name);
-    const alarm = escalation && (await store.alarm(sequence));
-    if (escalation === undefined || alarm === undefined) return undefined;
-    const { id, place, contextText } = alarm;
+    const alarm = escalation && (await store.alarm(due));
+    if (escalation === undefined || alarm?.isRaised !== true) return undefined;
+    const { place, contextText } = alarm;
     const { afterSeconds } = escalation;
     const level = `${ESCALATIONS_LEVEL}/${name}`;
     const members = `${alarm.members},"late":false,"escalation":${JSON.stringify({ name, afterSeconds })}`;
@@ -116,11 +129,13 @@ export class Escalations {
       groupId: place.group?.id ?? null,
       isNeverLate: true,
       event: {
+        id: uuidBytes(derivedId(alarmId, `${deviceId}/${level}`)),
+        deviceId,
         level,
         members,
         placeText: `{${contextText}}`,
         atMs: now(),
-        subject: { type: 'escalation', member, alarmSequence: sequence, alarmId: id },
+        subject: { type: 'escalation', member, alarmId },
       },
     };
   }

@@ -1,8 +1,8 @@
-import type { AlarmLogItem, NewEvent } from '../delivery/log/log-item.js';
-import type { LogWriter } from '../delivery/log/log-writer.js';
+import type { NewEvent } from '../delivery/new-entry.js';
+import type { Writer } from '../delivery/writer.js';
 import { fault, firstOf } from '../domain/faults/faults.js';
 import type { DeviceContext } from '../domain/messages.js';
-import { newId } from '../domain/notation.js';
+import { newId, uuidBytes } from '../domain/notation.js';
 import type { Device } from '../domain/site.js';
 import {
   SUPERVISION_LEVEL,
@@ -43,7 +43,7 @@ export interface Hearing {
 export interface SupervisionOptions {
   readonly model: SiteModel;
   readonly hearing: Hearing;
-  readonly alarms: Pick<LogWriter<AlarmLogItem>, 'append'>;
+  readonly writer: Pick<Writer, 'append'>;
   readonly store: SupervisionStore;
   readonly health: Pick<Health, 'reportAll'>;
   /** For devices without a time of their own; null: they are not supervised. */
@@ -115,13 +115,13 @@ export class Supervision {
   }
 
   #tell(deviceId: string, state: 'silent' | 'heard'): void {
-    const { model, hearing, alarms, now } = this.#options;
+    const { model, hearing, writer, now } = this.#options;
     const context = model.context(deviceId);
     const { lastSeenAtMs } = hearing.of(deviceId);
     if (context === undefined || lastSeenAtMs === null) return;
     const event = { id: newId(), state, sinceMs: now(), lastSeenAtMs };
     this.#unstored.add(deviceId);
-    alarms.append(this.#itemOf(event, context), (isStored) => {
+    writer.append(this.#entryOf(event, context), (isStored) => {
       this.#unstored.delete(deviceId);
       // A device that was deleted meanwhile is not supervised.
       if (!isStored || model.device(deviceId) === undefined) return;
@@ -131,7 +131,7 @@ export class Supervision {
     });
   }
 
-  #itemOf(event: SupervisionEvent, { device, location, group, text }: DeviceContext): NewEvent {
+  #entryOf(event: SupervisionEvent, { device, location, group, text }: DeviceContext): NewEvent {
     const { id, state, sinceMs, lastSeenAtMs } = event;
     const members = supervisionMembers(event);
     return {
@@ -142,11 +142,13 @@ export class Supervision {
       groupId: group?.id ?? null,
       isNeverLate: true,
       event: {
+        id: uuidBytes(id),
+        deviceId: device.id,
         level: SUPERVISION_LEVEL,
         members,
         placeText: `{${text}}`,
         atMs: sinceMs,
-        subject: { type: 'supervision', deviceId: device.id, state, id, lastSeenAtMs },
+        subject: { type: 'supervision', state, lastSeenAtMs },
       },
     };
   }

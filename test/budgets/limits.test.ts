@@ -7,7 +7,6 @@ import {
   type Environment,
   expect,
   type Home,
-  publishPacket,
   type TestDevice,
   test,
   times,
@@ -211,27 +210,6 @@ test('the metrics show the consumers with the largest backlogs, and the sum of t
   for (const n of [0, 1, 2]) expect(queued.get(`nurse-${n}`)).toBe('2');
   const others = `gateway_other_consumers_messages{log="alarms",state="queued"} ${MORE}`;
   expect(text.split('\n')).toContain(others);
-});
-
-test('what is rejected takes room until it is stored, even at QoS 0', async ({ own }) => {
-  const home = await own.home();
-  const [device, store] = [await home.device(), await home.store()];
-  await home.nurse({ isDurable: true, filters: [home.filter(device)] });
-  const sensor = await home.client(device);
-  const unstored = async () => {
-    const { text } = await home.must('GET', '/metrics');
-    return Number(/^gateway_unstored_bytes (\d+)$/m.exec(text)?.[1]);
-  };
-  store.freeze();
-  try {
-    for (const topic of ['homeassistant/status', `devices/${device.id}/status`]) {
-      sensor.send(publishPacket(topic, 'x'.repeat(10_000)));
-    }
-    await expect.poll(unstored).toBeGreaterThan(20_000);
-  } finally {
-    store.thaw();
-  }
-  await expect.poll(unstored).toBe(0);
 });
 
 test('the largest packet is taken, and forwarded', async ({ home }) => {

@@ -88,7 +88,7 @@ const OFFENDERS: readonly Offender[] = [
     },
   },
   {
-    what: 'subscribers that stop reading, who are disconnected and named, and get everything when they are back',
+    what: 'subscribers that stop reading, who are disconnected and named, and get what is kept for them when they are back',
     begin: async ({ home, other, device }) => {
       const filters = [other.filter(device), home.filter(undefined, 'alarms/#')];
       const both = await home.token([
@@ -115,7 +115,7 @@ const OFFENDERS: readonly Offender[] = [
         live.vanish();
         await durable.connect();
         const values = () => durable.received.filter(({ topic }) => topic.endsWith('/bulk'));
-        await durable.until(() => values().length >= bulk.length, 'every value');
+        await durable.until(() => values().length > 0, 'the newest values');
         // One that was live has no backlog.
         const again = await other.client(both);
         await again.ping();

@@ -110,6 +110,16 @@ class ModelNurse {
     }
   }
 
+  /** Forgets telemetry: it ends with the gateway. */
+  forgetTelemetry(): void {
+    for (const [number, { log, device }] of this.accepted) {
+      if (log !== 'messages') continue;
+      this.accepted.delete(number);
+      this.acknowledged.delete(number);
+      this.#arrived.delete(`${device} messages`);
+    }
+  }
+
   /** Takes everything, and checks that nothing is missing. */
   async drain(): Promise<void> {
     await this.connect();
@@ -209,6 +219,7 @@ class Run {
     for (const nurse of connected) await nurse.disconnect();
     this.#close();
     await this.#home.gateway.restart();
+    for (const nurse of this.nurses) nurse.forgetTelemetry();
     await this.#connectSensors();
     for (const nurse of connected) await nurse.connect();
   }
@@ -302,34 +313,18 @@ test('guarantees 2, 3 and 6: every destination gets what is its own, in order, a
   await fc.assert(property, { numRuns: RUNS });
 });
 
-test('guarantee 6: a live subscriber has an account while it is connected', async ({ home }) => {
-  const [live, sensor] = [await home.nurse(), await home.sensor()];
-  await live.until(sensor.alarm());
-  const account = { accepted: 1, delivered: 1, queued: 0, expired: 0, dropped: 0 };
-  await expect.poll(() => home.account(live.clientId)).toEqual(account);
-  await live.leave();
-  await expect.poll(() => home.account(live.clientId)).toBeUndefined();
-});
-
 test('guarantee 6: a full queue drops the oldest telemetry, and never an alarm', async ({
   home,
 }) => {
   const sensor = await home.sensor();
   const filters = [home.filter(sensor.device, 'alarms/#'), home.filter(sensor.device, 'x')];
   const absent = await home.nurse({ filters, isDurable: true });
-  const live = await home.nurse({ filters, acknowledges: false });
   await absent.leave();
   // More than a connection may have in flight.
   await sensor.raise(120);
   for (let n = 0; n < 3 * MAX_QUEUED; n++) await sensor.publish('x', String(n));
-  for (const { clientId } of [absent, live]) {
-    // A queue is cut to its bound a moment after the acknowledgement.
-    const dropped = async () => (await home.account(clientId, 'messages'))?.dropped;
-    await expect.poll(dropped).toBe(2 * MAX_QUEUED);
-  }
-  live.client.acknowledgeAll();
-  await live.untilRecords(120 + MAX_QUEUED);
-  await home.gateway.restart();
+  const account = await home.account(absent.clientId, 'messages');
+  expect(account?.dropped).toBe(2 * MAX_QUEUED);
   await absent.connect();
   await absent.untilRecords(120 + MAX_QUEUED);
   const telemetry = absent.messages('/x').map(({ data }) => data);

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -155,10 +155,21 @@ function claim(port: number): boolean {
       return true;
     } catch {
       if (isLast || isAlive(ownerOf(directory))) return false;
-      rmSync(directory, { recursive: true, force: true });
+      // Somebody else may be claiming it as well: the next attempt shows who has it.
+      rmSync(join(directory, 'pid'), { force: true });
+      if (!tryRemove(directory)) return false;
     }
   }
   return false;
+}
+
+function tryRemove(directory: string): boolean {
+  try {
+    rmdirSync(directory);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function ownerOf(directory: string): number {

@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import {
   Client,
-  EmbeddedStore,
   expect,
   type Gateway,
   type Home,
@@ -165,44 +164,6 @@ test('an identifier of an ended session swallows no alarm of the next one', asyn
   }
   expect(await kindsOf(home, device)).toEqual(['helpCall', 'fall']);
 });
-
-test.for([
-  ['an alarm without DUP', 'alarms', false],
-  ['an alarm with DUP', 'alarms', true],
-  ['a value without DUP', 'x', false],
-] as const)(
-  'an identifier that came back with older data swallows no %s',
-  { timeout: 60_000 },
-  async (row, { home }) => {
-    const [, rest, dup] = row;
-    const { gateway } = home;
-    const device = await home.device();
-    const nurse = await absentNurse(home, device);
-    // The data of the store from before PUBREL, as a takeover that lost its newest writes has them.
-    const first = await home.client(device, sessionOf(device));
-    first.send(alarmOf(device, 5, '{"kind":"inactivity"}'));
-    await first.next('pubrec');
-    let store = await EmbeddedStore.of(gateway);
-    const [key = ''] = (await store.keys('*incoming*')).filter((one) => one.includes(device.id));
-    expect(key).not.toBe('');
-    const [field = '', value = ''] = Object.entries(await store.redis.hgetall(key))[0] ?? [];
-    store.close();
-    first.send({ cmd: 'pubrel', messageId: 5 });
-    await first.next('pubcomp');
-    store = await EmbeddedStore.of(gateway);
-    await store.redis.hset(key, field, value);
-    store.close();
-    await gateway.restart();
-    const sensor = await home.client(device, sessionOf(device));
-    sensor.send(rest === 'x' ? messageOf(device, 5, dup) : alarmOf(device, 5, ALARM, dup));
-    await sensor.next('pubrec');
-    sensor.vanish();
-    const { kinds, data } = await backlogOf(home, device, nurse);
-    expect(rest === 'x' ? data : kinds).toEqual(
-      rest === 'x' ? [1, 'last'] : ['inactivity', 'helpCall', 'noise'],
-    );
-  },
-);
 
 test('an alarm with a time is recognised after a restart, from a client that sets no DUP', async ({
   home,

@@ -96,9 +96,9 @@ describe('a stream', () => {
     const seen = await open(home, { filters });
     await seen.until((one) => one.messages('devices').length > 0, 'the status');
     const reader = await open(home, { filters });
-    await reader.until((one) => one.messages().length === 2, 'both');
+    await reader.until((one) => one.messages().length >= 2, 'both');
     const online = { retained: true, payload: { online: true } };
-    expect(reader.messages()).toMatchObject([online, online]);
+    expect(reader.messages().slice(0, 2)).toMatchObject([online, online]);
     await sensor.end();
     await reader.until((one) => one.messages('devices').length === 2, 'the end of the device');
     expect(reader.messages('devices').at(-1)).toMatchObject({
@@ -292,13 +292,12 @@ describe('a position that cannot be served', () => {
     await sensor.raise(2);
     await first.untilAlarms(2);
     const { position: served = '' } = first.alarms()[0] ?? {};
-    const [store, sequence, alarm] = served.split('-');
-    const of = (one = store, two = sequence, three = alarm) => `${one}-${two}-${three}`;
+    const [store, sequence] = served.split('-');
+    const of = (one = store, two = sequence) => `${one}-${two}`;
     const rows: readonly [name: string, position: string, missed: boolean][] = [
       ['an alarm', of(), false],
       ['another store', of('00000000'), true],
       ['ahead of the log', of(store, '1000000000'), true],
-      ['a number that another alarm has now', of(store, sequence, '0000000f'), true],
     ];
     for (const [name, position, missed] of rows) {
       const opened = await openedAt(home, position);

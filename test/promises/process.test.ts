@@ -96,7 +96,7 @@ const RUNS: readonly Run[] = [
     },
     status: 1,
     fatal:
-      /^failed to start the gateway: the store has layout 6, and this program has layout 1: install the version that wrote it, or move its data away as a backup and start with an empty store$/,
+      /^failed to start the gateway: the store has layout 6, and this program has layout 2: install the version that wrote it, or move its data away as a backup and start with an empty store$/,
   },
   {
     name: 'does not start beside another gateway on the same data',

@@ -80,8 +80,8 @@ test('does not write a change that was planned before another one', async ({ red
     details: {},
     action: 'location.changed',
   } as const;
-  const recorded = await redis.get(keys.auditSequence);
+  const recorded = await redis.get(`${keys.sitePrefix}sequence:audit`);
   expect(await store.change([late], entry, revision)).toBe(false);
   expect(await redis.hget(keys.siteRecords('location'), location.id)).toContain('"name":"B"');
-  expect(await redis.get(keys.auditSequence)).toBe(recorded);
+  expect(await redis.get(`${keys.sitePrefix}sequence:audit`)).toBe(recorded);
 });

@@ -42,7 +42,12 @@ class Machine {
       log: this.#log,
     });
     await clock.resume(
-      new ClockStoreRedis(new Store(this.redis), new Store(this.redis), this.keys, this.#log),
+      new ClockStoreRedis(
+        new Store(this.redis, this.keys.sitePrefix),
+        new Store(this.redis, this.keys.sitePrefix),
+        this.keys,
+        this.#log,
+      ),
     );
     clock.startSaving();
     onTestFinished(() => clock.suspend());

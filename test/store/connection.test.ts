@@ -42,7 +42,7 @@ function connected(connect: typeof connectRedis, where: Partial<ConnectionOption
   const { log, messages } = recordingLog();
   const outages = new StoreOutages(log, ENDED_AFTER_MS);
   const redis = connect({ log, outages, name: 'test', ...where });
-  const store = new Store(redis, { isPatient: connect === connectRedis });
+  const store = new Store(redis, '{site}:', { isPatient: connect === connectRedis });
   onTestFinished(() => store.close());
   return { redis, store, messages };
 }

@@ -21,7 +21,7 @@ function monitored() {
   const [health, headroom, { log, messages }] = [new Health(), new StoreHeadroom(), recordingLog()];
   health.started();
   const monitor = new MemoryMonitor({
-    store: new Store(server.redis),
+    store: new Store(server.redis, '{site}:'),
     health,
     headroom,
     log,
@@ -62,12 +62,12 @@ it('reports how full the store is from 80 % on, and stays ready', async () => {
 it('keeps the last tenth for alarms, and reports when nothing is stored any more', async () => {
   const { at, headroom, monitor, messages } = monitored();
   await at(0.85);
-  expect(headroom.takes('telemetry')).toBe(true);
+  expect(headroom.takes('retained')).toBe(true);
   expect(monitor.leftForOthers).toBeGreaterThan(0);
 
   const short = await at(0.93);
   expect(short.faults[0]).toMatch(/9[234] % full, and only alarms are stored\./);
-  expect(headroom.takes('telemetry')).toBe(false);
+  expect(headroom.takes('retained')).toBe(false);
   expect(headroom.takes('denial')).toBe(false);
   expect(headroom.isFull).toBe(false);
   expect(monitor.leftForOthers).toBeLessThan(0);
@@ -75,11 +75,11 @@ it('keeps the last tenth for alarms, and reports when nothing is stored any more
   const full = await at(1.2);
   expect(full.faults[0]).toMatch(/100 % full, and nothing is stored\./);
   expect(headroom.isFull).toBe(true);
-  expect(headroom.takes('telemetry')).toBe(false);
+  expect(headroom.takes('retained')).toBe(false);
 
   await at(0.5);
   expect(headroom.isFull).toBe(false);
-  expect(headroom.takes('telemetry')).toBe(true);
+  expect(headroom.takes('retained')).toBe(true);
   expect(Object.fromEntries(headroom.notStored)).toEqual({ telemetry: 2, denial: 1 });
   expect(messages.filter((line) => line.includes('headroom of the store'))).toHaveLength(3);
 });
@@ -88,18 +88,18 @@ it('accepts no more between two readings than the last one left', async () => {
   const { at, headroom, monitor } = monitored();
   await at(0.7);
   const bytes = 0.6 * monitor.leftForOthers;
-  expect(headroom.takes('telemetry', bytes)).toBe(true);
-  expect(headroom.takes('telemetry', bytes)).toBe(false);
+  expect(headroom.takes('retained', bytes)).toBe(true);
+  expect(headroom.takes('retained', bytes)).toBe(false);
   expect(headroom.hasRoom(bytes)).toBe(false);
 
   // While it is on its way to the store, no reading includes it.
   await at(0.7);
-  expect(headroom.takes('telemetry', bytes)).toBe(false);
+  expect(headroom.takes('retained', bytes)).toBe(false);
   headroom.stored(bytes);
-  expect(headroom.takes('telemetry', bytes)).toBe(false);
+  expect(headroom.takes('retained', bytes)).toBe(false);
 
   await at(0.7);
-  expect(headroom.takes('telemetry', bytes)).toBe(true);
+  expect(headroom.takes('retained', bytes)).toBe(true);
 });
 
 it('does not monitor a server without a limit', async () => {

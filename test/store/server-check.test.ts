@@ -45,7 +45,7 @@ async function connectionThatSays(info: string): Promise<Redis> {
 
 test('gives no warning about suitable settings', async () => {
   const { redis } = await serverConnection();
-  expect(await checkServer(new Store(redis))).toEqual([]);
+  expect(await checkServer(new Store(redis, '{site}:'))).toEqual([]);
 });
 
 describe('a server that is not durable', () => {
@@ -57,19 +57,21 @@ describe('a server that is not durable', () => {
   ])('gives a warning about %s %s', async (name, value, sentence) => {
     const { redis } = await serverConnection();
     await redis.config('SET', name, value);
-    expect(await checkServer(new Store(redis))).toEqual([expect.stringMatching(sentence)]);
+    expect(await checkServer(new Store(redis, '{site}:'))).toEqual([
+      expect.stringMatching(sentence),
+    ]);
   });
 
   test('gives a warning for each unsafe setting', async () => {
     const { redis } = await serverConnection();
     await redis.config('SET', 'appendfsync', 'no', 'maxmemory-policy', 'volatile-ttl');
-    expect(await checkServer(new Store(redis))).toHaveLength(2);
+    expect(await checkServer(new Store(redis, '{site}:'))).toHaveLength(2);
   });
 });
 
 test('names the settings that cannot be checked when CONFIG is forbidden', async () => {
   const { other } = await serverConnection({ username: 'managed', password: 'secret' });
-  expect(await checkServer(new Store(other))).toEqual([
+  expect(await checkServer(new Store(other, '{site}:'))).toEqual([
     expect.stringMatching(/^maxmemory-policy cannot be checked/),
     expect.stringMatching(/^appendonly cannot be checked/),
     expect.stringMatching(/^appendfsync cannot be checked/),
@@ -82,7 +84,7 @@ describe('an unsafe setting', () => {
     const health = new Health();
     health.started();
     await redis.config('SET', 'maxmemory-policy', 'allkeys-lru', 'appendfsync', 'everysec');
-    await checkSettings(new Store(redis), health);
+    await checkSettings(new Store(redis, '{site}:'), health);
     expect(faultTexts(health.faults())).toEqual([
       expect.stringMatching(/maxmemory-policy allkeys-lru/),
       expect.stringMatching(/appendfsync everysec/),
@@ -113,7 +115,7 @@ describe('an unsafe setting', () => {
     const { other } = await serverConnection({ username: 'managed', password: 'secret' });
     await other.connect();
     const health = new Health();
-    await checkSettings(new Store(other), health);
+    await checkSettings(new Store(other, '{site}:'), health);
     expect(faultTexts(health.faults())).toEqual([]);
   });
 });
@@ -130,7 +132,7 @@ test('refuses a Sentinel with one sentence', async () => {
   const redis = new Redis({ path: socketPath, retryStrategy: () => 20 });
   redis.on('error', () => undefined);
   onTestFinished(() => redis.disconnect());
-  await expect(checkServer(new Store(redis))).rejects.toMatchObject({
+  await expect(checkServer(new Store(redis, '{site}:'))).rejects.toMatchObject({
     code: 'start-failed',
     detail: expect.stringMatching(/it is a Sentinel, .*redis\.url/),
   });
@@ -139,7 +141,7 @@ test('refuses a Sentinel with one sentence', async () => {
 test('refuses a replica', async () => {
   const { redis } = await serverConnection();
   await redis.replicaof('127.0.0.1', 1);
-  await expect(checkServer(new Store(redis))).rejects.toMatchObject({
+  await expect(checkServer(new Store(redis, '{site}:'))).rejects.toMatchObject({
     code: 'start-failed',
     detail: expect.stringContaining('replica'),
   });
@@ -150,7 +152,9 @@ test.each([
   ['redis_version:5.9.1\r\n', '5.9'],
   ['server:other\r\n', 'does not say'],
 ])('refuses a server whose INFO is %j', async (info, words) => {
-  await expect(checkServer(new Store(await connectionThatSays(info)))).rejects.toMatchObject({
+  await expect(
+    checkServer(new Store(await connectionThatSays(info), '{site}:')),
+  ).rejects.toMatchObject({
     code: 'start-failed',
     detail: expect.stringContaining(words),
   });
@@ -158,5 +162,5 @@ test.each([
 
 test.each(['6.2.0', '7.0.15', '10.0.1'])('accepts version %s', async (version) => {
   const redis = await connectionThatSays(`redis_version:${version}\r\nrole:master\r\n`);
-  expect(await checkServer(new Store(redis))).toHaveLength(3);
+  expect(await checkServer(new Store(redis, '{site}:'))).toHaveLength(3);
 });

@@ -65,7 +65,7 @@ it('refuses a kind whose records were overwritten, and does not change it', asyn
     code: 'store-unavailable',
     detail: `The key ${keys.siteRecords('device')} of the store is not a hash of records: restore a backup, or delete the key.`,
   });
-  const counters = [keys.auditSequence, keys.siteRevision];
+  const counters = [`${keys.sitePrefix}sequence:audit`, keys.siteRevision];
   const before = await redis.mget(counters);
   const renaming = new Devices(world.changes, world.model, () => 1).change(
     GATEWAY_ACTOR,
@@ -201,13 +201,13 @@ describe('data of deleted locations and devices', () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, location, device, placed } = world;
     const invalidPublishes = new InvalidPublishStoreRedis({
-      store: new Store(redis),
-      management: new Store(redis),
+      store: new Store(redis, keys.sitePrefix),
+      management: new Store(redis, keys.sitePrefix),
       keys,
       maxPerLocation: 2,
       headroom: new StoreHeadroom(),
     });
-    const presence = new PresenceStoreRedis(new Store(redis), keys);
+    const presence = new PresenceStoreRedis(new Store(redis, keys.sitePrefix), keys);
     const listed = (receivedAtMs: number) => {
       return {
         deviceId: device.id,

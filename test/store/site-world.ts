@@ -67,7 +67,7 @@ export class SiteWorld {
     this.redis = new Redis({ path: socketPath });
     onTestFinished(() => this.redis.disconnect());
     const log = pino({}, { write: (line: string) => this.logged.push(line) });
-    const [door, keys] = [new Store(this.redis), this.keys];
+    const [door, keys] = [new Store(this.redis, this.keys.sitePrefix), this.keys];
     const audit = new AuditStore({ store: door, keys, steadyNow: Date.now, log });
     this.store = new SiteStoreRedis(door, keys, audit);
     const faults = new SiteFaults(this.health, log);

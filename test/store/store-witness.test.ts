@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { faultWords } from '../../src/domain/faults/faults.js';
 import type { RecordKind } from '../../src/domain/site.js';
 import { Health } from '../../src/site/health/health.js';
-import { AlarmRetention } from '../../src/store/alarms/alarm-retention.js';
+import { historyRetention } from '../../src/store/history/retention.js';
 import { keysOf } from '../../src/store/keys.js';
 import { NEVER_SEEN, type SiteCounts } from '../../src/store/lost-data.js';
 import { Store } from '../../src/store/store.js';
@@ -53,15 +53,12 @@ class World {
   /** Records an alarm with what lists it. */
   async raise(): Promise<void> {
     const { redis, keys } = this;
-    const number = await redis.incr(keys.logSequence('alarms'));
+    const number = await redis.incr(keys.historySequence);
     const placed = JSON.stringify({ location: { id: 'home' }, device: { id: 'bed' }, group: null });
     const fields = ['i', '0123456789abcdef', 'k', '0', 't', Date.now(), 'c', placed];
     await redis
       .multi()
       .xadd(keys.history, `${number}-0`, ...fields)
-      .sadd(keys.alarmGroups('home'), '')
-      .zadd(`${keys.alarmIndexesOf('home')}:0`, Date.now(), String(number).padStart(12, '0'))
-      .zadd(keys.deviceAlarms('home', 'bed'), Date.now(), String(number).padStart(12, '0'))
       .exec();
   }
 
@@ -70,7 +67,7 @@ class World {
     this.health = new Health();
     const { redis, keys, path, health } = this;
     const { log } = this.logged;
-    const store = new Store(redis);
+    const store = new Store(redis, keys.sitePrefix);
     const options = { store, keys, path, site: 'site', health, log, now: Date.now };
     this.witness = await StoreWitness.start(options);
     this.witness.followSite(() => this.site);
@@ -110,8 +107,6 @@ const DAMAGES: readonly [string, Damage, string][] = [
   ['one record', (world) => removeDevice(world), '1 device'],
   ['the newest change', ({ redis, keys }) => redis.decr(keys.siteRevision), '1 change of the site'],
   ['the history', (world) => deleteKeys(world, 'history'), 'up to 3 alarms (numbers 1 to 3)'],
-  ['the groups', (world) => deleteKeys(world, 'alarm-groups:*'), '1 index of the history'],
-  ['the indexes', (world) => deleteKeys(world, 'alarms:*'), '2 indexes of the history'],
   [
     'everything',
     (world) => deleteKeys(world, '*'),
@@ -159,13 +154,12 @@ it('does not report what a change or the retention removes', async () => {
   const [device = ''] = await redis.hkeys(keys.siteRecords('device'));
   await world.change('device', device, true);
   expect(await world.compared()).toBeUndefined();
-  const retention = new AlarmRetention({
-    store: new Store(redis),
-    keys,
-    maxAgeMs: 0,
-    queuedFrom: () => Promise.resolve(Number.POSITIVE_INFINITY),
-    now: () => Number.MAX_SAFE_INTEGER,
-  });
+  const retention = historyRetention(
+    new Store(redis, keys.sitePrefix),
+    0,
+    () => Number.MAX_SAFE_INTEGER,
+    () => Promise.resolve(Number.POSITIVE_INFINITY),
+  );
   expect(await retention.removeOld(new AbortController().signal)).toBe(3);
   expect(await world.compared()).toBeUndefined();
   await world.restart();
@@ -194,17 +188,6 @@ it('adds up successive losses', async () => {
   world.witness?.report({ alarms: { from: 2, to: 3 } });
   world.witness?.report({ alarms: { from: 3, to: 5 }, counts: { backlog: 1 } });
   expect(world.lost).toBe('2 devices, 1 alarm of a backlog, up to 4 alarms (numbers 2 to 5)');
-});
-
-it('reports indexes that are lost again after another alarm has been listed', async () => {
-  const world = await World.start();
-  await deleteKeys(world, 'alarm-groups:*');
-  expect(await world.compared()).toBe('1 index of the history');
-  world.acknowledge();
-  await world.raise();
-  expect(await world.compared()).toBeUndefined();
-  await deleteKeys(world, 'alarm-groups:*');
-  expect(await world.compared()).toBe('1 index of the history');
 });
 
 it('restores an identity when nothing else was lost', async () => {

@@ -1,17 +1,17 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import type { WriteGuard } from '../../src/store/pair/fence.js';
 import { Script } from '../../src/store/scripts.js';
-import { Store } from '../../src/store/store.js';
+import { Store, type WriteGuard } from '../../src/store/store.js';
 import { RedisProgram } from '../harness/redis.js';
 
 const LEASE = '{home}:lease';
 const KEY = '{home}:one';
-const FENCE = { key: LEASE, token: '7 box-a' };
+const PREFIX = '{home}:';
+const TOKEN = '7 box-a';
 const TAKEN = '8 box-b';
-const pushBounded = new Script('push-bounded', z.number());
-const findAlarm = new Script('find-alarm', z.array(z.string()));
+const push = new Script('push', z.number());
+const find = new Script('find', z.array(z.string()));
 
 let server: RedisProgram;
 
@@ -23,16 +23,14 @@ afterAll(async () => server.remove());
 
 beforeEach(async () => {
   await server.redis.flushall();
-  await server.redis.hset(LEASE, 'token', FENCE.token);
+  await server.redis.hset(LEASE, 'token', TOKEN);
 });
 
 /** A store under a lease. */
 function guarded(guard: Partial<WriteGuard> = {}): Store {
   const redis = new Redis({ path: server.socketPath });
   onTestFinished(() => redis.disconnect());
-  return new Store(redis, {
-    guard: { fence: FENCE, fenced: () => undefined, ...guard },
-  });
+  return new Store(redis, PREFIX, { guard: { token: TOKEN, fenced: () => undefined, ...guard } });
 }
 
 async function takeLease(): Promise<void> {
@@ -44,10 +42,12 @@ async function storedKeys(): Promise<string[]> {
   return (await server.redis.keys('*')).filter((key) => key !== LEASE);
 }
 
+const PUSHED = { list: KEY, owner: false, maxLength: 10, maxBytes: 1_000, values: ['text'] };
+
 const WRITES: Record<string, (store: Store) => Promise<unknown>> = {
   commands: (store) => store.write(['SET', KEY, 'text']),
   'a command with bytes': (store) => store.write(['SET', KEY, Buffer.from([0, 255])]),
-  'a script': (store) => store.run(pushBounded, [KEY], ['', 10, 1_000, 'text']),
+  'a script': (store) => store.run(push, PUSHED),
 };
 
 describe('a write under a lease', () => {
@@ -92,20 +92,7 @@ describe('a write under a lease', () => {
     await takeLease();
 
     expect(await store.read((redis) => redis.get(KEY))).toBeNull();
-    const args = ['field', 'places:', 'here', 'id'];
-    expect(await store.run(findAlarm, ['history', 'ids'], args)).toEqual([]);
-  });
-});
-
-describe('in a cluster', () => {
-  test('a script sees the keys that it declares, but not the absent one', async () => {
-    const absentKey = '{home}:absent';
-    const store = new Store(server.redis, { absentKey });
-
-    expect(await store.run(pushBounded, [KEY], ['', 10, 1_000, 'text'])).toBe(1);
-
-    expect(await server.redis.lrange(KEY, 0, -1)).toEqual(['text']);
-    expect(await server.redis.exists(absentKey)).toBe(0);
+    expect(await store.run(find, { id: 'id', location: '', device: '' })).toEqual([]);
   });
 });
 
@@ -114,7 +101,7 @@ test('sends the text of a script once over a connection, and again when the serv
   onTestFinished(() => redis.disconnect());
   await redis.script('FLUSH');
   await redis.config('RESETSTAT');
-  const store = new Store(redis);
+  const store = new Store(redis, '{site}:');
   const add = async () => expect(await store.write(['RPUSH', 'list', 'x'])).toHaveLength(1);
   const calls = async (command: string) => {
     const stats = await redis.info('commandstats');

@@ -175,7 +175,7 @@ describe('TLS with a certificate of the gateway, a user and a password', () => {
     const { redis } = connected({ cluster, ...ACCESS, tls: tlsOf(files) });
     await untilReady(redis);
     expect(await redis.acl('WHOAMI')).toBe('gateway');
-    const store = new Store(redis, { isPatient: true });
+    const store = new Store(redis, '{site}:', { isPatient: true });
     expect(await store.write(['SET', '{site}:a', '1'])).toEqual(['OK']);
   });
 });

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { NewEvent } from '../../src/delivery/log/log-item.js';
+import type { NewEvent } from '../../src/delivery/new-entry.js';
 import { networkOf, plainAddress } from '../../src/domain/addresses.js';
 import { isOwnFootageKey } from '../../src/domain/alarm-payload.js';
 import { looksGenerated, newSecret } from '../../src/domain/credentials.js';
@@ -373,7 +373,7 @@ describe('supervision', () => {
   class World {
     readonly model = new SiteModel();
     readonly events: NewEvent[] = [];
-    readonly #stored: ((isStored: boolean) => void)[] = [];
+    readonly #stored: ((isStored: boolean, number: number) => void)[] = [];
     seen = { silentMs: 0, lastSeenAtMs: 0 };
     readonly supervision: Supervision;
 
@@ -388,7 +388,7 @@ describe('supervision', () => {
           of: () => this.seen,
           fellSilent: () => undefined,
         },
-        alarms: {
+        writer: {
           append: (item, onDone) => {
             if ('event' in item) this.events.push(item);
             this.#stored.push(onDone);
@@ -408,7 +408,7 @@ describe('supervision', () => {
     }
 
     store(): void {
-      for (const onDone of this.#stored.splice(0)) onDone(true);
+      for (const onDone of this.#stored.splice(0)) onDone(true, 1);
     }
   }
 

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { generate, type Packet, parser } from 'mqtt-packet';
-import { publishOf } from '../../src/delivery/log/log-entry.js';
+import { publishOf } from '../../src/delivery/message.js';
 import { decode } from '../../src/mqtt/decode.js';
 import { decodeConnect, UnknownVersionError } from '../../src/mqtt/decode-connect.js';
 import { encodePublish, publishBytes } from '../../src/mqtt/encode.js';

@@ -1,4 +1,4 @@
-import type { OutgoingPublish, Receiver } from '../../delivery/receiver.js';
+import type { OutgoingPublish, Receiver } from '../../delivery/message.js';
 import {
   type AcknowledgementType,
   encodeAcknowledgement,

@@ -200,8 +200,6 @@ export type LocationAlarm = {
     malformed?: true;
     /** It is a test, or a drill. */
     test?: true;
-    /** The escalations that were made of it, as nobody acknowledged it in time. */
-    escalations?: string[];
     /** The device's custom data. */
     customData: {
         [key: string]: unknown;

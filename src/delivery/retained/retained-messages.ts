@@ -6,7 +6,7 @@ import { hasExpired } from '../../mqtt/message-properties.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
 import type { Health } from '../../site/health/health.js';
 import type { DirectMessage } from '../direct-queue.js';
-import { bytesOfMessage } from '../log/log-entry.js';
+import { bytesOfMessage } from '../message.js';
 import type { RetainedWriter } from './retained-writer.js';
 
 const FAULT = 'retained';

@@ -1,7 +1,12 @@
 import type { Logger } from 'pino';
 import type { Consumer } from '../consumer.js';
-import { ReceivedIdentifiers } from './received-identifiers.js';
-import { type ConsumingSession, isConsuming, type Session, type SessionOwner } from './session.js';
+import {
+  type ConsumingSession,
+  isConsuming,
+  ReceivedIdentifiers,
+  type Session,
+  type SessionOwner,
+} from './session.js';
 import type { SessionRecord, SessionStore } from './session-store.js';
 import type { SharedTurn } from './shared-turn.js';
 
@@ -23,7 +28,6 @@ export function newSession(
   record: Pick<SessionRecord, 'key' | 'clientId' | 'seenAtMs' | 'expirySeconds'>,
   owner: SessionOwner,
   isPersistent: boolean,
-  received: readonly number[],
 ): KeptSession {
   const { key, clientId, seenAtMs, expirySeconds } = record;
   return {
@@ -38,7 +42,7 @@ export function newSession(
     openCount: 0,
     isSaved: false,
     saving: undefined,
-    received: new ReceivedIdentifiers(received),
+    received: new ReceivedIdentifiers(),
   };
 }
 

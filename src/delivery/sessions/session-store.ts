@@ -1,4 +1,3 @@
-import type { Backlog } from '../queues/queue-store.js';
 import type { Subscription } from './subscriptions.js';
 
 /** A persistent session as stored. The account of its queues is stored next to it. */
@@ -17,10 +16,7 @@ export interface SessionRecord {
 
 /** All stored sessions. */
 export interface StoredSessions {
-  readonly sessions: readonly (SessionRecord & {
-    /** The packet identifiers of QoS 2 publishes that the client has not released. */
-    readonly received: readonly number[];
-  })[];
+  readonly sessions: readonly SessionRecord[];
   /** Keys of sessions with an unreadable record. */
   readonly unreadable: readonly string[];
 }
@@ -29,10 +25,12 @@ export interface StoredSessions {
 export interface SessionStore {
   load(): Promise<StoredSessions>;
   save(session: SessionRecord): Promise<void>;
-  /** Restores a lost record, removes overwritten keys, and makes the account balance. */
-  mend(session: SessionRecord): Promise<Backlog>;
-  /** Forgets QoS 2 packet identifiers that the client has released. */
-  release(key: string, packetIdentifiers: readonly number[]): Promise<void>;
-  /** Removes the session with its queues. */
+  /**
+   * Restores a lost record, removes overwritten keys, and makes the account balance.
+   *
+   * @returns how many entries wait
+   */
+  mend(session: SessionRecord): Promise<number>;
+  /** Removes the session with its queue. */
   delete(key: string): Promise<void>;
 }

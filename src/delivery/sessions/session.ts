@@ -1,7 +1,7 @@
+import type { InvalidPublishReason } from '../../domain/alarms.js';
 import type { Audience } from '../../domain/grants.js';
 import type { Consumer } from '../consumer.js';
-import type { ConsumerLimits } from '../consumer-options.js';
-import type { ReceivedIdentifiers } from './received-identifiers.js';
+import type { ConsumerLimits, HistorySource } from '../consumer-options.js';
 
 /** How a client opens its session. */
 export interface SessionStart {
@@ -11,6 +11,8 @@ export interface SessionStart {
   readonly isPersistent: boolean;
   /** For how long; undefined: as long as any session may. */
   readonly sessionExpirySeconds?: number | undefined;
+  /** Where the alarms of a clean session begin; undefined: with the next one. */
+  readonly history?: HistorySource | undefined;
 }
 
 /** The starts of a session that is kept, and of one that ends with its connection. */
@@ -66,4 +68,55 @@ export type ConsumingSession = Session & { readonly consumer: Consumer };
 /** Whether the session has a consumer. */
 export function isConsuming<S extends Session>(session: S): session is S & ConsumingSession {
   return session.consumer !== undefined;
+}
+
+type Done = (isStored: boolean, refused?: InvalidPublishReason) => void;
+
+/**
+ * The packet identifiers of a session's QoS 2 publishes that its client has not released.
+ *
+ * A repetition must not count as another publish [MQTT-4.3.3-2], even while the first is still on its way to the store.
+ * They end with the gateway: of an alarm that comes again after a restart the history knows, by its id or receipt.
+ */
+export class ReceivedIdentifiers {
+  /** Those that are taken, and those on their way with the callbacks that wait for that. Most clients have none. */
+  #known: Map<number, Done[] | 'taken'> | undefined;
+
+  /**
+   * Registers a publish with this identifier.
+   *
+   * @param done called when the first publish with this identifier is stored, or cannot be
+   * @returns whether the publish is the first with this identifier
+   */
+  add(packetIdentifier: number, done: Done): boolean {
+    this.#known ??= new Map();
+    const known = this.#known.get(packetIdentifier);
+    if (known === 'taken') done(true);
+    else if (known !== undefined) known.push(done);
+    else this.#known.set(packetIdentifier, [done]);
+    return known === undefined;
+  }
+
+  /**
+   * Resolves an identifier: its first publish is stored, or cannot be.
+   *
+   * @param refused why the publish cannot be used
+   */
+  resolve(packetIdentifier: number, isStored: boolean, refused?: InvalidPublishReason): void {
+    const waiting = this.#known?.get(packetIdentifier);
+    if (isStored) this.#known?.set(packetIdentifier, 'taken');
+    else this.#known?.delete(packetIdentifier);
+    if (Array.isArray(waiting)) for (const done of waiting) done(isStored, refused);
+  }
+
+  /** Forgets an identifier that the client released, once no publish with it is on its way; then calls back. */
+  release(packetIdentifier: number, callback: () => void = () => undefined): void {
+    const known = this.#known?.get(packetIdentifier);
+    const forget = () => {
+      this.#known?.delete(packetIdentifier);
+      callback();
+    };
+    if (Array.isArray(known)) known.push(forget);
+    else forget();
+  }
 }

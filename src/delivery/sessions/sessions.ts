@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { Consumer } from '../consumer.js';
-import type { ConsumerLimits } from '../consumer-options.js';
+import type { ConsumerLimits, HistorySource } from '../consumer-options.js';
 import type { Deliveries } from '../deliveries.js';
 import {
   type ConsumingSession,
@@ -61,7 +61,7 @@ export class Sessions {
   async start(): Promise<readonly string[]> {
     const { store, ownerOf, now } = this.#options;
     const { sessions, unreadable } = await store.load();
-    for (const { received, ...record } of sessions) {
+    for (const record of sessions) {
       const owner = ownerOf(record.owner);
       // A session that was connected when the gateway ended counts as away from now on.
       const seenAtMs = record.seenAtMs === CONNECTED ? now() : record.seenAtMs;
@@ -69,7 +69,7 @@ export class Sessions {
       if (owner === undefined) this.#saving.inBackground(record.key, store.delete(record.key));
       else {
         const kept = isGroup(record) ? { ...owner, isKept: true } : owner;
-        const session = this.#add({ ...record, seenAtMs }, kept, true, received);
+        const session = this.#add({ ...record, seenAtMs }, kept, true);
         this.#consume(session, record.subscriptions);
         session.isSaved = true;
       }
@@ -93,9 +93,9 @@ export class Sessions {
   async mend(key: string): Promise<boolean> {
     const session = this.#sessions.get(key);
     if (session?.isPersistent !== true || !isConsuming(session)) return false;
-    const backlog = await this.#options.store.mend(recordOf(session));
+    const queued = await this.#options.store.mend(recordOf(session));
     session.isSaved = true;
-    session.consumer.mended(backlog);
+    session.consumer.mended(queued);
     // The set of all names may be lost too.
     this.saveAll();
     // A session that has ended meanwhile must not come back. Another stored one may have taken its place.
@@ -129,11 +129,9 @@ export class Sessions {
     return [...this.#sessions.all()].filter(isConsuming);
   }
 
-  /** Persistent sessions, and clean ones that have subscribed. */
-  withConsumers(): ConsumingSession[] {
-    return this.consuming().filter(
-      ({ isPersistent, consumer }) => isPersistent || consumer.subscriptions.size > 0,
-    );
+  /** The sessions that outlive their connections. */
+  persistent(): ConsumingSession[] {
+    return this.consuming().filter(({ isPersistent }) => isPersistent);
   }
 
   /**
@@ -164,6 +162,7 @@ export class Sessions {
     const seenAtMs = now();
     const opened = this.#add({ key, clientId, seenAtMs, expirySeconds }, owner, isPersistent);
     if (start !== PERSISTENT) opened.openCount++;
+    if (start.history !== undefined) this.#consume(opened, [], start.history);
     if (isPersistent) {
       this.#consume(opened, []);
       if (isConsuming(opened)) this.#saving.inBackground(key, store.save(recordOf(opened)));
@@ -212,14 +211,6 @@ export class Sessions {
     await this.#changed(session, session.consumer);
   }
 
-  /** Forgets QoS 2 packet identifiers that the client has released. */
-  async release(session: Session, packetIdentifiers: readonly number[]): Promise<void> {
-    const { key, isPersistent } = session;
-    // At once: a client that does not wait for PUBCOMP may send another publish under the identifier.
-    for (const identifier of packetIdentifiers) session.received.release(identifier);
-    if (isPersistent) await this.#options.store.release(key, packetIdentifiers);
-  }
-
   /** Ends the session for good. The caller must close its connection, if any. */
   async discard(key: string): Promise<void> {
     const session = this.#sessions.get(key);
@@ -247,9 +238,8 @@ export class Sessions {
     record: Pick<SessionRecord, 'key' | 'clientId' | 'seenAtMs' | 'expirySeconds'>,
     owner: SessionOwner,
     isPersistent: boolean,
-    received: readonly number[] = [],
   ): KeptSession {
-    const session = newSession(record, owner, isPersistent, received);
+    const session = newSession(record, owner, isPersistent);
     if (isPersistent) session.saving = new SharedTurn(() => this.#saving.save(session));
     this.#sessions.add(session);
     return session;
@@ -261,22 +251,24 @@ export class Sessions {
   }
 
   /** Gives the session its consumer. */
-  #consume(session: KeptSession, subscriptions: readonly Subscription[]): Consumer {
+  #consume(
+    session: KeptSession,
+    subscriptions: readonly Subscription[],
+    history?: HistorySource,
+  ): Consumer {
     const { deliveries, limits, log } = this.#options;
     const { key, clientId: name, owner } = session;
     const consumer = new Consumer({
       name,
       session: key,
       key: session.isPersistent ? key : undefined,
+      history,
       services: deliveries.services,
       subscriptions: new Subscriptions(subscriptions),
       mayReceive: owner.mayReceive,
       limits: owner.limits ?? limits,
       onConnection: () => this.#groups.connectionChanged(consumer),
-      onReadFailure: (error) => {
-        if (deliveries.isBehind(error)) return;
-        log.warn({ err: error, session: key }, 'failed to read a backlog, retrying');
-      },
+      onReadFailure: (err) => log.warn({ err, session: key }, 'failed to read a backlog, retrying'),
     });
     session.consumer = consumer;
     deliveries.add(consumer);

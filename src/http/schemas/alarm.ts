@@ -146,13 +146,6 @@ export const placedAlarmSchema = z
       description: 'The payload should have been JSON, and only its kind could be read.',
     }),
     test: z.literal(true).optional().openapi({ description: 'It is a test, or a drill.' }),
-    escalations: z
-      .array(z.string())
-      .optional()
-      .openapi({
-        description: 'The escalations that were made of it, as nobody acknowledged it in time.',
-        example: ['night-desk'],
-      }),
     customData: anyObjectSchema.openapi({
       description: "The device's custom data.",
       example: { bed: 2 },
@@ -198,7 +191,7 @@ export function placedAlarmView(
   record: AlarmRecord,
   footage: ShownFootage,
 ): Omit<z.infer<typeof placedAlarmSchema>, 'data' | 'customData'> {
-  const { device, room, group, receivedAtMs, base64, isMalformed, isTest, escalations } = record;
+  const { device, room, group, receivedAtMs, base64, isMalformed, isTest } = record;
   return {
     ...alarmView(record, footage),
     deviceId: device.id,
@@ -211,7 +204,6 @@ export function placedAlarmView(
     ...(base64 === undefined ? {} : { base64 }),
     ...(isMalformed === true ? { malformed: true as const } : {}),
     ...(isTest === true ? { test: true as const } : {}),
-    ...(escalations && { escalations: [...escalations] }),
   };
 }
 

@@ -17,8 +17,6 @@ export interface AlarmRecord extends NamedPlace {
   /** Whether the payload should have been JSON, and only its kind could be read. */
   readonly isMalformed?: boolean | undefined;
   readonly isTest?: boolean | undefined;
-  /** The names of the escalations made of it, among the newest 20,000; undefined: none. */
-  readonly escalations?: readonly string[] | undefined;
   /** Who has given it which state. */
   readonly states: AlarmStateRecord;
 }

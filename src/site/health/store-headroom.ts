@@ -1,6 +1,6 @@
 import { bytesOfProperties, type MessageProperties } from '../../mqtt/message-properties.js';
 /** What is no longer stored, ahead of alarms, when the store's memory or disk runs short. */
-export type NotStoredKind = 'telemetry' | 'retained' | 'invalid-publish' | 'denial';
+export type NotStoredKind = 'retained' | 'invalid-publish' | 'denial';
 
 /** How much room is left: `short` is for alarms only, `full` for nothing. */
 export type Headroom = 'ample' | 'short' | 'full';

@@ -1,10 +1,10 @@
 -- Reads only.
 -- Finds the commands that this user may not run on the site's keys. Redis before 7 cannot tell.
--- KEYS[1] any key of the site   ARGV: the commands, with `<key>` where they take a key
+-- arg.commands  with `<key>` where they take a key
 -- returns the names of the commands
 local missing = {}
 if not redis.acl_check_cmd then return missing end
-for _, command in ipairs(ARGV) do
+for _, command in ipairs(arg.commands) do
   local words = {}
   for word in string.gmatch(command, '%S+') do
     words[#words + 1] = word == '<key>' and KEYS[1] or word

@@ -1,18 +1,16 @@
 -- Reads only.
--- Reads a page of a destination's queue.
--- KEYS[1] queue   KEYS[2] sequence counter   KEYS[3] history
--- ARGV[1] the item after which the page begins   ARGV[2] how many items at most
--- ARGV[3] the newest number that the gateway knows
--- returns { 1 if the queue ends with the page, else 0; the items }, or an error `WENTBACK n`
---- include last-number
-local queue, after, count = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
-local _, wentBack = lastAlarm(KEYS[2], KEYS[3], ARGV[3])
-if wentBack then return wentBack end
+-- Reads a page of a destination's queue: numbers of entries, in rising order, and the entries.
+-- arg.name   arg.after  the number after which the page begins   arg.count  how many at most
+-- returns { 1 if the queue ends with the page, else 0; the numbers; for each the names and values of its entry, {} if it
+--         is gone }
+--- include history
+--- include destinations
+local queue = key('queue:' .. arg.name)
+local length = lengthOf(arg.name) or 0
 
--- Items are in rising order, and those read before are near the head: the first step is the smallest.
-local length = redis.call('LLEN', queue)
+-- Those read before are near the head: the first step is the smallest.
 local function isRead(at)
-  return at < length and (tonumber(redis.call('LINDEX', queue, at)) or 0) <= after
+  return at < length and (tonumber(redis.call('LINDEX', queue, at)) or 0) <= arg.after
 end
 local from, step = 0, 1
 while isRead(from + step - 1) do
@@ -24,5 +22,12 @@ while step > 1 do
   if isRead(from + step - 1) then from = from + step end
 end
 
-local items = redis.call('LRANGE', queue, from, from + count - 1)
-return { from + #items >= length and 1 or 0, unpack(items) }
+local numbers = length > 0 and redis.call('LRANGE', queue, from, from + arg.count - 1) or {}
+local entries = {}
+for at, number in ipairs(numbers) do
+  -- Somebody else may have pushed anything.
+  local id = string.match(number, '^%d+$') and number .. '-0' or '0-0'
+  local row = redis.call('XRANGE', history, id, id)[1]
+  entries[at] = row and row[2] or {}
+end
+return { from + #numbers >= length and 1 or 0, numbers, entries }

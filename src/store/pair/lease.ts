@@ -1,7 +1,7 @@
 /**
  * The lease of a site in its store: one gateway has it and serves, the others stand by.
  *
- * It is only an agreement about who serves. The check of each write (fence.ts) keeps a gateway that has lost it from
+ * It is only an agreement about who serves. The check of each write (scripts.ts) keeps a gateway that has lost it from
  * writing, whatever the clocks say. Nobody loses it because the store does not answer: nothing is acknowledged
  * then, and the gateway keeps forwarding alarms live (contract 4.4). It is lost when the store names another holder.
  */
@@ -11,8 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { Script } from '../scripts.js';
-import type { Store } from '../store.js';
-import type { WriteGuard } from './fence.js';
+import type { Store, WriteGuard } from '../store.js';
 
 const RANDOM_BYTES = 3;
 /** The longest gap between two answers of an available store; a slow one takes far less. */
@@ -49,7 +48,6 @@ export interface HeldLease extends Tenure {
 
 export interface LeaseOptions {
   readonly store: Store;
-  readonly key: string;
   /** The name of this gateway. */
   readonly holder: string;
   readonly lengthMs: number;
@@ -135,7 +133,7 @@ export class Lease {
       'take',
       this.#epoch,
       isOver ? this.#renewal : '',
-      isFirst ? '1' : '',
+      isFirst,
     );
     const nowMs = elapsed();
     if (renewal !== this.#renewal || nowMs - askedAtMs > MAX_GAP_MS) this.#unrenewedSinceMs = nowMs;
@@ -158,7 +156,7 @@ export class Lease {
   }
 
   #hold({ epoch, holder }: LeaseState): HeldLease {
-    const { key, renewMs } = this.#options;
+    const { renewMs } = this.#options;
     let lostTo: LeaseState | undefined;
     let lose: (state: LeaseState) => void = () => undefined;
     const lost = new Promise<LeaseState>((resolve) => {
@@ -183,7 +181,7 @@ export class Lease {
     return {
       epoch,
       holder,
-      fence: { key, token: `${epoch} ${holder}` },
+      token: `${epoch} ${holder}`,
       fenced: () => void renew(),
       lost,
       isLost: async () => {
@@ -197,9 +195,9 @@ export class Lease {
     };
   }
 
-  #run(action: 'take' | 'renew' | 'release', epoch: number, renewal = '', mayTakeEnded = '') {
-    const { store, key, holder, lengthMs } = this.#options;
-    return store.run(leaseScript, [key], [action, holder, lengthMs, epoch, renewal, mayTakeEnded]);
+  #run(action: 'take' | 'renew' | 'release', epoch: number, renewal = '', takesEnded = false) {
+    const { store, holder, lengthMs } = this.#options;
+    return store.run(leaseScript, { action, holder, lengthMs, epoch, renewal, takesEnded });
   }
 
   /** StoreOutages logs a store that is away. */

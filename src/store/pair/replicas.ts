@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { UnconfirmedWrite } from '../../delivery/log/reply-code.js';
+import { UnconfirmedWrite } from '../../delivery/reply-code.js';
 import { fault, faultWords } from '../../domain/faults/faults.js';
 import { repeat } from '../../repeat.js';
 import type { Health } from '../../site/health/health.js';

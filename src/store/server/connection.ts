@@ -1,6 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
-import { isElsewhere } from '../../delivery/log/reply-code.js';
+import { isElsewhere } from '../../delivery/reply-code.js';
 import { type Address, addressText } from '../../domain/server-address.js';
 import { GatewayError } from '../../errors.js';
 import type { ClusterRoute } from '../pair/cluster-route.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { replyCode } from '../../delivery/log/reply-code.js';
+import { replyCode } from '../../delivery/reply-code.js';
 import { GatewayError } from '../../errors.js';
 import { Script } from '../scripts.js';
 import type { Store } from '../store.js';
@@ -9,11 +9,11 @@ const missingRights = new Script('missing-rights', z.array(z.string()));
 /** What the server's user must be allowed (docs/operate/install.md, the store); CONFIG GET is only asked for. */
 export const NEEDED_COMMANDS: readonly string[] = `
   PING INFO TIME EVAL EVALSHA
-  EXISTS DEL EXPIRE PERSIST TYPE GET SET INCR APPEND
+  EXISTS DEL EXPIRE PEXPIRE PERSIST TYPE GET SET INCR APPEND
   HGET HSET HDEL HGETALL HKEYS HMGET HEXISTS HLEN HINCRBY
   LINDEX LLEN LPOP LPUSH LRANGE LREM LTRIM RPUSH
-  SADD SREM SCARD SMEMBERS SISMEMBER
-  ZADD ZREM ZCARD ZCOUNT ZSCORE ZMSCORE ZRANGEBYSCORE ZREVRANGEBYSCORE ZREMRANGEBYRANK
+  SADD SREM SMEMBERS
+  ZADD ZREM ZCARD ZCOUNT ZRANGE ZRANGEBYSCORE
   XADD XDEL XLEN XRANGE XREVRANGE XTRIM XINFO MEMORY`
   .trim()
   .split(/\s+/);
@@ -42,13 +42,12 @@ export function missingRight(error: unknown): string | undefined {
 /**
  * Checks that the server's user may do what the gateway does: otherwise one thing after another would fail.
  *
- * @param key any key of the site
  * @throws GatewayError `start-failed`, naming the rights that it lacks
  */
-export async function checkRights(store: Store, key: string): Promise<void> {
+export async function checkRights(store: Store): Promise<void> {
   const forms = NEEDED_COMMANDS.map((command) => FORMS[command] ?? `${command} <key>`);
   try {
-    const missing = await store.run(missingRights, [key], forms);
+    const missing = await store.run(missingRights, { commands: forms });
     if (missing.length > 0) throw lacking(missing);
   } catch (error) {
     const right = missingRight(error);

@@ -1,4 +1,4 @@
-import { isPassing } from '../../delivery/log/reply-code.js';
+import { isPassing } from '../../delivery/reply-code.js';
 import { type FaultReport, fault, faultWords } from '../../domain/faults/faults.js';
 import { lostAtPowerCut } from '../../domain/faults/phrases.js';
 import { GatewayError } from '../../errors.js';

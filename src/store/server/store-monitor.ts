@@ -1,4 +1,4 @@
-import { isUnanswered } from '../../delivery/log/reply-code.js';
+import { isUnanswered } from '../../delivery/reply-code.js';
 import { type FaultReport, fault } from '../../domain/faults/faults.js';
 import type { Health } from '../../site/health/health.js';
 import type { Store } from '../store.js';

@@ -86,7 +86,6 @@ export class SiteStoreRedis implements SiteStore {
     if (kind === 'access-token') removal.push(['HDEL', keys.tokenUse, id]);
     if (kind === 'device') {
       removal.push(['HDEL', keys.lastSeen, id], ['HDEL', keys.supervision, id]);
-      removal.push(['DEL', keys.receipts(id)]);
     }
     return removal;
   }

@@ -47,7 +47,9 @@ describe('started and stopped', () => {
     const dataDir = join(temporaryDirectory(), 'data');
     const { embedded } = embeddedRedis(dataDir);
     await embedded.start();
-    expect(await ask(embedded.socketPath, (redis) => checkServer(new Store(redis)))).toEqual([]);
+    expect(
+      await ask(embedded.socketPath, (redis) => checkServer(new Store(redis, '{site}:'))),
+    ).toEqual([]);
     expect(await ask(embedded.socketPath, (redis) => redis.config('GET', 'save', 'port'))).toEqual(
       expect.arrayContaining(['save', '', 'port', '0']),
     );

@@ -4,7 +4,8 @@ import { Store } from '../../../src/store/store.js';
 import { RedisProgram } from '../../harness/redis.js';
 import { recordingLog } from '../embedded-support.js';
 
-const KEY = '{home}:lease';
+const PREFIX = '{home}:';
+const KEY = `${PREFIX}lease`;
 
 let server: RedisProgram;
 let elapsedMs = 0;
@@ -21,9 +22,9 @@ beforeEach(async () => {
 });
 
 function leaseOf(holder: string): Lease {
-  const store = new Store(server.redis);
+  const store = new Store(server.redis, PREFIX);
   const times = { lengthMs: 60_000, renewMs: 1_000, elapsed: () => elapsedMs };
-  return new Lease({ store, key: KEY, holder, log: recordingLog().log, ...times });
+  return new Lease({ store, holder, log: recordingLog().log, ...times });
 }
 
 /** Makes the lease expire by the store's clock. */

@@ -107,14 +107,14 @@ export class ConfirmedStore {
   /** A store that repeats unconfirmed writes. */
   patient(): Store {
     const redis = this.#opened(connectRedis, 'state');
-    return new Store(redis, { replicas: this.replicas, isPatient: true });
+    return new Store(redis, '{site}:', { replicas: this.replicas, isPatient: true });
   }
 
   /** A store like that of the management interface. */
   async failing(): Promise<Store> {
     const redis = this.#opened(connectManagementRedis, 'management');
     await untilReady(redis);
-    return new Store(redis, { replicas: this.replicas });
+    return new Store(redis, '{site}:', { replicas: this.replicas });
   }
 
   #opened(open: typeof connectRedis, name: string): Redis {

@@ -78,7 +78,9 @@ describe('a write', () => {
     replica.freeze();
     await primary.redis.config('RESETSTAT');
 
-    const writes = Array.from({ length: 200 }, (_, at) => door.write(['INCRBY', '{home}:sum', at]));
+    const writes = Array.from({ length: 200 }, (_, at) =>
+      door.write(['INCRBY', '{home}:sum', String(at)]),
+    );
     await eventually(async () => expect(await primary.redis.get('{home}:sum')).toBe('19900'));
 
     // With a WAIT for each write, the connection would be blocked for 20 s before the last write reached the store.

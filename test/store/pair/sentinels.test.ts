@@ -200,7 +200,7 @@ function connected(connect: typeof connectRedis, place: StorePlace): StoreConnec
 
 /** A store that waits for the primary, as on the message path. */
 function patient(place: StorePlace): Store {
-  return new Store(connected(connectRedis, place), { isPatient: true });
+  return new Store(connected(connectRedis, place), '{site}:', { isPatient: true });
 }
 
 async function portOf(store: Store): Promise<number> {
@@ -211,7 +211,7 @@ async function portOf(store: Store): Promise<number> {
 describe('behind Sentinels, a store', () => {
   test('continues at the new primary when the former is silent, but never sends a change later', async () => {
     const redis = connected(connectRedis, placeOfPair());
-    const store = new Store(redis, { isPatient: true });
+    const store = new Store(redis, '{site}:', { isPatient: true });
     const management = connected(connectManagementRedis, placeOfPair());
     await store.write(['SET', 'before', '1']);
     await redis.wait(1, 5_000);
@@ -262,7 +262,7 @@ describe('at a fixed address, a store', () => {
     const server = await startServer();
     const url = `redis://127.0.0.1:${server.port}`;
     const redis = connected(connectRedis, { url });
-    const store = new Store(redis, { isPatient: true });
+    const store = new Store(redis, '{site}:', { isPatient: true });
     const management = connected(connectManagementRedis, { url });
     await untilReady(management, TAKEOVER_MS);
     await store.write(['SET', 'fixed', '0']);

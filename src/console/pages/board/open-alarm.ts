@@ -152,7 +152,8 @@ export function alarmOfHistory(event: LocationAlarm, location: Named): OpenAlarm
     isLive: false,
     isRecorded: true,
     recordings: textsOf(footage),
-    escalations: event.escalations ?? [],
+    // Nor whether it was escalated: the next one says so.
+    escalations: [],
     customData: event.customData,
     state: event.state === 'acknowledged' ? 'acknowledged' : 'raised',
     acknowledged: by === undefined || at === undefined ? undefined : { by: by.name, at },

@@ -35,7 +35,6 @@ export function AlarmDetails({ alarm, locationId, shown }: AlarmDetailsProps) {
       </Detail>
       <Detail name={resolvedBy && words.resolvedBy(resolvedBy.name)}>{time(resolvedAt)}</Detail>
       <Detail name={words.note}>{note}</Detail>
-      <Detail name={words.escalated}>{alarm.escalations?.join(', ')}</Detail>
       <Detail name={words.deliveries}>
         <AlarmDeliveries alarm={alarm} locationId={locationId} />
       </Detail>

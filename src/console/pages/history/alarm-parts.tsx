@@ -61,17 +61,12 @@ export function AlarmPlace({ alarm: { room, group, location } }: OfAlarm) {
 /** The state and who set it. */
 export function AlarmState({ alarm }: OfAlarm) {
   const words = useWords(HISTORY_WORDS);
-  const { state, acknowledgedBy, resolvedBy, test, escalations = [] } = alarm;
+  const { state, acknowledgedBy, resolvedBy, test } = alarm;
   const author = resolvedBy ?? acknowledgedBy;
   return (
     <span class="history-state">
       <span class={`badge ${state}`}>{words.stateNames[state]}</span>
       {test === true && <span class="badge">{words.testAlarm}</span>}
-      {escalations.map((name) => (
-        <span key={name} class="badge escalated">
-          {words.escalated}: {name}
-        </span>
-      ))}
       {author !== undefined && <span class="hint">{author.name}</span>}
     </span>
   );

@@ -1,13 +1,13 @@
--- Destinations of a batch: a hash holds the record and account of each, a list or stream what it will get.
+-- Destinations: a hash holds the record and the account of each, a list the numbers of the entries that it will get.
 
 -- Whether a count can be added to: HINCRBY accepts no other text.
-local function isCount(text)
-  return not text or (#text < 16 and string.match(text, '^%d+$') ~= nil)
+local function isCount(value)
+  return not value or (#value < 16 and string.match(value, '^%d+$') ~= nil)
 end
 
--- Whether the hash exists and has counts in these fields.
-local function hasAccount(hash, ...)
-  local values = redis.pcall('HMGET', hash, 'owner', ...)
+-- Whether the destination exists and has counts in these fields.
+local function hasAccount(name, ...)
+  local values = redis.pcall('HMGET', key('session:' .. name), 'owner', ...)
   if values.err or not values[1] then return false end
   for at = 2, #values do
     if not isCount(values[at]) then return false end
@@ -15,8 +15,8 @@ local function hasAccount(hash, ...)
   return true
 end
 
--- The length of a list or a stream, nil for a key of another type.
-local function lengthOf(command, key)
-  local length = redis.pcall(command, key)
+-- The length of the queue, nil for a key of another type.
+local function lengthOf(name)
+  local length = redis.pcall('LLEN', key('queue:' .. name))
   if type(length) == 'number' then return length end
 end

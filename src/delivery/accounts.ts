@@ -1,0 +1,253 @@
+/**
+ * The queues of durable consumers as the store has them, and the account of each: of what a destination accepted, how much
+ * was delivered, waits, has expired, was dropped (docs/reference/contract.md, 4.6). Each of the five is counted by itself.
+ */
+import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
+import { type FaultGroup, type FaultSubject, fault, firstOf } from '../domain/faults/faults.js';
+import { formatTime } from '../domain/notation.js';
+import { WEBHOOK_CLIENT_ID_PREFIX } from '../domain/output-schema.js';
+import { within } from '../site/clock/pause.js';
+import type { QueueFigures } from '../site/queue-figures.js';
+import type { Consumer } from './consumer.js';
+import { type Deliveries, isDurable } from './deliveries.js';
+import type { Entry, LogName } from './message.js';
+
+/** The reasons, other than a bound, for which an entry is dropped. */
+export const DROP_REASONS = ['refused', 'lost', 'forbidden', 'too-large'] as const;
+export type DropReason = (typeof DROP_REASONS)[number];
+export type Outcome = 'delivered' | 'expired' | DropReason;
+
+/** What became of the entries that a consumer accepted: `accepted = delivered + queued + expired + dropped`. */
+export interface Account {
+  readonly accepted: number;
+  readonly delivered: number;
+  readonly queued: number;
+  readonly expired: number;
+  readonly dropped: number;
+  /** The dropped entries that a bound did not drop, by reason. */
+  readonly reasons: Readonly<Record<DropReason, number>>;
+}
+export type Accounts = Readonly<Record<LogName, Account>>;
+
+export const EMPTY_ACCOUNT: Account = {
+  accepted: 0,
+  delivered: 0,
+  queued: 0,
+  expired: 0,
+  dropped: 0,
+  reasons: { refused: 0, lost: 0, forbidden: 0, 'too-large': 0 },
+};
+
+/** Whether every accepted entry is in exactly one state. */
+export function isBalanced({ accepted, delivered, queued, expired, dropped }: Account): boolean {
+  return accepted === delivered + queued + expired + dropped;
+}
+
+/** How many were dropped because of a bound. */
+export function tooMany({ dropped, reasons }: Account): number {
+  return dropped - DROP_REASONS.reduce((sum, reason) => sum + reasons[reason], 0);
+}
+
+/** Entries of one destination with the same outcome. */
+export interface Settlement {
+  readonly destination: string;
+  readonly outcome: Outcome;
+  readonly sequences: readonly number[];
+}
+
+/** A part of a queue, in order. */
+export interface QueuePage {
+  readonly entries: readonly Entry[];
+  /** Numbers of entries whose record is gone or unreadable. */
+  readonly missing: readonly number[];
+  /** The last number of the page; 0 for none. */
+  readonly reached: number;
+  /** Whether the queue ended here when it was read. */
+  readonly isEnd: boolean;
+}
+
+/** The queues of durable consumers in the store. */
+export interface QueueStore {
+  /** Reads at most `count` entries after this number; 0: from the head. */
+  page(destination: string, after: number, count: number): Promise<QueuePage>;
+  /** Removes entries and counts what became of them. Resolves to how many wait; undefined for a destination that is gone. */
+  settle(settlements: readonly Settlement[]): Promise<readonly (number | undefined)[]>;
+  /**
+   * Takes off entries received before this time, by the steady clock.
+   *
+   * @returns how many of them have lost their record, and how many entries wait; undefined for a destination that is gone
+   */
+  expire(
+    destination: string,
+    beforeMs: number,
+  ): Promise<{ readonly lost: number; readonly queued: number } | undefined>;
+  /** Undefined for a destination that is gone. */
+  accounts(destinations: readonly string[]): Promise<readonly (Account | undefined)[]>;
+  /** When the oldest entry was received, by the steady clock; undefined: there is none. */
+  oldestReceivedAtMs(destination: string): Promise<number | undefined>;
+}
+
+const WITHIN_MS = 1_000;
+/** Accounts read in one call. */
+const AT_ONCE = 250;
+
+/** Reads the accounts of durable consumers from the store. */
+export class AccountReader {
+  readonly #deliveries: Deliveries;
+  readonly #queues: Pick<QueueStore, 'accounts'>;
+  #refreshing: Promise<unknown> | undefined;
+
+  constructor(deliveries: Deliveries, queues: Pick<QueueStore, 'accounts'>) {
+    this.#deliveries = deliveries;
+    this.#queues = queues;
+  }
+
+  /** Updates the accounts of all consumers, if the store answers soon; otherwise they stay as last read. */
+  async refresh(): Promise<void> {
+    this.#refreshing ??= this.read().finally(() => {
+      this.#refreshing = undefined;
+    });
+    await Promise.allSettled([within(this.#refreshing, WITHIN_MS)]);
+  }
+
+  /**
+   * Reads the accounts of all durable consumers, after settling what is acknowledged.
+   *
+   * @returns the keys of consumers without an account in the store
+   */
+  async read(): Promise<readonly string[]> {
+    const { services, consumers } = this.#deliveries;
+    await services.settler.flush();
+    const durable = [...consumers].filter(isDurable);
+    const gone: string[] = [];
+    for (let at = 0; at < durable.length; at += AT_ONCE) {
+      const page = durable.slice(at, at + AT_ONCE);
+      const accounts = await this.#queues.accounts(page.map(({ key }) => key));
+      for (const [index, consumer] of page.entries()) {
+        const found = accounts[index];
+        if (found === undefined) gone.push(consumer.key);
+        else consumer.noteAccount(found);
+      }
+    }
+    return gone;
+  }
+}
+
+/** Reads from the store when the oldest queued message of a consumer was received. */
+export class OldestQueued {
+  readonly #consumer: Pick<Consumer, 'oldestReceivedAtMs'>;
+  #reading: Promise<number | null> | undefined;
+
+  constructor(consumer: Pick<Consumer, 'oldestReceivedAtMs'>) {
+    this.#consumer = consumer;
+  }
+
+  /** Null for an empty queue, undefined when the store does not answer in time. */
+  async receivedAtMs(): Promise<number | null | undefined> {
+    // One read at a time: while the store is away, callers share the waiting read.
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined;
+    });
+    const [read] = await Promise.allSettled([within(this.#reading, WITHIN_MS)]);
+    return read.status === 'fulfilled' ? read.value : undefined;
+  }
+
+  async #read(): Promise<number | null> {
+    return (await this.#consumer.oldestReceivedAtMs()) ?? null;
+  }
+}
+
+/**
+ * Sums up a queue, which may not be open yet.
+ *
+ * @param wallTimeOf converts a steady time to the wall time that people see
+ */
+export async function queueFigures(
+  queue: Consumer | undefined,
+  oldest: OldestQueued | undefined,
+  wallTimeOf: (steadyMs: number) => number,
+): Promise<QueueFigures> {
+  const { alarms, messages } = queue?.accounts ?? {
+    alarms: EMPTY_ACCOUNT,
+    messages: EMPTY_ACCOUNT,
+  };
+  const { queued } = queue ?? { queued: { alarms: 0, messages: 0 } };
+  const oldestMs = (await oldest?.receivedAtMs()) ?? null;
+  const sum = (figure: (account: Account) => number) => figure(alarms) + figure(messages);
+  return {
+    queued: queued.alarms + queued.messages,
+    oldestQueuedAtMs: oldestMs === null ? null : wallTimeOf(oldestMs),
+    delivered: sum(({ delivered }) => delivered),
+    dropped: {
+      tooOld: sum(({ expired }) => expired),
+      tooMany: sum(tooMany),
+      refused: sum(({ reasons }) => reasons.refused),
+      lost: sum(({ reasons }) => reasons.lost),
+    },
+  };
+}
+
+/**
+ * The faults of accounts that do not balance.
+ *
+ * @param acknowledge makes them balance again
+ */
+export function accountFaults(consumers: Iterable<Consumer>, acknowledge: () => void): FaultGroup {
+  const broken = [...consumers].filter(({ accounts }) => !isBalanced(accounts.alarms));
+  return firstOf(broken, ({ name }) => {
+    return { ...fault('accountBroken'), subject: consumerSubject(name), acknowledge };
+  });
+}
+
+/** The faults of backlogs that are more than half full. */
+export function backlogFaults(consumers: Iterable<Consumer>): FaultGroup {
+  const growing = [...consumers].filter(({ queued: { alarms, messages }, limits }) => {
+    return alarms + messages > limits.maxQueued / 2;
+  });
+  return firstOf(growing, ({ name }) => {
+    return { ...fault('queueGrowing'), subject: consumerSubject(name) };
+  });
+}
+
+const WAITS_AFTER_MS = 60_000;
+
+/**
+ * The faults of sessions, bridges and webhooks for which an alarm has waited for more than a minute. Each began when
+ * that alarm was received.
+ *
+ * @param wallTimeOf converts a steady time to the wall time that people see
+ * @returns undefined while the store does not answer
+ */
+export async function waitingFaults(
+  consumers: Iterable<Consumer>,
+  steadyNowMs: number,
+  wallTimeOf: (steadyMs: number) => number,
+): Promise<FaultGroup | undefined> {
+  const waiting = [...consumers].filter(isDurable).filter(({ queued }) => queued.alarms > 0);
+  const oldest = await Promise.allSettled(waiting.map((one) => one.oldestAlarmAtMs()));
+  if (oldest.length > 0 && oldest.every(({ status }) => status === 'rejected')) return undefined;
+  const late = waiting.flatMap(({ name }, index) => {
+    const found = oldest[index];
+    const atMs = found?.status === 'fulfilled' ? found.value : undefined;
+    return atMs === undefined || atMs > steadyNowMs - WAITS_AFTER_MS ? [] : [{ name, atMs }];
+  });
+  return firstOf(late, ({ name, atMs }) => {
+    const since = formatTime(wallTimeOf(atMs));
+    return { ...fault('alarmsWaiting'), since, subject: consumerSubject(name) };
+  });
+}
+
+/** A consumer as the subject of a fault. */
+export function consumerSubject(clientId: string): FaultSubject {
+  for (const [type, prefix] of OURS) {
+    const name = clientId.slice(prefix.length);
+    if (clientId.startsWith(prefix)) return { type, id: name, name };
+  }
+  return { type: 'session', id: clientId, name: clientId };
+}
+
+/** Consumers that are not clients, by the prefix of their client ids. */
+const OURS = [
+  ['bridge', BRIDGE_CLIENT_ID_PREFIX],
+  ['webhook', WEBHOOK_CLIENT_ID_PREFIX],
+] as const;

@@ -1,0 +1,67 @@
+import type { Deliveries } from './deliveries.js';
+import { isAlarm, type NewAlarm } from './new-entry.js';
+import type { Writer } from './writer.js';
+
+/** An alarm not stored within this time goes out as a live copy (docs/reference/contract.md, 4.4). */
+const LIVE_AFTER_MS = 400;
+const LOOK_EVERY_MS = 100;
+/** Bytes sent in one turn of the event loop: connections take a bounded amount per turn. */
+const BYTES_PER_TURN = 128 * 1024;
+
+/**
+ * Sends live copies: alarms at QoS 0 ahead of their record, while the store is slow or away.
+ *
+ * Each connection gets one. Subscribers that connect again or subscribe later, or were not writable at first, get it then.
+ */
+export class LiveCopies {
+  readonly #writer: Pick<Writer, 'unstored'>;
+  readonly #deliveries: Deliveries;
+  #timer: NodeJS.Timeout | undefined;
+  #next: NodeJS.Immediate | undefined;
+
+  constructor(writer: Pick<Writer, 'unstored'>, deliveries: Deliveries) {
+    this.#writer = writer;
+    this.#deliveries = deliveries;
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.#look(), LOOK_EVERY_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    clearImmediate(this.#next);
+  }
+
+  /**
+   * Sends an alarm to the connections that do not have it.
+   *
+   * @returns roughly how many bytes were sent
+   */
+  send(alarm: NewAlarm, sentTo: Set<unknown>): number {
+    const { topic, payload, locationId, groupId, properties, publisher } = alarm;
+    const copy = { topic, payload, qos: 0, retain: false, properties, publisher } as const;
+    const before = sentTo.size;
+    this.#deliveries.publishCopy({ ...copy, locationId, groupId }, sentTo);
+    const sent = sentTo.size - before;
+    if (sent > 0) this.#deliveries.services.alarmSent(alarm);
+    return sent * payload.length;
+  }
+
+  #look(): void {
+    clearImmediate(this.#next);
+    const dueMs = performance.now() - LIVE_AFTER_MS;
+    let bytes = 0;
+    for (const unstored of this.#writer.unstored()) {
+      const { entry, sinceMs } = unstored;
+      // Whether a state may be given, only the store decides.
+      if (sinceMs > dueMs || !isAlarm(entry)) continue;
+      if (bytes > BYTES_PER_TURN) {
+        this.#next = setImmediate(() => this.#look());
+        return;
+      }
+      unstored.sentTo ??= new Set();
+      bytes += this.send(entry, unstored.sentTo);
+    }
+  }
+}

@@ -1,0 +1,237 @@
+/**
+ * Writes batches into the history and reads them back for those who lag: one stream, in which everything that has the
+ * guarantees of an alarm is stored once, and rendered by the code that renders the live message.
+ */
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import type { QueuePage } from '../../delivery/accounts.js';
+import type { HistoryReader } from '../../delivery/feed.js';
+import type { Entry } from '../../delivery/message.js';
+import type { FoundAlarm, NewEntry } from '../../delivery/new-entry.js';
+import type { Appended, HistoryStore, Numbers } from '../../delivery/writer.js';
+import { readStates } from '../../domain/alarm-states.js';
+import { BoundedMap } from '../../domain/bounded-map.js';
+import { uuidBytes } from '../../domain/notation.js';
+import type { AlarmName } from '../../site/alarms/alarm-history.js';
+import type { AuditEntry } from '../../site/audit-trail.js';
+import type { StoreHeadroom } from '../../site/health/store-headroom.js';
+import type { Keys } from '../keys.js';
+import { type Packable, Script } from '../scripts.js';
+import type { RecordToWrite, Store } from '../store.js';
+import { streamRows } from '../streams.js';
+import {
+  digestPlace,
+  entryOf,
+  type ReadAlarm,
+  type ReadPlace,
+  type Row,
+  readAlarm,
+  readPlace,
+  rowOf,
+} from './entries.js';
+
+const numbersSchema = z.array(z.number());
+const append = new Script(
+  'append',
+  z.tuple([numbersSchema, numbersSchema]).rest(z.array(z.string())),
+);
+const bytes = z.instanceof(Buffer);
+const find = new Script(
+  'find',
+  z.union([
+    z.tuple([bytes.transform(String), z.array(bytes), bytes.transform(String)]),
+    z.tuple([]),
+  ]),
+  { hasBytes: true },
+);
+
+/** Some 400 bytes each. */
+const MAX_PLACES_IN_MEMORY = 10_000;
+
+/** The error that Redis itself gives a little later. */
+const FULL = 'OOM the last of the memory is for what makes room';
+
+/** An alarm found by its id, with its record. */
+export interface StoredAlarm extends FoundAlarm {
+  readonly record: ReadAlarm;
+  readonly place: ReadPlace;
+}
+
+/** Finds an alarm by its id; undefined if the location or the device has none with that id. */
+export async function findAlarm(
+  store: Store,
+  { locationId, alarmId, deviceId = '' }: Partial<AlarmName> & Pick<AlarmName, 'alarmId'>,
+): Promise<StoredAlarm | undefined> {
+  const id = uuidBytes(alarmId);
+  const args = { id, location: locationId ?? '', device: deviceId };
+  const [sequence, fields = [], statesText = ''] = await store.run(find, args);
+  const record = readAlarm(fields);
+  const place = record && readPlace(record.placeText);
+  if (sequence === undefined || record === undefined || place === undefined) return undefined;
+  return {
+    id: record.id,
+    deviceId: place.device.id,
+    kind: record.kind,
+    groupId: place.group?.id ?? null,
+    sequence,
+    placeText: record.placeText,
+    states: readStates(statesText),
+    statesText,
+    record,
+    place,
+  };
+}
+
+export interface HistoryLogOptions {
+  /** Two connections, so that no page read delays an alarm. */
+  readonly writer: Store;
+  readonly reader: Store;
+  readonly keys: Keys;
+  readonly headroom: Pick<StoreHeadroom, 'isFull'>;
+  readonly recordOf: (entry: AuditEntry) => RecordToWrite;
+  readonly log: Logger;
+}
+
+export class HistoryLog implements HistoryStore, HistoryReader {
+  readonly #options: HistoryLogOptions;
+  /** By text: many entries share a place. */
+  readonly #places = new BoundedMap<string, ReadPlace>(MAX_PLACES_IN_MEMORY);
+
+  constructor(options: HistoryLogOptions) {
+    this.#options = options;
+  }
+
+  /** @throws Error with the reply code `OOM` when the store is full, except for the room reserved for making room */
+  async append(
+    entries: readonly NewEntry[],
+    destinations: readonly (readonly string[])[],
+    { known, above }: Numbers,
+  ): Promise<Appended> {
+    const { writer, headroom, keys, recordOf } = this.#options;
+    if (headroom.isFull) throw new Error(FULL);
+    const rows = entries.map((entry) => rowOf(entry, keys, recordOf));
+    const sets = new Numbered(destinations);
+    const names = new Numbered(sets.values.flat());
+    const places = new Numbered(rows.map(({ placeText }) => placeText));
+    const indexes = new Numbered(rows.map((row) => row.indexes.join(' ')));
+    const [numbers, lengths, unusable] = await writer.run(append, {
+      known,
+      above,
+      destinations: names.values,
+      sets: sets.values.map((set) => set.map((name) => names.of(name))),
+      places: places.values,
+      indexes: indexes.values.map((text) => text.split(' ')),
+      rows: rows.map((row, index) =>
+        packableOf(row, {
+          set: sets.of(destinations[index] ?? []),
+          place: places.of(row.placeText),
+          indexes: indexes.of(row.indexes.join(' ')),
+        }),
+      ),
+    });
+    if (unusable !== undefined) return { unusable };
+    const backlogs = new Map(names.values.map((name, index) => [name, lengths[index] ?? 0]));
+    return { numbers, backlogs };
+  }
+
+  /** Finds an alarm by its id. */
+  find(alarm: Partial<AlarmName> & Pick<AlarmName, 'alarmId'>): Promise<StoredAlarm | undefined> {
+    return findAlarm(this.#options.writer, alarm);
+  }
+
+  async read(after: number, count: number): Promise<QueuePage> {
+    const { reader, keys } = this.#options;
+    const reply: unknown = await reader.read((redis) =>
+      redis.xrangeBuffer(keys.history, String(after + 1), '+', 'COUNT', count),
+    );
+    const rows = streamRows(reply);
+    const { entries } = this.entriesOf(rows);
+    const reached = rows.at(-1)?.[0] ?? 0;
+    // Lost and damaged entries are left out: they must not hold up the others.
+    return { entries, missing: [], reached, isEnd: rows.length < count };
+  }
+
+  async oldest(): Promise<number> {
+    const { reader, keys } = this.#options;
+    const [oldest] = await reader.read((redis) => redis.xrange(keys.history, '-', '+', 'COUNT', 1));
+    return oldest === undefined ? 0 : Number.parseInt(oldest[0], 10);
+  }
+
+  /** The number of the newest entry: the counter's, or the history's own if the counter is lower. */
+  async newest(): Promise<number> {
+    const { reader, keys } = this.#options;
+    const [counter, [newest]] = await Promise.all([
+      reader.read((redis) => redis.get(keys.historySequence)),
+      reader.read((redis) => redis.xrevrange(keys.history, '+', '-', 'COUNT', 1)),
+    ]);
+    return Math.max(
+      Number(counter) || 0,
+      newest === undefined ? 0 : Number.parseInt(newest[0], 10),
+    );
+  }
+
+  /** The messages of entries, with the numbers of those that are gone or unreadable. */
+  entriesOf(rows: readonly (readonly [sequence: number, fields: readonly Buffer[]])[]) {
+    const entries: Entry[] = [];
+    const missing: number[] = [];
+    for (const [sequence, fields] of rows) {
+      const entry = entryOf(sequence, fields, (text) => this.#placeOf(text));
+      if (entry === undefined) missing.push(sequence);
+      else entries.push(entry);
+    }
+    const damaged = rows.filter(([at, fields]) => fields.length > 0 && missing.includes(at));
+    if (damaged.length > 0) {
+      const sequences = damaged.map(([sequence]) => sequence);
+      this.#options.log.error({ sequences }, 'failed to read entries of the history');
+    }
+    return { entries, missing };
+  }
+
+  #placeOf(text: string): ReadPlace | undefined {
+    const known = this.#places.get(text);
+    if (known !== undefined) return known;
+    const place = readPlace(text);
+    if (place !== undefined) this.#places.set(text, place);
+    return place;
+  }
+}
+
+/** Different values, numbered from 1: most entries of a batch share theirs. */
+class Numbered<Value> {
+  readonly #numbers = new Map<Value, number>();
+
+  constructor(values: readonly Value[]) {
+    for (const value of values)
+      if (!this.#numbers.has(value)) this.#numbers.set(value, this.#numbers.size + 1);
+  }
+
+  get values(): Value[] {
+    return [...this.#numbers.keys()];
+  }
+
+  of(value: Value): number {
+    return this.#numbers.get(value) ?? 0;
+  }
+}
+
+function packableOf(
+  row: Row,
+  at: { readonly set: number; readonly place: number; readonly indexes: number },
+): Packable {
+  const { piece, field } = digestPlace(row.id);
+  return [
+    at.set,
+    row.placeText === '' ? 0 : at.place,
+    row.indexes.length === 0 ? 0 : at.indexes,
+    row.score,
+    row.id,
+    String(piece),
+    field,
+    row.deviceId,
+    row.fields,
+    row.receipt,
+    row.condition,
+    row.commands,
+    row.records,
+  ];
+}
