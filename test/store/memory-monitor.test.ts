@@ -80,7 +80,7 @@ it('keeps the last tenth for alarms, and reports when nothing is stored any more
   await at(0.5);
   expect(headroom.isFull).toBe(false);
   expect(headroom.takes('retained')).toBe(true);
-  expect(Object.fromEntries(headroom.notStored)).toEqual({ telemetry: 2, denial: 1 });
+  expect(Object.fromEntries(headroom.notStored)).toEqual({ retained: 2, denial: 1 });
   expect(messages.filter((line) => line.includes('headroom of the store'))).toHaveLength(3);
 });
 
