@@ -328,7 +328,6 @@ export class Upstream {
       send: 'alarms',
       ...bounds,
       maxInFlight: 20,
-      replayPerSecond: 300,
     };
   }
 
