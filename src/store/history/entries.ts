@@ -21,7 +21,7 @@ import {
   GIVEN_STATES,
 } from '../../domain/alarm-states.js';
 import { ALARM_KINDS, type AlarmKind, FOOTAGE_TYPES } from '../../domain/alarms.js';
-import type { NamedPlace } from '../../domain/messages.js';
+import type { DeviceContext, NamedPlace } from '../../domain/messages.js';
 import { objectMembers, parseJson, sha1, uuidBytes, uuidText } from '../../domain/notation.js';
 import { ALARM_STATES_LEVEL, forwardedTopic } from '../../domain/topics.js';
 import {
@@ -51,19 +51,43 @@ export interface Row {
   readonly records: readonly RecordToWrite[];
 }
 
-const NOTHING = { indexes: [], score: '', receipt: false, condition: false } as const;
+const UNLISTED: readonly string[] = [];
+const NOTHING = { indexes: UNLISTED, score: '', receipt: false, condition: false } as const;
 const NONE = { commands: [], records: [] } as const;
 
 /** A receipt is looked for in the current slot and the one before. */
 const RECEIPT_SLOT_MS = 300_000;
 
+/** The texts that the alarms of a device have in common while its place stays the same. */
+export class SharedTexts {
+  readonly #ofContext = new WeakMap<
+    DeviceContext,
+    { readonly place: string; readonly indexes: Map<string, readonly string[]> }
+  >();
+
+  of(context: DeviceContext, kind: string) {
+    const { device, location } = context;
+    const known = this.#ofContext.get(context) ?? {
+      place: placeTextOf(context),
+      indexes: new Map<string, readonly string[]>(),
+    };
+    this.#ofContext.set(context, known);
+    const at = `${location.id}:${kind}`;
+    const names = [`alarms:${location.id}:${device.id}`, `alarms:${at}`, `open-alarms:${at}`];
+    const indexes = known.indexes.get(kind) ?? names;
+    known.indexes.set(kind, indexes);
+    return { place: known.place, indexes };
+  }
+}
+
 /** @param recordOf an entry of the audit trail as it is written */
 export function rowOf(
   entry: NewEntry,
   keys: Keys,
+  shared: SharedTexts,
   recordOf: (entry: AuditEntry) => RecordToWrite,
 ): Row {
-  if ('alarm' in entry) return alarmRow(entry, keys);
+  if ('alarm' in entry) return alarmRow(entry, keys, shared);
   if ('stateChange' in entry) return stateRow(entry, keys, recordOf);
   return 'event' in entry ? eventRow(entry, keys) : commandRow(entry);
 }
@@ -73,16 +97,16 @@ export function kindNumber(kind: AlarmKind): number {
   return ALARM_KINDS.indexOf(kind);
 }
 
-function alarmRow(entry: NewAlarm, keys: Keys): Row {
+function alarmRow(entry: NewAlarm, keys: Keys, shared: SharedTexts): Row {
   const { alarm, context, wallReceivedAtMs, receivedAtMs, escalations = [] } = entry;
-  const { device, location } = context;
+  const { device } = context;
   const kind = String(kindNumber(alarm.kind));
-  const at = `${location.id}:${kind}`;
+  const { place, indexes } = shared.of(context, kind);
   const { id } = alarm;
   return {
     id: uuidBytes(id),
     deviceId: device.id,
-    placeText: placeTextOf(context),
+    placeText: place,
     fields: [
       'k',
       kind,
@@ -97,7 +121,7 @@ function alarmRow(entry: NewAlarm, keys: Keys): Row {
       't',
       String(Math.round(receivedAtMs)),
     ],
-    indexes: [`alarms:${location.id}:${device.id}`, `alarms:${at}`, `open-alarms:${at}`],
+    indexes,
     score: String(alarm.detectedAtMs),
     receipt: receiptOf(entry),
     condition: false,

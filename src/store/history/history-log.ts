@@ -28,6 +28,7 @@ import {
   readAlarm,
   readPlace,
   rowOf,
+  SharedTexts,
 } from './entries.js';
 
 const numbersSchema = z.array(z.number());
@@ -94,6 +95,7 @@ export interface HistoryLogOptions {
 
 export class HistoryLog implements HistoryStore, HistoryReader {
   readonly #options: HistoryLogOptions;
+  readonly #shared = new SharedTexts();
   /** By text: many entries share a place. */
   readonly #places = new BoundedMap<string, ReadPlace>(MAX_PLACES_IN_MEMORY);
 
@@ -109,23 +111,23 @@ export class HistoryLog implements HistoryStore, HistoryReader {
   ): Promise<Appended> {
     const { writer, headroom, keys, recordOf } = this.#options;
     if (headroom.isFull) throw new Error(FULL);
-    const rows = entries.map((entry) => rowOf(entry, keys, recordOf));
+    const rows = entries.map((entry) => rowOf(entry, keys, this.#shared, recordOf));
     const sets = new Numbered(destinations);
     const names = new Numbered(sets.values.flat());
     const places = new Numbered(rows.map(({ placeText }) => placeText));
-    const indexes = new Numbered(rows.map((row) => row.indexes.join(' ')));
+    const indexes = new Numbered(rows.map((row) => row.indexes));
     const [numbers, lengths, unusable] = await writer.run(append, {
       known,
       above,
       destinations: names.values,
       sets: sets.values.map((set) => set.map((name) => names.of(name))),
       places: places.values,
-      indexes: indexes.values.map((text) => text.split(' ')),
+      indexes: indexes.values,
       rows: rows.map((row, index) =>
         packableOf(row, {
           set: sets.of(destinations[index] ?? []),
           place: places.of(row.placeText),
-          indexes: indexes.of(row.indexes.join(' ')),
+          indexes: indexes.of(row.indexes),
         }),
       ),
     });
@@ -231,7 +233,7 @@ function packableOf(
     row.fields,
     row.receipt,
     row.condition,
-    row.commands,
-    row.records,
+    row.commands.length > 0 && row.commands,
+    row.records.length > 0 && row.records,
   ];
 }

@@ -10,7 +10,7 @@
 --   9 names and values of its record, besides `i`, the id, and `c`, the place
 --   10 receipt, or false: packet identifier, digest of the payload, whether the packet has DUP set, time of receipt,
 --      current and former slot of time
---   11 condition, or false   12 further commands   13 records of the audit trail
+--   11 condition, or false   12 further commands, or false   13 records of the audit trail, or false
 -- returns { for each entry its number: negative if it was recorded before, 0 if its condition does not hold; for each
 --         destination the length of its queue }, or { {}, {}, the destinations that cannot be pushed to }, or an error
 --         `WENTBACK n`; the last two with nothing written
@@ -19,7 +19,7 @@
 --- include commands
 --- include destinations
 local RECEIPTS_KEPT_MS = 300000
-local rows = arg.rows
+local rows, ids = arg.rows, key('ids:')
 
 -- Fails for a key of another type, before anything is written.
 redis.call('XLEN', history)
@@ -62,7 +62,8 @@ local function recordedBefore(row)
     if isSame and receipt[4] - receivedAtMs < RECEIPTS_KEPT_MS then return tonumber(number) end
   end
   local id = row[6] .. row[7]
-  local known = idsInBatch[id] or redis.call('HGET', key('ids:' .. row[6]), row[7]) or ''
+  local known = idsInBatch[id] or redis.call('HGET', ids .. row[6], row[7])
+  if not known then return nil end
   idsInBatch[id] = known
   for number in string.gmatch(known, '%d+') do
     if isOf(row, number) then return tonumber(number) end
@@ -91,19 +92,18 @@ for at, row in ipairs(rows) do
   elseif condition and (changedInBatch[subject] or not holds(condition)) then
     results[at] = 0
   else
-    local failure = wrongType(row[12])
+    local failure = row[12] and wrongType(row[12])
     if failure then return failure end
-    check('HLEN', key('ids:' .. row[6]))
-    if #row[13] > 0 then check('XLEN', key('audit:changes')) end
+    if row[13] then check('XLEN', key('audit:changes')) end
     if row[10] then check('HLEN', receiptKey(row, row[10][5])) end
     for _, index in ipairs(indexKeys[row[3]] or {}) do check('ZCARD', index) end
     last = last + 1
     results[at] = last
     local number, id = text(last), row[6] .. row[7]
     devicesInBatch[number] = row[8]
-    idsInBatch[id] = idsInBatch[id] == '' and number or idsInBatch[id] .. ' ' .. number
+    idsInBatch[id] = idsInBatch[id] and idsInBatch[id] .. ' ' .. number or number
     if row[10] then receiptsInBatch[row[8] .. row[10][1]] = row[10][2] .. ':' .. number .. ':' .. text(row[10][4]) end
-    for _, command in ipairs(row[12]) do
+    for _, command in ipairs(row[12] or {}) do
       if command[1] == 'HSET' then changedInBatch[command[2] .. ' ' .. command[3]] = true end
     end
     new[#new + 1] = row
@@ -119,7 +119,7 @@ for at, row in ipairs(new) do
   fields[#fields + 1], fields[#fields + 2] = 'i', row[5]
   if row[2] > 0 then fields[#fields + 1], fields[#fields + 2] = 'c', arg.places[row[2]] end
   redis.call('XADD', history, number .. '-0', unpack(fields))
-  redis.call('HSET', key('ids:' .. row[6]), row[7], idsInBatch[row[6] .. row[7]])
+  redis.call('HSET', ids .. row[6], row[7], idsInBatch[row[6] .. row[7]])
   if row[10] then
     local receipts = receiptKey(row, row[10][5])
     redis.call('HSET', receipts, row[10][1], receiptsInBatch[row[8] .. row[10][1]])
@@ -134,8 +134,8 @@ for at, row in ipairs(new) do
     -- Fixed width keeps entries with equal scores in the order of their numbers.
     added[#added + 1], added[#added + 2] = row[4], string.rep('0', 12 - #number) .. number
   end
-  record(row[13])
-  for _, command in ipairs(row[12]) do redis.call(unpack(command)) end
+  if row[13] then record(row[13]) end
+  for _, command in ipairs(row[12] or {}) do redis.call(unpack(command)) end
   for _, destination in ipairs(arg.sets[row[1]] or {}) do
     local items = itemsOf[destination] or {}
     itemsOf[destination] = items
