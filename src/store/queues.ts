@@ -12,12 +12,7 @@ import type { HistoryLog } from './history/history-log.js';
 import { Script } from './scripts.js';
 import type { Store } from './store.js';
 
-const bytes = z.instanceof(Buffer);
-const readQueue = new Script(
-  'read-queue',
-  z.tuple([z.number(), z.array(bytes.transform(String)), z.array(z.array(bytes))]),
-  { hasBytes: true },
-);
+const readQueue = new Script('read-queue', z.tuple([z.number(), z.array(z.string())]));
 const settle = new Script('settle', z.array(z.number()));
 const expireQueue = new Script(
   'expire-queue',
@@ -37,7 +32,7 @@ export const FIGURES = ['accepted', ...SUM_FIGURES, ...DROP_REASONS] as const;
 export class QueueStoreRedis implements QueueStore {
   readonly #store: Store;
   readonly #reader: Store;
-  readonly #history: Pick<HistoryLog, 'entriesOf'>;
+  readonly #history: Pick<HistoryLog, 'entriesAt'>;
   readonly #now: () => number;
 
   /**
@@ -47,7 +42,7 @@ export class QueueStoreRedis implements QueueStore {
   constructor(
     store: Store,
     reader: Store,
-    history: Pick<HistoryLog, 'entriesOf'>,
+    history: Pick<HistoryLog, 'entriesAt'>,
     now: () => number,
   ) {
     this.#store = store;
@@ -58,14 +53,11 @@ export class QueueStoreRedis implements QueueStore {
 
   async page(name: string, after: number, count: number): Promise<QueuePage> {
     const reading = this.#reader.run(readQueue, { name, after, count });
-    const [isEnd, texts, records] = (await unlessOfAnotherType(reading)) ?? [1, [], []];
+    const [isEnd, texts] = (await unlessOfAnotherType(reading)) ?? [1, []];
     // Values pushed by somebody else are removed once they reach the head.
-    const rows = texts.flatMap((text, index) => {
-      const number = Number(text);
-      return Number.isSafeInteger(number) ? [[number, records[index] ?? []] as const] : [];
-    });
-    const reached = rows.at(-1)?.[0] ?? 0;
-    return { ...this.#history.entriesOf(rows), reached, isEnd: isEnd === 1 };
+    const numbers = texts.map(Number).filter((number) => Number.isSafeInteger(number));
+    const reached = numbers.at(-1) ?? 0;
+    return { ...(await this.#history.entriesAt(numbers)), reached, isEnd: isEnd === 1 };
   }
 
   async settle(settlements: readonly Settlement[]): Promise<(number | undefined)[]> {

@@ -15,7 +15,7 @@ export function streamRows(reply: unknown): StreamRow[] {
 }
 
 /** Whether these are the fields of a stream entry: alternating names and values. */
-export function areBuffers(fields: unknown): fields is Buffer[] {
+function areBuffers(fields: unknown): fields is Buffer[] {
   return Array.isArray(fields) && fields.every((field) => field instanceof Buffer);
 }
 

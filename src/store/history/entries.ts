@@ -242,8 +242,12 @@ export interface ReadAlarm extends ForwardedAlarm {
  * It uses zod only for extras: a lagging consumer reads thousands of records a second.
  */
 export function readAlarm(fields: readonly Buffer[]): ReadAlarm | undefined {
-  const text = textsOf(fields);
-  const id = valueNamed(fields, 'i');
+  return alarmIn(new Values(fields));
+}
+
+function alarmIn(values: Values): ReadAlarm | undefined {
+  const text = (name: string) => values.text(name);
+  const id = values.bytes('i');
   const kind = ALARM_KINDS[Number(text('k') || Number.NaN)];
   const [receivedAtMs, delayMs] = [Number(text('r')), Number(text('a'))];
   const steadyAtMs = Number(text('t'));
@@ -274,9 +278,9 @@ function readExtras(text: string): z.output<typeof extrasSchema> | undefined {
 }
 
 /** Reads a change of an alarm's state, with its time by the steady clock; undefined if it is none. */
-function readStateChange(fields: readonly Buffer[]): ForwardedState | undefined {
-  const text = textsOf(fields);
-  const id = valueNamed(fields, 'j');
+function stateChangeIn(values: Values): ForwardedState | undefined {
+  const text = (name: string) => values.text(name);
+  const id = values.bytes('j');
   const kind = ALARM_KINDS[Number(text('K') || Number.NaN)];
   const state = GIVEN_STATES.find((known) => known === text('s'));
   const by = authorSchema.safeParse(parseJson(text('b'))).data;
@@ -303,18 +307,19 @@ export function entryOf(
   fields: readonly Buffer[],
   placeOf: (text: string) => ReadPlace | undefined,
 ): Entry | undefined {
-  const text = textsOf(fields);
-  const common = { log: 'alarms', sequence, receivedAtMs: Number(text('t')) } as const;
-  if (text('t') === '' || Number.isNaN(common.receivedAtMs)) return undefined;
-  const topic = text('T');
+  const values = new Values(fields);
+  const receivedAt = values.text('t');
+  const common = { log: 'alarms', sequence, receivedAtMs: Number(receivedAt) } as const;
+  if (receivedAt === '' || Number.isNaN(common.receivedAtMs)) return undefined;
+  const topic = values.text('T');
   if (topic !== '') {
-    const payload = valueNamed(fields, 'P') ?? Buffer.alloc(0);
-    const properties = unpackProperties(valueNamed(fields, 'M'));
+    const payload = values.bytes('P') ?? Buffer.alloc(0);
+    const properties = unpackProperties(values.bytes('M'));
     const audience = { locationId: null, groupId: null };
     return { ...common, ...audience, topic, payload, properties, isNeverLate: true };
   }
-  const place = placeOf(text('c'));
-  const message = place && messageOf(fields, place);
+  const place = placeOf(values.text('c'));
+  const message = place && messageOf(values, place);
   if (place === undefined || message === undefined) return undefined;
   const { level, payload, properties, isNeverLate } = message;
   return {
@@ -329,37 +334,44 @@ export function entryOf(
 }
 
 /** The message of an entry about a device: the level of its topic after the device, and its payload. */
-function messageOf(fields: readonly Buffer[], { contextText }: ReadPlace) {
-  const alarm = readAlarm(fields);
+function messageOf(values: Values, { contextText }: ReadPlace) {
+  const alarm = alarmIn(values);
   if (alarm !== undefined) {
     const payload = alarmText(alarm, contextText, alarm.receivedAtMs);
     const { properties } = alarm;
     return { level: `alarms/${alarm.kind}`, payload, properties, isNeverLate: undefined };
   }
   const unmarked = { properties: undefined, isNeverLate: true } as const;
-  const change = readStateChange(fields);
+  const change = stateChangeIn(values);
   if (change !== undefined) {
     const payload = alarmStateText(change, contextText);
     return { level: `${ALARM_STATES_LEVEL}/${change.kind}`, payload, ...unmarked };
   }
-  const text = textsOf(fields);
-  const level = text('l');
+  const level = values.text('l');
   if (level === '') return undefined;
-  return { level, payload: `{${text('m')},${contextText}}`, ...unmarked };
+  return { level, payload: `{${values.text('m')},${contextText}}`, ...unmarked };
 }
 
-/** The value of a name of one character. */
-function valueNamed(fields: readonly Buffer[], name: string): Buffer | undefined {
-  const code = name.charCodeAt(0);
-  for (let at = 0; at + 1 < fields.length; at += 2) {
-    const field = fields[at];
-    if (field?.length === 1 && field[0] === code) return fields[at + 1];
+/** The values of a record, whose names are of one character. */
+class Values {
+  readonly #ofCode: (Buffer | undefined)[] = [];
+
+  /** @param fields names and values */
+  constructor(fields: readonly Buffer[]) {
+    for (let at = 0; at + 1 < fields.length; at += 2) {
+      const name = fields[at];
+      if (name?.length === 1) this.#ofCode[name[0] ?? 0] = fields[at + 1];
+    }
   }
-  return undefined;
-}
 
-function textsOf(fields: readonly Buffer[]): (name: string) => string {
-  return (name) => valueNamed(fields, name)?.toString() ?? '';
+  bytes(name: string): Buffer | undefined {
+    return this.#ofCode[name.charCodeAt(0)];
+  }
+
+  /** '' if the record has none. */
+  text(name: string): string {
+    return this.bytes(name)?.toString() ?? '';
+  }
 }
 
 const namedSchema = z.object({ id: z.string(), name: z.string() });

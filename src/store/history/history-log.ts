@@ -18,7 +18,7 @@ import type { StoreHeadroom } from '../../site/health/store-headroom.js';
 import type { Keys } from '../keys.js';
 import { type Packable, Script } from '../scripts.js';
 import type { RecordToWrite, Store } from '../store.js';
-import { streamRows } from '../streams.js';
+import { type StreamRow, streamRows } from '../streams.js';
 import {
   digestPlace,
   entryOf,
@@ -48,6 +48,9 @@ const find = new Script(
 
 /** Some 400 bytes each. */
 const MAX_PLACES_IN_MEMORY = 10_000;
+
+/** Entries of others between two of a queue. */
+const MAX_GAP = 8;
 
 /** The error that Redis itself gives a little later. */
 const FULL = 'OOM the last of the memory is for what makes room';
@@ -142,15 +145,25 @@ export class HistoryLog implements HistoryStore, HistoryReader {
   }
 
   async read(after: number, count: number): Promise<QueuePage> {
-    const { reader, keys } = this.#options;
-    const reply: unknown = await reader.read((redis) =>
-      redis.xrangeBuffer(keys.history, String(after + 1), '+', 'COUNT', count),
-    );
-    const rows = streamRows(reply);
-    const { entries } = this.entriesOf(rows);
+    const rows = await this.#rows(after + 1, '+', count);
+    const { entries } = this.#entriesOf(rows);
     const reached = rows.at(-1)?.[0] ?? 0;
     // Lost and damaged entries are left out: they must not hold up the others.
     return { entries, missing: [], reached, isEnd: rows.length < count };
+  }
+
+  /**
+   * Reads the entries with these rising numbers.
+   *
+   * @returns the entries, and the numbers of those that are gone or unreadable
+   */
+  async entriesAt(numbers: readonly number[]) {
+    const runs = runsOf(numbers);
+    const rows = await Promise.all(
+      runs.map(([first, last]) => this.#rows(first, last, last - first + 1)),
+    );
+    const found = new Map(rows.flat());
+    return this.#entriesOf(numbers.map((number) => [number, found.get(number) ?? []]));
   }
 
   async oldest(): Promise<number> {
@@ -172,8 +185,16 @@ export class HistoryLog implements HistoryStore, HistoryReader {
     );
   }
 
+  async #rows(first: number, last: number | '+', count: number): Promise<StreamRow[]> {
+    const { reader, keys } = this.#options;
+    const reply: unknown = await reader.read((redis) =>
+      redis.xrangeBuffer(keys.history, String(first), String(last), 'COUNT', count),
+    );
+    return streamRows(reply);
+  }
+
   /** The messages of entries, with the numbers of those that are gone or unreadable. */
-  entriesOf(rows: readonly (readonly [sequence: number, fields: readonly Buffer[]])[]) {
+  #entriesOf(rows: readonly StreamRow[]) {
     const entries: Entry[] = [];
     const missing: number[] = [];
     for (const [sequence, fields] of rows) {
@@ -196,6 +217,19 @@ export class HistoryLog implements HistoryStore, HistoryReader {
     if (place !== undefined) this.#places.set(text, place);
     return place;
   }
+}
+
+/**
+ * The first and last of each run of numbers. Reading a few entries between two of them costs less than another question.
+ */
+function runsOf(numbers: readonly number[]): [first: number, last: number][] {
+  const runs: [number, number][] = [];
+  for (const number of numbers) {
+    const run = runs.at(-1);
+    if (run !== undefined && number - run[1] <= MAX_GAP) run[1] = number;
+    else runs.push([number, number]);
+  }
+  return runs;
 }
 
 /** Different values, numbered from 1: most entries of a batch share theirs. */

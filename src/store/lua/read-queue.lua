@@ -1,9 +1,7 @@
 -- Reads only.
--- Reads a page of a destination's queue: numbers of entries, in rising order, and the entries.
+-- Reads a page of a destination's queue: numbers of entries, in rising order.
 -- arg.name   arg.after  the number after which the page begins   arg.count  how many at most
--- returns { 1 if the queue ends with the page, else 0; the numbers; for each the names and values of its entry, {} if it
---         is gone }
---- include history
+-- returns { 1 if the queue ends with the page, else 0; the numbers }
 --- include destinations
 local queue = key('queue:' .. arg.name)
 local length = lengthOf(arg.name) or 0
@@ -23,11 +21,4 @@ while step > 1 do
 end
 
 local numbers = length > 0 and redis.call('LRANGE', queue, from, from + arg.count - 1) or {}
-local entries = {}
-for at, number in ipairs(numbers) do
-  -- Somebody else may have pushed anything.
-  local id = string.match(number, '^%d+$') and number .. '-0' or '0-0'
-  local row = redis.call('XRANGE', history, id, id)[1]
-  entries[at] = row and row[2] or {}
-end
-return { from + #numbers >= length and 1 or 0, numbers, entries }
+return { from + #numbers >= length and 1 or 0, numbers }
