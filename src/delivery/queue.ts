@@ -6,9 +6,9 @@ import { hasExpired } from '../mqtt/message-properties.js';
 import { type Account, EMPTY_ACCOUNT, type Outcome, type QueuePage } from './accounts.js';
 import { bytesOfMessage, type Entry, ownPayload } from './message.js';
 
-const PAGE_ENTRIES = 500;
+const PAGE_ENTRIES = 250;
 /** The next page is read when fewer entries than this are left to send. */
-const READ_AHEAD_ENTRIES = 250;
+const READ_AHEAD_ENTRIES = 125;
 /** Entries beyond these bounds are read from the store later. */
 const MAX_READY_ENTRIES = 5_000;
 const MAX_READY_BYTES = 4 * 1024 * 1024;
