@@ -1,7 +1,7 @@
 /**
  * Runs a check immediately, and again after a pause each time it ends, until the returned function is called.
  *
- * A failed check is repeated like any other: it reports its failure itself, and StoreMonitor reports a store that
+ * A failed check is repeated like any other: it reports its failure itself, and StoreWatch reports a store that
  * does not answer.
  *
  * @param pauseMs if a function, it is called after each check

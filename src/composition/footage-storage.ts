@@ -9,7 +9,7 @@ import { FOOTAGE_CHECK_MS, FootageWatch } from '../footage/footage-watch.js';
 import { S3FootageStore } from '../footage/s3-footage-store.js';
 import { runRetention } from '../retention-schedule.js';
 import { Footage } from '../site/footage.js';
-import { loadSecret } from '../store/secret-file.js';
+import { loadSecret } from '../store/files.js';
 import type { Foundation } from './foundation.js';
 import type { SiteParts } from './site-loading.js';
 import type { Storage } from './storage.js';

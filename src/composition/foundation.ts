@@ -4,7 +4,7 @@ import type { Releasers } from '../releasers.js';
 import type { SteadyClock } from '../site/clock/steady-clock.js';
 import type { Health } from '../site/health/health.js';
 import type { Tenure } from '../store/pair/lease.js';
-import type { StoreAddress } from './store-place.js';
+import type { StoreAddress } from './storage.js';
 
 export interface ExternalStore {
   readonly address: StoreAddress;

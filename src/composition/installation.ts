@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { loadSecret } from '../store/secret-file.js';
+import { loadSecret } from '../store/files.js';
 
 const NAME_LENGTH = 12;
 

@@ -13,7 +13,7 @@ import { Rooms } from '../site/rooms.js';
 import { SiteChanges } from '../site/site-changes.js';
 import { SiteEvents } from '../site/site-events.js';
 import { SiteModel } from '../site/site-model.js';
-import { loadSecret } from '../store/secret-file.js';
+import { loadSecret } from '../store/files.js';
 import type { Foundation } from './foundation.js';
 import type { Storage } from './storage.js';
 

@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import createBrokerStorage from 'aedes-persistence-redis';
-import { isEmbeddedStore } from '../config/store-schema.js';
+import type { Logger } from 'pino';
+import { isEmbeddedStore, type StoreConfig, type StoreTlsConfig } from '../config/store-schema.js';
+import type { Releasers } from '../releasers.js';
 import { repeat } from '../repeat.js';
 import { runRetention } from '../retention-schedule.js';
 import { StoreHeadroom } from '../site/health/store-headroom.js';
@@ -9,31 +12,37 @@ import { ClockStoreRedis } from '../store/clock-store-redis.js';
 import { DiskMonitor } from '../store/embedded/disk-monitor.js';
 import { defaultMaxMemoryBytes, EmbeddedRedis } from '../store/embedded/embedded-redis.js';
 import { AlarmHistoryRedis } from '../store/history/alarm-history.js';
-import { HistoryLog } from '../store/history/history-log.js';
-import { historyRetention } from '../store/history/retention.js';
+import { HistoryLog, historyRetention } from '../store/history/history-log.js';
 import { type Keys, keysOf } from '../store/keys.js';
-import { requireLayout } from '../store/layout.js';
 import { DeadLetterStoreRedis, DrillStoreRedis, InvalidPublishStoreRedis } from '../store/lists.js';
+import { ClusterRoute } from '../store/pair/cluster-route.js';
+import { Replicas } from '../store/pair/replicas.js';
+import { Failovers, SentinelMajority, type SentinelPlace } from '../store/pair/sentinels.js';
 import { QueueStoreRedis } from '../store/queues.js';
-import { retainedConnection } from '../store/retained-connection.js';
+import { checkServer, checkSettings, requireLayout } from '../store/server/check.js';
 import {
+  type ConnectionOptions,
   connectManagementRedis,
   connectRedis,
+  type StoreAccess,
   type StoreConnection,
+  type StorePlace,
+  type StoreTls,
   untilReady,
 } from '../store/server/connection.js';
-import { MemoryMonitor } from '../store/server/memory-monitor.js';
-import { checkServer, checkSettings } from '../store/server/server-check.js';
-import { StoreMonitor } from '../store/server/store-monitor.js';
+import { StoreOutages } from '../store/server/store-outages.js';
+import { StoreWatch } from '../store/server/watch.js';
 import { SessionStoreRedis } from '../store/sessions.js';
-import { SiteStoreRedis } from '../store/site/site-store-redis.js';
-import { PresenceStoreRedis, TokenUseStoreRedis } from '../store/site/times.js';
-import { EscalationStoreRedis, SupervisionStoreRedis } from '../store/site/watching.js';
+import { SiteStoreRedis } from '../store/site/site-store.js';
+import {
+  EscalationStoreRedis,
+  PresenceStoreRedis,
+  SupervisionStoreRedis,
+  TokenUseStoreRedis,
+} from '../store/site/watching.js';
 import { Store } from '../store/store.js';
-import { StoreWitness } from '../store/store-witness.js';
+import { StoreWitness } from '../store/witness.js';
 import type { Foundation } from './foundation.js';
-import { openReplicas } from './replicating.js';
-import { addressOfStore } from './store-place.js';
 
 const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -64,9 +73,8 @@ export async function openStorage(options: Foundation) {
   };
   const alarms = connectRedis({ ...place, name: 'alarms' });
   const writer = open(alarms, false);
-  const monitor = new StoreMonitor(writer, health, elapsed);
-  monitor.start();
-  releasers.add(() => monitor.stop());
+  const watch = new StoreWatch({ store: writer, health, headroom, log, elapsed });
+  releasers.add(watch.start());
   await untilReady(alarms);
   const reader = open(connectRedis({ ...place, name: 'backlog' }), true);
   const state = open(connectRedis({ ...place, name: 'state' }), true);
@@ -77,7 +85,8 @@ export async function openStorage(options: Foundation) {
   const management = open(managing, false);
   await untilReady(managing, MANAGEMENT_READY_TIMEOUT_MS);
   await requireLayout(state, keys);
-  const memory = await startServerWatches(managing, management, headroom, options);
+  await watchSettings(managing, management, options);
+  await watch.check();
   if (embedded !== undefined) watchDisk(headroom, options);
   await steady.resume(new ClockStoreRedis(state, management, keys, log));
   releasers.add(() => steady.suspend());
@@ -89,7 +98,7 @@ export async function openStorage(options: Foundation) {
   const queues = new QueueStoreRedis(settling, reader, history, now);
   return {
     headroom,
-    memory,
+    memory: watch,
     history,
     queues,
     site: new SiteStoreRedis(management, keys, audit),
@@ -130,28 +139,16 @@ export async function openStorage(options: Foundation) {
   };
 }
 
-/** Starts watching a suitable server for later changes. */
-async function startServerWatches(
+/** Looks at the settings of the server, and again for each connection: another box may have taken over. */
+async function watchSettings(
   managing: StoreConnection,
   store: Store,
-  headroom: StoreHeadroom,
-  { log, health, releasers }: Foundation,
-): Promise<MemoryMonitor> {
+  { health, releasers }: Foundation,
+): Promise<void> {
   const check = () => checkSettings(store, health);
   await check();
-  // A connection is new when the server is: another box may have taken over, with other settings.
   managing.on('ready', () => void check());
   releasers.add(repeat(check, SETTINGS_INTERVAL_MS));
-  const memory = new MemoryMonitor({ store, health, headroom, log });
-  // A store that has gone away again must not stop the gateway from starting.
-  await memory.check().catch(() => undefined);
-  releasers.add(
-    repeat(
-      () => memory.check(),
-      () => memory.pauseMs,
-    ),
-  );
-  return memory;
 }
 
 /** Starts watching for lost data, after a check for data lost before the start. */
@@ -205,4 +202,90 @@ async function startEmbedded(options: Foundation): Promise<EmbeddedRedis | undef
 function watchDisk(headroom: StoreHeadroom, { config, health, releasers }: Foundation): void {
   const disk = new DiskMonitor(config.dataDir, health, headroom);
   releasers.add(repeat(() => disk.check(), DISK_INTERVAL_MS));
+}
+
+/** How to reach the store, for any connection to it. */
+export type StoreAddress = Omit<ConnectionOptions, 'name'>;
+
+/** @param socketPath the socket of the gateway's own store */
+export function addressOfStore(
+  redis: StoreConfig,
+  keys: Keys,
+  { log, releasers }: { readonly log: Logger; readonly releasers: Releasers },
+  socketPath?: string,
+): StoreAddress {
+  const outages = new StoreOutages(log);
+  if (socketPath !== undefined) return { socketPath, log, outages };
+  const { failovers, ...place } = placeOfStore(redis, keys, log);
+  failovers?.start();
+  releasers.add(() => failovers?.stop());
+  return { ...place, failovers, log, outages };
+}
+
+function placeOfStore(redis: StoreConfig, keys: Keys, log: Logger): StorePlace {
+  const { url, cluster } = redis;
+  const access = accessOf(redis.user, redis.password, redis.tls);
+  if (url !== undefined) return { url, access };
+  if (cluster !== undefined) {
+    return { cluster: new ClusterRoute(cluster, access, keys.sitePrefix), access };
+  }
+  const sentinels = sentinelsOf(redis);
+  return { failovers: sentinels && new Failovers(sentinels, log), access };
+}
+
+/** The configured Sentinels; undefined if nobody chooses a primary. */
+export function sentinelsOf(redis: StoreConfig): SentinelPlace | undefined {
+  const { sentinels, name = '' } = redis;
+  if (sentinels === undefined) return undefined;
+  const access = accessOf(redis.sentinelUser, redis.sentinelPassword, redis.sentinelTls);
+  return { sentinels, name, access };
+}
+
+/** Reads the certificates and combines them with the credentials. */
+function accessOf(
+  user: string | undefined,
+  password: string | undefined,
+  tls: StoreTlsConfig | undefined,
+): StoreAccess {
+  return { user, password, tls: tls && readTls(tls) };
+}
+
+function readTls({ caFile, certFile, keyFile }: StoreTlsConfig): StoreTls {
+  return {
+    ...(caFile !== undefined && { ca: readFileSync(caFile) }),
+    ...(certFile !== undefined && { cert: readFileSync(certFile) }),
+    ...(keyFile !== undefined && { key: readFileSync(keyFile) }),
+  };
+}
+
+/** The replicas that must confirm writes before they are acknowledged; undefined if none must. */
+export function openReplicas(
+  { config, health, log, elapsed }: Foundation,
+  keys: Keys,
+): Replicas | undefined {
+  const { replicas: count, withoutReplica } = config.redis;
+  if (count === 0) return undefined;
+  const sentinels = sentinelsOf(config.redis);
+  const majority = sentinels && new SentinelMajority(sentinels);
+  return new Replicas({
+    count,
+    withoutReplica,
+    majority,
+    health,
+    log,
+    elapsed,
+    markKey: keys.replicaMark,
+  });
+}
+
+/** Looks like a connection to aedes-persistence-redis, but its calls go through the store's door. */
+export function retainedConnection(store: Store, keys: Keys) {
+  const keyOf = (name: string) => keys.brokerPrefix + name;
+  return {
+    hset: (name: string, topic: string, packet: Buffer) =>
+      store.write(['HSET', keyOf(name), topic, packet]),
+    hdel: (name: string, topic: string) => store.write(['HDEL', keyOf(name), topic]),
+    hgetBuffer: (name: string, topic: string) =>
+      store.read((redis) => redis.hgetBuffer(keyOf(name), topic)),
+  };
 }

@@ -28,7 +28,7 @@ export class Upkeep {
   }
 
   /**
-   * Runs once; call it every `UPKEEP_INTERVAL_MS`. A failure is logged; StoreMonitor reports a store that does not answer.
+   * Runs once; call it every `UPKEEP_INTERVAL_MS`. A failure is logged; StoreWatch reports a store that does not answer.
    */
   async run(): Promise<void> {
     try {

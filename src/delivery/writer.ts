@@ -168,7 +168,7 @@ export class Writer {
         const last = lastLeft(error);
         if (this.#isStopped) break;
         if (last !== undefined) this.#restore(this.#options.fed.wentBack(last));
-        else if (isDataError(error) && batch.length > 0) await this.#oneByOne(batch.length);
+        else if (isDataError(error) && batch.length > 0) await this.#oneByOne(batch);
         else await this.#untilRetry(error);
       }
     }
@@ -213,35 +213,35 @@ export class Writer {
   }
 
   /** Stores entries that cannot be stored together, and refuses those that cannot be stored at all. */
-  async #oneByOne(count: number): Promise<void> {
-    for (let left = count; left > 0 && !this.#isStopped; ) {
-      const before = this.#waiting.length;
-      const [first] = this.#waiting;
-      if (first === undefined) return;
+  async #oneByOne(batch: readonly Waiting[]): Promise<void> {
+    const together = new Set(batch);
+    for (let [first] = this.#waiting; first && together.has(first); [first] = this.#waiting) {
       try {
         await this.#store([first]);
-        if (this.#waiting.length < before) left--;
       } catch (error) {
+        if (this.#isStopped) return;
         if (!isDataError(error)) {
           await this.#untilRetry(error);
           return;
         }
-        this.#waiting.shift();
-        left--;
         this.#refuse(first, error);
       }
     }
   }
 
-  #refuse({ entry, done }: Waiting, err: unknown): void {
+  /** Refuses an entry, and all that wait behind it of the same device: their sender sends them again, in order. */
+  #refuse({ entry: first }: Waiting, err: unknown): void {
     const { log, onRefused, sendLive } = this.#options;
-    const subject = subjectOf(entry);
+    const subject = subjectOf(first);
     if (!this.#refused.has(subject))
       log.error({ err, subject }, 'the store refuses an entry of the history');
-    this.#refused.set(subject, entry);
+    for (const waiting of this.#waiting.filter(({ entry }) => subjectOf(entry) === subject)) {
+      this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+      this.#refused.set(subject, waiting.entry);
+      if (isAlarm(waiting.entry)) sendLive(waiting.entry);
+      waiting.done(false, 0);
+    }
     onRefused([...this.#refused.values()]);
-    if (isAlarm(entry)) sendLive(entry);
-    done(false, 0);
   }
 
   #accepted(entry: NewEntry): void {

@@ -6,7 +6,7 @@ import type { InvalidPublishes } from '../ingest/invalid-publishes.js';
 import type { BridgeStatus } from '../site/bridge-list.js';
 import type { Health } from '../site/health/health.js';
 import type { StoreHeadroom } from '../site/health/store-headroom.js';
-import type { StoreMemory } from '../store/server/memory-monitor.js';
+import type { StoreMemory } from '../store/server/watch.js';
 import { addConsumerMetrics } from './consumer-metrics.js';
 import { type Labels, labelValue, oncePerScrape, type Sample, Scraped } from './scraped.js';
 

@@ -19,9 +19,9 @@ import {
   type AuditTrail,
   isDenial,
 } from '../site/audit-trail.js';
-import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import type { Commit, RecordToWrite, Store } from './store.js';
+import { answering } from './store.js';
 
 /** Redis serves nobody else during a command: a megabyte or two with the longest records. */
 const RECORDS_PER_CALL = 200;

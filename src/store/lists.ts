@@ -10,10 +10,10 @@ import type {
 } from '../site/alarms/invalid-publish-list.js';
 import type { DeadLetter, DeadLetterStore } from '../site/bridge-list.js';
 import type { StoreHeadroom } from '../site/health/store-headroom.js';
-import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
 import type { Store } from './store.js';
+import { answering } from './store.js';
 
 const push = new Script('push', z.number());
 const MIB = 1024 * 1024;

@@ -7,10 +7,10 @@ import {
   type QueueStore,
   type Settlement,
 } from '../delivery/accounts.js';
-import { unlessOfAnotherType } from './failures.js';
 import type { HistoryLog } from './history/history-log.js';
 import { Script } from './scripts.js';
 import type { Store } from './store.js';
+import { unlessOfAnotherType } from './store.js';
 
 const readQueue = new Script('read-queue', z.tuple([z.number(), z.array(z.string())]));
 const settle = new Script('settle', z.array(z.number()));

@@ -5,12 +5,12 @@ import type {
   SessionStore,
   StoredSessions,
 } from '../delivery/sessions/session-store.js';
-import { unlessOfAnotherType } from './failures.js';
 import { GroupCommit } from './group-commit.js';
 import type { Keys } from './keys.js';
 import { FIGURES, SUM_FIGURES } from './queues.js';
 import { Script } from './scripts.js';
 import type { Store, StoreCommand } from './store.js';
+import { unlessOfAnotherType } from './store.js';
 
 const subscriptions = z.array(
   z.object({

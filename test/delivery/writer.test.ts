@@ -157,6 +157,24 @@ test('an entry that fails by itself is refused, and named until one of its own i
   expect(world.refused).toEqual([[1], []]);
 });
 
+test('what waits behind a refused entry of its device is refused too, or the order would turn round', async () => {
+  world.hold();
+  world.append(numbered(9, 'z'));
+  await settle();
+  // The store is mended as soon as it has refused one.
+  let isBroken = true;
+  world.fault = (numbers) => {
+    const fails = isBroken && numbers.includes(1);
+    if (fails && numbers.length === 1) isBroken = false;
+    return fails ? new Error('WRONGTYPE Operation against a key') : undefined;
+  };
+  world.append(numbered(0, 'a'), numbered(1, 'b'), numbered(2, 'a'), numbered(3, 'b'));
+  world.release();
+  await settle();
+  expect(world.announced).toEqual([9, 0, 2]);
+  expect(world.answers).toEqual(['9 true', '0 true', '1 false', '3 false', '2 true']);
+});
+
 test('a writer that stops answers false for what is not stored, and takes no more', async () => {
   world.fault = () => new Error('READONLY');
   world.append(...many(0, 3));

@@ -2,7 +2,7 @@
 import { closeSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { lockFile } from '../../src/store/embedded/file-lock.js';
+import { lockFile } from '../../src/store/data-directory.js';
 import { killProcess, storeProcessId } from '../harness/gateway.js';
 import { expect, type Home, type Own, test } from '../harness/index.js';
 import { claimPort } from '../harness/program.js';

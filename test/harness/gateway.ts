@@ -453,7 +453,7 @@ export function storeProcessId(dataDir: string): number | undefined {
 export async function killStore(dataDir: string): Promise<void> {
   const file = join(dataDir, 'redis', 'redis.lock');
   if (!existsSync(file)) return;
-  const { lockFile } = await import('../../src/store/embedded/file-lock.js');
+  const { lockFile } = await import('../../src/store/data-directory.js');
   for (;;) {
     const processId = storeProcessId(dataDir);
     if (processId !== undefined) killProcess(processId);

@@ -10,7 +10,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createDataDirectory, lockDataDirectory } from '../../src/store/data-directory.js';
-import { loadSecret } from '../../src/store/secret-file.js';
+import { loadSecret } from '../../src/store/files.js';
 import { recordingLog, temporaryDirectory } from './embedded-support.js';
 
 async function loadAdminToken(dataDir: string, log = recordingLog().log): Promise<string> {

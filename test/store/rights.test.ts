@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { checkRights, NEEDED_COMMANDS } from '../../src/store/server/rights.js';
-import { checkServer } from '../../src/store/server/server-check.js';
+import { checkRights, checkServer, NEEDED_COMMANDS } from '../../src/store/server/check.js';
 import { Store } from '../../src/store/store.js';
 import { Own } from '../harness/index.js';
 import { RedisProgram } from '../harness/redis.js';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Health } from '../../src/site/health/health.js';
-import { checkServer, checkSettings } from '../../src/store/server/server-check.js';
+import { checkServer, checkSettings } from '../../src/store/server/check.js';
 import { Store } from '../../src/store/store.js';
 import { faultTexts } from '../harness/described/fault-texts.js';
 import { Own } from '../harness/index.js';

@@ -21,7 +21,7 @@ import { SiteEvents } from '../../src/site/site-events.js';
 import { SiteModel } from '../../src/site/site-model.js';
 import { AuditStore } from '../../src/store/audit.js';
 import { keysOf } from '../../src/store/keys.js';
-import { SiteStoreRedis } from '../../src/store/site/site-store-redis.js';
+import { SiteStoreRedis } from '../../src/store/site/site-store.js';
 import { Store } from '../../src/store/store.js';
 
 /** A separate site in a real Redis: a location with a group, a room, two devices and a token. */

@@ -120,7 +120,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'wire/codec.test.ts': 'delivery/message', // encodes what a subscriber gets
   'wire/mqtt5.test.ts': 'site/access/connection-list', // every reason of a denial
   'faults/lost-and-damaged.test.ts': 'store/keys', // damages keys on purpose
-  'faults/stopping-and-starting.test.ts': 'store/embedded/file-lock', // holds the lock of another gateway
+  'faults/stopping-and-starting.test.ts': 'store/data-directory', // holds the lock of another gateway
   'bridges/upstreams.test.ts': 'bridge/', // shortens pauses of minutes
 };
 

@@ -6,7 +6,7 @@ import { systemErrorCode } from '../../errors.js';
 import type { Health } from '../../site/health/health.js';
 import type { StoreHeadroom } from '../../site/health/store-headroom.js';
 import { LOCK } from '../data-directory.js';
-import { unlessMissing } from '../durable-file.js';
+import { unlessMissing } from '../files.js';
 
 const MIB = 1024 * 1024;
 /** With less free space, the embedded store soon ends and cannot write why. */

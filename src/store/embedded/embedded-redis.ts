@@ -15,10 +15,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { GatewayError, systemErrorCode } from '../../errors.js';
-import { createDataDirectory, lockDataDirectory } from '../data-directory.js';
-import { infoField } from '../server/server-info.js';
+import { createDataDirectory, lockDataDirectory, lockFile } from '../data-directory.js';
+import { infoField } from '../server/check.js';
 import { cutTornEnd, moveUnnamedFiles, removeDrafts } from './append-only-file.js';
-import { lockFile } from './file-lock.js';
 
 const PROGRAMS = ['redis-server', 'valkey-server'];
 const LOOK_AGAIN_MS = 50;

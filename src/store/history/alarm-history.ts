@@ -15,9 +15,9 @@ import type {
   AlarmRecord,
 } from '../../site/alarms/alarm-history.js';
 import { StoreTurns } from '../../site/store-turns.js';
-import { answering } from '../failures.js';
 import { Script } from '../scripts.js';
 import type { Store } from '../store.js';
+import { answering } from '../store.js';
 import { kindNumber, type ReadAlarm, type ReadPlace, readAlarm, readPlace } from './entries.js';
 import { findAlarm } from './history-log.js';
 

@@ -11,14 +11,15 @@ import type { FoundAlarm, NewEntry } from '../../delivery/new-entry.js';
 import type { Appended, HistoryStore, Numbers } from '../../delivery/writer.js';
 import { readStates } from '../../domain/alarm-states.js';
 import { BoundedMap } from '../../domain/bounded-map.js';
-import { uuidBytes } from '../../domain/notation.js';
+import { PLAUSIBLE_FROM_MS, uuidBytes } from '../../domain/notation.js';
+import { GatewayError } from '../../errors.js';
+import type { Retention } from '../../retention-schedule.js';
 import type { AlarmName } from '../../site/alarms/alarm-history.js';
 import type { AuditEntry } from '../../site/audit-trail.js';
 import type { StoreHeadroom } from '../../site/health/store-headroom.js';
 import type { Keys } from '../keys.js';
 import { type Packable, Script } from '../scripts.js';
 import type { RecordToWrite, Store } from '../store.js';
-import { type StreamRow, streamRows } from '../streams.js';
 import {
   digestPlace,
   entryOf,
@@ -270,4 +271,64 @@ function packableOf(
     row.commands.length > 0 && row.commands,
     row.records.length > 0 && row.records,
   ];
+}
+
+/** The entries of a stream: the number of each, and alternating names and values. */
+export type StreamRow = readonly [sequence: number, fields: readonly Buffer[]];
+
+/** Reads the answer of XRANGE without zod: a page of a backlog has thousands of fields. */
+export function streamRows(reply: unknown): StreamRow[] {
+  if (!Array.isArray(reply)) throw unreadable();
+  return reply.map((row: unknown): StreamRow => {
+    if (!Array.isArray(row)) throw unreadable();
+    const [id, fields]: unknown[] = row;
+    if (!(id instanceof Buffer) || !areBuffers(fields)) throw unreadable();
+    return [Number.parseInt(id.toString(), 10), fields];
+  });
+}
+
+/** Whether these are the fields of a stream entry: alternating names and values. */
+function areBuffers(fields: unknown): fields is Buffer[] {
+  return Array.isArray(fields) && fields.every((field) => field instanceof Buffer);
+}
+
+/** The error for an answer without the shape that Redis promises. */
+function unreadable(): GatewayError {
+  return new GatewayError(
+    'internal-error',
+    'The store answered with something other than a stream.',
+  );
+}
+
+const expireHistory = new Script('expire-history', z.number());
+
+/** Redis serves nobody else while a script runs: a few milliseconds for this many. */
+const ENTRIES_PER_CALL = 200;
+
+/**
+ * Removes entries from the history by age (docs/reference/contract.md, 5).
+ *
+ * @param now the clock that measures ages
+ * @param queuedFrom the number of the first entry that may be in a queue: queues have no records but those of the history
+ */
+export function historyRetention(
+  store: Store,
+  maxAgeMs: number,
+  now: () => number,
+  queuedFrom: () => Promise<number>,
+): Retention {
+  return {
+    removeOld: async (stopping) => {
+      const args = { beforeMs: now() - maxAgeMs, plausibleMs: PLAUSIBLE_FROM_MS };
+      const first = await queuedFrom();
+      let total = 0;
+      while (!stopping.aborted) {
+        const count = ENTRIES_PER_CALL;
+        const removed = await store.run(expireHistory, { ...args, queuedFrom: first, count });
+        total += removed;
+        if (removed < ENTRIES_PER_CALL) break;
+      }
+      return total;
+    },
+  };
 }

@@ -9,8 +9,8 @@ import { createConnection, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, type RedisOptions } from 'ioredis';
 import type { Address } from '../../domain/server-address.js';
+import type { StoreAccess } from '../server/connection.js';
 import { askServer } from '../server/connection.js';
-import type { StoreAccess } from '../server/store-access.js';
 
 const RETRY_MS = 100;
 /** Nodes that do not agree yet may name each other. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { infoField } from '../server/server-info.js';
+import { infoField } from '../server/check.js';
 
 const waitReply = z.number();
 const waitAofReply = z.tuple([z.number(), z.number()]);

@@ -7,7 +7,7 @@ import { repeat } from '../../repeat.js';
 import type { Health } from '../../site/health/health.js';
 import { GroupCommit } from '../group-commit.js';
 import { type MadeWrites, ReplicaLink, type ScriptCall, type WriteSocket } from './replica-link.js';
-import type { Sought } from './sentinel-majority.js';
+import type { Sought } from './sentinels.js';
 
 /** How long a replica may take to confirm before it counts as lost. */
 const TIMEOUT_MS = 2_000;

@@ -4,9 +4,8 @@ import { isElsewhere } from '../../delivery/reply-code.js';
 import { type Address, addressText } from '../../domain/server-address.js';
 import { GatewayError } from '../../errors.js';
 import type { ClusterRoute } from '../pair/cluster-route.js';
-import type { Failovers } from '../pair/failovers.js';
-import { lacking, missingRight } from './rights.js';
-import { accessOptions, type StoreAccess } from './store-access.js';
+import type { Failovers } from '../pair/sentinels.js';
+import { CANNOT_BE_ASKED, lacking, missingRight } from './check.js';
 import type { StoreOutages } from './store-outages.js';
 
 const RETRY_STEP_MS = 50;
@@ -25,8 +24,6 @@ const MAX_SILENCE_MS = 10_000;
 /** Nobody tells a gateway that a node of a cluster is frozen: its silence must. */
 const MAX_SILENCE_IN_CLUSTER_MS = 3_000;
 
-/** Begins the message for a start that the store refuses. */
-export const CANNOT_BE_ASKED = 'the store cannot be asked what it is';
 const CLOSED = 'the connection to the store was closed before it was ready';
 
 /**
@@ -266,4 +263,27 @@ function reportOutages(redis: Redis, { outages, name }: ConnectionOptions): void
   redis.on('error', (error) => outages.begin(name, error));
   redis.on('reconnecting', () => outages.begin(name, undefined));
   redis.on('ready', () => outages.end(name));
+}
+
+/** PEM for TLS. Without `ca`, the certificate authorities known to Node.js are trusted. */
+export interface StoreTls {
+  readonly ca?: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+}
+
+/** How a client identifies itself, and whether it speaks TLS. */
+export interface StoreAccess {
+  readonly user?: string | undefined;
+  readonly password?: string | undefined;
+  readonly tls?: StoreTls | undefined;
+}
+
+/** The same as ioredis takes it. */
+export function accessOptions({ user, password, tls }: StoreAccess): RedisOptions {
+  return {
+    ...(user !== undefined && { username: user }),
+    ...(password !== undefined && { password }),
+    ...(tls !== undefined && { tls: { ...tls } }),
+  };
 }

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { loadConfig } from '../../../src/config/load.js';
-import { checkServer } from '../../../src/store/server/server-check.js';
+import { checkServer } from '../../../src/store/server/check.js';
 import { Store } from '../../../src/store/store.js';
 import {
   ask,

@@ -4,8 +4,7 @@
  */
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { Failovers } from '../../../src/store/pair/failovers.js';
-import { SentinelMajority, type Sought } from '../../../src/store/pair/sentinel-majority.js';
+import { Failovers, SentinelMajority, type Sought } from '../../../src/store/pair/sentinels.js';
 import {
   connectManagementRedis,
   connectRedis,

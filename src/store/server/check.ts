@@ -1,12 +1,16 @@
-import { isPassing } from '../../delivery/reply-code.js';
+import { z } from 'zod';
+import { isPassing, replyCode } from '../../delivery/reply-code.js';
 import { type FaultReport, fault, faultWords } from '../../domain/faults/faults.js';
 import { lostAtPowerCut } from '../../domain/faults/phrases.js';
 import { GatewayError } from '../../errors.js';
 import type { Health } from '../../site/health/health.js';
+import type { Keys } from '../keys.js';
+import { Script } from '../scripts.js';
 import type { Store } from '../store.js';
-import { CANNOT_BE_ASKED } from './connection.js';
-import { lacking, missingRight } from './rights.js';
-import { infoField } from './server-info.js';
+import { unlessOfAnotherType } from '../store.js';
+
+/** Begins the message for a start that the store refuses. */
+export const CANNOT_BE_ASKED = 'the store cannot be asked what it is';
 
 const MIN_VERSION = [6, 2] as const;
 
@@ -116,4 +120,95 @@ async function readSetting(store: Store, name: string): Promise<string | undefin
   const answer: unknown = await store.read((redis) => redis.config('GET', name));
   const value: unknown = Array.isArray(answer) ? answer[1] : undefined;
   return typeof value === 'string' ? value : undefined;
+}
+
+const missingRights = new Script('missing-rights', z.array(z.string()));
+
+/** What the server's user must be allowed (docs/operate/install.md, the store); CONFIG GET is only asked for. */
+export const NEEDED_COMMANDS: readonly string[] = `
+  PING INFO TIME EVAL EVALSHA
+  EXISTS DEL EXPIRE PEXPIRE PERSIST TYPE GET SET INCR APPEND
+  HGET HSET HDEL HGETALL HKEYS HMGET HEXISTS HLEN HINCRBY
+  LINDEX LLEN LPOP LPUSH LRANGE LREM LTRIM RPUSH
+  SADD SREM SMEMBERS
+  ZADD ZREM ZCARD ZCOUNT ZRANGE ZRANGEBYSCORE
+  XADD XDEL XLEN XRANGE XREVRANGE XTRIM XINFO MEMORY`
+  .trim()
+  .split(/\s+/);
+
+/** Those that take no key, or not as their first word. */
+const FORMS: Readonly<Record<string, string>> = {
+  PING: 'PING',
+  INFO: 'INFO',
+  TIME: 'TIME',
+  EVAL: 'EVAL x 1 <key>',
+  EVALSHA: 'EVALSHA x 1 <key>',
+  XINFO: 'XINFO STREAM <key>',
+  MEMORY: 'MEMORY USAGE <key>',
+};
+
+/** Redis 6.2 and 7 name the command differently. */
+const FORBIDDEN_COMMAND = /no permissions to run the '([\w|-]+)' command/i;
+
+/** Which right a refusal is about; undefined for another error. */
+export function missingRight(error: unknown): string | undefined {
+  if (!(error instanceof Error) || replyCode(error) !== 'NOPERM') return undefined;
+  const [, command] = FORBIDDEN_COMMAND.exec(error.message) ?? [];
+  return command === undefined ? "the site's keys" : command.toUpperCase();
+}
+
+/**
+ * Checks that the server's user may do what the gateway does: otherwise one thing after another would fail.
+ *
+ * @throws GatewayError `start-failed`, naming the rights that it lacks
+ */
+export async function checkRights(store: Store): Promise<void> {
+  const forms = NEEDED_COMMANDS.map((command) => FORMS[command] ?? `${command} <key>`);
+  try {
+    const missing = await store.run(missingRights, { commands: forms });
+    if (missing.length > 0) throw lacking(missing);
+  } catch (error) {
+    const right = missingRight(error);
+    throw right === undefined ? error : lacking([right]);
+  }
+}
+
+/** The failure of a start for want of rights. */
+export function lacking(rights: readonly string[]): GatewayError {
+  const names = rights.join(', ');
+  const advice = 'docs/operate/install.md lists what its user needs (ACL SETUSER)';
+  return new GatewayError('start-failed', `the store forbids its user ${names}: ${advice}`);
+}
+
+/** A field of the server's INFO; undefined if missing. */
+export function infoField(info: string, name: string): string | undefined {
+  return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
+}
+
+/** A number in the server's INFO; 0 if missing. */
+export function infoNumber(info: string, name: string): number {
+  return Number(infoField(info, name) ?? 0);
+}
+
+/** The layout that this program reads and writes. */
+const LAYOUT = '2';
+
+/**
+ * Checks that the store has the layout of this program. Writes the number to a store without one.
+ *
+ * @throws GatewayError `start-failed` when the store has another layout
+ */
+export async function requireLayout(store: Store, keys: Keys): Promise<void> {
+  const layout =
+    (await unlessOfAnotherType(store.read((redis) => redis.get(keys.layout)))) ?? undefined;
+  if (layout === LAYOUT) return;
+  if (layout !== undefined) {
+    throw new GatewayError(
+      'start-failed',
+      `the store has layout ${layout}, and this program has layout ${LAYOUT}: install the version ` +
+        'that wrote it, or move its data away as a backup and start with an empty store',
+    );
+  }
+  // A full store still serves: the next start writes the number.
+  await store.write(['SET', keys.layout, LAYOUT]).catch(() => undefined);
 }

@@ -6,11 +6,10 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { faultWords } from '../../src/domain/faults/faults.js';
 import type { RecordKind } from '../../src/domain/site.js';
 import { Health } from '../../src/site/health/health.js';
-import { historyRetention } from '../../src/store/history/retention.js';
+import { historyRetention } from '../../src/store/history/history-log.js';
 import { keysOf } from '../../src/store/keys.js';
-import { NEVER_SEEN, type SiteCounts } from '../../src/store/lost-data.js';
 import { Store } from '../../src/store/store.js';
-import { StoreWitness } from '../../src/store/store-witness.js';
+import { NEVER_SEEN, type SiteCounts, StoreWitness } from '../../src/store/witness.js';
 import { RedisProgram } from '../harness/redis.js';
 import { recordingLog, temporaryDirectory } from './embedded-support.js';
 
@@ -103,14 +102,18 @@ async function removeDevice({ redis, keys }: World): Promise<void> {
 }
 
 const DAMAGES: readonly [string, Damage, string][] = [
-  ['records', ({ redis, keys }) => redis.del(keys.siteRecords('device')), '2 devices'],
-  ['one record', (world) => removeDevice(world), '1 device'],
-  ['the newest change', ({ redis, keys }) => redis.decr(keys.siteRevision), '1 change of the site'],
-  ['the history', (world) => deleteKeys(world, 'history'), 'up to 3 alarms (numbers 1 to 3)'],
+  ['records', ({ redis, keys }) => redis.del(keys.siteRecords('device')), 'devices: 2'],
+  ['one record', (world) => removeDevice(world), 'devices: 1'],
+  [
+    'the newest change',
+    ({ redis, keys }) => redis.decr(keys.siteRevision),
+    'changes of the site: 1',
+  ],
+  ['the history', (world) => deleteKeys(world, 'history'), 'entries 1 to 3 of the history'],
   [
     'everything',
     (world) => deleteKeys(world, '*'),
-    'everything stored, 2 devices, 2 changes of the site, up to 3 alarms (numbers 1 to 3)',
+    'everything stored, devices: 2, changes of the site: 2, entries 1 to 3 of the history',
   ],
   [
     'everything for another store',
@@ -118,7 +121,7 @@ const DAMAGES: readonly [string, Damage, string][] = [
       await deleteKeys(world, '*');
       await world.redis.set(world.keys.identity, 'another');
     },
-    'everything stored, 2 devices, 2 changes of the site, up to 3 alarms (numbers 1 to 3)',
+    'everything stored, devices: 2, changes of the site: 2, entries 1 to 3 of the history',
   ],
 ];
 
@@ -176,18 +179,18 @@ it('reports what was lost together with a change once the gateway has made that 
   world.site = before;
   expect(await world.compared()).toBeUndefined();
   world.site = after;
-  expect(await world.compared()).toBe('2 devices');
+  expect(await world.compared()).toBe('devices: 2');
 });
 
 it('adds up successive losses', async () => {
   const world = await World.start();
-  for (const lost of ['1 device', '2 devices']) {
+  for (const lost of ['devices: 1', 'devices: 2']) {
     await removeDevice(world);
     expect(await world.compared()).toBe(lost);
   }
   world.witness?.report({ alarms: { from: 2, to: 3 } });
   world.witness?.report({ alarms: { from: 3, to: 5 }, counts: { backlog: 1 } });
-  expect(world.lost).toBe('2 devices, 1 alarm of a backlog, up to 4 alarms (numbers 2 to 5)');
+  expect(world.lost).toBe('devices: 2, alarms of backlogs: 1, entries 2 to 5 of the history');
 });
 
 it('restores an identity when nothing else was lost', async () => {
@@ -224,14 +227,14 @@ it('continues without a file that is unreadable, or of another site', async () =
   expect(world.logged.messages.join()).toContain('failed to read the witness of the store');
   await deleteKeys(world, 'history');
   await world.restart();
-  expect(world.lost).toBe('up to 3 alarms (numbers 1 to 3)');
+  expect(world.lost).toBe('entries 1 to 3 of the history');
 });
 
 it('compares even if keys were overwritten with another type', async () => {
   const world = await World.start();
   const { redis, keys } = world;
   for (const key of [keys.siteRecords('device'), keys.history]) await redis.set(key, 'x');
-  expect(await world.compared()).toBe('2 devices, up to 3 alarms (numbers 1 to 3)');
+  expect(await world.compared()).toBe('devices: 2, entries 1 to 3 of the history');
 });
 
 it('restores an identity that was overwritten with another type, without retrying forever', async () => {

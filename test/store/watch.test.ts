@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Health } from '../../src/site/health/health.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { defaultMaxMemoryBytes } from '../../src/store/embedded/embedded-redis.js';
-import { MemoryMonitor } from '../../src/store/server/memory-monitor.js';
+import { StoreWatch } from '../../src/store/server/watch.js';
 import { Store } from '../../src/store/store.js';
 import { faultTexts } from '../harness/described/fault-texts.js';
 import { RedisProgram } from '../harness/redis.js';
@@ -20,11 +20,12 @@ afterAll(() => server.remove());
 function monitored() {
   const [health, headroom, { log, messages }] = [new Health(), new StoreHeadroom(), recordingLog()];
   health.started();
-  const monitor = new MemoryMonitor({
+  const monitor = new StoreWatch({
     store: new Store(server.redis, '{site}:'),
     health,
     headroom,
     log,
+    elapsed: () => performance.now(),
   });
   /** Checks the store while this fraction of its limit is used. */
   const at = async (part: number) => {
@@ -37,10 +38,10 @@ function monitored() {
   return { at, headroom, health, monitor, messages };
 }
 
-it('reads the memory once a second, and more often when a flood is closer to the limit', async () => {
+it('asks twice a second, and more often when a flood is closer to the limit', async () => {
   const { at, monitor } = monitored();
   await at(0.4);
-  expect(monitor.pauseMs).toBe(1_000);
+  expect(monitor.pauseMs).toBe(500);
   await at(0.6);
   expect(monitor.pauseMs).toBe(100);
 });
