@@ -1,27 +1,29 @@
-import { openBridges } from './composition/bridging.js';
-import { openBroker } from './composition/brokering.js';
-import { openDelivery } from './composition/delivering.js';
-import { EventStreaming } from './composition/event-streaming.js';
-import { openFootage } from './composition/footage-storage.js';
-import type { Foundation, GatewayOptions } from './composition/foundation.js';
-import { openIngest } from './composition/ingesting.js';
-import { Installation } from './composition/installation.js';
-import { type GatewayAddresses, openCertificate, openListeners } from './composition/listening.js';
-import { openOutputs } from './composition/outputting.js';
-import { openHttp } from './composition/serving.js';
-import { followSite } from './composition/site-following.js';
-import { loadSite, type SiteParts } from './composition/site-loading.js';
-import { openStorage } from './composition/storage.js';
+/** The composition root: every part once, in the order of its start. */
+import type { Logger } from 'pino';
+import { openBridges } from './bridge/bridges.js';
+import { EventStreaming } from './broker/event-streams.js';
+import { type BrokerParts, openBroker } from './broker/open.js';
 import type { Config } from './config/schema.js';
 import { GatewayStatus } from './delivery/gateway-status.js';
+import { type DeliveryParts, openDelivery } from './delivery/open.js';
+import { type FaultReport, fault } from './domain/faults/faults.js';
+import type { Device } from './domain/site.js';
+import { Installation } from './files.js';
+import { openFootage } from './footage/open.js';
+import type { Foundation, GatewayOptions } from './foundation.js';
+import { type IngestParts, openIngest } from './ingest/open.js';
+import { type GatewayAddresses, openCertificate, openListeners } from './listening.js';
 import type { ServerCertificate } from './network/server-certificate.js';
+import { openOutputs } from './outputs/outputs.js';
 import { Releasers } from './releasers.js';
-import { runtimeFault } from './runtime-support.js';
+import { openHttp } from './serving.js';
+import { sessionOwners } from './session-owners.js';
 import { TokenExpiry } from './site/access/token-expiry.js';
 import { SteadyClock } from './site/clock/steady-clock.js';
 import { Health } from './site/health/health.js';
-import { DRILL_CHECK_MS } from './watch/drills.js';
-import { ESCALATION_CHECK_MS } from './watch/escalations.js';
+import { openSite, type SiteParts } from './site/open.js';
+import { openStorage } from './store/open.js';
+import { openWatch, type WatchParts } from './watch/open.js';
 
 /** Part of the ten seconds for a stop (docs/reference/contract.md, 1, stop); the embedded store needs the rest. */
 const STOP_TIMEOUT_MS = 3_000;
@@ -87,24 +89,27 @@ export class Gateway {
     releasers.add(() => steady.stop());
     this.#certificate = await openCertificate(foundation);
     const storage = await openStorage(foundation);
-    const site = await loadSite(foundation, storage);
-    const delivery = await openDelivery(foundation, storage, site);
+    const site = await openSite(foundation, storage);
+    const owners = sessionOwners(config, storage.witness, site);
+    const delivery = await openDelivery(foundation, storage, site, owners);
     const ingest = await openIngest(foundation, storage, site, delivery);
     const brokers = await openBroker(foundation, site, delivery, ingest);
-    followSite(site, delivery, ingest, brokers, log);
+    const watch = await openWatch(foundation, storage, site, delivery.writer, ingest);
+    followSite(site, delivery, ingest, watch, brokers, log);
     this.#startTokenExpiry(site);
     const installation = await Installation.load(config.dataDir, log);
-    const bridges = await openBridges(foundation, storage, delivery, ingest, installation);
+    const bridges = await openBridges(foundation, storage, delivery, ingest.commands, installation);
     const outputs = await openOutputs(foundation, storage, delivery, installation);
     const status = new GatewayStatus(delivery.forwarder, health, version, now);
     releasers.add(() => status.stop());
-    const footage = await openFootage(foundation, storage, site);
+    const footage = await openFootage(foundation, storage.audit, site);
     const events = new EventStreaming(foundation, storage, site, delivery, brokers);
     const app = openHttp(foundation, {
       storage,
       site,
       delivery,
       ingest,
+      watch,
       brokers,
       installation,
       bridges,
@@ -125,8 +130,7 @@ export class Gateway {
     this.#bridgesStarted((configured) => bridges.apply(configured));
     ingest.presence.start();
     ingest.presence.renewOutdated();
-    releasers.every(DRILL_CHECK_MS, () => ingest.drills.check());
-    releasers.every(ESCALATION_CHECK_MS, () => void ingest.escalations.check());
+    watch.start();
     health.started();
     status.start();
     return addresses;
@@ -147,4 +151,59 @@ export class Gateway {
     expiry.start();
     releasers.add(() => expiry.stop());
   }
+}
+
+/** Ends or renews connections, sessions and retained messages after a change of the site. */
+export function followSite(
+  { events, accessTokens }: SiteParts,
+  { sessions, retained }: DeliveryParts,
+  { presence, unreadable }: IngestParts,
+  { supervision }: WatchParts,
+  { broker, forget }: BrokerParts,
+  log: Logger,
+): void {
+  events.on('tokenChanged', (id) => {
+    accessTokens.changed(id);
+    presence.hubChanged(id);
+  });
+  events.on('credentialEnded', (principal) => broker.disconnect(principal));
+  events.on('principalRemoved', (principal) => {
+    forget(principal);
+    sessions.discardAllOf(principal).catch((error: unknown) => {
+      log.warn({ principal, err: error }, 'failed to tidy up after a change');
+    });
+  });
+  // A command given at the old place must not run at another.
+  const forgetRetainedOf = ({ id, locationId }: Device) => retained.forget(id, locationId);
+  events.on('deviceDeleted', (device) => {
+    presence.removed(device);
+    unreadable.succeeded(device.id);
+    supervision.removed(device.id);
+    forgetRetainedOf(device);
+  });
+  events.on('deviceMoved', ({ before, after }) => {
+    presence.left(before);
+    forgetRetainedOf(before);
+    presence.changed(after.id);
+  });
+  events.on('deviceChanged', (deviceId) => presence.changed(deviceId));
+}
+
+/** When Node.js ends the support of its LTS releases (nodejs.org/en/about/previous-releases). */
+const SUPPORTED_UNTIL: Readonly<Record<string, string>> = {
+  20: '2026-04-30',
+  22: '2027-04-30',
+  24: '2028-04-30',
+};
+
+/**
+ * The fault of a runtime that no longer gets fixes; undefined for any other.
+ *
+ * @param version as in `process.version`
+ */
+export function runtimeFault(version: string, nowMs: number): FaultReport | undefined {
+  const [, major = ''] = /^v(\d+)\./.exec(version) ?? [];
+  const since = SUPPORTED_UNTIL[major];
+  if (since === undefined || nowMs < Date.parse(`${since}T24:00Z`)) return undefined;
+  return fault('runtimeUnsupported', { version, since });
 }

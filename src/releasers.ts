@@ -1,3 +1,6 @@
+/** What is started is stopped: releasers, and the work that repeats until then. */
+import type { Logger } from 'pino';
+
 type Release = () => void | Promise<void>;
 
 interface Step {
@@ -61,4 +64,68 @@ async function attempt(release: Release, onFailure: (error: unknown) => void): P
   } catch (error) {
     onFailure(error);
   }
+}
+
+/**
+ * Runs a check immediately, and again after a pause each time it ends, until the returned function is called.
+ *
+ * A failed check is repeated like any other: it reports its failure itself, and StoreWatch reports a store that
+ * does not answer.
+ *
+ * @param pauseMs if a function, it is called after each check
+ */
+export function repeat(check: () => Promise<void>, pauseMs: number | (() => number)): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
+  const run = async (): Promise<void> => {
+    try {
+      await check();
+    } catch {
+      // See above.
+    }
+    if (isStopped) return;
+    timer = setTimeout(run, typeof pauseMs === 'number' ? pauseMs : pauseMs());
+  };
+  void run();
+  return () => {
+    isStopped = true;
+    clearTimeout(timer);
+  };
+}
+
+/** Removes things of one kind that are too old. */
+export interface Retention {
+  /** Removes all of them, or only some when stopped. Returns how many. */
+  removeOld(stopping: AbortSignal): Promise<number>;
+}
+
+export interface RetentionOptions {
+  /** A plural noun for the things removed, for the log. */
+  readonly what: string;
+  readonly intervalMs: number;
+  readonly log: Logger;
+}
+
+/**
+ * Runs a retention immediately, and again an interval after each run ends, until the returned function is called.
+ *
+ * A run may wait for the store for hours. A failed run is repeated at the next interval.
+ */
+export function runRetention(
+  retention: Retention,
+  { what, intervalMs, log }: RetentionOptions,
+): () => void {
+  const stopping = new AbortController();
+  const stop = repeat(async () => {
+    try {
+      const removed = await retention.removeOld(stopping.signal);
+      if (removed > 0) log.info({ removed }, `removed old ${what}`);
+    } catch (error) {
+      log.warn({ err: error }, `failed to remove old ${what}, retrying`);
+    }
+  }, intervalMs);
+  return () => {
+    stopping.abort();
+    stop();
+  };
 }

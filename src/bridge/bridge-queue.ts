@@ -1,9 +1,5 @@
 import type { Consumer } from '../delivery/consumer.js';
-import {
-  type OutgoingServices,
-  openOutgoingQueue,
-  outgoingOwner,
-} from '../delivery/outgoing-queue.js';
+import { type OutgoingServices, openOutgoingQueue, outgoingOwner } from '../delivery/outlet.js';
 import type { SessionOwner } from '../delivery/sessions/session.js';
 import { BRIDGE_CLIENT_ID_PREFIX, type BridgeOptions } from '../domain/bridge-schema.js';
 import { selectedFilters } from '../domain/bridge-topics.js';

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { type AccountReader, OldestQueued, queueFigures } from '../delivery/accounts.js';
 import type { Consumer } from '../delivery/consumer.js';
-import { DeadLetters } from '../delivery/dead-letters.js';
 import type { Forwarder } from '../delivery/forwarder.js';
 import type { OutgoingPublish } from '../delivery/message.js';
+import { DeadLetters } from '../delivery/outlet.js';
 import type { RetainedMessages } from '../delivery/retained/retained-messages.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { BridgeOptions } from '../domain/bridge-schema.js';

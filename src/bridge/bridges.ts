@@ -1,8 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { outletName, ownerKeyOf } from '../delivery/outgoing-queue.js';
+import type { DeliveryParts } from '../delivery/open.js';
+import { outletName, ownerKeyOf } from '../delivery/outlet.js';
 import { type BridgeOptions, missingBridge } from '../domain/bridge-schema.js';
 import { bridgeStatusTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
+import type { Installation } from '../files.js';
+import type { Foundation } from '../foundation.js';
 import type { Actor } from '../site/audit-trail.js';
 import type { BridgeList, BridgeStatus } from '../site/bridge-list.js';
 import type { Bridge, BridgeServices } from './bridge.js';
@@ -133,4 +136,37 @@ export class Bridges implements BridgeList {
       log.warn({ err: error, bridge: name }, 'failed to clean up after a missing bridge');
     }
   }
+}
+
+const FORGOTTEN_CHECK_MS = 10_000;
+
+/** Opens the queues of the bridges; nothing connects yet. */
+export async function openBridges(
+  { config, log, health, releasers, steady, now }: Foundation,
+  { audit, deadLetters }: Pick<BridgeServices, 'audit' | 'deadLetters'>,
+  { sessions, accounts, forwarder, retained }: DeliveryParts,
+  commands: { acceptAndWait: BridgeServices['commands']['accept'] },
+  installation: Installation,
+): Promise<Bridges> {
+  const bridges = new Bridges({
+    installation: installation.name,
+    sessions,
+    accounts,
+    forwarder,
+    retained,
+    health,
+    deadLetters,
+    audit,
+    commands: { accept: (command) => commands.acceptAndWait(command) },
+    commandLimits: config.limits.token,
+    maxPacketBytes: config.mqtt.maxPacketBytes,
+    log,
+    now,
+    steadyNow: steady.now,
+    wallTimeOf: steady.wallTimeOf,
+  });
+  releasers.add(() => bridges.stop());
+  await bridges.apply(config.bridges);
+  releasers.every(FORGOTTEN_CHECK_MS, () => bridges.apply());
+  return bridges;
 }

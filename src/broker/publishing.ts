@@ -4,10 +4,9 @@ import { mayPublish, type Principal, permittedGroups } from '../domain/grants.js
 import { type PublishTarget, parsePublishTopic } from '../domain/topics.js';
 import type { AlarmStates } from '../ingest/alarm-states.js';
 import type { Commands } from '../ingest/commands.js';
-import type { DevicePublishes } from '../ingest/device-publishes.js';
+import type { DevicePublishes, PublishDone } from '../ingest/device-publishes.js';
 import type { Hubs } from '../ingest/hubs.js';
 import type { Presence } from '../ingest/presence.js';
-import type { PublishDone } from '../ingest/publish-done.js';
 import { type MessageProperties, propertiesOf } from '../mqtt/message-properties.js';
 import type { PublishPacket } from '../mqtt/packets.js';
 import {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { RetainedMessages } from '../delivery/retained/retained-messages.js';
 import { sessionKey } from '../delivery/sessions/session.js';
-import type { SessionQuota } from '../delivery/sessions/session-quota.js';
+import type { SessionQuota } from '../delivery/sessions/session-limits.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { Subscription } from '../delivery/sessions/subscriptions.js';
 import { maySubscribe, type Principal } from '../domain/grants.js';

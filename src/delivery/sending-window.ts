@@ -1,4 +1,4 @@
-import type { ConsumerServices } from './consumer-options.js';
+import type { ConsumerServices } from './consumer.js';
 import { DirectQueue } from './direct-queue.js';
 import {
   type Entry,

@@ -3,7 +3,7 @@ import { lstat, mkdir, readdir, rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { PLAUSIBLE_FROM_MS } from '../domain/notation.js';
-import type { Retention } from '../retention-schedule.js';
+import type { Retention } from '../releasers.js';
 import { isAbsent } from './file-failures.js';
 import { DIRECTORY_MODE, DRAFTS } from './footage-folder.js';
 import type { FootageQuota } from './footage-quota.js';

@@ -17,8 +17,8 @@ import type { AlarmStateChanges, AlarmStateRequest } from '../site/alarms/alarm-
 import type { Actor, AuditAction } from '../site/audit-trail.js';
 import { pause, within } from '../site/clock/pause.js';
 import type { SiteModel } from '../site/site-model.js';
+import type { PublishDone } from './device-publishes.js';
 import type { InvalidPublishes } from './invalid-publishes.js';
-import type { PublishDone } from './publish-done.js';
 
 /** If the store has not answered for longer, an HTTP request does not wait for it. */
 const SLOW_AFTER_MS = 1_000;

@@ -4,14 +4,15 @@ import type { NewAlarm, Receipt } from '../delivery/new-entry.js';
 import type { Writer } from '../delivery/writer.js';
 import { alarmText, parseAlarm } from '../domain/alarm-payload.js';
 import type { Alarm, AlarmKind, InvalidPublishReason } from '../domain/alarms.js';
+import { fault, firstOf } from '../domain/faults/faults.js';
 import { type DeviceContext, messageText } from '../domain/messages.js';
 import { type Escalation, escalationsOf } from '../domain/time/escalations.js';
 import { type DeviceTarget, forwardedTopic } from '../domain/topics.js';
 import type { MessageProperties } from '../mqtt/message-properties.js';
+import { recordSubject } from '../site/health/fault-subjects.js';
+import type { Health } from '../site/health/health.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { InvalidPublishes } from './invalid-publishes.js';
-import type { PublishDone } from './publish-done.js';
-import type { UnreadableDevices } from './unreadable-devices.js';
 
 /** A device's PUBLISH on a topic of its own. */
 export interface DevicePublish {
@@ -199,4 +200,50 @@ function receiptOf(publish: DevicePublish, alarm: Alarm): Receipt | undefined {
     payloadDigest: hash('sha1', publish.payload, 'base64'),
     isSentAgain: publish.packet.isSentAgain,
   };
+}
+
+/**
+ * Called when a publish may be acknowledged, or with `false` when it could not be stored.
+ *
+ * @param refused why it cannot be used; that is reported
+ */
+export type PublishDone = (isStored: boolean, refused?: InvalidPublishReason) => void;
+
+export const UNREADABLE_CHECK_MS = 1_000;
+const SOURCE = 'device-unreadable';
+
+/** Devices whose last alarm could not be used: a fault for each until it sends a good one. */
+export class UnreadableDevices {
+  readonly #model: SiteModel;
+  readonly #health: Pick<Health, 'reportAll'>;
+  /** Read for each alarm. */
+  readonly deviceIds = new Set<string>();
+  #isChanged = false;
+
+  constructor(model: SiteModel, health: Pick<Health, 'reportAll'>) {
+    this.#model = model;
+    this.#health = health;
+  }
+
+  /** Notes an alarm that could not be used. */
+  failed(deviceId: string): void {
+    if (this.deviceIds.has(deviceId)) return;
+    this.deviceIds.add(deviceId);
+    this.#isChanged = true;
+  }
+
+  /** Notes a good alarm, or that the device is gone. */
+  succeeded(deviceId: string): void {
+    if (this.deviceIds.delete(deviceId)) this.#isChanged = true;
+  }
+
+  /** Reports the faults; call it every `UNREADABLE_CHECK_MS`. Each report is a `gateway/status` to everybody. */
+  check(): void {
+    if (!this.#isChanged) return;
+    this.#isChanged = false;
+    const faults = firstOf([...this.deviceIds], (id) => {
+      return { ...fault('deviceUnreadable'), subject: recordSubject(this.#model, 'device', id) };
+    });
+    this.#health.reportAll(SOURCE, faults);
+  }
 }

@@ -1,6 +1,6 @@
 import { type AccountReader, tooMany } from '../delivery/accounts.js';
 import { LOG_NAMES } from '../delivery/message.js';
-import { isOutlet } from '../delivery/outgoing-queue.js';
+import { isOutlet } from '../delivery/outlet.js';
 import type { ConsumingSession } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { type Labels, oncePerScrape, type Sample, type Scraped } from './scraped.js';

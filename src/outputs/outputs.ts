@@ -1,10 +1,13 @@
 import type { Logger } from 'pino';
 import { type AccountReader, OldestQueued, queueFigures } from '../delivery/accounts.js';
+import type { DeliveryParts } from '../delivery/open.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { fault, type Phrase } from '../domain/faults/faults.js';
 import { newId } from '../domain/notation.js';
 import type { WebhookOptions } from '../domain/output-schema.js';
 import { GatewayError } from '../errors.js';
+import type { Installation } from '../files.js';
+import type { Foundation } from '../foundation.js';
 import type { Actor, AuditTrail } from '../site/audit-trail.js';
 import type { DeadLetter, DeadLetterStore } from '../site/bridge-list.js';
 import type { Health } from '../site/health/health.js';
@@ -152,4 +155,29 @@ export class Outputs implements OutputList {
     const report = reason && { ...fault(kind, { reason }), subject };
     this.#options.health.report(`outputs/${name}/${kind}`, report);
   }
+}
+
+/** Opens the queues of the webhooks, but sends nothing yet. */
+export async function openOutputs(
+  { config, log, health, releasers, steady, now }: Foundation,
+  { deadLetters, audit }: Pick<OutputsOptions, 'deadLetters' | 'audit'>,
+  { sessions, accounts }: DeliveryParts,
+  installation: Installation,
+): Promise<Outputs> {
+  const { wallTimeOf } = steady;
+  const outputs = new Outputs({
+    outputs: config.outputs,
+    installation: installation.name,
+    sessions,
+    accounts,
+    deadLetters,
+    audit,
+    health,
+    log,
+    now,
+    wallTimeOf,
+  });
+  releasers.add(() => outputs.stop());
+  await outputs.start();
+  return outputs;
 }

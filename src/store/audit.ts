@@ -7,7 +7,7 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { parseJson } from '../domain/notation.js';
-import type { Retention } from '../retention-schedule.js';
+import type { Retention } from '../releasers.js';
 import {
   ACTOR_TYPES,
   AUDIT_ACTIONS,

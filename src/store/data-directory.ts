@@ -1,3 +1,4 @@
+/** The data directory, and the lock on a file that only one process holds. */
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';

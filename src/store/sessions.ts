@@ -4,7 +4,7 @@ import type {
   SessionRecord,
   SessionStore,
   StoredSessions,
-} from '../delivery/sessions/session-store.js';
+} from '../delivery/sessions/session-saving.js';
 import { GroupCommit } from './group-commit.js';
 import type { Keys } from './keys.js';
 import { FIGURES, SUM_FIGURES } from './queues.js';

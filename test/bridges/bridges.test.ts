@@ -945,7 +945,7 @@ describe('guarantee 2: a queue', () => {
     await sensor.publish('t', '{"n":0}');
     await sensor.raise(40);
     await home.gateway.restart();
-    const again = await home.sensor({ device: sensor.device });
+    const again = await home.sensor({ device: sensor.device, clientId: 'again' });
     for (let n = 1; n < 20; n++) await again.publish('t', `{"n":${n}}`);
     await untilBridge(home, name, { queued: 59 });
     await broker.start();

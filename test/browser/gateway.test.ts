@@ -75,7 +75,7 @@ test('says that the gateway is ready, what is wrong and what to do, in German, t
   await page.getByText('Das Gateway ist bereit').waitFor();
   // A store that has lost its last write.
   await store.redis.decr('{site}:sequence:site');
-  await page.getByText('Der Speicher hat verloren: 1 Änderung der Stammdaten').waitFor();
+  await page.getByText('Der Speicher hat verloren: Änderungen der Stammdaten: 1').waitFor();
   await button(page, 'Quittieren').click();
   await page.getByText('Alles in Ordnung.').waitFor();
 });

@@ -1,6 +1,6 @@
 /** A store in memory and a receiver, for the parts of delivery: they keep the promises of the ports and nothing else. */
 import type { Account, QueuePage, QueueStore, Settlement } from '../../src/delivery/accounts.js';
-import type { ConsumerLimits } from '../../src/delivery/consumer-options.js';
+import type { ConsumerLimits } from '../../src/delivery/consumer.js';
 import type { Entry, OutgoingPublish, Receiver } from '../../src/delivery/message.js';
 import type { NewCommand, NewEntry } from '../../src/delivery/new-entry.js';
 import type { SessionOwner } from '../../src/delivery/sessions/session.js';
@@ -8,7 +8,7 @@ import type {
   SessionRecord,
   SessionStore,
   StoredSessions,
-} from '../../src/delivery/sessions/session-store.js';
+} from '../../src/delivery/sessions/session-saving.js';
 import type { Appended, HistoryStore, Numbers } from '../../src/delivery/writer.js';
 import { createLog } from '../../src/logging/log.js';
 

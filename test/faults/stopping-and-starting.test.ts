@@ -32,9 +32,10 @@ const STOPS: readonly Stop[] = [
     name: 'its own store cannot be restarted',
     takeAway: async ({ gateway: { dataDir } }) => {
       const lock = join(dataDir, 'redis', 'redis.lock');
-      killProcess(storeProcessId(dataDir) ?? 0);
-      // A store takes its lock before it has a process id.
       const held = await eventually(() => {
+        // Each that the gateway starts meanwhile: it takes its lock before it has a process id.
+        const store = storeProcessId(dataDir);
+        if (store !== undefined) killProcess(store);
         const descriptor = lockFile(lock);
         if (descriptor === undefined) throw new Error('a store has the lock');
         return descriptor;

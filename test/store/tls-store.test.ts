@@ -4,10 +4,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { addressOfStore } from '../../src/composition/storage.js';
 import { loadConfig } from '../../src/config/load.js';
 import { Releasers } from '../../src/releasers.js';
 import { keysOf } from '../../src/store/keys.js';
+import { addressOfStore } from '../../src/store/open.js';
 import {
   connectRedis,
   type StoreConnection,

@@ -20,7 +20,7 @@ import {
 } from '../../src/domain/notation.js';
 import { calendarBounds, TimeZone } from '../../src/domain/time/calendar.js';
 import { DrillSchedule, drillsSchema } from '../../src/domain/time/drill-schedule.js';
-import { runtimeFault } from '../../src/runtime-support.js';
+import { runtimeFault } from '../../src/gateway.js';
 import { Health } from '../../src/site/health/health.js';
 import { SiteModel } from '../../src/site/site-model.js';
 import { Supervision } from '../../src/watch/supervision.js';

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, it } from 'vitest';
 
-/** Of `src/`; `main` are the files directly in it. Every part may also import `errors.ts`. */
+/** Of `src/`; `main` are the files directly in it. Every part may also import the foundation. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   domain: [],
   mqtt: ['domain'],
@@ -12,11 +12,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   delivery: ['domain', 'mqtt', 'site'],
   ingest: ['domain', 'mqtt', 'site', 'delivery'],
   watch: ['domain', 'site', 'delivery'],
-  store: ['domain', 'mqtt', 'site', 'delivery', 'ingest', 'watch', 'main'],
+  store: ['domain', 'config', 'mqtt', 'site', 'delivery', 'ingest', 'watch'],
   broker: ['domain', 'mqtt', 'site', 'delivery', 'ingest', 'network'],
   bridge: ['domain', 'mqtt', 'site', 'delivery'],
   outputs: ['domain', 'site', 'delivery'],
-  footage: ['domain', 'site', 'main'],
+  footage: ['domain', 'site'],
   http: ['domain', 'site', 'network'],
   logging: ['domain', 'site', 'store'],
   metrics: ['site', 'delivery', 'ingest', 'store'],
@@ -24,12 +24,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   console: [],
 };
 /** Parts that put the others together. */
-const ROOTS = ['main', 'composition'];
+const ROOTS = ['main'];
+/** Files in `src/` for every part. */
+const FOUNDATION = ['errors.js', 'foundation.js', 'releasers.js', 'files.js'];
 
 const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   ioredis: ['store'],
   aedes: ['broker'],
-  'aedes-persistence-redis': ['broker', 'composition'],
+  'aedes-persistence-redis': ['store'],
   hono: ['http'],
   '@hono/zod-openapi': ['http'],
   '@hono/node-server': ['http'],
@@ -75,7 +77,7 @@ function importsOf(file: string): Import[] {
 
 function partOf(file: string): string {
   const [, part = '', below] = file.split('/');
-  if (part === 'errors.js') return 'errors';
+  if (FOUNDATION.includes(part.replace(/\.ts$/, '.js'))) return 'foundation';
   return below === undefined ? 'main' : part;
 }
 
@@ -88,8 +90,8 @@ function packageOf(path: string): string {
 
 it('imports run one way', () => {
   const wrong = IMPORTS.filter(({ part, of }) => {
-    const isOwn = of === undefined || of === part || of === 'errors';
-    return !isOwn && !ROOTS.includes(part) && !MAY_IMPORT[part]?.includes(of);
+    const isOwn = of === undefined || of === part || of === 'foundation';
+    return !isOwn && ![...ROOTS, 'foundation'].includes(part) && !MAY_IMPORT[part]?.includes(of);
   });
   expect(wrong).toEqual([]);
 });

@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { GatewayError } from '../../src/errors.js';
-import { runRetention } from '../../src/retention-schedule.js';
+import { runRetention } from '../../src/releasers.js';
 
 const HOUR_MS = 3_600_000;
 

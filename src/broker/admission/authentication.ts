@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type SessionOwner, sessionKey } from '../../delivery/sessions/session.js';
-import { type SessionQuota, sessionToReplace } from '../../delivery/sessions/session-quota.js';
+import { type SessionQuota, sessionToReplace } from '../../delivery/sessions/session-limits.js';
 import type { Sessions } from '../../delivery/sessions/sessions.js';
 import { networkOf } from '../../domain/addresses.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../../domain/bridge-schema.js';

@@ -11,8 +11,11 @@ const STOP_TIMEOUT_MS = 1_000;
 export interface RetainedStore {
   /** The topics that have a message. */
   topics(): Promise<string[]>;
-  /** The messages of the topics, without unreadable ones. */
-  load(topics: readonly string[]): AsyncIterable<DirectMessage>;
+  /** The messages of the topics; those that cannot be read are reported instead. */
+  load(
+    topics: readonly string[],
+    onUnreadable: (topic: string) => void,
+  ): AsyncIterable<DirectMessage>;
   /** Stores the message of its topic. */
   put(message: DirectMessage): Promise<void>;
   /** Removes the message of a topic. */

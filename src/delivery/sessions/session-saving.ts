@@ -1,3 +1,4 @@
+/** Stores persistent sessions: what a record holds, and many changed ones in one write. */
 import type { Logger } from 'pino';
 import type { Consumer } from '../consumer.js';
 import {
@@ -7,8 +8,7 @@ import {
   type Session,
   type SessionOwner,
 } from './session.js';
-import type { SessionRecord, SessionStore } from './session-store.js';
-import type { SharedTurn } from './shared-turn.js';
+import type { Subscription } from './subscriptions.js';
 
 /** A session as `Sessions` keeps it. */
 export interface KeptSession extends Session {
@@ -103,4 +103,67 @@ export function recordOf(session: KeptSession & ConsumingSession): SessionRecord
     subscriptions: session.consumer.subscriptions.list(),
     seenAtMs: isInUse ? CONNECTED : seenAtMs,
   };
+}
+
+/** A persistent session as stored. The account of its queues is stored next to it. */
+export interface SessionRecord {
+  /** `sessionKey` */
+  readonly key: string;
+  /** `principalKey` of its owner. */
+  readonly owner: string;
+  readonly clientId: string;
+  readonly subscriptions: readonly Subscription[];
+  /** When the session was last connected, by the steady clock. */
+  readonly seenAtMs: number;
+  /** How long the session outlives its connection; undefined: as long as any session may. */
+  readonly expirySeconds?: number | undefined;
+}
+
+/** All stored sessions. */
+export interface StoredSessions {
+  readonly sessions: readonly SessionRecord[];
+  /** Keys of sessions with an unreadable record. */
+  readonly unreadable: readonly string[];
+}
+
+/** Stores persistent sessions. */
+export interface SessionStore {
+  load(): Promise<StoredSessions>;
+  save(session: SessionRecord): Promise<void>;
+  /**
+   * Restores a lost record, removes overwritten keys, and makes the account balance.
+   *
+   * @returns how many entries wait
+   */
+  mend(session: SessionRecord): Promise<number>;
+  /** Removes the session with its queue. */
+  delete(key: string): Promise<void>;
+}
+
+/**
+ * Runs a piece of work one turn at a time.
+ *
+ * Callers during a turn share the next one, which sees all changes made until it begins.
+ */
+export class SharedTurn {
+  readonly #work: () => Promise<void>;
+  #last: Promise<unknown> = Promise.resolve();
+  #next: Promise<void> | undefined;
+
+  constructor(work: () => Promise<void>) {
+    this.#work = work;
+  }
+
+  /** Resolves, or fails, with a turn that has not begun yet. */
+  take(): Promise<void> {
+    if (this.#next !== undefined) return this.#next;
+    const next = this.#last.then(() => {
+      this.#next = undefined;
+      return this.#work();
+    });
+    this.#next = next;
+    // A failure goes to the turn's own callers; the next turn only waits for the end.
+    this.#last = Promise.allSettled([next]);
+    return next;
+  }
 }

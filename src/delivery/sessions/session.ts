@@ -1,7 +1,6 @@
 import type { InvalidPublishReason } from '../../domain/alarms.js';
 import type { Audience } from '../../domain/grants.js';
-import type { Consumer } from '../consumer.js';
-import type { ConsumerLimits, HistorySource } from '../consumer-options.js';
+import type { Consumer, ConsumerLimits, HistorySource } from '../consumer.js';
 
 /** How a client opens its session. */
 export interface SessionStart {

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
-import { Consumer } from '../consumer.js';
-import type { ConsumerLimits, HistorySource } from '../consumer-options.js';
+import { Consumer, type ConsumerLimits, type HistorySource } from '../consumer.js';
 import type { Deliveries } from '../deliveries.js';
 import {
   type ConsumingSession,
@@ -11,17 +10,16 @@ import {
   type SessionStart,
   sessionKey,
 } from './session.js';
-import { SessionExpiry } from './session-expiry.js';
-import { SessionIndex } from './session-index.js';
+import { SessionExpiry } from './session-limits.js';
+import type { SessionRecord, SessionStore } from './session-saving.js';
 import {
   CONNECTED,
   type KeptSession,
   newSession,
   recordOf,
   SessionSaving,
+  SharedTurn,
 } from './session-saving.js';
-import type { SessionRecord, SessionStore } from './session-store.js';
-import { SharedTurn } from './shared-turn.js';
 import { isGroup, SubscriberGroups } from './subscriber-groups.js';
 import { type Subscription, Subscriptions } from './subscriptions.js';
 
@@ -287,4 +285,54 @@ export class Sessions {
     this.#groups.forget(session);
     if (session.consumer !== undefined) this.#options.deliveries.remove(session.consumer);
   }
+}
+
+/** All sessions by key and by owner. */
+export class SessionIndex<S extends Session> {
+  readonly #byKey = new Map<string, S>();
+  readonly #byOwner = new Map<string, Set<S>>();
+
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  add(session: S): void {
+    this.#byKey.set(session.key, session);
+    addTo(this.#byOwner, session.owner.key, session);
+  }
+
+  remove(session: S): void {
+    if (!this.has(session)) return;
+    this.#byKey.delete(session.key);
+    removeFrom(this.#byOwner, session.owner.key, session);
+  }
+
+  get(key: string): S | undefined {
+    return this.#byKey.get(key);
+  }
+
+  /** Whether this is the current session of its key. */
+  has(session: S): boolean {
+    return this.#byKey.get(session.key) === session;
+  }
+
+  all(): Iterable<S> {
+    return this.#byKey.values();
+  }
+
+  /** @param owner `principalKey` */
+  ofOwner(owner: string): readonly S[] {
+    return [...(this.#byOwner.get(owner) ?? [])];
+  }
+}
+
+function addTo<S>(index: Map<string, Set<S>>, key: string, session: S): void {
+  const sessions = index.get(key) ?? new Set();
+  index.set(key, sessions.add(session));
+}
+
+function removeFrom<S>(index: Map<string, Set<S>>, key: string, session: S): void {
+  const sessions = index.get(key);
+  sessions?.delete(session);
+  if (sessions?.size === 0) index.delete(key);
 }

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parseSharedFilter, SHARE_PREFIX } from '../../domain/shared-filters.js';
 import type { Consumer } from '../consumer.js';
-import { MemberReceiver } from '../member-receiver.js';
+import type { OutgoingPublish, Receiver } from '../message.js';
 import { type ConsumingSession, PERSISTENT, type Session, type SessionOwner } from './session.js';
 import type { Sessions } from './sessions.js';
-import type { Subscription } from './subscriptions.js';
+import type { QoS, Subscription } from './subscriptions.js';
 
 /** One shared subscription of a principal. */
 interface Group {
@@ -156,5 +156,50 @@ export class SubscriberGroups {
     serving.member.carried.delete(queue.consumer);
     queue.consumer.disconnect(serving.receiver);
     this.#sessions.closed(queue);
+  }
+}
+
+/** The connection of a group's member, which carries the messages of the group's queue (MQTT 5, 4.8.2). */
+export class MemberReceiver implements Receiver {
+  readonly #group: Consumer;
+  readonly #member: Consumer;
+  readonly #maxQos: QoS;
+  readonly #connection: Receiver | undefined;
+
+  /** @param maxQos the QoS of the member's subscription */
+  constructor(group: Consumer, member: Consumer, maxQos: QoS) {
+    this.#group = group;
+    this.#member = member;
+    this.#maxQos = maxQos;
+    this.#connection = member.window.receiver;
+  }
+
+  /** Whether the member still has the same connection. */
+  get isOpen(): boolean {
+    return this.#connection !== undefined && this.#member.window.receiver === this.#connection;
+  }
+
+  get isWritable(): boolean {
+    const { isWritable = false, maxInFlight = Number.POSITIVE_INFINITY } = this.#connection ?? {};
+    return this.isOpen && isWritable && this.#member.window.inFlightCount < maxInFlight;
+  }
+
+  get takesProperties(): boolean {
+    return this.#connection?.takesProperties === true;
+  }
+
+  get maxInFlight(): number {
+    return this.#member.limits.maxInFlight;
+  }
+
+  /** Sends the message under one of the member's packet identifiers. */
+  send(publish: OutgoingPublish): boolean {
+    const { messageId } = publish;
+    const settle = (isRefused: boolean) => this.#group.acknowledge(messageId, isRefused);
+    if (publish.qos === 1 && this.#maxQos === 1) return this.#member.window.carry(publish, settle);
+    const isSent = this.#connection?.send({ ...publish, qos: 0, messageId: 0 }) === true;
+    // At QoS 0 no PUBACK follows.
+    if (isSent && publish.qos === 1) settle(false);
+    return isSent;
   }
 }

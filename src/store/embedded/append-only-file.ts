@@ -7,7 +7,7 @@ import { createReadStream, createWriteStream, existsSync } from 'node:fs';
 import { readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { unlessMissing } from '../files.js';
+import { unlessMissing } from '../../files.js';
 
 /** The directory where Redis 7 and later keep a base and its increments. */
 const APPEND_ONLY_DIRECTORY = 'appendonlydir';

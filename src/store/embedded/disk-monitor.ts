@@ -3,10 +3,10 @@ import { access, open, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FaultReport, fault } from '../../domain/faults/faults.js';
 import { systemErrorCode } from '../../errors.js';
+import { unlessMissing } from '../../files.js';
 import type { Health } from '../../site/health/health.js';
 import type { StoreHeadroom } from '../../site/health/store-headroom.js';
 import { LOCK } from '../data-directory.js';
-import { unlessMissing } from '../files.js';
 
 const MIB = 1024 * 1024;
 /** With less free space, the embedded store soon ends and cannot write why. */

@@ -13,7 +13,7 @@ import { readStates } from '../../domain/alarm-states.js';
 import { BoundedMap } from '../../domain/bounded-map.js';
 import { PLAUSIBLE_FROM_MS, uuidBytes } from '../../domain/notation.js';
 import { GatewayError } from '../../errors.js';
-import type { Retention } from '../../retention-schedule.js';
+import type { Retention } from '../../releasers.js';
 import type { AlarmName } from '../../site/alarms/alarm-history.js';
 import type { AuditEntry } from '../../site/audit-trail.js';
 import type { StoreHeadroom } from '../../site/health/store-headroom.js';

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { UnconfirmedWrite } from '../../delivery/reply-code.js';
 import { fault, faultWords } from '../../domain/faults/faults.js';
-import { repeat } from '../../repeat.js';
+import { repeat } from '../../releasers.js';
 import type { Health } from '../../site/health/health.js';
 import { GroupCommit } from '../group-commit.js';
 import { type MadeWrites, ReplicaLink, type ScriptCall, type WriteSocket } from './replica-link.js';

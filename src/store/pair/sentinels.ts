@@ -1,3 +1,4 @@
+/** What the Sentinels say: when another server becomes the primary, and whether most of them take a server for it. */
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { z } from 'zod';

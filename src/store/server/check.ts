@@ -1,3 +1,4 @@
+/** Whether a server is suitable: version, role, rights of the user, settings, and the layout of what it stores. */
 import { z } from 'zod';
 import { isPassing, replyCode } from '../../delivery/reply-code.js';
 import { type FaultReport, fault, faultWords } from '../../domain/faults/faults.js';

@@ -1,3 +1,4 @@
+/** Connections to the store, wherever its server is: each fails at once while it is away, and is never silent for long. */
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
 import { isElsewhere } from '../../delivery/reply-code.js';

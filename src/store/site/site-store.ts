@@ -1,4 +1,4 @@
-/** Writes and reads the site's records as JSON. */
+/** The site in Redis: one hash per kind, id → record, and what is made of a damaged one. */
 import { z } from 'zod';
 import { ROLES } from '../../domain/grants.js';
 import { ownLimitsSchema } from '../../domain/limits.js';

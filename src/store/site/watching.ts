@@ -1,4 +1,4 @@
-/** What supervision has reported, and which escalations may become due: kept across restarts. */
+/** What is noted about devices and tokens, and kept across restarts: supervision, escalations, last heard, last used. */
 import { z } from 'zod';
 import { alarmMembers } from '../../domain/alarm-payload.js';
 import { parseJson } from '../../domain/notation.js';

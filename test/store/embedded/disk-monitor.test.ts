@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { repeat } from '../../../src/repeat.js';
+import { repeat } from '../../../src/releasers.js';
 import { Health } from '../../../src/site/health/health.js';
 import { StoreHeadroom } from '../../../src/site/health/store-headroom.js';
 import { lockDataDirectory } from '../../../src/store/data-directory.js';

@@ -1,29 +1,33 @@
-import { AlarmStates } from '../ingest/alarm-states.js';
-import { Commands } from '../ingest/commands.js';
-import { DevicePublishes } from '../ingest/device-publishes.js';
-import { HUB_CHECK_MS, Hubs } from '../ingest/hubs.js';
-import { InvalidPublishes } from '../ingest/invalid-publishes.js';
-import { Presence } from '../ingest/presence.js';
-import { TestAlarmPublishes } from '../ingest/test-alarms.js';
-import { UNREADABLE_CHECK_MS, UnreadableDevices } from '../ingest/unreadable-devices.js';
-import { destinationOf } from '../site/alarms/destinations.js';
-import { DrillRunner } from '../watch/drills.js';
-import { Escalations } from '../watch/escalations.js';
-import { SUPERVISION_CHECK_MS, Supervision } from '../watch/supervision.js';
-import type { DeliveryParts } from './delivering.js';
-import type { Foundation } from './foundation.js';
-import type { SiteParts } from './site-loading.js';
-import type { Storage } from './storage.js';
+/** Opens what takes the publishes of devices, hubs and people. */
+import type { DeliveryParts } from '../delivery/open.js';
+import type { Foundation } from '../foundation.js';
+import type { AuditTrail } from '../site/audit-trail.js';
+import type { SiteParts } from '../site/open.js';
+import { type AlarmFinder, AlarmStates } from './alarm-states.js';
+import { Commands } from './commands.js';
+import { DevicePublishes, UNREADABLE_CHECK_MS, UnreadableDevices } from './device-publishes.js';
+import { HUB_CHECK_MS, Hubs } from './hubs.js';
+import { InvalidPublishes, type InvalidPublishStore } from './invalid-publishes.js';
+import { Presence, type PresenceStore } from './presence.js';
+import { TestAlarmPublishes } from './test-alarms.js';
 
 const HEARD_SAVED_MS = 30_000;
 
 /** The parts that handle publishes, and devices that come and go. */
 export type IngestParts = Awaited<ReturnType<typeof openIngest>>;
 
+/** What the parts that take publishes need of the store. */
+export interface IngestStores {
+  readonly presence: PresenceStore;
+  readonly invalidPublishes: InvalidPublishStore;
+  readonly history: AlarmFinder;
+  readonly audit: AuditTrail;
+}
+
 /** Opens the parts that take publishes, and loads when each device was last heard. */
 export async function openIngest(
   { config, health, log, releasers, steady, now }: Foundation,
-  storage: Storage,
+  storage: IngestStores,
   { model, accessTokens }: SiteParts,
   { deliveries, writer, forwarder, retained }: DeliveryParts,
 ) {
@@ -43,29 +47,8 @@ export async function openIngest(
   });
   const unreadable = new UnreadableDevices(model, health);
   releasers.every(UNREADABLE_CHECK_MS, () => unreadable.check());
-  const supervision = new Supervision({
-    model,
-    hearing: presence,
-    writer,
-    store: storage.supervision,
-    health,
-    silentAfterSeconds: config.supervision.silentAfterSeconds,
-    now,
-    steadyNow,
-  });
-  await supervision.load();
-  releasers.every(SUPERVISION_CHECK_MS, () => supervision.check());
   releasers.every(HUB_CHECK_MS, () => hubs.check());
   releasers.every(HEARD_SAVED_MS, () => void presence.saveHeard());
-  const { escalations: configured } = config;
-  const escalations = new Escalations({
-    escalations: configured,
-    store: storage.escalations,
-    writer,
-    log,
-    now,
-    steadyNow,
-  });
   const { maxAlarmBytes } = config.mqtt;
   const publishes = new DevicePublishes({
     model,
@@ -74,25 +57,11 @@ export async function openIngest(
     invalid,
     unreadable,
     maxAlarmBytes,
-    escalations: configured,
+    escalations: config.escalations,
     now,
     steadyNow,
   });
   const testAlarms = new TestAlarmPublishes({ publishes, audit: storage.audit, now });
-  const drills = new DrillRunner({
-    plans: config.drills,
-    model,
-    testAlarms,
-    history: storage.alarms,
-    store: storage.drills,
-    supervision,
-    destinationOf: (key) => destinationOf({ model, accessTokens }, key),
-    health,
-    log,
-    now,
-    steadyNow,
-  });
-  await drills.load();
   const alarmStates = new AlarmStates({
     model,
     accessTokens,
@@ -109,12 +78,9 @@ export async function openIngest(
     hubs,
     invalid,
     unreadable,
-    supervision,
-    escalations,
     commands: new Commands(model, forwarder, steadyNow),
     alarmStates,
     testAlarms,
-    drills,
     publishes,
   };
 }

@@ -1,19 +1,20 @@
+/** The listeners of MQTT and HTTP, plain and with TLS, and what to do about an address that is not available. */
 import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
-import { ConnectionRate } from '../broker/admission/connection-rate.js';
-import { TcpListener, WebSocketListener } from '../broker/admission/listeners.js';
-import type { MqttBroker } from '../broker/mqtt-broker.js';
-import { GatewayError, systemErrorCode } from '../errors.js';
-import type { HttpApp } from '../http/http-env.js';
-import { createHttpListener } from '../http/server/listener.js';
-import { answerClientError } from '../http/server/unroutable.js';
-import type { BoundAddress } from '../network/listen.js';
-import { connectionShares } from '../network/open-files.js';
-import { ownNetworks } from '../network/own-networks.js';
-import { ProcessorShare, SHARE_CHECK_MS, shareFault } from '../network/processor-share.js';
-import { CERTIFICATE_CHECK_MS, ServerCertificate } from '../network/server-certificate.js';
+import { ConnectionRate } from './broker/admission/connection-rate.js';
+import { TcpListener, WebSocketListener } from './broker/admission/listeners.js';
+import type { MqttBroker } from './broker/mqtt-broker.js';
+import { GatewayError, systemErrorCode } from './errors.js';
 import type { Foundation } from './foundation.js';
-import type { SiteParts } from './site-loading.js';
+import type { HttpApp } from './http/http-env.js';
+import { createHttpListener } from './http/server/listener.js';
+import { answerClientError } from './http/server/unroutable.js';
+import type { BoundAddress } from './network/listen.js';
+import { connectionShares } from './network/open-files.js';
+import { ownNetworks } from './network/own-networks.js';
+import { ProcessorShare, SHARE_CHECK_MS, shareFault } from './network/processor-share.js';
+import { CERTIFICATE_CHECK_MS, ServerCertificate } from './network/server-certificate.js';
+import type { SiteParts } from './site/open.js';
 
 /** Part of the ten seconds for a stop (docs/reference/contract.md, 1, stop). */
 const HTTP_CLOSE_DEADLINE_MS = 2_000;

@@ -1,29 +1,46 @@
+/** Opens the site: its model in memory, its changes, and who may do what in it. */
 import { join } from 'node:path';
-import { AccessTokens, firstTokenEntry } from '../site/access/access-tokens.js';
-import { Denials } from '../site/access/denials.js';
-import { KnownNetworks } from '../site/access/known-networks.js';
-import { PrincipalLimits } from '../site/access/principal-limits.js';
-import { QUOTA_CHECK_MS, QuotaWatch } from '../site/access/quota-watch.js';
-import { TokenUse } from '../site/access/token-use.js';
-import { Devices } from '../site/devices.js';
-import { Groups } from '../site/groups.js';
-import { SiteFaults } from '../site/health/site-faults.js';
-import { Locations } from '../site/locations.js';
-import { Rooms } from '../site/rooms.js';
-import { SiteChanges } from '../site/site-changes.js';
-import { SiteEvents } from '../site/site-events.js';
-import { SiteModel } from '../site/site-model.js';
-import { loadSecret } from '../store/files.js';
-import type { Foundation } from './foundation.js';
-import type { Storage } from './storage.js';
+import type { RecordKind } from '../domain/site.js';
+import { loadSecret } from '../files.js';
+import type { Foundation } from '../foundation.js';
+import { AccessTokens, firstTokenEntry } from './access/access-tokens.js';
+import { Denials } from './access/denials.js';
+import { KnownNetworks } from './access/known-networks.js';
+import { PrincipalLimits } from './access/principal-limits.js';
+import { QUOTA_CHECK_MS, QuotaWatch } from './access/quota-watch.js';
+import { TokenUse, type TokenUseStore } from './access/token-use.js';
+import type { AuditTrail } from './audit-trail.js';
+import { Devices } from './devices.js';
+import { Groups } from './groups.js';
+import { SiteFaults } from './health/site-faults.js';
+import type { StoreHeadroom } from './health/store-headroom.js';
+import { Locations } from './locations.js';
+import { Rooms } from './rooms.js';
+import { SiteChanges } from './site-changes.js';
+import { SiteEvents } from './site-events.js';
+import { SiteModel } from './site-model.js';
+import type { SiteStore } from './site-store.js';
 
 const TOKEN_USE_SAVED_MS = 60_000;
 
 /** The site, and who may do what in it. */
-export type SiteParts = Awaited<ReturnType<typeof loadSite>>;
+export type SiteParts = Awaited<ReturnType<typeof openSite>>;
+
+/** What the site needs of the store. */
+export interface SiteStores {
+  readonly site: SiteStore;
+  readonly audit: AuditTrail;
+  readonly headroom: StoreHeadroom;
+  readonly tokenUse: TokenUseStore;
+  /** Compares the store with the site in memory. */
+  readonly witness: { followSite(counts: () => SiteCounts): void };
+}
+
+/** Records by kind, and how many changes the site has had. */
+type SiteCounts = Record<RecordKind | 'change', number>;
 
 /** Loads the site. */
-export async function loadSite(foundation: Foundation, storage: Storage) {
+export async function openSite(foundation: Foundation, storage: SiteStores) {
   const { config, log, health, releasers, steady, now, elapsed } = foundation;
   const { site: store, audit, headroom } = storage;
   const adminToken = await firstAdminToken(foundation, storage);
@@ -75,7 +92,7 @@ export async function loadSite(foundation: Foundation, storage: Storage) {
  */
 async function firstAdminToken(
   { config, log, now }: Foundation,
-  { audit }: Storage,
+  { audit }: Pick<SiteStores, 'audit'>,
 ): Promise<string> {
   if (config.adminToken !== undefined) return config.adminToken;
   const file = join(config.dataDir, 'admin.token');

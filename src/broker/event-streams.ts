@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { sessionOwner } from '../broker/admission/authentication.js';
-import { ConnectError } from '../broker/admission/connect-errors.js';
-import type { Held } from '../broker/admission/connection-quota.js';
-import { paidBy } from '../broker/subscribing.js';
-import { Feed } from '../delivery/feed.js';
+import { Feed, type HistoryReader } from '../delivery/feed.js';
+import type { DeliveryParts } from '../delivery/open.js';
 import { sessionKey } from '../delivery/sessions/session.js';
 import type { Principal } from '../domain/grants.js';
 import { GatewayError } from '../errors.js';
+import type { Foundation } from '../foundation.js';
 import type { ConnectionView } from '../site/access/connection-list.js';
 import type {
   EventStreams,
@@ -14,11 +12,12 @@ import type {
   StreamOutlet,
   StreamRequest,
 } from '../site/alarms/event-streams.js';
-import type { BrokerParts } from './brokering.js';
-import type { DeliveryParts } from './delivering.js';
-import type { Foundation } from './foundation.js';
-import type { SiteParts } from './site-loading.js';
-import type { Storage } from './storage.js';
+import type { SiteParts } from '../site/open.js';
+import { sessionOwner } from './admission/authentication.js';
+import { ConnectError } from './admission/connect-errors.js';
+import type { Held } from './admission/connection-quota.js';
+import type { BrokerParts } from './open.js';
+import { paidBy } from './subscribing.js';
 
 /** Begins the client ids of streams. The rest is random, so no client has one by chance. */
 const CLIENT_ID_PREFIX = 'events-';
@@ -31,11 +30,18 @@ interface OpenStream extends Held {
   readonly feed: Feed;
 }
 
+/** What streams need of the store. */
+export interface StreamStores {
+  readonly history: HistoryReader;
+  /** Distinguishes the store from an emptied or replaced one. */
+  readonly identity: () => string;
+}
+
 /** Opens event streams as clean sessions, within the limits of MQTT connections. */
 export class EventStreaming implements EventStreams {
   readonly #log: Foundation['log'];
   readonly #site: SiteParts;
-  readonly #storage: Storage;
+  readonly #storage: StreamStores;
   readonly #delivery: DeliveryParts;
   readonly #brokers: BrokerParts;
   readonly #streams = new Set<OpenStream>();
@@ -43,7 +49,7 @@ export class EventStreaming implements EventStreams {
 
   constructor(
     { log }: Foundation,
-    storage: Storage,
+    storage: StreamStores,
     site: SiteParts,
     delivery: DeliveryParts,
     brokers: BrokerParts,

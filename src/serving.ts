@@ -1,19 +1,21 @@
-import type { Bridges } from '../bridge/bridges.js';
-import { SessionBacklogs } from '../delivery/session-backlogs.js';
-import { createHttpApp } from '../http/app.js';
-import type { HttpApp } from '../http/http-env.js';
-import { Metrics } from '../metrics/metrics.js';
-import type { Outputs } from '../outputs/outputs.js';
-import type { BrokerParts } from './brokering.js';
-import type { DeliveryParts } from './delivering.js';
-import type { EventStreaming } from './event-streaming.js';
-import type { FootageParts } from './footage-storage.js';
+/** Puts together what the HTTP interface and its metrics show. */
+import type { Bridges } from './bridge/bridges.js';
+import type { EventStreaming } from './broker/event-streams.js';
+import type { BrokerParts } from './broker/open.js';
+import type { DeliveryParts } from './delivery/open.js';
+import { SessionBacklogs } from './delivery/sessions/session-limits.js';
+import type { Installation } from './files.js';
+import type { FootageParts } from './footage/open.js';
 import type { Foundation } from './foundation.js';
-import type { IngestParts } from './ingesting.js';
-import type { Installation } from './installation.js';
-import { openPages } from './pages.js';
-import type { SiteParts } from './site-loading.js';
-import type { Storage } from './storage.js';
+import { createHttpApp } from './http/app.js';
+import { BuiltFiles } from './http/built-files.js';
+import type { HttpApp } from './http/http-env.js';
+import type { IngestParts } from './ingest/open.js';
+import { Metrics } from './metrics/metrics.js';
+import type { Outputs } from './outputs/outputs.js';
+import type { SiteParts } from './site/open.js';
+import type { Storage } from './store/open.js';
+import type { WatchParts } from './watch/open.js';
 
 /** Everything that the HTTP interface and its metrics show. */
 export interface ServedParts {
@@ -21,6 +23,7 @@ export interface ServedParts {
   readonly site: SiteParts;
   readonly delivery: DeliveryParts;
   readonly ingest: IngestParts;
+  readonly watch: WatchParts;
   readonly brokers: BrokerParts;
   readonly bridges: Bridges;
   readonly outputs: Outputs;
@@ -68,7 +71,7 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
     history: storage.alarms,
     alarmStates: ingest.alarmStates,
     testAlarms: ingest.testAlarms,
-    drills: ingest.drills,
+    drills: parts.watch.drills,
     audit: storage.audit,
     bridges,
     outputs: parts.outputs,
@@ -80,7 +83,7 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
     sessions: new SessionBacklogs(delivery.sessions),
     events: parts.events,
     presence: ingest.presence,
-    supervision: ingest.supervision,
+    supervision: parts.watch.supervision,
     invalidPublishes: storage.invalidPublishes,
     health,
     footage: footage.footage,
@@ -97,5 +100,29 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
     log,
     now,
     elapsed,
+  });
+}
+
+/** The ports shown instead of a configured port 0, which stands for any free port. */
+const USUAL_PORTS = { mqtt: 1883, mqtts: 8883, http: 8080, https: 8443 };
+
+/**
+ * Opens the files that the build made for browsers.
+ *
+ * @throws GatewayError `start-failed` when they are missing
+ */
+export function openPages({
+  config,
+  version,
+  consoleDirectory,
+}: Pick<Foundation, 'config' | 'version' | 'consoleDirectory'>): BuiltFiles {
+  const { mqtt, http } = config;
+  return new BuiltFiles(consoleDirectory, {
+    VERSION: version,
+    SERVER_URL: http.publicUrl ?? '/',
+    MQTT_PORT: String(mqtt.port || USUAL_PORTS.mqtt),
+    MQTTS_PORT: String(mqtt.tlsPort || USUAL_PORTS.mqtts),
+    HTTP_PORT: String(http.port || USUAL_PORTS.http),
+    HTTPS_PORT: String(http.tlsPort || USUAL_PORTS.https),
   });
 }

@@ -1,25 +1,25 @@
+/** Opens the store: the server or its address, one connection for each purpose, its watches, and every aggregate on it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import createBrokerStorage from 'aedes-persistence-redis';
 import type { Logger } from 'pino';
 import { isEmbeddedStore, type StoreConfig, type StoreTlsConfig } from '../config/store-schema.js';
-import type { Releasers } from '../releasers.js';
-import { repeat } from '../repeat.js';
-import { runRetention } from '../retention-schedule.js';
+import type { Foundation } from '../foundation.js';
+import { type Releasers, repeat, runRetention } from '../releasers.js';
 import { StoreHeadroom } from '../site/health/store-headroom.js';
-import { AuditStore } from '../store/audit.js';
-import { ClockStoreRedis } from '../store/clock-store-redis.js';
-import { DiskMonitor } from '../store/embedded/disk-monitor.js';
-import { defaultMaxMemoryBytes, EmbeddedRedis } from '../store/embedded/embedded-redis.js';
-import { AlarmHistoryRedis } from '../store/history/alarm-history.js';
-import { HistoryLog, historyRetention } from '../store/history/history-log.js';
-import { type Keys, keysOf } from '../store/keys.js';
-import { DeadLetterStoreRedis, DrillStoreRedis, InvalidPublishStoreRedis } from '../store/lists.js';
-import { ClusterRoute } from '../store/pair/cluster-route.js';
-import { Replicas } from '../store/pair/replicas.js';
-import { Failovers, SentinelMajority, type SentinelPlace } from '../store/pair/sentinels.js';
-import { QueueStoreRedis } from '../store/queues.js';
-import { checkServer, checkSettings, requireLayout } from '../store/server/check.js';
+import { AuditStore } from './audit.js';
+import { ClockStoreRedis } from './clock-store-redis.js';
+import { DiskMonitor } from './embedded/disk-monitor.js';
+import { defaultMaxMemoryBytes, EmbeddedRedis } from './embedded/embedded-redis.js';
+import { AlarmHistoryRedis } from './history/alarm-history.js';
+import { HistoryLog, historyRetention } from './history/history-log.js';
+import { type Keys, keysOf } from './keys.js';
+import { DeadLetterStoreRedis, DrillStoreRedis, InvalidPublishStoreRedis } from './lists.js';
+import { ClusterRoute } from './pair/cluster-route.js';
+import { Replicas } from './pair/replicas.js';
+import { Failovers, SentinelMajority, type SentinelPlace } from './pair/sentinels.js';
+import { QueueStoreRedis } from './queues.js';
+import { RetainedRedis } from './retained.js';
+import { checkServer, checkSettings, requireLayout } from './server/check.js';
 import {
   type ConnectionOptions,
   connectManagementRedis,
@@ -29,20 +29,19 @@ import {
   type StorePlace,
   type StoreTls,
   untilReady,
-} from '../store/server/connection.js';
-import { StoreOutages } from '../store/server/store-outages.js';
-import { StoreWatch } from '../store/server/watch.js';
-import { SessionStoreRedis } from '../store/sessions.js';
-import { SiteStoreRedis } from '../store/site/site-store.js';
+} from './server/connection.js';
+import { StoreOutages } from './server/store-outages.js';
+import { StoreWatch } from './server/watch.js';
+import { SessionStoreRedis } from './sessions.js';
+import { SiteStoreRedis } from './site/site-store.js';
 import {
   EscalationStoreRedis,
   PresenceStoreRedis,
   SupervisionStoreRedis,
   TokenUseStoreRedis,
-} from '../store/site/watching.js';
-import { Store } from '../store/store.js';
-import { StoreWitness } from '../store/witness.js';
-import type { Foundation } from './foundation.js';
+} from './site/watching.js';
+import { Store } from './store.js';
+import { StoreWitness } from './witness.js';
 
 const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -121,9 +120,7 @@ export async function openStorage(options: Foundation) {
       maxPerLocation: config.rejected.maxPerLocation,
     }),
     deadLetters: new DeadLetterStoreRedis(management, keys),
-    /** Retained messages as kept by Aedes' own Redis persistence, and their topics. */
-    broker: createBrokerStorage({ conn: retainedConnection(broker, keys) }),
-    retainedTopics: () => state.read((redis) => redis.hkeys(keys.retained)),
+    retained: new RetainedRedis(broker, keys),
     /** Starts removing old alarms and audit records. */
     startRetention: () => {
       const trail = new AuditStore({ store: state, keys, steadyNow: steady.now, log });
@@ -276,16 +273,4 @@ export function openReplicas(
     elapsed,
     markKey: keys.replicaMark,
   });
-}
-
-/** Looks like a connection to aedes-persistence-redis, but its calls go through the store's door. */
-export function retainedConnection(store: Store, keys: Keys) {
-  const keyOf = (name: string) => keys.brokerPrefix + name;
-  return {
-    hset: (name: string, topic: string, packet: Buffer) =>
-      store.write(['HSET', keyOf(name), topic, packet]),
-    hdel: (name: string, topic: string) => store.write(['HDEL', keyOf(name), topic]),
-    hgetBuffer: (name: string, topic: string) =>
-      store.read((redis) => redis.hgetBuffer(keyOf(name), topic)),
-  };
 }

@@ -1,18 +1,19 @@
+/** Opens the recordings: an S3-compatible server, or a folder in the data directory. */
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { DiskReserve } from '../footage/disk-reserve.js';
-import { FolderFootageStore } from '../footage/folder-footage-store.js';
-import { FootageFolder } from '../footage/footage-folder.js';
-import { FootageQuota } from '../footage/footage-quota.js';
-import { FootageRetention } from '../footage/footage-retention.js';
-import { FOOTAGE_CHECK_MS, FootageWatch } from '../footage/footage-watch.js';
-import { S3FootageStore } from '../footage/s3-footage-store.js';
-import { runRetention } from '../retention-schedule.js';
+import { loadSecret } from '../files.js';
+import type { Foundation } from '../foundation.js';
+import { runRetention } from '../releasers.js';
+import type { AuditTrail } from '../site/audit-trail.js';
 import { Footage } from '../site/footage.js';
-import { loadSecret } from '../store/files.js';
-import type { Foundation } from './foundation.js';
-import type { SiteParts } from './site-loading.js';
-import type { Storage } from './storage.js';
+import type { SiteParts } from '../site/open.js';
+import { DiskReserve } from './disk-reserve.js';
+import { FolderFootageStore } from './folder-footage-store.js';
+import { FootageFolder } from './footage-folder.js';
+import { FootageQuota } from './footage-quota.js';
+import { FootageRetention } from './footage-retention.js';
+import { FOOTAGE_CHECK_MS, FootageWatch } from './footage-watch.js';
+import { S3FootageStore } from './s3-footage-store.js';
 
 const DAY_MS = 24 * 3_600_000;
 const RETENTION_INTERVAL_MS = DAY_MS;
@@ -23,7 +24,7 @@ export type FootageParts = Awaited<ReturnType<typeof openFootage>>;
 /** Opens the configured S3-compatible server, or a folder in the data directory. */
 export async function openFootage(
   { config, log, health, releasers, steady, now }: Foundation,
-  { audit }: Storage,
+  audit: AuditTrail,
   { model, events, watch, principalLimits }: SiteParts,
 ) {
   const { s3, maxUploadBytes, minFreeBytes } = config.footage;

@@ -1,11 +1,12 @@
-import { randomBytes } from 'node:crypto';
+/** What the gateway keeps in files of its own: written durably, secrets with their rights, and the identity of the installation. */
+import { createHmac, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Logger } from 'pino';
-import { formatTime } from '../domain/notation.js';
-import { systemErrorCode } from '../errors.js';
-import { createDataDirectory } from './data-directory.js';
+import { formatTime } from './domain/notation.js';
+import { systemErrorCode } from './errors.js';
+import { createDataDirectory } from './store/data-directory.js';
 
 const FILE_MODE = 0o600;
 const DRAFT_SUFFIX = '.new';
@@ -113,4 +114,35 @@ async function warnOfReaders(file: string, log: Logger): Promise<void> {
   if ((mode & ANY_OTHER_USER) === 0) return;
   const shown = `0${(mode & 0o777).toString(8)}`;
   log.warn({ file, mode: shown }, 'other users may use a secret file: set its mode to 0600');
+}
+
+const NAME_LENGTH = 12;
+
+/** The identity of this gateway, and the secrets derived from it. */
+export class Installation {
+  readonly #key: Buffer;
+
+  private constructor(key: Buffer) {
+    this.#key = key;
+  }
+
+  /** Loads the identity, or creates one. */
+  static async load(dataDir: string, log: Logger): Promise<Installation> {
+    const { text } = await loadSecret(join(dataDir, 'installation.key'), log);
+    return new Installation(Buffer.from(text));
+  }
+
+  /** Its name among gateways that share an upstream. */
+  get name(): string {
+    return this.#derive('name').toString('hex').slice(0, NAME_LENGTH);
+  }
+
+  /** The key of cursors. A key derived from a token would let weak tokens be guessed from a cursor. */
+  get cursorKey(): Buffer {
+    return this.#derive('cursors');
+  }
+
+  #derive(purpose: string): Buffer {
+    return createHmac('sha256', this.#key).update(purpose).digest();
+  }
 }

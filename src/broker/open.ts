@@ -1,23 +1,24 @@
-import { Authentication } from '../broker/admission/authentication.js';
-import { ConnectionDenials } from '../broker/admission/connection-denials.js';
-import { ConnectionQuota } from '../broker/admission/connection-quota.js';
-import { Budgets } from '../broker/budgets/budgets.js';
-import { SLOWED_CHECK_MS, SlowedFaults } from '../broker/budgets/slowed-faults.js';
-import { Slowing } from '../broker/budgets/slowing.js';
-import { BackPressure } from '../broker/budgets/unstored-publishes.js';
-import { MqttBroker } from '../broker/mqtt-broker.js';
-import { Publishing } from '../broker/publishing.js';
-import { Subscribing } from '../broker/subscribing.js';
-import { Wills } from '../broker/wills.js';
-import { ReadTurns } from '../broker/wire/packet-reader.js';
-import { SessionQuota } from '../delivery/sessions/session-quota.js';
+/** Opens the broker, still without listeners. */
+import type { DeliveryParts } from '../delivery/open.js';
+import { SessionQuota } from '../delivery/sessions/session-limits.js';
 import { isLoopbackAddress } from '../domain/addresses.js';
+import type { Foundation } from '../foundation.js';
+import type { IngestParts } from '../ingest/open.js';
 import { connectionShares } from '../network/open-files.js';
 import { FailedLogins } from '../site/access/failed-logins.js';
-import type { DeliveryParts } from './delivering.js';
-import type { Foundation } from './foundation.js';
-import type { IngestParts } from './ingesting.js';
-import type { SiteParts } from './site-loading.js';
+import type { SiteParts } from '../site/open.js';
+import { Authentication } from './admission/authentication.js';
+import { ConnectionDenials } from './admission/connection-denials.js';
+import { ConnectionQuota } from './admission/connection-quota.js';
+import { Budgets } from './budgets/budgets.js';
+import { SLOWED_CHECK_MS, SlowedFaults } from './budgets/slowed-faults.js';
+import { Slowing } from './budgets/slowing.js';
+import { BackPressure } from './budgets/unstored-publishes.js';
+import { MqttBroker } from './mqtt-broker.js';
+import { Publishing } from './publishing.js';
+import { Subscribing } from './subscribing.js';
+import { Wills } from './wills.js';
+import { ReadTurns } from './wire/packet-reader.js';
 
 /** For MQTT, which only delays the answer to a failed login. */
 const FREE_FAILURES = 3;

@@ -1,35 +1,30 @@
+/** Opens the delivery: the writer of the history, retained messages, sessions, and what watches over their queues. */
 import type { Logger } from 'pino';
-import { bridgeOwner } from '../bridge/bridge-queue.js';
-import { sessionOwner } from '../broker/admission/authentication.js';
-import { RetainedRedis } from '../broker/retained-redis.js';
+import { type FaultReport, fault, firstOf } from '../domain/faults/faults.js';
+import type { Foundation } from '../foundation.js';
+import { repeat } from '../releasers.js';
+import type { Health } from '../site/health/health.js';
+import type { StoreHeadroom } from '../site/health/store-headroom.js';
+import type { SiteParts } from '../site/open.js';
 import {
   AccountReader,
   accountFaults,
   backlogFaults,
   isBalanced,
+  type QueueStore,
   waitingFaults,
-} from '../delivery/accounts.js';
-import { Deliveries } from '../delivery/deliveries.js';
-import { Forwarder } from '../delivery/forwarder.js';
-import { LiveCopies } from '../delivery/live-copies.js';
-import { isAlarm, type NewEntry } from '../delivery/new-entry.js';
-import { outletName } from '../delivery/outgoing-queue.js';
-import { RetainedMessages } from '../delivery/retained/retained-messages.js';
-import { RetainedWriter } from '../delivery/retained/retained-writer.js';
-import type { SessionOwner } from '../delivery/sessions/session.js';
-import { Sessions } from '../delivery/sessions/sessions.js';
-import { UPKEEP_INTERVAL_MS, Upkeep } from '../delivery/upkeep.js';
-import { Writer } from '../delivery/writer.js';
-import { missingBridge } from '../domain/bridge-schema.js';
-import { type FaultReport, fault, firstOf } from '../domain/faults/faults.js';
-import { mayReceive, type Principal } from '../domain/grants.js';
-import { webhookOwner } from '../outputs/webhook.js';
-import { repeat } from '../repeat.js';
-import { Principals } from '../site/access/principals.js';
-import type { Health } from '../site/health/health.js';
-import type { Foundation } from './foundation.js';
-import type { SiteParts } from './site-loading.js';
-import type { Storage } from './storage.js';
+} from './accounts.js';
+import { Deliveries } from './deliveries.js';
+import { Forwarder } from './forwarder.js';
+import { LiveCopies } from './live-copies.js';
+import { isAlarm, type NewEntry } from './new-entry.js';
+import { RetainedMessages } from './retained/retained-messages.js';
+import { type RetainedStore, RetainedWriter } from './retained/retained-writer.js';
+import type { SessionOwner } from './sessions/session.js';
+import type { SessionStore } from './sessions/session-saving.js';
+import { Sessions } from './sessions/sessions.js';
+import { UPKEEP_INTERVAL_MS, Upkeep } from './upkeep.js';
+import { type HistoryStore, Writer } from './writer.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -41,12 +36,39 @@ const MAX_LOGGED_TOPICS = 10;
 /** The writer of the history, and everything that is fed from it. */
 export type DeliveryParts = Awaited<ReturnType<typeof openDelivery>>;
 
-/** Opens the delivery: its writer, its sessions, and their upkeep. */
-export async function openDelivery(foundation: Foundation, storage: Storage, site: SiteParts) {
+/** What the delivery needs of the store. */
+export interface DeliveryStores {
+  readonly history: HistoryStore & { newest(): Promise<number> };
+  readonly queues: QueueStore;
+  readonly sessions: SessionStore;
+  readonly retained: RetainedStore;
+  readonly headroom: StoreHeadroom;
+  /** Tells what the store has lost. */
+  readonly witness: {
+    readonly hasLostPrincipals: boolean;
+    report(loss: {
+      readonly counts?: { readonly backlog: number };
+      readonly alarms?: { readonly from: number; readonly to: number };
+    }): void;
+  };
+  readonly startRetention: () => void;
+}
+
+/**
+ * Opens the delivery: its writer, its sessions, and their upkeep.
+ *
+ * @param ownerOf the owner of a stored session; undefined: it is discarded
+ */
+export async function openDelivery(
+  foundation: Foundation,
+  storage: DeliveryStores,
+  site: SiteParts,
+  ownerOf: (key: string) => SessionOwner | undefined,
+) {
   const { log, health, releasers, steady } = foundation;
-  const { retained, store: retainedStore } = await openRetained(foundation, storage, site);
+  const retained = await openRetained(foundation, storage, site);
   const restoreRetained = () =>
-    retainedStore.topics().then(
+    storage.retained.topics().then(
       (topics) => retained.storeAll(topics),
       (error: unknown) => log.warn({ err: error }, 'failed to restore retained messages'),
     );
@@ -73,7 +95,12 @@ export async function openDelivery(foundation: Foundation, storage: Storage, sit
     sendLive: (alarm) => liveCopies.send(alarm, new Set()),
   });
   const accounts = new AccountReader(deliveries, storage.queues);
-  const sessions = await openSessions({ deliveries, accounts, writer }, foundation, storage, site);
+  const sessions = await openSessions(
+    { deliveries, accounts, writer },
+    foundation,
+    storage,
+    ownerOf,
+  );
   const liveCopies = new LiveCopies(writer, deliveries);
   liveCopies.start();
   releasers.add(() => {
@@ -103,11 +130,10 @@ function refusedFault(entry: NewEntry): FaultReport {
 /** Reads the retained messages, and removes those of devices that are gone or have moved. */
 async function openRetained(
   { config, health, log, releasers, steady }: Foundation,
-  { broker, retainedTopics, headroom, witness }: Storage,
+  { retained: store, headroom, witness }: DeliveryStores,
   { model, principalLimits, watch }: SiteParts,
-): Promise<{ readonly retained: RetainedMessages; readonly store: RetainedRedis }> {
+): Promise<RetainedMessages> {
   const unreadable: string[] = [];
-  const store = new RetainedRedis(broker, retainedTopics, (topic) => unreadable.push(topic));
   const writer = new RetainedWriter(store, headroom, log);
   releasers.add(() => writer.stop());
   const { location, total } = config.limits;
@@ -119,7 +145,7 @@ async function openRetained(
     watch,
     health,
   });
-  await retained.load(store.load(await store.topics()));
+  await retained.load(store.load(await store.topics(), (topic) => unreadable.push(topic)));
   const removeExpired = () => retained.removeExpired(steady.now());
   removeExpired();
   releasers.every(EXPIRED_CHECK_MS, removeExpired);
@@ -135,22 +161,22 @@ async function openRetained(
       return !witness.hasLostPrincipals && !model.isUnreadable(`device:${deviceId}`);
     return locationId !== device.locationId;
   });
-  return { retained, store };
+  return retained;
 }
 
 /** Loads the sessions and counts their backlogs. Nothing may be appended before. */
 async function openSessions(
   { deliveries, accounts, writer }: Pick<DeliveryParts, 'deliveries' | 'accounts' | 'writer'>,
   foundation: Foundation,
-  storage: Storage,
-  site: SiteParts,
+  storage: DeliveryStores,
+  ownerOf: (key: string) => SessionOwner | undefined,
 ): Promise<Sessions> {
   const { config, log, health, releasers, steady } = foundation;
   const sessions = new Sessions({
     store: storage.sessions,
     deliveries,
     log,
-    ownerOf: ownersOf(foundation, storage, site),
+    ownerOf,
     limits: {
       maxInFlight: config.mqtt.maxInFlight,
       maxQueued: config.sessions.maxQueuedMessages,
@@ -186,54 +212,6 @@ async function openSessions(
   });
   releasers.add(repeat(() => upkeep.run(), UPKEEP_INTERVAL_MS));
   return sessions;
-}
-
-/** Finds the owner of a stored session: a bridge, a webhook, or a principal, even one with an unreadable record. */
-function ownersOf(
-  { config }: Foundation,
-  { witness }: Storage,
-  { model, accessTokens }: SiteParts,
-) {
-  const principals = new Principals(model, accessTokens);
-  const bridgeOwnerOf = (key: string): SessionOwner | undefined => {
-    const name = outletName('bridge', key);
-    const configured = config.bridges.find((bridge) => bridge.name === name);
-    return name === undefined ? undefined : bridgeOwner(configured ?? missingBridge(name));
-  };
-  // The queue of a webhook missing from the configuration stays until it is forgotten like any session.
-  const webhookOwnerOf = (key: string): SessionOwner | undefined => {
-    const name = outletName('webhook', key);
-    if (name === undefined) return undefined;
-    return webhookOwner(
-      name,
-      config.outputs.find((output) => output.name === name),
-    );
-  };
-  const isHeld = (key: string) => witness.hasLostPrincipals || model.isUnreadable(key);
-  return (key: string): SessionOwner | undefined => {
-    const owner = bridgeOwnerOf(key) ?? webhookOwnerOf(key) ?? ownerOf(principals.byKey(key));
-    return owner ?? (isHeld(key) ? heldOwner(key, principals) : undefined);
-  };
-}
-
-function ownerOf(principal: Principal | undefined): SessionOwner | undefined {
-  return principal && sessionOwner(principal);
-}
-
-/**
- * The owner of a session whose device or token has an unreadable or lost record.
- *
- * This must not discard the session with its backlog: somebody may restore the record. Until then no credential
- * can connect to it.
- */
-function heldOwner(key: string, principals: Principals): SessionOwner {
-  return {
-    key,
-    mayReceive: (audience) => {
-      const restored = principals.byKey(key);
-      return restored === undefined || mayReceive(restored, audience);
-    },
-  };
 }
 
 function reportUnreadable(clientIds: readonly string[], health: Health, log: Logger): void {

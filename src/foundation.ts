@@ -1,10 +1,11 @@
+/** What every part of the gateway stands on. */
 import type { Logger } from 'pino';
-import type { Config } from '../config/schema.js';
-import type { Releasers } from '../releasers.js';
-import type { SteadyClock } from '../site/clock/steady-clock.js';
-import type { Health } from '../site/health/health.js';
-import type { Tenure } from '../store/pair/lease.js';
-import type { StoreAddress } from './storage.js';
+import type { Config } from './config/schema.js';
+import type { Releasers } from './releasers.js';
+import type { SteadyClock } from './site/clock/steady-clock.js';
+import type { Health } from './site/health/health.js';
+import type { StoreAddress } from './store/open.js';
+import type { Tenure } from './store/pair/lease.js';
 
 export interface ExternalStore {
   readonly address: StoreAddress;
