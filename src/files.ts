@@ -1,12 +1,11 @@
 /** What the gateway keeps in files of its own: written durably, secrets with their rights, and the identity of the installation. */
 import { createHmac, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Logger } from 'pino';
 import { formatTime } from './domain/notation.js';
-import { systemErrorCode } from './errors.js';
-import { createDataDirectory } from './store/data-directory.js';
+import { GatewayError, systemErrorCode } from './errors.js';
 
 const FILE_MODE = 0o600;
 const DRAFT_SUFFIX = '.new';
@@ -144,5 +143,19 @@ export class Installation {
 
   #derive(purpose: string): Buffer {
     return createHmac('sha256', this.#key).update(purpose).digest();
+  }
+}
+
+/** Creates the data directory, for the gateway's user only, unless it exists. */
+export async function createDataDirectory(dataDir: string): Promise<void> {
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    // The path, or a part of it, may be a file.
+    const isFile = ['EEXIST', 'ENOTDIR'].includes(systemErrorCode(cause) ?? '');
+    const detail = isFile
+      ? `${dataDir} is to be a directory, but a file is in its place: set dataDir`
+      : `${dataDir} cannot be created`;
+    throw new GatewayError('start-failed', detail, { cause });
   }
 }

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from './config/schema.js';
 import { isEmbeddedStore } from './config/store-schema.js';
+import { createDataDirectory } from './files.js';
 import type { ExternalStore, GatewayOptions } from './foundation.js';
 import { Gateway } from './gateway.js';
 import type { HttpListener } from './http/server/listener.js';
@@ -9,7 +10,6 @@ import { explained, type GatewayAddresses } from './listening.js';
 import type { BoundAddress } from './network/listen.js';
 import { CERTIFICATE_CHECK_MS, ServerCertificate } from './network/server-certificate.js';
 import { Releasers } from './releasers.js';
-import { createDataDirectory } from './store/data-directory.js';
 import { keysOf } from './store/keys.js';
 import { addressOfStore, type StoreAddress } from './store/open.js';
 import { type HeldLease, holderName, Lease, type LeaseState } from './store/pair/lease.js';

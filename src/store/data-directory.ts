@@ -1,26 +1,16 @@
-/** The data directory, and the lock on a file that only one process holds. */
+/** The data directory: its lock, which only one process holds, and whether its disk takes writes. */
 import { spawnSync } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { closeSync, constants, openSync } from 'node:fs';
+import { access, open, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type FaultReport, fault } from '../domain/faults/faults.js';
 import { GatewayError, systemErrorCode } from '../errors.js';
+import { unlessMissing } from '../files.js';
+import type { Health } from '../site/health/health.js';
+import type { StoreHeadroom } from '../site/health/store-headroom.js';
 
 /** The file that the gateway locks. It exists while the gateway runs. */
 export const LOCK = 'gateway.lock';
-
-/** Creates the data directory, for the gateway's user only, unless it exists. */
-export async function createDataDirectory(dataDir: string): Promise<void> {
-  try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  } catch (cause) {
-    // The path, or a part of it, may be a file.
-    const isFile = ['EEXIST', 'ENOTDIR'].includes(systemErrorCode(cause) ?? '');
-    const detail = isFile
-      ? `${dataDir} is to be a directory, but a file is in its place: set dataDir`
-      : `${dataDir} cannot be created`;
-    throw new GatewayError('start-failed', detail, { cause });
-  }
-}
 
 /**
  * Locks the data directory, which must exist, for this process.
@@ -79,4 +69,65 @@ function lockDescriptor(descriptor: number): boolean {
     'start-failed',
     'a file cannot be locked here: install flock (package util-linux) or perl',
   );
+}
+
+const MIB = 1024 * 1024;
+/** With less free space, the embedded store soon ends and cannot write why. */
+const MIN_FREE_BYTES = MIB;
+/** Free space below which the fault begins, and below which only alarms are stored; less on a small disk. */
+const LOW = { bytes: 256 * MIB, part: 0.1 };
+const SHORT = { bytes: 64 * MIB, part: 0.05 };
+const FAULT = 'disk';
+const LOW_FAULT = 'disk-room';
+
+const FULL = fault('diskFull');
+const READ_ONLY = fault('diskReadOnly');
+const UNWRITABLE = fault('dataDirectoryUnwritable');
+const UNREADABLE = fault('dataDirectoryUnreadable');
+
+/** Watches whether the disk takes the embedded store's writes. */
+export class DiskMonitor {
+  readonly #directory: string;
+  readonly #health: Health;
+  readonly #headroom: Pick<StoreHeadroom, 'set'>;
+
+  constructor(directory: string, health: Health, headroom: Pick<StoreHeadroom, 'set'>) {
+    this.#directory = directory;
+    this.#health = health;
+    this.#headroom = headroom;
+  }
+
+  async check(): Promise<void> {
+    this.#health.report(FAULT, await this.#fault().catch(() => UNREADABLE));
+  }
+
+  async #fault(): Promise<FaultReport | undefined> {
+    const { bavail, bsize, blocks } = await statfs(this.#directory);
+    const freeBytes = bavail * bsize;
+    const isBelow = ({ bytes, part }: typeof LOW) =>
+      freeBytes < Math.min(bytes, part * blocks * bsize);
+    this.#headroom.set('disk', isBelow(SHORT) ? 'short' : 'ample');
+    const isFull = freeBytes < MIN_FREE_BYTES;
+    const isLow = isBelow(LOW) && !isFull;
+    this.#health.report(LOW_FAULT, isLow ? lowFault(freeBytes) : undefined);
+    return isFull ? FULL : this.#unwritable();
+  }
+
+  /** The fault of an unwritable disk, found without a write: the kernel makes a failing disk read-only. */
+  async #unwritable(): Promise<FaultReport | undefined> {
+    try {
+      await access(this.#directory, constants.W_OK);
+      // After an ext4 error the check above still succeeds, but opening a file to write fails.
+      const file = await unlessMissing(open(join(this.#directory, LOCK), 'r+'));
+      await file?.close();
+      return undefined;
+    } catch (error) {
+      return systemErrorCode(error) === 'EROFS' ? READ_ONLY : UNWRITABLE;
+    }
+  }
+}
+
+/** Names a power of two, or the fault would change with every write. */
+function lowFault(freeBytes: number): FaultReport {
+  return fault('diskFilling', { mebibytes: 2 ** Math.ceil(Math.log2(freeBytes / MIB)) });
 }

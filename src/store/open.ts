@@ -7,8 +7,7 @@ import type { Foundation } from '../foundation.js';
 import { type Releasers, repeat, runRetention } from '../releasers.js';
 import { StoreHeadroom } from '../site/health/store-headroom.js';
 import { AuditStore } from './audit.js';
-import { ClockStoreRedis } from './clock-store-redis.js';
-import { DiskMonitor } from './embedded/disk-monitor.js';
+import { DiskMonitor } from './data-directory.js';
 import { defaultMaxMemoryBytes, EmbeddedRedis } from './embedded/embedded-redis.js';
 import { AlarmHistoryRedis } from './history/alarm-history.js';
 import { HistoryLog, historyRetention } from './history/history-log.js';
@@ -26,20 +25,21 @@ import {
   connectRedis,
   type StoreAccess,
   type StoreConnection,
+  StoreOutages,
   type StorePlace,
   type StoreTls,
   untilReady,
 } from './server/connection.js';
-import { StoreOutages } from './server/store-outages.js';
 import { StoreWatch } from './server/watch.js';
 import { SessionStoreRedis } from './sessions.js';
-import { SiteStoreRedis } from './site/site-store.js';
 import {
+  ClockStoreRedis,
   EscalationStoreRedis,
   PresenceStoreRedis,
   SupervisionStoreRedis,
   TokenUseStoreRedis,
-} from './site/watching.js';
+} from './site/kept.js';
+import { SiteStoreRedis } from './site/site-store.js';
 import { Store } from './store.js';
 import { StoreWitness } from './witness.js';
 

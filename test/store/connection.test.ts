@@ -8,9 +8,9 @@ import {
   type ConnectionOptions,
   connectManagementRedis,
   connectRedis,
+  StoreOutages,
   untilReady,
 } from '../../src/store/server/connection.js';
-import { StoreOutages } from '../../src/store/server/store-outages.js';
 import { Store } from '../../src/store/store.js';
 import { claimPort } from '../harness/program.js';
 import { CutProxy } from '../harness/proxy.js';

@@ -9,8 +9,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { loadSecret } from '../../src/files.js';
-import { createDataDirectory, lockDataDirectory } from '../../src/store/data-directory.js';
+import { createDataDirectory, loadSecret } from '../../src/files.js';
+import { lockDataDirectory } from '../../src/store/data-directory.js';
 import { recordingLog, temporaryDirectory } from './embedded-support.js';
 
 async function loadAdminToken(dataDir: string, log = recordingLog().log): Promise<string> {

@@ -6,7 +6,7 @@ import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { Devices } from '../../src/site/devices.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { InvalidPublishStoreRedis } from '../../src/store/lists.js';
-import { PresenceStoreRedis } from '../../src/store/site/watching.js';
+import { PresenceStoreRedis } from '../../src/store/site/kept.js';
 import { Store } from '../../src/store/store.js';
 import { faultTexts } from '../harness/described/fault-texts.js';
 import { RedisProgram } from '../harness/redis.js';

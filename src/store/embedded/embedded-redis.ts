@@ -15,7 +15,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { GatewayError, systemErrorCode } from '../../errors.js';
-import { createDataDirectory, lockDataDirectory, lockFile } from '../data-directory.js';
+import { createDataDirectory } from '../../files.js';
+import { lockDataDirectory, lockFile } from '../data-directory.js';
 import { infoField } from '../server/check.js';
 import { cutTornEnd, moveUnnamedFiles, removeDrafts } from './append-only-file.js';
 

@@ -9,9 +9,9 @@ import { Replicas, type ReplicasOptions } from '../../../src/store/pair/replicas
 import {
   connectManagementRedis,
   connectRedis,
+  StoreOutages,
   untilReady,
 } from '../../../src/store/server/connection.js';
-import { StoreOutages } from '../../../src/store/server/store-outages.js';
 import { Store } from '../../../src/store/store.js';
 import { faultTexts } from '../../harness/described/fault-texts.js';
 import { claimPort } from '../../harness/program.js';

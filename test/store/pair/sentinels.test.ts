@@ -9,10 +9,10 @@ import {
   connectManagementRedis,
   connectRedis,
   type StoreConnection,
+  StoreOutages,
   type StorePlace,
   untilReady,
 } from '../../../src/store/server/connection.js';
-import { StoreOutages } from '../../../src/store/server/store-outages.js';
 import { Store } from '../../../src/store/store.js';
 import { eventually } from '../../harness/index.js';
 import type { RedisProgram } from '../../harness/redis.js';
