@@ -161,6 +161,19 @@ export class RedisPair {
     await until(isTakenOver, `${next.address} has not become the primary`);
   }
 
+  /**
+   * Resolves once every Sentinel names the same primary.
+   *
+   * One that has not heard yet makes the new primary a replica of a thawed one again, which loses what it has taken.
+   */
+  async untilAgreed(): Promise<void> {
+    const isAgreed = async () => {
+      const ports = await Promise.all(this.sentinelPrograms.map((each) => this.#primaryPort(each)));
+      return ports[0] !== undefined && new Set(ports).size === 1;
+    };
+    await until(isAgreed, 'the Sentinels do not agree on a primary');
+  }
+
   /** Resolves once one of the two servers is a replica of the other, with all its data. */
   async untilReplicated(): Promise<void> {
     const isReplicated = async () => {

@@ -227,6 +227,7 @@ describe('behind Sentinels, a store', () => {
     expect(await Promise.all(writes)).toEqual([['OK'], ['OK']]);
     expect(await pair.replica()).toBe(former);
     await untilReady(management, TAKEOVER_MS);
+    await pair.untilAgreed();
     former.thaw();
     await pair.untilReplicated();
     const keys = ['before', 'during', 'handshake', 'change'];
