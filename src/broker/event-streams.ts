@@ -30,7 +30,7 @@ interface OpenStream extends Held {
   readonly feed: Feed;
 }
 
-/** What streams need of the store. */
+/** The parts of the store that event streams read. */
 export interface StreamStores {
   readonly history: HistoryReader;
   /** Distinguishes the store from an emptied or replaced one. */

@@ -34,7 +34,7 @@ export interface Entry extends Message {
   readonly sequence: number;
   /** Whether it is not an alarm and so has no `late`. */
   readonly isNeverLate?: boolean | undefined;
-  /** What was appended, if this run of the gateway appended it. */
+  /** The appended entry, if this run of the gateway appended it. */
   readonly source?: NewEntry | undefined;
 }
 

@@ -36,7 +36,7 @@ const MAX_LOGGED_TOPICS = 10;
 /** The writer of the history, and everything that is fed from it. */
 export type DeliveryParts = Awaited<ReturnType<typeof openDelivery>>;
 
-/** What the delivery needs of the store. */
+/** The parts of the store that the delivery uses. */
 export interface DeliveryStores {
   readonly history: HistoryStore & { newest(): Promise<number> };
   readonly queues: QueueStore;

@@ -20,7 +20,7 @@ export interface Queue {
   readonly wantsPage: boolean;
   /** How many known entries wait to be sent. */
   readonly readyCount: number;
-  /** What an entry has in common with itself on another connection; undefined: it is sent once. */
+  /** Identifies an entry across connections; undefined for an entry that is sent only once. */
   nameOf(entry: Entry): unknown;
   /**
    * Takes the next entry to send; `not-loaded` when `load` must come first.
@@ -302,7 +302,7 @@ export class MemoryQueue implements Queue {
 }
 
 /**
- * What becomes of an entry that is no longer to be sent; undefined if it is.
+ * The outcome of an entry that must not be sent any more; undefined for one that is still to be sent.
  *
  * @param oldestMs entries received before this expire
  */

@@ -4,7 +4,7 @@ import type { NewEntry } from './new-entry.js';
 /** Beyond these bounds the older half is forgotten. */
 const MAX_ENTRIES = 2_000;
 const MAX_BYTES = 4 * 1024 * 1024;
-/** What an entry takes besides its payload and the device's text, which is no longer than the payload. */
+/** Memory of an entry besides its payload and the device's text, which is no longer than the payload. */
 const ENTRY_BYTES = 1_024;
 
 /** The newest entries of this run, in memory: a store that loses its newest gets them again from here. */

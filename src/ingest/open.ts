@@ -16,7 +16,7 @@ const HEARD_SAVED_MS = 30_000;
 /** The parts that handle publishes, and devices that come and go. */
 export type IngestParts = Awaited<ReturnType<typeof openIngest>>;
 
-/** What the parts that take publishes need of the store. */
+/** The parts of the store that ingest uses. */
 export interface IngestStores {
   readonly presence: PresenceStore;
   readonly invalidPublishes: InvalidPublishStore;

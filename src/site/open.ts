@@ -26,7 +26,7 @@ const TOKEN_USE_SAVED_MS = 60_000;
 /** The site, and who may do what in it. */
 export type SiteParts = Awaited<ReturnType<typeof openSite>>;
 
-/** What the site needs of the store. */
+/** The parts of the store that the site uses. */
 export interface SiteStores {
   readonly site: SiteStore;
   readonly audit: AuditTrail;

@@ -1,4 +1,4 @@
-/** Opens what notices what nobody sends: silent devices, alarms that nobody acknowledges, drills. */
+/** Opens the watch over silent devices and unacknowledged alarms, and the drills. */
 import type { Writer } from '../delivery/writer.js';
 import type { Foundation } from '../foundation.js';
 import type { AlarmHistory } from '../site/alarms/alarm-history.js';
@@ -18,7 +18,7 @@ import {
 /** The parts that notice what nobody sends. */
 export type WatchParts = Awaited<ReturnType<typeof openWatch>>;
 
-/** What they need of the store. */
+/** The parts of the store that they use. */
 export interface WatchStores {
   readonly supervision: SupervisionStore;
   readonly escalations: EscalationStore;

@@ -233,7 +233,13 @@ describe('behind Sentinels, a store', () => {
     const keys = ['before', 'during', 'handshake', 'change'];
     for (const one of [redis, management, former.redis]) {
       // The thawed one has what its socket held until it is a replica.
-      await expect.poll(() => one.mget(keys)).toEqual(['1', '1', '1', null]);
+      await eventually(async () => {
+        const roles = await Promise.all(
+          pair.servers.map((each) => each.info('replication', 'role')),
+        );
+        const at = `${one.stream.remotePort} of ${pair.servers.map(({ port }) => port)}, ${roles}`;
+        expect(await one.mget(keys), at).toEqual(['1', '1', '1', null]);
+      });
     }
   });
 
