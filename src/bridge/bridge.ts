@@ -4,7 +4,7 @@ import type { Consumer } from '../delivery/consumer.js';
 import type { Forwarder } from '../delivery/forwarder.js';
 import type { OutgoingPublish } from '../delivery/message.js';
 import { DeadLetters } from '../delivery/outlet.js';
-import type { RetainedMessages } from '../delivery/retained/retained-messages.js';
+import type { RetainedMessages } from '../delivery/retained.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { BridgeOptions } from '../domain/bridge-schema.js';
 import type { RateLimits } from '../domain/limits.js';

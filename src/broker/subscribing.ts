@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { RetainedMessages } from '../delivery/retained/retained-messages.js';
+import type { RetainedMessages } from '../delivery/retained.js';
 import { sessionKey } from '../delivery/sessions/session.js';
 import type { SessionQuota } from '../delivery/sessions/session-limits.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
@@ -37,7 +37,7 @@ const NO_SUBSCRIPTION = 'The session has no such subscription.';
 export interface SubscribingOptions {
   readonly sessions: Sessions;
   readonly sessionQuota: SessionQuota;
-  readonly retained: Pick<RetainedMessages, 'matching' | 'later'>;
+  readonly retained: Pick<RetainedMessages, 'matching'>;
   readonly denials: ConnectionDenials;
   readonly maxFiltersPerSession: number;
   readonly quotasOf: (principal: Principal) => ConnectionQuotas;
@@ -199,19 +199,16 @@ export class Subscribing {
   }
 }
 
-/** Retained messages whose bytes count for the principal that asks for them. */
+/** Finds retained messages; their bytes count for the principal that asks for them. */
 export function paidBy(
   budget: Budget,
-  retained: Pick<RetainedMessages, 'matching' | 'later'>,
-): Pick<RetainedMessages, 'matching' | 'later'> {
-  return {
-    later: (resume) => retained.later(resume),
-    *matching(filters) {
-      for (const message of retained.matching(filters)) {
-        if (message !== undefined) budget.takeAnswer(message.payload.length, performance.now());
-        yield message;
-      }
-    },
+  retained: Pick<RetainedMessages, 'matching'>,
+): RetainedMessages['matching'] {
+  return function* matching(filters) {
+    for (const message of retained.matching(filters)) {
+      budget.takeAnswer(message.payload.length, performance.now());
+      yield message;
+    }
   };
 }
 

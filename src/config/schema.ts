@@ -1,11 +1,6 @@
 import { z } from 'zod';
 import { bridgesSchema } from '../domain/bridge-schema.js';
-import {
-  deviceLimitsSchema,
-  locationLimitsSchema,
-  tokenLimitsSchema,
-  totalLimitsSchema,
-} from '../domain/limits.js';
+import { deviceLimitsSchema, tokenLimitsSchema, totalLimitsSchema } from '../domain/limits.js';
 import { outputsSchema } from '../domain/output-schema.js';
 import { drillsSchema } from '../domain/time/drill-schedule.js';
 import { escalationsSchema } from '../domain/time/escalations.js';
@@ -101,7 +96,6 @@ export const configSchema = z.strictObject({
         .prefault({})
         .describe('one device; a manager can give a device limits of its own'),
       token: tokenLimitsSchema.prefault({}).describe('one access token over MQTT'),
-      location: locationLimitsSchema.prefault({}).describe('all devices of one location together'),
       total: totalLimitsSchema.prefault({}).describe('the whole gateway'),
     })
     .prefault({})

@@ -6,16 +6,16 @@ import {
   type QueuePage,
   type QueueStore,
 } from './accounts.js';
-import type { DirectMessage } from './direct-queue.js';
+import type { RetainedSource } from './direct-queue.js';
 import {
   type Entry,
   type LogName,
+  type Message,
   messageOf,
   type Receiver,
   type SendingServices,
 } from './message.js';
 import { judgeEntry, MemoryQueue, type QueueSource, StoredQueue } from './queue.js';
-import type { RetainedFeedOptions } from './retained/retained-feed.js';
 import { SendingWindow } from './sending-window.js';
 import type { QoS, Subscriptions } from './sessions/subscriptions.js';
 import type { Settled, Settler } from './settler.js';
@@ -218,28 +218,28 @@ export class Consumer {
   }
 
   /** Sends a message outside the queues, if permitted. Drops it if nobody is connected. */
-  offerDirect(message: DirectMessage, qos: QoS): void {
+  offerDirect(message: Message, qos: QoS): void {
     if (!this.isConnected || !this.mayReceive(message)) return;
-    if (qos === 1 && message.qos === 1) {
+    if (qos === 0 || message.qos === 0) this.window.sendNow(message);
+    else {
       this.window.direct.add(message);
       this.#services.pumpLater(this);
-    } else this.window.sendNow(message);
+    }
   }
 
   /** Sends the retained messages of new subscriptions, as fast as the connection takes them. */
-  offerRetained(filters: readonly string[], retained: RetainedFeedOptions['retained']): void {
+  offerRetained(filters: readonly string[], matching: RetainedSource['matching']): void {
     if (!this.isConnected) return;
     this.window.direct.addRetained(filters, {
-      retained,
+      matching,
       select: (message) => {
         const qos = this.subscriptions.qosFor(message.topic);
         if (qos === undefined || !this.mayReceive(message)) return undefined;
         return qos === 0 ? { ...message, qos } : message;
       },
       isSubscribed: (filter) => this.subscriptions.has(filter),
-      onMore: () => this.wake(),
     });
-    this.wake();
+    this.#services.pumpLater(this);
   }
 
   /** Sends as much as the window allows. */

@@ -3,7 +3,6 @@ import { ALARM_KINDS, type AlarmKind } from '../domain/alarms.js';
 import type { Audience } from '../domain/grants.js';
 import type { QueueStore } from './accounts.js';
 import type { Consumer, ConsumerServices } from './consumer.js';
-import type { DirectMessage } from './direct-queue.js';
 import type { Entry, LogName, Message } from './message.js';
 import type { NewAlarm, NewEntry } from './new-entry.js';
 import { Recent } from './recent.js';
@@ -166,7 +165,7 @@ export class Deliveries implements Fed {
   }
 
   /** Sends a message outside the queues to every connected subscriber. */
-  publishDirect(message: DirectMessage): void {
+  publishDirect(message: Message): void {
     for (const route of this.routes.match(message.topic)) {
       const qos = qosOf(route, message.publisher);
       if (qos !== undefined && route.member.isConnected) route.member.offerDirect(message, qos);
@@ -179,7 +178,7 @@ export class Deliveries implements Fed {
    * @param sentTo the connections that have it; those that get it now are added. A session that connects again has
    *   perhaps not got what was written to the connection before; one may be full for a moment
    */
-  publishCopy(message: DirectMessage, sentTo: Set<unknown>): void {
+  publishCopy(message: Message, sentTo: Set<unknown>): void {
     for (const route of this.routes.match(message.topic)) {
       const { receiver } = route.member.window;
       if (receiver === undefined || sentTo.has(receiver)) continue;

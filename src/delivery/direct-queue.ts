@@ -1,76 +1,103 @@
-import type { Audience } from '../domain/grants.js';
-import { hasExpired, type MessageProperties } from '../mqtt/message-properties.js';
-import { bytesOfMessage } from './message.js';
-import { RetainedFeed, type RetainedFeedOptions } from './retained/retained-feed.js';
-import type { QoS } from './sessions/subscriptions.js';
-
-/** A message outside the logs: telemetry at QoS 0, retained messages, the gateway's own status. */
-export interface DirectMessage extends Audience {
-  readonly topic: string;
-  readonly payload: Buffer;
-  readonly qos: QoS;
-  readonly retain: boolean;
-  readonly properties?: MessageProperties | undefined;
-  readonly publisher?: string | undefined;
-  /** Whether a store short of room may skip retaining the message. */
-  readonly isExpendable?: boolean;
-  /** The location of a command's device when the command was given. */
-  readonly givenIn?: string | undefined;
-}
+import { hasExpired } from '../mqtt/message-properties.js';
+import { bytesOfMessage, type Message } from './message.js';
 
 /** Direct messages are not guaranteed: a client that does not acknowledge must not take unbounded memory. */
 const MAX_WAITING = 1_000;
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
+/** How many filters may wait before those no longer subscribed to are removed. */
+const MAX_WAITING_FILTERS = 1_000;
 
-/** Queues messages outside the logs until a connection has room. */
+/** The retained messages for the subscriptions of one consumer. */
+export interface RetainedSource {
+  readonly matching: (filters: readonly string[]) => Iterator<Message>;
+  /** The message as the consumer gets it; undefined when it does not (or no longer) concern the consumer. */
+  readonly select: (message: Message) => Message | undefined;
+  readonly isSubscribed: (filter: string) => boolean;
+}
+
+/**
+ * What waits for room on one connection besides its queues: messages at QoS 1 that are sent but once, and then the
+ * retained messages of new subscriptions.
+ *
+ * A retained message is read when its turn comes, so it is never older than a live one. One that was sent live
+ * meanwhile is left out.
+ */
 export class DirectQueue {
-  readonly #queue = new Set<DirectMessage>();
+  readonly #messages = new Set<Message>();
   #bytes = 0;
-  #retained: RetainedFeed | undefined;
+  #source: RetainedSource | undefined;
+  /** Filters of the next run: those subscribed to during the current one. */
+  readonly #filters = new Set<string>();
+  #run: Iterator<Message> | undefined;
+  /** Payloads by topic. */
+  readonly #sentMeanwhile = new Map<string, Buffer>();
 
   /** Queues a message; drops the oldest when too many wait. */
-  add(message: DirectMessage): void {
-    this.#queue.add(message);
+  add(message: Message): void {
+    this.#messages.add(message);
     this.#bytes += bytesOfMessage(message);
-    while (this.#queue.size > MAX_WAITING || this.#bytes > MAX_WAITING_BYTES) this.take();
+    while (this.#messages.size > MAX_WAITING || this.#bytes > MAX_WAITING_BYTES) this.#next();
   }
 
   /** Adds the retained messages that match these filters. */
-  addRetained(filters: readonly string[], options: RetainedFeedOptions): void {
-    this.#retained ??= new RetainedFeed(options);
-    this.#retained.add(filters);
+  addRetained(filters: readonly string[], source: RetainedSource): void {
+    this.#source = source;
+    for (const filter of filters) this.#filters.add(filter);
+    if (this.#filters.size <= MAX_WAITING_FILTERS) return;
+    for (const filter of this.#filters) {
+      if (!source.isSubscribed(filter)) this.#filters.delete(filter);
+    }
   }
 
-  /** Whether nothing waits and nothing is being read. */
+  /** Whether nothing waits. */
   get isIdle(): boolean {
-    return this.#queue.size === 0 && this.#retained?.isIdle !== false;
+    return this.#messages.size === 0 && !this.#isFeeding;
   }
 
   /** Notes a message that is being sent and so need not be sent as a retained one. */
-  noteSent(topic: string, payload: Buffer): void {
-    this.#retained?.noteSent(topic, payload);
+  noteSent({ topic, payload }: Message): void {
+    if (this.#isFeeding) this.#sentMeanwhile.set(topic, payload);
   }
 
   /** Removes and returns the next message that has not expired. */
-  takeAt(nowMs: number): DirectMessage | undefined {
-    let message = this.take();
+  take(nowMs: number): Message | undefined {
+    let message = this.#next();
     while (message?.properties !== undefined && hasExpired(message.properties, nowMs)) {
-      message = this.take();
+      message = this.#next();
     }
     return message;
   }
 
-  /** Removes and returns the next message. */
-  take(): DirectMessage | undefined {
-    const [message] = this.#queue;
-    if (message === undefined) return this.#retained?.take();
-    this.#queue.delete(message);
+  get #isFeeding(): boolean {
+    return this.#filters.size > 0 || this.#run !== undefined;
+  }
+
+  #next(): Message | undefined {
+    const [message] = this.#messages;
+    if (message === undefined) return this.#nextRetained();
+    this.#messages.delete(message);
     this.#bytes -= bytesOfMessage(message);
     return message;
   }
 
-  /** Closes the queue. A read in progress is not used. */
-  close(): void {
-    this.#retained?.close();
+  #nextRetained(): Message | undefined {
+    while (this.#source !== undefined && this.#isFeeding) {
+      this.#run ??= this.#begin(this.#source);
+      const { done, value } = this.#run.next();
+      if (done === true) {
+        this.#run = undefined;
+        this.#sentMeanwhile.clear();
+      } else if (this.#sentMeanwhile.get(value.topic)?.equals(value.payload) !== true) {
+        const selected = this.#source.select(value);
+        if (selected !== undefined) return selected;
+      }
+    }
+    return undefined;
+  }
+
+  #begin({ matching }: RetainedSource): Iterator<Message> {
+    const filters = [...this.#filters];
+    this.#filters.clear();
+    return matching(filters);
   }
 }

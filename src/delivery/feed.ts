@@ -5,8 +5,8 @@ import { within } from '../site/clock/pause.js';
 import type { QueuePage } from './accounts.js';
 import type { Consumer } from './consumer.js';
 import type { Deliveries } from './deliveries.js';
+import type { RetainedSource } from './direct-queue.js';
 import type { OutgoingPublish, Receiver } from './message.js';
-import type { RetainedMessages } from './retained/retained-messages.js';
 import { CLEAN, type Session, type SessionOwner } from './sessions/session.js';
 import type { Sessions } from './sessions/sessions.js';
 
@@ -28,7 +28,7 @@ export interface FeedOptions {
   readonly sessions: Sessions;
   readonly deliveries: Deliveries;
   readonly reader: HistoryReader;
-  readonly retained: Pick<RetainedMessages, 'matching' | 'later'>;
+  readonly retained: RetainedSource['matching'];
   /** Distinguishes the store from an emptied or replaced one, which starts its own numbers. */
   readonly storeIdentity: () => string;
   readonly owner: SessionOwner;

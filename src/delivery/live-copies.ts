@@ -39,13 +39,11 @@ export class LiveCopies {
    * @returns roughly how many bytes were sent
    */
   send(alarm: NewAlarm, sentTo: Set<unknown>): number {
-    const { topic, payload, locationId, groupId, properties, publisher } = alarm;
-    const copy = { topic, payload, qos: 0, retain: false, properties, publisher } as const;
     const before = sentTo.size;
-    this.#deliveries.publishCopy({ ...copy, locationId, groupId }, sentTo);
+    this.#deliveries.publishCopy(alarm, sentTo);
     const sent = sentTo.size - before;
     if (sent > 0) this.#deliveries.services.alarmSent(alarm);
-    return sent * payload.length;
+    return sent * alarm.payload.length;
   }
 
   #look(): void {

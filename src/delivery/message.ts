@@ -15,9 +15,14 @@ export interface Message extends Audience {
   payload: Buffer;
   /** By the steady clock, which decides expiry and `late`. */
   readonly receivedAtMs: number;
+  /** Undefined: 1. */
+  readonly qos?: QoS | undefined;
+  readonly retain?: boolean | undefined;
   readonly properties?: MessageProperties | undefined;
   /** `sessionKey` of the publisher, if one of its subscriptions is No Local (MQTT 5, 3.8.3.1). */
   readonly publisher?: string | undefined;
+  /** Of a command: the location of its device when it was given. */
+  readonly givenIn?: string | undefined;
 }
 
 /**
@@ -60,27 +65,14 @@ export interface SendingServices {
   readonly alarmSent: (alarm: NewAlarm) => void;
 }
 
-/** A message as it is sent. */
-export interface Sendable {
-  readonly topic: string;
-  readonly payload: Buffer;
-  readonly retain: boolean;
-  readonly properties?: MessageProperties | undefined;
-  readonly publisher?: string | undefined;
-}
-
-/** An entry as it is sent now. */
-export function messageOf(entry: Entry, services: SendingServices): Sendable {
-  const { topic, properties, publisher } = entry;
-  return { topic, payload: payloadOf(entry, services), retain: false, properties, publisher };
-}
-
-/** The payload of an entry that is sent now. */
-export function payloadOf(entry: Entry, services: SendingServices): Buffer {
+/** An entry as it is sent now: an alarm may have become late. */
+export function messageOf(entry: Entry, { alarmSent, elapsedSinceMs }: SendingServices): Message {
   const { log, isNeverLate, source, payload, receivedAtMs } = entry;
-  if (log !== 'alarms' || isNeverLate === true) return payload;
-  if (source !== undefined && 'alarm' in source) services.alarmSent(source);
-  return services.elapsedSinceMs(receivedAtMs) > LATE_AFTER_MS ? asLate(payload) : payload;
+  if (log !== 'alarms' || isNeverLate === true) return entry;
+  if (source !== undefined && 'alarm' in source) alarmSent(source);
+  return elapsedSinceMs(receivedAtMs) > LATE_AFTER_MS
+    ? { ...entry, payload: asLate(payload) }
+    : entry;
 }
 
 /** One PUBLISH on its way to a client. */
@@ -102,15 +94,6 @@ export interface OutgoingPublish {
   readonly entry?: Entry | undefined;
 }
 
-/** How it is sent. */
-export interface Sending {
-  readonly qos: QoS;
-  /** 0 at QoS 0. */
-  readonly messageId: number;
-  readonly dup?: boolean;
-  readonly entry?: Entry;
-}
-
 const MAX_UINT32 = 0xffffffff;
 
 /**
@@ -119,8 +102,8 @@ const MAX_UINT32 = 0xffffffff;
  * @param forwarding what its subscriptions ask for; undefined: the receiver does not speak MQTT 5
  */
 export function publishOf(
-  { topic, payload, retain, properties }: Sendable,
-  { qos, messageId, dup = false, entry }: Sending,
+  { topic, payload, retain = false, properties }: Message,
+  { qos, messageId, dup, entry }: Pick<OutgoingPublish, 'qos' | 'messageId' | 'dup' | 'entry'>,
   forwarding: Forwarding | undefined,
   now: () => number,
 ): OutgoingPublish {
@@ -158,8 +141,12 @@ export interface Receiver {
 /** Gives a message its own memory: a small payload would keep alive the whole buffer that it is part of. */
 export function ownPayload(message: { payload: Buffer }): void {
   const { payload } = message;
-  if (payload.buffer.byteLength === payload.length) return;
-  const copy = Buffer.allocUnsafeSlow(payload.length);
-  payload.copy(copy);
-  message.payload = copy;
+  if (payload.buffer.byteLength !== payload.length) message.payload = copyOf(payload);
+}
+
+/** A copy in memory of its own. */
+export function copyOf(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(copy);
+  return copy;
 }

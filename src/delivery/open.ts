@@ -18,8 +18,7 @@ import { Deliveries } from './deliveries.js';
 import { Forwarder } from './forwarder.js';
 import { LiveCopies } from './live-copies.js';
 import { isAlarm, type NewEntry } from './new-entry.js';
-import { RetainedMessages } from './retained/retained-messages.js';
-import { type RetainedStore, RetainedWriter } from './retained/retained-writer.js';
+import { RETAINED_RETRY_MS, RetainedMessages, type RetainedStore } from './retained.js';
 import type { SessionOwner } from './sessions/session.js';
 import type { SessionStore } from './sessions/session-saving.js';
 import { Sessions } from './sessions/sessions.js';
@@ -134,17 +133,17 @@ async function openRetained(
   { model, principalLimits, watch }: SiteParts,
 ): Promise<RetainedMessages> {
   const unreadable: string[] = [];
-  const writer = new RetainedWriter(store, headroom, log);
-  releasers.add(() => writer.stop());
-  const { location, total } = config.limits;
   const retained = new RetainedMessages({
-    writer,
-    quotasOfDevice: principalLimits.ofDevice,
-    quotasOfLocation: location,
-    maxBytes: total.retainedBytes,
+    store,
+    headroom,
+    quotasOf: principalLimits.ofDevice,
+    maxBytes: config.limits.total.retainedBytes,
     watch,
     health,
+    log,
   });
+  releasers.add(() => retained.writer.stop());
+  releasers.every(RETAINED_RETRY_MS, () => retained.writer.retry());
   await retained.load(store.load(await store.topics(), (topic) => unreadable.push(topic)));
   const removeExpired = () => retained.removeExpired(steady.now());
   removeExpired();

@@ -3,17 +3,20 @@ import { DirectQueue } from './direct-queue.js';
 import {
   type Entry,
   type LogName,
+  type Message,
   messageOf,
   type OutgoingPublish,
   publishOf,
   type Receiver,
-  type Sendable,
-  type Sending,
 } from './message.js';
 import type { Queue } from './queue.js';
 import type { Forwarding, QoS } from './sessions/subscriptions.js';
 
 const MAX_MESSAGE_ID = 65_535;
+const AT_QOS_0 = { qos: 0, messageId: 0, dup: false } as const;
+
+/** How a message is sent. */
+type Sending = Pick<OutgoingPublish, 'qos' | 'messageId' | 'dup' | 'entry'>;
 
 /** What awaits acknowledgement: an entry of a queue, a message that a group's member carries, or one sent but once. */
 type Sent =
@@ -103,7 +106,6 @@ export class SendingWindow {
     this.#counts = { alarms: 0, messages: 0 };
     this.#timed = undefined;
     this.#lastRoundTripMs = 0;
-    this.#direct?.close();
     this.#direct = undefined;
     return alarms;
   }
@@ -149,10 +151,10 @@ export class SendingWindow {
   }
 
   /** Sends at most once: a receiver that cannot keep up misses the message. Returns whether it needs no other attempt. */
-  sendNow(message: Sendable): boolean {
+  sendNow(message: Message): boolean {
     if (this.#receiver?.isWritable !== true) return false;
-    this.#direct?.noteSent(message.topic, message.payload);
-    const isSent = this.#receiver.send(this.#publishOf(message, { qos: 0, messageId: 0 }));
+    this.#direct?.noteSent(message);
+    const isSent = this.#receiver.send(this.#publishOf(message, AT_QOS_0));
     if (!isSent) this.#options.services.leftOut();
     return true;
   }
@@ -169,11 +171,11 @@ export class SendingWindow {
   }
 
   #send(receiver: Receiver, queue: Queue, entry: Entry): void {
-    this.#direct?.noteSent(entry.topic, entry.payload);
+    this.#direct?.noteSent(entry);
     const { services, qosFor } = this.#options;
     const message = messageOf(entry, services);
     if (entry.log === 'alarms' && qosFor(entry.topic, message.publisher) === 0) {
-      const isSent = receiver.send(this.#publishOf(message, { qos: 0, messageId: 0, entry }));
+      const isSent = receiver.send(this.#publishOf(message, { ...AT_QOS_0, entry }));
       queue.settle(entry, isSent ? 'delivered' : 'too-large');
       return;
     }
@@ -187,19 +189,20 @@ export class SendingWindow {
 
   #sendDirect(direct: DirectQueue, maxInFlight: number): void {
     while (this.#receiver?.isWritable === true && this.#inFlight.size < maxInFlight) {
-      const message = direct.takeAt(this.#options.services.now());
+      const message = direct.take(this.#options.services.now());
       if (message === undefined && direct.isIdle) this.#direct = undefined;
       if (message === undefined) return;
-      if (!message.retain) direct.noteSent(message.topic, message.payload);
+      if (message.retain !== true) direct.noteSent(message);
       const messageId = message.qos === 0 ? 0 : this.#add(undefined).messageId;
-      const isSent = this.#receiver.send(this.#publishOf(message, { qos: message.qos, messageId }));
+      const sending = { qos: message.qos ?? 1, messageId, dup: false };
+      const isSent = this.#receiver.send(this.#publishOf(message, sending));
       if (isSent) continue;
       if (messageId > 0) this.#leave(messageId);
       this.#options.services.leftOut();
     }
   }
 
-  #publishOf(message: Sendable, sending: Sending): OutgoingPublish {
+  #publishOf(message: Message, sending: Sending): OutgoingPublish {
     const { services, forwardingFor } = this.#options;
     const takesProperties = this.#receiver?.takesProperties === true;
     const { topic, publisher } = message;

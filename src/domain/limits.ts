@@ -99,12 +99,6 @@ export const tokenLimitsSchema = z.strictObject({
 
 export type TokenLimits = Readonly<z.output<typeof tokenLimitsSchema>>;
 
-/** The limits of one location with their defaults. */
-export const locationLimitsSchema = z.strictObject({
-  retainedTopics: limit.default(20_000).describe('retained messages of all devices'),
-  retainedBytes: limit.default(64 * MIB).describe('the same in bytes'),
-});
-
 /** The limits of the whole gateway with their defaults. */
 export const totalLimitsSchema = z.strictObject({
   connections: limit

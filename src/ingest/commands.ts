@@ -57,7 +57,6 @@ export class Commands {
         receivedAtMs: this.#now(),
         locationId: null,
         groupId: null,
-        isCommand: true,
         givenIn: device.locationId,
       },
       done,

@@ -166,8 +166,6 @@ export class DevicePublishes {
         payload: Buffer.from(messageText(publish.payload, context, now())),
         qos: publish.qos === 0 ? 0 : 1,
         retain: publish.retain,
-        removesRetained: publish.payload.length === 0,
-        isExpendable: true,
         properties: publish.properties,
         publisher: publish.publisher,
         receivedAtMs: steadyNow(),
@@ -175,6 +173,7 @@ export class DevicePublishes {
         groupId: context.group?.id ?? null,
       },
       done,
+      publish.payload.length === 0,
     );
   }
 }

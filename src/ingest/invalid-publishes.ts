@@ -71,7 +71,7 @@ export class InvalidPublishes {
     const { deliveries } = this.#options;
     if (deliveries.isWanted(own)) {
       const payload = Buffer.from(invalidPublishText(publish, undefined));
-      deliveries.publishDirect({ ...own, payload, qos: 1, retain: false });
+      deliveries.publishDirect({ ...own, payload, receivedAtMs: publish.receivedAtMs });
     }
     this.#reportToLocation(context, publish, done);
   }

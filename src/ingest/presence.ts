@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Forwarder, MessageToForward } from '../delivery/forwarder.js';
-import type { RetainedMessages } from '../delivery/retained/retained-messages.js';
+import type { Forwarder } from '../delivery/forwarder.js';
+import type { Message } from '../delivery/message.js';
+import type { RetainedMessages } from '../delivery/retained.js';
 import { type DeviceContext, type Named, statusRest, statusText } from '../domain/messages.js';
 import type { Device } from '../domain/site.js';
 import { forwardedTopic, parseForwardedTopic } from '../domain/topics.js';
@@ -220,7 +221,7 @@ export class Presence {
   renewOutdated(): void {
     const { model, retained, now } = this.#options;
     for (const message of retained.matching([ALL_STATUSES])) {
-      const deviceId = message && parseForwardedTopic(message.topic)?.deviceId;
+      const deviceId = parseForwardedTopic(message.topic)?.deviceId;
       // Its presence was not saved: it connected for the first time just before the crash.
       if (deviceId === undefined || this.#seen.has(deviceId)) continue;
       const sinceMs = now();
@@ -337,7 +338,7 @@ export class Presence {
     context: DeviceContext,
     { online, via }: Pick<DevicePresence, 'online' | 'via'>,
     sinceMs: number,
-  ): MessageToForward {
+  ): Message {
     return {
       topic: forwardedTopic(context.location.id, context.device.id, 'status'),
       payload: Buffer.from(statusText(online, sinceMs, statusRest(via, context))),
@@ -345,12 +346,10 @@ export class Presence {
       locationId: context.location.id,
       groupId: context.group?.id ?? null,
       properties: RETAINED_ONLY,
-      qos: 1,
-      retain: false,
     };
   }
 
-  #forward(deviceId: string, status: MessageToForward): void {
+  #forward(deviceId: string, status: Message): void {
     this.#unstored++;
     this.#options.forwarder.forward(status, (isStored) => {
       this.#unstored--;

@@ -5,8 +5,8 @@
  */
 import createPersistence, { type RedisPersistence } from 'aedes-persistence-redis';
 import { z } from 'zod';
-import type { DirectMessage } from '../delivery/direct-queue.js';
-import type { RetainedStore } from '../delivery/retained/retained-writer.js';
+import type { Message } from '../delivery/message.js';
+import type { RetainedStore } from '../delivery/retained.js';
 import { parseForwardedTopic } from '../domain/topics.js';
 import { packProperties, unpackProperties } from '../mqtt/message-properties.js';
 import type { Keys } from './keys.js';
@@ -47,7 +47,7 @@ export class RetainedRedis implements RetainedStore {
   async *load(
     topics: readonly string[],
     onUnreadable: (topic: string) => void,
-  ): AsyncGenerator<DirectMessage> {
+  ): AsyncGenerator<Message> {
     for (let from = 0; from < topics.length; from += TOPICS_A_PAGE) {
       const page = topics.slice(from, from + TOPICS_A_PAGE);
       const messages = await Promise.all(page.map((topic) => this.#read(topic, onUnreadable)));
@@ -56,24 +56,22 @@ export class RetainedRedis implements RetainedStore {
   }
 
   /** Reads one message at a time: the library's stream of all ends at the first unreadable one. */
-  async #read(
-    wanted: string,
-    onUnreadable: (topic: string) => void,
-  ): Promise<DirectMessage | undefined> {
+  async #read(wanted: string, onUnreadable: (topic: string) => void): Promise<Message | undefined> {
     try {
       const [packet] = await this.#persistence.createRetainedStreamCombi([wanted]).toArray();
       if (packet === undefined) return undefined;
       const { topic, payload, qos, packed, ...place } = packetSchema.parse(packet);
       const locationId = parseForwardedTopic(topic)?.locationId ?? null;
-      const message = { topic, payload, qos: qos === 0 ? 0 : 1, retain: true, locationId } as const;
-      return { ...message, ...place, properties: unpackProperties(packed) };
+      const flags = { qos: qos === 0 ? 0 : 1, retain: true, receivedAtMs: 0 } as const;
+      const properties = unpackProperties(packed);
+      return { topic, payload, ...flags, ...place, locationId, properties };
     } catch {
       onUnreadable(wanted);
       return undefined;
     }
   }
 
-  async put({ topic, payload, qos, groupId, givenIn, properties }: DirectMessage): Promise<void> {
+  async put({ topic, payload, qos = 1, groupId, givenIn, properties }: Message): Promise<void> {
     const packet = { cmd: 'publish', topic, payload, qos, retain: true, dup: false } as const;
     const place = givenIn === undefined ? { groupId } : { groupId, givenIn };
     const packed = properties && packProperties(properties);
@@ -82,6 +80,6 @@ export class RetainedRedis implements RetainedStore {
 
   /** Removes a message, by an empty payload [MQTT-3.3.1-10]. */
   remove(topic: string): Promise<void> {
-    return this.put({ topic, payload: NOTHING, qos: 0, retain: true, ...NOWHERE });
+    return this.put({ topic, payload: NOTHING, qos: 0, receivedAtMs: 0, ...NOWHERE });
   }
 }

@@ -73,10 +73,6 @@ const DEFAULTS: Config = {
       persistentSessions: 50,
       subscriptions: 10_000,
     },
-    location: {
-      retainedTopics: 20_000,
-      retainedBytes: 67_108_864,
-    },
     total: {
       connections: 50_000,
       persistentSessions: 200,
@@ -467,8 +463,6 @@ describe('the environment', () => {
     GATEWAY_LIMITS_TOKEN_CONNECTIONS: ['67', 67],
     GATEWAY_LIMITS_TOKEN_PERSISTENT_SESSIONS: ['68', 68],
     GATEWAY_LIMITS_TOKEN_SUBSCRIPTIONS: ['69', 69],
-    GATEWAY_LIMITS_LOCATION_RETAINED_TOPICS: ['70', 70],
-    GATEWAY_LIMITS_LOCATION_RETAINED_BYTES: ['71', 71],
     GATEWAY_LIMITS_TOTAL_CONNECTIONS: ['72', 72],
     GATEWAY_LIMITS_TOTAL_PERSISTENT_SESSIONS: ['73', 73],
     GATEWAY_LIMITS_HANDSHAKES_PER_SECOND: ['73', 73],

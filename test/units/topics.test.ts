@@ -8,7 +8,7 @@ import {
   parseBridgeTopic,
   selectedFilters,
 } from '../../src/domain/bridge-topics.js';
-import { FilterTree } from '../../src/domain/filter-tree.js';
+import { FilterTree, TopicTree } from '../../src/domain/filter-tree.js';
 import { mayReceive, maySubscribe, type Principal, permits } from '../../src/domain/grants.js';
 import { parseName } from '../../src/domain/names.js';
 import { formatTime, parseRfc3339 } from '../../src/domain/notation.js';
@@ -305,6 +305,41 @@ describe('a tree of filters', () => {
       expect(matching('/x')).toEqual(['#', '+/+', '/+']);
       expect(matching('$s/b')).toEqual(['$s/#']);
     });
+  });
+});
+
+describe('a tree of topics', () => {
+  const name = fc.constantFrom('a', 'b', '', '$s', 'constructor', '+x');
+  const topic = fc.array(name, { minLength: 1, maxLength: 4 }).map((levels) => levels.join('/'));
+  const filter = fc
+    .tuple(fc.array(fc.oneof(name, fc.constant('+')), { maxLength: 4 }), fc.boolean())
+    .map(([levels, isOpen]) => (isOpen ? [...levels, '#'] : levels).join('/'))
+    .filter((one) => one !== '');
+  const change = fc.tuple(topic, fc.boolean());
+
+  it('finds each matching topic once, after any additions and removals', () => {
+    fc.assert(
+      fc.property(
+        fc.array(change, { maxLength: 40 }),
+        fc.array(filter, { maxLength: 4 }),
+        (changes, filters) => {
+          const tree = new TopicTree<string>();
+          const held = new Set<string>();
+          for (const [topic, isAdded] of changes) {
+            if (isAdded) held.add(topic);
+            else held.delete(topic);
+            if (isAdded) tree.set(topic, topic);
+            else tree.delete(topic);
+            expect(tree.get(topic)).toBe(isAdded ? topic : undefined);
+          }
+          const matching = [...held].filter((topic) =>
+            filters.some((one) => matchesFilter(one, topic)),
+          );
+          expect([...tree.match(filters)].sort()).toEqual(matching.sort());
+        },
+      ),
+      { numRuns: 1_000 },
+    );
   });
 });
 

@@ -287,9 +287,15 @@ test('another implementation reads its properties', () => {
 
 test('an expiry is within the range of a packet, even when the clock has gone back', () => {
   const properties = { fields: Buffer.alloc(0), expiresAtMs: 5_000_000_000_000, isRetained: false };
-  const message = { topic: TOPIC, payload: Buffer.from('x'), retain: false, properties };
+  const about = { topic: TOPIC, locationId: null, groupId: null, receivedAtMs: 0 };
+  const message = { ...about, payload: Buffer.from('x'), properties };
   const forwarding = { isRetainAsPublished: false, identifiers: undefined };
-  const { expirySeconds } = publishOf(message, { qos: 0, messageId: 0 }, forwarding, () => 0);
+  const { expirySeconds } = publishOf(
+    message,
+    { qos: 0, messageId: 0, dup: false },
+    forwarding,
+    () => 0,
+  );
   expect(expirySeconds).toBe(0xffffffff);
   expect(() => encodeFields({ messageExpirySeconds: expirySeconds })).not.toThrow();
 });

@@ -188,12 +188,12 @@ export const CLIENT_FAULTS = {
     en: {
       message: 'Too many retained messages: further ones are forwarded and not retained.',
       advice:
-        'Use fewer topics or smaller values, or raise `limits.device.retainedTopics`, `limits.device.retainedBytes` and those of the location.',
+        'Use fewer topics or smaller values, or raise `limits.device.retainedTopics` or `limits.device.retainedBytes`.',
     },
     de: {
       message: 'Zu viele aufbewahrte Nachrichten (retained), weitere werden nur weitergeleitet.',
       advice:
-        'Verwenden Sie weniger Topics oder kleinere Werte, oder erhöhen Sie `limits.device.retainedTopics`, `limits.device.retainedBytes` und die des Heims.',
+        'Verwenden Sie weniger Topics oder kleinere Werte, oder erhöhen Sie `limits.device.retainedTopics` oder `limits.device.retainedBytes`.',
     },
   },
   tooManyRecordings: {
