@@ -40,7 +40,7 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
   const { config, log, health, now, elapsed, version, runtime } = foundation;
   const { broker, backPressure, slowing } = brokers;
   const metrics = new Metrics({
-    deliveries: delivery.deliveries,
+    router: delivery.router,
     sessions: delivery.sessions,
     accounts: delivery.accounts,
     invalid: ingest.invalid,

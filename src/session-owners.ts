@@ -1,5 +1,5 @@
 /** Who owns a stored session: a device, an access token, a bridge or a webhook. */
-import { bridgeOwner } from './bridge/bridge-queue.js';
+import { bridgeOwner } from './bridge/bridges.js';
 import { sessionOwner } from './broker/admission/authentication.js';
 import type { Config } from './config/schema.js';
 import { outletName } from './delivery/outlet.js';

@@ -1,19 +1,24 @@
 import type { Logger } from 'pino';
-import { type AccountReader, OldestQueued, queueFigures } from '../delivery/accounts.js';
-import type { Consumer } from '../delivery/consumer.js';
+import type { AccountReader } from '../delivery/accounts.js';
 import type { Forwarder } from '../delivery/forwarder.js';
 import type { OutgoingPublish } from '../delivery/message.js';
-import { DeadLetters } from '../delivery/outlet.js';
+import { Outlet } from '../delivery/outlet.js';
 import type { RetainedMessages } from '../delivery/retained.js';
+import type { SessionOwner } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { BridgeOptions } from '../domain/bridge-schema.js';
+import { selectedFilters } from '../domain/bridge-topics.js';
 import type { RateLimits } from '../domain/limits.js';
 import { bridgeStatusTopic } from '../domain/topics.js';
 import type { AuditTrail } from '../site/audit-trail.js';
-import { type BridgeStatus, type DeadLetterStore, describeBridge } from '../site/bridge-list.js';
+import {
+  type BridgeStatus,
+  type DeadLetter,
+  type DeadLetterStore,
+  describeBridge,
+} from '../site/bridge-list.js';
 import { within } from '../site/clock/pause.js';
 import type { Health } from '../site/health/health.js';
-import { openQueue } from './bridge-queue.js';
 import { BridgeReport } from './bridge-report.js';
 import { HANG_UP_LIMITS, type HangUpLimits, HangUps } from './hang-ups.js';
 import { type CommandSink, Inbound } from './inbound.js';
@@ -62,29 +67,26 @@ export class Bridge {
   readonly #log: Logger;
   readonly #report: BridgeReport;
   readonly #link: UpstreamLink;
-  readonly #stopped = new AbortController();
   readonly #timers: NodeJS.Timeout[] = [];
-  readonly #deadLetters: DeadLetters;
+  readonly #outlet: Outlet;
   readonly #inbound: Inbound;
-  #queue: Consumer | undefined;
-  #oldest: OldestQueued | undefined;
+  #isOpen = false;
   #isConnecting = false;
   #stopping: Promise<void> | undefined;
 
-  constructor(options: BridgeOptions, services: BridgeServices) {
+  constructor(options: BridgeOptions, owner: SessionOwner, services: BridgeServices) {
     this.options = options;
     this.#services = services;
     this.#log = services.log.child({ bridge: options.name });
     const { health, now } = services;
     const report = new BridgeReport({ bridge: options.name, health, log: this.#log, now });
     this.#report = report;
-    this.#deadLetters = new DeadLetters({
-      key: options.name,
-      store: services.deadLetters,
-      log: this.#log,
-      signal: this.#stopped.signal,
-      onStored: (letter) => report.deadLettered(letter),
-    });
+    const onDeadLetter = (letter: DeadLetter) => report.deadLettered(letter);
+    const outlet = new Outlet(
+      { kind: 'bridge', name: options.name, owner, onDeadLetter },
+      { ...services, log: this.#log },
+    );
+    this.#outlet = outlet;
     const clientId =
       options.clientId ?? `care-home-gateway-${services.installation}-${options.name}`;
     const { commands, commandLimits: limits, maxPacketBytes } = services;
@@ -102,10 +104,10 @@ export class Bridge {
       new HangUps(services.hangUpLimits ?? HANG_UP_LIMITS, (publish) => report.hangsUpAt(publish)),
       {
         connected: (upstream) => this.#connected(upstream),
-        writable: () => this.#queue?.wake(),
+        writable: () => outlet.wake(),
         acknowledged: (publish) => this.#acknowledged(publish),
         refused: (publish, reason) => report.refused(publish.topic, reason),
-        deadLettered: (publish, reason) => this.#deadLetter(publish, reason),
+        deadLettered: (publish, reason) => outlet.deadLetter(publish, reason),
         received: (packet) => inbound.accept(packet),
         commandsAnswered: (areDenied) => report.commandsAnswered(areDenied),
         downgraded: () => this.#log.info('upstream does not accept MQTT 5, retrying with 3.1.1'),
@@ -120,24 +122,23 @@ export class Bridge {
 
   /** How many messages wait for the upstream. */
   get queued(): number {
-    const { alarms = 0, messages = 0 } = this.#queue?.queued ?? {};
-    return alarms + messages;
+    return this.#outlet.queued;
   }
 
-  /** Opens the queue: messages forwarded after this resolves wait for the upstream. */
+  /** Opens the queue: messages forwarded after this resolves wait for the upstream. A missing bridge keeps its filters. */
   async start(): Promise<void> {
-    const services = { sessions: this.#services.sessions, log: this.#log };
-    this.#queue = await openQueue(services, this.options, this.#stopped.signal);
-    this.#oldest = new OldestQueued(this.#queue);
-    if (this.#stopped.signal.aborted) return;
+    const { isMissing } = this.options;
+    await this.#outlet.open(isMissing === true ? undefined : selectedFilters(this.options));
+    this.#isOpen = true;
+    if (this.#outlet.signal.aborted) return;
     this.#timers.push(setInterval(() => this.#announce(), STATUS_INTERVAL_MS));
-    if (this.options.isMissing === true) this.#report.missing();
+    if (isMissing === true) this.#report.missing();
     else this.#timers.push(setInterval(() => this.#checkBacklog(), CHECK_INTERVAL_MS));
   }
 
   /** Connects after `start`, and reconnects until `stop`; a missing bridge only announces itself. */
   connect(): void {
-    if (this.#queue === undefined || this.#isConnecting || this.#stopped.signal.aborted) return;
+    if (!this.#isOpen || this.#isConnecting || this.#outlet.signal.aborted) return;
     this.#isConnecting = true;
     this.#announce();
     if (this.options.isMissing !== true) this.#link.start();
@@ -156,12 +157,12 @@ export class Bridge {
       name,
       url: isMissing === true ? null : url,
       ...this.#report.status,
-      ...(await queueFigures(this.#queue, this.#oldest, this.#services.wallTimeOf)),
+      ...(await this.#outlet.figures(this.#services.wallTimeOf)),
     };
   }
 
   async #stop(): Promise<void> {
-    this.#stopped.abort();
+    this.#outlet.stop();
     for (const timer of this.#timers) clearInterval(timer);
     await this.#link.stop();
     this.#report.clear();
@@ -170,26 +171,18 @@ export class Bridge {
 
   #connected(upstream: Upstream): void {
     this.#report.connected();
-    this.#queue?.connect(upstream);
+    this.#outlet.connect(upstream);
     this.#announce();
   }
 
   #disconnected(upstream: Upstream): void {
     this.#report.disconnected();
-    this.#queue?.disconnect(upstream);
+    this.#outlet.disconnect(upstream);
   }
 
   #acknowledged({ topic, messageId }: OutgoingPublish): void {
     this.#report.acknowledged(topic);
-    this.#queue?.acknowledge(messageId);
-  }
-
-  #deadLetter(publish: OutgoingPublish, reason: string): void {
-    const { messageId, topic, payload } = publish;
-    // At QoS 0 the queue does not hold the message.
-    if (messageId === 0 || this.#queue === undefined) return;
-    const letter = { atMs: this.#services.now(), topic, reason, payload };
-    this.#deadLetters.add(messageId, letter, this.#queue.window.deadLetter(messageId));
+    this.#outlet.acknowledge(messageId);
   }
 
   /**
@@ -199,8 +192,8 @@ export class Bridge {
    */
   async #checkBacklog(): Promise<void> {
     this.#report.slowed(this.#inbound.isSlowing);
-    const oldestMs = await this.#oldest?.receivedAtMs();
-    if (oldestMs === undefined || this.#stopped.signal.aborted) return;
+    const oldestMs = await this.#outlet.oldestReceivedAtMs();
+    if (oldestMs === undefined || this.#outlet.signal.aborted) return;
     const longAgoMs = this.#services.steadyNow() - LAGGING_AFTER_MS;
     this.#report.lagging(oldestMs !== null && oldestMs < longAgoMs);
   }

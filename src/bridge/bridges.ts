@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { DeliveryParts } from '../delivery/open.js';
-import { outletName, ownerKeyOf } from '../delivery/outlet.js';
+import { outletName, outletOwner, ownerKeyOf } from '../delivery/outlet.js';
+import type { SessionOwner } from '../delivery/sessions/session.js';
 import { type BridgeOptions, missingBridge } from '../domain/bridge-schema.js';
 import { bridgeStatusTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
@@ -9,6 +10,12 @@ import type { Foundation } from '../foundation.js';
 import type { Actor } from '../site/audit-trail.js';
 import type { BridgeList, BridgeStatus } from '../site/bridge-list.js';
 import type { Bridge, BridgeServices } from './bridge.js';
+
+/** A bridge as the owner of its queue. */
+export function bridgeOwner(options: BridgeOptions): SessionOwner {
+  // Its filters alone select what it gets.
+  return outletOwner('bridge', options, () => true, options.isMissing !== true);
+}
 
 /** Runs the bridges of the configuration, and keeps the queues of bridges missing from it. */
 export class Bridges implements BridgeList {
@@ -109,7 +116,7 @@ export class Bridges implements BridgeList {
   async #create(options: BridgeOptions): Promise<Bridge> {
     // Only now: mqtt.js is a tenth of what a gateway loads, and a gateway without bridges does not need it.
     const bridge = await import('./bridge.js');
-    return new bridge.Bridge(options, this.#services);
+    return new bridge.Bridge(options, bridgeOwner(options), this.#services);
   }
 
   async #start(bridge: Bridge, isChanged: boolean): Promise<void> {

@@ -65,12 +65,12 @@ export class EventStreaming implements EventStreams {
     if (this.#isStopped) throw new GatewayError('not-ready', 'The gateway is stopping.');
     const { principal, address, filters, after } = request;
     this.#requireRoom(principal, filters.length);
-    const { sessions, deliveries, retained } = this.#delivery;
+    const { sessions, router, retained } = this.#delivery;
     const owner = sessionOwner(principal);
     const clientId = CLIENT_ID_PREFIX + randomUUID();
     const feed = new Feed({
       sessions,
-      deliveries,
+      router,
       owner,
       clientId,
       filters,

@@ -30,7 +30,7 @@ export type BrokerParts = Awaited<ReturnType<typeof openBroker>>;
 export async function openBroker(
   { config, log, health, releasers, maxOpenFiles, steady, now, elapsed }: Foundation,
   site: SiteParts,
-  { deliveries, sessions, retained, writer }: DeliveryParts,
+  { router, sessions, retained, writer }: DeliveryParts,
   { publishes, commands, alarmStates, presence, hubs }: IngestParts,
 ) {
   const { model, devices, accessTokens, watch, knownNetworks } = site;
@@ -85,7 +85,7 @@ export async function openBroker(
     wills: new Wills({ publishing, log }),
     clientParts: {
       maxPacketBytes,
-      turns: new ReadTurns(deliveries),
+      turns: new ReadTurns(router),
       publishing,
       subscribing: new Subscribing({
         sessions,

@@ -1,42 +1,19 @@
 /**
- * The queues of durable consumers as the store has them, and the account of each: of what a destination accepted, how much
- * was delivered, waits, has expired, was dropped (docs/reference/contract.md, 4.6). Each of the five is counted by itself.
+ * What is counted: the account of each queue in the store, the faults and figures that come from it, and the alarms of
+ * this run (docs/reference/contract.md, 4.6).
  */
+import { ALARM_KINDS, type AlarmKind } from '../domain/alarms.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
 import { type FaultGroup, type FaultSubject, fault, firstOf } from '../domain/faults/faults.js';
 import { formatTime } from '../domain/notation.js';
 import { WEBHOOK_CLIENT_ID_PREFIX } from '../domain/output-schema.js';
 import { within } from '../site/clock/pause.js';
 import type { QueueFigures } from '../site/queue-figures.js';
-import type { Consumer } from './consumer.js';
-import { type Deliveries, isDurable } from './deliveries.js';
-import type { Entry, LogName } from './message.js';
-
-/** The reasons, other than a bound, for which an entry is dropped. */
-export const DROP_REASONS = ['refused', 'lost', 'forbidden', 'too-large'] as const;
-export type DropReason = (typeof DROP_REASONS)[number];
-export type Outcome = 'delivered' | 'expired' | DropReason;
-
-/** What became of the entries that a consumer accepted: `accepted = delivered + queued + expired + dropped`. */
-export interface Account {
-  readonly accepted: number;
-  readonly delivered: number;
-  readonly queued: number;
-  readonly expired: number;
-  readonly dropped: number;
-  /** The dropped entries that a bound did not drop, by reason. */
-  readonly reasons: Readonly<Record<DropReason, number>>;
-}
-export type Accounts = Readonly<Record<LogName, Account>>;
-
-export const EMPTY_ACCOUNT: Account = {
-  accepted: 0,
-  delivered: 0,
-  queued: 0,
-  expired: 0,
-  dropped: 0,
-  reasons: { refused: 0, lost: 0, forbidden: 0, 'too-large': 0 },
-};
+import { type Consumer, isDurable } from './consumer.js';
+import type { Entry } from './message.js';
+import type { NewAlarm } from './new-entry.js';
+import { type Account, DROP_REASONS, EMPTY_ACCOUNT, type QueueStore } from './queue.js';
+import type { Router } from './router.js';
 
 /** Whether every accepted entry is in exactly one state. */
 export function isBalanced({ accepted, delivered, queued, expired, dropped }: Account): boolean {
@@ -48,57 +25,18 @@ export function tooMany({ dropped, reasons }: Account): number {
   return dropped - DROP_REASONS.reduce((sum, reason) => sum + reasons[reason], 0);
 }
 
-/** Entries of one destination with the same outcome. */
-export interface Settlement {
-  readonly destination: string;
-  readonly outcome: Outcome;
-  readonly sequences: readonly number[];
-}
-
-/** A part of a queue, in order. */
-export interface QueuePage {
-  readonly entries: readonly Entry[];
-  /** Numbers of entries whose record is gone or unreadable. */
-  readonly missing: readonly number[];
-  /** The last number of the page; 0 for none. */
-  readonly reached: number;
-  /** Whether the queue ended here when it was read. */
-  readonly isEnd: boolean;
-}
-
-/** The queues of durable consumers in the store. */
-export interface QueueStore {
-  /** Reads at most `count` entries after this number; 0: from the head. */
-  page(destination: string, after: number, count: number): Promise<QueuePage>;
-  /** Removes entries and counts what became of them. Resolves to how many wait; undefined for a destination that is gone. */
-  settle(settlements: readonly Settlement[]): Promise<readonly (number | undefined)[]>;
-  /**
-   * Takes off entries received before this time, by the steady clock.
-   *
-   * @returns how many of them have lost their record, and how many entries wait; undefined for a destination that is gone
-   */
-  expire(
-    destination: string,
-    beforeMs: number,
-  ): Promise<{ readonly lost: number; readonly queued: number } | undefined>;
-  /** Undefined for a destination that is gone. */
-  accounts(destinations: readonly string[]): Promise<readonly (Account | undefined)[]>;
-  /** When the oldest entry was received, by the steady clock; undefined: there is none. */
-  oldestReceivedAtMs(destination: string): Promise<number | undefined>;
-}
-
 const WITHIN_MS = 1_000;
 /** Accounts read in one call. */
 const AT_ONCE = 250;
 
 /** Reads the accounts of durable consumers from the store. */
 export class AccountReader {
-  readonly #deliveries: Deliveries;
+  readonly #router: Router;
   readonly #queues: Pick<QueueStore, 'accounts'>;
   #refreshing: Promise<unknown> | undefined;
 
-  constructor(deliveries: Deliveries, queues: Pick<QueueStore, 'accounts'>) {
-    this.#deliveries = deliveries;
+  constructor(router: Router, queues: Pick<QueueStore, 'accounts'>) {
+    this.#router = router;
     this.#queues = queues;
   }
 
@@ -116,7 +54,7 @@ export class AccountReader {
    * @returns the keys of consumers without an account in the store
    */
   async read(): Promise<readonly string[]> {
-    const { services, consumers } = this.#deliveries;
+    const { services, consumers } = this.#router;
     await services.settler.flush();
     const durable = [...consumers].filter(isDurable);
     const gone: string[] = [];
@@ -251,3 +189,45 @@ const OURS = [
   ['bridge', BRIDGE_CLIENT_ID_PREFIX],
   ['webhook', WEBHOOK_CLIENT_ID_PREFIX],
 ] as const;
+
+/** Counts durations in buckets, each twice as long as the one before; each duration costs one increment. */
+export class Durations {
+  /** How many took less than 1, 2, 4 … 65,536 ms and did not fit the bucket before; the last bucket has the rest. */
+  readonly counts: number[] = new Array(18).fill(0);
+  sumMs = 0;
+
+  add(durationMs: number): void {
+    // The position of the highest bit.
+    const bucket = Math.min(32 - Math.clz32(durationMs), this.counts.length - 1);
+    this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
+    this.sumMs += durationMs;
+  }
+}
+
+/** Counts the alarms accepted since the start, for `/metrics`. */
+export class AlarmFigures {
+  /** Recorded alarms by kind. */
+  readonly counts = new Map<AlarmKind, number>(ALARM_KINDS.map((kind) => [kind, 0]));
+  readonly untilRecorded = new Durations();
+  readonly untilSent = new Durations();
+  readonly #now: () => number;
+
+  /** @param now the steady clock */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  recorded({ source }: Entry): void {
+    if (source === undefined || !('alarm' in source)) return;
+    const { kind } = source.alarm;
+    this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
+    this.untilRecorded.add(this.#now() - source.receivedAtMs);
+  }
+
+  /** Notes that an alarm is sent; only the first time counts. */
+  sent(alarm: NewAlarm): void {
+    if (alarm.isSent) return;
+    alarm.isSent = true;
+    this.untilSent.add(this.#now() - alarm.receivedAtMs);
+  }
+}

@@ -1,11 +1,4 @@
 import type { Audience } from '../domain/grants.js';
-import {
-  type Account,
-  type Accounts,
-  EMPTY_ACCOUNT,
-  type QueuePage,
-  type QueueStore,
-} from './accounts.js';
 import type { RetainedSource } from './direct-queue.js';
 import {
   type Entry,
@@ -15,10 +8,20 @@ import {
   type Receiver,
   type SendingServices,
 } from './message.js';
-import { judgeEntry, MemoryQueue, type QueueSource, StoredQueue } from './queue.js';
-import { SendingWindow } from './sending-window.js';
+import {
+  type Account,
+  type Accounts,
+  EMPTY_ACCOUNT,
+  judgeEntry,
+  MemoryQueue,
+  type QueuePage,
+  type QueueSource,
+  type QueueStore,
+  StoredQueue,
+} from './queue.js';
 import type { QoS, Subscriptions } from './sessions/subscriptions.js';
 import type { Settled, Settler } from './settler.js';
+import { Window } from './window.js';
 
 /** A consumer that was sent nothing for this long has nothing to read. */
 const READING_FOR_MS = 1_000;
@@ -45,7 +48,7 @@ export class Consumer {
   readonly #messages: MemoryQueue;
   readonly #services: ConsumerServices;
   readonly #options: ConsumerOptions;
-  readonly window: SendingWindow;
+  readonly window: Window;
   /** The consumers of groups whose messages go over this consumer's connection. */
   readonly carried = new Set<Consumer>();
   limits: ConsumerLimits;
@@ -73,7 +76,7 @@ export class Consumer {
       maxCount: () => this.limits.maxQueued,
       maxBytes: () => this.limits.maxQueuedBytes,
     });
-    this.window = new SendingWindow({
+    this.window = new Window({
       queues: { alarms: this.#alarms, messages: this.#messages },
       services,
       qosFor: (topic, publisher) => {
@@ -297,6 +300,13 @@ export class Consumer {
     this.#stored?.settled(sequences);
     if (queued !== undefined) this.#backlog = queued;
   }
+}
+
+/** A consumer whose queue of alarms is in the store. */
+export type DurableConsumer = Consumer & { readonly key: string };
+
+export function isDurable(consumer: Consumer): consumer is DurableConsumer {
+  return consumer.key !== undefined;
 }
 
 /** A consumer's in-flight limit and the bounds of its backlog. */

@@ -2,11 +2,11 @@
 import type { Logger } from 'pino';
 import type { StreamMessage, StreamOutlet } from '../site/alarms/event-streams.js';
 import { within } from '../site/clock/pause.js';
-import type { QueuePage } from './accounts.js';
 import type { Consumer } from './consumer.js';
-import type { Deliveries } from './deliveries.js';
 import type { RetainedSource } from './direct-queue.js';
 import type { OutgoingPublish, Receiver } from './message.js';
+import type { QueuePage } from './queue.js';
+import type { Router } from './router.js';
 import { CLEAN, type Session, type SessionOwner } from './sessions/session.js';
 import type { Sessions } from './sessions/sessions.js';
 
@@ -26,7 +26,7 @@ export interface HistoryReader {
 
 export interface FeedOptions {
   readonly sessions: Sessions;
-  readonly deliveries: Deliveries;
+  readonly router: Router;
   readonly reader: HistoryReader;
   readonly retained: RetainedSource['matching'];
   /** Distinguishes the store from an emptied or replaced one, which starts its own numbers. */
@@ -60,12 +60,12 @@ export class Feed implements Receiver {
 
   /** @param position of the client's last alarm; undefined: it has none */
   async start(position: string | undefined): Promise<void> {
-    const { outlet, deliveries } = this.#options;
+    const { outlet, router } = this.#options;
     const after = position === undefined ? undefined : await this.#numberOf(position);
     if (this.#isClosed) return;
     const isKnown = position !== undefined && after !== undefined;
     // The client keeps its own position until it has the alarms after it: it may be cut off before.
-    const start = isKnown ? position : this.#positionOf(deliveries.numbers.known);
+    const start = isKnown ? position : this.#positionOf(router.numbers.known);
     outlet.opened(start, position !== undefined && !isKnown);
     this.#goLive(after);
   }
@@ -121,12 +121,12 @@ export class Feed implements Receiver {
 
   /** Undefined when what followed is not all known: another store, lost or removed entries, or no answer in time. */
   async #numberOf(position: string): Promise<number | undefined> {
-    const { deliveries, reader } = this.#options;
+    const { router, reader } = this.#options;
     const [, store, digits] = POSITION.exec(position) ?? [];
     const number = Number(digits);
-    if (digits === undefined || store !== this.#store || number > deliveries.numbers.known)
+    if (digits === undefined || store !== this.#store || number > router.numbers.known)
       return undefined;
-    if (number === deliveries.numbers.known) return number;
+    if (number === router.numbers.known) return number;
     const [oldest] = await Promise.allSettled([within(reader.oldest(), ANSWER_WITHIN_MS)]);
     const first = oldest.status === 'fulfilled' ? oldest.value : undefined;
     return first === undefined || first === 0 || first > number + 1 ? undefined : number;

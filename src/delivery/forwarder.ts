@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { RETAINED_ONLY } from '../mqtt/message-properties.js';
-import type { Deliveries } from './deliveries.js';
 import type { Message } from './message.js';
 import type { RetainedMessages } from './retained.js';
+import type { Router } from './router.js';
 import type { Writer } from './writer.js';
 
 const NOTHING = Buffer.alloc(0);
@@ -10,16 +10,16 @@ const ID_BYTES = 16;
 
 /** Forwards everything that is not about an alarm: telemetry, presence, commands, the gateway's status. */
 export class Forwarder {
-  readonly #deliveries: Deliveries;
+  readonly #router: Router;
   readonly #writer: Pick<Writer, 'append'>;
   readonly #retained: Pick<RetainedMessages, 'set'>;
 
   constructor(
-    deliveries: Deliveries,
+    router: Router,
     writer: Pick<Writer, 'append'>,
     retained: Pick<RetainedMessages, 'set'>,
   ) {
-    this.#deliveries = deliveries;
+    this.#router = router;
     this.#writer = writer;
     this.#retained = retained;
   }
@@ -45,17 +45,17 @@ export class Forwarder {
 
   /** Sends to connected subscribers at QoS 1 and retains for later ones; queues nothing. */
   async announce(message: Message): Promise<void> {
-    this.#deliveries.publishDirect({ ...message, properties: RETAINED_ONLY });
+    this.#router.publishDirect({ ...message, properties: RETAINED_ONLY });
     await this.#retained.set({ ...message, retain: true });
   }
 
   #send(message: Message, done: (isStored: boolean) => void): void {
-    if (message.qos === 0) this.#deliveries.publishDirect(message);
-    else if (message.givenIn !== undefined && this.#deliveries.isQueued(message)) {
+    if (message.qos === 0) this.#router.publishDirect(message);
+    else if (message.givenIn !== undefined && this.#router.isQueued(message)) {
       const commandId = randomBytes(ID_BYTES);
       this.#writer.append({ ...message, isNeverLate: true, commandId }, done);
       return;
-    } else this.#deliveries.queue(message);
+    } else this.#router.queue(message);
     done(true);
   }
 }

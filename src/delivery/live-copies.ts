@@ -1,5 +1,5 @@
-import type { Deliveries } from './deliveries.js';
 import { isAlarm, type NewAlarm } from './new-entry.js';
+import type { Router } from './router.js';
 import type { Writer } from './writer.js';
 
 /** An alarm not stored within this time goes out as a live copy (docs/reference/contract.md, 4.4). */
@@ -15,13 +15,13 @@ const BYTES_PER_TURN = 128 * 1024;
  */
 export class LiveCopies {
   readonly #writer: Pick<Writer, 'unstored'>;
-  readonly #deliveries: Deliveries;
+  readonly #router: Router;
   #timer: NodeJS.Timeout | undefined;
   #next: NodeJS.Immediate | undefined;
 
-  constructor(writer: Pick<Writer, 'unstored'>, deliveries: Deliveries) {
+  constructor(writer: Pick<Writer, 'unstored'>, router: Router) {
     this.#writer = writer;
-    this.#deliveries = deliveries;
+    this.#router = router;
   }
 
   start(): void {
@@ -40,9 +40,9 @@ export class LiveCopies {
    */
   send(alarm: NewAlarm, sentTo: Set<unknown>): number {
     const before = sentTo.size;
-    this.#deliveries.publishCopy(alarm, sentTo);
+    this.#router.publishCopy(alarm, sentTo);
     const sent = sentTo.size - before;
-    if (sent > 0) this.#deliveries.services.alarmSent(alarm);
+    if (sent > 0) this.#router.services.alarmSent(alarm);
     return sent * alarm.payload.length;
   }
 

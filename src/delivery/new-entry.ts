@@ -107,3 +107,36 @@ export type NewEntry = NewAlarm | NewStateChange | NewEvent | NewCommand;
 export function isAlarm(entry: NewEntry): entry is NewAlarm {
   return 'alarm' in entry;
 }
+
+/** The numbers with which entries are appended. None is ever given twice. */
+export interface Numbers {
+  /** The newest that the gateway knows to be stored. A store that has lost it appends nothing until it has it back. */
+  readonly known: number;
+  /** The newest that it has ever seen. */
+  readonly above: number;
+}
+
+/** A batch is appended, or nothing is, since destinations have missing or damaged records. */
+export type Appended =
+  | {
+      /** For each entry its number: negative if it was recorded before, 0 if its condition does not hold. */
+      readonly numbers: readonly number[];
+      /** How many entries wait for each destination. */
+      readonly backlogs: ReadonlyMap<string, number>;
+    }
+  | { readonly unusable: readonly string[] };
+
+/** Stores batches. */
+export interface HistoryStore {
+  /**
+   * One atomic write, durable when the promise resolves. Repeated, it appends what is not there yet.
+   *
+   * @param destinations the names of those that get each entry
+   * @throws Error with the reply code `WENTBACK` when the store has lost entries (`lastLeft`)
+   */
+  append(
+    entries: readonly NewEntry[],
+    destinations: readonly (readonly string[])[],
+    numbers: Numbers,
+  ): Promise<Appended>;
+}

@@ -11,19 +11,19 @@ import {
   accountFaults,
   backlogFaults,
   isBalanced,
-  type QueueStore,
   waitingFaults,
 } from './accounts.js';
-import { Deliveries } from './deliveries.js';
 import { Forwarder } from './forwarder.js';
 import { LiveCopies } from './live-copies.js';
-import { isAlarm, type NewEntry } from './new-entry.js';
+import { type HistoryStore, isAlarm, type NewEntry } from './new-entry.js';
+import type { QueueStore } from './queue.js';
 import { RETAINED_RETRY_MS, RetainedMessages, type RetainedStore } from './retained.js';
+import { Router } from './router.js';
 import type { SessionOwner } from './sessions/session.js';
 import type { SessionStore } from './sessions/session-saving.js';
 import { Sessions } from './sessions/sessions.js';
 import { UPKEEP_INTERVAL_MS, Upkeep } from './upkeep.js';
-import { type HistoryStore, Writer } from './writer.js';
+import { Writer } from './writer.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -71,7 +71,7 @@ export async function openDelivery(
       (topics) => retained.storeAll(topics),
       (error: unknown) => log.warn({ err: error }, 'failed to restore retained messages'),
     );
-  const deliveries = new Deliveries({
+  const router = new Router({
     newestEntry: await storage.history.newest(),
     queues: storage.queues,
     mend: (key) => sessions.mend(key),
@@ -87,35 +87,30 @@ export async function openDelivery(
   });
   const writer = new Writer({
     store: storage.history,
-    fed: deliveries,
+    router,
     log,
     onOutage: (fault) => health.report('history', fault),
     onRefused: (entries) => health.reportAll('history-refused', firstOf(entries, refusedFault)),
     sendLive: (alarm) => liveCopies.send(alarm, new Set()),
   });
-  const accounts = new AccountReader(deliveries, storage.queues);
-  const sessions = await openSessions(
-    { deliveries, accounts, writer },
-    foundation,
-    storage,
-    ownerOf,
-  );
-  const liveCopies = new LiveCopies(writer, deliveries);
+  const accounts = new AccountReader(router, storage.queues);
+  const sessions = await openSessions({ router, accounts, writer }, foundation, storage, ownerOf);
+  const liveCopies = new LiveCopies(writer, router);
   liveCopies.start();
   releasers.add(() => {
     liveCopies.stop();
     writer.stop();
   });
   releasers.every(BACKLOG_CHECK_MS, () => {
-    health.reportAll('backlogs', backlogFaults(deliveries.consumers));
+    health.reportAll('backlogs', backlogFaults(router.consumers));
   });
   const checkWaiting = async () => {
-    const faults = await waitingFaults(deliveries.consumers, steady.now(), steady.wallTimeOf);
+    const faults = await waitingFaults(router.consumers, steady.now(), steady.wallTimeOf);
     if (faults !== undefined) health.reportAll('alarms-waiting', faults);
   };
   releasers.add(repeat(checkWaiting, WAITING_CHECK_MS));
-  const forwarder = new Forwarder(deliveries, writer, retained);
-  return { deliveries, sessions, accounts, writer, forwarder, retained };
+  const forwarder = new Forwarder(router, writer, retained);
+  return { router, sessions, accounts, writer, forwarder, retained };
 }
 
 /** The fault of a device whose alarms the store refuses. */
@@ -165,7 +160,7 @@ async function openRetained(
 
 /** Loads the sessions and counts their backlogs. Nothing may be appended before. */
 async function openSessions(
-  { deliveries, accounts, writer }: Pick<DeliveryParts, 'deliveries' | 'accounts' | 'writer'>,
+  { router, accounts, writer }: Pick<DeliveryParts, 'router' | 'accounts' | 'writer'>,
   foundation: Foundation,
   storage: DeliveryStores,
   ownerOf: (key: string) => SessionOwner | undefined,
@@ -173,7 +168,7 @@ async function openSessions(
   const { config, log, health, releasers, steady } = foundation;
   const sessions = new Sessions({
     store: storage.sessions,
-    deliveries,
+    router,
     log,
     ownerOf,
     limits: {
@@ -190,7 +185,7 @@ async function openSessions(
   releasers.add(() => sessions.stop());
   storage.startRetention();
   const mendBroken = (): void => {
-    for (const { key, accounts: account } of deliveries.consumers) {
+    for (const { key, accounts: account } of router.consumers) {
       if (key === undefined || isBalanced(account.alarms)) continue;
       sessions.mend(key).catch((err: unknown) => {
         log.warn({ session: key, err }, 'failed to store a session');
@@ -198,10 +193,10 @@ async function openSessions(
     }
   };
   const onAccounts = () => {
-    health.reportAll('accounts', accountFaults(deliveries.consumers, mendBroken));
+    health.reportAll('accounts', accountFaults(router.consumers, mendBroken));
   };
   const upkeep = new Upkeep({
-    deliveries,
+    router,
     sessions,
     accounts,
     newestEntry: () => storage.history.newest(),

@@ -3,8 +3,7 @@
  * announcements while live, and one in memory, which drops its oldest messages beyond its bounds.
  */
 import { hasExpired } from '../mqtt/message-properties.js';
-import { type Account, EMPTY_ACCOUNT, type Outcome, type QueuePage } from './accounts.js';
-import { bytesOfMessage, type Entry, ownPayload } from './message.js';
+import { bytesOfMessage, type Entry, type LogName, ownPayload } from './message.js';
 
 const PAGE_ENTRIES = 250;
 /** The next page is read when fewer entries than this are left to send. */
@@ -12,6 +11,71 @@ const READ_AHEAD_ENTRIES = 125;
 /** Entries beyond these bounds are read from the store later. */
 const MAX_READY_ENTRIES = 5_000;
 const MAX_READY_BYTES = 4 * 1024 * 1024;
+
+/** The reasons, other than a bound, for which an entry is dropped. */
+export const DROP_REASONS = ['refused', 'lost', 'forbidden', 'too-large'] as const;
+export type DropReason = (typeof DROP_REASONS)[number];
+export type Outcome = 'delivered' | 'expired' | DropReason;
+
+/** What became of the entries that a consumer accepted: `accepted = delivered + queued + expired + dropped`. */
+export interface Account {
+  readonly accepted: number;
+  readonly delivered: number;
+  readonly queued: number;
+  readonly expired: number;
+  readonly dropped: number;
+  /** The dropped entries that a bound did not drop, by reason. */
+  readonly reasons: Readonly<Record<DropReason, number>>;
+}
+export type Accounts = Readonly<Record<LogName, Account>>;
+
+export const EMPTY_ACCOUNT: Account = {
+  accepted: 0,
+  delivered: 0,
+  queued: 0,
+  expired: 0,
+  dropped: 0,
+  reasons: { refused: 0, lost: 0, forbidden: 0, 'too-large': 0 },
+};
+
+/** Entries of one destination with the same outcome. */
+export interface Settlement {
+  readonly destination: string;
+  readonly outcome: Outcome;
+  readonly sequences: readonly number[];
+}
+
+/** A part of a queue, in order. */
+export interface QueuePage {
+  readonly entries: readonly Entry[];
+  /** Numbers of entries whose record is gone or unreadable. */
+  readonly missing: readonly number[];
+  /** The last number of the page; 0 for none. */
+  readonly reached: number;
+  /** Whether the queue ended here when it was read. */
+  readonly isEnd: boolean;
+}
+
+/** The queues of durable consumers in the store. */
+export interface QueueStore {
+  /** Reads at most `count` entries after this number; 0: from the head. */
+  page(destination: string, after: number, count: number): Promise<QueuePage>;
+  /** Removes entries and counts what became of them. Resolves to how many wait; undefined for a destination that is gone. */
+  settle(settlements: readonly Settlement[]): Promise<readonly (number | undefined)[]>;
+  /**
+   * Takes off entries received before this time, by the steady clock.
+   *
+   * @returns how many of them have lost their record, and how many entries wait; undefined for a destination that is gone
+   */
+  expire(
+    destination: string,
+    beforeMs: number,
+  ): Promise<{ readonly lost: number; readonly queued: number } | undefined>;
+  /** Undefined for a destination that is gone. */
+  accounts(destinations: readonly string[]): Promise<readonly (Account | undefined)[]>;
+  /** When the oldest entry was received, by the steady clock; undefined: there is none. */
+  oldestReceivedAtMs(destination: string): Promise<number | undefined>;
+}
 
 /** A queue of a consumer, as its connection takes from it. */
 export interface Queue {

@@ -1,6 +1,6 @@
 /** Takes acknowledged entries off the queues in the store, those of all destinations in shared writes. */
 import type { Logger } from 'pino';
-import type { Outcome, QueueStore } from './accounts.js';
+import type { Outcome, QueueStore } from './queue.js';
 import { isUnanswered } from './reply-code.js';
 
 /** One write settles the entries of this time. The limit for an entry is 50 ms (docs/reference/contract.md, 4.2). */

@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import type { AccountReader } from './accounts.js';
-import type { Deliveries } from './deliveries.js';
 import { isUnanswered } from './reply-code.js';
+import type { Router } from './router.js';
 import type { Sessions } from './sessions/sessions.js';
 
 export const UPKEEP_INTERVAL_MS = 10_000;
 
 export interface UpkeepOptions {
-  readonly deliveries: Deliveries;
+  readonly router: Router;
   readonly sessions: Sessions;
   readonly accounts: AccountReader;
   /** Reads the number of the newest entry in the store. */
@@ -40,15 +40,15 @@ export class Upkeep {
   }
 
   async keep(): Promise<void> {
-    const { deliveries, sessions, accounts, newestEntry, onWentBack, onAccounts } = this.#options;
-    const { known } = deliveries.numbers;
+    const { router, sessions, accounts, newestEntry, onWentBack, onAccounts } = this.#options;
+    const { known } = router.numbers;
     if ((await newestEntry()) < known) onWentBack();
-    for (const consumer of deliveries.consumers) await consumer.expire();
+    for (const consumer of router.consumers) await consumer.expire();
     for (const key of await accounts.read()) {
       // A new session has no record until it is first stored.
       if (sessions.get(key)?.isSaved === true) await sessions.mend(key);
     }
     onAccounts();
-    for (const consumer of deliveries.consumers) consumer.readForgotten();
+    for (const consumer of router.consumers) consumer.readForgotten();
   }
 }

@@ -9,8 +9,9 @@
 import type { Logger } from 'pino';
 import type { FaultReport } from '../domain/faults/faults.js';
 import { bytesOfMessage } from './message.js';
-import { isAlarm, type NewAlarm, type NewEntry } from './new-entry.js';
+import { type HistoryStore, isAlarm, type NewAlarm, type NewEntry } from './new-entry.js';
 import { failedWrite, isDataError, isPassing, isUnanswered, lastLeft } from './reply-code.js';
+import type { Router } from './router.js';
 
 /** A larger batch would hold up the store and all its users for too long. */
 const MAX_BATCH_ENTRIES = 250;
@@ -18,59 +19,6 @@ const MAX_BATCH_BYTES = 1024 * 1024;
 const RETRY_AFTER_MS = 250;
 /** A temporary refusal, as during a failover, counts as an outage only after this time. */
 const PASSING_MS = 1_000;
-
-/** The numbers with which entries are appended. None is ever given twice. */
-export interface Numbers {
-  /** The newest that the gateway knows to be stored. A store that has lost it appends nothing until it has it back. */
-  readonly known: number;
-  /** The newest that it has ever seen. */
-  readonly above: number;
-}
-
-/** A batch is appended, or nothing is, since destinations have missing or damaged records. */
-export type Appended =
-  | {
-      /** For each entry its number: negative if it was recorded before, 0 if its condition does not hold. */
-      readonly numbers: readonly number[];
-      /** How many entries wait for each destination. */
-      readonly backlogs: ReadonlyMap<string, number>;
-    }
-  | { readonly unusable: readonly string[] };
-
-/** Stores batches. */
-export interface HistoryStore {
-  /**
-   * One atomic write, durable when the promise resolves. Repeated, it appends what is not there yet.
-   *
-   * @param destinations the names of those that get each entry
-   * @throws Error with the reply code `WENTBACK` when the store has lost entries (`lastLeft`)
-   */
-  append(
-    entries: readonly NewEntry[],
-    destinations: readonly (readonly string[])[],
-    numbers: Numbers,
-  ): Promise<Appended>;
-}
-
-/** The part that delivers what the writer has stored. */
-export interface Fed {
-  readonly numbers: Numbers;
-  /** The names of the durable consumers that get an entry. */
-  destinationsOf(entry: NewEntry): readonly string[];
-  announce(
-    entries: readonly NewEntry[],
-    appended: Exclude<Appended, { readonly unusable: unknown }>,
-    destinations: readonly (readonly string[])[],
-  ): void;
-  /**
-   * Forgets what the store has lost: everything after this number.
-   *
-   * @returns the lost entries that are still in memory, in order
-   */
-  wentBack(last: number): readonly NewEntry[];
-  /** Restores the records of destinations that the store has lost; forgets destinations that have ended. */
-  mend(destinations: readonly string[]): Promise<void>;
-}
 
 /**
  * Called once an entry is stored and announced, in the order of the history.
@@ -81,7 +29,7 @@ export type Done = (isStored: boolean, number: number) => void;
 
 export interface WriterOptions {
   readonly store: HistoryStore;
-  readonly fed: Fed;
+  readonly router: Pick<Router, 'numbers' | 'destinationsOf' | 'announce' | 'wentBack' | 'mend'>;
   /** Called with the reason when the store takes nothing, and with undefined once it does again. */
   readonly onOutage: (fault: FaultReport | undefined) => void;
   /** Called with the entries that the store refuses, the newest of each device. */
@@ -167,7 +115,7 @@ export class Writer {
       } catch (error) {
         const last = lastLeft(error);
         if (this.#isStopped) break;
-        if (last !== undefined) this.#restore(this.#options.fed.wentBack(last));
+        if (last !== undefined) this.#restore(this.#options.router.wentBack(last));
         else if (isDataError(error) && batch.length > 0) await this.#oneByOne(batch);
         else await this.#untilRetry(error);
       }
@@ -187,17 +135,17 @@ export class Writer {
 
   /** Stores, announces and acknowledges the entries at the front. */
   async #store(batch: readonly Waiting[]): Promise<void> {
-    const { store, fed } = this.#options;
+    const { store, router } = this.#options;
     const entries = batch.map(({ entry }) => entry);
     // Again for each attempt: clients that subscribed during an outage get the entries too.
-    const destinations = entries.map((entry) => fed.destinationsOf(entry));
-    const appended = await store.append(entries, destinations, fed.numbers);
+    const destinations = entries.map((entry) => router.destinationsOf(entry));
+    const appended = await store.append(entries, destinations, router.numbers);
     if (this.#isStopped) return;
     if ('unusable' in appended) {
-      await fed.mend(appended.unusable);
+      await router.mend(appended.unusable);
       return;
     }
-    fed.announce(entries, appended, destinations);
+    router.announce(entries, appended, destinations);
     const stored = this.#waiting.splice(0, batch.length);
     for (const [index, { entry, done }] of stored.entries()) {
       if (this.#refused.size > 0) this.#accepted(entry);

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { Deliveries } from '../delivery/deliveries.js';
 import type { Forwarder } from '../delivery/forwarder.js';
+import type { Router } from '../delivery/router.js';
 import type { InvalidPublishReason } from '../domain/alarms.js';
 import { type DeviceContext, type InvalidPublish, invalidPublishText } from '../domain/messages.js';
 import { deviceTopic, forwardedTopic } from '../domain/topics.js';
@@ -29,7 +29,7 @@ const MAX_UNSTORED = 1_000;
 const MAX_UNSTORED_BYTES = 1024 * 1024;
 
 export interface InvalidPublishesOptions {
-  readonly deliveries: Pick<Deliveries, 'isWanted' | 'publishDirect'>;
+  readonly router: Pick<Router, 'isWanted' | 'publishDirect'>;
   readonly forwarder: Pick<Forwarder, 'forward'>;
   readonly store: InvalidPublishStore;
   readonly log: Logger;
@@ -68,10 +68,10 @@ export class InvalidPublishes {
   report(context: DeviceContext, publish: InvalidPublish, done: Done): void {
     const topic = deviceTopic(context.device.id, 'rejected');
     const own = { topic, locationId: null, groupId: null };
-    const { deliveries } = this.#options;
-    if (deliveries.isWanted(own)) {
+    const { router } = this.#options;
+    if (router.isWanted(own)) {
       const payload = Buffer.from(invalidPublishText(publish, undefined));
-      deliveries.publishDirect({ ...own, payload, receivedAtMs: publish.receivedAtMs });
+      router.publishDirect({ ...own, payload, receivedAtMs: publish.receivedAtMs });
     }
     this.#reportToLocation(context, publish, done);
   }
@@ -101,9 +101,9 @@ export class InvalidPublishes {
     this.#count(deviceId, invalidPublish);
     this.#list(locationId, { deviceId, groupId, invalidPublish });
     const topic = forwardedTopic(locationId, deviceId, 'rejected');
-    const { deliveries, forwarder, steadyNow } = this.#options;
+    const { router, forwarder, steadyNow } = this.#options;
     // In a flood, rendering what nobody receives would cost more than everything else.
-    if (!deliveries.isWanted({ topic, locationId, groupId })) {
+    if (!router.isWanted({ topic, locationId, groupId })) {
       done(true);
       return;
     }

@@ -29,7 +29,7 @@ export async function openIngest(
   { config, health, log, releasers, steady, now }: Foundation,
   storage: IngestStores,
   { model, accessTokens }: SiteParts,
-  { deliveries, writer, forwarder, retained }: DeliveryParts,
+  { router, writer, forwarder, retained }: DeliveryParts,
 ) {
   const steadyNow = steady.now;
   const store = storage.presence;
@@ -39,7 +39,7 @@ export async function openIngest(
   await presence.load();
   releasers.add(() => presence.stop());
   const invalid = new InvalidPublishes({
-    deliveries,
+    router,
     forwarder,
     store: storage.invalidPublishes,
     log,

@@ -1,6 +1,6 @@
 import { Histogram } from 'prom-client';
-import type { AccountReader } from '../delivery/accounts.js';
-import type { Deliveries, Durations } from '../delivery/deliveries.js';
+import type { AccountReader, Durations } from '../delivery/accounts.js';
+import type { Router } from '../delivery/router.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { InvalidPublishes } from '../ingest/invalid-publishes.js';
 import type { BridgeStatus } from '../site/bridge-list.js';
@@ -11,7 +11,7 @@ import { addConsumerMetrics } from './consumer-metrics.js';
 import { type Labels, labelValue, oncePerScrape, type Sample, Scraped } from './scraped.js';
 
 export interface MetricsSources {
-  readonly deliveries: Deliveries;
+  readonly router: Router;
   /** The consumers of persistent sessions have metrics. */
   readonly sessions: Pick<Sessions, 'count' | 'persistent'>;
   readonly accounts: Pick<AccountReader, 'refresh'>;
@@ -49,7 +49,7 @@ export class Metrics extends Scraped {
     super();
     this.addProcess();
     addConsumerMetrics(this, sources.sessions, sources.accounts);
-    this.#addAlarms(sources.deliveries);
+    this.#addAlarms(sources.router);
     this.#addLimits(sources);
     this.#addGateway(sources);
     this.#addBridges(sources);
@@ -62,8 +62,8 @@ export class Metrics extends Scraped {
     });
   }
 
-  #addAlarms(deliveries: Deliveries): void {
-    const { counts, untilRecorded, untilSent } = deliveries.alarmFigures;
+  #addAlarms(router: Router): void {
+    const { counts, untilRecorded, untilSent } = router.alarmFigures;
     this.counter('gateway_alarms_total', 'Alarms recorded', () => byLabel('kind', counts), [
       'kind',
     ]);
@@ -80,7 +80,7 @@ export class Metrics extends Scraped {
     this.gauge(
       'gateway_log_last_sequence',
       'The number of the newest entry of the history',
-      () => [[deliveries.numbers.known, { log: 'alarms' }]],
+      () => [[router.numbers.known, { log: 'alarms' }]],
       ['log'],
     );
   }
@@ -160,7 +160,7 @@ export class Metrics extends Scraped {
     this.counter(
       'gateway_too_large_messages_total',
       'Messages at QoS 0, and retained ones, left out for a client of MQTT 5 that takes no packet so large',
-      () => sources.deliveries.leftOutCount,
+      () => sources.router.leftOutCount,
     );
     this.counter(
       'gateway_held_back_total',

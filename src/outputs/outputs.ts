@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
-import { type AccountReader, OldestQueued, queueFigures } from '../delivery/accounts.js';
+import type { AccountReader } from '../delivery/accounts.js';
 import type { DeliveryParts } from '../delivery/open.js';
+import { deadLetterKey } from '../delivery/outlet.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { fault, type Phrase } from '../domain/faults/faults.js';
 import { newId } from '../domain/notation.js';
@@ -12,7 +13,7 @@ import type { Actor, AuditTrail } from '../site/audit-trail.js';
 import type { DeadLetter, DeadLetterStore } from '../site/bridge-list.js';
 import type { Health } from '../site/health/health.js';
 import type { OutputList, OutputStatus, SentAgain } from '../site/output-list.js';
-import { deadLetterKey, Webhook } from './webhook.js';
+import { Webhook } from './webhook.js';
 
 export interface OutputsOptions {
   readonly outputs: readonly WebhookOptions[];
@@ -30,7 +31,6 @@ export interface OutputsOptions {
 
 interface Running {
   readonly webhook: Webhook;
-  readonly oldest: OldestQueued;
   lastError: { readonly atMs: number; readonly reason: string } | undefined;
 }
 
@@ -59,9 +59,7 @@ export class Outputs implements OutputList {
       const services = { installation, sessions, deadLetters, ...on, log, now };
       const webhook = new Webhook(options, services);
       await webhook.start();
-      if (webhook.queue === undefined) continue;
-      const oldest = new OldestQueued(webhook.queue);
-      this.#running.set(name, { webhook, oldest, lastError: undefined });
+      this.#running.set(name, { webhook, lastError: undefined });
     }
   }
 
@@ -81,7 +79,7 @@ export class Outputs implements OutputList {
 
   async deadLetters(name: string): Promise<DeadLetter[]> {
     this.#require(name);
-    return await this.#options.deadLetters.list(deadLetterKey(name));
+    return await this.#options.deadLetters.list(deadLetterKey('webhook', name));
   }
 
   async sendAgain(actor: Actor, name: string): Promise<SentAgain> {
@@ -92,7 +90,7 @@ export class Outputs implements OutputList {
     if (this.#resending.has(name)) return { sent: 0, reason: BUSY };
     this.#resending.add(name);
     try {
-      return await this.#sendAll(webhook, deadLetterKey(name));
+      return await this.#sendAll(webhook, deadLetterKey('webhook', name));
     } finally {
       this.#resending.delete(name);
     }
@@ -117,15 +115,15 @@ export class Outputs implements OutputList {
     return found;
   }
 
-  async #statusOf({ webhook, oldest, lastError }: Running): Promise<OutputStatus> {
-    const { options, queue, state } = webhook;
+  async #statusOf({ webhook, lastError }: Running): Promise<OutputStatus> {
+    const { options, outlet, state } = webhook;
     return {
       name: options.name,
       // Its path and query may be secret.
       host: new URL(options.url).host,
       state,
       lastError,
-      ...(await queueFigures(queue, oldest, this.#options.wallTimeOf)),
+      ...(await outlet.figures(this.#options.wallTimeOf)),
     };
   }
 

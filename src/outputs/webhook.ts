@@ -1,17 +1,14 @@
 import { hash } from 'node:crypto';
-import type { Logger } from 'pino';
 import { z } from 'zod';
-import type { Consumer } from '../delivery/consumer.js';
 import type { OutgoingPublish, Receiver } from '../delivery/message.js';
-import { DeadLetters, openOutgoingQueue, outgoingOwner, ownerKeyOf } from '../delivery/outlet.js';
+import { Outlet, type OutletServices, outletOwner, ownerKeyOf } from '../delivery/outlet.js';
 import type { SessionOwner } from '../delivery/sessions/session.js';
-import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { Phrase } from '../domain/faults/faults.js';
 import type { Audience } from '../domain/grants.js';
 import { decodeUtf8, isJson, newId } from '../domain/notation.js';
-import { WEBHOOK_CLIENT_ID_PREFIX, type WebhookOptions } from '../domain/output-schema.js';
+import type { WebhookOptions } from '../domain/output-schema.js';
 import { isAlarmTopic, parseForwardedTopic } from '../domain/topics.js';
-import type { DeadLetterStore } from '../site/bridge-list.js';
+import type { DeadLetter } from '../site/bridge-list.js';
 import { pause } from '../site/clock/pause.js';
 import type { OutputStatus } from '../site/output-list.js';
 import { type WebhookMessage, type WebhookOutcome, WebhookSender } from './webhook-request.js';
@@ -37,11 +34,6 @@ interface Retry {
   readonly isOdd: boolean;
 }
 
-/** The key of a webhook's dead letters, which are kept along with those of bridges. */
-export function deadLetterKey(name: string): string {
-  return WEBHOOK_CLIENT_ID_PREFIX + name;
-}
-
 /** A webhook as the owner of its queue; one that is missing from the configuration owns it within the usual limits. */
 export function webhookOwner(name: string, options: WebhookOptions | undefined): SessionOwner {
   if (options === undefined) {
@@ -53,22 +45,18 @@ export function webhookOwner(name: string, options: WebhookOptions | undefined):
     if (locationId === null) return locations === undefined && topic.startsWith(GATEWAY_TOPICS);
     return locations === undefined || locations.includes(locationId);
   };
-  return outgoingOwner('webhook', { ...options, maxInFlight }, mayReceive);
+  return outletOwner('webhook', { ...options, maxInFlight }, mayReceive);
 }
 
-export interface WebhookServices {
+export interface WebhookServices extends OutletServices {
   /** Distinguishes this gateway from others at the same receiver. */
   readonly installation: string;
-  readonly sessions: Sessions;
-  readonly deadLetters: Pick<DeadLetterStore, 'add'>;
   /** Called with the reason when delivery fails, and with undefined when it works again. */
   readonly onFailing: (reason: Phrase | undefined) => void;
   /** Called with the reason when the receiver refuses an alarm, and with undefined when it takes one again. */
   readonly onRefusing: (reason: Phrase | undefined) => void;
   /** Called with the reason when the receiver refuses any message for good. */
   readonly onDeadLetter: (reason: Phrase) => void;
-  readonly log: Logger;
-  readonly now: () => number;
 }
 
 /**
@@ -85,11 +73,9 @@ export class Webhook implements Receiver {
   readonly maxInFlight: number;
   readonly #services: WebhookServices;
   readonly #sender: WebhookSender;
-  readonly #stopping = new AbortController();
-  readonly #deadLetters: DeadLetters;
+  readonly outlet: Outlet;
   /** The end of what is being sent, by device, or by topic if there is no device. */
   readonly #chains = new Map<string, Promise<void>>();
-  #queue: Consumer | undefined;
   #failing: Phrase | undefined;
   /** Why the receiver refuses alarms, as reported. */
   #refusing: Phrase | undefined;
@@ -106,20 +92,13 @@ export class Webhook implements Receiver {
     this.maxInFlight = options.maxSentAtOnce;
     this.#services = services;
     this.#sender = new WebhookSender(options, services.now);
-    const { name: webhook } = options;
-    this.#deadLetters = new DeadLetters({
-      key: deadLetterKey(webhook),
-      store: services.deadLetters,
-      log: services.log.child({ webhook }),
-      signal: this.#signal,
-      onStored: ({ topic, reason }) => {
-        services.log.warn({ webhook, topic, reason }, 'message became a dead letter');
-      },
-    });
-  }
-
-  get queue(): Consumer | undefined {
-    return this.#queue;
+    const { name } = options;
+    const log = services.log.child({ webhook: name });
+    const owner = webhookOwner(name, options);
+    const onDeadLetter = ({ topic, reason }: DeadLetter) => {
+      log.warn({ topic, reason }, 'message became a dead letter');
+    };
+    this.outlet = new Outlet({ kind: 'webhook', name, owner, onDeadLetter }, { ...services, log });
   }
 
   get state(): OutputStatus['state'] {
@@ -127,22 +106,19 @@ export class Webhook implements Receiver {
     return this.#refusing === undefined ? 'delivering' : 'refusing';
   }
 
-  /** Opens the queue where it stopped, or a new one. Resolves once a change of its filters is stored, or retried. */
+  /** Opens the queue. Resolves once a change of its filters is stored, or retried. */
   async start(): Promise<void> {
-    const { name, topics } = this.options;
-    const clientId = WEBHOOK_CLIENT_ID_PREFIX + name;
-    const owner = webhookOwner(name, this.options);
-    this.#queue = await openOutgoingQueue(this.#services, owner, clientId, topics, this.#signal);
+    await this.outlet.open(this.options.topics);
   }
 
   connect(): void {
-    this.#queue?.connect(this);
+    this.outlet.connect(this);
   }
 
   /** Aborts what is being sent; it stays in the queue. */
   stop(): void {
-    this.#stopping.abort();
-    this.#queue?.disconnect(this);
+    this.outlet.stop();
+    this.outlet.disconnect(this);
     this.#sender.close();
   }
 
@@ -172,7 +148,7 @@ export class Webhook implements Receiver {
   }
 
   get #signal(): AbortSignal {
-    return this.#stopping.signal;
+    return this.outlet.signal;
   }
 
   /** Sends a message until the receiver gives a final answer, or the gateway stops; never rejects. */
@@ -188,7 +164,7 @@ export class Webhook implements Receiver {
         retry = this.#failed(outcome, retry);
         continue;
       }
-      if (outcome.type === 'delivered') this.#queue?.acknowledge(messageId);
+      if (outcome.type === 'delivered') this.outlet.acknowledge(messageId);
       else this.#deadLetter(publish, outcome.reason);
       if (isAlarm) this.#refusal = outcome.type === 'delivered' ? undefined : outcome.reason;
       this.#answered();
@@ -260,13 +236,9 @@ export class Webhook implements Receiver {
     onRefusing(refusing);
   }
 
-  /** Keeps a message that the receiver never takes; it leaves the queue once stored as a dead letter. */
-  #deadLetter({ topic, payload, messageId }: OutgoingPublish, reason: Phrase): void {
-    const queue = this.#queue;
+  #deadLetter(publish: OutgoingPublish, reason: Phrase): void {
     this.#services.onDeadLetter(reason);
-    if (queue === undefined) return;
-    const letter = { atMs: this.#services.now(), topic, reason: reason.en, payload };
-    this.#deadLetters.add(messageId, letter, queue.window.deadLetter(messageId));
+    this.outlet.deadLetter(publish, reason.en);
   }
 
   /**

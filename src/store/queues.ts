@@ -6,7 +6,7 @@ import {
   type QueuePage,
   type QueueStore,
   type Settlement,
-} from '../delivery/accounts.js';
+} from '../delivery/queue.js';
 import type { HistoryLog } from './history/history-log.js';
 import { Script } from './scripts.js';
 import type { Store } from './store.js';

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { QueuePage, Settlement } from '../../src/delivery/accounts.js';
 import type { Consumer } from '../../src/delivery/consumer.js';
-import { Deliveries } from '../../src/delivery/deliveries.js';
-import type { NewEntry } from '../../src/delivery/new-entry.js';
+import type { Appended, NewEntry, Numbers } from '../../src/delivery/new-entry.js';
+import type { QueuePage, Settlement } from '../../src/delivery/queue.js';
+import { Router } from '../../src/delivery/router.js';
 import { PERSISTENT, sessionKey } from '../../src/delivery/sessions/session.js';
 import { Sessions } from '../../src/delivery/sessions/sessions.js';
-import { type Appended, type Numbers, Writer } from '../../src/delivery/writer.js';
+import { Writer } from '../../src/delivery/writer.js';
 import { Random } from '../../tools/chaos/random.js';
 import {
   Connection,
@@ -96,7 +96,7 @@ class Run {
   constructor(seed: number) {
     const random = new Random(seed);
     const store = new LaggingStore(random);
-    const deliveries = new Deliveries({
+    const router = new Router({
       newestEntry: 0,
       queues: store,
       mend: () => Promise.resolve(true),
@@ -108,7 +108,7 @@ class Run {
     });
     this.#writer = new Writer({
       store,
-      fed: deliveries,
+      router,
       onOutage: () => undefined,
       onRefused: () => undefined,
       sendLive: () => undefined,
@@ -116,7 +116,7 @@ class Run {
     });
     this.#sessions = new Sessions({
       store,
-      deliveries,
+      router,
       ownerOf: nurseOwner,
       limits: { maxInFlight: 3, maxQueued: 100, maxQueuedBytes: 1e9, maxAgeMs: 1e12 },
       forgetAfterMs: 1e12,

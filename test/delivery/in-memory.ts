@@ -1,15 +1,21 @@
 /** A store in memory and a receiver, for the parts of delivery: they keep the promises of the ports and nothing else. */
-import type { Account, QueuePage, QueueStore, Settlement } from '../../src/delivery/accounts.js';
+
 import type { ConsumerLimits } from '../../src/delivery/consumer.js';
 import type { Entry, OutgoingPublish, Receiver } from '../../src/delivery/message.js';
-import type { NewCommand, NewEntry } from '../../src/delivery/new-entry.js';
+import type {
+  Appended,
+  HistoryStore,
+  NewCommand,
+  NewEntry,
+  Numbers,
+} from '../../src/delivery/new-entry.js';
+import type { Account, QueuePage, QueueStore, Settlement } from '../../src/delivery/queue.js';
 import type { SessionOwner } from '../../src/delivery/sessions/session.js';
 import type {
   SessionRecord,
   SessionStore,
   StoredSessions,
 } from '../../src/delivery/sessions/session-saving.js';
-import type { Appended, HistoryStore, Numbers } from '../../src/delivery/writer.js';
 import { createLog } from '../../src/logging/log.js';
 
 export const silent = createLog({ level: 'silent', destination: { write: () => undefined } });

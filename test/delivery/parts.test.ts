@@ -1,7 +1,7 @@
 /** Parts of delivery with a store in memory and a clock that stands still: what a session is, and whose queue grows. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { backlogFaults } from '../../src/delivery/accounts.js';
-import { Deliveries } from '../../src/delivery/deliveries.js';
+import { Router } from '../../src/delivery/router.js';
 import { PERSISTENT, type SessionOwner, sessionKey } from '../../src/delivery/sessions/session.js';
 import { Sessions } from '../../src/delivery/sessions/sessions.js';
 import { Writer } from '../../src/delivery/writer.js';
@@ -15,13 +15,13 @@ const owner: SessionOwner = { key: 'token:1', mayReceive: () => true };
 const keyOf = (clientId: string) => sessionKey(owner.key, clientId);
 
 let store: StoreInMemory;
-let deliveries: Deliveries;
+let router: Router;
 let sessions: Sessions;
 let writer: Writer;
 let nowMs = 1_000_000_000_000;
 
 async function begin(): Promise<void> {
-  deliveries = new Deliveries({
+  router = new Router({
     newestEntry: 0,
     onLost: () => undefined,
     onWentBack: () => undefined,
@@ -33,7 +33,7 @@ async function begin(): Promise<void> {
   });
   sessions = new Sessions({
     store,
-    deliveries,
+    router,
     log: silent,
     now: () => nowMs,
     ownerOf: (key) => (key === owner.key ? owner : undefined),
@@ -42,7 +42,7 @@ async function begin(): Promise<void> {
   });
   writer = new Writer({
     store,
-    fed: deliveries,
+    router,
     onOutage: () => undefined,
     onRefused: () => undefined,
     sendLive: () => undefined,
@@ -86,8 +86,8 @@ test('a session is forgotten when it has been away for too long, and not a momen
   await pass(1);
   expect(sessions.get(keyOf('nurse'))).toBeUndefined();
   expect(store.records.size).toBe(0);
-  expect(deliveries.consumers.size).toBe(0);
-  expect(deliveries.routes.match('a/x')).toEqual([]);
+  expect(router.consumers.size).toBe(0);
+  expect(router.routes.match('a/x')).toEqual([]);
 });
 
 test.each([undefined, 60])(
@@ -137,7 +137,7 @@ test('names the consumers while their backlogs are more than half full', async (
   const names = ['one', 'two', 'three', 'four', 'five'];
   const faults = () => {
     const health = new Health();
-    health.reportAll('backlogs', backlogFaults(deliveries.consumers));
+    health.reportAll('backlogs', backlogFaults(router.consumers));
     return faultTexts(health.faults());
   };
   for (const name of names) {

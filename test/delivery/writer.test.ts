@@ -1,8 +1,8 @@
 /** The writer against a store whose answers the test decides: batches, order, attempts, and what is stored again. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { NewEntry } from '../../src/delivery/new-entry.js';
+import type { Appended, NewEntry } from '../../src/delivery/new-entry.js';
 import { replyCode } from '../../src/delivery/reply-code.js';
-import { type Appended, Writer } from '../../src/delivery/writer.js';
+import { Writer } from '../../src/delivery/writer.js';
 import { faultWords } from '../../src/domain/faults/faults.js';
 import { numbered, numberIn, silent } from './in-memory.js';
 
@@ -30,7 +30,7 @@ class World {
   constructor() {
     this.writer = new Writer({
       store: { append: (entries) => this.#append(entries) },
-      fed: {
+      router: {
         numbers: { known: 0, above: 0 },
         destinationsOf: () => this.wanting,
         announce: (entries, _, destinations) => {

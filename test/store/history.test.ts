@@ -5,10 +5,16 @@
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
-import type { Outcome } from '../../src/delivery/accounts.js';
-import type { NewAlarm, NewEntry, NewEvent } from '../../src/delivery/new-entry.js';
+import type {
+  Appended,
+  NewAlarm,
+  NewEntry,
+  NewEvent,
+  Numbers,
+} from '../../src/delivery/new-entry.js';
+import type { Outcome } from '../../src/delivery/queue.js';
 import { lastLeft } from '../../src/delivery/reply-code.js';
-import { type Appended, type Numbers, Writer } from '../../src/delivery/writer.js';
+import { Writer } from '../../src/delivery/writer.js';
 import { alarmText, parseAlarm } from '../../src/domain/alarm-payload.js';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { deviceContext } from '../../src/domain/messages.js';
@@ -481,7 +487,7 @@ test('a thousand entries are stored by the writer over a store that answers each
         return stored.history.append(entries, destinations, numbers);
       },
     },
-    fed: {
+    router: {
       get numbers() {
         return { known: last, above: last };
       },

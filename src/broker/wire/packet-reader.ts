@@ -142,7 +142,7 @@ const LAG_CHECK_INTERVAL_MS = 5;
  * loop; the more the consumers lag, the smaller it is.
  */
 export class ReadTurns {
-  readonly #deliveries: { readonly lag: number };
+  readonly #router: { readonly lag: number };
   readonly #elapsed: () => number;
   readonly #acknowledgers: FairTurns;
   readonly #others: FairTurns;
@@ -153,11 +153,11 @@ export class ReadTurns {
   #othersNotBeforeMs = 0;
 
   /**
-   * @param deliveries `lag`: how many entries still wait to be sent to a consumer that reads
+   * @param router `lag`: how many entries still wait to be sent to a consumer that reads
    * @param elapsed a clock that does not jump
    */
-  constructor(deliveries: { readonly lag: number }, elapsed = () => performance.now()) {
-    this.#deliveries = deliveries;
+  constructor(router: { readonly lag: number }, elapsed = () => performance.now()) {
+    this.#router = router;
     this.#elapsed = elapsed;
     const wantAgain = (taker: TurnTaker) => this.want(taker);
     this.#acknowledgers = new FairTurns(elapsed, wantAgain);
@@ -225,7 +225,7 @@ export class ReadTurns {
   #lagAt(nowMs: number): number {
     if (nowMs - this.#lagCheckedAtMs > LAG_CHECK_INTERVAL_MS) {
       this.#lagCheckedAtMs = nowMs;
-      this.#lagEntries = this.#deliveries.lag;
+      this.#lagEntries = this.#router.lag;
     }
     return this.#lagEntries;
   }

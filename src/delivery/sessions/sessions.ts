@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { Consumer, type ConsumerLimits, type HistorySource } from '../consumer.js';
-import type { Deliveries } from '../deliveries.js';
+import type { Router } from '../router.js';
 import {
   type ConsumingSession,
   isConsuming,
@@ -25,7 +25,7 @@ import { type Subscription, Subscriptions } from './subscriptions.js';
 
 export interface SessionsOptions {
   readonly store: SessionStore;
-  readonly deliveries: Deliveries;
+  readonly router: Router;
   /** The owner of a stored session, by `principalKey`; undefined if the principal is gone. */
   readonly ownerOf: (key: string) => SessionOwner | undefined;
   readonly limits: ConsumerLimits;
@@ -80,7 +80,7 @@ export class Sessions {
   /** Settles acknowledged messages. */
   async stop(): Promise<void> {
     this.#expiry.stop();
-    await this.#options.deliveries.services.settler.stop();
+    await this.#options.router.services.settler.stop();
   }
 
   /**
@@ -254,14 +254,14 @@ export class Sessions {
     subscriptions: readonly Subscription[],
     history?: HistorySource,
   ): Consumer {
-    const { deliveries, limits, log } = this.#options;
+    const { router, limits, log } = this.#options;
     const { key, clientId: name, owner } = session;
     const consumer = new Consumer({
       name,
       session: key,
       key: session.isPersistent ? key : undefined,
       history,
-      services: deliveries.services,
+      services: router.services,
       subscriptions: new Subscriptions(subscriptions),
       mayReceive: owner.mayReceive,
       limits: owner.limits ?? limits,
@@ -269,13 +269,13 @@ export class Sessions {
       onReadFailure: (err) => log.warn({ err, session: key }, 'failed to read a backlog, retrying'),
     });
     session.consumer = consumer;
-    deliveries.add(consumer);
+    router.add(consumer);
     return consumer;
   }
 
   /** Applies changed subscriptions. For a persistent session they are stored when this resolves. */
   async #changed(session: KeptSession, consumer: Consumer): Promise<void> {
-    this.#options.deliveries.routes.set(consumer, () => consumer.subscriptions.list());
+    this.#options.router.routes.set(consumer, () => consumer.subscriptions.list());
     session.isSaved = false;
     await session.saving?.take();
   }
@@ -283,7 +283,7 @@ export class Sessions {
   #forget(session: KeptSession): void {
     this.#sessions.remove(session);
     this.#groups.forget(session);
-    if (session.consumer !== undefined) this.#options.deliveries.remove(session.consumer);
+    if (session.consumer !== undefined) this.#options.router.remove(session.consumer);
   }
 }
 

@@ -4,11 +4,16 @@
  */
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import type { QueuePage } from '../../delivery/accounts.js';
 import type { HistoryReader } from '../../delivery/feed.js';
 import type { Entry } from '../../delivery/message.js';
-import type { FoundAlarm, NewEntry } from '../../delivery/new-entry.js';
-import type { Appended, HistoryStore, Numbers } from '../../delivery/writer.js';
+import type {
+  Appended,
+  FoundAlarm,
+  HistoryStore,
+  NewEntry,
+  Numbers,
+} from '../../delivery/new-entry.js';
+import type { QueuePage } from '../../delivery/queue.js';
 import { readStates } from '../../domain/alarm-states.js';
 import { BoundedMap } from '../../domain/bounded-map.js';
 import { PLAUSIBLE_FROM_MS, uuidBytes } from '../../domain/notation.js';

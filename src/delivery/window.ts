@@ -24,7 +24,7 @@ type Sent =
   | { readonly settle: (isRefused: boolean) => void }
   | undefined;
 
-export interface SendingWindowOptions {
+export interface WindowOptions {
   readonly queues: Readonly<Record<LogName, Queue>>;
   readonly services: Pick<ConsumerServices, 'elapsedSinceMs' | 'alarmSent' | 'leftOut' | 'now'>;
   /** What the subscriptions matching a topic ask of its messages. */
@@ -37,8 +37,8 @@ export interface SendingWindowOptions {
 }
 
 /** Sends to one connection, within its in-flight limit: alarms first. Gives the packet identifiers. */
-export class SendingWindow {
-  readonly #options: SendingWindowOptions;
+export class Window {
+  readonly #options: WindowOptions;
   readonly #inFlight = new Map<number, Sent>();
   #counts: Record<LogName, number> = { alarms: 0, messages: 0 };
   /** The packet identifiers of entries that were in flight when a connection broke, by `Queue.nameOf`. */
@@ -55,7 +55,7 @@ export class SendingWindow {
   #direct: DirectQueue | undefined;
   #receiver: Receiver | undefined;
 
-  constructor(options: SendingWindowOptions) {
+  constructor(options: WindowOptions) {
     this.#options = options;
   }
 

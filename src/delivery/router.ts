@@ -1,23 +1,21 @@
 import type { Logger } from 'pino';
-import { ALARM_KINDS, type AlarmKind } from '../domain/alarms.js';
+import { FilterTree } from '../domain/filter-tree.js';
 import type { Audience } from '../domain/grants.js';
-import type { QueueStore } from './accounts.js';
-import type { Consumer, ConsumerServices } from './consumer.js';
+import { AlarmFigures } from './accounts.js';
+import {
+  type Consumer,
+  type ConsumerServices,
+  type DurableConsumer,
+  isDurable,
+} from './consumer.js';
 import type { Entry, LogName, Message } from './message.js';
-import type { NewAlarm, NewEntry } from './new-entry.js';
+import type { Appended, NewEntry, Numbers } from './new-entry.js';
+import type { QueueStore } from './queue.js';
 import { Recent } from './recent.js';
-import { qosOf, Routes } from './routes.js';
+import type { QoS, Subscription } from './sessions/subscriptions.js';
 import { Settler } from './settler.js';
-import type { Appended, Fed, Numbers } from './writer.js';
 
-/** A consumer whose queue of alarms is in the store. */
-export type DurableConsumer = Consumer & { readonly key: string };
-
-export function isDurable(consumer: Consumer): consumer is DurableConsumer {
-  return consumer.key !== undefined;
-}
-
-export interface DeliveriesOptions {
+export interface RouterOptions {
   /** The number of the newest entry in the store. */
   readonly newestEntry: number;
   readonly queues: QueueStore;
@@ -34,14 +32,14 @@ export interface DeliveriesOptions {
 }
 
 /** Takes messages to the consumers that must receive them: stored entries, telemetry, what is sent but once. */
-export class Deliveries implements Fed {
+export class Router {
   /** The parts that all consumers share. */
   readonly services: ConsumerServices;
-  readonly routes = new Routes<Consumer>();
+  readonly routes = new Routes();
   readonly alarmFigures: AlarmFigures;
   /** How many messages outside the queues were larger than a client takes, since the start. */
   leftOutCount = 0;
-  readonly #options: DeliveriesOptions;
+  readonly #options: RouterOptions;
   readonly #recent: Recent;
   readonly #consumers = new Set<Consumer>();
   readonly #durable = new Map<string, DurableConsumer>();
@@ -50,7 +48,7 @@ export class Deliveries implements Fed {
   readonly #destinations = new WeakMap<object, readonly DurableConsumer[]>();
   readonly #names = new WeakMap<object, readonly string[]>();
 
-  constructor(options: DeliveriesOptions) {
+  constructor(options: RouterOptions) {
     this.#options = options;
     const { newestEntry, queues, log, now, elapsedSinceMs, onLost, mend } = options;
     this.alarmFigures = new AlarmFigures(now);
@@ -156,11 +154,11 @@ export class Deliveries implements Fed {
   queue(message: Message): void {
     const entry: Entry = { ...message, log: 'messages', sequence: 0, isNeverLate: true };
     for (const route of this.routes.match(entry.topic)) {
-      const { member } = route;
+      const { consumer } = route;
       const qos = qosOf(route, entry.publisher);
-      if (qos === undefined || !member.mayReceive(entry)) continue;
-      if (qos === 0) member.offerAtQos0(entry);
-      else if (member.isConnected || isDurable(member)) member.offer(entry);
+      if (qos === undefined || !consumer.mayReceive(entry)) continue;
+      if (qos === 0) consumer.offerAtQos0(entry);
+      else if (consumer.isConnected || isDurable(consumer)) consumer.offer(entry);
     }
   }
 
@@ -168,7 +166,7 @@ export class Deliveries implements Fed {
   publishDirect(message: Message): void {
     for (const route of this.routes.match(message.topic)) {
       const qos = qosOf(route, message.publisher);
-      if (qos !== undefined && route.member.isConnected) route.member.offerDirect(message, qos);
+      if (qos !== undefined && route.consumer.isConnected) route.consumer.offerDirect(message, qos);
     }
   }
 
@@ -180,17 +178,17 @@ export class Deliveries implements Fed {
    */
   publishCopy(message: Message, sentTo: Set<unknown>): void {
     for (const route of this.routes.match(message.topic)) {
-      const { receiver } = route.member.window;
+      const { receiver } = route.consumer.window;
       if (receiver === undefined || sentTo.has(receiver)) continue;
-      if (!route.member.mayReceive(message) || qosOf(route, message.publisher) === undefined)
+      if (!route.consumer.mayReceive(message) || qosOf(route, message.publisher) === undefined)
         continue;
-      if (route.member.window.sendNow(message)) sentTo.add(receiver);
+      if (route.consumer.window.sendNow(message)) sentTo.add(receiver);
     }
   }
 
   /** Whether a subscriber, connected or away, has asked for the topic and may see the message. */
   isWanted(message: Audience & { readonly topic: string }): boolean {
-    return this.routes.match(message.topic).some(({ member }) => member.mayReceive(message));
+    return this.routes.match(message.topic).some(({ consumer }) => consumer.mayReceive(message));
   }
 
   /**
@@ -209,12 +207,12 @@ export class Deliveries implements Fed {
   /** Offers an entry to the connected subscribers that have no queue for it in the store. */
   #offerLive(entry: Entry): void {
     for (const route of this.routes.match(entry.topic)) {
-      const { member } = route;
+      const { consumer } = route;
       const qos = qosOf(route, entry.publisher);
-      if (isDurable(member) || !member.isConnected) continue;
-      if (qos === undefined || !member.mayReceive(entry)) continue;
-      if (qos === 0) member.offerAtQos0(entry);
-      else member.offer(entry);
+      if (isDurable(consumer) || !consumer.isConnected) continue;
+      if (qos === undefined || !consumer.mayReceive(entry)) continue;
+      if (qos === 0) consumer.offerAtQos0(entry);
+      else consumer.offer(entry);
     }
   }
 
@@ -222,16 +220,16 @@ export class Deliveries implements Fed {
     const routes = this.routes.match(message.topic);
     const { publisher } = message;
     const isOwn =
-      publisher !== undefined && routes.some(({ member }) => member.session === publisher);
+      publisher !== undefined && routes.some(({ consumer }) => consumer.session === publisher);
     const isRemembered = log === 'alarms' && !isOwn;
     const known = isRemembered ? this.#destinations.get(routes) : undefined;
     const all =
       known ??
       routes.flatMap((route) => {
-        const { member } = route;
+        const { consumer } = route;
         const qos = qosOf(route, publisher);
         const isQueued = log === 'alarms' ? qos !== undefined : qos === 1;
-        return isQueued && isDurable(member) ? [member] : [];
+        return isQueued && isDurable(consumer) ? [consumer] : [];
       });
     if (isRemembered && known === undefined) this.#destinations.set(routes, all);
     return all.every((consumer) => consumer.mayReceive(message))
@@ -274,44 +272,92 @@ function entryOf(source: NewEntry, sequence: number): Entry {
   };
 }
 
-/** Counts durations in buckets, each twice as long as the one before; each duration costs one increment. */
-export class Durations {
-  /** How many took less than 1, 2, 4 … 65,536 ms and did not fit the bucket before; the last bucket has the rest. */
-  readonly counts: number[] = new Array(18).fill(0);
-  sumMs = 0;
+/** A consumer whose filters match, at the highest QoS it has asked for. */
+interface Route {
+  readonly consumer: Consumer;
+  /** For the messages of others. */
+  readonly qos: QoS;
+  /** For its own messages, by the filters that are not No Local; undefined: it gets none (MQTT 5, 3.8.3.1). */
+  readonly ownQos: QoS | undefined;
+}
 
-  add(durationMs: number): void {
-    // The position of the highest bit.
-    const bucket = Math.min(32 - Math.clz32(durationMs), this.counts.length - 1);
-    this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
-    this.sumMs += durationMs;
+/** Topics whose routes are remembered: a device has about ten, an ordinary home a few hundred. */
+const MAX_REMEMBERED_TOPICS = 20_000;
+
+/** Finds the consumers whose filters match a topic. */
+class Routes {
+  readonly #tree = new FilterTree<Route>();
+  /** By consumer and filter. */
+  readonly #branches = new Map<Consumer, Map<string, Route>>();
+  readonly #remembered = new Map<string, readonly Route[]>();
+  /** Consumers whose filters must be read again before the next match. */
+  readonly #changed = new Map<Consumer, () => readonly Subscription[]>();
+
+  /**
+   * Sets the filters that a consumer is matched by.
+   *
+   * They are read before the next match: a thousand subscriptions in a row cause one change.
+   */
+  set(consumer: Consumer, filters: () => readonly Subscription[]): void {
+    this.#changed.set(consumer, filters);
+  }
+
+  remove(consumer: Consumer): void {
+    this.#changed.delete(consumer);
+    this.#apply(consumer, []);
+    this.#branches.delete(consumer);
+  }
+
+  match(topic: string): readonly Route[] {
+    for (const [consumer, filters] of this.#changed) this.#apply(consumer, filters());
+    this.#changed.clear();
+    const known = this.#remembered.get(topic);
+    if (known !== undefined) return known;
+    const found = new Map<Consumer, Route>();
+    for (const route of this.#tree.match(topic)) {
+      const before = found.get(route.consumer);
+      found.set(route.consumer, before === undefined ? route : broader(before, route));
+    }
+    const routes = [...found.values()];
+    if (this.#remembered.size >= MAX_REMEMBERED_TOPICS) this.#remembered.clear();
+    this.#remembered.set(topic, routes);
+    return routes;
+  }
+
+  /** Replaces the filters of a consumer. */
+  #apply(consumer: Consumer, filters: readonly Subscription[]): void {
+    const before = this.#branches.get(consumer) ?? new Map<string, Route>();
+    const after = new Map<string, Route>();
+    for (const { filter, qos, isNoLocal = false } of filters) {
+      const known = before.get(filter);
+      const ownQos = isNoLocal ? undefined : qos;
+      if (known?.qos === qos && known.ownQos === ownQos) after.set(filter, known);
+      else {
+        const route = { consumer, qos, ownQos };
+        after.set(filter, route);
+        this.#tree.add(filter, route);
+      }
+    }
+    for (const [filter, route] of before) {
+      if (after.get(filter) !== route) this.#tree.remove(filter, route);
+    }
+    this.#branches.set(consumer, after);
+    this.#remembered.clear();
   }
 }
 
-/** Counts the alarms accepted since the start, for `/metrics`. */
-export class AlarmFigures {
-  /** Recorded alarms by kind. */
-  readonly counts = new Map<AlarmKind, number>(ALARM_KINDS.map((kind) => [kind, 0]));
-  readonly untilRecorded = new Durations();
-  readonly untilSent = new Durations();
-  readonly #now: () => number;
+/** Combines two filters of a consumer: the higher QoS of each. */
+function broader(one: Route, other: Route): Route {
+  const ownQos = higher(one.ownQos, other.ownQos);
+  const highest = one.qos < other.qos ? other : one;
+  return highest.ownQos === ownQos ? highest : { ...highest, ownQos };
+}
 
-  /** @param now the steady clock */
-  constructor(now: () => number) {
-    this.#now = now;
-  }
+function higher(one: QoS | undefined, other: QoS | undefined): QoS | undefined {
+  return (one ?? -1) < (other ?? -1) ? other : one;
+}
 
-  recorded({ source }: Entry): void {
-    if (source === undefined || !('alarm' in source)) return;
-    const { kind } = source.alarm;
-    this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
-    this.untilRecorded.add(this.#now() - source.receivedAtMs);
-  }
-
-  /** Notes that an alarm is sent; only the first time counts. */
-  sent(alarm: NewAlarm): void {
-    if (alarm.isSent) return;
-    alarm.isSent = true;
-    this.untilSent.add(this.#now() - alarm.receivedAtMs);
-  }
+/** The QoS at which a consumer gets a message; undefined: it is its own, and its filters are No Local. */
+function qosOf({ qos, ownQos, consumer }: Route, publisher: string | undefined): QoS | undefined {
+  return publisher !== undefined && publisher === consumer.session ? ownQos : qos;
 }
