@@ -93,6 +93,29 @@ export function repeat(check: () => Promise<void>, pauseMs: number | (() => numb
   };
 }
 
+/**
+ * Runs work one at a time.
+ *
+ * Whoever asks during a run shares the next one, which sees everything changed until it begins.
+ *
+ * @returns asks for a run; resolves, or fails, with one that had not begun
+ */
+export function oneAtATime(work: () => Promise<void>): () => Promise<void> {
+  let last: Promise<unknown> = Promise.resolve();
+  let next: Promise<void> | undefined;
+  return () => {
+    if (next !== undefined) return next;
+    const run = last.then(() => {
+      next = undefined;
+      return work();
+    });
+    next = run;
+    // A failure goes to those who share the run; the next one only waits for its end.
+    last = run.catch(() => undefined);
+    return run;
+  };
+}
+
 /** Removes things of one kind that are too old. */
 export interface Retention {
   /** Removes all of them, or only some when stopped. Returns how many. */

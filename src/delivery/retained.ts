@@ -10,6 +10,7 @@ import { TopicTree } from '../domain/filter-tree.js';
 import type { RetainedQuotas } from '../domain/limits.js';
 import { forwardedTopic, parseCommandTopic, parseForwardedTopic } from '../domain/topics.js';
 import { hasExpired } from '../mqtt/message-properties.js';
+import { oneAtATime } from '../releasers.js';
 import type { QuotaWatch } from '../site/access/quota-watch.js';
 import { within } from '../site/clock/pause.js';
 import type { Health } from '../site/health/health.js';
@@ -236,7 +237,7 @@ class RetainedWriter {
   readonly #unstored = new Map<string, Unstored>();
   readonly #failed = new Map<string, Unstored>();
   readonly #withoutRoom = new Set<string>();
-  #writing: Promise<void> | undefined;
+  readonly #store = oneAtATime(() => this.#writeAll());
   #hasFailed = false;
   #isStopped = false;
 
@@ -253,7 +254,7 @@ class RetainedWriter {
     const one = this.#unstored.get(topic) ?? this.#failed.get(topic) ?? promised();
     this.#failed.delete(topic);
     this.#unstored.set(topic, one);
-    this.#writing ??= this.#writeAll();
+    void this.#store();
     return one.stored;
   }
 
@@ -265,20 +266,16 @@ class RetainedWriter {
 
   /** Stores what it can. The rest was never acknowledged, or the store had no room for it. */
   async stop(): Promise<void> {
-    if (this.#writing !== undefined) await within(this.#writing, STOP_TIMEOUT_MS);
+    await within(this.#store(), STOP_TIMEOUT_MS);
     this.#isStopped = true;
   }
 
   async #writeAll(): Promise<void> {
-    // The values of one turn of the event loop share one write.
-    await Promise.resolve();
     while (this.#unstored.size > 0 && !this.#isStopped) {
       const batch = [...this.#unstored].slice(0, TOPICS_A_WRITE);
       for (const [topic] of batch) this.#unstored.delete(topic);
       await Promise.all(batch.map(([topic, one]) => this.#put(topic, one)));
     }
-    // In the same turn, or the next value would wait for ever.
-    this.#writing = undefined;
   }
 
   async #put(topic: string, one: Unstored): Promise<void> {

@@ -4,6 +4,7 @@ import type { Router } from '../delivery/router.js';
 import type { InvalidPublishReason } from '../domain/alarms.js';
 import { type DeviceContext, type InvalidPublish, invalidPublishText } from '../domain/messages.js';
 import { deviceTopic, forwardedTopic } from '../domain/topics.js';
+import { oneAtATime } from '../releasers.js';
 
 type Done = (isStored: boolean) => void;
 
@@ -48,7 +49,8 @@ export class InvalidPublishes {
   readonly #counts = new Map<InvalidPublishReason, number>();
   /** By location. */
   #unstored = new Map<string, Unstored>();
-  #isStoring = false;
+  /** Stores what arrived during the last write: in a flood, many with one write. */
+  readonly #store = oneAtATime(() => this.#storeAll());
 
   constructor(options: InvalidPublishesOptions) {
     this.#options = options;
@@ -128,28 +130,20 @@ export class InvalidPublishes {
     while (unstored.listed.length > MAX_UNSTORED || unstored.bytes > MAX_UNSTORED_BYTES) {
       unstored.bytes -= unstored.listed.shift()?.invalidPublish.payload.length ?? 0;
     }
-    if (!this.#isStoring) void this.#storeAll();
+    void this.#store();
   }
 
-  /** Stores what arrived during the last write: in a flood, many with one write. */
   async #storeAll(): Promise<void> {
-    this.#isStoring = true;
-    while (this.#unstored.size > 0) {
-      const unstored = this.#unstored;
-      this.#unstored = new Map();
-      const writes = Array.from(unstored, async ([locationId, { listed }]) => {
-        try {
-          await this.#options.store.add(locationId, listed);
-        } catch (error) {
-          const count = listed.length;
-          this.#options.log.warn(
-            { err: error, locationId, count },
-            'failed to list invalid publishes',
-          );
-        }
-      });
-      await Promise.all(writes);
-    }
-    this.#isStoring = false;
+    const unstored = this.#unstored;
+    this.#unstored = new Map();
+    const writes = Array.from(unstored, async ([locationId, { listed }]) => {
+      try {
+        await this.#options.store.add(locationId, listed);
+      } catch (err) {
+        const count = listed.length;
+        this.#options.log.warn({ err, locationId, count }, 'failed to list invalid publishes');
+      }
+    });
+    await Promise.all(writes);
   }
 }

@@ -1,10 +1,6 @@
 import { z } from 'zod';
+import type { SessionRecord, SessionStore, StoredSessions } from '../delivery/sessions/session.js';
 import { sessionKey } from '../delivery/sessions/session.js';
-import type {
-  SessionRecord,
-  SessionStore,
-  StoredSessions,
-} from '../delivery/sessions/session-saving.js';
 import { GroupCommit } from './group-commit.js';
 import type { Keys } from './keys.js';
 import { FIGURES, SUM_FIGURES } from './queues.js';

@@ -61,7 +61,6 @@ export interface EscalationsOptions {
 export class Escalations {
   readonly #options: EscalationsOptions;
   readonly #byName: ReadonlyMap<string, Escalation>;
-  #isChecking = false;
   #hasFailed = false;
 
   constructor(options: EscalationsOptions) {
@@ -69,10 +68,8 @@ export class Escalations {
     this.#byName = new Map(options.escalations.map((one) => [one.name, one]));
   }
 
-  /** Makes the escalations that are due; call it every `ESCALATION_CHECK_MS`. Never throws. */
+  /** Makes the escalations that are due; `repeat` it every `ESCALATION_CHECK_MS`. Never throws. */
   async check(): Promise<void> {
-    if (this.#isChecking) return;
-    this.#isChecking = true;
     try {
       while ((await this.#makeSome()) === MAX_AT_ONCE);
       this.#hasFailed = false;
@@ -80,8 +77,6 @@ export class Escalations {
       if (!this.#hasFailed)
         this.#options.log.warn({ part: 'escalations', err }, 'failed to escalate alarms, retrying');
       this.#hasFailed = true;
-    } finally {
-      this.#isChecking = false;
     }
   }
 

@@ -1,6 +1,7 @@
 /** Opens the watch over silent devices and unacknowledged alarms, and the drills. */
 import type { Writer } from '../delivery/writer.js';
 import type { Foundation } from '../foundation.js';
+import { repeat } from '../releasers.js';
 import type { AlarmHistory } from '../site/alarms/alarm-history.js';
 import { destinationOf } from '../site/alarms/destinations.js';
 import type { DrillStore } from '../site/alarms/drills.js';
@@ -73,7 +74,7 @@ export async function openWatch(
   await drills.load();
   const start = () => {
     releasers.every(DRILL_CHECK_MS, () => drills.check());
-    releasers.every(ESCALATION_CHECK_MS, () => void escalations.check());
+    releasers.add(repeat(() => escalations.check(), ESCALATION_CHECK_MS));
   };
   return { supervision, escalations, drills, start };
 }

@@ -10,12 +10,12 @@ import type {
   Numbers,
 } from '../../src/delivery/new-entry.js';
 import type { Account, QueuePage, QueueStore, Settlement } from '../../src/delivery/queue.js';
-import type { SessionOwner } from '../../src/delivery/sessions/session.js';
 import type {
+  SessionOwner,
   SessionRecord,
   SessionStore,
   StoredSessions,
-} from '../../src/delivery/sessions/session-saving.js';
+} from '../../src/delivery/sessions/session.js';
 import { createLog } from '../../src/logging/log.js';
 
 export const silent = createLog({ level: 'silent', destination: { write: () => undefined } });

@@ -1,6 +1,9 @@
+/** A session of an MQTT client, an event stream or an outlet: who owns it, what it has, and what is stored of it. */
 import type { InvalidPublishReason } from '../../domain/alarms.js';
 import type { Audience } from '../../domain/grants.js';
+import { oneAtATime } from '../../releasers.js';
 import type { Consumer, ConsumerLimits, HistorySource } from '../consumer.js';
+import type { Subscription } from './subscriptions.js';
 
 /** How a client opens its session. */
 export interface SessionStart {
@@ -38,35 +41,110 @@ export function sessionKey(owner: string, clientId: string): string {
   return `${owner}/${clientId}`;
 }
 
-/** A client's consumer and its unreleased packet identifiers. */
-export interface Session {
+/** A client's consumer and its unreleased packet identifiers. Only `Sessions` changes it. */
+export class Session {
   /** `sessionKey` */
   readonly key: string;
   readonly clientId: string;
-  readonly owner: SessionOwner;
   readonly isPersistent: boolean;
+  readonly received = new ReceivedIdentifiers();
+  owner: SessionOwner;
   /** Undefined for a clean session that has never subscribed: most devices never do. */
-  readonly consumer: Consumer | undefined;
-  readonly received: ReceivedIdentifiers;
+  consumer: Consumer | undefined;
   /** Whether the session already existed for the newest connection [MQTT-3.2.2-2]. */
-  readonly isResumed: boolean;
+  isResumed = false;
   /**
    * How long the client wants the session to outlive its connection (MQTT 5, 3.1.2.11.2), within the limit for all;
    * undefined: as long as any session may.
    */
-  readonly expirySeconds: number | undefined;
+  expirySeconds: number | undefined;
   /** When the session was last connected, by the steady clock. */
-  readonly seenAtMs: number;
+  seenAtMs: number;
+  /** How many connections have it open: two while one takes over from another. Bridges do not count. */
+  openCount = 0;
   /** Whether the current subscriptions are stored. */
-  readonly isSaved: boolean;
+  isSaved = false;
+  /** Stores the whole session if it is persistent: a thousand simultaneous SUBSCRIBEs are one write. */
+  readonly save: () => Promise<void>;
+
+  constructor(
+    record: Pick<SessionRecord, 'key' | 'clientId' | 'seenAtMs' | 'expirySeconds'>,
+    owner: SessionOwner,
+    isPersistent: boolean,
+    store: (session: Session) => Promise<void>,
+  ) {
+    this.key = record.key;
+    this.clientId = record.clientId;
+    this.seenAtMs = record.seenAtMs;
+    this.expirySeconds = record.expirySeconds;
+    this.owner = owner;
+    this.isPersistent = isPersistent;
+    const saved = Promise.resolve();
+    this.save = isPersistent ? oneAtATime(() => store(this)) : () => saved;
+  }
+
+  /** Whether it is connected, or kept as if it were. */
+  get isInUse(): boolean {
+    const { consumer, openCount, owner } = this;
+    return openCount > 0 || consumer?.isConnected === true || owner.isKept === true;
+  }
+
+  record(): SessionRecord {
+    const { key, clientId, owner, seenAtMs, expirySeconds, consumer } = this;
+    return {
+      expirySeconds,
+      key,
+      clientId,
+      owner: owner.key,
+      subscriptions: consumer?.subscriptions.list() ?? [],
+      seenAtMs: this.isInUse ? CONNECTED : seenAtMs,
+    };
+  }
 }
 
 /** A session that receives messages. */
 export type ConsumingSession = Session & { readonly consumer: Consumer };
 
-/** Whether the session has a consumer. */
-export function isConsuming<S extends Session>(session: S): session is S & ConsumingSession {
+export function isConsuming(session: Session): session is ConsumingSession {
   return session.consumer !== undefined;
+}
+
+/** Stored instead of a time while the session is connected, or if it is kept however long it is away. */
+export const CONNECTED = 0;
+
+/** A persistent session as stored. The account of its queue is stored next to it. */
+export interface SessionRecord {
+  /** `sessionKey` */
+  readonly key: string;
+  /** `principalKey` of its owner. */
+  readonly owner: string;
+  readonly clientId: string;
+  readonly subscriptions: readonly Subscription[];
+  /** When the session was last connected, by the steady clock. */
+  readonly seenAtMs: number;
+  /** How long the session outlives its connection; undefined: as long as any session may. */
+  readonly expirySeconds?: number | undefined;
+}
+
+/** All stored sessions. */
+export interface StoredSessions {
+  readonly sessions: readonly SessionRecord[];
+  /** Keys of sessions with an unreadable record. */
+  readonly unreadable: readonly string[];
+}
+
+/** Stores persistent sessions. */
+export interface SessionStore {
+  load(): Promise<StoredSessions>;
+  save(session: SessionRecord): Promise<void>;
+  /**
+   * Restores a lost record, removes overwritten keys, and makes the account balance.
+   *
+   * @returns how many entries wait
+   */
+  mend(session: SessionRecord): Promise<number>;
+  /** Removes the session with its queue. */
+  delete(key: string): Promise<void>;
 }
 
 type Done = (isStored: boolean, refused?: InvalidPublishReason) => void;

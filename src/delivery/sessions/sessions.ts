@@ -2,26 +2,21 @@ import type { Logger } from 'pino';
 import { Consumer, type ConsumerLimits, type HistorySource } from '../consumer.js';
 import type { Router } from '../router.js';
 import {
+  CONNECTED,
   type ConsumingSession,
   isConsuming,
   PERSISTENT,
-  type Session,
+  Session,
   type SessionOwner,
+  type SessionRecord,
   type SessionStart,
+  type SessionStore,
   sessionKey,
 } from './session.js';
-import { SessionExpiry } from './session-limits.js';
-import type { SessionRecord, SessionStore } from './session-saving.js';
-import {
-  CONNECTED,
-  type KeptSession,
-  newSession,
-  recordOf,
-  SessionSaving,
-  SharedTurn,
-} from './session-saving.js';
 import { isGroup, SubscriberGroups } from './subscriber-groups.js';
 import { type Subscription, Subscriptions } from './subscriptions.js';
+
+const LOOK_INTERVAL_MS = 5_000;
 
 export interface SessionsOptions {
   readonly store: SessionStore;
@@ -38,21 +33,13 @@ export interface SessionsOptions {
 /** The sessions of MQTT clients and bridges, with their consumers of forwarded messages. */
 export class Sessions {
   readonly #options: SessionsOptions;
-  readonly #sessions = new SessionIndex<KeptSession>();
-  readonly #saving: SessionSaving;
-  readonly #expiry: SessionExpiry;
+  readonly #byKey = new Map<string, Session>();
+  readonly #byOwner = new Map<string, Set<Session>>();
   readonly #groups = new SubscriberGroups(this);
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
-    const { store, log } = options;
-    const isKept = (session: KeptSession) => this.#sessions.has(session);
-    this.#saving = new SessionSaving({ store, log, isKept });
-    this.#expiry = new SessionExpiry({
-      ...options,
-      sessions: () => this.#sessions.all(),
-      discard: (key) => this.discard(key),
-    });
   }
 
   /** Resumes the persistent sessions. Resolves to the keys of unreadable ones. */
@@ -64,7 +51,7 @@ export class Sessions {
       // A session that was connected when the gateway ended counts as away from now on.
       const seenAtMs = record.seenAtMs === CONNECTED ? now() : record.seenAtMs;
       // A store that takes no writes must not stop the gateway from starting (docs/reference/contract.md, 4.7).
-      if (owner === undefined) this.#saving.inBackground(record.key, store.delete(record.key));
+      if (owner === undefined) this.#inBackground(record.key, store.delete(record.key));
       else {
         const kept = isGroup(record) ? { ...owner, isKept: true } : owner;
         const session = this.#add({ ...record, seenAtMs }, kept, true);
@@ -72,14 +59,14 @@ export class Sessions {
         session.isSaved = true;
       }
     }
-    this.#groups.start((key, joined) => this.#saving.inBackground(key, joined));
-    this.#expiry.start();
+    this.#groups.start((key, joined) => this.#inBackground(key, joined));
+    this.#timer = setInterval(() => this.#forgetUnused(), LOOK_INTERVAL_MS);
     return unreadable;
   }
 
   /** Settles acknowledged messages. */
   async stop(): Promise<void> {
-    this.#expiry.stop();
+    clearInterval(this.#timer);
     await this.#options.router.services.settler.stop();
   }
 
@@ -89,42 +76,40 @@ export class Sessions {
    * @returns whether the session exists
    */
   async mend(key: string): Promise<boolean> {
-    const session = this.#sessions.get(key);
+    const session = this.#byKey.get(key);
     if (session?.isPersistent !== true || !isConsuming(session)) return false;
-    const queued = await this.#options.store.mend(recordOf(session));
+    const queued = await this.#options.store.mend(session.record());
     session.isSaved = true;
     session.consumer.mended(queued);
     // The set of all names may be lost too.
     this.saveAll();
     // A session that has ended meanwhile must not come back. Another stored one may have taken its place.
-    if (this.#sessions.get(key)?.isPersistent !== true) await this.#options.store.delete(key);
+    if (this.#byKey.get(key)?.isPersistent !== true) await this.#options.store.delete(key);
     return true;
   }
 
   /** Stores every session again: the store has lost its newest writes. */
   saveAll(): void {
-    for (const { key, saving } of this.consuming()) {
-      if (saving !== undefined) this.#saving.inBackground(key, saving.take());
-    }
+    for (const { key, save } of this.persistent()) this.#inBackground(key, save());
   }
 
   /** @param key `sessionKey` */
   get(key: string): Session | undefined {
-    return this.#sessions.get(key);
+    return this.#byKey.get(key);
   }
 
   /** @param owner `principalKey` */
   ofOwner(owner: string): readonly Session[] {
-    return this.#sessions.ofOwner(owner);
+    return [...(this.#byOwner.get(owner) ?? [])];
   }
 
   get count(): number {
-    return this.#sessions.size;
+    return this.#byKey.size;
   }
 
   /** All sessions that have a consumer. */
-  consuming(): (KeptSession & ConsumingSession)[] {
-    return [...this.#sessions.all()].filter(isConsuming);
+  consuming(): ConsumingSession[] {
+    return [...this.#byKey.values()].filter(isConsuming);
   }
 
   /** The sessions that outlive their connections. */
@@ -143,9 +128,9 @@ export class Sessions {
   open(clientId: string, owner: SessionOwner, start: SessionStart): Session {
     const key = sessionKey(owner.key, clientId);
     const { isPersistent } = start;
-    const expirySeconds = this.#expiry.limited(start.sessionExpirySeconds);
-    const session = this.#sessions.get(key);
-    if (session?.isPersistent === true && !start.isCleanStart && !this.#expiry.isOver(session)) {
+    const expirySeconds = this.#limited(start.sessionExpirySeconds);
+    const session = this.#byKey.get(key);
+    if (session?.isPersistent === true && !start.isCleanStart && !this.#isOver(session)) {
       // Its time away counts from now on.
       if (session.owner.isKept === true) session.seenAtMs = this.#options.now();
       session.owner = owner;
@@ -156,22 +141,22 @@ export class Sessions {
       return session;
     }
     if (session !== undefined) this.discardLater(key);
-    const { now, store } = this.#options;
-    const seenAtMs = now();
+    const seenAtMs = this.#options.now();
     const opened = this.#add({ key, clientId, seenAtMs, expirySeconds }, owner, isPersistent);
     if (start !== PERSISTENT) opened.openCount++;
     if (start.history !== undefined) this.#consume(opened, [], start.history);
     if (isPersistent) {
       this.#consume(opened, []);
-      if (isConsuming(opened)) this.#saving.inBackground(key, store.save(recordOf(opened)));
+      // At once: the queue exists before anything is appended for it.
+      this.#inBackground(key, this.#options.store.save(opened.record()));
     }
     return opened;
   }
 
   /** Changes how long the session outlives its connection. */
   setExpiry(changed: Session, seconds: number): void {
-    const session = this.#sessions.get(changed.key);
-    if (session === changed) this.#expireAfter(session, this.#expiry.limited(seconds));
+    const session = this.#byKey.get(changed.key);
+    if (session === changed) this.#expireAfter(session, this.#limited(seconds));
   }
 
   /**
@@ -181,19 +166,18 @@ export class Sessions {
    * [MQTT-3.1.4-2].
    */
   closed(closed: Session): void {
-    const session = this.#sessions.get(closed.key);
+    const session = this.#byKey.get(closed.key);
     if (session === undefined || session !== closed) return;
     session.seenAtMs = this.#options.now();
     session.openCount = Math.max(0, session.openCount - 1);
     if (!session.isPersistent) this.#forget(session);
     else if (session.expirySeconds === 0 && session.openCount === 0) this.discardLater(session.key);
-    else if (session.saving !== undefined)
-      this.#saving.inBackground(session.key, session.saving.take());
+    else this.#inBackground(session.key, session.save());
   }
 
   /** Adds subscriptions. For a persistent session they are stored when this resolves. */
   async subscribe(key: string, requested: readonly Subscription[]): Promise<void> {
-    const session = this.#sessions.get(key);
+    const session = this.#byKey.get(key);
     if (session === undefined || requested.length === 0) return;
     const consumer = this.#consumerOf(session);
     for (const subscription of requested) consumer.subscriptions.put(subscription);
@@ -202,7 +186,7 @@ export class Sessions {
   }
 
   async unsubscribe(key: string, filters: readonly string[]): Promise<void> {
-    const session = this.#sessions.get(key);
+    const session = this.#byKey.get(key);
     if (session?.consumer === undefined) return;
     for (const filter of filters) session.consumer.subscriptions.remove(filter);
     this.#groups.leave(session.consumer, filters);
@@ -211,46 +195,72 @@ export class Sessions {
 
   /** Ends the session for good. The caller must close its connection, if any. */
   async discard(key: string): Promise<void> {
-    const session = this.#sessions.get(key);
+    const session = this.#byKey.get(key);
     if (session === undefined) return;
     this.#forget(session);
     if (session.isPersistent) await this.#options.store.delete(key);
   }
 
   discardLater(key: string): void {
-    this.#saving.inBackground(key, this.discard(key));
+    this.#inBackground(key, this.discard(key));
   }
 
   /** Ends all sessions of a deleted principal. */
   async discardAllOf(owner: string): Promise<void> {
-    await Promise.all(this.#sessions.ofOwner(owner).map(({ key }) => this.discard(key)));
+    await Promise.all(this.ofOwner(owner).map(({ key }) => this.discard(key)));
   }
 
   /** Stores it also where it stays the same: a crash must not count the time for which the session is connected. */
-  #expireAfter(session: KeptSession, expirySeconds: number | undefined): void {
+  #expireAfter(session: Session, expirySeconds: number | undefined): void {
     session.expirySeconds = expirySeconds;
-    if (session.saving !== undefined) this.#saving.inBackground(session.key, session.saving.take());
+    this.#inBackground(session.key, session.save());
   }
 
   #add(
     record: Pick<SessionRecord, 'key' | 'clientId' | 'seenAtMs' | 'expirySeconds'>,
     owner: SessionOwner,
     isPersistent: boolean,
-  ): KeptSession {
-    const session = newSession(record, owner, isPersistent);
-    if (isPersistent) session.saving = new SharedTurn(() => this.#saving.save(session));
-    this.#sessions.add(session);
+  ): Session {
+    const session = new Session(record, owner, isPersistent, (changed) => this.#save(changed));
+    this.#byKey.set(session.key, session);
+    const ofOwner = this.#byOwner.get(owner.key) ?? new Set();
+    this.#byOwner.set(owner.key, ofOwner.add(session));
     return session;
   }
 
+  async #save(session: Session): Promise<void> {
+    // A discarded session must not be written again.
+    if (this.#byKey.get(session.key) !== session) return;
+    // Set before the answer: later changes belong to the next save.
+    session.isSaved = true;
+    try {
+      await this.#options.store.save(session.record());
+    } catch (error) {
+      session.isSaved = false;
+      throw error;
+    }
+  }
+
+  /**
+   * Writes without waiting for the store, and logs a failure.
+   *
+   * A new session has nothing to lose yet: CONNACK does not wait for the store, so a device can connect while the store
+   * is away. The first subscription is stored with the whole session, before SUBACK.
+   */
+  #inBackground(key: string, work: Promise<void>): void {
+    work.catch((error: unknown) => {
+      this.#options.log.warn({ err: error, session: key }, 'failed to store a session');
+    });
+  }
+
   /** The session's consumer, created on the first call: it takes more memory than its connection. */
-  #consumerOf(session: KeptSession): Consumer {
+  #consumerOf(session: Session): Consumer {
     return session.consumer ?? this.#consume(session, []);
   }
 
   /** Gives the session its consumer. */
   #consume(
-    session: KeptSession,
+    session: Session,
     subscriptions: readonly Subscription[],
     history?: HistorySource,
   ): Consumer {
@@ -274,65 +284,45 @@ export class Sessions {
   }
 
   /** Applies changed subscriptions. For a persistent session they are stored when this resolves. */
-  async #changed(session: KeptSession, consumer: Consumer): Promise<void> {
+  async #changed(session: Session, consumer: Consumer): Promise<void> {
     this.#options.router.routes.set(consumer, () => consumer.subscriptions.list());
     session.isSaved = false;
-    await session.saving?.take();
+    await session.save();
   }
 
-  #forget(session: KeptSession): void {
-    this.#sessions.remove(session);
+  #forget(session: Session): void {
+    this.#byKey.delete(session.key);
+    const ofOwner = this.#byOwner.get(session.owner.key);
+    ofOwner?.delete(session);
+    if (ofOwner?.size === 0) this.#byOwner.delete(session.owner.key);
     this.#groups.forget(session);
     if (session.consumer !== undefined) this.#options.router.remove(session.consumer);
   }
-}
 
-/** All sessions by key and by owner. */
-export class SessionIndex<S extends Session> {
-  readonly #byKey = new Map<string, S>();
-  readonly #byOwner = new Map<string, Set<S>>();
-
-  get size(): number {
-    return this.#byKey.size;
+  /** Whether the session has been away longer than it may (docs/reference/contract.md, 5). */
+  #isOver({ consumer, isInUse, seenAtMs, expirySeconds }: Session): boolean {
+    const { now, forgetAfterMs } = this.#options;
+    // A clean session without a consumer ends with its connection.
+    if (isInUse || consumer === undefined) return false;
+    const afterMs = expirySeconds === undefined ? forgetAfterMs : expirySeconds * 1_000;
+    return seenAtMs < now() - afterMs;
   }
 
-  add(session: S): void {
-    this.#byKey.set(session.key, session);
-    addTo(this.#byOwner, session.owner.key, session);
+  /** The time a client asks for, limited to what any session may be away. */
+  #limited(expirySeconds: number | undefined): number | undefined {
+    const maxSeconds = Math.floor(this.#options.forgetAfterMs / 1_000);
+    return expirySeconds === undefined ? undefined : Math.min(expirySeconds, maxSeconds);
   }
 
-  remove(session: S): void {
-    if (!this.has(session)) return;
-    this.#byKey.delete(session.key);
-    removeFrom(this.#byOwner, session.owner.key, session);
+  #forgetUnused(): void {
+    for (const session of this.#byKey.values()) {
+      if (!this.#isOver(session)) continue;
+      const { log } = this.#options;
+      const { key, clientId, owner, expirySeconds } = session;
+      const which = { session: key, principal: owner.key, clientId };
+      if (expirySeconds === undefined) log.warn(which, 'session forgotten: away for too long');
+      else log.info({ ...which, expirySeconds }, 'session ended: away for as long as it asked for');
+      this.discardLater(key);
+    }
   }
-
-  get(key: string): S | undefined {
-    return this.#byKey.get(key);
-  }
-
-  /** Whether this is the current session of its key. */
-  has(session: S): boolean {
-    return this.#byKey.get(session.key) === session;
-  }
-
-  all(): Iterable<S> {
-    return this.#byKey.values();
-  }
-
-  /** @param owner `principalKey` */
-  ofOwner(owner: string): readonly S[] {
-    return [...(this.#byOwner.get(owner) ?? [])];
-  }
-}
-
-function addTo<S>(index: Map<string, Set<S>>, key: string, session: S): void {
-  const sessions = index.get(key) ?? new Set();
-  index.set(key, sessions.add(session));
-}
-
-function removeFrom<S>(index: Map<string, Set<S>>, key: string, session: S): void {
-  const sessions = index.get(key);
-  sessions?.delete(session);
-  if (sessions?.size === 0) index.delete(key);
 }
