@@ -203,7 +203,6 @@ export class Bridge {
     await this.#services.forwarder.announce({
       topic: bridgeStatusTopic(this.options.name),
       payload: Buffer.from(JSON.stringify(describeBridge(status))),
-      receivedAtMs: this.#services.now(),
       locationId: null,
       groupId: null,
     });

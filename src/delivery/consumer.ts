@@ -88,6 +88,7 @@ export class Consumer {
         subscriptions.forwardingFor(topic, publisher === this.session),
       onReady: () => this.wake(),
       onReadFailure: options.onReadFailure,
+      onSendFailure: options.onSendFailure,
     });
   }
 
@@ -360,4 +361,6 @@ export interface ConsumerOptions {
   readonly onConnection?: (() => void) | undefined;
   /** Called when the store cannot be read. The consumer is woken again later. */
   readonly onReadFailure: (error: unknown) => void;
+  /** Called when a message cannot be written, and is left out. */
+  readonly onSendFailure: (error: unknown) => void;
 }

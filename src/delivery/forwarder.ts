@@ -44,7 +44,8 @@ export class Forwarder {
   }
 
   /** Sends to connected subscribers at QoS 1 and retains for later ones; queues nothing. */
-  async announce(message: Message): Promise<void> {
+  async announce(announced: Omit<Message, 'receivedAtMs'>): Promise<void> {
+    const message = { ...announced, receivedAtMs: this.#router.services.now() };
     this.#router.publishDirect({ ...message, properties: RETAINED_ONLY });
     await this.#retained.set({ ...message, retain: true });
   }

@@ -38,17 +38,15 @@ export class GatewayStatus {
   }
 
   async #announce(online: boolean): Promise<void> {
-    const nowMs = this.#now();
     const status = {
       online,
-      at: formatTime(nowMs),
+      at: formatTime(this.#now()),
       version: this.#version,
       faults: withoutRepeats(this.#health.faults().map(withoutSubject)),
     };
     await this.#forwarder.announce({
       topic: GATEWAY_STATUS_TOPIC,
       payload: Buffer.from(JSON.stringify(status)),
-      receivedAtMs: nowMs,
       locationId: null,
       groupId: null,
     });

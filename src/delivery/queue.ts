@@ -82,6 +82,8 @@ export interface Queue {
   /** Whether a page is being read. */
   readonly isLoading: boolean;
   readonly wantsPage: boolean;
+  /** Whether nothing is left to send. */
+  readonly isSent: boolean;
   /** How many known entries wait to be sent. */
   readonly readyCount: number;
   /** Identifies an entry across connections; undefined for an entry that is sent only once. */
@@ -158,9 +160,13 @@ export class StoredQueue implements Queue {
     return !this.#isLive && !this.#isLoading && this.#ready.count < READ_AHEAD_ENTRIES;
   }
 
+  get isSent(): boolean {
+    return this.#isLive && this.#ready.count === 0;
+  }
+
   /** Whether the connection has been sent everything and has acknowledged it. */
   get isDone(): boolean {
-    return this.#isLive && this.#ready.count === 0 && this.#taken.size === 0;
+    return this.isSent && this.#taken.size === 0;
   }
 
   nameOf({ sequence }: Entry): number {
@@ -281,6 +287,10 @@ export class MemoryQueue implements Queue {
 
   get readyCount(): number {
     return this.#ready.count;
+  }
+
+  get isSent(): boolean {
+    return this.#ready.count === 0;
   }
 
   /** How many entries wait, including those in flight. */

@@ -34,6 +34,8 @@ export interface WindowOptions {
   /** Called when more may be sent. */
   readonly onReady: () => void;
   readonly onReadFailure: (error: unknown) => void;
+  /** Called when a message cannot be written. It is left out, so that it does not hold up all others. */
+  readonly onSendFailure: (error: unknown) => void;
 }
 
 /** Sends to one connection, within its in-flight limit: alarms first. Gives the packet identifiers. */
@@ -133,7 +135,7 @@ export class Window {
   /** Sends a message of a group's queue. Returns false if it is too large. */
   carry(publish: OutgoingPublish, whenAnswered: (isRefused: boolean) => void): boolean {
     const { messageId } = this.#add({ settle: whenAnswered });
-    if (this.#receiver?.send({ ...publish, messageId, dup: false }) === true) return true;
+    if (this.#transmit({ ...publish, messageId, dup: false })) return true;
     this.#leave(messageId);
     return false;
   }
@@ -142,19 +144,20 @@ export class Window {
   fill(maxInFlight: number, oldestMs: number): void {
     const window = Math.min(maxInFlight, this.#receiver?.maxInFlight ?? Number.POSITIVE_INFINITY);
     const half = Math.max(1, Math.floor(window / 2));
-    const { alarms } = this.#options.queues;
+    const { alarms, messages } = this.#options.queues;
     this.#sendFrom('alarms', oldestMs, () => this.#inFlight.size < window);
     if (this.#direct !== undefined) this.#sendDirect(this.#direct, half);
     // While alarms are being read, telemetry does not go before them.
     const hasRoom = () => this.#inFlight.size < window && this.#counts.messages < half;
     if (!alarms.isLoading) this.#sendFrom('messages', oldestMs, hasRoom);
+    if (this.#interrupted.size > 0 && alarms.isSent && messages.isSent) this.#forgetInterrupted();
   }
 
   /** Sends at most once: a receiver that cannot keep up misses the message. Returns whether it needs no other attempt. */
   sendNow(message: Message): boolean {
     if (this.#receiver?.isWritable !== true) return false;
     this.#direct?.noteSent(message);
-    const isSent = this.#receiver.send(this.#publishOf(message, AT_QOS_0));
+    const isSent = this.#transmit(this.#publishOf(message, AT_QOS_0));
     if (!isSent) this.#options.services.leftOut();
     return true;
   }
@@ -165,24 +168,24 @@ export class Window {
       const entry = queue.take(oldestMs);
       if (entry === 'not-loaded') this.#load(queue);
       if (entry === undefined || entry === 'not-loaded') return;
-      this.#send(this.#receiver, queue, entry);
+      this.#send(queue, entry);
       if (queue.wantsPage) this.#load(queue);
     }
   }
 
-  #send(receiver: Receiver, queue: Queue, entry: Entry): void {
+  #send(queue: Queue, entry: Entry): void {
     this.#direct?.noteSent(entry);
     const { services, qosFor } = this.#options;
     const message = messageOf(entry, services);
     if (entry.log === 'alarms' && qosFor(entry.topic, message.publisher) === 0) {
-      const isSent = receiver.send(this.#publishOf(message, { ...AT_QOS_0, entry }));
+      const isSent = this.#transmit(this.#publishOf(message, { ...AT_QOS_0, entry }));
       queue.settle(entry, isSent ? 'delivered' : 'too-large');
       return;
     }
     const { messageId, isRepeated } = this.#add({ queue, entry });
     this.#counts[entry.log]++;
     const sending = { qos: 1, messageId, dup: isRepeated, entry } as const;
-    if (receiver.send(this.#publishOf(message, sending))) return;
+    if (this.#transmit(this.#publishOf(message, sending))) return;
     this.#leave(messageId);
     queue.settle(entry, 'too-large');
   }
@@ -195,10 +198,19 @@ export class Window {
       if (message.retain !== true) direct.noteSent(message);
       const messageId = message.qos === 0 ? 0 : this.#add(undefined).messageId;
       const sending = { qos: message.qos ?? 1, messageId, dup: false };
-      const isSent = this.#receiver.send(this.#publishOf(message, sending));
+      const isSent = this.#transmit(this.#publishOf(message, sending));
       if (isSent) continue;
       if (messageId > 0) this.#leave(messageId);
       this.#options.services.leftOut();
+    }
+  }
+
+  #transmit(publish: OutgoingPublish): boolean {
+    try {
+      return this.#receiver?.send(publish) === true;
+    } catch (error) {
+      this.#options.onSendFailure(error);
+      return false;
     }
   }
 
@@ -230,15 +242,16 @@ export class Window {
   }
 
   #unused(): number {
-    // Expired entries are never sent again and must not keep their packet identifiers for ever.
-    if (this.#inFlight.size + this.#reserved.size >= MAX_MESSAGE_ID) {
-      this.#interrupted.clear();
-      this.#reserved.clear();
-    }
     do {
       this.#lastMessageId = (this.#lastMessageId % MAX_MESSAGE_ID) + 1;
     } while (this.#inFlight.has(this.#lastMessageId) || this.#reserved.has(this.#lastMessageId));
     return this.#lastMessageId;
+  }
+
+  /** Everything has been sent again. What is left has expired or was dropped, and must not keep its identifier. */
+  #forgetInterrupted(): void {
+    this.#interrupted.clear();
+    this.#reserved.clear();
   }
 
   #leave(messageId: number): Sent {

@@ -70,10 +70,10 @@ export class InvalidPublishes {
   report(context: DeviceContext, publish: InvalidPublish, done: Done): void {
     const topic = deviceTopic(context.device.id, 'rejected');
     const own = { topic, locationId: null, groupId: null };
-    const { router } = this.#options;
+    const { router, steadyNow } = this.#options;
     if (router.isWanted(own)) {
       const payload = Buffer.from(invalidPublishText(publish, undefined));
-      router.publishDirect({ ...own, payload, receivedAtMs: publish.receivedAtMs });
+      router.publishDirect({ ...own, payload, receivedAtMs: steadyNow() });
     }
     this.#reportToLocation(context, publish, done);
   }

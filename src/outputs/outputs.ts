@@ -85,11 +85,11 @@ export class Outputs implements OutputList {
   async sendAgain(actor: Actor, name: string): Promise<SentAgain> {
     const { audit, now } = this.#options;
     const { webhook } = this.#require(name);
-    const sent = { action: 'output.sent-again', actor, atMs: now(), details: {} } as const;
-    await audit.record([{ ...sent, locationId: null, resourceId: name }]);
     if (this.#resending.has(name)) return { sent: 0, reason: BUSY };
     this.#resending.add(name);
     try {
+      const sent = { action: 'output.sent-again', actor, atMs: now(), details: {} } as const;
+      await audit.record([{ ...sent, locationId: null, resourceId: name }]);
       return await this.#sendAll(webhook, deadLetterKey('webhook', name));
     } finally {
       this.#resending.delete(name);

@@ -361,7 +361,11 @@ describe('a receiver that refuses', () => {
       statuses.toReversed().map((status) => [topic, `the receiver answers ${status}`]),
     );
     const again = async () => (await home.must('POST', `${path}/send-again`)).json;
-    expect(await again()).toEqual({ sent: 0, reason: 'the receiver answers 422' });
+    const both = await Promise.all([again(), again()]);
+    expect(both).toContainEqual({ sent: 0, reason: 'the receiver answers 422' });
+    expect(both).toContainEqual({ sent: 0, reason: 'they are being sent already' });
+    const events = (await home.must('GET', '/audit')).list('events');
+    expect(events.filter(({ action }) => action === 'output.sent-again')).toHaveLength(1);
     receiver.answer = () => ({ status: 200 });
     expect(await again()).toEqual({ sent: 4, reason: null });
     expect(receiver.taken).toEqual(all);

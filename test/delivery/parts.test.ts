@@ -161,6 +161,27 @@ test('names the consumers while their backlogs are more than half full', async (
   ]);
 });
 
+test('a message that cannot be written is left out, and holds up neither its receiver nor others', async () => {
+  const connections: Connection[] = [];
+  for (const name of ['one', 'other']) {
+    const { consumer } = sessions.open(name, owner, PERSISTENT);
+    await sessions.subscribe(keyOf(name), [{ filter: '+', qos: 1 }]);
+    const connection = new Connection();
+    consumer.connect(connection);
+    connections.push(connection);
+  }
+  const [one, other] = connections;
+  const send = one?.send.bind(one);
+  if (one === undefined || send === undefined) throw new Error('no connection');
+  one.send = (publish) => {
+    if (numberIn(publish) === 1) throw new Error('cannot be encoded');
+    return send(publish);
+  };
+  for (const n of [1, 2]) await append(n, 'a');
+  await vi.waitFor(() => expect(one.sent.map(numberIn)).toEqual([2]));
+  expect(other?.sent.map(numberIn)).toEqual([1, 2]);
+});
+
 test('guarantee 3: what another gateway has queued goes before the new alarm of its device', async () => {
   const { consumer } = sessions.open('nurse', owner, PERSISTENT);
   await sessions.subscribe(keyOf('nurse'), [{ filter: '+', qos: 1 }]);

@@ -277,6 +277,8 @@ export class Sessions {
       limits: owner.limits ?? limits,
       onConnection: () => this.#groups.connectionChanged(consumer),
       onReadFailure: (err) => log.warn({ err, session: key }, 'failed to read a backlog, retrying'),
+      onSendFailure: (err) =>
+        log.error({ err, session: key }, 'failed to write a message, left out'),
     });
     session.consumer = consumer;
     router.add(consumer);
