@@ -32,7 +32,7 @@ const MAX_ALARMS = 20_000;
 const MAX_ALARM_BYTES = 16 * 1024 * 1024;
 
 /**
- * One receiver of forwarded messages: subscriptions, two queues, and a sending window.
+ * One receiver of forwarded messages: subscriptions, two queues, and the window of its connection.
  *
  * While absent, it costs nothing but its telemetry. While behind, it reads its queue of alarms in the store. While live,
  * it gets new entries.
