@@ -8,7 +8,7 @@ import {
   parseBridgeTopic,
 } from '../domain/bridge-topics.js';
 import { publishBytes } from '../mqtt/encode.js';
-import { encodeFields, joinFields } from '../mqtt/encode-properties.js';
+import { encodeFields, joinFields } from '../mqtt/properties.js';
 import type { ProtocolVersion } from './client-options.js';
 import {
   type ConnectionFailure,

@@ -1,7 +1,14 @@
 import type { Duplex } from 'node:stream';
+import {
+  FIRST_FAILURE,
+  NORMAL,
+  PACKET_TOO_LARGE,
+  PacketError,
+  PROTOCOL_ERROR,
+  type Refusal,
+} from '../mqtt/codes.js';
 import { decode } from '../mqtt/decode.js';
 import { filterAnswerBytes, PINGRESP } from '../mqtt/encode.js';
-import { PacketError } from '../mqtt/packet-error.js';
 import type {
   ClientPacket,
   ConnectPacket,
@@ -10,13 +17,6 @@ import type {
   PublishPacket,
 } from '../mqtt/packets.js';
 import type { Properties } from '../mqtt/properties.js';
-import {
-  FIRST_FAILURE,
-  NORMAL,
-  PACKET_TOO_LARGE,
-  PROTOCOL_ERROR,
-  type Refusal,
-} from '../mqtt/reason-codes.js';
 import { ConnectError } from './admission/connect-errors.js';
 import {
   type ConnectRequest,

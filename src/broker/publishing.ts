@@ -7,14 +7,14 @@ import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes, PublishDone } from '../ingest/device-publishes.js';
 import type { Hubs } from '../ingest/hubs.js';
 import type { Presence } from '../ingest/presence.js';
-import { type MessageProperties, propertiesOf } from '../mqtt/message-properties.js';
-import type { PublishPacket } from '../mqtt/packets.js';
 import {
   IMPLEMENTATION_SPECIFIC_ERROR,
   NOT_AUTHORIZED,
   PAYLOAD_FORMAT_INVALID,
   type Refusal,
-} from '../mqtt/reason-codes.js';
+} from '../mqtt/codes.js';
+import { type MessageProperties, propertiesOf } from '../mqtt/message-properties.js';
+import type { PublishPacket } from '../mqtt/packets.js';
 import { DENIED_REASONS, type DeniedReason } from '../site/access/connection-list.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { ConnectionDenials } from './admission/connection-denials.js';

@@ -8,12 +8,6 @@ import { maySubscribe, type Principal } from '../domain/grants.js';
 import type { ConnectionQuotas } from '../domain/limits.js';
 import { parseSharedFilter, SHARE_PREFIX } from '../domain/shared-filters.js';
 import { withLowerCaseIds } from '../domain/topics.js';
-import type {
-  MqttVersion,
-  RequestedFilter,
-  SubscribePacket,
-  UnsubscribePacket,
-} from '../mqtt/packets.js';
 import {
   isFailure,
   NO_SUBSCRIPTION_EXISTED,
@@ -22,7 +16,13 @@ import {
   QUOTA_EXCEEDED,
   TOPIC_FILTER_INVALID,
   UNSPECIFIED_ERROR,
-} from '../mqtt/reason-codes.js';
+} from '../mqtt/codes.js';
+import type {
+  MqttVersion,
+  RequestedFilter,
+  SubscribePacket,
+  UnsubscribePacket,
+} from '../mqtt/packets.js';
 import { DENIED_REASONS, type DeniedReason } from '../site/access/connection-list.js';
 import type { QuotaWatch } from '../site/access/quota-watch.js';
 import type { ConnectionDenials } from './admission/connection-denials.js';

@@ -2,12 +2,14 @@
 
 import { SHARE_PREFIX } from '../domain/shared-filters.js';
 import { isFilter } from '../domain/topics.js';
-import { overlong, PacketBytes } from './packet-bytes.js';
-import { PacketError } from './packet-error.js';
+import { checkLength, fieldsOf, type Reader } from './bytes.js';
+import { BAD_AUTHENTICATION_METHOD, PacketError, PROTOCOL_ERROR } from './codes.js';
 import type {
   AcknowledgementPacket,
   ClientPacket,
+  ConnectPacket,
   DisconnectPacket,
+  Message,
   MqttVersion,
   PublishPacket,
   QoS,
@@ -16,7 +18,6 @@ import type {
   UnsubscribePacket,
 } from './packets.js';
 import { type Properties, readProperties } from './properties.js';
-import { BAD_AUTHENTICATION_METHOD, PROTOCOL_ERROR } from './reason-codes.js';
 
 /** Packet types (MQTT 5, 2.1.2). */
 const CONNECT = 1;
@@ -44,7 +45,6 @@ const QOS_SHIFT = 1;
 const QOS_BITS = 0x03;
 /** Indexed by its bits; a fourth does not exist. */
 const QOS = [0, 1, 2] as const;
-const LENGTH_CONTINUES = 0x80;
 /** The first byte of a PUBACK. */
 const PUBACK = 0x40;
 /** Where the identifier of a short packet begins. */
@@ -62,15 +62,36 @@ const OPTION_BITS = 0x3f;
 const MAX_TOPIC_BYTES = 1_024;
 const MAX_FILTERS_PER_PACKET = 1_000;
 
+/** The protocol names of the levels of MQTT 3.1, 3.1.1 and 5. */
+const NAMES = new Map<number, { readonly name: string; readonly version: MqttVersion }>([
+  [3, { name: 'MQIsdp', version: 3 }],
+  [4, { name: 'MQTT', version: 4 }],
+  [5, { name: 'MQTT', version: 5 }],
+]);
+/** In the protocol level: a Mosquitto bridge sets it. */
+const BRIDGE_BIT = 0x80;
+
+/** Connect flags (MQTT 5, 3.1.2.3). */
+const RESERVED = 0x01;
+const CLEAN_START = 0x02;
+const WILL = 0x04;
+const WILL_QOS_SHIFT = 3;
+const WILL_QOS_BITS = 0x18;
+const WILL_RETAIN = 0x20;
+const PASSWORD = 0x40;
+const USER_NAME = 0x80;
+
+/** The protocol level of a CONNECT is not supported. */
+export class UnknownVersionError extends Error {}
+
 /** @throws PacketError for a packet that breaks a rule, and for a CONNECT, which may only come first [MQTT-3.1.0-2] */
 export function decode(packet: Buffer, version: MqttVersion): ClientPacket {
   const header = packet[0] ?? 0;
   const type = header >> TYPE_SHIFT;
   // Most packets of a subscriber, the same in all versions.
   if (header === PUBACK && packet.length === 4) return decodeSuccess(packet);
-  const start = startOf(packet);
-  checkLength(packet, start, version);
-  const bytes = new PacketBytes(packet, start);
+  const bytes = fieldsOf(packet);
+  if (version === 5) checkLength(packet);
   if (type === PUBLISH) return decodePublish(header, bytes, version);
   const mustHave = [PUBREL, SUBSCRIBE, UNSUBSCRIBE].includes(type) ? QOS_1_FLAGS : 0;
   // MQTT 3.1 sets DUP in these, too, when they are sent again (MQTT 3.1, 2.1).
@@ -100,20 +121,7 @@ export function decode(packet: Buffer, version: MqttVersion): ClientPacket {
   }
 }
 
-/** Where the fixed header ends. */
-export function startOf(packet: Buffer): number {
-  let at = 1;
-  while ((packet[at] ?? 0) >= LENGTH_CONTINUES) at++;
-  return at + 1;
-}
-
-/** Checks that MQTT 5 writes the length in as few bytes as it takes [MQTT-1.5.5-1]. */
-export function checkLength(packet: Buffer, start: number, version: MqttVersion): void {
-  const isOverlong = start > IDENTIFIER_AT && packet[start - 1] === 0;
-  if (version === 5 && isOverlong) throw overlong();
-}
-
-function decodePublish(header: number, bytes: PacketBytes, version: MqttVersion): PublishPacket {
+function decodePublish(header: number, bytes: Reader, version: MqttVersion): PublishPacket {
   const packetBytes = bytes.left;
   const qos = qosOf(header >> QOS_SHIFT);
   const dup = (header & DUP) !== 0;
@@ -145,7 +153,7 @@ function decodePublish(header: number, bytes: PacketBytes, version: MqttVersion)
 
 function decodeAcknowledgement(
   cmd: AcknowledgementPacket['cmd'],
-  bytes: PacketBytes,
+  bytes: Reader,
   version: MqttVersion,
 ): AcknowledgementPacket {
   const messageId = identifierOf(bytes);
@@ -163,7 +171,7 @@ function decodeSuccess(packet: Buffer): AcknowledgementPacket {
   return { cmd: 'puback', messageId, reasonCode: 0 };
 }
 
-function decodeSubscribe(bytes: PacketBytes, version: MqttVersion): SubscribePacket {
+function decodeSubscribe(bytes: Reader, version: MqttVersion): SubscribePacket {
   const messageId = identifierOf(bytes);
   const properties = version === 5 ? readProperties(bytes, 'subscribe') : {};
   const filters: RequestedFilter[] = [];
@@ -173,7 +181,7 @@ function decodeSubscribe(bytes: PacketBytes, version: MqttVersion): SubscribePac
   return { cmd: 'subscribe', messageId, filters, subscriptionIdentifier };
 }
 
-function decodeFilter(bytes: PacketBytes, version: MqttVersion): RequestedFilter {
+function decodeFilter(bytes: Reader, version: MqttVersion): RequestedFilter {
   const filter = bytes.text('filter');
   const options = bytes.byte();
   // [MQTT-3.8.3-5]
@@ -198,7 +206,7 @@ function decodeFilter(bytes: PacketBytes, version: MqttVersion): RequestedFilter
   };
 }
 
-function decodeUnsubscribe(bytes: PacketBytes, version: MqttVersion): UnsubscribePacket {
+function decodeUnsubscribe(bytes: Reader, version: MqttVersion): UnsubscribePacket {
   const messageId = identifierOf(bytes);
   if (version === 5) readProperties(bytes, 'unsubscribe');
   const filters: string[] = [];
@@ -207,7 +215,7 @@ function decodeUnsubscribe(bytes: PacketBytes, version: MqttVersion): Unsubscrib
   return { cmd: 'unsubscribe', messageId, filters };
 }
 
-function decodeDisconnect(bytes: PacketBytes, version: MqttVersion): DisconnectPacket {
+function decodeDisconnect(bytes: Reader, version: MqttVersion): DisconnectPacket {
   const reasonCode = version === 5 && bytes.left > 0 ? bytes.byte() : 0;
   const properties =
     version === 5 && bytes.left > 0 ? readProperties(bytes, 'disconnect') : undefined;
@@ -216,14 +224,14 @@ function decodeDisconnect(bytes: PacketBytes, version: MqttVersion): DisconnectP
 }
 
 /** Undefined if there are none, as in most packets. */
-function someProperties(bytes: PacketBytes, packet: 'publish'): Properties | undefined {
+function someProperties(bytes: Reader, packet: 'publish'): Properties | undefined {
   const properties = readProperties(bytes, packet);
   for (const _ in properties) return properties;
   return undefined;
 }
 
 /** [MQTT-2.2.1-3] */
-function identifierOf(bytes: PacketBytes): number {
+function identifierOf(bytes: Reader): number {
   const identifier = bytes.uint16();
   if (identifier === 0) throw noIdentifier();
   return identifier;
@@ -234,7 +242,7 @@ function noIdentifier(): PacketError {
 }
 
 /** [MQTT-3.3.1-4] */
-export function qosOf(bits: number, field = 'QoS'): QoS {
+function qosOf(bits: number, field = 'QoS'): QoS {
   const qos = QOS[bits & QOS_BITS];
   if (qos === undefined) throw new PacketError(`unusable ${field}`);
   return qos;
@@ -268,4 +276,80 @@ function checkFilters(filters: readonly string[]): void {
   const isUsable = (filter: string) =>
     isFilter(filter) && Buffer.byteLength(filter) <= MAX_TOPIC_BYTES;
   if (!filters.every(isUsable)) throw new PacketError('unusable filter');
+}
+
+/**
+ * Finds the version of a CONNECT.
+ *
+ * @throws UnknownVersionError
+ * @throws PacketError
+ */
+export function versionOf(packet: Buffer): MqttVersion {
+  return decodeVersion(fieldsOf(packet));
+}
+
+/**
+ * Decodes a CONNECT (MQTT 3.1.1 and 5, 3.1).
+ *
+ * @throws UnknownVersionError whatever else is wrong with the packet [MQTT-3.1.2-2]
+ * @throws PacketError
+ */
+export function decodeConnect(packet: Buffer): ConnectPacket {
+  const bytes = fieldsOf(packet);
+  const packetBytes = bytes.left;
+  const version = decodeVersion(bytes);
+  const flags = bytes.byte();
+  if (version === 5) checkLength(packet);
+  // [MQTT-3.1.2-3]; MQTT 3.1 ignores it.
+  if (version !== 3 && (flags & RESERVED) !== 0) throw new PacketError('a flag that is reserved');
+  const keepAliveSeconds = bytes.uint16();
+  const properties = version === 5 ? readProperties(bytes, 'connect') : undefined;
+  const clientId = bytes.text('client id');
+  const will = decodeWill(flags, bytes, version);
+  const username = (flags & USER_NAME) === 0 ? undefined : bytes.text('user name');
+  const password = (flags & PASSWORD) === 0 ? undefined : bytes.binary();
+  // [MQTT-3.1.2-22] of 3.1.1
+  if (password !== undefined && username === undefined && version !== 5) {
+    throw new PacketError('a password without a user name');
+  }
+  // [MQTT-3.1.4-1]: a field that no flag announces must not be there.
+  if (bytes.left > 0) throw new PacketError('bytes behind the fields of CONNECT');
+  return {
+    cmd: 'connect',
+    version,
+    clientId,
+    isCleanStart: (flags & CLEAN_START) !== 0,
+    keepAliveSeconds,
+    username,
+    password,
+    will,
+    properties,
+    bytes: packetBytes,
+  };
+}
+
+function decodeVersion(bytes: Reader): MqttVersion {
+  const name = bytes.binary().toString('latin1');
+  const level = bytes.byte() & ~BRIDGE_BIT;
+  const known = NAMES.get(level);
+  if (known?.name === name) return known.version;
+  const isName = Array.from(NAMES.values()).some((one) => one.name === name);
+  // [MQTT-3.1.2-1], [MQTT-3.1.2-2]
+  if (!isName) throw new PacketError('an unknown protocol name');
+  throw new UnknownVersionError('unacceptable protocol version');
+}
+
+function decodeWill(flags: number, bytes: Reader, version: MqttVersion): Message | undefined {
+  const qos = qosOf(flags >> WILL_QOS_SHIFT, 'QoS of the will');
+  if ((flags & WILL) === 0) {
+    // [MQTT-3.1.2-11], [MQTT-3.1.2-13]; MQTT 3.1 ignores them.
+    if (version !== 3 && (flags & (WILL_QOS_BITS | WILL_RETAIN)) !== 0) {
+      throw new PacketError('flags of a will that is not there', PROTOCOL_ERROR);
+    }
+    return undefined;
+  }
+  const properties = version === 5 ? readProperties(bytes, 'will') : undefined;
+  const topic = bytes.text('topic of the will');
+  const payload = bytes.binary();
+  return { topic, payload, qos, retain: (flags & WILL_RETAIN) !== 0, properties };
 }

@@ -1,8 +1,8 @@
 /** Encodes the packets that the gateway sends to clients (MQTT 3.1.1 and 5, 3). */
 
-import { encodeProperties, NO_PROPERTIES } from './encode-properties.js';
+import { varintBytes, Writer, writeVarint } from './bytes.js';
 import type { MqttVersion, QoS } from './packets.js';
-import type { Properties } from './properties.js';
+import { encodeProperties, NO_PROPERTIES, type Properties } from './properties.js';
 
 const CONNACK = 0x20;
 const PUBLISH = 0x30;
@@ -16,8 +16,6 @@ const ACKNOWLEDGEMENTS = { puback: 0x40, pubrec: 0x50, pubrel: 0x62, pubcomp: 0x
 export const PINGRESP = Buffer.from([0xd0, 0]);
 
 const IDENTIFIER_BYTES = 2;
-const LENGTH_BITS = 7;
-const LENGTH_CONTINUES = 0x80;
 
 export type AcknowledgementType = keyof typeof ACKNOWLEDGEMENTS;
 
@@ -41,9 +39,9 @@ export function encodeConnack(
 ): Buffer {
   // MQTT 3.1 does not know it, and reserves the byte (MQTT 3.1, 3.2).
   const flags = isSessionPresent && version !== 3 ? 1 : 0;
-  const body: Buffer[] = [Buffer.from([flags, returnCode])];
-  if (version === 5) body.push(encodeProperties(properties));
-  return encode(CONNACK, body);
+  const body = new Writer().byte(flags).byte(returnCode);
+  if (version === 5) body.raw(encodeProperties(properties));
+  return packetOf(CONNACK, body);
 }
 
 /** @param properties encoded (`encodeProperties`); undefined before MQTT 5 */
@@ -51,9 +49,9 @@ export function encodePublish(publish: EncodedPublish, properties?: Buffer): Buf
   const { topic, payload, qos, dup, retain, messageId } = publish;
   const topicBytes = Buffer.byteLength(topic);
   const length = publishLength(topicBytes, payload, qos, properties?.length ?? 0);
-  const packet = Buffer.allocUnsafe(1 + bytesOfLength(length) + length);
+  const packet = Buffer.allocUnsafe(1 + varintBytes(length) + length);
   packet[0] = PUBLISH | (dup ? DUP : 0) | (qos << 1) | (retain ? RETAIN : 0);
-  let at = writeLength(packet, length);
+  let at = writeVarint(packet, 1, length);
   at = packet.writeUInt16BE(topicBytes, at);
   at += packet.write(topic, at);
   if (qos > 0) at = packet.writeUInt16BE(messageId, at);
@@ -70,7 +68,7 @@ export function publishBytes(
   properties = NO_PROPERTIES,
 ): number {
   const length = publishLength(Buffer.byteLength(topic), payload, qos, properties.length);
-  return 1 + bytesOfLength(length) + length;
+  return 1 + varintBytes(length) + length;
 }
 
 function publishLength(
@@ -98,12 +96,8 @@ export function encodeRefusal(
   reasonCode: number,
   reasonString?: string,
 ): Buffer {
-  const properties = encodeProperties({ reasonString });
-  return encode(ACKNOWLEDGEMENTS[type], [
-    identifierOf(identifier),
-    Buffer.from([reasonCode]),
-    properties,
-  ]);
+  const body = new Writer().uint16(identifier).byte(reasonCode);
+  return packetOf(ACKNOWLEDGEMENTS[type], body.raw(encodeProperties({ reasonString })));
 }
 
 /** @param codes for each filter its QoS, or why it has none (MQTT 3.1.1, 3.9.3; MQTT 5, 3.9.3) */
@@ -113,14 +107,15 @@ export function encodeSuback(
   codes: readonly number[],
   reasonString?: string,
 ): Buffer {
-  const properties = version === 5 ? encodeProperties({ reasonString }) : Buffer.alloc(0);
-  return encode(SUBACK, [identifierOf(identifier), properties, Buffer.from(codes)]);
+  const body = new Writer().uint16(identifier);
+  if (version === 5) body.raw(encodeProperties({ reasonString }));
+  return packetOf(SUBACK, body.raw(Buffer.from(codes)));
 }
 
 /** The length of a SUBACK or UNSUBACK of MQTT 5 for so many filters, without reasons in words. */
 export function filterAnswerBytes(filterCount: number): number {
   const length = IDENTIFIER_BYTES + 1 + filterCount;
-  return 1 + bytesOfLength(length) + length;
+  return 1 + varintBytes(length) + length;
 }
 
 /** @param codes the result for each filter; not sent before MQTT 5 */
@@ -130,45 +125,16 @@ export function encodeUnsuback(
   codes: readonly number[],
   reasonString?: string,
 ): Buffer {
-  if (version !== 5) return encode(UNSUBACK, [identifierOf(identifier)]);
-  const properties = encodeProperties({ reasonString });
-  return encode(UNSUBACK, [identifierOf(identifier), properties, Buffer.from(codes)]);
+  const body = new Writer().uint16(identifier);
+  if (version !== 5) return packetOf(UNSUBACK, body);
+  return packetOf(UNSUBACK, body.raw(encodeProperties({ reasonString })).raw(Buffer.from(codes)));
 }
 
 /** Tells an MQTT 5 client why its connection ends. */
 export function encodeDisconnect(reasonCode: number, properties: Properties = {}): Buffer {
-  return encode(DISCONNECT, [Buffer.from([reasonCode]), encodeProperties(properties)]);
+  return packetOf(DISCONNECT, new Writer().byte(reasonCode).raw(encodeProperties(properties)));
 }
 
-function identifierOf(identifier: number): Buffer {
-  const bytes = Buffer.allocUnsafe(IDENTIFIER_BYTES);
-  bytes.writeUInt16BE(identifier);
-  return bytes;
-}
-
-function encode(header: number, body: readonly Buffer[]): Buffer {
-  const length = body.reduce((sum, { length: bytes }) => sum + bytes, 0);
-  const fixed = Buffer.allocUnsafe(1 + bytesOfLength(length));
-  fixed[0] = header;
-  writeLength(fixed, length);
-  return Buffer.concat([fixed, ...body]);
-}
-
-/** MQTT 5, 1.5.5. */
-function bytesOfLength(length: number): number {
-  let bytes = 1;
-  for (let rest = length >> LENGTH_BITS; rest > 0; rest >>= LENGTH_BITS) bytes++;
-  return bytes;
-}
-
-/** Writes the remaining length after the first byte. Returns where the packet continues. */
-function writeLength(packet: Buffer, length: number): number {
-  let at = 1;
-  let rest = length;
-  do {
-    const digit = rest & (LENGTH_CONTINUES - 1);
-    rest >>= LENGTH_BITS;
-    packet[at++] = rest > 0 ? digit | LENGTH_CONTINUES : digit;
-  } while (rest > 0);
-  return at;
+function packetOf(header: number, { bytes }: Writer): Buffer {
+  return new Writer().byte(header).varint(bytes.length).raw(bytes).bytes;
 }

@@ -1,8 +1,8 @@
 /** What a PUBLISH carries besides its topic and payload, and subscribers may get. */
 
 import { isSafeTopic } from '../domain/topics.js';
-import { encodeFields } from './encode-properties.js';
 import type { Message } from './packets.js';
+import { encodeFields } from './properties.js';
 
 export interface MessageProperties {
   /** Payload format, content type, response topic, correlation data and user properties, encoded (`encodeFields`). */

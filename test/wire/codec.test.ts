@@ -5,13 +5,11 @@
 import fc from 'fast-check';
 import { generate, type Packet, parser } from 'mqtt-packet';
 import { publishOf } from '../../src/delivery/message.js';
-import { decode } from '../../src/mqtt/decode.js';
-import { decodeConnect, UnknownVersionError } from '../../src/mqtt/decode-connect.js';
+import { Frames } from '../../src/mqtt/bytes.js';
+import { PacketError, UNSUPPORTED_PROTOCOL_VERSION } from '../../src/mqtt/codes.js';
+import { decode, decodeConnect, UnknownVersionError } from '../../src/mqtt/decode.js';
 import { encodePublish, publishBytes } from '../../src/mqtt/encode.js';
-import { encodeFields, joinFields, NO_PROPERTIES } from '../../src/mqtt/encode-properties.js';
-import { Frames } from '../../src/mqtt/packet-bytes.js';
-import { PacketError } from '../../src/mqtt/packet-error.js';
-import { UNSUPPORTED_PROTOCOL_VERSION } from '../../src/mqtt/reason-codes.js';
+import { encodeFields, joinFields, NO_PROPERTIES } from '../../src/mqtt/properties.js';
 import { expect, test } from '../harness/index.js';
 import { BAD_TEXTS, bytesOf, ODD_TEXTS, PACKETS, TEXT_FIELDS, textOf } from './packets.js';
 

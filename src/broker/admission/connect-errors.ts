@@ -1,5 +1,4 @@
 import type { Principal } from '../../domain/grants.js';
-import type { MqttVersion } from '../../mqtt/packets.js';
 import {
   BAD_AUTHENTICATION_METHOD,
   BAD_USER_NAME_OR_PASSWORD,
@@ -8,7 +7,8 @@ import {
   QUOTA_EXCEEDED,
   SERVER_BUSY,
   UNSUPPORTED_PROTOCOL_VERSION,
-} from '../../mqtt/reason-codes.js';
+} from '../../mqtt/codes.js';
+import type { MqttVersion } from '../../mqtt/packets.js';
 import { DENIED_REASONS } from '../../site/access/connection-list.js';
 
 /** The codes in CONNACK of 3.1.1 (3.2.2.3), and of MQTT 5 (3.2.2.2); null: closed without a CONNACK. */

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { checkTopics } from '../../mqtt/decode.js';
-import { decodeConnect, UnknownVersionError, versionOf } from '../../mqtt/decode-connect.js';
-import { PacketError } from '../../mqtt/packet-error.js';
+import { PacketError, PROTOCOL_ERROR } from '../../mqtt/codes.js';
+import { checkTopics, decodeConnect, UnknownVersionError, versionOf } from '../../mqtt/decode.js';
 import type { ConnectPacket, MqttVersion } from '../../mqtt/packets.js';
-import { PROTOCOL_ERROR } from '../../mqtt/reason-codes.js';
 import type { Transport } from '../../site/access/connection-list.js';
 import { type ClientTerms, termsOf } from '../wire/client-terms.js';
 import { ConnectError } from './connect-errors.js';

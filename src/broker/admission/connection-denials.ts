@@ -2,16 +2,16 @@ import type { Logger } from 'pino';
 import { BoundedMap } from '../../domain/bounded-map.js';
 import { type Principal, principalKey } from '../../domain/grants.js';
 import { isUuid } from '../../domain/notation.js';
-import type { PacketError } from '../../mqtt/packet-error.js';
-import type { MqttVersion } from '../../mqtt/packets.js';
 import {
   KEEP_ALIVE_TIMEOUT,
   MALFORMED_PACKET,
   NOT_AUTHORIZED,
+  type PacketError,
   type Refusal,
   SERVER_BUSY,
   SESSION_TAKEN_OVER,
-} from '../../mqtt/reason-codes.js';
+} from '../../mqtt/codes.js';
+import type { MqttVersion } from '../../mqtt/packets.js';
 import {
   DENIED_REASONS,
   type DeniedConnection,

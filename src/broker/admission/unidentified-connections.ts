@@ -1,8 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { networkOf } from '../../domain/addresses.js';
-import { packetBytes } from '../../mqtt/packet-bytes.js';
-import { PacketError } from '../../mqtt/packet-error.js';
-import { PROTOCOL_ERROR } from '../../mqtt/reason-codes.js';
+import { packetBytes } from '../../mqtt/bytes.js';
+import { PacketError, PROTOCOL_ERROR } from '../../mqtt/codes.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
 import type { ConnectionQuota, Held } from './connection-quota.js';
 import { PacedClosing } from './paced-closing.js';

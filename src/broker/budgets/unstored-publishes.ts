@@ -1,5 +1,5 @@
+import type { Refusal } from '../../mqtt/codes.js';
 import type { AcknowledgementType } from '../../mqtt/encode.js';
-import type { Refusal } from '../../mqtt/reason-codes.js';
 import type { PacketWriter } from '../wire/packet-writer.js';
 
 const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
+import { NORMAL, type Refusal } from '../../mqtt/codes.js';
 import { encodeConnack, encodeDisconnect } from '../../mqtt/encode.js';
 import type { MqttVersion } from '../../mqtt/packets.js';
 import type { Properties } from '../../mqtt/properties.js';
-import { NORMAL, type Refusal } from '../../mqtt/reason-codes.js';
 import type { ClientTerms } from './client-terms.js';
 
 /** Undefined until the client's CONNECT is read. */

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import type { Refusal } from '../../mqtt/reason-codes.js';
+import type { Refusal } from '../../mqtt/codes.js';
 
 /** The network connection of a client. */
 export interface NetworkConnection {

@@ -1,4 +1,4 @@
-import { Frames } from '../../mqtt/packet-bytes.js';
+import { Frames } from '../../mqtt/bytes.js';
 import { FairTurns, type TurnPlace, type TurnTaker } from './fair-turns.js';
 import type { NetworkConnection } from './network-connection.js';
 

@@ -1,4 +1,5 @@
 import type { OutgoingPublish, Receiver } from '../../delivery/message.js';
+import type { Refusal } from '../../mqtt/codes.js';
 import {
   type AcknowledgementType,
   encodeAcknowledgement,
@@ -7,8 +8,7 @@ import {
   encodeSuback,
   encodeUnsuback,
 } from '../../mqtt/encode.js';
-import { encodeFields, joinFields } from '../../mqtt/encode-properties.js';
-import type { Refusal } from '../../mqtt/reason-codes.js';
+import { encodeFields, joinFields } from '../../mqtt/properties.js';
 import type { ClientTerms } from './client-terms.js';
 import type { NetworkConnection } from './network-connection.js';
 import { SentAliases } from './topic-aliases.js';

@@ -1,6 +1,5 @@
-import { PacketError } from '../../mqtt/packet-error.js';
+import { PacketError, PROTOCOL_ERROR, TOPIC_ALIAS_INVALID } from '../../mqtt/codes.js';
 import type { PublishPacket } from '../../mqtt/packets.js';
-import { PROTOCOL_ERROR, TOPIC_ALIAS_INVALID } from '../../mqtt/reason-codes.js';
 
 /** How many topics a client may replace by a number; a device has about ten. */
 export const MAX_TOPIC_ALIASES = 64;

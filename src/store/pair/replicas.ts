@@ -152,16 +152,18 @@ export class Replicas {
   ): Promise<boolean> {
     const { count, elapsed } = this.#options;
     const sinceMs = elapsed();
-    for (let having = confirming; having < count; ) {
+    let having = confirming;
+    while (having < count) {
       // Do not wait for a replica that is not even connected.
-      if ((await link.connected(socket)) < count) return this.#lose(elapsed());
+      if ((await link.connected(socket)) < count) this.#lose(elapsed());
       if (this.#lostAtMs !== undefined) return false;
       having = await link.confirming(socket, count, SLICE_MS);
       const nowMs = elapsed();
       const isLate = nowMs - sinceMs >= this.#timeoutMs;
-      if (having < count && isLate) return this.#lose(nowMs - this.#timeoutMs / 2);
+      if (having < count && isLate) this.#lose(nowMs - this.#timeoutMs / 2);
     }
-    return this.#found();
+    this.#find();
+    return true;
   }
 
   /** Without a replica, a write counts only if most Sentinels consider the server that made it the primary. */
@@ -197,26 +199,24 @@ export class Replicas {
     if (!wasLost && elapsed() - this.#confirmedAtMs < INTERVAL_MS) return;
     const { socket, confirming } = await link.write([], count, wasLost ? INTERVAL_MS : SLICE_MS);
     if (!wasLost) await this.#untilConfirmed(link, socket, confirming);
-    else if (confirming >= count) this.#found();
+    else if (confirming >= count) this.#find();
     else if (withoutReplica === 'continue') await this.#isPrimary(link, socket);
   }
 
-  #found(): true {
+  #find(): void {
     this.#confirmedAtMs = this.#options.elapsed();
-    if (this.#lostAtMs === undefined) return true;
+    if (this.#lostAtMs === undefined) return;
     this.#lostAtMs = undefined;
     this.#isCutOff = false;
     this.#options.log.info('a replica confirms what is stored again');
     this.#report();
-    return true;
   }
 
-  #lose(lostAtMs: number): false {
-    if (this.#lostAtMs !== undefined) return false;
+  #lose(lostAtMs: number): void {
+    if (this.#lostAtMs !== undefined) return;
     this.#lostAtMs = lostAtMs;
     this.#options.log.warn('no replica confirms what is stored');
     this.#report();
-    return false;
   }
 
   #setCutOff(isCutOff: boolean): void {

@@ -1,10 +1,11 @@
+/** The data representation of MQTT (MQTT 5, 1.5): fields read from and written to packets, and where a packet ends. */
 import { isUtf8 } from 'node:buffer';
-import { PacketError } from './packet-error.js';
-import { PACKET_TOO_LARGE } from './reason-codes.js';
+import { PACKET_TOO_LARGE, PacketError } from './codes.js';
 
 const LENGTH_BITS = 7;
 const LENGTH_CONTINUES = 0x80;
 const MAX_LENGTH_DIGITS = 4;
+const MAX_TEXT_BYTES = 65_535;
 const NOTHING = Buffer.alloc(0);
 
 /**
@@ -12,7 +13,7 @@ const NOTHING = Buffer.alloc(0);
  *
  * Each method throws a `PacketError` if the packet ends before the field does.
  */
-export class PacketBytes {
+export class Reader {
   readonly #bytes: Buffer;
   #at: number;
   readonly #end: number;
@@ -41,7 +42,7 @@ export class PacketBytes {
   }
 
   /** A variable byte integer (MQTT 5, 1.5.5). */
-  length(): number {
+  varint(): number {
     let length = 0;
     for (let digits = 0; digits < MAX_LENGTH_DIGITS; digits++) {
       const digit = this.byte();
@@ -78,9 +79,9 @@ export class PacketBytes {
   }
 
   /** The next bytes as a packet of their own. */
-  part(length: number): PacketBytes {
+  part(length: number): Reader {
     const start = this.#take(length);
-    return new PacketBytes(this.#bytes, start, start + length);
+    return new Reader(this.#bytes, start, start + length);
   }
 
   /** Requires that nothing is left. */
@@ -97,13 +98,94 @@ export class PacketBytes {
   }
 }
 
-/** [MQTT-1.5.5-1] */
-export function overlong(): PacketError {
+function overlong(): PacketError {
   return new PacketError('a length of more bytes than it takes');
 }
 
 function wrongLength(): PacketError {
   return new PacketError('a packet of the wrong length');
+}
+
+/** Writes fields in order; `bytes` has them all. */
+export class Writer {
+  readonly #parts: Buffer[] = [];
+
+  get bytes(): Buffer {
+    return Buffer.concat(this.#parts);
+  }
+
+  byte(value: number): this {
+    return this.raw(Buffer.from([value]));
+  }
+
+  uint16(value: number): this {
+    const bytes = Buffer.allocUnsafe(2);
+    bytes.writeUInt16BE(value);
+    return this.raw(bytes);
+  }
+
+  uint32(value: number): this {
+    const bytes = Buffer.allocUnsafe(4);
+    bytes.writeUInt32BE(value);
+    return this.raw(bytes);
+  }
+
+  varint(value: number): this {
+    const bytes = Buffer.allocUnsafe(varintBytes(value));
+    writeVarint(bytes, 0, value);
+    return this.raw(bytes);
+  }
+
+  text(value: string): this {
+    return this.binary(Buffer.from(value));
+  }
+
+  /** Cut to the length that a field may have. */
+  binary(value: Buffer): this {
+    const bytes = value.subarray(0, MAX_TEXT_BYTES);
+    return this.uint16(bytes.length).raw(bytes);
+  }
+
+  raw(bytes: Buffer): this {
+    this.#parts.push(bytes);
+    return this;
+  }
+}
+
+/** How many bytes a variable byte integer takes. */
+export function varintBytes(value: number): number {
+  let bytes = 1;
+  for (let rest = value >> LENGTH_BITS; rest > 0; rest >>= LENGTH_BITS) bytes++;
+  return bytes;
+}
+
+/** Writes a variable byte integer. Returns where the bytes continue. */
+export function writeVarint(bytes: Buffer, start: number, value: number): number {
+  let at = start;
+  let rest = value;
+  do {
+    const digit = rest & (LENGTH_CONTINUES - 1);
+    rest >>= LENGTH_BITS;
+    bytes[at++] = rest > 0 ? digit | LENGTH_CONTINUES : digit;
+  } while (rest > 0);
+  return at;
+}
+
+/** The fields of a whole packet, behind its type and length. */
+export function fieldsOf(packet: Buffer): Reader {
+  return new Reader(packet, endOfLength(packet));
+}
+
+/** Checks that MQTT 5 writes the length of a packet in as few bytes as it takes [MQTT-1.5.5-1]. */
+export function checkLength(packet: Buffer): void {
+  const end = endOfLength(packet);
+  if (end > 2 && packet[end - 1] === 0) throw overlong();
+}
+
+function endOfLength(packet: Buffer): number {
+  let at = 1;
+  while ((packet[at] ?? 0) >= LENGTH_CONTINUES) at++;
+  return at + 1;
 }
 
 /**

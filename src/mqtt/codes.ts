@@ -1,4 +1,6 @@
-/** Reason codes of MQTT 5 (2.4) that the gateway sends. */
+/** Reason codes of MQTT 5 (2.4) that the gateway sends, and the error of who breaks a rule. */
+import type { MqttVersion } from './packets.js';
+
 export const NORMAL = 0x00;
 export const NO_SUBSCRIPTION_EXISTED = 0x11;
 export const UNSPECIFIED_ERROR = 0x80;
@@ -32,4 +34,25 @@ export interface Refusal {
   readonly reasonCode: number;
   /** In words. */
   readonly reason: string;
+}
+
+/** A client breaks a rule of MQTT: its connection ends. */
+export class PacketError extends Error {
+  /** Of MQTT 5. */
+  readonly reasonCode: number;
+
+  constructor(message: string, reasonCode = MALFORMED_PACKET) {
+    super(message);
+    this.reasonCode = reasonCode;
+  }
+
+  /** The reason in words. */
+  get told(): string {
+    return this.message;
+  }
+
+  /** The code that a client of this version gets; null: none. */
+  returnCodeFor(version: MqttVersion | undefined): number | null {
+    return version === 5 ? this.reasonCode : null;
+  }
 }
