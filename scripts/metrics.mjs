@@ -22,7 +22,7 @@ const none = () => [];
 const zero = () => 0;
 const durations = { counts: [], sumMs: 0 };
 const metrics = new Metrics({
-  deliveries: {
+  router: {
     alarmFigures: { counts: [], untilRecorded: durations, untilSent: durations },
     numbers: { known: 0 },
     leftOutCount: 0,

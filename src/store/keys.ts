@@ -19,18 +19,18 @@ export function keysOf(site: string) {
     brokerPrefix,
     /** String: written to check whether replicas confirm it (replica-link.ts). */
     replicaMark: key('replica-mark'),
-    /** The number of the store's layout (layout.ts). */
+    /** The number of the store's layout. */
     layout: key('layout'),
     /** The store's identity, which distinguishes it from an emptied or replaced one. */
     identity: key('identity'),
     /** Hash: the steady clock, and the state of the wall clock. */
     clock: key('clock'),
 
-    /** Hash: id → record of the site, as JSON (site-records.ts). */
+    /** Hash: id → record of the site, as JSON. */
     siteRecords: (kind: RecordKind) => key('site', kind),
     /** The counter of the site's changes. */
     siteRevision: key('sequence', 'site'),
-    /** Hash: device id → when it was last heard, and whether it is online (site/times.ts). */
+    /** Hash: device id → when it was last heard, and whether it is online (site/kept.ts). */
     lastSeen: key('last-seen'),
     /** Hash: id of an access token → when it was last used, in milliseconds since 1970. */
     tokenUse: key('token-use'),

@@ -26,7 +26,6 @@ import {
   type StoreAccess,
   type StoreConnection,
   StoreOutages,
-  type StorePlace,
   type StoreTls,
   untilReady,
 } from './server/connection.js';
@@ -213,21 +212,20 @@ export function addressOfStore(
 ): StoreAddress {
   const outages = new StoreOutages(log);
   if (socketPath !== undefined) return { socketPath, log, outages };
-  const { failovers, ...place } = placeOfStore(redis, keys, log);
-  failovers?.start();
-  releasers.add(() => failovers?.stop());
-  return { ...place, failovers, log, outages };
-}
-
-function placeOfStore(redis: StoreConfig, keys: Keys, log: Logger): StorePlace {
   const { url, cluster } = redis;
   const access = accessOf(redis.user, redis.password, redis.tls);
-  if (url !== undefined) return { url, access };
+  const common = { access, log, outages };
+  if (url !== undefined) return { url, ...common };
   if (cluster !== undefined) {
-    return { cluster: new ClusterRoute(cluster, access, keys.sitePrefix), access };
+    const primary = new ClusterRoute(cluster, access, keys.sitePrefix);
+    return { primary, isCluster: true, ...common };
   }
   const sentinels = sentinelsOf(redis);
-  return { failovers: sentinels && new Failovers(sentinels, log), access };
+  if (sentinels === undefined) return common;
+  const primary = new Failovers(sentinels, log);
+  primary.start();
+  releasers.add(() => primary.stop());
+  return { primary, ...common };
 }
 
 /** The configured Sentinels; undefined if nobody chooses a primary. */

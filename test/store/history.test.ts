@@ -275,6 +275,13 @@ test('a condition holds for the first of a batch, and what is appended again doe
   expect(await stored.append([acknowledged, resolved])).toEqual([-2, 0]);
   expect((await stored.history.find({ alarmId: alarm.alarm.id }))?.statesText).toBe('{"note":"a"}');
   expect(await stored.redis.xlen(stored.keys.auditChanges)).toBe(1);
+  // What the audit trail needs is looked at before anything is written.
+  await stored.redis.del(...(await stored.redis.keys('*alarm-states:*')));
+  await stored.redis.set(stored.keys.auditDenials, 'overwritten');
+  const later = change('resolved', '{}');
+  const before = await stored.redis.xlen(stored.keys.history);
+  await expect(stored.append([stored.alarm(), later], [NURSE])).rejects.toThrow('WRONGTYPE');
+  expect(await stored.redis.xlen(stored.keys.history)).toBe(before);
 });
 
 test('numbers are never given twice: not below what the gateway has seen, nor what the stream has had', async ({
@@ -288,6 +295,8 @@ test('numbers are never given twice: not below what the gateway has seen, nor wh
   expect(await stored.append([stored.alarm()], [], { known: 2, above: 9 })).toEqual([10]);
   for (const counter of ['3', 'nonsense']) {
     await stored.redis.set(stored.keys.historySequence, counter);
+    const { alarms } = await stored.page(100, 'desc');
+    expect(alarms.length).toBeGreaterThan(2);
     const [number = 0] = await stored.append([stored.alarm()]);
     expect(number).toBeGreaterThan(10);
   }
@@ -472,6 +481,20 @@ test('retention leaves nothing behind, and keeps what a queue needs or is not kn
   ).toEqual([]);
   expect(left.filter((key) => key.startsWith('ids:'))).toHaveLength(1);
   expect(left.filter((key) => key.startsWith('alarms:'))).toHaveLength(2);
+});
+
+test('retention goes past an overwritten key', async ({ own }) => {
+  const stored = await Stored.open(await own.redis());
+  await stored.append([stored.alarm(), stored.alarm()]);
+  const keys = [...(await stored.redis.keys('*ids:*')), ...(await stored.redis.keys('*alarms:*'))];
+  for (const key of keys) await stored.redis.set(key, 'overwritten');
+  const remove = historyRetention(
+    stored.store,
+    DAY_MS,
+    () => START_MS + 3 * DAY_MS,
+    () => Promise.resolve(Number.POSITIVE_INFINITY),
+  );
+  expect(await remove.removeOld(new AbortController().signal)).toBe(2);
 });
 
 test('a thousand entries are stored by the writer over a store that answers each batch twice', async ({

@@ -94,7 +94,10 @@ for at, row in ipairs(rows) do
   else
     local failure = row[12] and wrongType(row[12])
     if failure then return failure end
-    if row[13] then check('XLEN', key('audit:changes')) end
+    if row[13] then
+      check('XLEN', key('audit:changes'))
+      check('XLEN', key('audit:denials'))
+    end
     if row[10] then check('HLEN', receiptKey(row, row[10][5])) end
     for _, index in ipairs(indexKeys[row[3]] or {}) do check('ZCARD', index) end
     last = last + 1

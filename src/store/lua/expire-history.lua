@@ -35,10 +35,13 @@ for _ = 1, PAGES_TO_LOOK_AT do
   if last > 0 then last = #rows end
 end
 
+-- An overwritten key must not stop the removal.
 local function removeId(id, number)
   local piece, field = placeOf(id)
+  local known = redis.pcall('HGET', key('ids:' .. piece), field)
+  if type(known) ~= 'string' then return end
   local others = {}
-  for other in string.gmatch(redis.call('HGET', key('ids:' .. piece), field) or '', '%d+') do
+  for other in string.gmatch(known, '%d+') do
     if other ~= number then others[#others + 1] = other end
   end
   if #others == 0 then redis.call('HDEL', key('ids:' .. piece), field)
@@ -50,14 +53,13 @@ local function removeFromIndexes(entry, number)
   local device, location = deviceIn(entry.c), locationIn(entry.c)
   if not (device and location and entry.k) then return end
   local piece, field = placeOf(entry.i .. device)
-  redis.call('HDEL', key('alarm-states:' .. piece), field)
+  redis.pcall('HDEL', key('alarm-states:' .. piece), field)
   local member = string.rep('0', 12 - #number) .. number
   for _, index in ipairs({
     'alarms:' .. location .. ':' .. device,
     'alarms:' .. location .. ':' .. entry.k,
     'open-alarms:' .. location .. ':' .. entry.k,
   }) do
-    -- An overwritten index must not stop the removal.
     redis.pcall('ZREM', key(index), member)
   end
 end

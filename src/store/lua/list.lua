@@ -9,7 +9,8 @@
 --- include history
 local READ_AT_ONCE = 64
 local isAscending, position = arg.isAscending, arg.position
-local newest = tonumber(redis.call('GET', counter)) or 0
+-- As append.lua counts: a lost or set back counter must not hide what is there.
+local newest = math.max(tonumber(redis.pcall('GET', counter)) or 0, lastOf(history))
 
 -- How many members of an index come before the position, or before a bound.
 local function rankOf(index)

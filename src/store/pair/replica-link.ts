@@ -54,7 +54,7 @@ export class ReplicaLink {
   }
 
   /**
-   * Writes, and waits for replicas in the same round trip, once for all writes.
+   * Writes, and waits for replicas in the same round trip, once for all writes; 0 milliseconds: it does not wait.
    *
    * It also writes the mark: from Redis 7.2 on, WAIT goes back to the last write of its connection that changed
    * something, and a repeated batch changes nothing. The mark covers everything the store had before it.
@@ -69,10 +69,10 @@ export class ReplicaLink {
     for (const call of calls) pipeline.call('EVAL', ...call);
     // A full store still takes the second command, once a mark exists.
     pipeline.set(this.#markKey, '').expire(this.#markKey, MARK_KEPT_SECONDS);
-    pipeline.call(...this.#waitOn(socket, replicas, timeoutMs));
+    if (timeoutMs > 0) pipeline.call(...this.#waitOn(socket, replicas, timeoutMs));
     const answers = (await pipeline.exec()) ?? [];
-    const [set, expire, waited] = answers.slice(calls.length);
-    if (set === undefined || expire === undefined || waited === undefined) throw broken();
+    const [set, expire, waited = [null, 0]] = answers.slice(calls.length);
+    if (set === undefined || expire === undefined) throw broken();
     this.requireOpen(socket);
     if (set[0] === null || expire[1] === 1) this.#marked = socket;
     const [error, count] = waited;
@@ -80,16 +80,6 @@ export class ReplicaLink {
     const confirming =
       failure === null ? countOf(count) : await this.#failed(failure, socket, timeoutMs);
     return { replies: answers.slice(0, calls.length).map(settledOf), socket, confirming };
-  }
-
-  /** Writes without waiting for replicas. */
-  async writeAlone(calls: readonly ScriptCall[]): Promise<MadeWrites> {
-    const socket = this.#redis.stream;
-    const pipeline = this.#redis.pipeline();
-    for (const call of calls) pipeline.call('EVAL', ...call);
-    const replies = ((await pipeline.exec()) ?? []).map(settledOf);
-    this.requireOpen(socket);
-    return { replies, socket, confirming: 0 };
   }
 
   /** Counts the replicas that have everything written over the socket and everything in the store before it. */

@@ -112,10 +112,8 @@ export class Replicas {
   async #confirm(link: ReplicaLink, calls: readonly ScriptCall[]): Promise<MadeWrites['replies']> {
     const refusal = this.#refusal;
     if (refusal !== undefined) throw unconfirmed(refusal);
-    const made =
-      this.#lostAtMs === undefined
-        ? await link.write(calls, this.#options.count, SLICE_MS)
-        : await link.writeAlone(calls);
+    const waitMs = this.#lostAtMs === undefined ? SLICE_MS : 0;
+    const made = await link.write(calls, this.#options.count, waitMs);
     if (made.replies.some(({ status }) => status === 'fulfilled'))
       await this.#requireConfirmed(link, made);
     return made.replies;

@@ -1,19 +1,14 @@
-/** What the Sentinels say: when another server becomes the primary, and whether most of them take a server for it. */
+/** What the Sentinels say: which server is the primary, when another becomes it, and whether most of them agree. */
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { type Address, addressText } from '../../domain/server-address.js';
-import { accessOptions, askServer, type StoreAccess } from '../server/connection.js';
+import { accessOptions, askServer, type Finder, type StoreAccess } from '../server/connection.js';
 
 const CONNECT_TIMEOUT_MS = 1_000;
 const RECONNECT_MS = 1_000;
 /** `<name> <old address> <old port> <new address> <new port>` */
 const SWITCHED = '+switch-master';
-/** The fields of SENTINEL MASTER: `name`, …, `ip`, …, `port`, …. */
-const masterSchema = z.array(z.string()).transform((fields): [string, number] => {
-  const field = (name: string) => fields[fields.indexOf(name) + 1] ?? '';
-  return [field('ip'), Number(field('port'))];
-});
 
 /** The Sentinels of a primary and its replicas. */
 export interface SentinelPlace {
@@ -25,45 +20,54 @@ export interface SentinelPlace {
 }
 
 /**
- * Hears from every Sentinel when another server becomes the primary: a frozen primary closes no connection.
+ * Finds the primary, and hears from every Sentinel when another server becomes it: a frozen primary closes no connection.
  *
- * The failover detector of ioredis subscribes once more for each connection to the store, and writes to the
- * console while a Sentinel is away.
+ * The newest epoch is believed. ioredis believes the first Sentinel that answers, and one that was away for a while
+ * still names the former primary.
  */
-export class Failovers {
-  readonly place: SentinelPlace;
+export class Failovers implements Finder {
+  readonly #place: SentinelPlace;
   readonly #log: Logger;
   readonly #listeners = new Set<() => void>();
   #connections: readonly Redis[] = [];
-  #primary: string | undefined;
+  #primary: (Address & { readonly epoch: number }) | undefined;
 
   constructor(place: SentinelPlace, log: Logger) {
-    this.place = place;
+    this.#place = place;
     this.#log = log;
   }
 
   start(): void {
-    this.#connections = this.place.sentinels.map((address) => this.#subscribe(address));
+    this.#connections = this.#place.sentinels.map((address) => this.#subscribe(address));
   }
 
   stop(): void {
     for (const redis of this.#connections) redis.disconnect();
   }
 
-  /** Calls the listener once for each new primary, until the returned function is called. */
   onSwitch(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
+  /** @throws Error when no Sentinel answers */
+  async find(): Promise<Address> {
+    const all = this.#place.sentinels.length;
+    const views = await askSentinels(this.#place, ({ length }) => length > all / 2);
+    for (const view of views) this.#hear(view);
+    if (views.length === 0 || this.#primary === undefined) throw new Error('no Sentinel answers');
+    const { host, port } = this.#primary;
+    return { host, port };
+  }
+
   #subscribe(address: Address): Redis {
     const redis = new Redis({
       ...address,
-      ...accessOptions(this.place.access),
+      ...accessOptions(this.#place.access),
       connectionName: 'failovers',
       connectTimeout: CONNECT_TIMEOUT_MS,
       disconnectTimeout: 1,
-      // Asked anew on each connection.
+      // Subscribed anew on each connection.
       autoResubscribe: false,
       maxRetriesPerRequest: null,
       retryStrategy: () => RECONNECT_MS,
@@ -76,31 +80,34 @@ export class Failovers {
     };
     redis.on('error', failed);
     redis.on('ready', () => {
-      this.#listen(redis).then(() => {
+      this.#listen(redis, address).then(() => {
         if (isAway) this.#log.info({ sentinel }, 'a Sentinel answers again');
         isAway = false;
       }, failed);
     });
     redis.on('message', (_channel, message) => {
-      const [name, , , host = '', port] = message.split(' ');
-      if (name === this.place.name) this.#isPrimary(host, Number(port));
+      if (message.startsWith(`${this.#place.name} `)) this.#ask(address).catch(failed);
     });
     return redis;
   }
 
-  /** Asks first: the failover may have happened while nobody listened. */
-  async #listen(redis: Redis): Promise<void> {
-    const { name } = this.place;
-    const [host, port] = masterSchema.parse(await redis.call('SENTINEL', 'MASTER', name));
-    this.#isPrimary(host, port);
+  /** Asks afterwards: the failover may have happened while nobody listened. */
+  async #listen(redis: Redis, address: Address): Promise<void> {
     await redis.subscribe(SWITCHED);
+    await this.#ask(address);
   }
 
-  #isPrimary(host: string, port: number): void {
-    const primary = addressText({ host, port });
+  async #ask(sentinel: Address): Promise<void> {
+    this.#hear(await viewOf(sentinel, this.#place));
+  }
+
+  #hear({ host, port, epoch, flags }: View): void {
     const former = this.#primary;
-    this.#primary = primary;
-    if (former === undefined || former === primary) return;
+    // While it leads a failover, a Sentinel has the new epoch with the old address.
+    if (flags.includes(REPLACING) || epoch <= (former?.epoch ?? -1)) return;
+    this.#primary = { host, port, epoch };
+    const primary = addressText({ host, port });
+    if (former === undefined || addressText(former) === primary) return;
     this.#log.info({ primary }, 'the store has a new primary');
     for (const listener of [...this.#listeners]) listener();
   }
@@ -148,26 +155,9 @@ export class SentinelMajority {
     this.#place = place;
   }
 
-  /** Resolves soon after most agree, or once all have answered or failed. */
-  takesForPrimary(sought: Sought): Promise<boolean> {
-    return new Promise((resolve) => {
-      const views: View[] = [];
-      let open = this.#place.sentinels.length;
-      let timer: NodeJS.Timeout | undefined;
-      const decide = () => {
-        clearTimeout(timer);
-        resolve(this.#isAgreed(views, sought));
-      };
-      const answered = (view: View | undefined) => {
-        open--;
-        if (view !== undefined) views.push(view);
-        if (open === 0) decide();
-        else if (this.#isAgreed(views, sought)) timer ??= setTimeout(decide, LAST_ANSWERS_MS);
-      };
-      for (const sentinel of this.#place.sentinels) {
-        this.#viewOf(sentinel).then(answered, () => answered(undefined));
-      }
-    });
+  async takesForPrimary(sought: Sought): Promise<boolean> {
+    const views = await askSentinels(this.#place, (some) => this.#isAgreed(some, sought));
+    return this.#isAgreed(views, sought);
   }
 
   #isAgreed(views: readonly View[], sought: Sought): boolean {
@@ -179,23 +169,45 @@ export class SentinelMajority {
     const isReplaced = views.some((view) => view.epoch > epoch || view.flags.includes(REPLACING));
     return agreeing.length > all / 2 && !isReplaced;
   }
+}
 
-  async #viewOf(sentinel: Address): Promise<View> {
-    const { access, name } = this.#place;
-    const fields = fieldsSchema.parse(
-      await askServer(sentinel, access, 'SENTINEL', 'MASTER', name),
-    );
-    const field = (name: string) => fields[fields.indexOf(name) + 1] ?? '';
-    return {
-      runId: field('runid'),
-      host: field('ip'),
-      port: Number(field('port')),
-      flags: field('flags').split(','),
-      heardAgoMs: Number(field('last-ok-ping-reply')),
-      epoch: Number(field('config-epoch')),
-      sentinels: Number(field('num-other-sentinels')) + 1,
+/** Asks all Sentinels. Resolves soon after the views are enough, or once all have answered or failed. */
+function askSentinels(
+  place: SentinelPlace,
+  isEnough: (views: readonly View[]) => boolean,
+): Promise<readonly View[]> {
+  return new Promise((resolve) => {
+    const views: View[] = [];
+    let open = place.sentinels.length;
+    let timer: NodeJS.Timeout | undefined;
+    const decide = () => {
+      clearTimeout(timer);
+      resolve(views);
     };
-  }
+    const answered = (view: View | undefined) => {
+      open--;
+      if (view !== undefined) views.push(view);
+      if (open === 0) decide();
+      else if (isEnough(views)) timer ??= setTimeout(decide, LAST_ANSWERS_MS);
+    };
+    for (const sentinel of place.sentinels) {
+      viewOf(sentinel, place).then(answered, () => answered(undefined));
+    }
+  });
+}
+
+async function viewOf(sentinel: Address, { access, name }: SentinelPlace): Promise<View> {
+  const fields = fieldsSchema.parse(await askServer(sentinel, access, 'SENTINEL', 'MASTER', name));
+  const field = (wanted: string) => fields[fields.indexOf(wanted) + 1] ?? '';
+  return {
+    runId: field('runid'),
+    host: field('ip'),
+    port: Number(field('port')),
+    flags: field('flags').split(','),
+    heardAgoMs: Number(field('last-ok-ping-reply')),
+    epoch: Number(field('config-epoch')),
+    sentinels: Number(field('num-other-sentinels')) + 1,
+  };
 }
 
 function isAgreed(view: View, { runId, host, port, heardWithinMs }: Sought): boolean {

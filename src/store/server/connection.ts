@@ -1,11 +1,11 @@
 /** Connections to the store, wherever its server is: each fails at once while it is away, and is never silent for long. */
-import { Redis, type RedisOptions } from 'ioredis';
+import { createConnection, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { AbstractConnector, Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
 import { isElsewhere } from '../../delivery/reply-code.js';
 import { type Address, addressText } from '../../domain/server-address.js';
 import { GatewayError } from '../../errors.js';
-import type { ClusterRoute } from '../pair/cluster-route.js';
-import type { Failovers } from '../pair/sentinels.js';
 import { CANNOT_BE_ASKED, lacking, missingRight } from './check.js';
 
 const RETRY_STEP_MS = 50;
@@ -16,7 +16,8 @@ const MAX_RETRY_DELAY_OF_MANY_MS = 250;
 const CONNECT_TIMEOUT_OF_MANY_MS = 1000;
 /** A frozen Sentinel, or a node that is asked once, is given up after this time. */
 const ANSWER_TIMEOUT_MS = 500;
-const SENTINEL_RETRY_MS = 100;
+/** How often the primary is sought while nobody names it. */
+const FIND_AGAIN_MS = 100;
 const KEEP_ALIVE_MS = 10_000;
 const LOADING_RETRY_MS = 250;
 const MANAGEMENT_TIMEOUT_MS = 3000;
@@ -34,16 +35,24 @@ const CLOSED = 'the connection to the store was closed before it was ready';
  */
 export type StoreConnection = Redis;
 
+/** Finds the primary. */
+export interface Finder {
+  /** @throws Error when nobody names a primary that answers */
+  find(): Promise<Address>;
+  /** Calls the listener once for each new primary, until the returned function is called. */
+  onSwitch?(listener: () => void): () => void;
+}
+
 /** Where the store is: its only server, or the current primary. */
 export interface StorePlace {
   /** The gateway's own server. */
   readonly socketPath?: string | undefined;
   /** `redis://`, `rediss://` or `unix:///`, as in `redis.url`. */
   readonly url?: string | undefined;
-  /** Behind Sentinels, which say where the primary is. */
-  readonly failovers?: Failovers | undefined;
-  /** The primary of the site's slot in a cluster. */
-  readonly cluster?: ClusterRoute | undefined;
+  /** Behind Sentinels and in a cluster: who knows where the primary is. */
+  readonly primary?: Finder | undefined;
+  /** Whether nobody tells of a node of it that is frozen. */
+  readonly isCluster?: boolean;
   /** For all but `socketPath`. */
   readonly access?: StoreAccess | undefined;
 }
@@ -64,7 +73,7 @@ export interface ConnectionOptions extends StorePlace {
  * The gateway's own store may take its time when busy with its disk. A store on another machine may have vanished.
  */
 export function connectRedis(options: ConnectionOptions): StoreConnection {
-  const silenceMs = options.cluster === undefined ? MAX_SILENCE_MS : MAX_SILENCE_IN_CLUSTER_MS;
+  const silenceMs = options.isCluster === true ? MAX_SILENCE_IN_CLUSTER_MS : MAX_SILENCE_MS;
   return connect(options, isLocal(options) ? undefined : (options.timeoutMs ?? silenceMs));
 }
 
@@ -113,8 +122,8 @@ export function untilReady(redis: Redis, timeoutMs?: number): Promise<void> {
 
 /** Connects. A command fails if the connection is missing or breaks, and is never sent twice. */
 function connect(options: ConnectionOptions, commandTimeoutMs: number | undefined): Redis {
-  const { name, failovers, cluster, outages } = options;
-  const isOneOfMany = failovers !== undefined || cluster !== undefined;
+  const { name, primary, outages } = options;
+  const isOneOfMany = primary !== undefined;
   let isLeaving = false;
   const maxRetryDelayMs = isOneOfMany ? MAX_RETRY_DELAY_OF_MANY_MS : MAX_RETRY_DELAY_MS;
   const redis = open(options, {
@@ -144,7 +153,7 @@ function connect(options: ConnectionOptions, commandTimeoutMs: number | undefine
     isLeaving = false;
   });
   reportOutages(redis, options);
-  const forget = failovers?.onSwitch(() => redis.stream?.destroy());
+  const forget = primary?.onSwitch?.(() => redis.stream?.destroy());
   if (forget !== undefined) redis.on('end', forget);
   if (!isLocal(options) && commandTimeoutMs !== undefined)
     breakSilent(redis, options, commandTimeoutMs);
@@ -187,36 +196,75 @@ function breakSilent(redis: Redis, { log, name }: ConnectionOptions, maxSilenceM
 }
 
 function open(options: ConnectionOptions, common: RedisOptions): Redis {
-  const { url, socketPath, failovers, cluster, access = {} } = options;
+  const { url, socketPath, primary, access = {} } = options;
   if (socketPath !== undefined) return new Redis({ ...common, path: socketPath });
   const external: RedisOptions = { ...common, ...accessOptions(access) };
-  if (cluster !== undefined) return new Redis({ ...external, Connector: cluster.connector });
-  if (failovers !== undefined) {
-    return new Redis({ ...external, ...sentinelOptions(failovers.place, access) });
+  if (primary !== undefined) {
+    return new Redis({ ...external, Connector: connectorTo(primary, access.tls) });
   }
   // ioredis recognises a socket path only without the scheme.
   if (url !== undefined) return new Redis(url.replace(/^unix:\/\//i, ''), external);
   throw new GatewayError('start-failed', 'the store has no address');
 }
 
-function sentinelOptions(
-  { sentinels, name, access }: Failovers['place'],
-  own: StoreAccess,
-): RedisOptions {
-  const { user, password, tls } = access;
-  return {
-    sentinels: sentinels.map(({ host, port }) => ({ host, port })),
-    name,
-    role: 'master',
-    ...(user !== undefined && { sentinelUsername: user }),
-    ...(password !== undefined && { sentinelPassword: password }),
-    ...(tls !== undefined && { sentinelTLS: { ...tls } }),
-    enableTLSForSentinelMode: own.tls !== undefined,
-    // By default a frozen Sentinel is asked without a timeout, and blocks for ever.
-    sentinelCommandTimeout: ANSWER_TIMEOUT_MS,
-    sentinelRetryStrategy: () => SENTINEL_RETRY_MS,
-    updateSentinels: false,
+/** The class of ioredis connectors that connect to the primary. */
+function connectorTo(
+  primary: Finder,
+  tls: StoreAccess['tls'],
+): NonNullable<RedisOptions['Connector']> {
+  return class extends PrimaryConnector {
+    constructor() {
+      super(primary, tls);
+    }
   };
+}
+
+class PrimaryConnector extends AbstractConnector {
+  readonly #primary: Finder;
+  readonly #tls: StoreAccess['tls'];
+  #socket: Socket | undefined;
+
+  constructor(primary: Finder, tls: StoreAccess['tls']) {
+    super(0);
+    this.#primary = primary;
+    this.#tls = tls;
+  }
+
+  /** Asks until it gets an answer: an error thrown here would end the connection for good. */
+  override async connect(emit: (type: string, error: Error) => void): Promise<Socket> {
+    this.connecting = true;
+    for (;;) {
+      try {
+        return this.#open(await this.#primary.find());
+      } catch (error) {
+        this.#endIfUnwanted();
+        if (error instanceof Error) emit('error', error);
+        await new Promise((resolve) => setTimeout(resolve, FIND_AGAIN_MS));
+        this.#endIfUnwanted();
+      }
+    }
+  }
+
+  override disconnect(): void {
+    this.connecting = false;
+    this.#socket?.destroy();
+  }
+
+  #open(address: Address): Socket {
+    this.#endIfUnwanted();
+    const tls = this.#tls;
+    const socket =
+      tls === undefined ? createConnection({ ...address }) : connectTls({ ...address, ...tls });
+    socket.once('error', (error) => {
+      this.firstError = error;
+    });
+    this.#socket = socket;
+    return socket;
+  }
+
+  #endIfUnwanted(): void {
+    if (!this.connecting) throw new Error('Connection is closed.');
+  }
 }
 
 /**

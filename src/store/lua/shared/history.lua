@@ -32,7 +32,7 @@ local function locationIn(place)
   return string.match(place or '', '"location":{"id":"([^"]+)"')
 end
 
--- Where a hash of many pieces keeps what belongs to these bytes: as `placeOf` in history/entries.ts.
+-- Where a hash of many pieces keeps what belongs to these bytes: as `digestPlace` in history/entries.ts.
 local function placeOf(bytes)
   local digest = redis.sha1hex(bytes)
   local field = string.gsub(string.sub(digest, 5, 24), '..', function(byte)
