@@ -107,7 +107,10 @@ export class Bridge {
         writable: () => outlet.wake(),
         acknowledged: (publish) => this.#acknowledged(publish),
         refused: (publish, reason) => report.refused(publish.topic, reason),
-        deadLettered: (publish, reason) => outlet.deadLetter(publish, reason),
+        // At QoS 0 it is sent but once, whatever the upstream says.
+        deadLettered: (publish, reason) => {
+          if (publish.messageId > 0) outlet.deadLetter(publish, reason);
+        },
         received: (packet) => inbound.accept(packet),
         commandsAnswered: (areDenied) => report.commandsAnswered(areDenied),
         downgraded: () => this.#log.info('upstream does not accept MQTT 5, retrying with 3.1.1'),

@@ -37,7 +37,7 @@ const NO_SUBSCRIPTION = 'The session has no such subscription.';
 export interface SubscribingOptions {
   readonly sessions: Sessions;
   readonly sessionQuota: SessionQuota;
-  readonly retained: Pick<RetainedMessages, 'matching'>;
+  readonly retained: Pick<RetainedMessages, 'matching' | 'later'>;
   readonly denials: ConnectionDenials;
   readonly maxFiltersPerSession: number;
   readonly quotasOf: (principal: Principal) => ConnectionQuotas;
@@ -199,16 +199,19 @@ export class Subscribing {
   }
 }
 
-/** Finds retained messages; their bytes count for the principal that asks for them. */
+/** Retained messages whose bytes count for the principal that asks for them. */
 export function paidBy(
   budget: Budget,
-  retained: Pick<RetainedMessages, 'matching'>,
-): RetainedMessages['matching'] {
-  return function* matching(filters) {
-    for (const message of retained.matching(filters)) {
-      budget.takeAnswer(message.payload.length, performance.now());
-      yield message;
-    }
+  retained: Pick<RetainedMessages, 'matching' | 'later'>,
+): Pick<RetainedMessages, 'matching' | 'later'> {
+  return {
+    later: (resume) => retained.later(resume),
+    *matching(filters) {
+      for (const message of retained.matching(filters)) {
+        if (message !== undefined) budget.takeAnswer(message.payload.length, performance.now());
+        yield message;
+      }
+    },
   };
 }
 

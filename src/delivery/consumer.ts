@@ -69,9 +69,11 @@ export class Consumer {
     this.mayReceive = mayReceive;
     const judge = (entry: Entry, oldestMs: number) =>
       judgeEntry(entry, oldestMs, services.now(), mayReceive);
+    const onUnsent = (entry: Entry) => this.window.forget(entry);
     this.#alarms = this.#alarmQueue(judge);
     this.#messages = new MemoryQueue({
       judge,
+      onUnsent,
       isKept: key !== undefined,
       maxCount: () => this.limits.maxQueued,
       maxBytes: () => this.limits.maxQueuedBytes,
@@ -232,10 +234,15 @@ export class Consumer {
   }
 
   /** Sends the retained messages of new subscriptions, as fast as the connection takes them. */
-  offerRetained(filters: readonly string[], matching: RetainedSource['matching']): void {
+  offerRetained(
+    filters: readonly string[],
+    { matching, later }: Pick<RetainedSource, 'matching' | 'later'>,
+  ): void {
     if (!this.isConnected) return;
     this.window.direct.addRetained(filters, {
       matching,
+      later,
+      onMore: () => this.wake(),
       select: (message) => {
         const qos = this.subscriptions.qosFor(message.topic);
         if (qos === undefined || !this.mayReceive(message)) return undefined;
@@ -272,6 +279,7 @@ export class Consumer {
         judge,
         settle: (sequence, outcome) => {
           if (outcome === 'lost') services.lost(1);
+          this.window.forget(sequence);
           settler.add(settled, outcome, sequence);
         },
       });
@@ -294,7 +302,8 @@ export class Consumer {
       return queue;
     }
     const [maxCount, maxBytes] = [() => MAX_ALARMS, () => MAX_ALARM_BYTES];
-    return new MemoryQueue({ judge, isKept: false, maxCount, maxBytes });
+    const onUnsent = () => undefined;
+    return new MemoryQueue({ judge, onUnsent, isKept: false, maxCount, maxBytes });
   }
 
   #settled(sequences: readonly number[], queued: number | undefined): void {

@@ -9,10 +9,15 @@ const MAX_WAITING_FILTERS = 1_000;
 
 /** The retained messages for the subscriptions of one consumer. */
 export interface RetainedSource {
-  readonly matching: (filters: readonly string[]) => Iterator<Message>;
+  /** Yields undefined for a pause. */
+  readonly matching: (filters: readonly string[]) => Iterator<Message | undefined>;
+  /** Calls back after a pause. */
+  readonly later: (resume: () => void) => void;
   /** The message as the consumer gets it; undefined when it does not (or no longer) concern the consumer. */
   readonly select: (message: Message) => Message | undefined;
   readonly isSubscribed: (filter: string) => boolean;
+  /** Called when there may be more to take, after a pause. */
+  readonly onMore: () => void;
 }
 
 /**
@@ -28,7 +33,8 @@ export class DirectQueue {
   #source: RetainedSource | undefined;
   /** Filters of the next run: those subscribed to during the current one. */
   readonly #filters = new Set<string>();
-  #run: Iterator<Message> | undefined;
+  #run: Iterator<Message | undefined> | undefined;
+  #isPaused = false;
   /** Payloads by topic. */
   readonly #sentMeanwhile = new Map<string, Buffer>();
 
@@ -81,13 +87,14 @@ export class DirectQueue {
   }
 
   #nextRetained(): Message | undefined {
-    while (this.#source !== undefined && this.#isFeeding) {
+    while (this.#source !== undefined && this.#isFeeding && !this.#isPaused) {
       this.#run ??= this.#begin(this.#source);
       const { done, value } = this.#run.next();
       if (done === true) {
         this.#run = undefined;
         this.#sentMeanwhile.clear();
-      } else if (this.#sentMeanwhile.get(value.topic)?.equals(value.payload) !== true) {
+      } else if (value === undefined) this.#pause(this.#source);
+      else if (this.#sentMeanwhile.get(value.topic)?.equals(value.payload) !== true) {
         const selected = this.#source.select(value);
         if (selected !== undefined) return selected;
       }
@@ -95,7 +102,15 @@ export class DirectQueue {
     return undefined;
   }
 
-  #begin({ matching }: RetainedSource): Iterator<Message> {
+  #pause({ later, onMore }: RetainedSource): void {
+    this.#isPaused = true;
+    later(() => {
+      this.#isPaused = false;
+      onMore();
+    });
+  }
+
+  #begin({ matching }: RetainedSource): Iterator<Message | undefined> {
     const filters = [...this.#filters];
     this.#filters.clear();
     return matching(filters);

@@ -28,7 +28,7 @@ export interface FeedOptions {
   readonly sessions: Sessions;
   readonly router: Router;
   readonly reader: HistoryReader;
-  readonly retained: RetainedSource['matching'];
+  readonly retained: Pick<RetainedSource, 'matching' | 'later'>;
   /** Distinguishes the store from an emptied or replaced one, which starts its own numbers. */
   readonly storeIdentity: () => string;
   readonly owner: SessionOwner;

@@ -90,7 +90,7 @@ export async function openDelivery(
     log,
     onOutage: (fault) => health.report('history', fault),
     onRefused: (entries) => health.reportAll('history-refused', firstOf(entries, refusedFault)),
-    sendLive: (alarm) => liveCopies.send(alarm, new Set()),
+    sendLive: (alarm, sentTo) => liveCopies.send(alarm, sentTo),
   });
   const accounts = new AccountReader(router, storage.queues);
   const sessions = await openSessions({ router, accounts, writer }, foundation, storage, ownerOf);

@@ -173,8 +173,7 @@ export class Outlet {
 
   /** Keeps a message that is never taken; it leaves the queue once stored as a dead letter. */
   deadLetter({ topic, payload, messageId }: OutgoingPublish, reason: string): void {
-    // At QoS 0 the queue does not hold the message.
-    if (this.#queue === undefined || messageId === 0) return;
+    if (this.#queue === undefined) return;
     const letter = { atMs: this.#services.now(), topic, reason, payload };
     this.#deadLetters.add(messageId, letter, this.#queue.window.deadLetter(messageId));
   }

@@ -269,6 +269,8 @@ export interface MemoryQueueOptions {
   readonly maxBytes: () => number;
   /** Whether it outlives the connection: what is in flight then is sent again. */
   readonly isKept: boolean;
+  /** Called with an entry that leaves the queue unsent. */
+  readonly onUnsent: (entry: Entry) => void;
 }
 
 /** A queue in memory. It drops the oldest entries when too much waits, and forgets everything with the gateway. */
@@ -327,7 +329,7 @@ export class MemoryQueue implements Queue {
         this.#taken.add(entry);
         return entry;
       }
-      this.#count(outcome);
+      this.#leave(entry, outcome);
     }
     return undefined;
   }
@@ -353,16 +355,22 @@ export class MemoryQueue implements Queue {
     for (let { first } = this.#ready; first !== undefined; first = this.#ready.first) {
       if (first.receivedAtMs >= oldestMs) return;
       this.#ready.shift();
-      this.#count('expired');
+      this.#leave(first, 'expired');
     }
   }
 
   #keepBounds(): void {
     const maxCount = Math.max(0, this.#options.maxCount() - this.#taken.size);
     while (this.#ready.count > maxCount || this.#ready.bytes > this.#options.maxBytes()) {
-      this.#ready.shift();
+      const oldest = this.#ready.shift();
       this.#counts.dropped++;
+      if (oldest !== undefined) this.#options.onUnsent(oldest);
     }
+  }
+
+  #leave(entry: Entry, outcome: Outcome): void {
+    this.#count(outcome);
+    this.#options.onUnsent(entry);
   }
 
   #count(outcome: Outcome): void {

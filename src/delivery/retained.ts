@@ -20,12 +20,13 @@ import { bytesOfMessage, copyOf, type Message } from './message.js';
 const FAULT = 'retained';
 const MIB = 1024 * 1024;
 const ALL = ['#'];
-/** Memory of a message besides topic and payload. */
+/** Memory of a message besides topic and payload, and of each level of its topic. */
 const BYTES_BESIDE = 512;
+const BYTES_A_LEVEL = 200;
 /** Below this part of all bytes, there is room again. */
 const ROOM_AGAIN = 0.9;
 
-/** The retained messages of a device. */
+/** The retained messages of a device, or the commands to it. */
 interface Account {
   topics: number;
   bytes: number;
@@ -46,8 +47,12 @@ export class RetainedMessages {
   readonly writer: RetainedWriter;
   readonly #options: RetainedMessagesOptions;
   readonly #messages = new TopicTree<Message>();
-  /** By device. */
+  /** By the name of the holder. */
   readonly #accounts = new Map<string, Account>();
+  /** The topics whose message expires. */
+  readonly #expiring = new Set<string>();
+  /** Readers waiting for their turn. */
+  readonly #waiting: (() => void)[] = [];
   #bytes = 0;
   #isFull = false;
 
@@ -65,10 +70,27 @@ export class RetainedMessages {
     return this.#messages.get(topic);
   }
 
-  /** The messages that match any of the filters, each once and as it is when its turn comes. */
-  matching(filters: readonly string[]): Generator<Message> {
+  /**
+   * The messages that match any of the filters, each once and as it is when its turn comes.
+   *
+   * Yields undefined now and then: a reader that is in no hurry then continues through `later`.
+   */
+  matching(filters: readonly string[]): Generator<Message | undefined> {
     return this.#messages.match(filters);
   }
+
+  /** Calls back one reader per turn of the event loop: many subscribers must not delay alarms. */
+  later(resume: () => void): void {
+    this.#waiting.push(resume);
+    if (this.#waiting.length === 1) setImmediate(this.#resumeNext);
+  }
+
+  readonly #resumeNext = (): void => {
+    const [resume] = this.#waiting;
+    resume?.();
+    this.#waiting.shift();
+    if (this.#waiting.length > 0) setImmediate(this.#resumeNext);
+  };
 
   /**
    * Retains a message; an empty payload removes it [MQTT-3.3.1-10].
@@ -94,13 +116,14 @@ export class RetainedMessages {
   forget(deviceId: string, locationId: string): void {
     const filters = [forwardedTopic(locationId, deviceId, '#'), `devices/${deviceId}/commands/#`];
     for (const message of this.matching(filters)) {
-      if (placeOf(message) === locationId) this.remove(message.topic);
+      if (message !== undefined && placeOf(message) === locationId) this.remove(message.topic);
     }
   }
 
   /** Removes expired messages, which would otherwise count towards the quotas. */
   removeExpired(nowMs: number): void {
-    for (const { topic, properties } of this.matching(ALL)) {
+    for (const topic of this.#expiring) {
+      const properties = this.get(topic)?.properties;
       if (properties !== undefined && hasExpired(properties, nowMs)) this.remove(topic);
     }
   }
@@ -112,9 +135,10 @@ export class RetainedMessages {
    */
   removeStray(isStray: (deviceId: string, locationId: string | undefined) => boolean): void {
     for (const message of this.matching(ALL)) {
-      const { topic } = message;
+      const { topic = '' } = message ?? {};
       const deviceId = parseForwardedTopic(topic)?.deviceId ?? parseCommandTopic(topic);
-      if (deviceId !== undefined && isStray(deviceId, placeOf(message))) this.remove(topic);
+      if (deviceId !== undefined && message && isStray(deviceId, placeOf(message)))
+        this.remove(topic);
     }
   }
 
@@ -125,7 +149,7 @@ export class RetainedMessages {
    */
   storeAll(topics: readonly string[]): void {
     for (const topic of topics) void this.writer.write(topic);
-    for (const { topic } of this.matching(ALL)) void this.writer.write(topic);
+    for (const message of this.matching(ALL)) if (message) void this.writer.write(message.topic);
   }
 
   #keep(message: Message): void {
@@ -134,29 +158,30 @@ export class RetainedMessages {
     const own = properties && { ...properties, fields: copyOf(properties.fields) };
     const kept = { ...message, payload: copyOf(message.payload), properties: own, retain: true };
     this.#messages.set(topic, kept);
+    if (own?.expiresAtMs !== undefined) this.#expiring.add(topic);
     this.#count(kept, 1);
   }
 
   /** Returns whether the topic has a message. */
   #uncount(topic: string): boolean {
     const former = this.#messages.get(topic);
-    if (former !== undefined) this.#count(former, -1);
-    return former !== undefined;
+    if (former === undefined) return false;
+    this.#expiring.delete(topic);
+    this.#count(former, -1);
+    return true;
   }
 
   /** Whether the quotas have room; the gateway's own statuses always have room. */
   #hasRoom(message: Message): boolean {
     const { watch, maxBytes, quotasOf } = this.#options;
     const holder = holderOf(message.topic);
-    if (holder === undefined && parseCommandTopic(message.topic) === undefined) return true;
+    if (holder === undefined) return true;
     const bytes = bytesOf(message);
-    if (holder !== undefined) {
-      const { topics, bytes: held } = this.#accounts.get(holder) ?? { topics: 0, bytes: 0 };
-      const { retainedTopics, retainedBytes } = quotasOf(holder);
-      if (topics >= retainedTopics || held + bytes > retainedBytes) {
-        watch.exceeded('retained', `device:${holder}`);
-        return false;
-      }
+    const { topics, bytes: held } = this.#accounts.get(holder.name) ?? { topics: 0, bytes: 0 };
+    const { retainedTopics, retainedBytes } = quotasOf(holder.deviceId);
+    if (topics >= retainedTopics || held + bytes > retainedBytes) {
+      watch.exceeded('retained', holder.name);
+      return false;
     }
     const total = this.#bytes + bytes + BYTES_BESIDE;
     if (total > maxBytes) this.#report(true);
@@ -168,13 +193,13 @@ export class RetainedMessages {
   #count(message: Message, sign: 1 | -1): void {
     const bytes = sign * bytesOf(message);
     this.#bytes += bytes + sign * BYTES_BESIDE;
-    const holder = holderOf(message.topic);
-    if (holder === undefined) return;
-    const account = this.#accounts.get(holder) ?? { topics: 0, bytes: 0 };
+    const name = holderOf(message.topic)?.name;
+    if (name === undefined) return;
+    const account = this.#accounts.get(name) ?? { topics: 0, bytes: 0 };
     account.topics += sign;
     account.bytes += bytes;
-    if (account.topics === 0) this.#accounts.delete(holder);
-    else this.#accounts.set(holder, account);
+    if (account.topics === 0) this.#accounts.delete(name);
+    else this.#accounts.set(name, account);
   }
 
   #report(isFull: boolean): void {
@@ -186,12 +211,17 @@ export class RetainedMessages {
   }
 }
 
-/** The device for which a topic counts: not its status, which the gateway publishes, nor a command, which a token sends. */
-function holderOf(topic: string): string | undefined {
+/** Whose quota a topic counts for. A device's status, which the gateway publishes, counts for none. */
+function holderOf(topic: string): { readonly name: string; readonly deviceId: string } | undefined {
+  const commanded = parseCommandTopic(topic);
+  // Counted by themselves: a token has sent them.
+  if (commanded !== undefined) {
+    return { name: `commands of device:${commanded}`, deviceId: commanded };
+  }
   const { locationId = '', deviceId } = parseForwardedTopic(topic) ?? {};
   if (deviceId === undefined || topic === forwardedTopic(locationId, deviceId, 'status'))
     return undefined;
-  return deviceId;
+  return { name: `device:${deviceId}`, deviceId };
 }
 
 /** The location where a device's message was retained, or its command given. */
@@ -200,7 +230,8 @@ function placeOf({ topic, givenIn }: Message): string | undefined {
 }
 
 function bytesOf(message: Message): number {
-  return message.topic.length + bytesOfMessage(message);
+  const { topic } = message;
+  return topic.length + BYTES_A_LEVEL * topic.split('/').length + bytesOfMessage(message);
 }
 
 const TOPICS_A_WRITE = 250;
@@ -261,7 +292,12 @@ class RetainedWriter {
   /** Tries again what has failed, and what now has room. */
   retry(): void {
     for (const topic of this.#failed.keys()) void this.write(topic);
-    for (const topic of this.#withoutRoom) if (this.#hasRoom(topic)) void this.write(topic);
+    if (!this.#options.headroom.isAmple) return;
+    for (const topic of this.#withoutRoom) {
+      if (!this.#hasRoom(topic)) break;
+      this.#withoutRoom.delete(topic);
+      void this.write(topic);
+    }
   }
 
   /** Stores what it can. The rest was never acknowledged, or the store had no room for it. */
@@ -306,7 +342,7 @@ class RetainedWriter {
   /** Whether the store takes what the topic has now. */
   #hasRoom(topic: string): boolean {
     const message = this.#messages.get(topic);
-    const isExpendable = message !== undefined && holderOf(topic) !== undefined;
+    const isExpendable = message !== undefined && parseForwardedTopic(topic) !== undefined;
     return !isExpendable || this.#options.headroom.hasRoom(storedBytesOf(message));
   }
 

@@ -34,7 +34,7 @@ export interface WindowOptions {
   /** Called when more may be sent. */
   readonly onReady: () => void;
   readonly onReadFailure: (error: unknown) => void;
-  /** Called when a message cannot be written. It is left out, so that it does not hold up all others. */
+  /** Called when a message cannot be built or written. */
   readonly onSendFailure: (error: unknown) => void;
 }
 
@@ -135,9 +135,21 @@ export class Window {
   /** Sends a message of a group's queue. Returns false if it is too large. */
   carry(publish: OutgoingPublish, whenAnswered: (isRefused: boolean) => void): boolean {
     const { messageId } = this.#add({ settle: whenAnswered });
-    if (this.#transmit({ ...publish, messageId, dup: false })) return true;
+    if (this.#transmit(() => ({ ...publish, messageId, dup: false }))) return true;
     this.#leave(messageId);
     return false;
+  }
+
+  /**
+   * Frees the identifier of an entry that was interrupted, and is not sent again.
+   *
+   * @param name as of `Queue.nameOf`
+   */
+  forget(name: unknown): void {
+    const messageId = this.#interrupted.get(name);
+    if (messageId === undefined) return;
+    this.#interrupted.delete(name);
+    this.#reserved.delete(messageId);
   }
 
   /** Fills the window: alarms first, telemetry in at most half of it. */
@@ -157,7 +169,7 @@ export class Window {
   sendNow(message: Message): boolean {
     if (this.#receiver?.isWritable !== true) return false;
     this.#direct?.noteSent(message);
-    const isSent = this.#transmit(this.#publishOf(message, AT_QOS_0));
+    const isSent = this.#transmit(() => this.#publishOf(message, AT_QOS_0));
     if (!isSent) this.#options.services.leftOut();
     return true;
   }
@@ -176,16 +188,16 @@ export class Window {
   #send(queue: Queue, entry: Entry): void {
     this.#direct?.noteSent(entry);
     const { services, qosFor } = this.#options;
-    const message = messageOf(entry, services);
-    if (entry.log === 'alarms' && qosFor(entry.topic, message.publisher) === 0) {
-      const isSent = this.#transmit(this.#publishOf(message, { ...AT_QOS_0, entry }));
+    const publish = (sending: Sending) => this.#publishOf(messageOf(entry, services), sending);
+    if (entry.log === 'alarms' && qosFor(entry.topic, entry.publisher) === 0) {
+      const isSent = this.#transmit(() => publish({ ...AT_QOS_0, entry }));
       queue.settle(entry, isSent ? 'delivered' : 'too-large');
       return;
     }
     const { messageId, isRepeated } = this.#add({ queue, entry });
     this.#counts[entry.log]++;
     const sending = { qos: 1, messageId, dup: isRepeated, entry } as const;
-    if (this.#transmit(this.#publishOf(message, sending))) return;
+    if (this.#transmit(() => publish(sending))) return;
     this.#leave(messageId);
     queue.settle(entry, 'too-large');
   }
@@ -198,19 +210,24 @@ export class Window {
       if (message.retain !== true) direct.noteSent(message);
       const messageId = message.qos === 0 ? 0 : this.#add(undefined).messageId;
       const sending = { qos: message.qos ?? 1, messageId, dup: false };
-      const isSent = this.#transmit(this.#publishOf(message, sending));
+      const isSent = this.#transmit(() => this.#publishOf(message, sending));
       if (isSent) continue;
       if (messageId > 0) this.#leave(messageId);
       this.#options.services.leftOut();
     }
   }
 
-  #transmit(publish: OutgoingPublish): boolean {
+  /**
+   * Sends what it builds. Returns false for a message that is too large.
+   *
+   * What cannot be built or written stays unacknowledged: it holds up nobody, and its queue keeps it.
+   */
+  #transmit(build: () => OutgoingPublish): boolean {
     try {
-      return this.#receiver?.send(publish) === true;
+      return this.#receiver?.send(build()) === true;
     } catch (error) {
       this.#options.onSendFailure(error);
-      return false;
+      return true;
     }
   }
 
@@ -236,19 +253,19 @@ export class Window {
     const name = sent.queue.nameOf(sent.entry);
     const messageId = this.#interrupted.get(name);
     if (messageId === undefined) return undefined;
-    this.#interrupted.delete(name);
-    this.#reserved.delete(messageId);
+    this.forget(name);
     return messageId;
   }
 
   #unused(): number {
+    if (this.#inFlight.size + this.#reserved.size >= MAX_MESSAGE_ID) this.#forgetInterrupted();
     do {
       this.#lastMessageId = (this.#lastMessageId % MAX_MESSAGE_ID) + 1;
     } while (this.#inFlight.has(this.#lastMessageId) || this.#reserved.has(this.#lastMessageId));
     return this.#lastMessageId;
   }
 
-  /** Everything has been sent again. What is left has expired or was dropped, and must not keep its identifier. */
+  /** What was interrupted and is not sent again has expired, or was dropped: it must not keep its identifier. */
   #forgetInterrupted(): void {
     this.#interrupted.clear();
     this.#reserved.clear();

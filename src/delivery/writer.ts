@@ -34,8 +34,8 @@ export interface WriterOptions {
   readonly onOutage: (fault: FaultReport | undefined) => void;
   /** Called with the entries that the store refuses, the newest of each device. */
   readonly onRefused: (entries: readonly NewEntry[]) => void;
-  /** Sends a refused alarm to the connected subscribers. */
-  readonly sendLive: (alarm: NewAlarm) => void;
+  /** Sends a refused alarm to the connected subscribers that do not have it. */
+  readonly sendLive: (alarm: NewAlarm, sentTo: Set<unknown>) => void;
   readonly log: Logger;
 }
 
@@ -186,7 +186,7 @@ export class Writer {
     for (const waiting of this.#waiting.filter(({ entry }) => subjectOf(entry) === subject)) {
       this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
       this.#refused.set(subject, waiting.entry);
-      if (isAlarm(waiting.entry)) sendLive(waiting.entry);
+      if (isAlarm(waiting.entry)) sendLive(waiting.entry, waiting.sentTo ?? new Set());
       waiting.done(false, 0);
     }
     onRefused([...this.#refused.values()]);

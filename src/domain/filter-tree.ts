@@ -9,13 +9,7 @@ export class FilterTree<T> {
   readonly #root: Node<T> = newNode();
 
   add(filter: string, value: T): void {
-    let node = this.#root;
-    for (const level of filter.split('/')) {
-      const child = node.children.get(level) ?? newNode<T>();
-      node.children.set(level, child);
-      node = child;
-    }
-    node.values.add(value);
+    addTo(this.#root, filter, value);
   }
 
   remove(filter: string, value: T): void {
@@ -39,6 +33,16 @@ export class FilterTree<T> {
 
 function newNode<T>(): Node<T> {
   return { children: new Map(), values: new Set() };
+}
+
+function addTo<T>(root: Node<T>, filter: string, value: T): void {
+  let node = root;
+  for (const level of filter.split('/')) {
+    const child = node.children.get(level) ?? newNode<T>();
+    node.children.set(level, child);
+    node = child;
+  }
+  node.values.add(value);
 }
 
 function collect<T>(node: Node<T>, levels: readonly string[], depth: number, found: Set<T>): void {
@@ -101,14 +105,77 @@ export class TopicTree<T> {
     prune(this.#root, topic.split('/'), 0);
   }
 
-  /** Each value that matches any of the filters, once and as it is when its turn comes. */
-  match(filters: readonly string[]): Generator<T> {
-    return walk(
-      this.#root,
-      filters.map((filter) => filter.split('/')),
-      0,
-    );
+  /**
+   * Each value that matches any of the filters, once and as it is when its turn comes.
+   *
+   * Yields undefined now and then, so that the reader can let others go first: there may be a hundred thousand topics.
+   */
+  *match(filters: readonly string[]): Generator<T | undefined> {
+    const wanted = newNode<string>();
+    for (const filter of filters) addTo(wanted, filter, filter);
+    const open = [stepAt(this.#root, [wanted], false, true)];
+    let looks = 0;
+    for (let step = open.at(-1); step !== undefined; step = open.at(-1)) {
+      const { done, value: name } = step.names.next();
+      if (done === true) open.pop();
+      else {
+        if (++looks % LOOKS_AT_ONCE === 0) yield undefined;
+        const next = stepBelow(step, name);
+        if (next?.isMatch === true && next.node.value !== undefined) yield next.node.value;
+        if (next?.node.children !== undefined) open.push(next);
+      }
+    }
   }
+}
+
+/** Topics looked at in a row, which takes a millisecond or two. */
+const LOOKS_AT_ONCE = 2_000;
+
+/** How far `match` has come below a topic. */
+interface Step<T> {
+  readonly node: TopicNode<T>;
+  /** The filters that match so far. */
+  readonly filters: readonly Node<string>[];
+  /** Whether a `#` matches everything from here. */
+  readonly isRest: boolean;
+  readonly isMatch: boolean;
+  readonly isRoot: boolean;
+  readonly names: Iterator<string>;
+}
+
+function stepAt<T>(
+  node: TopicNode<T>,
+  filters: readonly Node<string>[],
+  isBelowRest: boolean,
+  isRoot = false,
+): Step<T> {
+  const has = (name: string) => filters.some(({ children: levels }) => levels.has(name));
+  const isRest = isBelowRest || has('#');
+  // `a/#` matches `a` itself as well [MQTT-4.7.1-2].
+  const isMatch = isRest || filters.some(({ values }) => values.size > 0);
+  const { children = new Map<string, TopicNode<T>>() } = node;
+  const namedCount = filters.reduce((sum, { children: levels }) => sum + levels.size, 0);
+  const isAny = isRest || has('+') || children.size < namedCount;
+  const named = () => new Set(filters.flatMap(({ children: levels }) => [...levels.keys()]));
+  const names = isAny ? children.keys() : named().values();
+  return { node, filters, isRest, isMatch, isRoot, names };
+}
+
+/** Undefined if no filter matches there. */
+function stepBelow<T>(
+  { node, filters, isRest, isRoot }: Step<T>,
+  name: string,
+): Step<T> | undefined {
+  const child = node.children?.get(name);
+  if (child === undefined) return undefined;
+  // [MQTT-4.7.2-1]: a leading wildcard does not match a topic that begins with `$`.
+  const takesWildcards = !isRoot || !name.startsWith('$');
+  if (isRest && takesWildcards) return stepAt(child, [], true);
+  const levels = takesWildcards ? [name, '+'] : [name];
+  const further = filters.flatMap(({ children }) =>
+    levels.flatMap((one) => children.get(one) ?? []),
+  );
+  return further.length === 0 ? undefined : stepAt(child, further, false);
 }
 
 /** Removes a topic below a node. Returns whether the node is now empty and can go. */
@@ -120,32 +187,4 @@ function prune<T>(node: TopicNode<T>, levels: readonly string[], depth: number):
     if (child !== undefined && prune(child, levels, depth + 1)) node.children?.delete(level);
   }
   return node.value === undefined && (node.children?.size ?? 0) === 0;
-}
-
-/**
- * @param filters those that match the levels down to the node
- * @param isBelowRest whether a `#` above matches everything from here
- */
-function* walk<T>(
-  node: TopicNode<T>,
-  filters: readonly (readonly string[])[],
-  depth: number,
-  isBelowRest = false,
-): Generator<T> {
-  const has = (wanted: string | undefined) => filters.some((levels) => levels[depth] === wanted);
-  const isRest = isBelowRest || has('#');
-  // `a/#` matches `a` itself as well [MQTT-4.7.1-2].
-  if (node.value !== undefined && (isRest || has(undefined))) yield node.value;
-  const named = new Set(filters.flatMap((levels) => levels[depth] ?? []));
-  for (const name of isRest || has('+') ? (node.children?.keys() ?? []) : named) {
-    const child = node.children?.get(name);
-    if (child === undefined) continue;
-    // [MQTT-4.7.2-1]: a leading wildcard does not match a topic that begins with `$`.
-    const takesWildcards = depth > 0 || !name.startsWith('$');
-    const further = filters.filter(
-      ({ [depth]: level }) => level === name || (level === '+' && takesWildcards),
-    );
-    if (isRest && takesWildcards) yield* walk(child, [], depth + 1, true);
-    else if (further.length > 0) yield* walk(child, further, depth + 1);
-  }
 }

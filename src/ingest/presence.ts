@@ -221,7 +221,7 @@ export class Presence {
   renewOutdated(): void {
     const { model, retained, now } = this.#options;
     for (const message of retained.matching([ALL_STATUSES])) {
-      const deviceId = parseForwardedTopic(message.topic)?.deviceId;
+      const deviceId = message && parseForwardedTopic(message.topic)?.deviceId;
       // Its presence was not saved: it connected for the first time just before the crash.
       if (deviceId === undefined || this.#seen.has(deviceId)) continue;
       const sinceMs = now();

@@ -161,7 +161,7 @@ test('names the consumers while their backlogs are more than half full', async (
   ]);
 });
 
-test('a message that cannot be written is left out, and holds up neither its receiver nor others', async () => {
+test('a message that cannot be written holds up neither its receiver nor others, and none is lost', async () => {
   const connections: Connection[] = [];
   for (const name of ['one', 'other']) {
     const { consumer } = sessions.open(name, owner, PERSISTENT);
@@ -173,13 +173,41 @@ test('a message that cannot be written is left out, and holds up neither its rec
   const [one, other] = connections;
   const send = one?.send.bind(one);
   if (one === undefined || send === undefined) throw new Error('no connection');
+  let unusable = [1];
   one.send = (publish) => {
-    if (numberIn(publish) === 1) throw new Error('cannot be encoded');
+    if (unusable.includes(numberIn(publish))) throw new Error('cannot be encoded');
     return send(publish);
   };
   for (const n of [1, 2]) await append(n, 'a');
   await vi.waitFor(() => expect(one.sent.map(numberIn)).toEqual([2]));
   expect(other?.sent.map(numberIn)).toEqual([1, 2]);
+  unusable = [1, 3, 4];
+  for (const n of [3, 4]) await append(n, 'a');
+  await vi.waitFor(() => expect(other?.sent.map(numberIn)).toEqual([1, 2, 3, 4]));
+  const { consumer } = sessions.open('one', owner, PERSISTENT);
+  const next = new Connection();
+  consumer.connect(next);
+  await vi.waitFor(() => expect(next.sent.map(numberIn)).toEqual([1, 2, 3, 4]));
+});
+
+test('a session that never reads what it is sent does not use up the packet identifiers', async () => {
+  const { consumer } = sessions.open('nurse', owner, PERSISTENT);
+  await sessions.subscribe(keyOf('nurse'), [{ filter: '+', qos: 1 }]);
+  const telemetry = (n: number) => {
+    const payload = Buffer.from(`{"data":{"n":${n}}}`);
+    router.queue({ topic: 'a', payload, receivedAtMs: nowMs, locationId: null, groupId: null });
+  };
+  let n = 0;
+  for (let cycle = 0; cycle < 14_000; cycle++) {
+    const connection = new Connection();
+    consumer.connect(connection);
+    for (let sent = 0; sent < LIMITS.maxQueued; sent++) telemetry(n++);
+    await Promise.resolve();
+    consumer.disconnect(connection);
+  }
+  const last = new Connection();
+  consumer.connect(last);
+  await vi.waitFor(() => expect(last.sent.length).toBeGreaterThan(0));
 });
 
 test('guarantee 3: what another gateway has queued goes before the new alarm of its device', async () => {

@@ -341,6 +341,17 @@ describe('a tree of topics', () => {
       { numRuns: 1_000 },
     );
   });
+
+  it.each([
+    ['a thousand filters of few levels', Array.from({ length: 1_000 }, (_, n) => `+/+/f${n}`), 100],
+    ['a thousand levels', [`${'a/'.repeat(1_000)}+`], 0],
+  ])('looks at each topic about once for %s', (_, filters, matched) => {
+    const tree = new TopicTree<string>();
+    for (let n = 0; n < 10_000; n++) tree.set(`x/${n % 100}/f${n}`, `${n}`);
+    const found = [...tree.match(filters)];
+    expect(found.filter((value) => value !== undefined)).toHaveLength(matched * 10);
+    expect(found.filter((value) => value === undefined).length).toBeLessThan(10);
+  });
 });
 
 describe('the topics of a bridge', () => {
