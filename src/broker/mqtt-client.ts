@@ -81,6 +81,8 @@ export class MqttClient implements Watched, Held, ReadConnection {
   /** Whether the last turn brought messages. */
   #sends = false;
   /** Whether it has waited for its budget, and gets a turn now whatever its principal's other clients have sent. */
+  /** In the current turn. */
+  #hasAcknowledged = false;
   #hasWaited = false;
 
   constructor(parts: ClientParts, owner: ClientOwner, stream: Duplex, peer: NetworkPeer) {
@@ -223,7 +225,10 @@ export class MqttClient implements Watched, Held, ReadConnection {
   }
 
   onRead(messages: number, bytes: number, nowMs: number): void {
-    this.#sends = messages > 0;
+    // A turn within a large packet says nothing.
+    if (messages > 0) this.#sends = true;
+    else if (this.#hasAcknowledged) this.#sends = false;
+    this.#hasAcknowledged = false;
     this.#hasWaited = false;
     this.#connection?.budget.take(messages, bytes, nowMs);
   }
@@ -253,6 +258,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
         const isRefused = packet.reasonCode >= FIRST_FAILURE;
         if (consumer?.acknowledge(packet.messageId, isRefused) !== true) break;
         connection.writer.noteRead();
+        this.#hasAcknowledged = true;
         return false;
       }
       case 'pubrel':
@@ -338,10 +344,10 @@ function checkAnswerFits(
 /** Takes PUBREL: forgets the packet identifier, then sends PUBCOMP [MQTT-4.3.3-2]. */
 function releaseReceived({ share, session, writer }: Connection, packetIdentifier: number): void {
   const bytes = memoryOf(0);
-  share.take(bytes);
+  const release = share.take(bytes);
   // A client that does not wait for PUBREC: its publish may still be on its way to the store.
   session.received.release(packetIdentifier, () => {
-    share.release(bytes);
+    release();
     writer.acknowledge('pubcomp', packetIdentifier);
   });
 }

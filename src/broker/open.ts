@@ -30,7 +30,7 @@ export type BrokerParts = Awaited<ReturnType<typeof openBroker>>;
 export async function openBroker(
   { config, log, health, releasers, maxOpenFiles, steady, now, elapsed }: Foundation,
   site: SiteParts,
-  { router, sessions, retained, writer }: DeliveryParts,
+  { router, sessions, retained }: DeliveryParts,
   { publishes, commands, alarmStates, presence, hubs }: IngestParts,
 ) {
   const { model, devices, accessTokens, watch, knownNetworks } = site;
@@ -39,7 +39,7 @@ export async function openBroker(
   const isKnown = (id: string) =>
     model.device(id) !== undefined || accessTokens.owner(id) !== undefined;
   const denials = new ConnectionDenials({ denials: site.denials, isKnown, log, now, elapsed });
-  const backPressure = new BackPressure(() => writer.unansweredMs);
+  const backPressure = new BackPressure();
   const budgets = new Budgets(config.limits, model);
   const slowing = new Slowing(now);
   const slowedFaults = new SlowedFaults(slowing, { model, health, log });

@@ -49,11 +49,14 @@ async function homeIn(own: Own, place = gateway): Promise<Home> {
   home = await own.homeAt(place);
   absent = await home.nurse({ isDurable: true, filters: [home.filter()] });
   await absent.leave();
-  own.onEnd(() => {
-    server.thaw();
-    line.delayMs = 0;
-  });
+  own.onEnd(mend);
   return home;
+}
+
+function mend(): void {
+  server.thaw();
+  line.mend();
+  line.delayMs = 0;
 }
 
 async function unstoredBytes(): Promise<number> {
@@ -107,6 +110,7 @@ const SLOWNESS: readonly (readonly [name: string, slow: () => void])[] = [
       line.delayMs = 400;
     },
   ],
+  ['refusing', () => line.refuse()],
 ];
 
 function packetsOf(
@@ -133,9 +137,8 @@ test.for(SLOWNESS.flatMap(([how, slow]) => PUBLISHES.map((row) => ({ ...row, how
     await live.until(alarm);
     const acknowledged = () =>
       client.packets.flatMap((one) => (one.cmd === 'puback' ? [one.messageId] : []));
-    if (row.how === 'silent') expect(alarm.isAcknowledged).toBe(false);
-    server.thaw();
-    line.delayMs = 0;
+    if (row.how !== 'slow') expect(alarm.isAcknowledged).toBe(false);
+    mend();
     await sensor.untilAcknowledged();
     const sent = packets.flatMap((one) => ('messageId' in one ? [one.messageId] : []));
     const order = acknowledged().slice(0, sent.length);
@@ -145,6 +148,27 @@ test.for(SLOWNESS.flatMap(([how, slow]) => PUBLISHES.map((row) => ({ ...row, how
     );
   },
 );
+
+test('guarantee 4: an alarm is live behind the retained values of 150 devices, while nothing else waits for a silent store', {
+  timeout: 90_000,
+}, async ({ own }) => {
+  await homeIn(own);
+  const live = await home.nurse();
+  const sensors: Sensor[] = [];
+  for (let n = 0; n < 150; n++) sensors.push(await home.sensor());
+  server.freeze();
+  const retained = { count: 8, qos: 1, rest: (n: number) => `v/${n}`, retain: true } as const;
+  for (const sensor of sensors) {
+    const payload = () => 'x'.repeat(100);
+    sensor.client.send(...packetsOf({ ...retained, name: '', payload }, sensor));
+  }
+  await expect.poll(unstoredBytes).toBeGreaterThan(2 * MIB);
+  const [first] = sensors;
+  if (first === undefined) throw new Error('no sensor');
+  await live.until(first.alarm());
+  mend();
+  for (const sensor of sensors) await sensor.untilAcknowledged();
+});
 
 test('guarantee 4: an alarm behind 1,000 alarms of another device is live and stored while the store is slow', async ({
   own,

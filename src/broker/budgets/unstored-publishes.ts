@@ -13,8 +13,12 @@ const HOLD_TOTAL_BYTES = 2 * MIB;
 /** Each principal's reserve of a few publishes; the total does not affect it. */
 const RESERVED_BYTES = 16 * 1024;
 
-/** A store that takes longer to answer is slow; reading goes on, for live alarms (docs/reference/contract.md, 4.4). */
+/**
+ * A store that takes nothing for longer is slow, whether it does not answer or refuses: reading goes on, for live alarms
+ * (docs/reference/contract.md, 4.4).
+ */
 const SLOW_AFTER_MS = 250;
+const AT_ONCE_MS = 1;
 /** Bounds for one principal, and for all together, while the store is slow. */
 const MAX_OWN_BYTES = 12 * MIB;
 const MAX_TOTAL_BYTES = 64 * MIB;
@@ -43,19 +47,17 @@ interface Held {
  * This bounds the memory of publishes on their way to the store, even while it is away.
  */
 export class BackPressure {
-  readonly #unansweredMs: () => number;
   /** By principal: more connections do not get it more room. */
   readonly #shares = new Map<string, Share>();
   readonly #held = new Set<Held>();
+  /** When each was taken, the oldest first. */
+  readonly #unstored = new Set<{ readonly takenAtMs: number }>();
+  /** When the store last took one that had waited. */
+  #storedAtMs = 0;
   #unstoredBytes = 0;
   #unkeptCount = 0;
   #isChecking = false;
   #timer: NodeJS.Timeout | undefined;
-
-  /** @param unansweredMs how long a write has waited for the store's answer */
-  constructor(unansweredMs: () => number) {
-    this.#unansweredMs = unansweredMs;
-  }
 
   get unstoredBytes(): number {
     return this.#unstoredBytes;
@@ -67,7 +69,9 @@ export class BackPressure {
   }
 
   get isStoreSlow(): boolean {
-    return this.#unansweredMs() > SLOW_AFTER_MS;
+    const [oldest] = this.#unstored;
+    if (oldest === undefined) return false;
+    return performance.now() - Math.max(oldest.takenAtMs, this.#storedAtMs) > SLOW_AFTER_MS;
   }
 
   shareOf(owner: string): Share {
@@ -99,12 +103,22 @@ export class BackPressure {
     this.#unkeptCount++;
   }
 
-  take(bytes: number): void {
+  /** Takes room until the returned function is called. */
+  take(bytes: number): () => void {
+    const unstored = { takenAtMs: performance.now() };
+    this.#unstored.add(unstored);
     this.#unstoredBytes += bytes;
+    return () => {
+      this.#unstored.delete(unstored);
+      this.#unstoredBytes -= bytes;
+      const nowMs = performance.now();
+      // What needs no store is taken at once, and says nothing about it.
+      if (nowMs - unstored.takenAtMs > AT_ONCE_MS) this.#storedAtMs = nowMs;
+      this.#makeRoom();
+    };
   }
 
-  release(bytes: number): void {
-    this.#unstoredBytes -= bytes;
+  #makeRoom(): void {
     if (this.#held.size === 0 || this.#isChecking) return;
     this.#isChecking = true;
     setImmediate(() => this.#check());
@@ -149,20 +163,19 @@ export class Share {
     return !this.#all.isStoreSlow && this.keeps(false);
   }
 
-  take(bytes: number): void {
+  /** Takes room until the returned function is called. */
+  take(bytes: number): () => void {
     this.#bytes += bytes;
-    this.#all.take(bytes);
-  }
-
-  release(bytes: number): void {
-    this.#bytes -= bytes;
-    this.#all.release(bytes);
+    const release = this.#all.take(bytes);
+    return () => {
+      this.#bytes -= bytes;
+      release();
+    };
   }
 
   /** Takes room until the promise settles. */
   takeUntil(stored: Promise<unknown>, bytes: number): void {
-    this.take(bytes);
-    const release = () => this.release(bytes);
+    const release = this.take(bytes);
     stored.then(release, release);
   }
 
@@ -254,11 +267,11 @@ export class UnstoredPublishes {
   }): (isStored: boolean, refusal?: Refusal) => void {
     const { share, end } = this.#options;
     const { bytes, acknowledgement: type, packetIdentifier } = publish;
-    share.take(bytes);
+    const release = share.take(bytes);
     const unacknowledged =
       type === undefined || this.#hasTurnedAway ? undefined : this.#add(type, packetIdentifier);
     return (isStored, refusal) => {
-      share.release(bytes);
+      release();
       if (!isStored) {
         end();
       } else if (unacknowledged !== undefined) {
