@@ -76,6 +76,8 @@ const NO_REASONS = { refused: 0, lost: 0, forbidden: 0, 'too-large': 0 };
 export class StoreInMemory implements QueueStore, SessionStore, HistoryStore {
   readonly records = new Map<string, SessionRecord>();
   stored: Stored = { entries: [], queues: new Map() };
+  /** What the answers to appends wait for: the store has the entries, and the gateway does not know yet. */
+  answer: Promise<unknown> = Promise.resolve();
 
   append(
     entries: readonly NewEntry[],
@@ -96,7 +98,7 @@ export class StoreInMemory implements QueueStore, SessionStore, HistoryStore {
       return next;
     });
     const backlogs = new Map(Array.from(this.stored.queues, ([key, all]) => [key, all.length]));
-    return Promise.resolve({ numbers, backlogs });
+    return this.answer.then(() => ({ numbers, backlogs }));
   }
 
   page(key: string, after: number, count: number): Promise<QueuePage> {

@@ -1,10 +1,16 @@
 /** Parts of delivery with a store in memory and a clock that stands still: what a session is, and whose queue grows. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { backlogFaults } from '../../src/delivery/accounts.js';
+import { LiveCopies } from '../../src/delivery/live-copies.js';
+import type { NewAlarm, NewEntry } from '../../src/delivery/new-entry.js';
 import { Router } from '../../src/delivery/router.js';
 import { PERSISTENT, type SessionOwner, sessionKey } from '../../src/delivery/sessions/session.js';
 import { Sessions } from '../../src/delivery/sessions/sessions.js';
 import { Writer } from '../../src/delivery/writer.js';
+import { parseAlarm } from '../../src/domain/alarm-payload.js';
+import { deviceContext } from '../../src/domain/messages.js';
+import { newId } from '../../src/domain/notation.js';
+import type { MessageProperties } from '../../src/mqtt/message-properties.js';
 import { Health } from '../../src/site/health/health.js';
 import { faultTexts } from '../harness/described/fault-texts.js';
 import { Connection, LIMITS, numbered, numberIn, StoreInMemory, silent } from './in-memory.js';
@@ -62,7 +68,9 @@ function append(n: number, topic: string): Promise<boolean> {
 }
 
 beforeEach(async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] });
+  vi.useFakeTimers({
+    toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout', 'performance'],
+  });
   store = new StoreInMemory();
   await begin();
 });
@@ -208,6 +216,97 @@ test('a session that never reads what it is sent does not use up the packet iden
   const last = new Connection();
   consumer.connect(last);
   await vi.waitFor(() => expect(last.sent.length).toBeGreaterThan(0));
+});
+
+/** An alarm, which may go out live. */
+function alarmOf(n: number, topic: string): NewAlarm {
+  const event: NewEntry = numbered(n, topic, nowMs);
+  const { payload, receivedAtMs, locationId, groupId } = event;
+  const origin = { deviceId: newId(), kind: undefined, receivedAtMs: nowMs };
+  const result = parseAlarm(Buffer.from('{"kind":"fall"}'), origin);
+  if ('reason' in result) throw new Error(result.reason);
+  const device = { id: origin.deviceId, name: '', order: 0, createdAtMs: 0, secretHash: '' };
+  const at = { locationId: 'l', roomId: null, customData: '{}', limits: {} };
+  const home = { id: 'l', name: '', order: 0, createdAtMs: 0, customData: '{}' };
+  const context = deviceContext({ ...device, ...at }, home, null, null);
+  const common = { topic, payload, receivedAtMs, locationId, groupId };
+  const { alarm } = result;
+  return { ...common, alarm, context, wallReceivedAtMs: nowMs, receipt: undefined, isSent: false };
+}
+
+async function subscribed(name: string, qos: 0 | 1 = 1) {
+  const { consumer } = sessions.open(name, owner, PERSISTENT);
+  await sessions.subscribe(keyOf(name), [{ filter: '#', qos }]);
+  return consumer;
+}
+
+function queueTelemetry(n: number, properties?: MessageProperties): void {
+  const payload = Buffer.from(`{"data":{"n":${n}}}`);
+  const about = { topic: 'b', locationId: null, groupId: null };
+  router.queue({ ...about, payload, receivedAtMs: nowMs, properties });
+}
+
+test('a page ends at the last announced entry: the store may still lose what comes after it', async () => {
+  const consumer = await subscribed('nurse');
+  let answer: () => void = () => undefined;
+  store.answer = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const stored = append(1, 'a');
+  await vi.waitFor(() => expect(store.stored.entries).toHaveLength(1));
+  const connection = new Connection();
+  consumer.connect(connection);
+  await vi.waitFor(() => expect(consumer.lag).toBe(0));
+  for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+  expect(connection.sent).toEqual([]);
+  answer();
+  expect(await stored).toBe(true);
+  await vi.waitFor(() => expect(connection.sent.map(numberIn)).toEqual([1]));
+});
+
+test('telemetry that waits does not go before the alarms that wait', async () => {
+  const consumer = await subscribed('nurse');
+  await append(1, 'a');
+  queueTelemetry(2);
+  const connection = new Connection();
+  consumer.connect(connection);
+  await vi.waitFor(() => expect(connection.sent.map(numberIn)).toEqual([1, 2]));
+});
+
+test('what expires in memory counts as expired, and what nobody may see is queued for nobody', async () => {
+  const consumer = await subscribed('nurse');
+  queueTelemetry(1, { fields: Buffer.alloc(0), expiresAtMs: nowMs + 1, isRetained: false });
+  nowMs += 2;
+  consumer.connect(new Connection());
+  const counted = { accepted: 1, expired: 1, delivered: 0 };
+  await vi.waitFor(() => expect(consumer.accounts.messages).toMatchObject(counted));
+  const blind = { key: 'token:2', mayReceive: () => false };
+  sessions.open('blind', blind, PERSISTENT);
+  await sessions.subscribe(sessionKey(blind.key, 'blind'), [{ filter: '#', qos: 1 }]);
+  await append(3, 'a');
+  expect([...store.stored.queues.keys()]).toEqual([keyOf('nurse')]);
+});
+
+test('guarantee 4: each connection gets one live copy, also that of a session which comes back', async () => {
+  const consumer = await subscribed('nurse');
+  const copies = new LiveCopies(writer, router);
+  copies.start();
+  const [first, second] = [new Connection(), new Connection()];
+  consumer.connect(first);
+  await Promise.resolve();
+  store.answer = new Promise(() => undefined);
+  writer.append(alarmOf(1, 'a'), () => undefined);
+  const looks = async () => {
+    await vi.advanceTimersByTimeAsync(1_000);
+  };
+  await looks();
+  await looks();
+  expect(first.sent.map(({ qos }) => qos)).toEqual([0]);
+  consumer.connect(second);
+  await looks();
+  expect(second.sent.map(({ qos }) => qos)).toEqual([0]);
+  expect(first.sent).toHaveLength(1);
+  copies.stop();
 });
 
 test('guarantee 3: what another gateway has queued goes before the new alarm of its device', async () => {
