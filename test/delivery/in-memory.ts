@@ -78,6 +78,8 @@ export class StoreInMemory implements QueueStore, SessionStore, HistoryStore {
   stored: Stored = { entries: [], queues: new Map() };
   /** What the answers to appends wait for: the store has the entries, and the gateway does not know yet. */
   answer: Promise<unknown> = Promise.resolve();
+  /** What the answers to pages wait for. */
+  pageAnswer: Promise<unknown> = Promise.resolve();
 
   append(
     entries: readonly NewEntry[],
@@ -108,7 +110,8 @@ export class StoreInMemory implements QueueStore, SessionStore, HistoryStore {
       this.stored.entries.find(({ sequence }) => sequence === number) ?? [];
     const entries = numbers.flatMap(find);
     const reached = numbers.at(-1) ?? 0;
-    return Promise.resolve({ entries, missing: [], reached, isEnd: left.length <= count });
+    const page = { entries, missing: [], reached, isEnd: left.length <= count };
+    return this.pageAnswer.then(() => page);
   }
 
   settle(settlements: readonly Settlement[]): Promise<number[]> {

@@ -264,6 +264,26 @@ test('a page ends at the last announced entry: the store may still lose what com
   await vi.waitFor(() => expect(connection.sent.map(numberIn)).toEqual([1]));
 });
 
+test('what is settled while a page is read does not come again from that page', async () => {
+  const consumer = await subscribed('nurse');
+  const connection = new Connection();
+  consumer.connect(connection);
+  await append(1, 'a');
+  await vi.waitFor(() => expect(connection.sent).toHaveLength(1));
+  let answer: () => void = () => undefined;
+  store.pageAnswer = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  consumer.restart();
+  await Promise.resolve();
+  consumer.acknowledge(connection.sent[0]?.messageId ?? 0);
+  await vi.advanceTimersByTimeAsync(50);
+  expect(store.stored.queues.get(keyOf('nurse'))).toEqual([]);
+  answer();
+  await append(2, 'a');
+  await vi.waitFor(() => expect(connection.sent.map(numberIn)).toEqual([1, 2]));
+});
+
 test('telemetry that waits does not go before the alarms that wait', async () => {
   const consumer = await subscribed('nurse');
   await append(1, 'a');
