@@ -13,7 +13,7 @@ import { type ConnectionFailure, FAILURES } from './connection-failure.js';
 const alarmSchema = z.object({ id: z.string() });
 
 /** The parts of a bridge that can fail independently. */
-const ASPECTS = ['missing', 'down', 'refused', 'hang-up', 'lag', 'commands', 'pace'] as const;
+const ASPECTS = ['missing', 'down', 'refused', 'hang-up', 'lag', 'commands'] as const;
 type Aspect = (typeof ASPECTS)[number];
 
 export interface BridgeReportOptions {
@@ -117,10 +117,6 @@ export class BridgeReport {
 
   lagging(isLagging: boolean): void {
     this.#setFault('lag', isLagging ? 'bridgeLagging' : undefined);
-  }
-
-  slowed(isSlowed: boolean): void {
-    this.#setFault('pace', isSlowed ? 'bridgeSlowed' : undefined);
   }
 
   /** Clears all faults of a bridge that has stopped. */

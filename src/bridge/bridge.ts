@@ -8,7 +8,6 @@ import type { SessionOwner } from '../delivery/sessions/session.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { BridgeOptions } from '../domain/bridge-schema.js';
 import { selectedFilters } from '../domain/bridge-topics.js';
-import type { RateLimits } from '../domain/limits.js';
 import { bridgeStatusTopic } from '../domain/topics.js';
 import type { AuditTrail } from '../site/audit-trail.js';
 import {
@@ -17,17 +16,28 @@ import {
   type DeadLetterStore,
   describeBridge,
 } from '../site/bridge-list.js';
-import { within } from '../site/clock/pause.js';
+import { pause, within } from '../site/clock/pause.js';
 import type { Health } from '../site/health/health.js';
 import { BridgeReport } from './bridge-report.js';
+import {
+  type ConnectionFailure,
+  codeOf,
+  type FailureKind,
+  retryDelayMs,
+} from './connection-failure.js';
 import { HANG_UP_LIMITS, type HangUpLimits, HangUps } from './hang-ups.js';
 import { type CommandSink, Inbound } from './inbound.js';
-import type { Upstream } from './upstream.js';
-import { UpstreamLink } from './upstream-link.js';
+import { clientOptions, maxGatheredBytes, Upstream } from './upstream.js';
+import type { ProtocolVersion } from './upstream-sender.js';
 
 const CHECK_INTERVAL_MS = 5_000;
 const STATUS_INTERVAL_MS = 30_000;
 const LAST_STATUS_TIMEOUT_MS = 1_000;
+const END_TIMEOUT_MS = 2_000;
+/** MQTT 3.1.1 in a CONNECT. */
+const OLDER = 4;
+/** A connection that lasts this long works, even if there was nothing to send. */
+const PROVEN_AFTER_MS = 10_000;
 /** A queue whose oldest message waits longer has stopped moving, or grows too fast. */
 const LAGGING_AFTER_MS = 60_000;
 
@@ -42,8 +52,6 @@ export interface BridgeServices {
   readonly deadLetters: DeadLetterStore;
   readonly audit: AuditTrail;
   readonly commands: CommandSink;
-  /** How fast an upstream may send commands: as fast as an access token. */
-  readonly commandLimits: RateLimits;
   /** `mqtt.maxPacketBytes`, for packets from upstream too. */
   readonly maxPacketBytes: number;
   readonly log: Logger;
@@ -66,11 +74,18 @@ export class Bridge {
   readonly #services: BridgeServices;
   readonly #log: Logger;
   readonly #report: BridgeReport;
-  readonly #link: UpstreamLink;
+  readonly #hangUps: HangUps;
+  readonly #clientId: string;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #outlet: Outlet;
   readonly #inbound: Inbound;
   #isOpen = false;
+  #upstream: Upstream | undefined;
+  #protocol: ProtocolVersion;
+  /** Whether the next attempt uses 3.1.1: the upstream hung up on MQTT 5. */
+  #isTryingOlder = false;
+  #failedAttempts = 0;
+  #lastFailure: FailureKind | undefined;
   #isConnecting = false;
   #stopping: Promise<void> | undefined;
 
@@ -87,40 +102,13 @@ export class Bridge {
       { ...services, log: this.#log },
     );
     this.#outlet = outlet;
-    const clientId =
+    this.#protocol = options.protocol === '3.1.1' ? OLDER : 5;
+    this.#clientId =
       options.clientId ?? `care-home-gateway-${services.installation}-${options.name}`;
-    const { commands, commandLimits: limits, maxPacketBytes } = services;
-    const inbound = new Inbound(options, {
-      commands,
-      limits,
-      maxPacketBytes,
-      log: this.#log,
-      steadyNow: services.now,
-    });
-    this.#inbound = inbound;
-    this.#link = new UpstreamLink(
-      options,
-      { clientId, maxPacketBytes },
-      new HangUps(services.hangUpLimits ?? HANG_UP_LIMITS, (publish) => report.hangsUpAt(publish)),
-      {
-        connected: (upstream) => this.#connected(upstream),
-        writable: () => outlet.wake(),
-        acknowledged: (publish) => this.#acknowledged(publish),
-        refused: (publish, reason) => report.refused(publish.topic, reason),
-        // At QoS 0 it is sent but once, whatever the upstream says.
-        deadLettered: (publish, reason) => {
-          if (publish.messageId > 0) outlet.deadLetter(publish, reason);
-        },
-        received: (packet) => inbound.accept(packet),
-        commandsAnswered: (areDenied) => report.commandsAnswered(areDenied),
-        downgraded: () => this.#log.info('upstream does not accept MQTT 5, retrying with 3.1.1'),
-        disconnected: (upstream) => this.#disconnected(upstream),
-        failed: (failure) => {
-          report.failed(failure);
-          this.#announce();
-        },
-      },
-    );
+    const limits = services.hangUpLimits ?? HANG_UP_LIMITS;
+    this.#hangUps = new HangUps(limits, (publish) => report.hangsUpAt(publish));
+    const { commands, maxPacketBytes, steadyNow } = services;
+    this.#inbound = new Inbound(options, { commands, maxPacketBytes, steadyNow, log: this.#log });
   }
 
   /** How many messages wait for the upstream. */
@@ -144,7 +132,7 @@ export class Bridge {
     if (!this.#isOpen || this.#isConnecting || this.#outlet.signal.aborted) return;
     this.#isConnecting = true;
     this.#announce();
-    if (this.options.isMissing !== true) this.#link.start();
+    if (this.options.isMissing !== true) void this.#run();
   }
 
   /** Waits briefly for acknowledgements of messages in flight. The queue stays. */
@@ -167,34 +155,123 @@ export class Bridge {
   async #stop(): Promise<void> {
     this.#outlet.stop();
     for (const timer of this.#timers) clearInterval(timer);
-    await this.#link.stop();
+    const upstream = this.#upstream;
+    if (upstream !== undefined) {
+      await upstream.end(END_TIMEOUT_MS);
+      this.#outlet.disconnect(upstream);
+    }
     this.#report.clear();
     await within(this.#announce(), LAST_STATUS_TIMEOUT_MS);
+  }
+
+  /** Keeps a connection to the upstream until the bridge stops. */
+  async #run(): Promise<void> {
+    const { signal } = this.#outlet;
+    while (!signal.aborted) {
+      const wasOlder = this.#isTryingOlder;
+      const { failure, wasAccepted } = await this.#connectOnce();
+      if (signal.aborted) return;
+      this.#isTryingOlder = false;
+      if (!wasAccepted && this.#triesOther(failure, wasOlder)) continue;
+      this.#failedAttempts++;
+      this.#lastFailure = failure.kind;
+      this.#report.failed(failure);
+      void this.#announce();
+      // Soon after a hang-up: an upstream that recovers in between would get messages out of order.
+      const attempts = this.#hangUps.held > 0 ? 1 : this.#failedAttempts;
+      await pause(retryDelayMs(failure.kind, attempts, Math.random()), signal);
+    }
+  }
+
+  /** Connects, and resolves when the connection is gone. */
+  async #connectOnce(): Promise<{ failure: ConnectionFailure; wasAccepted: boolean }> {
+    let upstream: Upstream;
+    try {
+      upstream = await this.#open();
+    } catch (error) {
+      // A file that cannot be read, or is not a certificate.
+      return { failure: { kind: 'tls', detail: codeOf(error) }, wasAccepted: false };
+    }
+    this.#upstream = upstream;
+    if (this.#outlet.signal.aborted) await upstream.end(0);
+    const failure = await upstream.closed;
+    this.#upstream = undefined;
+    const { wasAccepted } = upstream;
+    if (wasAccepted) this.#hangUps.nextConnection();
+    else this.#hangUps.notConnected();
+    if (wasAccepted) {
+      this.#report.disconnected();
+      this.#outlet.disconnect(upstream);
+    }
+    return { failure, wasAccepted };
+  }
+
+  async #open(): Promise<Upstream> {
+    const { maxPacketBytes } = this.#services;
+    const identity = { clientId: this.#clientId, maxPacketBytes };
+    const protocol = this.#isTryingOlder ? OLDER : this.#protocol;
+    // The upstream's session may hold the packet, and would start with it again.
+    const forgets = this.#lastFailure === 'packet-too-large';
+    const client = await clientOptions(this.options, identity, protocol, forgets);
+    const { options: bridge } = this;
+    const settings = { bridge, client, protocol, maxGatheredBytes: maxGatheredBytes(identity) };
+    const upstream: Upstream = new Upstream(
+      { ...settings, hangUps: this.#hangUps },
+      {
+        connected: () => this.#connected(upstream),
+        writable: () => this.#outlet.wake(),
+        acknowledged: (publish) => this.#acknowledged(publish),
+        refused: (publish, reason) => this.#report.refused(publish.topic, reason),
+        // At QoS 0 it is sent but once, whatever the upstream says.
+        deadLettered: (publish, reason) => {
+          if (publish.messageId > 0) this.#outlet.deadLetter(publish, reason);
+        },
+        received: (packet) => this.#inbound.accept(packet),
+        commandsAnswered: (areDenied) => this.#report.commandsAnswered(areDenied),
+      },
+    );
+    return upstream;
   }
 
   #connected(upstream: Upstream): void {
     this.#report.connected();
     this.#outlet.connect(upstream);
-    this.#announce();
-  }
-
-  #disconnected(upstream: Upstream): void {
-    this.#report.disconnected();
-    this.#outlet.disconnect(upstream);
+    void this.#announce();
+    const timer = setTimeout(() => {
+      this.#failedAttempts = 0;
+      this.#hangUps.clear();
+    }, PROVEN_AFTER_MS);
+    void upstream.closed.then(() => clearTimeout(timer));
   }
 
   #acknowledged({ topic, messageId }: OutgoingPublish): void {
+    // Two clients with the same id could acknowledge and take over for ever, and an upstream may refuse one message while
+    // it takes others.
+    const isProof = this.#lastFailure !== 'taken-over' && this.#lastFailure !== 'refused';
+    if (isProof) this.#failedAttempts = 0;
     this.#report.acknowledged(topic);
     this.#outlet.acknowledge(messageId);
   }
 
   /**
-   * Reports a slowed upstream and a lagging queue, even while connected.
+   * Speaks 3.1.1 to an upstream that does not know MQTT 5. Returns whether to connect again at once.
    *
-   * If the connection comes and goes, the queue may not move.
+   * An old broker may answer MQTT 5 with a return code, or hang up before CONNACK. A return code decides the version for
+   * good. A hang-up may have any other reason, so only the next attempt uses 3.1.1.
    */
+  #triesOther({ kind }: ConnectionFailure, wasOlder: boolean): boolean {
+    if (this.options.protocol !== undefined) return false;
+    if (kind === 'closed' && this.#protocol === 5) this.#isTryingOlder = !wasOlder;
+    if (kind !== 'protocol' || wasOlder) return false;
+    this.#protocol = this.#protocol === 5 ? OLDER : 5;
+    // An upstream that accepts neither version is retried with a backoff.
+    if (this.#protocol === 5) return false;
+    this.#log.info('upstream does not accept MQTT 5, retrying with 3.1.1');
+    return true;
+  }
+
+  /** Reports a lagging queue, even while connected: if the connection comes and goes, the queue may not move. */
   async #checkBacklog(): Promise<void> {
-    this.#report.slowed(this.#inbound.isSlowing);
     const oldestMs = await this.#outlet.oldestReceivedAtMs();
     if (oldestMs === undefined || this.#outlet.signal.aborted) return;
     const longAgoMs = this.#services.steadyNow() - LAGGING_AFTER_MS;

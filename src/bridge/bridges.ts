@@ -165,7 +165,6 @@ export async function openBridges(
     deadLetters,
     audit,
     commands: { accept: (command) => commands.acceptAndWait(command) },
-    commandLimits: config.limits.token,
     maxPacketBytes: config.mqtt.maxPacketBytes,
     log,
     now,

@@ -1,18 +1,13 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { IPublishPacket } from 'mqtt';
 import type { Logger } from 'pino';
 import type { BridgeOptions } from '../domain/bridge-schema.js';
 import { parseBridgedCommand } from '../domain/bridge-topics.js';
 import { FilterTree } from '../domain/filter-tree.js';
-import type { RateLimits } from '../domain/limits.js';
-import { TokenBucket, TokenRate } from '../domain/token-bucket.js';
 import { publishBytes } from '../mqtt/encode.js';
 import { type MessageProperties, propertiesOf } from '../mqtt/message-properties.js';
 import type { Properties } from '../mqtt/properties.js';
 
 const SHARE_PREFIX = /^\$share\/[^/]+\//;
-const SECOND_MS = 1_000;
-const SLOWED_FOR_MS = 10_000;
 
 /** Delivers commands to devices. */
 export interface CommandSink {
@@ -30,8 +25,6 @@ export interface CommandSink {
 
 export interface InboundServices {
   readonly commands: CommandSink;
-  /** How fast an upstream may send, over all connections to it: as fast as an access token. */
-  readonly limits: RateLimits;
   /** Larger commands are dropped. */
   readonly maxPacketBytes: number;
   readonly log: Logger;
@@ -47,11 +40,6 @@ export class Inbound {
   readonly #options: BridgeOptions;
   readonly #services: InboundServices;
   readonly #filters = new FilterTree<string>();
-  readonly #messages = new TokenBucket();
-  readonly #bytes = new TokenBucket();
-  #slowedAtMs = Number.NEGATIVE_INFINITY;
-  /** The turn of the last message: messages are taken in order, however long each must wait. */
-  #turn: Promise<void> = Promise.resolve();
 
   constructor(options: BridgeOptions, services: InboundServices) {
     this.#options = options;
@@ -59,20 +47,10 @@ export class Inbound {
     for (const filter of options.commands) {
       this.#filters.add(filter.replace(SHARE_PREFIX, ''), filter);
     }
-    const { messagesPerSecond, messageBurst, bytesPerSecond, byteBurst } = services.limits;
-    const nowMs = performance.now();
-    this.#messages.limit(new TokenRate(messagesPerSecond / SECOND_MS, messageBurst), nowMs);
-    this.#bytes.limit(new TokenRate(bytesPerSecond / SECOND_MS, byteBurst), nowMs);
-  }
-
-  /** Whether the upstream has recently been slowed. */
-  get isSlowing(): boolean {
-    return performance.now() - this.#slowedAtMs < SLOWED_FOR_MS;
   }
 
   /** Resolves when the packet may be acknowledged; rejects when the upstream must resend it. */
   async accept({ topic, payload, qos, retain, properties }: IPublishPacket): Promise<void> {
-    await this.#inTurn(payload.length);
     const { locations } = this.#options;
     const { commands, maxPacketBytes, log, steadyNow } = this.#services;
     // The upstream's session may hold filters that are no longer configured.
@@ -101,20 +79,6 @@ export class Inbound {
       properties:
         properties && propertiesOf({ retain, properties: asOurs(properties) }, steadyNow()),
     });
-  }
-
-  /** Waits for the message's turn; while a hundred wait, the upstream is not read. */
-  #inTurn(bytes: number): Promise<void> {
-    this.#turn = this.#turn.then(async () => {
-      const nowMs = performance.now();
-      this.#messages.take(1, nowMs);
-      this.#bytes.take(bytes, nowMs);
-      const freeAtMs = Math.max(this.#messages.freeAtMs, this.#bytes.freeAtMs);
-      if (freeAtMs <= nowMs) return;
-      this.#slowedAtMs = freeAtMs;
-      await delay(freeAtMs - nowMs, undefined, { ref: false });
-    });
-    return this.#turn;
   }
 }
 

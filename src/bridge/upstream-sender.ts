@@ -9,7 +9,6 @@ import {
 } from '../domain/bridge-topics.js';
 import { publishBytes } from '../mqtt/encode.js';
 import { encodeFields, joinFields } from '../mqtt/properties.js';
-import type { ProtocolVersion } from './client-options.js';
 import {
   type ConnectionFailure,
   isFailure,
@@ -24,6 +23,9 @@ import { MAX_UNANSWERED, PublishStream } from './publish-stream.js';
 /** [MQTT-1.5.4] */
 const MAX_TOPIC_BYTES = 65_535;
 const HUNG_UP = 'Connection closed each time';
+
+/** A version of MQTT as its CONNECT names it. */
+export type ProtocolVersion = 4 | 5;
 
 export interface SenderOptions {
   readonly bridge: BridgeOptions;

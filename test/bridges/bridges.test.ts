@@ -422,22 +422,15 @@ describe('commands from upstream', () => {
     ]);
   });
 
-  test('faster than permitted slow the upstream down, which is named, and all arrive in order', async ({
+  test('more at once than may wait slow the upstream down, and all arrive in order', async ({
+    home,
     own,
   }) => {
     const { upstream, url } = await scripted(own);
-    const env = {
-      GATEWAY_LIMITS_TOKEN_MESSAGES_PER_SECOND: '30',
-      GATEWAY_LIMITS_TOKEN_MESSAGE_BURST: '50',
-    };
-    const home = await own.home({ env });
-    const { name, device, commands } = await commanded(home, url);
+    const { device, commands } = await commanded(home, url);
     const numbers = Array.from({ length: 200 }, (_, n) => String(n));
     for (const n of numbers)
       upstream.send({ ...publishPacket(`devices/${device.id}/commands/${n}`, 'on') });
-    await expect
-      .poll(() => faultsOf(home, name))
-      .toEqual(['A bridge is slowed: its upstream sends more than it may']);
     await expect.poll(() => commands().map(([what]) => what)).toEqual(numbers);
   });
 

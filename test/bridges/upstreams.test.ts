@@ -2,13 +2,13 @@
  * Bridges against real and faulty upstream brokers: the rows of `upstreams.ts`. All rows share a gateway; the most wait
  * for their own upstream side by side.
  */
-import { retryDelayMs } from '../../src/bridge/connection-failure.js';
+import { FAILURES, retryDelayMs } from '../../src/bridge/connection-failure.js';
 import { HANG_UP_LIMITS } from '../../src/bridge/hang-ups.js';
 import { expect, type Home, it, NO_LIMITS, type Own, testWith } from '../harness/index.js';
 import { Bridges, HANG_UPS, ROWS, Run, type UpstreamRow } from './upstreams.js';
 
-/** Pauses of a bridge: from its shortest backoff to the longest after a passing failure. */
-const [SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS, TIMES_AS_FAST] = [250, 10_000, 40];
+/** A hurried bridge pauses for so much less. */
+const TIMES_AS_FAST = 40;
 
 const test = testWith({ env: { ...NO_LIMITS, GATEWAY_LOG_LEVEL: 'debug' } });
 
@@ -38,18 +38,17 @@ HANG_UPS.forEach((row, index) => {
 
 /** Makes the pauses of a bridge short until the test ends, and suspects a message at once after ten hang-ups. */
 function hurry(own: Own): void {
-  const setTimer = globalThis.setTimeout;
-  const hurried = (work: (...values: unknown[]) => void, ms = 0, ...values: unknown[]) => {
-    const isPause = ms >= SHORTEST_PAUSE_MS && ms <= LONGEST_PAUSE_MS;
-    return setTimer(work, isPause ? ms / TIMES_AS_FAST : ms, ...values);
-  };
-  globalThis.setTimeout = Object.assign(hurried, setTimer);
   const limits = { ...HANG_UP_LIMITS };
-  Object.assign(HANG_UP_LIMITS, { minDurationMs: 0 });
-  own.onEnd(() => {
-    globalThis.setTimeout = setTimer;
-    Object.assign(HANG_UP_LIMITS, limits);
-  });
+  Object.assign(HANG_UP_LIMITS, { minDurationMs: 0, maxHoldMs: limits.maxHoldMs / TIMES_AS_FAST });
+  own.onEnd(() => Object.assign(HANG_UP_LIMITS, limits));
+  for (const treatment of Object.values(FAILURES)) {
+    const { firstRetryMs, maxRetryMs } = treatment;
+    Object.assign(treatment, {
+      firstRetryMs: firstRetryMs / TIMES_AS_FAST,
+      maxRetryMs: maxRetryMs / TIMES_AS_FAST,
+    });
+    own.onEnd(() => Object.assign(treatment, { firstRetryMs, maxRetryMs }));
+  }
 }
 
 it.each([

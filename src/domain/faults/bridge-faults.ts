@@ -173,18 +173,6 @@ export const BRIDGE_FAULTS = {
         'Ein Paket hat mehr als das Vierfache von `mqtt.maxPacketBytes`: Die Gegenstelle ist fehlerhaft oder nicht vertrauenswürdig.',
     },
   },
-  bridgeSlowed: {
-    code: 'limit-exceeded',
-    stops: false,
-    en: {
-      message: 'A bridge is slowed: its upstream sends more than it may.',
-      advice: 'Commands come faster than `limits.token` allows. They are read later.',
-    },
-    de: {
-      message: 'Eine Brücke wird gebremst: Die Gegenstelle sendet mehr, als sie darf.',
-      advice: 'Befehle kommen schneller, als `limits.token` erlaubt; sie werden später gelesen.',
-    },
-  },
   bridgeVersionRefused: {
     code: 'bridge-down',
     stops: false,
