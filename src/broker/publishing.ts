@@ -63,8 +63,8 @@ export class Publishing {
   /**
    * Takes a client's PUBLISH.
    *
-   * A denied publish is acknowledged and dropped. Bridges and home automations announce themselves on topics of
-   * their own, and must not lose alarms over that.
+   * A denied publish is acknowledged, and reported: bridges and home automations announce themselves on topics of their
+   * own, and must not lose alarms over that.
    */
   take(connection: Connection, packet: PublishPacket): void {
     const target = parsePublishTopic(packet.topic);
@@ -164,8 +164,8 @@ export class Publishing {
   ): void {
     const { topic, payload, qos, retain, dup, messageId } = packet;
     const session = connection?.session;
-    const isPublisherKept = session?.consumer?.subscriptions.hasNoLocal === true;
-    const publisher = isPublisherKept ? session.key : undefined;
+    const mayBeOwn = session?.consumer?.subscriptions.hasNoLocal === true;
+    const publisher = mayBeOwn ? session.key : undefined;
     if (target.type === 'alarm' || target.type === 'message' || target.type === 'unusable') {
       const { deviceId } = target;
       const sentPacket = messageId === 0 ? undefined : { identifier: messageId, isSentAgain: dup };

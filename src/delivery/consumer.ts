@@ -20,7 +20,7 @@ import {
   StoredQueue,
 } from './queue.js';
 import type { QoS, Subscriptions } from './sessions/subscriptions.js';
-import type { Settled, Settler } from './settler.js';
+import type { SettledQueue, Settler } from './settler.js';
 import { Window } from './window.js';
 
 /** A consumer that was sent nothing for this long has nothing to read. */
@@ -271,7 +271,7 @@ export class Consumer {
     const { key, services, history, subscriptions } = this.#options;
     const { queues, settler, lastAnnounced } = services;
     if (key !== undefined) {
-      const settled: Settled = { key, settled: (...args) => this.#settled(...args) };
+      const settled: SettledQueue = { key, settled: (...args) => this.#settled(...args) };
       return new StoredQueue({
         start: () => 0,
         page: (after, count) => queues.page(key, after, count),

@@ -9,8 +9,8 @@ const RETRY_AFTER_MS = 250;
 /** Redis serves nobody else while a script runs: a few milliseconds for this many. */
 const MAX_ENTRIES = 1_000;
 
-/** A queue of a durable consumer. */
-export interface Settled {
+/** A queue in the store from which entries are taken off. */
+export interface SettledQueue {
   /** The name of the destination in the store. */
   readonly key: string;
   /** Called when the store has settled entries, with how many wait; undefined if the destination is gone. */
@@ -18,7 +18,7 @@ export interface Settled {
 }
 
 interface Part {
-  readonly queue: Settled;
+  readonly queue: SettledQueue;
   readonly outcome: Outcome;
   readonly sequences: number[];
 }
@@ -33,7 +33,7 @@ export interface SettlerOptions {
 /** It repeats a write until the store has taken it. This is safe: the script settles each entry once. */
 export class Settler {
   readonly #options: SettlerOptions;
-  #waiting = new Map<Settled, Map<Outcome, number[]>>();
+  #waiting = new Map<SettledQueue, Map<Outcome, number[]>>();
   #timer: NodeJS.Timeout | undefined;
   #settling: Promise<void> | undefined;
   #hasFailed = false;
@@ -43,7 +43,7 @@ export class Settler {
     this.#options = options;
   }
 
-  add(queue: Settled, outcome: Outcome, ...sequences: readonly number[]): void {
+  add(queue: SettledQueue, outcome: Outcome, ...sequences: readonly number[]): void {
     const outcomes = this.#waiting.get(queue) ?? new Map<Outcome, number[]>();
     const known = outcomes.get(outcome);
     if (known === undefined) {
@@ -99,7 +99,7 @@ export class Settler {
       count += sequences.length;
       return count > MAX_ENTRIES;
     });
-    const settled = parts.slice(0, end < 0 ? parts.length : Math.max(1, end));
+    const settled = parts.slice(0, end < 0 ? parts.length : end);
     const lengths = await this.#options.store.settle(
       settled.map(({ queue: { key: destination }, outcome, sequences }) => {
         return { destination, outcome, sequences };
@@ -126,7 +126,7 @@ export class Settler {
 }
 
 /** The parts that each fit into one call. */
-function partsOf(queue: Settled, outcome: Outcome, sequences: readonly number[]): Part[] {
+function partsOf(queue: SettledQueue, outcome: Outcome, sequences: readonly number[]): Part[] {
   const parts: Part[] = [];
   for (let at = 0; at < sequences.length; at += MAX_ENTRIES) {
     parts.push({ queue, outcome, sequences: sequences.slice(at, at + MAX_ENTRIES) });

@@ -1,12 +1,16 @@
 import { z } from 'zod';
-import type { SessionRecord, SessionStore, StoredSessions } from '../delivery/sessions/session.js';
-import { sessionKey } from '../delivery/sessions/session.js';
+import {
+  type SessionRecord,
+  type SessionStore,
+  type StoredSessions,
+  sessionKey,
+} from '../delivery/sessions/session.js';
+import { parseJson } from '../domain/notation.js';
 import { GroupCommit } from './group-commit.js';
 import type { Keys } from './keys.js';
 import { FIGURES, SUM_FIGURES } from './queues.js';
 import { Script } from './scripts.js';
-import type { Store, StoreCommand } from './store.js';
-import { unlessOfAnotherType } from './store.js';
+import { type Store, type StoreCommand, unlessOfAnotherType } from './store.js';
 
 const subscriptions = z.array(
   z.object({
@@ -18,23 +22,9 @@ const subscriptions = z.array(
   }),
 );
 
-function json<T>(schema: z.ZodType<T>) {
-  return z
-    .string()
-    .transform((text, context) => {
-      try {
-        return JSON.parse(text);
-      } catch {
-        context.addIssue('is no JSON');
-        return z.NEVER;
-      }
-    })
-    .pipe(schema);
-}
-
 const record = z.object({
   owner: z.string(),
-  subscriptions: json(subscriptions),
+  subscriptions: z.string().transform(parseJson).pipe(subscriptions),
   seenAtMs: z.coerce.number(),
   /** Empty: the session has none of its own. */
   expirySeconds: z

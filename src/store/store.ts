@@ -1,8 +1,8 @@
 /**
  * The only door to the store, over one connection: read, run a script, write, commit.
  *
- * Every write is a script: the store checks it against the lease in the same atomic call, and it is answered once the
- * replicas have it. The connection queues nothing and sends nothing twice.
+ * Every write of the site is a script: the store checks it against the lease in the same atomic call, and it is answered
+ * once the replicas have it (`pair/replicas.ts`). The connection queues nothing; only a patient store repeats a call.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
@@ -112,10 +112,10 @@ export class Store {
   }
 
   /**
-   * Runs a script as one atomic call. Its writes are durable when this resolves.
+   * Runs a script as one atomic call. When this resolves, its writes are as durable as the server is set up to make them.
    *
    * @throws ReplyError `FENCED` when another gateway has the lease
-   * @throws GatewayError `store-unavailable` when the script ran but no replica confirms it
+   * @throws GatewayError `store-unavailable` when no replica confirms the write, or none may be made without one
    */
   async run<Reply>(
     script: Script<Reply>,

@@ -127,7 +127,7 @@ const MESSAGES_PER_ROUND = 100;
 /** Messages read in one round while consumers lag: acknowledgements go before publishes. */
 const MESSAGES_PER_ROUND_WHEN_LAGGING = 20;
 const LAG_ENTRIES = 500;
-/** The more entries consumers lag behind, the longer the pause between rounds, up to a bound. */
+/** While consumers lag, rounds pause: longer for each so many entries, up to a bound. */
 const ENTRIES_PER_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5;
 const ACKNOWLEDGERS_ROUND_MS = 5;
@@ -139,7 +139,7 @@ const LAG_CHECK_INTERVAL_MS = 5;
  *
  * Delivery continues however fast publishes arrive. Clients that only acknowledge are read first, whatever their
  * credential: acknowledgements make room for messages. Publishes take a bounded part of each turn of the event
- * loop; the more the consumers lag, the smaller it is.
+ * loop, and less while every prompt consumer lags.
  */
 export class ReadTurns {
   readonly #router: { readonly lag: number };

@@ -58,7 +58,11 @@ const NONE = { commands: [], records: [] } as const;
 /** A receipt is looked for in the current slot and the one before. */
 const RECEIPT_SLOT_MS = 300_000;
 
-/** The texts that the alarms of a device have in common while its place stays the same. */
+/**
+ * The texts that the alarms of a device have in common while its place stays the same.
+ *
+ * The same object each time: what goes into a batch is told apart by its identity.
+ */
 export class SharedTexts {
   readonly #ofContext = new WeakMap<
     DeviceContext,

@@ -9,7 +9,7 @@
 for _, condition in ipairs(arg.conditions) do
   if not holds(condition) then return 0 end
 end
-local failure = #arg.conditions + #arg.records > 0 and wrongType(arg.commands)
+local failure = wrongType(arg.commands)
 if failure then return failure end
 record(arg.records)
 local replies = {}

@@ -158,6 +158,7 @@ export class Replicas {
       having = await link.confirming(socket, count, SLICE_MS);
       const nowMs = elapsed();
       const isLate = nowMs - sinceMs >= this.#timeoutMs;
+      // It was lost within the time that it was waited for: Sentinels that have heard from us since then count.
       if (having < count && isLate) this.#lose(nowMs - this.#timeoutMs / 2);
     }
     this.#find();

@@ -1,6 +1,6 @@
 -- Notes what became of entries for a destination, while they are in the history (deliveries.lua).
--- Each piece is a text for a hundred entries, with a record for each outcome: the last two digits of the number, the first
--- letter of the outcome, the time in milliseconds, the destination, and NUL, which no name of a destination has:
+-- Each piece is a text for a hundred entries, with a record for each outcome: the last two digits of the number, a letter
+-- for the outcome, the time in milliseconds, the destination, and NUL, which no name of a destination has:
 -- `17 d 1764212345678 token:…/nurse\0`.
 local NUMBERS_PER_PROOF = 100
 
