@@ -147,8 +147,8 @@ export class Connection {
   }
 
   /** Charges an alarm to its device, also through a hub, whose own budget has no limit of alarms. */
-  chargeAlarm(budget: Budget, payloadBytes: number): void {
-    budget.countAlarm(payloadBytes);
+  chargeAlarm(budget: Budget): void {
+    budget.countAlarm();
     if (budget === this.budget) return;
     const nowMs = performance.now();
     budget.take(0, 0, nowMs);

@@ -139,13 +139,13 @@ export class EventStreaming implements EventStreams {
       );
     }
     const budget = this.#brokers.budgets.of(principal);
-    if (budget.reachedConnectLimit(performance.now()) !== undefined) {
+    if (budget.reachedLimit(performance.now()) !== undefined) {
       throw new GatewayError(
         'too-many-requests',
-        'The access token connects more often than it may (limits.token.connectsPerSecond).',
+        'The access token sends more than it may (limits.token.messagesPerSecond).',
       );
     }
-    budget.takeConnect(0, performance.now());
+    budget.take(1, 0, performance.now());
   }
 }
 

@@ -123,7 +123,7 @@ export class MqttBroker implements ClientOwner {
       if (connection.owner === owner) connection.endCredential();
     }
     this.#options.wills.drop(owner);
-    // A client whose CONNECT is held back (`Slowing`) has authenticated with that credential.
+    // One that is just being admitted has authenticated with that credential.
     this.#options.quota.dropAllOf(owner);
   }
 

@@ -108,7 +108,7 @@ export class Publishing {
     if (publish.target.type === 'alarm') {
       const { deviceId } = publish.target;
       const budget = this.#options.budgets.of({ type: 'device', id: deviceId });
-      connection.chargeAlarm(budget, bytesOf(publish));
+      connection.chargeAlarm(budget);
     }
     const isState = publish.target.type === 'alarm-state';
     // The report of an unusable publish is stored.

@@ -6,18 +6,14 @@ const GIB = 1024 * MIB;
 /** A limit. 0 is not allowed: delete a client that may send nothing at all. */
 const limit = z.int().min(1);
 
-/** Limits on what any MQTT client sends, and on how often it connects. */
+/** Limits on what any MQTT client sends. */
 const clientLimits = {
   messagesPerSecond: limit
     .default(2_000)
-    .describe('messages that it may send over MQTT each second'),
+    .describe(
+      'messages that it may send over MQTT each second; a packet of more than a KiB counts as one for each KiB',
+    ),
   messageBurst: limit.default(20_000).describe('after so many at once'),
-  bytesPerSecond: limit.default(2 * MIB).describe('the same in bytes'),
-  byteBurst: limit.default(32 * MIB).describe('after so many at once'),
-  connectsPerSecond: limit
-    .default(100)
-    .describe('how often it may connect over MQTT; a CONNECT beyond that waits for its CONNACK'),
-  connectBurst: limit.default(1_000).describe('after so many at once'),
 };
 
 /** The limits of one device with their defaults, which the configuration may change for all. */
@@ -26,7 +22,6 @@ export const deviceLimitsSchema = z.strictObject({
   alarmsPerDay: limit
     .default(200_000)
     .describe('alarms: so many at once, then as many again spread over each day'),
-  alarmBytesPerDay: limit.default(128 * MIB).describe('the same in bytes of payload'),
   connections: limit.default(128).describe('MQTT connections'),
   persistentSessions: limit
     .default(5)
@@ -44,14 +39,9 @@ export const deviceLimitsSchema = z.strictObject({
 export type DeviceLimits = Readonly<z.output<typeof deviceLimitsSchema>>;
 
 /** How much may be sent: rates with bursts. */
-export type RateLimits = Pick<
-  DeviceLimits,
-  'messagesPerSecond' | 'messageBurst' | 'bytesPerSecond' | 'byteBurst'
->;
-/** How often a client may connect over MQTT. */
-export type ConnectLimits = Pick<DeviceLimits, 'connectsPerSecond' | 'connectBurst'>;
+export type RateLimits = Pick<DeviceLimits, 'messagesPerSecond' | 'messageBurst'>;
 /** How much may be stored in the alarm history. */
-export type AlarmLimits = Pick<DeviceLimits, 'alarmsPerDay' | 'alarmBytesPerDay'>;
+export type AlarmLimits = Pick<DeviceLimits, 'alarmsPerDay'>;
 /** How much an MQTT client may hold. */
 export type ConnectionQuotas = Pick<
   DeviceLimits,
@@ -120,6 +110,6 @@ export const totalLimitsSchema = z.strictObject({
 
 /** The limits of everything that is counted over MQTT. */
 export interface BudgetLimits {
-  readonly device: RateLimits & ConnectLimits & AlarmLimits;
-  readonly token: RateLimits & ConnectLimits;
+  readonly device: RateLimits & AlarmLimits;
+  readonly token: RateLimits;
 }

@@ -87,18 +87,6 @@ test('a slowed device is not taken for gone while its PINGREQ waits behind what 
   expect(acknowledged(client)).toBe(70);
 });
 
-test('a CONNECT that is held back is closed when the gateway stops', async ({ own }) => {
-  const limits = { 'device.connectsPerSecond': 1, 'device.connectBurst': 1 };
-  const home = await own.home({ env: variablesOf(limits) });
-  const device = await home.device();
-  const clients = await times(5, () => Client.open(home.gateway));
-  for (const client of clients) client.send(connectPacket(credentials(device)));
-  await expect.poll(() => home.faults()).toContainEqual(expect.stringContaining(device.id));
-  await home.gateway.stop();
-  for (const client of clients) await client.closed();
-  await home.gateway.start();
-});
-
 test('connections are free again when their clients broke off before admission', async ({
   own,
 }) => {

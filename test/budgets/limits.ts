@@ -95,8 +95,7 @@ function flooding(
 }
 
 function burstOf(limit: string): string[] {
-  if (limit === 'messagesPerSecond') return ['messageBurst'];
-  return limit === 'bytesPerSecond' ? ['byteBurst'] : [];
+  return limit === 'messagesPerSecond' ? ['messageBurst'] : [];
 }
 
 function alarmsOf({ id }: TestDevice, count: number, more = ''): Packet[] {
@@ -137,13 +136,13 @@ export const LIMITS: readonly LimitRow[] = [
   packetFlood('pubrel'),
   packetFlood('puback'),
   {
-    name: "a device's bytes a second",
-    limits: { 'device.bytesPerSecond': 100, 'device.byteBurst': 20_000 },
-    offend: flooding('bytesPerSecond', ({ id }) =>
-      values(`devices/${id}/t`, 50, 'x'.repeat(1_000)),
+    name: "a device's messages a second, by their bytes",
+    limits: { 'device.messagesPerSecond': 1, 'device.messageBurst': 60 },
+    offend: flooding('messagesPerSecond', ({ id }) =>
+      values(`devices/${id}/t`, 50, 'x'.repeat(4_000)),
     ),
     fault: SLOWED,
-    slowed: 'device.bytesPerSecond',
+    slowed: 'device.messagesPerSecond',
   },
   {
     name: "a device's alarms a day",
@@ -151,15 +150,6 @@ export const LIMITS: readonly LimitRow[] = [
     offend: flooding('alarmsPerDay', (device) => alarmsOf(device, 40)),
     fault: SLOWED,
     slowed: 'device.alarmsPerDay',
-  },
-  {
-    name: "the bytes of a device's alarms a day",
-    limits: { 'device.alarmBytesPerDay': 5_000 },
-    offend: flooding('alarmBytesPerDay', (device) =>
-      alarmsOf(device, 40, `,"x":"${'x'.repeat(400)}"`),
-    ),
-    fault: SLOWED,
-    slowed: 'device.alarmBytesPerDay',
   },
   {
     name: "a token's messages a second",
@@ -175,7 +165,7 @@ export const LIMITS: readonly LimitRow[] = [
   },
   {
     name: 'the bytes of retained messages that a token asks for',
-    limits: { 'token.bytesPerSecond': 100, 'token.byteBurst': 20_000 },
+    limits: { 'token.messagesPerSecond': 1, 'token.messageBurst': 25 },
     offend: async ({ home, device }) => {
       const sensor = await home.client(device);
       const text = 'x'.repeat(1_000);
@@ -195,35 +185,7 @@ export const LIMITS: readonly LimitRow[] = [
     },
     fault: 'An access token is slowed to its limit of',
     subject: 'token',
-    slowed: 'token.bytesPerSecond',
-  },
-  {
-    name: "a device's connects a second",
-    limits: { 'device.connectsPerSecond': 1, 'device.connectBurst': 5 },
-    offend: async ({ home, device }) => {
-      const open = await home.client(device);
-      const clients = await Promise.all(Array.from({ length: 12 }, () => attempt(home, device)));
-      const late = attempt(home, device);
-      // An open connection is read as before.
-      await open.publish(`devices/${device.id}/alarms`, '{"kind":"fall"}');
-      return async () => {
-        expect((await late).code).toBe(0);
-        for (const { client } of clients) client.vanish();
-      };
-    },
-    fault: `${SLOWED} 1 connects a second`,
-  },
-  {
-    name: "a device's bytes a second, by the wills that it leaves",
-    limits: { 'device.bytesPerSecond': 1_000, 'device.byteBurst': 10_000 },
-    offend: async ({ home, device }) => {
-      const payload = Buffer.alloc(9_000);
-      const will = { topic: `devices/${device.id}/gone`, payload, qos: 1, retain: false } as const;
-      for (let time = 0; time < 2; time++) (await attempt(home, device, { will })).client.vanish();
-      const late = attempt(home, device, { will });
-      return async () => expect((await late).code).toBe(0);
-    },
-    fault: SLOWED,
+    slowed: 'token.messagesPerSecond',
   },
   {
     name: "a device's connections",

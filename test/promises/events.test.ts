@@ -438,7 +438,7 @@ describe('a stream counts', () => {
   const LIMITS: readonly [limit: string, env: Record<string, string>][] = [
     ['the connections of its token', { CONNECTIONS: '1' }],
     ['the subscriptions of its token', { SUBSCRIPTIONS: '1' }],
-    ['the connect rate of its token', { CONNECTS_PER_SECOND: '1', CONNECT_BURST: '1' }],
+    ['what its token may send', { MESSAGES_PER_SECOND: '1', MESSAGE_BURST: '1' }],
   ];
 
   test.for(LIMITS)('towards %s', async ([, limits], { own }) => {

@@ -4,14 +4,11 @@
  */
 import {
   ADMIN_TOKEN,
-  type Answer,
   Client,
   type Credentials,
   expect,
   type Gateway,
   type Home,
-  type TestDevice,
-  type TestToken,
   test,
   times,
 } from '../harness/index.js';
@@ -138,53 +135,3 @@ test('guesses at one name from many addresses are checked once from each', async
   for (const client of guesses) client.vanish();
   await Promise.all(codes);
 });
-
-const PER_SECOND = 1_000;
-const HELD: readonly (readonly [
-  string,
-  (home: Home) => Promise<TestToken | TestDevice>,
-  (home: Home, id: string) => Promise<Answer>,
-])[] = [
-  [
-    'its token is deleted',
-    (home) => home.token(),
-    (home, id) => home.must('DELETE', `/access-tokens/${id}`),
-  ],
-  [
-    'its device gets a new secret',
-    (home) => home.device(),
-    (home, id) => home.must('POST', `./devices/${id}/secret`),
-  ],
-];
-
-test.for(HELD)(
-  'a client whose CONNECT is held back is turned away when %s',
-  async ([, create, end], { own }) => {
-    const limits = ['TOKEN', 'DEVICE'].flatMap((who) =>
-      ['BYTES_PER_SECOND', 'BYTE_BURST'].map((name) => [
-        `GATEWAY_LIMITS_${who}_${name}`,
-        `${PER_SECOND}`,
-      ]),
-    );
-    const home = await own.home({ env: Object.fromEntries(limits) });
-    const who = await create(home);
-    // The bytes of this will are paid for by its owner's next connection.
-    const payload = Buffer.alloc(9 * PER_SECOND);
-    const will = { topic: `devices/${who.id}/gone`, payload, qos: 0, retain: false } as const;
-    (await home.client(who, { will })).vanish();
-    await expect
-      .poll(async () => (await home.must('GET', '/connections')).list('connections'))
-      .toEqual([]);
-    const heldCount = async () => {
-      const { text } = await home.must('GET', '/metrics');
-      return Number(/^gateway_held_back_total (\d+)$/m.exec(text)?.[1]);
-    };
-    const before = await heldCount();
-    const held = await Client.open(home.gateway, { clientId: 'held', clean: false });
-    const answer = held.login(who).catch(() => 'closed');
-    await expect.poll(heldCount).toBe(before + 1);
-    await end(home, who.id);
-    expect(await answer).toBe('closed');
-    expect((await home.must('GET', '/sessions')).number('total')).toBe(0);
-  },
-);

@@ -56,8 +56,6 @@ export class Authentication {
   /**
    * Admits a client with valid credentials. Returns its connection, with its session.
    *
-   * A client that connects too often waits here, within its quota of connections, before more work is done.
-   *
    * @throws ConnectError
    */
   async admit(
@@ -80,8 +78,7 @@ export class Authentication {
     const { backPressure, budgets, slowing, sessions, watch } = this.#options;
     this.#options.connections.admit(network, claimant);
     const budget = budgets.of(principal);
-    await slowing.holdConnect(budget, network.stream);
-    budget.takeConnect(request.bytes, performance.now());
+    budget.take(1, request.bytes, performance.now());
     this.#checkClientId(request.clientId, principal);
     if (request.isPersistent) this.#makeRoomForSession(claimant, principal);
     const session = sessions.open(request.clientId, owner, request);

@@ -1,20 +1,20 @@
+/** What each principal may send: messages a second, and alarms a day. */
 import { type Principal, principalKey } from '../../domain/grants.js';
-import type { BudgetLimits } from '../../domain/limits.js';
-import { TokenBucket } from '../../domain/token-bucket.js';
+import type { AlarmLimits, BudgetLimits, RateLimits } from '../../domain/limits.js';
+import { TokenBucket, TokenRate } from '../../domain/token-bucket.js';
 import type { SiteModel } from '../../site/site-model.js';
-import {
-  type Limits,
-  MEASURES,
-  type Measure,
-  type Rates,
-  ratesOf,
-  UNLIMITED,
-} from './budget-rates.js';
 
-/** Measures of all that a connection sends. */
-const TRAFFIC = ['messages', 'bytes', 'alarms', 'alarmBytes'] as const satisfies Measure[];
-/** Measures of CONNECT, whose will has bytes. Reaching `connects` does not stop reading open connections. */
-const CONNECT = ['connects', 'bytes'] as const satisfies Measure[];
+const SECOND_MS = 1_000;
+const DAY_MS = 24 * 3_600 * SECOND_MS;
+/** A larger packet counts as one message for each so many bytes. */
+const BYTES_A_MESSAGE = 1_024;
+const UNLIMITED = Number.MAX_SAFE_INTEGER;
+
+/** Each limited quantity with the configuration key of its limit. */
+const MEASURES = { messages: 'messagesPerSecond', alarms: 'alarmsPerDay' } as const;
+type Measure = keyof typeof MEASURES;
+
+type Limits = RateLimits & Partial<AlarmLimits>;
 
 /** Whose limit is reached, and which. */
 export interface ReachedLimit {
@@ -23,10 +23,10 @@ export interface ReachedLimit {
   readonly value: number;
 }
 
-/** The limits of a budget; replaced when they change. */
+/** The limits of a budget, and the rates that all budgets with them share; replaced when they change. */
 interface Terms {
   readonly limits: Limits;
-  readonly rates: Rates;
+  readonly rates: Readonly<Record<Measure, TokenRate>>;
 }
 
 /** The sending budget of one principal: a token bucket for each measure. */
@@ -34,16 +34,12 @@ export class Budget {
   readonly principal: Principal;
   readonly #termsNow: () => Terms;
   readonly #locationNow: () => string | undefined;
-  readonly #buckets: Readonly<Record<Measure, TokenBucket>> = {
-    messages: new TokenBucket(),
-    bytes: new TokenBucket(),
-    alarms: new TokenBucket(),
-    alarmBytes: new TokenBucket(),
-    connects: new TokenBucket(),
-  };
+  readonly #messages = new TokenBucket();
+  readonly #alarms = new TokenBucket();
   #terms: Terms | undefined;
-  readonly #alarms = { count: 0, bytes: 0 };
-  /** When all buckets of traffic are, or were, out of debt. */
+  /** Those of this turn. */
+  #alarmCount = 0;
+  /** When both buckets are, or were, out of debt. */
   #freeAtMs = 0;
   #takenAtMs = 0;
 
@@ -59,40 +55,27 @@ export class Budget {
   }
 
   /** Counts an alarm of this turn. */
-  countAlarm(payloadBytes: number): void {
-    this.#alarms.count++;
-    this.#alarms.bytes += payloadBytes;
+  countAlarm(): void {
+    this.#alarmCount++;
   }
 
   /** Takes what one turn has read, and the alarms counted in it. */
   take(messages: number, bytes: number, nowMs: number): void {
     this.#refresh(nowMs);
-    const buckets = this.#buckets;
-    buckets.messages.take(messages, nowMs);
-    buckets.bytes.take(bytes, nowMs);
-    this.#freeAtMs = Math.max(this.#freeAtMs, buckets.messages.freeAtMs, buckets.bytes.freeAtMs);
+    this.#messages.take(Math.max(messages, bytes / BYTES_A_MESSAGE), nowMs);
+    this.#freeAtMs = Math.max(this.#freeAtMs, this.#messages.freeAtMs);
     this.#takenAtMs = nowMs;
-    const alarms = this.#alarms;
-    if (alarms.count === 0) return;
-    buckets.alarms.take(alarms.count, nowMs);
-    buckets.alarmBytes.take(alarms.bytes, nowMs);
-    this.#freeAtMs = Math.max(this.#freeAtMs, buckets.alarms.freeAtMs, buckets.alarmBytes.freeAtMs);
-    alarms.count = 0;
-    alarms.bytes = 0;
-  }
-
-  /** Takes a CONNECT. */
-  takeConnect(bytes: number, nowMs: number): void {
-    this.take(0, bytes, nowMs);
-    this.#buckets.connects.take(1, nowMs);
+    if (this.#alarmCount === 0) return;
+    this.#alarms.take(this.#alarmCount, nowMs);
+    this.#freeAtMs = Math.max(this.#freeAtMs, this.#alarms.freeAtMs);
+    this.#alarmCount = 0;
   }
 
   /** Takes the bytes read for an answer, without debt: a large answer must not shut its receiver out. */
-  takeAnswer(byteCount: number, nowMs: number): void {
+  takeAnswer(bytes: number, nowMs: number): void {
     this.#refresh(nowMs);
-    const { bytes } = this.#buckets;
-    if (bytes.freeAtMs <= nowMs) bytes.take(byteCount, nowMs);
-    this.#freeAtMs = Math.max(this.#freeAtMs, bytes.freeAtMs);
+    if (this.#messages.freeAtMs <= nowMs) this.#messages.take(bytes / BYTES_A_MESSAGE, nowMs);
+    this.#freeAtMs = Math.max(this.#freeAtMs, this.#messages.freeAtMs);
   }
 
   /** Whether nothing slows the principal, as far as is known without looking at the clock. */
@@ -102,20 +85,12 @@ export class Budget {
 
   /** Finds the limit that stops reading of the principal now; undefined: none does. */
   reachedLimit(nowMs: number): ReachedLimit | undefined {
-    return this.#reachedOf(TRAFFIC, nowMs);
-  }
-
-  /** Finds the limit that stops the principal from connecting now. */
-  reachedConnectLimit(nowMs: number): ReachedLimit | undefined {
-    return this.#reachedOf(CONNECT, nowMs);
-  }
-
-  #reachedOf(measures: readonly Measure[], nowMs: number): ReachedLimit | undefined {
     const { limits } = this.#refresh(nowMs);
-    const measure = measures.find((one) => this.#buckets[one].freeAtMs > nowMs);
-    if (measure === undefined) return undefined;
-    const name = MEASURES[measure];
-    return { of: this.principal.type, name, value: limits[name] ?? UNLIMITED };
+    const of = this.principal.type;
+    if (this.#messages.freeAtMs > nowMs)
+      return { of, name: MEASURES.messages, value: limits.messagesPerSecond };
+    if (this.#alarms.freeAtMs <= nowMs) return undefined;
+    return { of, name: MEASURES.alarms, value: limits.alarmsPerDay ?? UNLIMITED };
   }
 
   /** Applies a change of its limits. */
@@ -123,11 +98,9 @@ export class Budget {
     const terms = this.#termsNow();
     if (terms === this.#terms) return terms;
     this.#terms = terms;
-    const buckets = this.#buckets;
-    for (const measure of [...TRAFFIC, 'connects'] as const) {
-      buckets[measure].limit(terms.rates[measure], nowMs);
-    }
-    this.#freeAtMs = Math.max(...TRAFFIC.map((measure) => buckets[measure].freeAtMs));
+    this.#messages.limit(terms.rates.messages, nowMs);
+    this.#alarms.limit(terms.rates.alarms, nowMs);
+    this.#freeAtMs = Math.max(this.#messages.freeAtMs, this.#alarms.freeAtMs);
     return terms;
   }
 }
@@ -197,5 +170,12 @@ export class Budgets {
 }
 
 function termsOf(limits: Limits): Terms {
-  return { limits, rates: ratesOf(limits) };
+  const { messagesPerSecond, messageBurst, alarmsPerDay = UNLIMITED } = limits;
+  return {
+    limits,
+    rates: {
+      messages: new TokenRate(messagesPerSecond / SECOND_MS, messageBurst),
+      alarms: new TokenRate(alarmsPerDay / DAY_MS, alarmsPerDay),
+    },
+  };
 }

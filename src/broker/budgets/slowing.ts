@@ -1,4 +1,3 @@
-import type { Duplex } from 'node:stream';
 import type { Budget, ReachedLimit } from './budgets.js';
 
 /** Coarse enough for a thousand slowed connections, fine enough for a burst of 50 ms. */
@@ -13,16 +12,10 @@ export interface Slowed {
   readonly sinceMs: number;
 }
 
-/** Finds the limit that a principal's connection waits for. */
-type ReachedOf = (budget: Budget, nowMs: number) => ReachedLimit | undefined;
-
-const ofTraffic: ReachedOf = (budget, nowMs) => budget.reachedLimit(nowMs);
-const ofConnects: ReachedOf = (budget, nowMs) => budget.reachedConnectLimit(nowMs);
-
 interface Entry {
   readonly slowed: { readonly budget: Budget; limit: ReachedLimit; readonly sinceMs: number };
-  /** Its waiting connections, each with the limit to check. */
-  readonly waiting: Map<() => void, ReachedOf>;
+  /** What its waiting connections do next. */
+  readonly waiting: Set<() => void>;
   heldAtMs: number;
 }
 
@@ -40,39 +33,15 @@ export class Slowing {
 
   /** Calls back once the principal may be read again. The returned function cancels that. */
   hold(budget: Budget, limit: ReachedLimit, proceed: () => void): () => void {
-    return this.#hold(budget, limit, ofTraffic, proceed);
-  }
-
-  /**
-   * Waits until the principal may connect; for ever if the connection ends first.
-   *
-   * An ended connection would only add to the debt, together with others like it, and must not take the
-   * session of a connected client.
-   */
-  async holdConnect(budget: Budget, connection: Duplex): Promise<void> {
-    await new Promise<void>((resolve) => {
-      if (connection.destroyed) return;
-      const limit = budget.reachedConnectLimit(performance.now());
-      if (limit === undefined) resolve();
-      else connection.once('close', this.#hold(budget, limit, ofConnects, resolve));
-    });
-  }
-
-  #hold(
-    budget: Budget,
-    limit: ReachedLimit,
-    reachedOf: ReachedOf,
-    proceed: () => void,
-  ): () => void {
     const entry = this.#entries.get(budget) ?? {
       slowed: { budget, limit, sinceMs: this.#now() },
-      waiting: new Map(),
+      waiting: new Set(),
       heldAtMs: 0,
     };
     this.#entries.set(budget, entry);
     entry.slowed.limit = limit;
     entry.heldAtMs = performance.now();
-    entry.waiting.set(proceed, reachedOf);
+    entry.waiting.add(proceed);
     this.#times++;
     this.#timer ??= setInterval(() => this.#check(), CHECK_INTERVAL_MS);
     return () => entry.waiting.delete(proceed);
@@ -102,13 +71,8 @@ export class Slowing {
     for (const [budget, { waiting, heldAtMs }] of this.#entries) {
       if (waiting.size === 0) {
         if (nowMs - heldAtMs > OVER_AFTER_MS) this.#entries.delete(budget);
-      } else {
-        const isFree = new Map(
-          [ofTraffic, ofConnects].map((reached) => [reached, reached(budget, nowMs) === undefined]),
-        );
-        for (const [proceed, reached] of [...waiting]) {
-          if (isFree.get(reached) === true && waiting.delete(proceed)) proceed();
-        }
+      } else if (budget.reachedLimit(nowMs) === undefined) {
+        for (const proceed of [...waiting]) if (waiting.delete(proceed)) proceed();
       }
     }
     if (this.#entries.size > 0) return;

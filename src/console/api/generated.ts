@@ -69,12 +69,7 @@ export type RoomChange = {
 export type DeviceLimits = {
     messagesPerSecond?: number;
     messageBurst?: number;
-    bytesPerSecond?: number;
-    byteBurst?: number;
-    connectsPerSecond?: number;
-    connectBurst?: number;
     alarmsPerDay?: number;
-    alarmBytesPerDay?: number;
     connections?: number;
     persistentSessions?: number;
     subscriptions?: number;
@@ -117,12 +112,7 @@ export type DeviceChange = {
     limits?: {
         messagesPerSecond?: number | null;
         messageBurst?: number | null;
-        bytesPerSecond?: number | null;
-        byteBurst?: number | null;
-        connectsPerSecond?: number | null;
-        connectBurst?: number | null;
         alarmsPerDay?: number | null;
-        alarmBytesPerDay?: number | null;
         connections?: number | null;
         persistentSessions?: number | null;
         subscriptions?: number | null;

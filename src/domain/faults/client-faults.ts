@@ -215,12 +215,12 @@ export const CLIENT_FAULTS = {
     en: {
       message: 'A device is slowed to its limit of {limit}.',
       advice:
-        'It sends more than such a device should: look at what it sends. If the limit is connects a second, it keeps reconnecting: check its network, and whether two clients use its client id. If it stands for many sensors, give it limits of its own.',
+        'It sends more than such a device should: look at what it sends. If it connects again and again, check its network, and whether two clients use its client id. If it stands for many sensors, give it limits of its own.',
     },
     de: {
       message: 'Ein Gerät wird auf seine Grenze von {limit} gebremst.',
       advice:
-        'Es sendet mehr, als ein Gerät wie dieses sollte: Sehen Sie nach, was. Bei Verbindungen je Sekunde: Es verbindet sich immer wieder; prüfen Sie sein Netz, und ob zwei Clients seine Client-ID haben. Steht es für viele Sensoren, geben Sie ihm eigene Grenzen.',
+        'Es sendet mehr, als ein Gerät wie dieses sollte: Sehen Sie nach, was. Verbindet es sich immer wieder, prüfen Sie sein Netz, und ob zwei Clients seine Client-ID haben. Steht es für viele Sensoren, geben Sie ihm eigene Grenzen.',
     },
   },
   tokenSlowed: {

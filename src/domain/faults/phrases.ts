@@ -3,10 +3,7 @@ import type { Phrase } from './faults.js';
 /** The limits that slow a client down, in the units of their names. */
 const UNITS = {
   messagesPerSecond: { en: 'messages a second', de: 'Nachrichten je Sekunde' },
-  bytesPerSecond: { en: 'bytes a second', de: 'Bytes je Sekunde' },
   alarmsPerDay: { en: 'alarms a day', de: 'Alarmen am Tag' },
-  alarmBytesPerDay: { en: 'bytes of alarms a day', de: 'Bytes an Alarmen am Tag' },
-  connectsPerSecond: { en: 'connects a second', de: 'Verbindungen je Sekunde' },
 } as const;
 
 /** A limit as a message shows it: `5,000 messages a second`. */

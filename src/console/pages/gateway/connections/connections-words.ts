@@ -100,10 +100,7 @@ export const CONNECTIONS_WORDS = dictionary({
     },
     limits: {
       messagesPerSecond: 'messages a second',
-      bytesPerSecond: 'bytes a second',
       alarmsPerDay: 'alarms a day',
-      alarmBytesPerDay: 'bytes of alarms a day',
-      connectsPerSecond: 'connects a second',
     } as LimitWords,
     limitsOf: {
       device: 'of a device',
@@ -149,10 +146,7 @@ export const CONNECTIONS_WORDS = dictionary({
     },
     limits: {
       messagesPerSecond: 'Nachrichten je Sekunde',
-      bytesPerSecond: 'Bytes je Sekunde',
       alarmsPerDay: 'Alarme am Tag',
-      alarmBytesPerDay: 'Bytes an Alarmen am Tag',
-      connectsPerSecond: 'Verbindungen je Sekunde',
     } as LimitWords,
     limitsOf: {
       device: 'eines Geräts',
