@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll } from 'vitest';
 import {
+  ask,
   Client,
   expect,
   type Gateway,
@@ -46,6 +47,7 @@ afterAll(() => shared.release());
 
 /** A home of the shared gateway, with somebody absent for whom values are stored. */
 async function homeIn(own: Own, place = gateway): Promise<Home> {
+  await expect.poll(async () => (await ask(place, 'GET', '/readyz')).status).toBe(200);
   home = await own.homeAt(place);
   absent = await home.nurse({ isDurable: true, filters: [home.filter()] });
   await absent.leave();
