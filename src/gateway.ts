@@ -18,7 +18,7 @@ import { openOutputs } from './outputs/outputs.js';
 import { Releasers } from './releasers.js';
 import { openHttp } from './serving.js';
 import { sessionOwners } from './session-owners.js';
-import { TokenExpiry } from './site/access/token-expiry.js';
+import { EXPIRY_CHECK_MS, TokenExpiry } from './site/access/access-tokens.js';
 import { SteadyClock } from './site/clock/steady-clock.js';
 import { Health } from './site/health/health.js';
 import { openSite, type SiteParts } from './site/open.js';
@@ -148,8 +148,7 @@ export class Gateway {
   #startTokenExpiry({ accessTokens, events }: SiteParts): void {
     const { log, releasers } = this.#foundation;
     const expiry = new TokenExpiry({ accessTokens, events, log });
-    expiry.start();
-    releasers.add(() => expiry.stop());
+    releasers.every(EXPIRY_CHECK_MS, () => expiry.check());
   }
 }
 

@@ -7,7 +7,7 @@ import type { SessionOwner } from './delivery/sessions/session.js';
 import { missingBridge } from './domain/bridge-schema.js';
 import { mayReceive, type Principal } from './domain/grants.js';
 import { webhookOwner } from './outputs/webhook.js';
-import { Principals } from './site/access/principals.js';
+import { Principals } from './site/access/access-tokens.js';
 import type { SiteParts } from './site/open.js';
 
 /** Finds the owner of a stored session: a bridge, a webhook, or a principal, even one with an unreadable record. */

@@ -3,12 +3,16 @@ import { join } from 'node:path';
 import type { RecordKind } from '../domain/site.js';
 import { loadSecret } from '../files.js';
 import type { Foundation } from '../foundation.js';
-import { AccessTokens, firstTokenEntry } from './access/access-tokens.js';
+import {
+  AccessTokens,
+  firstTokenEntry,
+  TokenUse,
+  type TokenUseStore,
+} from './access/access-tokens.js';
 import { Denials } from './access/denials.js';
 import { KnownNetworks } from './access/known-networks.js';
 import { PrincipalLimits } from './access/principal-limits.js';
 import { QUOTA_CHECK_MS, QuotaWatch } from './access/quota-watch.js';
-import { TokenUse, type TokenUseStore } from './access/token-use.js';
 import type { AuditTrail } from './audit-trail.js';
 import { Devices } from './devices.js';
 import { Groups } from './groups.js';

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -147,25 +147,30 @@ export async function claimPort(): Promise<number> {
 
 function claim(port: number): boolean {
   const directory = join(CLAIMS, String(port));
-  mkdirSync(CLAIMS, { recursive: true });
-  for (const isLast of [false, true]) {
-    try {
-      mkdirSync(directory);
-      writeFileSync(join(directory, 'pid'), String(process.pid));
-      return true;
-    } catch {
-      if (isLast || isAlive(ownerOf(directory))) return false;
-      // Somebody else may be claiming it as well: the next attempt shows who has it.
-      rmSync(join(directory, 'pid'), { force: true });
-      if (!tryRemove(directory)) return false;
-    }
-  }
-  return false;
+  const own = join(CLAIMS, `${process.pid}-${port}`);
+  mkdirSync(own, { recursive: true });
+  writeFileSync(join(own, 'pid'), String(process.pid));
+  // Renaming is atomic, and fails for a directory that is not empty: of many who find a claim of nobody, one has it.
+  const isClaimed = move(own, directory) || (takeFromDead(directory) && move(own, directory));
+  rmSync(own, { recursive: true, force: true });
+  return isClaimed;
 }
 
-function tryRemove(directory: string): boolean {
+/** Removes the claim of a process that has ended. Returns whether this process has removed it. */
+function takeFromDead(directory: string): boolean {
+  if (isAlive(ownerOf(directory))) return false;
+  const stale = `${directory}-of-the-dead-${process.pid}`;
+  if (!move(directory, stale)) return false;
+  // Somebody else may have removed the dead one's, and claimed the port, since this process has looked.
+  const isStale = !isAlive(ownerOf(stale));
+  if (!isStale) move(stale, directory);
+  rmSync(stale, { recursive: true, force: true });
+  return isStale;
+}
+
+function move(from: string, to: string): boolean {
   try {
-    rmdirSync(directory);
+    renameSync(from, to);
     return true;
   } catch {
     return false;
@@ -176,7 +181,7 @@ function ownerOf(directory: string): number {
   try {
     return Number(readFileSync(join(directory, 'pid'), 'utf8'));
   } catch {
-    // Another process is claiming it at this moment.
+    // It is gone at this moment.
     return process.pid;
   }
 }

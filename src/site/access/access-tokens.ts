@@ -1,12 +1,15 @@
+/** Access tokens: what they are, who they make somebody, when they expire, and when they were last used. */
+import type { Logger } from 'pino';
 import { hashSecret, newSecret, secretMatches } from '../../domain/credentials.js';
-import type { Grant, Principal } from '../../domain/grants.js';
+import { type Grant, type Principal, principalKey } from '../../domain/grants.js';
 import { formatTime, newId } from '../../domain/notation.js';
 import type { AccessToken } from '../../domain/site.js';
 import { GatewayError } from '../../errors.js';
+import { oneAtATime } from '../../releasers.js';
 import { type Actor, type AuditEntry, GATEWAY_ACTOR } from '../audit-trail.js';
 import type { SiteChanges } from '../site-changes.js';
+import type { SiteEvents } from '../site-events.js';
 import type { SiteModel } from '../site-model.js';
-import type { TokenUse } from './token-use.js';
 
 /** The user name that goes with the admin token over MQTT. */
 export const ADMIN_TOKEN_ID = 'admin';
@@ -264,4 +267,130 @@ export function firstTokenEntry(atMs: number): AuditEntry {
     resourceId: ADMIN_TOKEN_ID,
     details: { name: ADMIN_TOKEN_ID },
   };
+}
+
+export const EXPIRY_CHECK_MS = 1_000;
+
+export interface TokenExpiryOptions {
+  readonly accessTokens: AccessTokens;
+  readonly events: SiteEvents;
+  readonly log: Logger;
+}
+
+/**
+ * Closes the connections of expired tokens, and records the expiry.
+ *
+ * HTTP itself checks the expiry at each request. Sessions and their backlogs stay, and are forgotten like those of any
+ * absent client: the clock may be years ahead for a while, and the token is valid again once it is corrected
+ * (docs/reference/contract.md, 4.7).
+ */
+export class TokenExpiry {
+  readonly #options: TokenExpiryOptions;
+  /** The ids of expired tokens. */
+  #expired: ReadonlySet<string> = new Set();
+  readonly #note = oneAtATime(() => this.#noteExpiries());
+
+  constructor(options: TokenExpiryOptions) {
+    this.#options = options;
+  }
+
+  /** Call it every `EXPIRY_CHECK_MS`. */
+  check(): void {
+    const { accessTokens, events } = this.#options;
+    const expired = accessTokens.expired();
+    for (const { id, grants } of expired) {
+      if (this.#expired.has(id)) continue;
+      events.emit('credentialEnded', principalKey({ type: 'token', id, grants }));
+    }
+    this.#expired = new Set(expired.map(({ id }) => id));
+    if (expired.some(({ isExpiryNoted }) => !isExpiryNoted)) void this.#note();
+  }
+
+  /** Also records tokens that expired while the gateway or the store was away. */
+  async #noteExpiries(): Promise<void> {
+    const { accessTokens, log } = this.#options;
+    try {
+      for (const record of accessTokens.expired()) {
+        if (!record.isExpiryNoted) await accessTokens.noteExpiry(record);
+      }
+    } catch (err) {
+      log.warn({ err }, 'failed to record an expired token, retrying');
+    }
+  }
+}
+
+/** Stores when access tokens were last used, across restarts. */
+export interface TokenUseStore {
+  /** Id of the token → milliseconds since 1970. */
+  load(): Promise<ReadonlyMap<string, number>>;
+  save(usedAtMs: ReadonlyMap<string, number>): Promise<void>;
+}
+
+/** When access tokens were last used, so that people can find forgotten ones. */
+export class TokenUse {
+  readonly #store: TokenUseStore;
+  readonly #log: Logger;
+  readonly #now: () => number;
+  readonly #usedAtMs = new Map<string, number>();
+  readonly #unsaved = new Map<string, number>();
+
+  constructor(store: TokenUseStore, log: Logger, now: () => number) {
+    this.#store = store;
+    this.#log = log;
+    this.#now = now;
+  }
+
+  /** @throws GatewayError `store-unavailable` */
+  async load(): Promise<void> {
+    for (const [id, atMs] of await this.#store.load()) this.#usedAtMs.set(id, atMs);
+  }
+
+  note(id: string): void {
+    const nowMs = this.#now();
+    this.#usedAtMs.set(id, nowMs);
+    this.#unsaved.set(id, nowMs);
+  }
+
+  /** Null: never. */
+  lastUsedAtMs(id: string): number | null {
+    return this.#usedAtMs.get(id) ?? null;
+  }
+
+  /** Saves what was noted since the last save; never throws, because the next save is soon enough. */
+  async save(): Promise<void> {
+    if (this.#unsaved.size === 0) return;
+    const saved = new Map(this.#unsaved);
+    this.#unsaved.clear();
+    try {
+      await this.#store.save(saved);
+    } catch (error) {
+      for (const [id, atMs] of saved) {
+        if (!this.#unsaved.has(id)) this.#unsaved.set(id, atMs);
+      }
+      this.#log.warn({ part: 'access tokens', err: error }, 'failed to save when tokens were used');
+    }
+  }
+}
+
+/** The devices and access tokens as owners of sessions. */
+export class Principals {
+  readonly #model: SiteModel;
+  readonly #accessTokens: AccessTokens;
+
+  constructor(model: SiteModel, accessTokens: AccessTokens) {
+    this.#model = model;
+    this.#accessTokens = accessTokens;
+  }
+
+  /** The principal with this `principalKey`, undefined when the device or token was deleted. */
+  byKey(key: string): Principal | undefined {
+    const [type, id = ''] = key.split(':');
+    const principal: Principal | undefined =
+      type === 'device' ? this.#device(id) : this.#accessTokens.owner(id);
+    return principal !== undefined && principalKey(principal) === key ? principal : undefined;
+  }
+
+  #device(id: string): Principal | undefined {
+    return this.#model.device(id) === undefined ? undefined : { type: 'device', id };
+  }
 }

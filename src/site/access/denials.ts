@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { networkOf } from '../../domain/addresses.js';
 import { formatTime } from '../../domain/notation.js';
+import { oneAtATime } from '../../releasers.js';
 import type { Actor, AuditEntry, AuditSubject, AuditTrail } from '../audit-trail.js';
 import { pause } from '../clock/pause.js';
 import type { StoreHeadroom } from '../health/store-headroom.js';
@@ -57,7 +58,7 @@ export class Denials {
   readonly #waiting: AuditEntry[] = [];
   readonly #stopping = new AbortController();
   #timer: NodeJS.Timeout | undefined;
-  #writing: Promise<void> | undefined;
+  readonly #write = oneAtATime(() => this.#writeAll());
   #lost = 0;
 
   constructor(options: DenialsOptions) {
@@ -78,7 +79,7 @@ export class Denials {
     clearInterval(this.#timer);
     for (const bucket of this.#buckets.values()) this.#recordCounted(bucket);
     this.#stopping.abort();
-    await this.#writing;
+    await this.#write();
     const lost = this.#waiting.length;
     if (lost > 0) this.#options.log.error({ lost }, 'failed to record denials before the stop');
   }
@@ -176,14 +177,14 @@ export class Denials {
     }
     if (this.#waiting.length < MAX_WAITING) {
       this.#waiting.push(entry);
-      this.#writing ??= this.#write();
+      void this.#write();
       return;
     }
     if (this.#lost === 0) this.#options.log.error('denials are lost: too many wait for the store');
     this.#lost += count;
   }
 
-  async #write(): Promise<void> {
+  async #writeAll(): Promise<void> {
     const { audit, log } = this.#options;
     let isAway = false;
     while (this.#waiting.length > 0) {
@@ -199,7 +200,6 @@ export class Denials {
         await pause(RETRY_AFTER_MS, this.#stopping.signal);
       }
     }
-    this.#writing = undefined;
   }
 }
 

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { alarmMembers } from '../../domain/alarm-payload.js';
 import { PLAUSIBLE_FROM_MS, parseJson } from '../../domain/notation.js';
 import type { PresenceRecord, PresenceStore } from '../../ingest/presence.js';
-import type { TokenUseStore } from '../../site/access/token-use.js';
+import type { TokenUseStore } from '../../site/access/access-tokens.js';
 import type { ClockRecord, ClockStore } from '../../site/clock/clock-store.js';
 import type { DueAlarm, EscalatedAlarm, EscalationStore } from '../../watch/escalations.js';
 import type { SilentDevice, SupervisionStore } from '../../watch/supervision.js';
