@@ -1,13 +1,6 @@
 import type { Audience } from '../domain/grants.js';
 import type { RetainedSource } from './direct-queue.js';
-import {
-  type Entry,
-  type LogName,
-  type Message,
-  messageOf,
-  type Receiver,
-  type SendingServices,
-} from './message.js';
+import type { Entry, LogName, Message, Receiver, SendingServices } from './message.js';
 import {
   type Account,
   type Accounts,
@@ -198,7 +191,7 @@ export class Consumer {
   }
 
   offerAtQos0(entry: Entry): void {
-    this.window.sendNow(messageOf(entry, this.#services));
+    this.window.sendNow(entry);
   }
 
   /** Takes entries off that are too old. */

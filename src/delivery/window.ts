@@ -135,7 +135,7 @@ export class Window {
   /** Sends a message of a group's queue. Returns false if it is too large. */
   carry(publish: OutgoingPublish, whenAnswered: (isRefused: boolean) => void): boolean {
     const { messageId } = this.#add({ settle: whenAnswered });
-    if (this.#transmit(() => ({ ...publish, messageId, dup: false }))) return true;
+    if (this.#receiver?.send({ ...publish, messageId, dup: false }) === true) return true;
     this.#leave(messageId);
     return false;
   }
@@ -169,7 +169,7 @@ export class Window {
   sendNow(message: Message): boolean {
     if (this.#receiver?.isWritable !== true) return false;
     this.#direct?.noteSent(message);
-    const isSent = this.#transmit(() => this.#publishOf(message, AT_QOS_0));
+    const isSent = this.#transmit(message, AT_QOS_0);
     if (!isSent) this.#options.services.leftOut();
     return true;
   }
@@ -187,17 +187,16 @@ export class Window {
 
   #send(queue: Queue, entry: Entry): void {
     this.#direct?.noteSent(entry);
-    const { services, qosFor } = this.#options;
-    const publish = (sending: Sending) => this.#publishOf(messageOf(entry, services), sending);
+    const { qosFor } = this.#options;
     if (entry.log === 'alarms' && qosFor(entry.topic, entry.publisher) === 0) {
-      const isSent = this.#transmit(() => publish({ ...AT_QOS_0, entry }));
+      const isSent = this.#transmit(entry, { ...AT_QOS_0, entry });
       queue.settle(entry, isSent ? 'delivered' : 'too-large');
       return;
     }
     const { messageId, isRepeated } = this.#add({ queue, entry });
     this.#counts[entry.log]++;
     const sending = { qos: 1, messageId, dup: isRepeated, entry } as const;
-    if (this.#transmit(() => publish(sending))) return;
+    if (this.#transmit(entry, sending)) return;
     this.#leave(messageId);
     queue.settle(entry, 'too-large');
   }
@@ -210,7 +209,7 @@ export class Window {
       if (message.retain !== true) direct.noteSent(message);
       const messageId = message.qos === 0 ? 0 : this.#add(undefined).messageId;
       const sending = { qos: message.qos ?? 1, messageId, dup: false };
-      const isSent = this.#transmit(() => this.#publishOf(message, sending));
+      const isSent = this.#transmit(message, sending);
       if (isSent) continue;
       if (messageId > 0) this.#leave(messageId);
       this.#options.services.leftOut();
@@ -218,15 +217,17 @@ export class Window {
   }
 
   /**
-   * Sends what it builds. Returns false for a message that is too large.
+   * Sends a message, as it is now. Returns false if it is too large.
    *
    * What cannot be built or written stays unacknowledged: it holds up nobody, and its queue keeps it.
    */
-  #transmit(build: () => OutgoingPublish): boolean {
+  #transmit(message: Message | Entry, sending: Sending): boolean {
+    const { services, onSendFailure } = this.#options;
     try {
-      return this.#receiver?.send(build()) === true;
+      const current = 'log' in message ? messageOf(message, services) : message;
+      return this.#receiver?.send(this.#publishOf(current, sending)) === true;
     } catch (error) {
-      this.#options.onSendFailure(error);
+      onSendFailure(error);
       return true;
     }
   }
