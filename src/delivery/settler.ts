@@ -1,5 +1,6 @@
 /** Takes acknowledged entries off the queues in the store, those of all destinations in shared writes. */
 import type { Logger } from 'pino';
+import { oneAtATime } from '../releasers.js';
 import type { Outcome, QueueStore } from './queue.js';
 import { isUnanswered } from './reply-code.js';
 
@@ -35,7 +36,7 @@ export class Settler {
   readonly #options: SettlerOptions;
   #waiting = new Map<SettledQueue, Map<Outcome, number[]>>();
   #timer: NodeJS.Timeout | undefined;
-  #settling: Promise<void> | undefined;
+  readonly #settleNow = oneAtATime(() => this.#settle());
   #hasFailed = false;
   #isStopped = false;
 
@@ -50,20 +51,14 @@ export class Settler {
       outcomes.set(outcome, [...sequences]);
       this.#waiting.set(queue, outcomes);
     } else known.push(...sequences);
-    this.#settleLater(SETTLE_AFTER_MS);
+    this.#settleLater(this.#hasFailed ? RETRY_AFTER_MS : SETTLE_AFTER_MS);
   }
 
   /** Resolves once everything added before is settled, or the store has failed to take it. */
   async flush(): Promise<void> {
-    await this.#settling;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#settling ??= this.#settle().finally(() => {
-      this.#settling = undefined;
-      if (this.#waiting.size > 0)
-        this.#settleLater(this.#hasFailed ? RETRY_AFTER_MS : SETTLE_AFTER_MS);
-    });
-    await this.#settling;
+    await this.#settleNow();
   }
 
   async stop(): Promise<void> {
@@ -73,7 +68,7 @@ export class Settler {
   }
 
   #settleLater(afterMs: number): void {
-    if (this.#timer !== undefined || this.#isStopped || this.#settling !== undefined) return;
+    if (this.#timer !== undefined || this.#isStopped) return;
     this.#timer = setTimeout(() => void this.flush(), afterMs);
   }
 
@@ -87,8 +82,8 @@ export class Settler {
       while (parts.length > 0) await this.#write(parts);
       this.#hasFailed = false;
     } catch (error) {
-      for (const { queue, outcome, sequences } of parts) this.add(queue, outcome, ...sequences);
       this.#failed(error);
+      for (const { queue, outcome, sequences } of parts) this.add(queue, outcome, ...sequences);
     }
   }
 

@@ -7,10 +7,11 @@ import { type DeviceContext, type Named, statusRest, statusText } from '../domai
 import type { Device } from '../domain/site.js';
 import { forwardedTopic, parseForwardedTopic } from '../domain/topics.js';
 import { RETAINED_ONLY } from '../mqtt/message-properties.js';
+import { oneAtATime } from '../releasers.js';
+import { pause } from '../site/clock/pause.js';
 import type { DevicePresence } from '../site/presence-view.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { Hubs } from './hubs.js';
-import { StatusRenewal } from './status-renewal.js';
 
 /** Stores presence across restarts. */
 export interface PresenceStore {
@@ -394,4 +395,78 @@ export function leastSilentMs(connections: ReadonlySet<DeviceConnection>): numbe
   let leastMs = Number.POSITIVE_INFINITY;
   for (const { silentMs } of connections) leastMs = Math.min(leastMs, silentMs);
   return leastMs;
+}
+
+/**
+ * After a restart thousands of devices come back together, and renaming a care home affects all of its
+ * devices. One write has as many statuses as a batch has messages, and alarms get in between.
+ */
+const SLICE_LENGTH = 250;
+const RETRY_AFTER_MS = 500;
+
+/**
+ * Publishes the statuses of devices that have come, gone or changed, a slice at a time.
+ *
+ * Each status is rendered when its turn comes, so of several changes only the newest state goes out. A
+ * slice that fails is retried: a device that has gone must not be shown as online for ever.
+ */
+export class StatusRenewal {
+  readonly #publish: (deviceIds: readonly string[]) => Promise<void>;
+  readonly #log: Logger;
+  readonly #waiting = new Set<string>();
+  readonly #stopping = new AbortController();
+  readonly #publishWaiting = oneAtATime(() => this.#publishAll());
+  /** How many statuses are on their way to the store. */
+  #publishing = 0;
+
+  /** @param publish resolves once the devices' statuses are stored */
+  constructor(publish: (deviceIds: readonly string[]) => Promise<void>, log: Logger) {
+    this.#publish = publish;
+    this.#log = log;
+  }
+
+  request(deviceId: string): void {
+    this.#waiting.add(deviceId);
+    void this.#publishWaiting();
+  }
+
+  /** Whether all requested statuses are stored. */
+  get isIdle(): boolean {
+    return this.#waiting.size + this.#publishing === 0;
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  async #publishAll(): Promise<void> {
+    const { signal } = this.#stopping;
+    // Requests of one turn of the event loop go out together.
+    if (this.#waiting.size > 0) await delay(0);
+    let isFailing = false;
+    while (this.#waiting.size > 0 && !signal.aborted) {
+      const slice = [...take(this.#waiting, SLICE_LENGTH)];
+      this.#publishing = slice.length;
+      try {
+        await this.#publish(slice);
+        isFailing = false;
+      } catch (err) {
+        const fields = { err, devices: slice.length };
+        if (!isFailing) this.#log.warn(fields, 'failed to publish statuses, retrying');
+        isFailing = true;
+        for (const deviceId of slice) this.#waiting.add(deviceId);
+        await pause(RETRY_AFTER_MS, signal);
+      }
+      this.#publishing = 0;
+    }
+  }
+}
+
+/** Takes the first few out of the set. */
+function* take(waiting: Set<string>, count: number): Generator<string> {
+  for (const value of waiting) {
+    if (count-- === 0) return;
+    waiting.delete(value);
+    yield value;
+  }
 }
