@@ -329,6 +329,55 @@ test('guarantee 4: each connection gets one live copy, also that of a session wh
   copies.stop();
 });
 
+test('an alarm that the store has lost is stored again, and does not go out live once more', async () => {
+  const consumer = await subscribed('nurse');
+  const copies = new LiveCopies(writer, router);
+  copies.start();
+  const connection = new Connection();
+  consumer.connect(connection);
+  await new Promise((resolve) => writer.append(alarmOf(1, 'a'), resolve));
+  await vi.waitFor(() => expect(connection.sent).toHaveLength(1));
+  store.stored = { entries: [], queues: new Map() };
+  store.answer = new Promise(() => undefined);
+  writer.check();
+  await vi.waitFor(() => expect(store.stored.entries).toHaveLength(1));
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(connection.sent.map(({ qos }) => qos)).toEqual([1]);
+  copies.stop();
+});
+
+test('a discarded session is not written again by a change that came before', async () => {
+  await subscribed('nurse');
+  const changed = sessions.subscribe(keyOf('nurse'), [{ filter: 'more', qos: 1 }]);
+  await sessions.discard(keyOf('nurse'));
+  await changed;
+  expect(store.records.size).toBe(0);
+});
+
+test('packet identifiers begin anywhere: a late acknowledgement is of the connection before', async () => {
+  const first: (number | undefined)[] = [];
+  for (const name of ['1', '2', '3', '4']) {
+    const [consumer, connection] = [await subscribed(name), new Connection()];
+    consumer.connect(connection);
+    await append(Number(name), 'a');
+    await vi.waitFor(() => expect(connection.sent).toHaveLength(1));
+    first.push(connection.sent[0]?.messageId);
+    consumer.disconnect(connection);
+  }
+  expect(new Set(first).size).toBeGreaterThan(1);
+});
+
+test('a message that waits does not keep the chunk of the network that it came in', async () => {
+  const consumer = await subscribed('nurse');
+  const chunk = Buffer.from('{"data":{"n":1}}'.padEnd(65_536));
+  const about = { topic: 'b', locationId: null, groupId: null, receivedAtMs: nowMs };
+  router.queue({ ...about, payload: chunk.subarray(0, 16) });
+  const connection = new Connection();
+  consumer.connect(connection);
+  await vi.waitFor(() => expect(connection.sent).toHaveLength(1));
+  expect(connection.sent[0]?.payload.buffer.byteLength).toBe(16);
+});
+
 test('guarantee 3: what another gateway has queued goes before the new alarm of its device', async () => {
   const { consumer } = sessions.open('nurse', owner, PERSISTENT);
   await sessions.subscribe(keyOf('nurse'), [{ filter: '+', qos: 1 }]);
