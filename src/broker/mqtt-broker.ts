@@ -103,8 +103,9 @@ export class MqttBroker implements ClientOwner {
     this.#keepAlive.stop();
     for (const { network } of this.#open.all()) network.close(SHUTTING_DOWN);
     this.#options.quota.dropAll();
-    this.#options.wills.stop();
     await new Promise<void>((resolve) => this.#aedes.close(resolve));
+    // Until then Aedes reports the wills of the connections that have just ended.
+    this.#options.wills.stop();
   }
 
   /** Serves MQTT on a connection; `request` is set for a WebSocket. */

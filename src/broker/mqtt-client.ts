@@ -205,7 +205,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
     return this.#handle(this.#connection, decode(bytes, this.#version ?? 4));
   }
 
-  get mayRead(): boolean {
+  mayReadOrWait(): boolean {
     if (this.#isClosed || this.#isConnecting) return false;
     const connection = this.#connection;
     if (connection === undefined) return true;

@@ -11,7 +11,7 @@ export interface ReadConnection extends NetworkConnection {
   /** The location and principal whose turns the connection shares. */
   readonly place: TurnPlace;
   /** Whether more may be read now; if not, `resume` is called later. */
-  readonly mayRead: boolean;
+  mayReadOrWait(): boolean;
   /** Whether the answer to a CONNECT is pending: later packets wait. */
   readonly isConnecting: boolean;
   /** Called with each packet, in order. Returns whether it counts as a message. */
@@ -53,7 +53,7 @@ export class PacketReader implements TurnTaker {
   }
 
   get wantsTurn(): boolean {
-    return !this.#isEnded && this.#hasUnread && this.#connection.mayRead;
+    return !this.#isEnded && this.#hasUnread && this.#connection.mayReadOrWait();
   }
 
   /** Milliseconds since the last read; 0 while bytes wait to be read. */
@@ -65,7 +65,7 @@ export class PacketReader implements TurnTaker {
   resume(): void {
     if (this.#isEnded) return;
     if (!this.#hasUnread) this.#noticeEnd();
-    else if (this.#connection.mayRead) this.#turns.want(this);
+    else if (this.#connection.mayReadOrWait()) this.#turns.want(this);
   }
 
   /** Ends reading. */
@@ -76,7 +76,7 @@ export class PacketReader implements TurnTaker {
 
   takeTurn(nowMs: number): number {
     // Since this turn was requested, the budget may have been used up, or the room taken.
-    if (!this.#connection.mayRead) return 0;
+    if (!this.#connection.mayReadOrWait()) return 0;
     this.#messages = 0;
     const bytes = this.#frames.hasMore ? 0 : this.#readSome(nowMs);
     this.#takePackets();
