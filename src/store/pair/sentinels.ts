@@ -50,12 +50,16 @@ export class Failovers implements Finder {
     return () => this.#listeners.delete(listener);
   }
 
-  /** @throws Error when no Sentinel answers */
+  /** @throws Error that says why, for each Sentinel, when none names a primary */
   async find(): Promise<Address> {
-    const all = this.#place.sentinels.length;
-    const views = await askSentinels(this.#place, ({ length }) => length > all / 2);
+    const { sentinels, name } = this.#place;
+    const isEnough = ({ length }: readonly View[]) => length > sentinels.length / 2;
+    const reasons: string[] = [];
+    const views = await askSentinels(this.#place, isEnough, (reason) => reasons.push(reason));
     for (const view of views) this.#hear(view);
-    if (views.length === 0 || this.#primary === undefined) throw new Error('no Sentinel answers');
+    if (views.length === 0 || this.#primary === undefined) {
+      throw new Error(`no Sentinel names the primary of ${name}: ${reasons.join('; ')}`);
+    }
     const { host, port } = this.#primary;
     return { host, port };
   }
@@ -175,6 +179,7 @@ export class SentinelMajority {
 function askSentinels(
   place: SentinelPlace,
   isEnough: (views: readonly View[]) => boolean,
+  onFailure: (reason: string) => void = () => undefined,
 ): Promise<readonly View[]> {
   return new Promise((resolve) => {
     const views: View[] = [];
@@ -191,7 +196,10 @@ function askSentinels(
       else if (isEnough(views)) timer ??= setTimeout(decide, LAST_ANSWERS_MS);
     };
     for (const sentinel of place.sentinels) {
-      viewOf(sentinel, place).then(answered, () => answered(undefined));
+      viewOf(sentinel, place).then(answered, (error: unknown) => {
+        onFailure(error instanceof Error ? error.message : String(error));
+        answered(undefined);
+      });
     }
   });
 }

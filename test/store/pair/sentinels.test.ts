@@ -261,6 +261,17 @@ describe('behind Sentinels, a store', () => {
   });
 });
 
+test('when no Sentinel names a primary, the error says why, for each', async () => {
+  const sentinels = pair.sentinelPrograms.map(({ port }) => ({ host: '127.0.0.1', port }));
+  const place = { sentinels, name: 'other', access: { password: pair.sentinelPassword } };
+  const found = new Failovers(place, recordingLog().log).find();
+  const each = sentinels.map(({ port }) => `127.0.0.1:${port}: ERR No such master with that name`);
+  const error: unknown = await found.catch((reason: unknown) => reason);
+  const [text = '', reasons = ''] = String(error).split('of other: ');
+  expect(text).toContain('no Sentinel names the primary');
+  expect(reasons.split('; ').toSorted()).toEqual(each.toSorted());
+});
+
 describe('at a fixed address, a store', () => {
   test('waits until a server that has become a replica accepts writes again', async () => {
     const server = await startServer();
