@@ -69,6 +69,11 @@ export class Window {
     return this.#inFlight.size;
   }
 
+  /** How many packet identifiers are kept for what was interrupted, and comes again. */
+  get reservedCount(): number {
+    return this.#reserved.size;
+  }
+
   countOf(log: LogName): number {
     return this.#counts[log];
   }

@@ -141,6 +141,8 @@ export class BackPressure {
 export class Share {
   readonly #all: BackPressure;
   #bytes = 0;
+  /** Of these, what SUBSCRIBEs wait with: reading on is for alarms, and no reason to gather more of them. */
+  #subscribingBytes = 0;
 
   constructor(all: BackPressure) {
     this.#all = all;
@@ -149,6 +151,7 @@ export class Share {
   /** Whether the principal's clients may be read further. */
   get mayRead(): boolean {
     if (this.#bytes < RESERVED_BYTES) return true;
+    if (this.#subscribingBytes >= HOLD_TOTAL_BYTES) return false;
     if (this.#all.isStoreSlow) return this.#isWithin(OF_ALARMS);
     return this.#all.unstoredBytes < HOLD_TOTAL_BYTES;
   }
@@ -173,10 +176,15 @@ export class Share {
     };
   }
 
-  /** Takes room until the promise settles. */
+  /** Takes room for a SUBSCRIBE until the promise settles. */
   takeUntil(stored: Promise<unknown>, bytes: number): void {
     const release = this.take(bytes);
-    stored.then(release, release);
+    this.#subscribingBytes += bytes;
+    const end = () => {
+      this.#subscribingBytes -= bytes;
+      release();
+    };
+    stored.then(end, end);
   }
 
   #isWithin(times: number): boolean {
