@@ -18,6 +18,11 @@ const HURRIED = [
 ] as const;
 /** Periods in milliseconds that Sentinel has no setting for. */
 const HURRIED_PERIODS = ['info-period', '500', 'publish-period', '250', 'ask-period', '250'];
+/**
+ * A thawed Sentinel takes no part for 30 s. If the primary dies meanwhile, it takes the replica's data for too old
+ * afterwards, and promotes nobody.
+ */
+const SHORT_TILT = ['tilt-period', '1000'];
 
 const addressSchema = z.tuple([z.string(), z.string()]);
 const listSchema = z.array(z.array(z.string()));
@@ -228,8 +233,9 @@ export class RedisPair {
   }
 }
 
-function hurry(redis: Redis): Promise<unknown> {
-  return redis.call('sentinel', 'debug', ...HURRIED_PERIODS);
+function setPeriods(isHurried: boolean) {
+  const periods = [...SHORT_TILT, ...(isHurried ? HURRIED_PERIODS : [])];
+  return (redis: Redis) => redis.call('sentinel', 'debug', ...periods);
 }
 
 /** Whether a Sentinel has heard from the replica that it is connected to its primary. */
@@ -297,6 +303,6 @@ async function sentinel(
     directory: place,
     port,
     password: SENTINEL_PASSWORD,
-    prepare: options.isHurried === true ? hurry : undefined,
+    prepare: setPeriods(options.isHurried === true),
   });
 }
