@@ -93,26 +93,38 @@ export function repeat(check: () => Promise<void>, pauseMs: number | (() => numb
   };
 }
 
+/** Runs work in the order of the calls, each once the one before has ended, however it ended. */
+export function inTurn(): <Result>(work: () => Promise<Result>) => Promise<Result> {
+  let last = Promise.resolve();
+  return async (work) => {
+    const before = last;
+    let ended: () => void = () => undefined;
+    last = new Promise((resolve) => {
+      ended = resolve;
+    });
+    await before;
+    try {
+      return await work();
+    } finally {
+      ended();
+    }
+  };
+}
+
 /**
- * Runs work one at a time.
- *
- * Whoever asks during a run shares the next one, which sees everything changed until it begins.
+ * Runs work one at a time. All who ask during a run share the next one, which sees what they have changed.
  *
  * @returns asks for a run; resolves, or fails, with one that had not begun
  */
 export function oneAtATime(work: () => Promise<void>): () => Promise<void> {
-  let last: Promise<unknown> = Promise.resolve();
+  const take = inTurn();
   let next: Promise<void> | undefined;
   return () => {
-    if (next !== undefined) return next;
-    const run = last.then(() => {
+    next ??= take(() => {
       next = undefined;
       return work();
     });
-    next = run;
-    // A failure goes to those who share the run; the next one only waits for its end.
-    last = run.catch(() => undefined);
-    return run;
+    return next;
   };
 }
 

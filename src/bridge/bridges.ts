@@ -7,6 +7,7 @@ import { bridgeStatusTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
 import type { Installation } from '../files.js';
 import type { Foundation } from '../foundation.js';
+import { inTurn } from '../releasers.js';
 import type { Actor } from '../site/audit-trail.js';
 import type { BridgeList, BridgeStatus } from '../site/bridge-list.js';
 import type { Bridge, BridgeServices } from './bridge.js';
@@ -24,7 +25,7 @@ export class Bridges implements BridgeList {
   #bridges: ReadonlyMap<string, Bridge> = new Map();
   /** Bridges that are not stopped, including those not yet or no longer listed. */
   readonly #running = new Set<Bridge>();
-  #applying: Promise<void> = Promise.resolve();
+  readonly #inTurn = inTurn();
   #mayConnect = false;
   #isStopped = false;
 
@@ -73,13 +74,6 @@ export class Bridges implements BridgeList {
 
   has(name: string): boolean {
     return this.#bridges.has(name);
-  }
-
-  #inTurn(change: () => Promise<void>): Promise<void> {
-    const changing = this.#applying.then(change);
-    // The caller gets the error and logs it; the next change goes ahead anyway.
-    this.#applying = changing.catch(() => undefined);
-    return changing;
   }
 
   async #apply(configured = this.#configured): Promise<void> {

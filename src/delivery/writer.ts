@@ -8,6 +8,7 @@
  */
 import type { Logger } from 'pino';
 import type { FaultReport } from '../domain/faults/faults.js';
+import { oneAtATime } from '../releasers.js';
 import { bytesOfMessage } from './message.js';
 import { type HistoryStore, isAlarm, type NewAlarm, type NewEntry } from './new-entry.js';
 import { failedWrite, isDataError, isPassing, isUnanswered, lastLeft } from './reply-code.js';
@@ -58,13 +59,14 @@ export class Writer {
   readonly #waiting: Waiting[] = [];
   /** The newest refused entry of each device or topic. */
   readonly #refused = new Map<string, NewEntry>();
-  #isWriting = false;
+  readonly #write = oneAtATime(() => this.#run());
   #isCheckDue = false;
   #isStopped = false;
   #hasFailed = false;
   /** Since when the store has refused the batch for temporary reasons. */
   #refusedSinceMs: number | undefined;
-  #writtenAtMs = 0;
+  /** Since when the current write has waited for its answer. */
+  #writtenAtMs: number | undefined;
   #wakeRetry: () => void = () => undefined;
 
   constructor(options: WriterOptions) {
@@ -77,13 +79,13 @@ export class Writer {
       return;
     }
     this.#waiting.push({ entry, done, sinceMs: performance.now() });
-    if (!this.#isWriting) void this.#run();
+    void this.#write();
   }
 
   /** Compares with the store's newest entry now, as every batch does, so that lost entries do not wait for the next one. */
   check(): void {
     this.#isCheckDue = true;
-    if (!this.#isWriting) void this.#run();
+    void this.#write();
   }
 
   /** Entries that wait for the store or its answer. */
@@ -93,7 +95,7 @@ export class Writer {
 
   /** How long the current write has waited for the store's answer, in milliseconds. */
   get unansweredMs(): number {
-    return this.#isWriting ? performance.now() - this.#writtenAtMs : 0;
+    return this.#writtenAtMs === undefined ? 0 : performance.now() - this.#writtenAtMs;
   }
 
   /** Gives up the entries that are not stored; none of them was acknowledged. */
@@ -104,7 +106,6 @@ export class Writer {
   }
 
   async #run(): Promise<void> {
-    this.#isWriting = true;
     while (!this.#isStopped && (this.#waiting.length > 0 || this.#isCheckDue)) {
       const batch = this.#next();
       this.#isCheckDue = false;
@@ -120,7 +121,7 @@ export class Writer {
         else await this.#untilRetry(error);
       }
     }
-    this.#isWriting = false;
+    this.#writtenAtMs = undefined;
   }
 
   /** The entries at the front that one write takes: at least one, if there is any. */

@@ -1,4 +1,5 @@
 import { GatewayError } from '../errors.js';
+import { inTurn } from '../releasers.js';
 
 /**
  * Makes calls to the store one after another, in the order in which they were requested.
@@ -6,20 +7,17 @@ import { GatewayError } from '../errors.js';
  * When the store does not answer a call, the calls that wait behind it fail too: each would wait just as long, in vain.
  */
 export class StoreTurns {
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #inTurn = inTurn();
   /** Counts how often the store gave no answer. */
   #outages = 0;
 
   /** @throws GatewayError `store-unavailable` when the store gave no answer meanwhile, or what `work` throws */
   take<Result>(work: () => Promise<Result>): Promise<Result> {
     const outages = this.#outages;
-    const turn = this.#last.then(() => {
+    return this.#inTurn(() => {
       if (outages === this.#outages) return work();
       throw new GatewayError('store-unavailable', 'The store does not answer.');
     });
-    // The caller gets the error; the next turn still comes.
-    this.#last = turn.catch(() => undefined);
-    return turn;
   }
 
   /** Waits for the store, within a turn. */

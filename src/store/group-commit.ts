@@ -1,3 +1,5 @@
+import { oneAtATime } from '../releasers.js';
+
 interface Waiting<Item, Reply> {
   readonly item: Item;
   readonly resolve: (reply: Reply) => void;
@@ -9,7 +11,8 @@ export class GroupCommit<Item, Reply> {
   readonly #make: (items: readonly Item[]) => Promise<readonly PromiseSettledResult<Reply>[]>;
   readonly #maxItems: number;
   readonly #waiting: Waiting<Item, Reply>[] = [];
-  #isMaking = false;
+  /** The items of one turn of the event loop form one group. */
+  readonly #makeWaiting = oneAtATime(() => this.#makeAll());
 
   /** @param make resolves to the result of each item; if it rejects, all of them failed */
   constructor(
@@ -23,16 +26,12 @@ export class GroupCommit<Item, Reply> {
   add(item: Item): Promise<Reply> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
-      if (!this.#isMaking) void this.#makeAll();
+      void this.#makeWaiting();
     });
   }
 
   async #makeAll(): Promise<void> {
-    this.#isMaking = true;
-    // The items of one turn of the event loop form one group.
-    await Promise.resolve();
     while (this.#waiting.length > 0) await this.#makeGroup(this.#waiting.splice(0, this.#maxItems));
-    this.#isMaking = false;
   }
 
   async #makeGroup(group: readonly Waiting<Item, Reply>[]): Promise<void> {

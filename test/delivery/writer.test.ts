@@ -92,7 +92,9 @@ afterEach(() => {
 
 test('entries that arrive during a write are the next batches, of at most 250', async () => {
   world.hold();
-  world.append(...many(0, 1_201));
+  world.append(...many(0, 1));
+  await settle();
+  world.append(...many(1, 1_201));
   await settle();
   expect(world.batches).toEqual([[0]]);
   expect(world.writer.unansweredMs).toBe(0);
@@ -193,7 +195,11 @@ const wentBack = (last: number) => new Error(`WENTBACK ${last}`);
 test('guarantee 3: what the store has lost is stored before new entries, and acknowledged to nobody', async () => {
   world.lost = many(1, 3);
   world.fault = () => (world.lost.length > 0 ? wentBack(7) : undefined);
-  world.append(...many(3, 6));
+  world.hold();
+  world.append(...many(3, 4));
+  await settle();
+  world.append(...many(4, 6));
+  world.release();
   await settle();
   expect(world.batches).toEqual([[3], [1, 2, 3, 4, 5]]);
   expect(world.announced).toEqual([1, 2, 3, 4, 5]);

@@ -322,8 +322,9 @@ export function entryOf(
     const audience = { locationId: null, groupId: null };
     return { ...common, ...audience, topic, payload, properties, isNeverLate: true };
   }
-  const place = placeOf(values.text('c'));
-  const message = place && messageOf(values, place);
+  const alarm = alarmIn(values);
+  const place = placeOf(alarm?.placeText ?? values.text('c'));
+  const message = place && messageOf(values, alarm, place);
   if (place === undefined || message === undefined) return undefined;
   const { level, payload, properties, isNeverLate } = message;
   return {
@@ -338,8 +339,7 @@ export function entryOf(
 }
 
 /** The message of an entry about a device: the level of its topic after the device, and its payload. */
-function messageOf(values: Values, { contextText }: ReadPlace) {
-  const alarm = alarmIn(values);
+function messageOf(values: Values, alarm: ReadAlarm | undefined, { contextText }: ReadPlace) {
   if (alarm !== undefined) {
     const payload = alarmText(alarm, contextText, alarm.receivedAtMs);
     const { properties } = alarm;
@@ -358,18 +358,20 @@ function messageOf(values: Values, { contextText }: ReadPlace) {
 
 /** The values of a record, whose names are of one character. */
 class Values {
-  readonly #ofCode: (Buffer | undefined)[] = [];
+  readonly #fields: readonly Buffer[];
 
   /** @param fields names and values */
   constructor(fields: readonly Buffer[]) {
-    for (let at = 0; at + 1 < fields.length; at += 2) {
-      const name = fields[at];
-      if (name?.length === 1) this.#ofCode[name[0] ?? 0] = fields[at + 1];
-    }
+    this.#fields = fields;
   }
 
   bytes(name: string): Buffer | undefined {
-    return this.#ofCode[name.charCodeAt(0)];
+    const fields = this.#fields;
+    const code = name.charCodeAt(0);
+    for (let at = 0; at + 1 < fields.length; at += 2) {
+      if (fields[at]?.[0] === code && fields[at]?.length === 1) return fields[at + 1];
+    }
+    return undefined;
   }
 
   /** '' if the record has none. */
