@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { backlogFaults } from '../../src/delivery/accounts.js';
 import { LiveCopies } from '../../src/delivery/live-copies.js';
 import type { NewAlarm, NewEntry } from '../../src/delivery/new-entry.js';
+import { Outlet } from '../../src/delivery/outlet.js';
 import { Router } from '../../src/delivery/router.js';
 import { PERSISTENT, type SessionOwner, sessionKey } from '../../src/delivery/sessions/session.js';
 import { Sessions } from '../../src/delivery/sessions/sessions.js';
@@ -11,6 +12,7 @@ import { parseAlarm } from '../../src/domain/alarm-payload.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
 import type { MessageProperties } from '../../src/mqtt/message-properties.js';
+import type { DeadLetter } from '../../src/site/bridge-list.js';
 import { Health } from '../../src/site/health/health.js';
 import { faultTexts } from '../harness/described/fault-texts.js';
 import { Connection, LIMITS, numbered, numberIn, StoreInMemory, silent } from './in-memory.js';
@@ -386,4 +388,54 @@ test('guarantee 3: what another gateway has queued goes before the new alarm of 
   await store.append([numbered(2, 'b', nowMs)], [[keyOf('nurse')]], { known: 0, above: 0 });
   await append(3, 'b');
   await vi.waitFor(() => expect(connection.sent.map(numberIn)).toEqual([1, 2, 3]));
+});
+
+/** The outlet of a bridge, with its dead letters. `add` stores one. */
+function openedOutlet(add: (key: string, letter: DeadLetter) => Promise<void>): Outlet {
+  const options = {
+    kind: 'bridge',
+    name: 'nurse call',
+    owner,
+    onDeadLetter: () => undefined,
+  } as const;
+  return new Outlet(options, { sessions, deadLetters: { add }, log: silent, now: () => nowMs });
+}
+
+test('while the filters of an outlet change, what matches old and new ones is queued, and one write has both', async () => {
+  const outlet = openedOutlet(async () => undefined);
+  await outlet.open(['+']);
+  const writes = vi.spyOn(store, 'save');
+  const changed = outlet.open(['a', 'b']);
+  expect(router.destinationsOf(numbered(1, 'a'))).toHaveLength(1);
+  await changed;
+  expect(router.destinationsOf(numbered(1, 'a'))).toHaveLength(1);
+  expect(router.destinationsOf(numbered(1, 'c'))).toHaveLength(0);
+  expect(writes.mock.calls).toHaveLength(1);
+  outlet.stop();
+});
+
+test('a dead letter is stored before its message leaves the queue, also on a later connection', async () => {
+  const letters: DeadLetter[] = [];
+  let stored: () => void = () => undefined;
+  const outlet = openedOutlet((_key, letter) => {
+    letters.push(letter);
+    return new Promise((resolve) => {
+      stored = resolve;
+    });
+  });
+  await outlet.open(['+']);
+  const [first, second] = [new Connection(), new Connection()];
+  outlet.connect(first);
+  await append(1, 'a');
+  await vi.waitFor(() => expect(first.sent).toHaveLength(1));
+  for (const publish of first.sent) outlet.deadLetter(publish, 'it is refused');
+  outlet.disconnect(first);
+  outlet.connect(second);
+  await vi.waitFor(() => expect(second.sent).toHaveLength(1));
+  for (const publish of second.sent) outlet.deadLetter(publish, 'it is refused');
+  await vi.advanceTimersByTimeAsync(A_MINUTE_MS);
+  expect([letters.length, outlet.queued]).toEqual([1, 1]);
+  stored();
+  await vi.waitFor(() => expect(outlet.queued).toBe(0));
+  outlet.stop();
 });
