@@ -437,5 +437,8 @@ test('a dead letter is stored before its message leaves the queue, also on a lat
   expect([letters.length, outlet.queued]).toEqual([1, 1]);
   stored();
   await vi.waitFor(() => expect(outlet.queued).toBe(0));
+  // It is no longer in flight either.
+  for (let n = 2; n < 2 + LIMITS.maxInFlight; n++) await append(n, 'a');
+  await vi.waitFor(() => expect(second.sent).toHaveLength(1 + LIMITS.maxInFlight));
   outlet.stop();
 });
