@@ -10,7 +10,6 @@ import {
   supervisionMembers,
 } from '../domain/time/supervision.js';
 import { forwardedTopic } from '../domain/topics.js';
-import { recordSubject } from '../site/health/fault-subjects.js';
 import type { Health } from '../site/health/health.js';
 import type { SiteModel } from '../site/site-model.js';
 
@@ -41,7 +40,7 @@ export interface Hearing {
 }
 
 export interface SupervisionOptions {
-  readonly model: SiteModel;
+  readonly model: Pick<SiteModel, 'devices' | 'device' | 'context'>;
   readonly hearing: Hearing;
   readonly writer: Pick<Writer, 'append'>;
   readonly store: SupervisionStore;
@@ -155,8 +154,9 @@ export class Supervision {
 
   #report(): void {
     const { model, health } = this.#options;
-    const faults = firstOf(this.list(), ({ deviceId }) => {
-      return { ...fault('deviceSilent'), subject: recordSubject(model, 'device', deviceId) };
+    const faults = firstOf(this.list(), ({ deviceId: id }) => {
+      const name = model.device(id)?.name ?? id;
+      return { ...fault('deviceSilent'), subject: { type: 'device', id, name } };
     });
     health.reportAll(FAULT_SOURCE, faults);
   }

@@ -96,6 +96,19 @@ describe('a device', () => {
     await untilOnline(nurse, true, false);
   });
 
+  test('stays online while it has another connection', async ({ home }) => {
+    const device = await home.device();
+    const nurse = await watch(home, device);
+    const first = await home.client(device, { clientId: `${device.id}-1` });
+    const second = await home.client(device, { clientId: `${device.id}-2` });
+    const from = home.gateway.lines.length;
+    await first.end();
+    await home.gateway.logged(`"clientId":"${device.id}-1"`, from);
+    expect(await shown(home, device)).toMatchObject({ online: true });
+    await second.end();
+    await untilOnline(nurse, true, false);
+  });
+
   test.for(['stop', 'kill'])(
     'is offline that disappeared during a %s of the gateway',
     { timeout: 60_000 },
