@@ -83,7 +83,7 @@ for number, names in ipairs(arg.indexes) do
 end
 
 -- Everything that may fail comes before the first write, because a script is not rolled back.
-local results, new = {}, {}
+local results, new, isNew = {}, {}, {}
 for at, row in ipairs(rows) do
   local before, condition = recordedBefore(row), row[11]
   local subject = condition and condition[3] .. ' ' .. (condition[4] or '')
@@ -98,7 +98,11 @@ for at, row in ipairs(rows) do
       check('XLEN', key('audit:changes'))
       check('XLEN', key('audit:denials'))
     end
-    if row[10] then check('HLEN', receiptKey(row, row[10][5])) end
+    if row[10] then
+      local receipts = receiptKey(row, row[10][5])
+      if not checked[receipts] then isNew[receipts] = redis.call('HLEN', receipts) == 0 end
+      checked[receipts] = true
+    end
     for _, index in ipairs(indexKeys[row[3]] or {}) do check('ZCARD', index) end
     last = last + 1
     results[at] = last
@@ -126,7 +130,9 @@ for at, row in ipairs(new) do
   if row[10] then
     local receipts = receiptKey(row, row[10][5])
     redis.call('HSET', receipts, row[10][1], receiptsInBatch[row[8] .. row[10][1]])
-    redis.call('PEXPIRE', receipts, 2 * RECEIPTS_KEPT_MS)
+    -- Its slot, and the one after it, in which it is still looked for.
+    if isNew[receipts] then redis.call('PEXPIRE', receipts, 2 * RECEIPTS_KEPT_MS) end
+    isNew[receipts] = nil
   end
   for _, index in ipairs(indexKeys[row[3]] or {}) do
     if not additions[index] then
