@@ -137,7 +137,7 @@ function adviceFor(
 
 function listenersOf(
   { config, health, releasers, log, elapsed, maxOpenFiles }: Foundation,
-  { knownNetworks, watch, model }: SiteParts,
+  { watch, model }: SiteParts,
   broker: MqttBroker,
   app: HttpApp,
 ): { mqtt: Listen; http: Listen } {
@@ -151,7 +151,6 @@ function listenersOf(
   const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, elapsed, isOfHome);
   const handshakeRate = new ConnectionRate(handshakesPerSecond, handshakeBurst, elapsed, isOfHome);
   const admitsHandshake = handshakeRate.admits.bind(handshakeRate);
-  const isKnown = knownNetworks.has;
   const turns = new ProcessorShare();
   releasers.every(SHARE_CHECK_MS, () => {
     health.report('web-share', shareFault(turns, model));
@@ -207,7 +206,6 @@ function listenersOf(
         maxConnectionsPerAddress,
         turns,
         admitsHandshake,
-        isKnown,
         watch,
         log,
       });

@@ -78,7 +78,6 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
     deadLetters: storage.deadLetters,
     denials: site.denials,
     watch: site.watch,
-    knownNetworks: site.knownNetworks,
     connections: broker.connections,
     sessions: new SessionBacklogs(delivery.sessions),
     events: parts.events,

@@ -33,7 +33,7 @@ export async function openBroker(
   { router, sessions, retained }: DeliveryParts,
   { publishes, commands, alarmStates, presence, hubs }: IngestParts,
 ) {
-  const { model, devices, accessTokens, watch, knownNetworks } = site;
+  const { model, devices, accessTokens, watch } = site;
   const { maxPacketBytes, maxKeepAliveSeconds, maxFiltersPerSession } = config.mqtt;
   const quotasOf = site.principalLimits.of;
   const isKnown = (id: string) =>
@@ -50,13 +50,11 @@ export async function openBroker(
   });
   const maxOfTokens = config.limits.total.persistentSessions;
   const sessionQuota = new SessionQuota({ sessions, quotasOf, maxOfTokens, watch });
-  const isBehindProxy = config.http.publicUrl !== undefined;
   const authentication = new Authentication({
     devices,
     accessTokens,
     sessions,
-    failedLogins: new FailedLogins({ free: FREE_FAILURES, isBehindProxy, watch, now: elapsed }),
-    knownNetworks,
+    failedLogins: new FailedLogins(FREE_FAILURES, watch, elapsed),
     backPressure,
     budgets,
     slowing,

@@ -80,7 +80,7 @@ export const httpSchema = z.strictObject({
   maxConnections: count
     .default(10_000)
     .describe(
-      'connections of each listener, MQTT over WebSocket included; one more takes the place of the one that is idle for longest. The last tenth is for addresses that showed a valid credential',
+      'connections of each listener, MQTT over WebSocket included; one more takes the place of the one that is idle for longest',
     ),
   maxConnectionsPerAddress: count
     .default(1_000)

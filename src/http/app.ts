@@ -69,9 +69,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerDocuments(app, dependencies.pages);
 
   const isBehindProxy = dependencies.publicUrl !== undefined;
-  const { watch } = dependencies;
-  const counted = { free: FREE_FAILURES, isBehindProxy, watch };
-  const failedLogins = new FailedLogins({ ...counted, now: elapsed });
+  const failedLogins = new FailedLogins(FREE_FAILURES, dependencies.watch, elapsed);
   const authenticators = { ...dependencies, failedLogins };
   const authenticate = authentication(authenticators);
   const access = new Access(model);

@@ -1,7 +1,6 @@
 import type { Context, MiddlewareHandler } from 'hono';
-import { looksGenerated } from '../domain/credentials.js';
 import { GatewayError } from '../errors.js';
-import { type AccessTokens, ADMIN_TOKEN_ID } from '../site/access/access-tokens.js';
+import type { AccessTokens } from '../site/access/access-tokens.js';
 import type { Denials } from '../site/access/denials.js';
 import type { FailedLogins, LoginAttempt } from '../site/access/failed-logins.js';
 import type { Devices } from '../site/devices.js';
@@ -24,8 +23,7 @@ export interface Authenticators {
 /**
  * Requires a valid access token. A valid token that the gateway generated never waits (`FailedLogins`).
  *
- * Any token of another form can only be a try at the admin token. A request without a token guesses
- * nothing and is not counted.
+ * A request without a token guesses nothing and is not counted.
  */
 export function authentication(services: Authenticators): MiddlewareHandler<HttpEnv> {
   const { accessTokens } = services;
@@ -33,9 +31,8 @@ export function authentication(services: Authenticators): MiddlewareHandler<Http
     const token = BEARER.exec(c.req.header('Authorization') ?? '')?.[1];
     if (token === undefined) throw unauthenticated('An access token is required.');
     const principal = accessTokens.authenticateBearer(token);
-    const name = looksGenerated(token) ? undefined : ADMIN_TOKEN_ID;
     const isValid = principal?.type === 'token';
-    const isAdmitted = judge(c, services, { name, secret: token, isValid });
+    const isAdmitted = judge(c, services, { secret: token, isValid });
     if (!isValid || !isAdmitted) throw invalidToken();
     c.set('caller', principal);
     addStandingCheck(c, () => {
@@ -74,8 +71,7 @@ export function deviceAuthentication(services: Authenticators): MiddlewareHandle
     if (encoded === undefined) throw unauthenticated("A device's id and secret are required.");
     const { id, secret } = credentialsOf(encoded);
     const device = devices.authenticate(id, secret);
-    const name = devices.has(id) ? id : undefined;
-    const isAdmitted = judge(c, services, { name, secret, isValid: device !== undefined });
+    const isAdmitted = judge(c, services, { secret, isValid: device !== undefined });
     if (device === undefined || !isAdmitted) throw invalidCredentials();
     c.set('device', device);
     addStandingCheck(c, () => {

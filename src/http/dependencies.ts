@@ -4,7 +4,6 @@ import type { Fault } from '../domain/faults/faults.js';
 import type { AccessTokens } from '../site/access/access-tokens.js';
 import type { ConnectionList } from '../site/access/connection-list.js';
 import type { Denials } from '../site/access/denials.js';
-import type { KnownNetworks } from '../site/access/known-networks.js';
 import type { QuotaWatch } from '../site/access/quota-watch.js';
 import type { SessionList } from '../site/access/session-list.js';
 import type { AlarmHistory } from '../site/alarms/alarm-history.js';
@@ -77,8 +76,6 @@ export interface HttpDependencies {
   readonly deadLetters: Pick<DeadLetterStore, 'list'>;
   readonly denials: Denials;
   readonly watch: QuotaWatch;
-  /** Learns of every request with a valid credential. */
-  readonly knownNetworks: KnownNetworks;
   readonly connections: ConnectionList;
   readonly sessions: SessionList;
   readonly events: EventStreams;

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import type { Logger } from 'pino';
-import { networkOf } from '../domain/addresses.js';
 import type { Denials } from '../site/access/denials.js';
 import { actorOf, requestDetails, subjectOf, whoAsks } from './actor.js';
 import type { HttpDependencies } from './dependencies.js';
@@ -29,14 +28,10 @@ export function commonHeaders(requestId: string): Readonly<Record<string, string
  * query, token or body.
  */
 export function requestContext({
-  knownNetworks,
   requestDurations,
   log,
   elapsed,
-}: Pick<
-  HttpDependencies,
-  'knownNetworks' | 'requestDurations' | 'log' | 'elapsed'
->): MiddlewareHandler<HttpEnv> {
+}: Pick<HttpDependencies, 'requestDurations' | 'log' | 'elapsed'>): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     const startedAtMs = elapsed();
     const sentId = c.req.header('X-Request-Id') ?? '';
@@ -51,7 +46,6 @@ export function requestContext({
     requestDurations.observe(labels, durationMs / 1000);
     const who = whoAsks(c);
     if (who.principal !== undefined) {
-      knownNetworks.add(networkOf(who.address));
       const type = c.get('caller') === undefined ? 'device' : 'token';
       connectionOf(c.env.incoming)?.know(`${type}:${who.principal}`);
     }

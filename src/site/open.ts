@@ -10,7 +10,6 @@ import {
   type TokenUseStore,
 } from './access/access-tokens.js';
 import { Denials } from './access/denials.js';
-import { KnownNetworks } from './access/known-networks.js';
 import { PrincipalLimits } from './access/principal-limits.js';
 import { QUOTA_CHECK_MS, QuotaWatch } from './access/quota-watch.js';
 import type { AuditTrail } from './audit-trail.js';
@@ -84,7 +83,6 @@ export async function openSite(foundation: Foundation, storage: SiteStores) {
     accessTokens: new AccessTokens(changes, model, adminToken, use, now),
     principalLimits: new PrincipalLimits(config.limits, model),
     watch,
-    knownNetworks: new KnownNetworks(),
     denials,
   };
 }

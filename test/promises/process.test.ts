@@ -161,10 +161,10 @@ test('the first administrator’s token is made, readable by its own user, named
 test('SIGTERM closes the connections and the store, and the gateway ends with 0', {
   timeout: 60_000,
 }, async ({ own }) => {
-  const env = { GATEWAY_LOG_LEVEL: 'debug', GATEWAY_ADMIN_TOKEN: 'short' };
+  const env = { GATEWAY_LOG_LEVEL: 'debug', GATEWAY_ADMIN_TOKEN: 'not-so-long' };
   const gateway = await own.gateway({ kind: 'process', env });
   await gateway.logged('it could be guessed');
-  const nurse = await Client.connect(gateway, { username: 'admin', password: 'short' });
+  const nurse = await Client.connect(gateway, { username: 'admin', password: 'not-so-long' });
   expect(await gateway.stop()).toBe(0);
   await nurse.closed();
   expect(gateway.lines.at(-1)).toContain('"msg":"gateway stopped"');

@@ -270,6 +270,11 @@ describe('loading', () => {
       expect(faultsOf({ yaml: 'lease: { renewSeconds: 3 }' })).toEqual([fault]);
     });
 
+    test('include an admin token that can be guessed', () => {
+      const fault = { path: 'adminToken', message: 'must have at least 8 characters' };
+      expect(faultsOf({ yaml: 'adminToken: hunter2' })).toEqual([fault]);
+    });
+
     test('state which key is missing', () => {
       expect(faultsOf({ yaml: `tls: { certFile: ${resolve(TLS_CERT_FILE)} }` })).toEqual([
         { path: 'tls.keyFile', message: 'is missing' },

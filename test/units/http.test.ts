@@ -26,7 +26,6 @@ it('hides the message of an unexpected failure, and logs it under the request id
   const parts = z.custom<HttpDependencies>().parse({
     log,
     elapsed: () => 0,
-    knownNetworks: { add: nothing },
     requestDurations: { observe: nothing },
     denials: { denied: nothing },
   });

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type SessionOwner, sessionKey } from '../../delivery/sessions/session.js';
 import { type SessionQuota, sessionToReplace } from '../../delivery/sessions/session-limits.js';
 import type { Sessions } from '../../delivery/sessions/sessions.js';
-import { networkOf } from '../../domain/addresses.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../../domain/bridge-schema.js';
 import { type Principal, principalKey, receiverRule } from '../../domain/grants.js';
 import type { ConnectionQuotas } from '../../domain/limits.js';
@@ -10,7 +9,6 @@ import { WEBHOOK_CLIENT_ID_PREFIX } from '../../domain/output-schema.js';
 import { SHARE_PREFIX } from '../../domain/shared-filters.js';
 import type { AccessTokens } from '../../site/access/access-tokens.js';
 import type { FailedLogins } from '../../site/access/failed-logins.js';
-import type { KnownNetworks } from '../../site/access/known-networks.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
 import type { Devices } from '../../site/devices.js';
 import type { Budgets } from '../budgets/budgets.js';
@@ -31,7 +29,6 @@ export interface AuthenticationOptions {
   readonly accessTokens: AccessTokens;
   readonly sessions: Sessions;
   readonly failedLogins: FailedLogins;
-  readonly knownNetworks: KnownNetworks;
   readonly backPressure: BackPressure;
   readonly budgets: Budgets;
   readonly slowing: Slowing;
@@ -127,30 +124,27 @@ export class Authentication {
     { address, username }: ConnectRequest,
     password: Uint8Array | undefined,
   ): Promise<Principal> {
-    const { devices, accessTokens, failedLogins, knownNetworks, isKnown } = this.#options;
+    const { devices, accessTokens, failedLogins, isKnown } = this.#options;
     if (username === undefined || password === undefined) {
       throw new ConnectError('no-credentials');
     }
-    const device = devices.authenticate(username.toLowerCase(), password);
+    const name = username.toLowerCase();
+    const device = devices.authenticate(name, password);
     const principal: Principal | undefined =
       device === undefined
-        ? accessTokens.authenticatePair(username.toLowerCase(), password)
+        ? accessTokens.authenticatePair(name, password)
         : { type: 'device', id: device.id };
-    const name = isKnown(username.toLowerCase()) ? username.toLowerCase() : undefined;
+    const isValid = principal !== undefined;
     const { result, waitMs, isAnswered } = failedLogins.judge({
       address,
-      name,
       secret: password,
-      isValid: principal !== undefined,
+      isValid,
     });
-    if (principal !== undefined && result === 'admitted') {
-      knownNetworks.add(networkOf(address));
-      return principal;
-    }
+    if (isValid && result === 'admitted') return principal;
     // Answers late: this slows down a client that retries immediately.
     await delay(waitMs);
     if (result === 'ignored') throw new ConnectError('too-many-failed-logins', { isAnswered });
-    const code = name === undefined ? 'unknown-user-name' : 'wrong-password';
+    const code = isKnown(name) ? 'wrong-password' : 'unknown-user-name';
     throw new ConnectError(code, { isAnswered });
   }
 }

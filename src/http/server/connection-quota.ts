@@ -3,16 +3,11 @@ import type { Logger } from 'pino';
 import { networkOf, plainAddress } from '../../domain/addresses.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
 
-/** The share of all connections that only clients of known networks get. */
-const RESERVE = 0.1;
-
 export interface ConnectionQuotaOptions {
   readonly maxConnections: number;
   readonly maxConnectionsPerAddress: number;
   /** Whether connections of the address count only for the total. */
   readonly isExempt: (address: string) => boolean;
-  /** Whether somebody in this network has shown a valid credential. */
-  readonly isKnown: (network: string) => boolean;
   readonly watch: Pick<QuotaWatch, 'exceeded'>;
   readonly log: Logger;
 }
@@ -21,7 +16,7 @@ export interface ConnectionQuotaOptions {
  * Limits the connections of a listener, upgraded ones included, in total and for each network.
  *
  * When the listener is full, the connection that has been idle for longest makes room: idle connections cost a
- * stranger nothing and must not keep others out. The last tenth is for clients of known networks.
+ * stranger nothing and must not keep others out.
  */
 export class ConnectionQuota {
   readonly #options: ConnectionQuotaOptions;
@@ -81,9 +76,8 @@ export class ConnectionQuota {
   }
 
   #makesRoom(network: string): boolean {
-    const { maxConnections, isKnown, log } = this.#options;
-    const reserved = isKnown(network) ? 0 : Math.floor(maxConnections * RESERVE);
-    if (this.#open.size < maxConnections - reserved) return true;
+    const { maxConnections, log } = this.#options;
+    if (this.#open.size < maxConnections) return true;
     log.warn({ part: 'http', maxConnections }, 'http listener is full, closing idle connections');
     const [idlest] = this.#ending.size > 0 ? this.#ending : this.#idle;
     this.#nameIfLarge(

@@ -55,8 +55,6 @@ export interface HttpListenerOptions {
   readonly turns: ProcessorShare;
   /** Whether an address may begin a TLS handshake now. */
   readonly admitsHandshake: (address: string) => boolean;
-  /** Whether somebody in this network has shown a valid credential. */
-  readonly isKnown: (network: string) => boolean;
   /** Names the clients that have too many connections. */
   readonly watch: Pick<QuotaWatch, 'exceeded'>;
 }

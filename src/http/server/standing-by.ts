@@ -41,7 +41,6 @@ export function createStandingByListener(options: StandingByOptions): HttpListen
     turns: new ProcessorShare(),
     // While standing by there are no alarms to protect and no credentials to check.
     admitsHandshake: () => true,
-    isKnown: () => true,
     watch: { exceeded: () => undefined },
   });
 }
