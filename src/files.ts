@@ -1,4 +1,4 @@
-/** What the gateway keeps in files of its own: written durably, secrets with their rights, and the identity of the installation. */
+/** The gateway's own files: written durably, secrets with their rights, and the identity of the installation. */
 import { createHmac, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** What every part of the gateway stands on. */
+/** The few things that every part of the gateway needs. */
 import type { Logger } from 'pino';
 import type { Config } from './config/schema.js';
 import type { Releasers } from './releasers.js';

@@ -1,4 +1,4 @@
-/** What is started is stopped: releasers, and the work that repeats until then. */
+/** Stops the parts of the gateway, and runs their work: at an interval, in turn, one at a time. */
 import type { Logger } from 'pino';
 
 type Release = () => void | Promise<void>;

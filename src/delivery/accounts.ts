@@ -1,6 +1,6 @@
 /**
- * What is counted: the account of each queue in the store, the faults and figures that come from it, and the alarms of
- * this run (docs/reference/contract.md, 4.6).
+ * Reads the account of each queue from the store, makes faults and figures of it, and counts the alarms of this run
+ * (docs/reference/contract.md, 4.6).
  */
 import { ALARM_KINDS, type AlarmKind } from '../domain/alarms.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';

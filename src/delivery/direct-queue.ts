@@ -21,8 +21,8 @@ export interface RetainedSource {
 }
 
 /**
- * What waits for room on one connection besides its queues: messages at QoS 1 that are sent but once, and then the
- * retained messages of new subscriptions.
+ * Messages that wait for room on one connection and are in no queue: those at QoS 1 that are sent only once, and then
+ * the retained messages of new subscriptions.
  *
  * A retained message is read when its turn comes, so it is never older than a live one. One that was sent live
  * meanwhile is left out.

@@ -1,4 +1,4 @@
-/** What goes into the history: alarms, changes of their states, events of the gateway itself, commands to devices. */
+/** The entries of the history before they are stored: alarms, state changes, events of the gateway, commands to devices. */
 import type { AlarmStateRecord, GivenState, StateAuthor } from '../domain/alarm-states.js';
 import type { Alarm, AlarmKind } from '../domain/alarms.js';
 import type { DeviceContext } from '../domain/messages.js';

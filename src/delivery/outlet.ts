@@ -1,4 +1,4 @@
-/** What bridges and webhooks share: a queue, which is a session like a subscriber's, and the dead letters of its messages. */
+/** The queue of a bridge or webhook: a session like a subscriber's, and the dead letters of its messages. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';

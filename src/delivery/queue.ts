@@ -17,7 +17,7 @@ export const DROP_REASONS = ['refused', 'lost', 'forbidden', 'too-large'] as con
 export type DropReason = (typeof DROP_REASONS)[number];
 export type Outcome = 'delivered' | 'expired' | DropReason;
 
-/** What became of the entries that a consumer accepted: `accepted = delivered + queued + expired + dropped`. */
+/** The entries of a consumer, counted by their outcome: `accepted = delivered + queued + expired + dropped`. */
 export interface Account {
   readonly accepted: number;
   readonly delivered: number;

@@ -18,7 +18,7 @@ const AT_QOS_0 = { qos: 0, messageId: 0, dup: false } as const;
 /** How a message is sent. */
 type Sending = Pick<OutgoingPublish, 'qos' | 'messageId' | 'dup' | 'entry'>;
 
-/** What awaits acknowledgement: an entry of a queue, a message that a group's member carries, or one sent but once. */
+/** A message in flight: an entry of a queue, a message that a group's member carries, or one sent but once. */
 type Sent =
   | { readonly queue: Queue; readonly entry: Entry }
   | { readonly settle: (isRefused: boolean) => void }
@@ -27,7 +27,7 @@ type Sent =
 export interface WindowOptions {
   readonly queues: Readonly<Record<LogName, Queue>>;
   readonly services: Pick<ConsumerServices, 'elapsedSinceMs' | 'alarmSent' | 'leftOut' | 'now'>;
-  /** What the subscriptions matching a topic ask of its messages. */
+  /** How the subscriptions that match a topic want its messages. */
   readonly forwardingFor: (topic: string, publisher: string | undefined) => Forwarding;
   /** The QoS granted for an alarm. */
   readonly qosFor: (topic: string, publisher: string | undefined) => QoS;
@@ -224,7 +224,7 @@ export class Window {
   /**
    * Sends a message, as it is now. Returns false if it is too large.
    *
-   * What cannot be built or written stays unacknowledged: it holds up nobody, and its queue keeps it.
+   * A message that cannot be built or written counts as sent: it holds up nobody, and its queue keeps it.
    */
   #transmit(message: Message | Entry, sending: Sending): boolean {
     const { services, onSendFailure } = this.#options;
@@ -271,7 +271,7 @@ export class Window {
     return this.#lastMessageId;
   }
 
-  /** What was interrupted and is not sent again has expired, or was dropped: it must not keep its identifier. */
+  /** The entries left have expired or were dropped: they must not keep their identifiers. */
   #forgetInterrupted(): void {
     this.#interrupted.clear();
     this.#reserved.clear();

@@ -131,7 +131,7 @@ export class TopicTree<T> {
 /** Topics looked at in a row, which takes a millisecond or two. */
 const LOOKS_AT_ONCE = 2_000;
 
-/** How far `match` has come below a topic. */
+/** The state of a `match` below a topic. */
 interface Step<T> {
   readonly node: TopicNode<T>;
   /** The filters that match so far. */

@@ -405,7 +405,7 @@ const SLICE_LENGTH = 250;
 const RETRY_AFTER_MS = 500;
 
 /**
- * Publishes the statuses of devices that have come, gone or changed, a slice at a time.
+ * Publishes statuses that have changed, a slice at a time.
  *
  * Each status is rendered when its turn comes, so of several changes only the newest state goes out. A
  * slice that fails is retried: a device that has gone must not be shown as online for ever.

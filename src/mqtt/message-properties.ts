@@ -1,4 +1,4 @@
-/** What a PUBLISH carries besides its topic and payload, and subscribers may get. */
+/** The properties of a PUBLISH that are passed on to subscribers. */
 
 import { isSafeTopic } from '../domain/topics.js';
 import type { Message } from './packets.js';

@@ -6,7 +6,7 @@ import type { Properties } from './properties.js';
 export type MqttVersion = 3 | 4 | 5;
 export type QoS = 0 | 1 | 2;
 
-/** What a PUBLISH and a will have in common. */
+/** The fields that a PUBLISH and a will share. */
 export interface Message {
   readonly topic: string;
   readonly payload: Buffer;

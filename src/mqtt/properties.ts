@@ -118,7 +118,7 @@ const TABLE: ReadonlyMap<number, Property> = new Map([
   row(0x27, 'maximumPacketBytes', POSITIVE),
 ]);
 
-/** What a client may send in each packet, besides user properties (MQTT 5, table 2-4). */
+/** The properties that a client may send in each packet, besides user properties (MQTT 5, table 2-4). */
 const ALLOWED = {
   connect: [0x11, 0x15, AUTHENTICATION_DATA, 0x17, 0x19, 0x21, 0x22, 0x27],
   will: [0x01, 0x02, 0x03, 0x08, 0x09, 0x18],

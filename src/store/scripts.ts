@@ -9,7 +9,7 @@
 import { readFileSync } from 'node:fs';
 import type { z } from 'zod';
 
-/** What every script begins with. */
+/** The beginning of every script. */
 const PROLOGUE = `local function key(name) return KEYS[1] .. name end
 local arg = cmsgpack.unpack(ARGV[1])
 `;

@@ -1,4 +1,4 @@
-/** What each principal may send: messages a second, and alarms a day. */
+/** The limits of each principal: messages a second, and alarms a day. */
 import { type Principal, principalKey } from '../../domain/grants.js';
 import type { AlarmLimits, BudgetLimits, RateLimits } from '../../domain/limits.js';
 import { TokenBucket, TokenRate } from '../../domain/token-bucket.js';

@@ -14,7 +14,7 @@ export interface Slowed {
 
 interface Entry {
   readonly slowed: { readonly budget: Budget; limit: ReachedLimit; readonly sinceMs: number };
-  /** What its waiting connections do next. */
+  /** Continues each of its waiting connections. */
   readonly waiting: Set<() => void>;
   heldAtMs: number;
 }

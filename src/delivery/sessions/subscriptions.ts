@@ -14,7 +14,7 @@ export interface Subscription {
   readonly identifier?: number | undefined;
 }
 
-/** What the subscriptions matching a topic ask of the messages sent. */
+/** How the subscriptions that match a topic want its messages. */
 export interface Forwarding {
   readonly isRetainAsPublished: boolean;
   readonly identifiers: readonly number[] | undefined;

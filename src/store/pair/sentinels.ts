@@ -1,4 +1,4 @@
-/** What the Sentinels say: which server is the primary, when another becomes it, and whether most of them agree. */
+/** Asks the Sentinels which server is the primary, when another becomes it, and whether most of them agree. */
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { z } from 'zod';

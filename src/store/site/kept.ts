@@ -1,4 +1,4 @@
-/** What is kept across restarts: the clock, supervision, escalations, when devices were last heard and tokens last used. */
+/** State that survives restarts: the clock, supervision, escalations, when devices were last heard and tokens last used. */
 
 import type { Logger } from 'pino';
 import { z } from 'zod';
