@@ -93,7 +93,7 @@ export function repeat(check: () => Promise<void>, pauseMs: number | (() => numb
   };
 }
 
-/** Runs work in the order of the calls, each once the one before has ended, however it ended. */
+/** Runs work in the order of the calls, each after the one before has succeeded or failed. */
 export function inTurn(): <Result>(work: () => Promise<Result>) => Promise<Result> {
   let last = Promise.resolve();
   return async (work) => {

@@ -170,7 +170,7 @@ export class Service {
     const {
       site,
       dataDir,
-      redis: { cluster },
+      redis: { cluster, replicas },
       lease: { lengthSeconds, renewSeconds },
     } = this.#config;
     const { sitePrefix } = keysOf(site);
@@ -184,7 +184,7 @@ export class Service {
     // Before the first write. This waits for a store that is away, provided that HTTP can report it.
     const checked = untilReady(connection).then(async () => {
       await checkServer(patient, cluster !== undefined);
-      await checkRights(patient);
+      await checkRights(patient, replicas > 0);
     });
     await Promise.race([checked, standsBy]).finally(() => clearTimeout(away));
     patient.close();

@@ -167,6 +167,8 @@ export async function openBridges(
   });
   releasers.add(() => bridges.stop());
   await bridges.apply(config.bridges);
-  releasers.every(FORGOTTEN_CHECK_MS, () => bridges.apply());
+  releasers.every(FORGOTTEN_CHECK_MS, () => {
+    bridges.apply().catch((err: unknown) => log.warn({ err }, 'failed to look after bridges'));
+  });
   return bridges;
 }

@@ -86,7 +86,7 @@ export class Connection {
     });
   }
 
-  /** Undefined until the client has subscribed. */
+  /** Undefined until a client with a clean session has subscribed. */
   get consumer(): Consumer | undefined {
     return this.session.consumer;
   }

@@ -80,9 +80,9 @@ export class MqttClient implements Watched, Held, ReadConnection {
   #cancelWait: (() => void) | undefined;
   /** Whether the last turn brought messages. */
   #sends = false;
-  /** Whether it has waited for its budget, and gets a turn now whatever its principal's other clients have sent. */
   /** In the current turn. */
   #hasAcknowledged = false;
+  /** Whether it has waited for its budget, and gets a turn now whatever its principal's other clients have sent. */
   #hasWaited = false;
 
   constructor(parts: ClientParts, owner: ClientOwner, stream: Duplex, peer: NetworkPeer) {

@@ -18,7 +18,7 @@ const AT_QOS_0 = { qos: 0, messageId: 0, dup: false } as const;
 /** How a message is sent. */
 type Sending = Pick<OutgoingPublish, 'qos' | 'messageId' | 'dup' | 'entry'>;
 
-/** A message in flight: an entry of a queue, a message that a group's member carries, or one sent but once. */
+/** A message in flight: an entry of a queue, a message that a group's member carries, or one that is sent only once. */
 type Sent =
   | { readonly queue: Queue; readonly entry: Entry }
   | { readonly settle: (isRefused: boolean) => void }
@@ -27,7 +27,7 @@ type Sent =
 export interface WindowOptions {
   readonly queues: Readonly<Record<LogName, Queue>>;
   readonly services: Pick<ConsumerServices, 'elapsedSinceMs' | 'alarmSent' | 'leftOut' | 'now'>;
-  /** How the subscriptions that match a topic want its messages. */
+  /** The form in which the subscriptions that match a topic get its messages. */
   readonly forwardingFor: (topic: string, publisher: string | undefined) => Forwarding;
   /** The QoS granted for an alarm. */
   readonly qosFor: (topic: string, publisher: string | undefined) => QoS;

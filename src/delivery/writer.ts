@@ -22,8 +22,9 @@ const RETRY_AFTER_MS = 250;
 const PASSING_MS = 1_000;
 
 /**
- * Called once an entry is stored and announced, in the order of the history.
+ * Called in the order of the history, once an entry is stored and announced, or given up.
  *
+ * @param isStored false when the store refuses the entry, or the gateway stops
  * @param number 0 if its condition did not hold, negative if it was recorded before
  */
 export type Done = (isStored: boolean, number: number) => void;
@@ -106,6 +107,14 @@ export class Writer {
   }
 
   async #run(): Promise<void> {
+    try {
+      await this.#writeWaiting();
+    } finally {
+      this.#writtenAtMs = undefined;
+    }
+  }
+
+  async #writeWaiting(): Promise<void> {
     while (!this.#isStopped && (this.#waiting.length > 0 || this.#isCheckDue)) {
       const batch = this.#next();
       this.#isCheckDue = false;
@@ -121,7 +130,6 @@ export class Writer {
         else await this.#untilRetry(error);
       }
     }
-    this.#writtenAtMs = undefined;
   }
 
   /** The entries at the front that one write takes: at least one, if there is any. */

@@ -1,8 +1,8 @@
 /**
  * The only door to the store, over one connection: read, run a script, write, commit.
  *
- * Every write of the site is a script: the store checks it against the lease in the same atomic call, and it is answered
- * once the replicas have it (`pair/replicas.ts`). The connection queues nothing; only a patient store repeats a call.
+ * Every write is a script: the store checks it against the lease in the same atomic call, and it is answered once the
+ * replicas have it (`pair/replicas.ts`). The connection queues nothing; only a patient store repeats a call.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
@@ -76,7 +76,7 @@ export interface StoreOptions {
    * Whether to repeat calls while the store is away.
    *
    * Only for calls that may run twice and overtake each other: an invalid publish may then be listed twice. All
-   * others fail immediately, and their caller decides what comes first when the store is back.
+   * other calls fail immediately, and their caller decides what comes first when the store is back.
    */
   readonly isPatient?: boolean;
 }

@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { checkRights, checkServer, NEEDED_COMMANDS } from '../../src/store/server/check.js';
+import {
+  CONFIRMING_COMMANDS,
+  checkRights,
+  checkServer,
+  NEEDED_COMMANDS,
+} from '../../src/store/server/check.js';
 import { Store } from '../../src/store/store.js';
 import { Own } from '../harness/index.js';
 import { RedisProgram } from '../harness/redis.js';
@@ -33,16 +38,26 @@ describe('a user of the store that lacks a right', () => {
 
   it.each(rest)('is told that it may not run %s', async (command) => {
     const store = await userWith(...documentedUser(), `-${command.toLowerCase()}`);
-    const checked = checkServer(store).then(() => checkRights(store));
+    const checked = checkServer(store).then(() => checkRights(store, false));
     await expect(checked).rejects.toThrow(
       new RegExp(`the store forbids its user (.*, )?${command}\\b.*docs/operate/install.md`),
     );
   });
 
+  it('is told that it may not run WAIT only if replicas confirm its writes', async () => {
+    const confirming = CONFIRMING_COMMANDS.map((command) => `+${command.toLowerCase()}`);
+    const version = Number.parseFloat((await server.info('server', 'redis_version')) ?? '');
+    const known = version >= 7.2 ? confirming : confirming.slice(0, 1);
+    const store = await userWith(...documentedUser(), '-wait');
+    await checkRights(store, false);
+    await expect(checkRights(store, true)).rejects.toThrow(/forbids its user WAIT\b/);
+    await checkRights(await userWith(...documentedUser(), ...known), true);
+  });
+
   it('is told that it may not use the keys', async () => {
     const rules = documentedUser().filter((rule) => !rule.startsWith('~'));
     const store = await userWith(...rules, '~{other}:*');
-    await expect(checkRights(store)).rejects.toThrow("the site's keys");
+    await expect(checkRights(store, false)).rejects.toThrow("the site's keys");
   });
 });
 

@@ -11,7 +11,7 @@ const at = { locationId: home.id, roomId: null };
 const about = { createdAtMs: 0, secretHash: '', customData: '{}', limits: {} };
 const device: Device = { ...at, ...about, id: 'device', name: 'Bett 1', order: 1 };
 
-test('a silent device is heard by a packet, not by a longer time and a clock that drifts', async () => {
+test('only a packet makes a silent device heard: no longer time, and no drift of the clock', async () => {
   const context = deviceContext(device, home, null, null);
   let seen = { silentMs: 60_000, lastSeenAtMs: 1_000_000 };
   const states: string[] = [];

@@ -142,7 +142,7 @@ export class Authentication {
     });
     if (isValid && result === 'admitted') return principal;
     // Answers late: this slows down a client that retries immediately.
-    await delay(waitMs);
+    if (isAnswered) await delay(waitMs);
     if (result === 'ignored') throw new ConnectError('too-many-failed-logins', { isAnswered });
     const code = isKnown(name) ? 'wrong-password' : 'unknown-user-name';
     throw new ConnectError(code, { isAnswered });

@@ -14,7 +14,7 @@ export interface Slowed {
 
 interface Entry {
   readonly slowed: { readonly budget: Budget; limit: ReachedLimit; readonly sinceMs: number };
-  /** Continues each of its waiting connections. */
+  /** Its waiting connections: each call lets one go on. */
   readonly waiting: Set<() => void>;
   heldAtMs: number;
 }

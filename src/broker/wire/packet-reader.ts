@@ -185,7 +185,7 @@ export class ReadTurns {
     } else {
       this.#timer ??= setTimeout(() => {
         this.#timer = undefined;
-        this.#round();
+        this.#schedule();
       }, pauseMs);
     }
   }

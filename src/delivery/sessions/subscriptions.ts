@@ -14,7 +14,7 @@ export interface Subscription {
   readonly identifier?: number | undefined;
 }
 
-/** How the subscriptions that match a topic want its messages. */
+/** The form in which the subscriptions that match a topic get its messages. */
 export interface Forwarding {
   readonly isRetainAsPublished: boolean;
   readonly identifiers: readonly number[] | undefined;

@@ -1,4 +1,4 @@
-import { networkOf } from '../../domain/addresses.js';
+import { isLoopbackAddress, networkOf } from '../../domain/addresses.js';
 import { looksGenerated } from '../../domain/credentials.js';
 import type { QuotaWatch } from './quota-watch.js';
 
@@ -8,9 +8,9 @@ const MAX_BACKOFF_MS = 5_000;
 const FORGET_ONE_MS = 5_000;
 /** Failures counted beyond the free ones: more would not make the backoff longer. */
 const MAX_COUNTED = 6;
-/** Answers that a network waits for at a time; each holds a connection. */
+/** Delayed answers of a network at a time; each holds a connection. */
 const MAX_WAITING = 20;
-/** How long the failures and the right credentials of a network are remembered. */
+/** How long a network is remembered in which the admin token was right. */
 const REMEMBERED_MS = 3_600_000;
 /** Beyond this, the oldest is forgotten, so the memory cannot fill up. */
 const MAX_REMEMBERED = 10_000;
@@ -48,7 +48,8 @@ const NONE: Failures = { count: 0, atMs: 0, answersDueMs: [] };
  *
  * Nobody can guess a secret that the gateway generated, so it is admitted at any time: a device raises alarms while
  * others guess, even from its own address. Only the admin token may be made up by a person. It waits for the guesses of
- * its own network, but not where it was right within the hour.
+ * its own network, but not where it was right within the hour. That does not hold for this machine's own addresses, from
+ * which a proxy may bring anybody.
  */
 export class FailedLogins {
   readonly #free: number;
@@ -56,12 +57,12 @@ export class FailedLogins {
   readonly #now: () => number;
   /** By network, in the order of the last failures. */
   readonly #failures = new Map<string, Failures>();
-  /** When a network last had a right credential that a person made up. */
+  /** When the made-up admin token was last right in a network. */
   readonly #rightAtMs = new Map<string, number>();
 
   /**
    * @param free failures without a backoff
-   * @param watch reports the networks that guess on during a backoff
+   * @param watch reports the networks that keep guessing during a backoff
    * @param now a clock that does not jump
    */
   constructor(free: number, watch: Pick<QuotaWatch, 'exceeded'>, now: () => number) {
@@ -75,8 +76,8 @@ export class FailedLogins {
     if (isValid && looksGenerated(secret)) return ADMITTED;
     const network = networkOf(address);
     const isFree = this.#backoffMs(network) === 0;
-    if (isValid && (isFree || this.#isRecent(this.#rightAtMs.get(network)))) {
-      remember(this.#rightAtMs, network, this.#now());
+    if (isValid && (isFree || this.#wasRight(network))) {
+      if (!isLoopbackAddress(address)) remember(this.#rightAtMs, network, this.#now());
       return ADMITTED;
     }
     if (isFree) this.#count(network);
@@ -108,13 +109,13 @@ export class FailedLogins {
   #backoffMs(network: string): number {
     const { count, atMs } = this.#failures.get(network) ?? NONE;
     const excess = Math.ceil(count - this.#free);
-    if (excess <= 0 || !this.#isRecent(atMs)) return 0;
+    if (excess <= 0) return 0;
     const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** (excess - 1), MAX_BACKOFF_MS);
     return Math.max(0, Math.ceil(atMs + backoffMs - this.#now()));
   }
 
-  #isRecent(atMs: number | undefined): boolean {
-    return atMs !== undefined && this.#now() - atMs < REMEMBERED_MS;
+  #wasRight(network: string): boolean {
+    return this.#now() - (this.#rightAtMs.get(network) ?? Number.NEGATIVE_INFINITY) < REMEMBERED_MS;
   }
 }
 

@@ -130,8 +130,8 @@ for at, row in ipairs(new) do
   if row[10] then
     local receipts = receiptKey(row, row[10][5])
     redis.call('HSET', receipts, row[10][1], receiptsInBatch[row[8] .. row[10][1]])
-    -- Its slot, and the one after it, in which it is still looked for.
-    if isNew[receipts] then redis.call('PEXPIRE', receipts, 2 * RECEIPTS_KEPT_MS) end
+    -- The slot of its receipts, the one in which they are still looked for, and as long for a store that was away.
+    if isNew[receipts] then redis.call('PEXPIRE', receipts, 3 * RECEIPTS_KEPT_MS) end
     isNew[receipts] = nil
   end
   for _, index in ipairs(indexKeys[row[3]] or {}) do

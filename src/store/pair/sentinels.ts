@@ -206,7 +206,10 @@ function askSentinels(
 
 async function viewOf(sentinel: Address, { access, name }: SentinelPlace): Promise<View> {
   const fields = fieldsSchema.parse(await askServer(sentinel, access, 'SENTINEL', 'MASTER', name));
-  const field = (wanted: string) => fields[fields.indexOf(wanted) + 1] ?? '';
+  // Alternating names and values; a value may be like a name.
+  const field = (wanted: string) => {
+    return fields[fields.findIndex((name, at) => at % 2 === 0 && name === wanted) + 1] ?? '';
+  };
   return {
     runId: field('runid'),
     host: field('ip'),

@@ -137,6 +137,9 @@ export const NEEDED_COMMANDS: readonly string[] = `
   .trim()
   .split(/\s+/);
 
+/** With `redis.replicas` also these. */
+export const CONFIRMING_COMMANDS: readonly string[] = ['WAIT', 'WAITAOF'];
+
 /** Those that take no key, or not as their first word. */
 const FORMS: Readonly<Record<string, string>> = {
   PING: 'PING',
@@ -146,6 +149,8 @@ const FORMS: Readonly<Record<string, string>> = {
   EVALSHA: 'EVALSHA x 1 <key>',
   XINFO: 'XINFO STREAM <key>',
   MEMORY: 'MEMORY USAGE <key>',
+  WAIT: 'WAIT 0 0',
+  WAITAOF: 'WAITAOF 0 0 0',
 };
 
 /** Redis 6.2 and 7 name the command differently. */
@@ -161,10 +166,12 @@ export function missingRight(error: unknown): string | undefined {
 /**
  * Checks that the server's user may do what the gateway does: otherwise one thing after another would fail.
  *
+ * @param isConfirmed whether replicas confirm its writes
  * @throws GatewayError `start-failed`, naming the rights that it lacks
  */
-export async function checkRights(store: Store): Promise<void> {
-  const forms = NEEDED_COMMANDS.map((command) => FORMS[command] ?? `${command} <key>`);
+export async function checkRights(store: Store, isConfirmed: boolean): Promise<void> {
+  const commands = [...NEEDED_COMMANDS, ...(isConfirmed ? CONFIRMING_COMMANDS : [])];
+  const forms = commands.map((command) => FORMS[command] ?? `${command} <key>`);
   try {
     const missing = await store.run(missingRights, { commands: forms });
     if (missing.length > 0) throw lacking(missing);

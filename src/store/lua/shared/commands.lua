@@ -1,5 +1,6 @@
 -- Commands that make a write with others. A script is not rolled back, so what may fail is checked before.
-local TYPES = { HSET = 'hash', HDEL = 'hash', LPUSH = 'list', LTRIM = 'list', LREM = 'list', ZADD = 'zset', ZREM = 'zset' }
+local TYPES = { HSET = 'hash', HDEL = 'hash', LPUSH = 'list', LTRIM = 'list', LREM = 'list', SADD = 'set', SREM = 'set',
+  ZADD = 'zset', ZREM = 'zset' }
 
 -- The error of a command on a key of another type, nil if there is none.
 local function wrongType(commands)
