@@ -272,6 +272,19 @@ test('when no Sentinel names a primary, the error says why, for each', async () 
   expect(reasons.split('; ').toSorted()).toEqual(each.toSorted());
 });
 
+test('a primary may have the name of a field', async () => {
+  const [sentinel] = pair.sentinelPrograms;
+  const { port } = await pair.primary();
+  await sentinel?.redis.call('sentinel', 'monitor', 'ip', '127.0.0.1', port, 2);
+  onTestFinished(() => void sentinel?.redis.call('sentinel', 'remove', 'ip'));
+  const sentinels = [{ host: '127.0.0.1', port: sentinel?.port ?? 0 }];
+  const place = { sentinels, name: 'ip', access: { password: pair.sentinelPassword } };
+  expect(await new Failovers(place, recordingLog().log).find()).toEqual({
+    host: '127.0.0.1',
+    port,
+  });
+});
+
 describe('at a fixed address, a store', () => {
   test('waits until a server that has become a replica accepts writes again', async () => {
     const server = await startServer();
