@@ -1,7 +1,6 @@
 /** The listeners of MQTT and HTTP, plain and with TLS, and what to do about an address that is not available. */
 import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
-import { ConnectionRate } from './broker/admission/connection-rate.js';
 import { TcpListener, WebSocketListener } from './broker/admission/listeners.js';
 import type { MqttBroker } from './broker/mqtt-broker.js';
 import { GatewayError, systemErrorCode } from './errors.js';
@@ -9,6 +8,7 @@ import type { Foundation } from './foundation.js';
 import type { HttpApp } from './http/http-env.js';
 import { createHttpListener } from './http/server/listener.js';
 import { answerClientError } from './http/server/unroutable.js';
+import { ConnectionRate } from './network/connection-rate.js';
 import type { BoundAddress } from './network/listen.js';
 import { connectionShares } from './network/open-files.js';
 import { ownNetworks } from './network/own-networks.js';
@@ -141,16 +141,13 @@ function listenersOf(
   broker: MqttBroker,
   app: HttpApp,
 ): { mqtt: Listen; http: Listen } {
-  const { connectionsPerSecond, connectionBurst, handshakesPerSecond, handshakeBurst } =
-    config.limits;
+  const { connectionsPerSecond, connectionBurst } = config.limits;
   let networks = ownNetworks();
   releasers.every(LOOK_AT_NETWORKS_MS, () => {
     networks = ownNetworks();
   });
   const isOfHome = (network: string) => networks.has(network);
   const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, elapsed, isOfHome);
-  const handshakeRate = new ConnectionRate(handshakesPerSecond, handshakeBurst, elapsed, isOfHome);
-  const admitsHandshake = handshakeRate.admits.bind(handshakeRate);
   const turns = new ProcessorShare();
   releasers.every(SHARE_CHECK_MS, () => {
     health.report('web-share', shareFault(turns, model));
@@ -188,7 +185,6 @@ function listenersOf(
         rate,
         onRefused,
         turns,
-        admitsHandshake,
         handle,
         log,
       });
@@ -205,7 +201,7 @@ function listenersOf(
         maxConnections,
         maxConnectionsPerAddress,
         turns,
-        admitsHandshake,
+        admits: (address) => rate.admits(address),
         watch,
         log,
       });

@@ -9,7 +9,6 @@ import type { Budget, ReachedLimit } from './budgets/budgets.js';
 import type { Slowed, Slowing } from './budgets/slowing.js';
 import { type BackPressure, type Share, UnstoredPublishes } from './budgets/unstored-publishes.js';
 import type { ClientTerms } from './wire/client-terms.js';
-import type { TurnPlace } from './wire/fair-turns.js';
 import type { NetworkConnection } from './wire/network-connection.js';
 import { PacketWriter } from './wire/packet-writer.js';
 
@@ -89,11 +88,6 @@ export class Connection {
   /** Undefined until a client with a clean session has subscribed. */
   get consumer(): Consumer | undefined {
     return this.session.consumer;
-  }
-
-  /** The location and principal whose reading turns it shares. */
-  get place(): TurnPlace {
-    return { location: this.budget.locationId ?? '*', principal: this.owner };
   }
 
   /** Which limit slows the principal, and since when; undefined: none does. */

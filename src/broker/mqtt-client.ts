@@ -30,13 +30,10 @@ import { memoryOf } from './budgets/unstored-publishes.js';
 import type { ClientParts } from './client-parts.js';
 import type { Connection } from './connection.js';
 import type { Watched } from './keep-alive.js';
-import type { TurnPlace } from './wire/fair-turns.js';
 import { acceptingConnack, farewellOf, refusingConnack } from './wire/farewells.js';
 import { PacketReader, type ReadConnection } from './wire/packet-reader.js';
 import { TopicAliases } from './wire/topic-aliases.js';
 
-/** Replaces the location: unauthenticated clients share their turns by address. */
-const STRANGERS = 'strangers';
 /** How long a refused client may take to read its CONNACK. */
 const REFUSAL_TIMEOUT_MS = 10_000;
 /** The same for a DISCONNECT; the gateway waits for it when it stops. */
@@ -109,8 +106,8 @@ export class MqttClient implements Watched, Held, ReadConnection {
     return this.#connection !== undefined && !this.#sends;
   }
 
-  get place(): TurnPlace {
-    return this.#connection?.place ?? { location: STRANGERS, principal: this.address };
+  get principal(): string {
+    return this.#connection?.owner ?? this.address;
   }
 
   /** The client's CONNECT, which may break a rule; undefined until it arrives. */

@@ -18,7 +18,7 @@ import { MqttBroker } from './mqtt-broker.js';
 import { Publishing } from './publishing.js';
 import { Subscribing } from './subscribing.js';
 import { Wills } from './wills.js';
-import { ReadTurns } from './wire/packet-reader.js';
+import { Turns } from './wire/turns.js';
 
 /** For MQTT, which only delays the answer to a failed login. */
 const FREE_FAILURES = 3;
@@ -34,7 +34,7 @@ export async function openBroker(
   { publishes, commands, alarmStates, presence, hubs }: IngestParts,
 ) {
   const { model, devices, accessTokens, watch } = site;
-  const { maxPacketBytes, maxKeepAliveSeconds, maxFiltersPerSession } = config.mqtt;
+  const { maxPacketBytes, maxKeepAliveSeconds } = config.mqtt;
   const quotasOf = site.principalLimits.of;
   const isKnown = (id: string) =>
     model.device(id) !== undefined || accessTokens.owner(id) !== undefined;
@@ -83,14 +83,13 @@ export async function openBroker(
     wills: new Wills({ publishing, log }),
     clientParts: {
       maxPacketBytes,
-      turns: new ReadTurns(router),
+      turns: new Turns(router),
       publishing,
       subscribing: new Subscribing({
         sessions,
         sessionQuota,
         retained,
         denials,
-        maxFiltersPerSession,
         quotasOf,
         watch,
         log,

@@ -39,7 +39,6 @@ export interface SubscribingOptions {
   readonly sessionQuota: SessionQuota;
   readonly retained: Pick<RetainedMessages, 'matching' | 'later'>;
   readonly denials: ConnectionDenials;
-  readonly maxFiltersPerSession: number;
   readonly quotasOf: (principal: Principal) => ConnectionQuotas;
   readonly watch: QuotaWatch;
   readonly log: Logger;
@@ -152,8 +151,6 @@ export class Subscribing {
     }
     const subscriptions = session.consumer?.subscriptions;
     if (subscriptions?.has(filter) === true || added.has(filter)) return undefined;
-    const count = (subscriptions?.size ?? 0) + added.size;
-    if (count >= this.#options.maxFiltersPerSession) return 'too-many-filters';
     if (
       added.size < room &&
       (!isShared || this.#hasRoomForGroup(principal, owner, added, filter))
@@ -219,6 +216,5 @@ export function paidBy(
 function failureOf(code: DeniedReason, version: MqttVersion): number {
   if (version !== 5) return UNSPECIFIED_ERROR;
   if (code === 'shared-filter-invalid') return TOPIC_FILTER_INVALID;
-  const isLimit = code === 'too-many-filters' || code === 'too-many-subscriptions';
-  return isLimit ? QUOTA_EXCEEDED : NOT_AUTHORIZED;
+  return code === 'too-many-subscriptions' ? QUOTA_EXCEEDED : NOT_AUTHORIZED;
 }

@@ -63,7 +63,6 @@ export const mqttSchema = z.strictObject({
     .max(MAX_UINT16)
     .default(300)
     .describe('the longest keep-alive; a longer one, or none, counts as this'),
-  maxFiltersPerSession: count.default(1000).describe('subscriptions of one session'),
   maxInFlight: count
     .max(MAX_UINT16)
     .default(100)

@@ -87,14 +87,10 @@ export const configSchema = z.strictObject({
     .strictObject({
       connectionsPerSecond: count
         .default(10)
-        .describe('new connections of one address each second; this machine is exempt'),
-      connectionBurst: count.default(100).describe('after a burst of so many'),
-      handshakesPerSecond: count
-        .default(50)
         .describe(
-          'TLS handshakes of one address, MQTT and HTTPS together; what comes faster waits for up to 10 s',
+          'new connections of one address each second, of MQTT and of HTTPS together; this machine is exempt',
         ),
-      handshakeBurst: count.default(500).describe('after a burst of so many'),
+      connectionBurst: count.default(100).describe('after a burst of so many'),
       device: deviceLimitsSchema
         .prefault({})
         .describe('one device; a manager can give a device limits of its own'),

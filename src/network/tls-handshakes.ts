@@ -35,7 +35,6 @@ const SECURE_TLS: SecureContextOptions = {
 
 /** Node's default is two minutes. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
-const RETRY_MS = 100;
 
 export interface TlsHandshakesOptions {
   /** PEM texts; each handshake uses the current ones. */
@@ -43,9 +42,7 @@ export interface TlsHandshakesOptions {
   /** Protocols for ALPN. */
   readonly protocols?: string[];
   readonly turns: ProcessorShare;
-  /** Whether the address may begin a handshake now; counts it if so. */
-  readonly admits: (address: string) => boolean;
-  /** Timeout of a handshake and of what it waits for, ten seconds by default. */
+  /** Timeout of a handshake and of its turn, ten seconds by default. */
   readonly handshakeTimeoutMs?: number | undefined;
   readonly onFailed?: ((address: string, reason: string) => void) | undefined;
   readonly log: Logger;
@@ -77,18 +74,13 @@ export class TlsHandshakes {
   /** Begins a handshake when it is due. The socket is closed if that fails. */
   accept(socket: Socket, onSecure: (secured: TLSSocket) => void): void {
     const address = plainAddress(socket.remoteAddress);
-    const { turns, admits, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = this.#options;
+    const { turns, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = this.#options;
     const timeout = setTimeout(() => socket.destroy(), handshakeTimeoutMs);
-    const begin = () => {
-      const isAdmitted = admits(address);
-      if (isAdmitted) {
-        this.#begin(socket, address, (secured) => {
-          clearTimeout(timeout);
-          onSecure(secured);
-        });
-      }
-      return isAdmitted;
-    };
+    const begin = () =>
+      this.#begin(socket, address, (secured) => {
+        clearTimeout(timeout);
+        onSecure(secured);
+      });
     const waiting = new WaitingHandshake(socket, networkOf(address), turns, begin);
     socket.once('close', () => {
       clearTimeout(timeout);
@@ -131,15 +123,12 @@ function reasonOf(error: Error): string {
 class WaitingHandshake implements ShareUser {
   readonly line: string;
   readonly #socket: Socket;
-  readonly #turns: ProcessorShare;
-  readonly #begin: () => boolean;
+  readonly #begin: () => void;
 
-  /** @param begin begins the handshake if that is allowed now; returns whether it was */
-  constructor(socket: Socket, network: string, turns: ProcessorShare, begin: () => boolean) {
+  constructor(socket: Socket, network: string, turns: ProcessorShare, begin: () => void) {
     // Handshakes of one client do not delay the requests of others.
     this.line = `TLS of ${network}`;
     this.#socket = socket;
-    this.#turns = turns;
     this.#begin = begin;
     socket.once('readable', () => {
       // At the end of the stream, nothing is left to read.
@@ -149,7 +138,6 @@ class WaitingHandshake implements ShareUser {
   }
 
   takeTurn(): void {
-    if (this.#socket.destroyed || this.#begin()) return;
-    setTimeout(() => this.#turns.want(this), RETRY_MS);
+    if (!this.#socket.destroyed) this.#begin();
   }
 }

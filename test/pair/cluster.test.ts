@@ -2,7 +2,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import { eventually, expect, type Home, NO_LIMITS, type Own, test } from '../harness/index.js';
 import type { RedisProgram } from '../harness/redis.js';
-import { RedisCluster } from '../harness/redis-cluster.js';
+import { RedisCluster } from './redis-cluster.js';
 
 /** Homes spread over all primaries. */
 const SITES = ['home-1', 'home-2', 'home-3', 'home-4'];

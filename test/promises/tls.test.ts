@@ -4,6 +4,7 @@ import { readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'no
 import { request as requestPlain } from 'node:http';
 import { request } from 'node:https';
 import { connect } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
 import mqtt from 'mqtt';
@@ -30,15 +31,15 @@ const PORTS = {
   GATEWAY_HTTP_TLS_PORT: '0',
 };
 
-const test = testWith({
-  env: {
-    ...PORTS,
-    GATEWAY_LOG_LEVEL: 'debug',
-    GATEWAY_TLS_CERT_FILE: CERTIFICATE,
-    GATEWAY_TLS_KEY_FILE: 'test/harness/tls/localhost.key',
-    GATEWAY_HTTP_PUBLIC_URL: 'https://localhost',
-  },
-});
+const ENV = {
+  ...PORTS,
+  GATEWAY_LOG_LEVEL: 'debug',
+  GATEWAY_TLS_CERT_FILE: CERTIFICATE,
+  GATEWAY_TLS_KEY_FILE: 'test/harness/tls/localhost.key',
+  GATEWAY_HTTP_PUBLIC_URL: 'https://localhost',
+};
+
+const test = testWith({ env: ENV });
 
 const portOf = ({ addresses }: Gateway, listener: Listener) => addresses[listener]?.port ?? 0;
 
@@ -98,6 +99,37 @@ test('a CONNECT with a client id that is too long is answered over mqtts, too', 
   expect((await client.next('connack')).returnCode).toBe(2);
   await client.closed();
 });
+
+/** An address of this machine that is not loopback. */
+const ADDRESSES = Object.values(networkInterfaces())
+  .flatMap((addresses = []) => addresses)
+  .filter(({ family, internal }) => family === 'IPv4' && !internal)
+  .map(({ address }) => address)
+  .slice(0, 1);
+
+test.for(ADDRESSES)(
+  'an address has one rate for all connections over TLS and MQTT: what comes faster is closed unanswered',
+  async (host, { own }) => {
+    const env = {
+      ...ENV,
+      GATEWAY_TLS_HOST: '0.0.0.0',
+      GATEWAY_LIMITS_CONNECTIONS_PER_SECOND: '1',
+      GATEWAY_LIMITS_CONNECTION_BURST: '2',
+    };
+    const gateway = await own.gateway({ env, hasStoppedClock: true });
+    const from = { host, localAddress: host, servername: 'localhost' };
+    const open = [await secured(gateway, 'https', from), await secured(gateway, 'mqtts', from)];
+    for (const listener of LISTENERS) {
+      await expect(secured(gateway, listener, from)).rejects.toThrow();
+      // Loopback has no such limit.
+      open.push(await secured(gateway, listener));
+    }
+    await gateway.clock.advance(1_000);
+    open.push(await secured(gateway, 'https', from));
+    await expect(secured(gateway, 'https', from)).rejects.toThrow();
+    for (const socket of open) socket.destroy();
+  },
+);
 
 /** Connects without TLS, and resolves when the gateway has hung up. */
 async function plain(gateway: Gateway, listener: Listener): Promise<void> {

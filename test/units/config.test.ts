@@ -25,7 +25,6 @@ const DEFAULTS: Config = {
     maxPacketBytes: 262_144,
     maxAlarmBytes: 16_384,
     maxKeepAliveSeconds: 300,
-    maxFiltersPerSession: 1000,
     maxInFlight: 100,
   },
   http: {
@@ -44,8 +43,6 @@ const DEFAULTS: Config = {
   limits: {
     connectionsPerSecond: 10,
     connectionBurst: 100,
-    handshakesPerSecond: 50,
-    handshakeBurst: 500,
     device: {
       messagesPerSecond: 2_000,
       messageBurst: 20_000,
@@ -397,7 +394,6 @@ describe('the environment', () => {
     GATEWAY_MQTT_MAX_PACKET_BYTES: ['2', 2],
     GATEWAY_MQTT_MAX_ALARM_BYTES: ['3', 3],
     GATEWAY_MQTT_MAX_KEEP_ALIVE_SECONDS: ['4', 4],
-    GATEWAY_MQTT_MAX_FILTERS_PER_SESSION: ['5', 5],
     GATEWAY_MQTT_MAX_IN_FLIGHT: ['6', 6],
     GATEWAY_HTTP_HOST: ['::', '::'],
     GATEWAY_HTTP_PORT: ['65535', 65_535],
@@ -456,8 +452,6 @@ describe('the environment', () => {
     GATEWAY_LIMITS_TOKEN_SUBSCRIPTIONS: ['69', 69],
     GATEWAY_LIMITS_TOTAL_CONNECTIONS: ['72', 72],
     GATEWAY_LIMITS_TOTAL_PERSISTENT_SESSIONS: ['73', 73],
-    GATEWAY_LIMITS_HANDSHAKES_PER_SECOND: ['73', 73],
-    GATEWAY_LIMITS_HANDSHAKE_BURST: ['74', 74],
     GATEWAY_LIMITS_TOTAL_RETAINED_BYTES: ['77', 77],
     GATEWAY_SESSIONS_MAX_QUEUED_MESSAGES: ['11', 11],
     GATEWAY_SESSIONS_MAX_QUEUED_BYTES: ['21', 21],

@@ -10,12 +10,12 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ConnectionQuota, type Held } from '../../src/broker/admission/connection-quota.js';
-import { ConnectionRate } from '../../src/broker/admission/connection-rate.js';
 import { UnidentifiedConnections } from '../../src/broker/admission/unidentified-connections.js';
 import { type Budget, Budgets, limitKey } from '../../src/broker/budgets/budgets.js';
 import type { BudgetLimits, OwnLimits } from '../../src/domain/limits.js';
 import type { Device } from '../../src/domain/site.js';
 import { TokenBucket, TokenRate } from '../../src/domain/token-bucket.js';
+import { ConnectionRate } from '../../src/network/connection-rate.js';
 import { QuotaWatch } from '../../src/site/access/quota-watch.js';
 import { Health } from '../../src/site/health/health.js';
 import { SiteModel } from '../../src/site/site-model.js';
@@ -137,25 +137,6 @@ describe('a budget', () => {
     expect(site.limitOf(budget)).toBe('device.messagesPerSecond');
     site.nowMs += 200;
     expect(site.limitOf(budget)).toBeUndefined();
-  });
-
-  it('follows the device to another location', () => {
-    const site = new Site({ device });
-    const budget = site.put('one');
-    expect(budget.locationId).toBe('a');
-    site.put('one', 'b');
-    expect(budget.locationId).toBe('b');
-  });
-
-  it.each([
-    [['a'], 'a'],
-    [['a', 'a'], 'a'],
-    [['a', 'b'], undefined],
-    [['*'], undefined],
-  ])('of a token with grants over %j belongs to location %s', (locations, locationId) => {
-    const grants = locations.map((location) => ({ location, role: 'manager' as const }));
-    const { budgets } = new Site({});
-    expect(budgets.of({ type: 'token', id: 'token', grants }).locationId).toBe(locationId);
   });
 });
 

@@ -33,7 +33,6 @@ const FAILED_LOGINS: readonly ConnectErrorCode[] = [
 /** Reasons to deny a filter that are not a lack of permission. */
 const NO_WANT_OF_PERMISSION: readonly DeniedReason[] = [
   'shared-filter-invalid',
-  'too-many-filters',
   'too-many-subscriptions',
 ];
 /** The MQTT 5 reason codes for connections that the gateway ends. */

@@ -6,13 +6,13 @@ import type { Logger } from 'pino';
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws';
 import { networkOf, plainAddress } from '../../domain/addresses.js';
 import { TokenBucket, TokenRate } from '../../domain/token-bucket.js';
+import type { ConnectionRate } from '../../network/connection-rate.js';
 import { type BoundAddress, listen } from '../../network/listen.js';
 import type { ProcessorShare } from '../../network/processor-share.js';
 import { ReadToEnd } from '../../network/socket-front.js';
 import { TlsHandshakes } from '../../network/tls-handshakes.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
 import { ConnectError } from './connect-errors.js';
-import type { ConnectionRate } from './connection-rate.js';
 import { sendPacketByPacket } from './packet-frames.js';
 
 /** Records a connection that is ended before or outside of MQTT. */
@@ -32,8 +32,6 @@ export interface TcpListenerOptions {
   readonly onRefused: OnRefused;
   /** The turns in which TLS handshakes begin. */
   readonly turns: ProcessorShare;
-  /** Whether an address may begin a TLS handshake now. */
-  readonly admitsHandshake: (address: string) => boolean;
   readonly handle: Handle;
   readonly log: Logger;
 }
@@ -45,14 +43,14 @@ export class TcpListener {
 
   constructor(options: TcpListenerOptions) {
     this.#options = options;
-    const { tls, rate, admitsHandshake: admits, onRefused, handle, log } = options;
+    const { tls, rate, onRefused, handle, log } = options;
     const listenToErrors = (socket: Socket) => {
       socket.on('error', (error) => log.debug({ err: error }, 'connection failed'));
     };
     const onFailed = (address: string, reason: string) => {
       onRefused(address, new ConnectError('tls-handshake-failed', { reason }));
     };
-    const handshakes = tls && new TlsHandshakes({ ...options, tls, admits, onFailed });
+    const handshakes = tls && new TlsHandshakes({ ...options, tls, onFailed });
     // An alarm is a small packet and must not wait for the next one.
     this.#server = createServer({ noDelay: true }, (socket) => {
       listenToErrors(socket);
@@ -167,7 +165,8 @@ export class WebSocketListener {
   /** For the HTTP server's `upgrade` event. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const address = plainAddress(request.socket.remoteAddress);
-    if (!this.#rate.admits(address)) {
+    // With TLS it was counted before its handshake.
+    if (!('encrypted' in request.socket) && !this.#rate.admits(address)) {
       this.#onRefused(address, new ConnectError('connecting-too-fast'));
       socket.destroy();
       return;

@@ -33,7 +33,6 @@ interface Terms {
 export class Budget {
   readonly principal: Principal;
   readonly #termsNow: () => Terms;
-  readonly #locationNow: () => string | undefined;
   readonly #messages = new TokenBucket();
   readonly #alarms = new TokenBucket();
   #terms: Terms | undefined;
@@ -43,15 +42,9 @@ export class Budget {
   #freeAtMs = 0;
   #takenAtMs = 0;
 
-  constructor(principal: Principal, termsNow: () => Terms, locationNow: () => string | undefined) {
+  constructor(principal: Principal, termsNow: () => Terms) {
     this.principal = principal;
     this.#termsNow = termsNow;
-    this.#locationNow = locationNow;
-  }
-
-  /** The location of the principal; undefined: several, or none. */
-  get locationId(): string | undefined {
-    return this.#locationNow();
   }
 
   /** Counts an alarm of this turn. */
@@ -130,7 +123,7 @@ export class Budgets {
     const budget =
       principal.type === 'device'
         ? this.#budgetOfDevice(principal)
-        : this.#budgetOfToken(principal);
+        : new Budget(principal, () => this.#ofTokens);
     this.#byOwner.set(owner, budget);
     return budget;
   }
@@ -154,18 +147,7 @@ export class Budgets {
       terms = isUsual ? this.#ofDevices : termsOf({ ...this.#ofDevices.limits, ...own });
       return terms;
     };
-    return new Budget(principal, termsNow, () => deviceNow()?.locationId);
-  }
-
-  /** A token belongs to a location if all of its grants do. */
-  #budgetOfToken(principal: Principal & { type: 'token' }): Budget {
-    const [first, ...others] = new Set(principal.grants.map(({ location }) => location));
-    const locationId = others.length === 0 && first !== '*' ? first : undefined;
-    return new Budget(
-      principal,
-      () => this.#ofTokens,
-      () => locationId,
-    );
+    return new Budget(principal, termsNow);
   }
 }
 

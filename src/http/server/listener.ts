@@ -53,8 +53,8 @@ export interface HttpListenerOptions {
   readonly isTrustedAddress?: (address: string) => boolean;
   /** The turns in which requests are read and handled, and handshakes begun. */
   readonly turns: ProcessorShare;
-  /** Whether an address may begin a TLS handshake now. */
-  readonly admitsHandshake: (address: string) => boolean;
+  /** Whether the address may open a TLS connection now; counts it if so. */
+  readonly admits: (address: string) => boolean;
   /** Names the clients that have too many connections. */
   readonly watch: Pick<QuotaWatch, 'exceeded'>;
 }
@@ -147,7 +147,7 @@ function requestClass(isTaken: (request: IncomingMessage) => boolean): typeof In
  * Node's own listener takes any stream; given the sockets, Node would read them itself.
  */
 function acceptInTurn(server: Server, quota: ConnectionQuota, options: HttpListenerOptions): void {
-  const { turns, stalledAfterMs = STALLED_AFTER_MS, log } = options;
+  const { turns, admits, stalledAfterMs = STALLED_AFTER_MS, log } = options;
   const [serve] = server.listeners('connection');
   server.removeAllListeners('connection');
   const listenToErrors = (socket: Duplex) => {
@@ -169,6 +169,8 @@ function acceptInTurn(server: Server, quota: ConnectionQuota, options: HttpListe
       tcp.destroy();
     } else if (handshakes === undefined) {
       whenReadable(tcp, stalledAfterMs, () => accept(tcp, tcp));
+    } else if (!admits(plainAddress(tcp.remoteAddress))) {
+      tcp.destroy();
     } else {
       handshakes.accept(tcp, (secured) => {
         listenToErrors(secured);
@@ -190,8 +192,8 @@ function whenReadable(socket: Socket, timeoutMs: number, serve: () => void): voi
 }
 
 function handshakesFor(options: HttpListenerOptions): TlsHandshakes | undefined {
-  const { tls, admitsHandshake: admits } = options;
-  return tls && new TlsHandshakes({ ...options, tls, admits, protocols: ['http/1.1'] });
+  const { tls } = options;
+  return tls && new TlsHandshakes({ ...options, tls, protocols: ['http/1.1'] });
 }
 
 /** Has the app answer each request when its turn comes. */

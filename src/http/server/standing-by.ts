@@ -40,7 +40,7 @@ export function createStandingByListener(options: StandingByOptions): HttpListen
     maxConnectionsPerAddress: MAX_CONNECTIONS,
     turns: new ProcessorShare(),
     // While standing by there are no alarms to protect and no credentials to check.
-    admitsHandshake: () => true,
+    admits: () => true,
     watch: { exceeded: () => undefined },
   });
 }

@@ -37,7 +37,6 @@ export const DENIED_REASONS = {
     'The filter is not within care-homes/<location> of a location that the grants of the token cover.',
   'shared-filter-invalid':
     'A shared subscription is $share/<group>/<filter>; the group has no wildcards.',
-  'too-many-filters': 'The session has as many filters as it may have.',
   'too-many-subscriptions':
     'The device or access token has as many subscriptions as it may have (limits.device.subscriptions, limits.token.subscriptions).',
   'topic-not-of-device': 'A device may publish on its own topics (devices/<id>/…) only.',

@@ -23,7 +23,7 @@ export function faultTextsIn(readiness: unknown): string[] {
 }
 
 /** Whether a fault concerns the gateway, not the Node.js that runs the tests. */
-export function isOfGateway({ code }: { readonly code: string }): boolean {
+function isOfGateway({ code }: { readonly code: string }): boolean {
   return code !== 'runtime-unsupported';
 }
 

@@ -44,7 +44,6 @@ export const DENIED_DE: Readonly<Record<Code, string>> = {
     'Der Filter liegt nicht in care-homes/<location> eines Heims, das die Rechte des Tokens umfassen.',
   'shared-filter-invalid':
     'Ein geteiltes Abonnement heißt $share/<Gruppe>/<Filter>, die Gruppe ohne Platzhalter.',
-  'too-many-filters': 'Die Sitzung hat so viele Filter, wie sie haben darf.',
   'too-many-subscriptions':
     'Das Gerät oder der Zugangstoken hat so viele Abonnements, wie er haben darf (limits.device.subscriptions, limits.token.subscriptions).',
   'topic-not-of-device':

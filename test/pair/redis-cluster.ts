@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import { claimPort } from './program.js';
-import { fillIn, RedisProgram } from './redis.js';
-import { until } from './wait.js';
+import { claimPort } from '../harness/program.js';
+import { fillIn, RedisProgram } from '../harness/redis.js';
+import { until } from '../harness/wait.js';
 
 const run = promisify(execFile);
 

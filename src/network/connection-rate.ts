@@ -1,6 +1,6 @@
-import { isLoopbackAddress, networkOf } from '../../domain/addresses.js';
+import { isLoopbackAddress, networkOf } from '../domain/addresses.js';
 
-/** Bounds how fast one address may open connections; loopback is exempt. */
+/** Bounds how fast one address may open connections: of MQTT, and of TLS before its handshake. Loopback is exempt. */
 export class ConnectionRate {
   readonly #perSecond: number;
   readonly #burst: number;
