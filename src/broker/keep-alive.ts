@@ -1,5 +1,3 @@
-import { PacedClosing } from './admission/paced-closing.js';
-
 const CHECK_INTERVAL_MS = 500;
 /** A check this long after the last one proves nothing: the process itself was held up. */
 const HELD_UP_AFTER_MS = 2 * CHECK_INTERVAL_MS;
@@ -18,7 +16,6 @@ export interface Watched {
 /** Ends the connections of silent clients. One timer serves all: a network failure may end them all together. */
 export class KeepAlive {
   readonly #watched = new Set<Watched>();
-  readonly #closing = new PacedClosing();
   #timer: NodeJS.Timeout | undefined;
   #checkedAtMs = 0;
 
@@ -48,7 +45,7 @@ export class KeepAlive {
     for (const watched of this.#watched) {
       if (watched.silentMs <= TIMEOUT_FACTOR * watched.keepAliveMs) continue;
       this.#watched.delete(watched);
-      this.#closing.add(() => watched.timeOut());
+      watched.timeOut();
     }
   }
 }

@@ -4,7 +4,6 @@ import { packetBytes } from '../../mqtt/bytes.js';
 import { PacketError, PROTOCOL_ERROR } from '../../mqtt/codes.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
 import type { ConnectionQuota, Held } from './connection-quota.js';
-import { PacedClosing } from './paced-closing.js';
 
 /** A network is reported when it has this many connections without a CONNECT and one of them ends. */
 const NAMED_FROM = 3;
@@ -33,14 +32,13 @@ interface Awaited extends Held {
  * Waits until the first packet of each connection is complete.
  *
  * Until then a connection costs its socket and the bytes received. Thousands that stop in the middle of CONNECT,
- * or send nothing, delay no other client, and are closed a few at a time. A client refused for what its CONNECT
- * says has had its answer and is not reported.
+ * or send nothing, delay no other client. A client refused for what its CONNECT says has had its answer and is not
+ * reported.
  */
 export class UnidentifiedConnections {
   readonly #options: UnidentifiedConnectionsOptions;
   readonly #awaited = new Set<Awaited>();
   readonly #countByNetwork = new Map<string, number>();
-  readonly #closing = new PacedClosing();
   #begunBytes = 0;
 
   constructor(options: UnidentifiedConnectionsOptions) {
@@ -63,20 +61,14 @@ export class UnidentifiedConnections {
       timeOut: drop,
       close: drop,
     };
-    const closeLater = () => this.#closing.add(() => stream.destroy());
+    const close = () => stream.destroy();
     const timer = setTimeout(() => {
-      this.#closing.add(() => {
-        // The CONNECT may have arrived before this connection had its turn.
-        if (!this.#awaited.has(awaited)) return;
-        onTimeout(address);
-        stream.destroy();
-      });
+      onTimeout(address);
+      close();
     }, timeoutMs);
-    // Otherwise Node closes the connection as soon as the client ends it, not in its turn.
-    stream.allowHalfOpen = true;
     const leave = () => {
       clearTimeout(timer);
-      stream.off('readable', read).off('end', closeLater).off('close', end);
+      stream.off('readable', read).off('end', close).off('close', end);
       this.#left(awaited);
     };
     const end = () => {
@@ -97,7 +89,7 @@ export class UnidentifiedConnections {
       stream.unshift(awaited.begun);
       serve();
     };
-    stream.on('readable', read).once('end', closeLater).once('close', end);
+    stream.on('readable', read).once('end', close).once('close', end);
     this.#arrived(awaited);
   }
 
