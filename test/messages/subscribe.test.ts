@@ -16,8 +16,7 @@ import {
 
 const test = testWith({ env: { GATEWAY_LOG_LEVEL: 'debug' } });
 
-const DENIED = 0x80;
-/** Of a session, and of a packet (contract 5). */
+/** Of a packet. */
 const MAX_FILTERS = 1_000;
 
 function filtersOf(home: Home, count: number): string[] {
@@ -70,14 +69,6 @@ describe('many filters', () => {
     // Those of the session count once for a client that asks for them again.
     const half = filtersOf(home, MAX_FILTERS / 2);
     expect(new Set(await again.subscribe(half))).toEqual(new Set([1]));
-  });
-
-  test.for([true, false])('are bounded per client (clean: %s)', async (clean, { home }) => {
-    const nurse = await home.client(home.viewer, { clientId: randomUUID(), clean });
-    await nurse.subscribe(filtersOf(home, MAX_FILTERS));
-    const [known = ''] = filtersOf(home, 1);
-    const codes = await nurse.subscribe([home.filter(undefined, 'one/more'), known]);
-    expect(codes).toEqual([DENIED, 1]);
   });
 
   test('are bounded per SUBSCRIBE and UNSUBSCRIBE', async ({ home }) => {
