@@ -59,8 +59,8 @@ export class Turns {
 
   /** Removes a connection that is gone, or has another principal now. */
   leave(taker: TurnTaker): void {
-    this.#acknowledgers.delete(taker);
-    this.#others.delete(taker);
+    this.#acknowledgers.leave(taker);
+    this.#others.leave(taker);
   }
 
   #schedule(): void {
@@ -126,43 +126,65 @@ export class Turns {
   }
 }
 
+/** The connections of one principal. */
+interface Line {
+  readonly principal: string;
+  readonly waiting: Set<TurnTaker>;
+  members: number;
+}
+
 /** Connections that wait for a turn, in a circle of principals, and of the connections of each. */
 class Circle {
-  readonly #principals = new Map<string, Set<TurnTaker>>();
-  /** The principal under which each waits: it changes with the login. */
-  readonly #waiting = new Map<TurnTaker, string>();
+  readonly #lines = new Map<string, Line>();
+  /** Where each connection waits until it leaves. */
+  readonly #lineOf = new Map<TurnTaker, Line>();
+  /** Those in which somebody waits, the next one first. */
+  readonly #order = new Set<Line>();
+  #size = 0;
 
+  /** How many connections wait. */
   get size(): number {
-    return this.#waiting.size;
+    return this.#size;
   }
 
   add(taker: TurnTaker): void {
-    if (this.#waiting.has(taker)) return;
-    const { principal } = taker;
-    this.#waiting.set(taker, principal);
-    const takers = this.#principals.get(principal) ?? new Set();
-    this.#principals.set(principal, takers.add(taker));
-  }
-
-  delete(taker: TurnTaker): void {
-    const principal = this.#waiting.get(taker);
-    if (principal === undefined) return;
-    this.#waiting.delete(taker);
-    const takers = this.#principals.get(principal);
-    takers?.delete(taker);
-    if (takers?.size === 0) this.#principals.delete(principal);
+    const line = this.#lineOf.get(taker) ?? this.#enter(taker);
+    if (line.waiting.has(taker)) return;
+    line.waiting.add(taker);
+    this.#order.add(line);
+    this.#size++;
   }
 
   /** Takes out the first connection of the next principal; its others come after all other principals. */
   take(): TurnTaker | undefined {
-    for (const [principal, takers] of this.#principals) {
-      for (const taker of takers) {
-        this.#principals.delete(principal);
-        this.#principals.set(principal, takers);
-        this.delete(taker);
+    for (const line of this.#order) {
+      for (const taker of line.waiting) {
+        this.#order.delete(line);
+        line.waiting.delete(taker);
+        if (line.waiting.size > 0) this.#order.add(line);
+        this.#size--;
         return taker;
       }
     }
     return undefined;
+  }
+
+  leave(taker: TurnTaker): void {
+    const line = this.#lineOf.get(taker);
+    if (line === undefined) return;
+    this.#lineOf.delete(taker);
+    if (line.waiting.delete(taker)) this.#size--;
+    if (line.waiting.size === 0) this.#order.delete(line);
+    line.members--;
+    if (line.members === 0) this.#lines.delete(line.principal);
+  }
+
+  #enter(taker: TurnTaker): Line {
+    const { principal } = taker;
+    const line = this.#lines.get(principal) ?? { principal, waiting: new Set(), members: 0 };
+    this.#lines.set(principal, line);
+    this.#lineOf.set(taker, line);
+    line.members++;
+    return line;
   }
 }
