@@ -77,9 +77,11 @@ local alarms = {}
 for at, row in ipairs(listed) do
   local number = text(tonumber(row[1]))
   local isListed = arg.upTo == 0 or tonumber(number) <= arg.upTo
-  local found = isListed and redis.call('XRANGE', history, number .. '-0', number .. '-0')[1]
-  local entry = found and entryAt(number)
-  local device = entry and deviceIn(entry.c)
-  alarms[at] = { number, row[2], found and found[2] or {}, device and entry.i and statesOf(entry.i, device) or '' }
+  local fields, id, device = isListed and fieldsAt(number) or {}
+  for name = 1, #fields, 2 do
+    if fields[name] == 'i' then id = fields[name + 1] end
+    if fields[name] == 'c' then device = deviceIn(fields[name + 1]) end
+  end
+  alarms[at] = { number, row[2], fields, id and device and statesOf(id, device) or '' }
 end
 return { newest, alarms }

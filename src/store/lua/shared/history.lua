@@ -14,12 +14,18 @@ local function lastOf(stream)
   end
 end
 
--- The fields of an entry by name, nil if it is gone.
-local function entryAt(number)
+-- The names and values of an entry, nil if it is gone.
+local function fieldsAt(number)
   local row = redis.call('XRANGE', history, number .. '-0', number .. '-0')[1]
-  if not row then return nil end
+  return row and row[2]
+end
+
+-- The values of an entry by name, nil if it is gone.
+local function entryAt(number)
+  local fields = fieldsAt(number)
+  if not fields then return nil end
   local entry = {}
-  for at = 1, #row[2], 2 do entry[row[2][at]] = row[2][at + 1] end
+  for at = 1, #fields, 2 do entry[fields[at]] = fields[at + 1] end
   return entry
 end
 
@@ -35,10 +41,9 @@ end
 -- Where a hash of many pieces keeps what belongs to these bytes: as `digestPlace` in history/entries.ts.
 local function placeOf(bytes)
   local digest = redis.sha1hex(bytes)
-  local field = string.gsub(string.sub(digest, 5, 24), '..', function(byte)
-    return string.char(tonumber(byte, 16))
-  end)
-  return text(math.floor(tonumber(string.sub(digest, 1, 4), 16) / 2)), field
+  local function digits(from, to) return tonumber(string.sub(digest, from, to), 16) end
+  local field = struct.pack('>I4I4I2', digits(5, 12), digits(13, 20), digits(21, 24))
+  return text(math.floor(digits(1, 4) / 2)), field
 end
 
 local function statesOf(id, device)
