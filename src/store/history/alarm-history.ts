@@ -18,7 +18,7 @@ import { StoreTurns } from '../../site/store-turns.js';
 import { Script } from '../scripts.js';
 import type { Store } from '../store.js';
 import { answering } from '../store.js';
-import { kindNumber, type ReadAlarm, type ReadPlace, readAlarm, readPlace } from './entries.js';
+import { kindNumber, type ReadAlarm, type ReadPlace, ReadPlaces, readAlarm } from './entries.js';
 import { findAlarm } from './history-log.js';
 
 const bytes = z.instanceof(Buffer);
@@ -51,6 +51,7 @@ export class AlarmHistoryRedis implements AlarmHistory {
   readonly #store: Store;
   readonly #log: Logger;
   readonly #turns = new StoreTurns();
+  readonly #places = new ReadPlaces();
 
   constructor(store: Store, log: Logger) {
     this.#store = store;
@@ -193,7 +194,7 @@ export class AlarmHistoryRedis implements AlarmHistory {
     let damaged = 0;
     const listed = rows.map(([sequence, detectedAtMs, fields, statesText]) => {
       const record = readAlarm(fields);
-      const place = record && readPlace(record.placeText);
+      const place = record && this.#places.of(record.placeText);
       const alarm = record && place && shown(record, place, statesText);
       if (fields.length > 0 && alarm === undefined) damaged++;
       const wanted = alarm !== undefined && isWanted(alarm, query) ? alarm : undefined;

@@ -21,6 +21,7 @@ import {
   GIVEN_STATES,
 } from '../../domain/alarm-states.js';
 import { ALARM_KINDS, type AlarmKind, FOOTAGE_TYPES } from '../../domain/alarms.js';
+import { BoundedMap } from '../../domain/bounded-map.js';
 import type { DeviceContext, NamedPlace } from '../../domain/messages.js';
 import { objectMembers, parseJson, sha1, uuidBytes, uuidText } from '../../domain/notation.js';
 import { ALARM_STATES_LEVEL, forwardedTopic } from '../../domain/topics.js';
@@ -404,6 +405,23 @@ export function readPlace(text: string): ReadPlace | undefined {
   if (place === undefined) return undefined;
   const customData = objectMembers(text)?.get('customData') ?? '{}';
   return { ...place, customData, contextText: text.slice(1, -1) };
+}
+
+/** Some 400 bytes each. */
+const MAX_PLACES_IN_MEMORY = 10_000;
+
+/** The places of entries by their texts, read once: many entries share one. */
+export class ReadPlaces {
+  readonly #places = new BoundedMap<string, ReadPlace>(MAX_PLACES_IN_MEMORY);
+
+  /** Undefined if the text is not ours. */
+  of(text: string): ReadPlace | undefined {
+    const known = this.#places.get(text);
+    if (known !== undefined) return known;
+    const place = readPlace(text);
+    if (place !== undefined) this.#places.set(text, place);
+    return place;
+  }
 }
 
 /**

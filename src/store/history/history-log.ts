@@ -15,7 +15,6 @@ import type {
 } from '../../delivery/new-entry.js';
 import type { QueuePage } from '../../delivery/queue.js';
 import { readStates } from '../../domain/alarm-states.js';
-import { BoundedMap } from '../../domain/bounded-map.js';
 import { PLAUSIBLE_FROM_MS, uuidBytes } from '../../domain/notation.js';
 import { GatewayError } from '../../errors.js';
 import type { Retention } from '../../releasers.js';
@@ -30,6 +29,7 @@ import {
   entryOf,
   type ReadAlarm,
   type ReadPlace,
+  ReadPlaces,
   type Row,
   readAlarm,
   readPlace,
@@ -51,9 +51,6 @@ const find = new Script(
   ]),
   { hasBytes: true },
 );
-
-/** Some 400 bytes each. */
-const MAX_PLACES_IN_MEMORY = 10_000;
 
 /** Entries of others between two of a queue. */
 const MAX_GAP = 8;
@@ -105,8 +102,7 @@ export interface HistoryLogOptions {
 export class HistoryLog implements HistoryStore, HistoryReader {
   readonly #options: HistoryLogOptions;
   readonly #shared = new SharedTexts();
-  /** By text: many entries share a place. */
-  readonly #places = new BoundedMap<string, ReadPlace>(MAX_PLACES_IN_MEMORY);
+  readonly #places = new ReadPlaces();
 
   constructor(options: HistoryLogOptions) {
     this.#options = options;
@@ -204,7 +200,7 @@ export class HistoryLog implements HistoryStore, HistoryReader {
     const entries: Entry[] = [];
     const missing: number[] = [];
     for (const [sequence, fields] of rows) {
-      const entry = entryOf(sequence, fields, (text) => this.#placeOf(text));
+      const entry = entryOf(sequence, fields, (text) => this.#places.of(text));
       if (entry === undefined) missing.push(sequence);
       else entries.push(entry);
     }
@@ -214,14 +210,6 @@ export class HistoryLog implements HistoryStore, HistoryReader {
       this.#options.log.error({ sequences }, 'failed to read entries of the history');
     }
     return { entries, missing };
-  }
-
-  #placeOf(text: string): ReadPlace | undefined {
-    const known = this.#places.get(text);
-    if (known !== undefined) return known;
-    const place = readPlace(text);
-    if (place !== undefined) this.#places.set(text, place);
-    return place;
   }
 }
 
