@@ -192,6 +192,15 @@ it('a right token that a person made up waits like a guess, unless it was right 
   expect(run.login(STRANGER)).toBe('ignored');
 });
 
+it('from this machine, where a proxy may bring anybody, a right token does not let guesses pass', () => {
+  const run = new Run();
+  expect(run.login('127.0.0.1')).toBe('admitted');
+  run.guesses(FREE, '127.0.0.1');
+  run.guess('127.0.0.1');
+  expect(run.login('127.0.0.1')).toBe('ignored');
+  expect(run.login('127.0.0.1', newSecret())).toBe('admitted');
+});
+
 it('10,000 addresses are remembered', () => {
   const run = new Run();
   expect(run.guesses(4, STRANGER)).toEqual([0, 0, 0, 250]);
