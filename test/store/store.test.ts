@@ -87,6 +87,18 @@ describe('a write under a lease', () => {
     expect(await storedKeys()).toEqual([KEY]);
   });
 
+  test.each(['HSET', 'HDEL', 'LPUSH', 'SADD', 'SREM', 'ZREM'])(
+    'writes nothing when a later %s would fail for the type of its key',
+    async (command) => {
+      const store = guarded();
+      await server.redis.set(KEY, 'text');
+      const args = command === 'HSET' ? ['a', 'b'] : ['a'];
+      const writing = store.write(['SET', '{home}:other', 'x'], [command, KEY, ...args]);
+      await expect(writing).rejects.toThrow('WRONGTYPE');
+      expect(await storedKeys()).toEqual([KEY]);
+    },
+  );
+
   test('allows reads when another gateway has the lease', async () => {
     const store = guarded();
     await takeLease();
