@@ -50,11 +50,12 @@ export async function openBroker(
   });
   const maxOfTokens = config.limits.total.persistentSessions;
   const sessionQuota = new SessionQuota({ sessions, quotasOf, maxOfTokens, watch });
+  const isBehindProxy = config.http.publicUrl !== undefined;
   const authentication = new Authentication({
     devices,
     accessTokens,
     sessions,
-    failedLogins: new FailedLogins(FREE_FAILURES, watch, elapsed),
+    failedLogins: new FailedLogins(FREE_FAILURES, watch, elapsed, isBehindProxy),
     backPressure,
     budgets,
     slowing,

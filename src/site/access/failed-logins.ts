@@ -48,13 +48,14 @@ const NONE: Failures = { count: 0, atMs: 0, answersDueMs: [] };
  *
  * Nobody can guess a secret that the gateway generated, so it is admitted at any time: a device raises alarms while
  * others guess, even from its own address. Only the admin token may be made up by a person. It waits for the guesses of
- * its own network, but not where it was right within the hour. That does not hold for this machine's own addresses, from
- * which a proxy may bring anybody.
+ * its own network, but not where it was right within the hour. That does not hold for this machine's own addresses if a
+ * proxy may bring anybody from there.
  */
 export class FailedLogins {
   readonly #free: number;
   readonly #watch: Pick<QuotaWatch, 'exceeded'>;
   readonly #now: () => number;
+  readonly #isBehindProxy: boolean;
   /** By network, in the order of the last failures. */
   readonly #failures = new Map<string, Failures>();
   /** When the made-up admin token was last right in a network. */
@@ -64,11 +65,18 @@ export class FailedLogins {
    * @param free failures without a backoff
    * @param watch reports the networks that keep guessing during a backoff
    * @param now a clock that does not jump
+   * @param isBehindProxy whether anybody may come from this machine's own addresses
    */
-  constructor(free: number, watch: Pick<QuotaWatch, 'exceeded'>, now: () => number) {
+  constructor(
+    free: number,
+    watch: Pick<QuotaWatch, 'exceeded'>,
+    now: () => number,
+    isBehindProxy: boolean,
+  ) {
     this.#free = free;
     this.#watch = watch;
     this.#now = now;
+    this.#isBehindProxy = isBehindProxy;
   }
 
   /** Decides on a login, and counts it. */
@@ -77,7 +85,8 @@ export class FailedLogins {
     const network = networkOf(address);
     const isFree = this.#backoffMs(network) === 0;
     if (isValid && (isFree || this.#wasRight(network))) {
-      if (!isLoopbackAddress(address)) remember(this.#rightAtMs, network, this.#now());
+      const isAnybodys = this.#isBehindProxy && isLoopbackAddress(address);
+      if (!isAnybodys) remember(this.#rightAtMs, network, this.#now());
       return ADMITTED;
     }
     if (isFree) this.#count(network);
