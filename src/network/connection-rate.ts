@@ -30,7 +30,8 @@ export class ConnectionRate {
     const nowMs = this.#now();
     const stepMs = 1000 / this.#perSecond;
     const fullAtMs = Math.max(nowMs, this.#fullAtMs.get(network) ?? 0) + stepMs;
-    if (fullAtMs - nowMs > this.#burst * stepMs) return false;
+    // Rounded: the last of a burst must not fail for a sum of fractions.
+    if (Math.round(fullAtMs - nowMs) > this.#burst * stepMs) return false;
     this.#forgetFull(nowMs);
     this.#fullAtMs.set(network, fullAtMs);
     return true;

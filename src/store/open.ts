@@ -82,7 +82,7 @@ export async function openStorage(options: Foundation) {
   const managing = connectManagementRedis({ ...place, name: 'management' });
   const management = open(managing, false);
   await untilReady(managing, MANAGEMENT_READY_TIMEOUT_MS);
-  await requireLayout(state, keys);
+  await requireLayout(state, keys, log);
   await watchSettings(managing, management, options);
   await watch.check();
   if (embedded !== undefined) watchDisk(headroom, options);

@@ -2,6 +2,7 @@
  * The HTTP interface as its clients use it. Every answer must match the gateway's own OpenAPI document, with closed
  * schemas, so no test describes an answer again.
  */
+
 import { once } from 'node:events';
 import {
   Agent,
@@ -10,6 +11,7 @@ import {
   type IncomingMessage,
 } from 'node:http';
 import { connect } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { buffer as readBytes, text as readText } from 'node:stream/consumers';
 import { z } from 'zod';
 import { describedAt } from './described/described-origins.js';
@@ -21,6 +23,13 @@ const ANSWER_WITHIN_MS = 30_000;
 const KEPT_FOR_MS = 1_000;
 /** Keeps connections, as clients do: opening one for each request takes a fifth of its processor time. */
 const AGENT = new Agent({ keepAlive: true, timeout: KEPT_FOR_MS });
+
+/** Of this machine, and not loopback, where a proxy may be: one, or none. */
+export const OUTER_ADDRESSES = Object.values(networkInterfaces())
+  .flatMap((addresses = []) => addresses)
+  .filter(({ family, internal }) => family === 'IPv4' && !internal)
+  .map(({ address }) => address)
+  .slice(0, 1);
 
 export interface HttpPlace {
   readonly httpPort: number;

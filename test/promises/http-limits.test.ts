@@ -5,7 +5,6 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import {
   ADMIN_TOKEN,
   ask,
@@ -14,6 +13,7 @@ import {
   type Gateway,
   type Home,
   NO_LIMITS,
+  OUTER_ADDRESSES,
   testWith,
 } from '../harness/index.js';
 
@@ -282,14 +282,7 @@ test('a full listener closes the connection that is idle for longest', async ({ 
   for (const { socket } of [...held, ...idle, ...more]) socket.destroy();
 });
 
-/** Addresses of this machine that are not loopback, where a proxy may be. */
-const ADDRESSES = Object.values(networkInterfaces())
-  .flatMap((addresses = []) => addresses)
-  .filter(({ family, internal }) => family === 'IPv4' && !internal)
-  .map(({ address }) => address)
-  .slice(0, 1);
-
-test.for(ADDRESSES)(
+test.for(OUTER_ADDRESSES)(
   'an address has a limit of its own, and no open metrics',
   async (host, { own }) => {
     const env = {

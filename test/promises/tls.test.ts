@@ -4,7 +4,6 @@ import { readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'no
 import { request as requestPlain } from 'node:http';
 import { request } from 'node:https';
 import { connect } from 'node:net';
-import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
 import mqtt from 'mqtt';
@@ -16,6 +15,7 @@ import {
   expect,
   type Gateway,
   type Home,
+  OUTER_ADDRESSES,
   type Own,
   testWith,
 } from '../harness/index.js';
@@ -100,14 +100,7 @@ test('a CONNECT with a client id that is too long is answered over mqtts, too', 
   await client.closed();
 });
 
-/** An address of this machine that is not loopback. */
-const ADDRESSES = Object.values(networkInterfaces())
-  .flatMap((addresses = []) => addresses)
-  .filter(({ family, internal }) => family === 'IPv4' && !internal)
-  .map(({ address }) => address)
-  .slice(0, 1);
-
-test.for(ADDRESSES)(
+test.for(OUTER_ADDRESSES)(
   'an address has one rate for all connections over TLS and MQTT: what comes faster is closed unanswered',
   async (host, { own }) => {
     const env = {

@@ -167,6 +167,13 @@ describe('the connections of an address', () => {
     expect(admitted()).toBe(100);
   });
 
+  it('are admitted up to the whole burst, whatever the fraction of the clock', () => {
+    for (let at = 0; at < 1_000; at++) {
+      const rate = new ConnectionRate(1, 2, () => at * 1_234.567);
+      expect(times(3, () => rate.admits('10.0.0.1'))).toEqual([true, true, false]);
+    }
+  });
+
   it('do not count against another address', () => {
     const rate = new ConnectionRate(10, 5, clock().now);
     times(50, () => rate.admits('10.0.0.1'));

@@ -1,10 +1,10 @@
 /**
  * Decides whose packets are read next.
  *
- * Delivery continues however fast publishes arrive. Clients that only acknowledge are read first, whatever their
- * credential: acknowledgements make room for messages. All others come in a circle of principals, so that more connections
- * bring nobody more turns. Publishes take a bounded part of each turn of the event loop, and less while every prompt
- * consumer lags.
+ * Delivery goes on however fast publishes arrive. Clients that only acknowledge are read first, whatever their credential:
+ * acknowledgements make room for messages. The others are read in a circle of principals, and opening more connections
+ * does not get a principal more turns. Each turn of the event loop has a limit for them, which is lower while even the
+ * fastest consumer lags.
  */
 
 /** Messages read in one round; each consumer is sent about as many per round. */
@@ -109,7 +109,7 @@ export class Turns {
     }
   }
 
-  /** Gives the next turn. Returns the messages read, or undefined when nobody waits. */
+  /** Gives the next connection its turn. Returns how many messages it read; undefined if none is waiting. */
   #turn(circle: Circle): number | undefined {
     const taker = circle.take();
     const messages = taker?.takeTurn(this.#elapsed());

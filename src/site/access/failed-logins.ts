@@ -46,10 +46,10 @@ const NONE: Failures = { count: 0, atMs: 0, answersDueMs: [] };
 /**
  * Slows guessing down with an exponential backoff for each network (`networkOf`).
  *
- * Nobody can guess a secret that the gateway generated, so it is admitted at any time: a device raises alarms while
- * others guess, even from its own address. Only the admin token may be made up by a person. It waits for the guesses of
- * its own network, but not where it was right within the hour. That does not hold for this machine's own addresses if a
- * proxy may bring anybody from there.
+ * A generated secret cannot be guessed, so it is always accepted: a device can raise alarms while somebody else guesses,
+ * even from its own address. Only the admin token may be made up by a person. A login with it waits if others have guessed
+ * in the same network, unless it was right there within the last hour. The exception does not apply to this machine's own
+ * addresses if there is a proxy, which may bring anybody.
  */
 export class FailedLogins {
   readonly #free: number;

@@ -1,4 +1,5 @@
 /** Whether a server is suitable: version, role, rights of the user, settings, and the layout of what it stores. */
+import type { Logger } from 'pino';
 import { z } from 'zod';
 import { isPassing, replyCode } from '../../delivery/reply-code.js';
 import { type FaultReport, fault, faultWords } from '../../domain/faults/faults.js';
@@ -206,7 +207,7 @@ const LAYOUT = '2';
  *
  * @throws GatewayError `start-failed` when the store has another layout
  */
-export async function requireLayout(store: Store, keys: Keys): Promise<void> {
+export async function requireLayout(store: Store, keys: Keys, log: Logger): Promise<void> {
   const layout =
     (await unlessOfAnotherType(store.read((redis) => redis.get(keys.layout)))) ?? undefined;
   if (layout === LAYOUT) return;
@@ -218,5 +219,7 @@ export async function requireLayout(store: Store, keys: Keys): Promise<void> {
     );
   }
   // A full store still serves: the next start writes the number.
-  await store.write(['SET', keys.layout, LAYOUT]).catch(() => undefined);
+  await store.write(['SET', keys.layout, LAYOUT]).catch((err: unknown) => {
+    log.warn({ part: 'store', err }, 'failed to write the number of the layout');
+  });
 }
