@@ -117,6 +117,7 @@ test.for(OUTER_ADDRESSES)(
       // Loopback has no such limit.
       open.push(await secured(gateway, listener));
     }
+    await gateway.logged('connecting too fast over TLS', 0);
     await gateway.clock.advance(1_000);
     open.push(await secured(gateway, 'https', from));
     await expect(secured(gateway, 'https', from)).rejects.toThrow();

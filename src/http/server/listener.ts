@@ -165,11 +165,13 @@ function acceptInTurn(server: Server, quota: ConnectionQuota, options: HttpListe
   const handshakes = handshakesFor(options);
   server.on('connection', (tcp: Socket) => {
     listenToErrors(tcp);
+    const address = plainAddress(tcp.remoteAddress);
     if (!quota.admits(tcp)) {
       tcp.destroy();
     } else if (handshakes === undefined) {
       whenReadable(tcp, stalledAfterMs, () => accept(tcp, tcp));
-    } else if (!admits(plainAddress(tcp.remoteAddress))) {
+    } else if (!admits(address)) {
+      log.info({ part: 'http', address }, 'connecting too fast over TLS, closed');
       tcp.destroy();
     } else {
       handshakes.accept(tcp, (secured) => {
