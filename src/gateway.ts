@@ -158,7 +158,7 @@ export function followSite(
   { sessions, retained }: DeliveryParts,
   { presence, unreadable }: IngestParts,
   { supervision }: WatchParts,
-  { broker, forget }: BrokerParts,
+  { broker, flows }: BrokerParts,
   log: Logger,
 ): void {
   events.on('tokenChanged', (id) => {
@@ -167,7 +167,7 @@ export function followSite(
   });
   events.on('credentialEnded', (principal) => broker.disconnect(principal));
   events.on('principalRemoved', (principal) => {
-    forget(principal);
+    flows.forget(principal);
     sessions.discardAllOf(principal).catch((error: unknown) => {
       log.warn({ principal, err: error }, 'failed to tidy up after a change');
     });
@@ -186,6 +186,7 @@ export function followSite(
     presence.changed(after.id);
   });
   events.on('deviceChanged', (deviceId) => presence.changed(deviceId));
+  events.on('deviceLimited', (deviceId) => flows.deviceChanged(deviceId));
 }
 
 /** When Node.js ends the support of its LTS releases (nodejs.org/en/about/previous-releases). */

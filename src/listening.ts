@@ -1,8 +1,8 @@
 /** The listeners of MQTT and HTTP, plain and with TLS, and what to do about an address that is not available. */
 import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
-import { TcpListener, WebSocketListener } from './broker/admission/listeners.js';
-import type { MqttBroker } from './broker/mqtt-broker.js';
+import type { Broker } from './broker/broker.js';
+import { TcpListener, WebSocketListener } from './broker/listeners.js';
 import { GatewayError, systemErrorCode } from './errors.js';
 import type { Foundation } from './foundation.js';
 import type { HttpApp } from './http/http-env.js';
@@ -56,7 +56,7 @@ interface AddressKeys {
 export async function openListeners(
   foundation: Foundation,
   site: SiteParts,
-  broker: MqttBroker,
+  broker: Broker,
   app: HttpApp,
   certificate: ServerCertificate | undefined,
 ): Promise<GatewayAddresses> {
@@ -138,7 +138,7 @@ function adviceFor(
 function listenersOf(
   { config, health, releasers, log, elapsed, maxOpenFiles }: Foundation,
   { watch, model }: SiteParts,
-  broker: MqttBroker,
+  broker: Broker,
   app: HttpApp,
 ): { mqtt: Listen; http: Listen } {
   const { connectionsPerSecond, connectionBurst } = config.limits;
@@ -152,20 +152,10 @@ function listenersOf(
   releasers.every(SHARE_CHECK_MS, () => {
     health.report('web-share', shareFault(turns, model));
   });
-  const handle = broker.handle.bind(broker);
-  const { maxPacketBytes } = config.mqtt;
   const { maxConnectionsPerAddress } = config.http;
   const maxConnections = Math.min(config.http.maxConnections, connectionShares(maxOpenFiles).http);
   const refuse = answerClientError;
-  const onRefused = broker.refused.bind(broker);
-  const webSockets = new WebSocketListener({
-    maxPacketBytes,
-    rate,
-    onRefused,
-    handle,
-    watch,
-    refuse,
-  });
+  const webSockets = new WebSocketListener({ rate, broker, watch, refuse });
   const protocolSwitch = {
     takes: webSockets.takes.bind(webSockets),
     upgrade: webSockets.upgrade.bind(webSockets),
@@ -178,16 +168,7 @@ function listenersOf(
   });
   return {
     mqtt: (host, port, tls) => {
-      const listener = new TcpListener({
-        host,
-        port,
-        tls,
-        rate,
-        onRefused,
-        turns,
-        handle,
-        log,
-      });
+      const listener = new TcpListener({ host, port, tls, rate, turns, broker, log });
       open.push(listener);
       return listener.start();
     },

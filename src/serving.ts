@@ -38,7 +38,7 @@ export interface ServedParts {
 export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
   const { storage, site, delivery, ingest, brokers, bridges, footage, installation } = parts;
   const { config, log, health, now, elapsed, version, runtime } = foundation;
-  const { broker, backPressure, slowing } = brokers;
+  const { broker, flows } = brokers;
   const metrics = new Metrics({
     router: delivery.router,
     sessions: delivery.sessions,
@@ -52,10 +52,10 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
     health,
     certificateEndMs: parts.certificateEndMs,
     connections: () => broker.connectionCount,
-    unstoredBytes: () => backPressure.unstoredBytes,
-    unkeptPublishes: () => backPressure.unkeptCount,
-    slowedPrincipals: () => slowing.all().length,
-    heldBack: () => slowing.times,
+    unstoredBytes: () => flows.unstoredBytes,
+    unkeptPublishes: () => flows.unkeptCount,
+    slowedPrincipals: () => flows.slowedCount(performance.now()),
+    heldBack: () => flows.heldBackCount,
     lostDenials: () => site.denials.lost,
     storeMemory: () => storage.memory.memory,
     notStored: storage.headroom,

@@ -1,6 +1,6 @@
 /** Who owns a stored session: a device, an access token, a bridge or a webhook. */
 import { bridgeOwner } from './bridge/bridges.js';
-import { sessionOwner } from './broker/admission/authentication.js';
+import { sessionOwner } from './broker/login.js';
 import type { Config } from './config/schema.js';
 import { outletName } from './delivery/outlet.js';
 import type { SessionOwner } from './delivery/sessions/session.js';

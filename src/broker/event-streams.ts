@@ -13,17 +13,16 @@ import type {
   StreamRequest,
 } from '../site/alarms/event-streams.js';
 import type { SiteParts } from '../site/open.js';
-import { sessionOwner } from './admission/authentication.js';
-import { ConnectError } from './admission/connect-errors.js';
-import type { Held } from './admission/connection-quota.js';
+import type { Counted } from './broker.js';
+import { ConnectError } from './connect.js';
+import { sessionOwner } from './login.js';
 import type { BrokerParts } from './open.js';
-import { paidBy } from './subscribing.js';
 
 /** Begins the client ids of streams. The rest is random, so no client has one by chance. */
 const CLIENT_ID_PREFIX = 'events-';
 
 /** A stream that counts as a connection. It owes no keep-alive: the outlet watches whether it is read. */
-interface OpenStream extends Held {
+interface OpenStream extends Counted {
   readonly owner: string;
   readonly sessionKey: string;
   readonly outlet: StreamOutlet;
@@ -63,7 +62,7 @@ export class EventStreaming implements EventStreams {
 
   open(request: StreamRequest, outlet: StreamOutlet): EventSubscription {
     if (this.#isStopped) throw new GatewayError('not-ready', 'The gateway is stopping.');
-    const { principal, address, filters, after } = request;
+    const { principal, filters, after } = request;
     this.#requireRoom(principal, filters.length);
     const { sessions, router, retained } = this.#delivery;
     const owner = sessionOwner(principal);
@@ -77,17 +76,17 @@ export class EventStreaming implements EventStreams {
       outlet,
       reader: this.#storage.history,
       storeIdentity: this.#storage.identity,
-      retained: paidBy(this.#brokers.budgets.of(principal), retained),
+      retained,
       log: this.#log,
     });
     const end = () => outlet.end();
-    const held = { address, keepAliveMs: Number.POSITIVE_INFINITY, silentMs: 0 };
+    const counted = { keepAliveMs: Number.POSITIVE_INFINITY, silentMs: 0, timeOut: end };
     const key = sessionKey(owner.key, clientId);
     const claims = { owner: owner.key, sessionKey: key };
-    const stream = { ...held, ...claims, timeOut: end, close: end, outlet, feed };
-    this.#admit(stream, principal);
+    const stream = { ...counted, ...claims, endCredential: end, outlet, feed };
+    this.#count(stream, principal);
     this.#streams.add(stream);
-    this.#brokers.broker.streams.addStream(key, () => viewOf(clientId, request, feed));
+    this.#brokers.broker.show(key, () => viewOf(clientId, request, feed));
     void feed.start(after);
     return {
       taken: (messages) => feed.taken(messages),
@@ -106,19 +105,16 @@ export class EventStreaming implements EventStreams {
   #closed(stream: OpenStream): void {
     if (!this.#streams.delete(stream)) return;
     stream.feed.close();
-    this.#brokers.broker.streams.removeStream(stream.sessionKey);
-    this.#brokers.quota.left(stream);
+    this.#brokers.broker.hide(stream.sessionKey);
+    this.#brokers.broker.uncount(stream, stream.owner);
   }
 
   /** Counts the stream as a connection of its token. */
-  #admit(stream: OpenStream, principal: Principal): void {
-    const { quota } = this.#brokers;
+  #count(stream: OpenStream, principal: Principal): void {
     const quotas = this.#site.principalLimits.of(principal);
-    quota.arrived(stream);
     try {
-      quota.admit(stream, { ...stream, quotas });
+      this.#brokers.broker.count(stream, stream.owner, stream.sessionKey, quotas);
     } catch (error) {
-      quota.left(stream);
       if (!(error instanceof ConnectError)) throw error;
       throw new GatewayError('too-many-requests', error.message);
     }
@@ -138,14 +134,14 @@ export class EventStreaming implements EventStreams {
         'The access token has as many subscriptions as it may have (limits.token.subscriptions).',
       );
     }
-    const budget = this.#brokers.budgets.of(principal);
-    if (budget.reachedLimit(performance.now()) !== undefined) {
+    const flow = this.#brokers.flows.of(principal);
+    if (flow.freeAtMs > performance.now()) {
       throw new GatewayError(
         'too-many-requests',
         'The access token sends more than it may (limits.token.messagesPerSecond).',
       );
     }
-    budget.take(1, 0, performance.now());
+    flow.countPacket(0, performance.now());
   }
 }
 

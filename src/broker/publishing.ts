@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { ReceivedIdentifiers } from '../delivery/sessions/session.js';
 import type { InvalidPublishReason } from '../domain/alarms.js';
 import { mayPublish, type Principal, permittedGroups } from '../domain/grants.js';
 import { type PublishTarget, parsePublishTopic } from '../domain/topics.js';
@@ -13,14 +14,15 @@ import {
   PAYLOAD_FORMAT_INVALID,
   type Refusal,
 } from '../mqtt/codes.js';
+import type { AcknowledgementType } from '../mqtt/encode.js';
 import { type MessageProperties, propertiesOf } from '../mqtt/message-properties.js';
 import type { PublishPacket } from '../mqtt/packets.js';
 import { DENIED_REASONS, type DeniedReason } from '../site/access/connection-list.js';
 import type { SiteModel } from '../site/site-model.js';
-import type { ConnectionDenials } from './admission/connection-denials.js';
-import type { Budgets } from './budgets/budgets.js';
-import { memoryOf } from './budgets/unstored-publishes.js';
-import type { Connection } from './connection.js';
+import type { Client, Login } from './client.js';
+import type { Denied } from './denied.js';
+import { type Flow, type Flows, memoryOf } from './flow.js';
+import type { Writer } from './writer.js';
 
 export interface PublishingOptions {
   readonly publishes: DevicePublishes;
@@ -28,9 +30,9 @@ export interface PublishingOptions {
   readonly alarmStates: AlarmStates;
   readonly presence: Pick<Presence, 'heard'>;
   readonly hubs: Pick<Hubs, 'unknownDevice'>;
-  readonly budgets: Budgets;
+  readonly flows: Flows;
   readonly model: SiteModel;
-  readonly denials: ConnectionDenials;
+  readonly denied: Denied;
   /** The steady clock. */
   readonly steadyNow: () => number;
   readonly log: Logger;
@@ -66,25 +68,22 @@ export class Publishing {
    * A denied publish is acknowledged, and reported: bridges and home automations announce themselves on topics of their
    * own, and must not lose alarms over that.
    */
-  take(connection: Connection, packet: PublishPacket): void {
+  take(client: Client, packet: PublishPacket, acks: PendingAcknowledgements): void {
+    const { login } = client;
+    if (login === undefined) return;
     const target = parsePublishTopic(packet.topic);
-    const { network, principal } = connection;
-    if (network.isClosed) return;
+    const { principal } = login;
     const properties = this.#propertiesOf(packet);
     if (this.#isPermitted(principal, target)) {
-      this.#keepOrTurnAway(connection, { packet, target, properties });
+      this.#keepOrTurnAway(client, login, { packet, target, properties }, acks);
       return;
     }
     const code = principal.type === 'device' ? 'topic-not-of-device' : deniedReasonOfToken(target);
-    this.#options.denials.publish(connection.peer, packet.topic, code);
+    this.#options.denied.publish(client, packet.topic, code);
     if (target.type === 'alarm') this.#noticeUnknown(principal, packet.topic, target.deviceId);
     const denied = { reasonCode: NOT_AUTHORIZED, reason: DENIED_REASONS[code] };
-    this.#keepOrTurnAway(connection, {
-      packet,
-      target: deniedTarget(principal),
-      properties,
-      denied,
-    });
+    const publish = { packet, target: deniedTarget(principal), properties, denied };
+    this.#keepOrTurnAway(client, login, publish, acks);
   }
 
   /**
@@ -102,68 +101,60 @@ export class Publishing {
     this.#forward(principal, { packet, target, properties }, undefined, done);
   }
 
-  #keepOrTurnAway(connection: Connection, publish: Publish): void {
-    const { qos } = publish.packet;
-    const isAlarm = publish.target.type === 'alarm';
-    if (publish.target.type === 'alarm') {
-      const { deviceId } = publish.target;
-      const budget = this.#options.budgets.of({ type: 'device', id: deviceId });
-      connection.chargeAlarm(budget);
+  #keepOrTurnAway(
+    client: Client,
+    login: Login,
+    publish: Publish,
+    acks: PendingAcknowledgements,
+  ): void {
+    const { packet, target, denied } = publish;
+    const { qos, messageId } = packet;
+    const isAlarm = target.type === 'alarm';
+    if (target.type === 'alarm') {
+      client.chargeAlarm(this.#options.flows.of({ type: 'device', id: target.deviceId }));
     }
-    const isState = publish.target.type === 'alarm-state';
     // The report of an unusable publish is stored.
-    const isReported = publish.target.type === 'unusable';
+    const isStoredAtQos0 = isAlarm || target.type === 'alarm-state' || target.type === 'unusable';
     // Anything else at QoS 0 is forwarded immediately; of a retained topic the newest value waits, within its quota.
-    const needsRoom = qos > 0 || isAlarm || isState || isReported;
-    if (!needsRoom || connection.unstored.keeps(isAlarm, qos)) {
-      this.#accept(connection, publish, needsRoom);
-    } else {
-      connection.unstored.turnAway(isAlarm, qos);
+    const needsRoom = qos > 0 || isStoredAtQos0;
+    if (needsRoom && !acks.keeps(isAlarm, qos)) {
+      acks.turnAway(isAlarm, qos);
+      return;
     }
-  }
-
-  #accept(connection: Connection, publish: Publish, takesRoom: boolean): void {
-    const { qos, messageId } = publish.packet;
-    const acknowledge = connection.unstored.take({
-      bytes: takesRoom ? memoryOf(bytesOf(publish)) : 0,
-      acknowledgement: ACKNOWLEDGEMENTS[qos],
-      packetIdentifier: messageId,
-    });
-    const { denied } = publish;
+    const bytes = needsRoom ? memoryOf(bytesOf(publish)) : 0;
+    const acknowledge = acks.take(bytes, ACKNOWLEDGEMENTS[qos], messageId);
     const done: PublishDone = (isStored, refused) =>
       acknowledge(isStored, denied ?? refusalOf(refused));
-    if (qos === 2) this.#acceptOnce(connection, publish, messageId, done);
-    else this.#forward(connection.principal, publish, connection, done);
+    if (qos === 2) this.#forwardOnce(client, login, publish, done);
+    else this.#forward(login.principal, publish, client, done);
   }
 
-  /**
-   * Accepts a QoS 2 publish once, however often it is repeated [MQTT-4.3.3-2].
-   */
-  #acceptOnce(
-    connection: Connection,
+  /** Forwards a QoS 2 publish once, however often it is repeated [MQTT-4.3.3-2]. */
+  #forwardOnce(
+    client: Client,
+    { session, principal }: Login,
     publish: Publish,
-    identifier: number,
     done: PublishDone,
   ): void {
-    const { received } = connection.session;
-    const { denied } = publish;
+    const { received } = session;
+    const identifier = publish.packet.messageId;
     if (!received.add(identifier, done)) return;
-    this.#forward(connection.principal, publish, connection, (isStored, refused) => {
+    this.#forward(principal, publish, client, (isStored, refused) => {
       received.resolve(identifier, isStored, refused);
       // After a PUBREC with an error code the client sends no PUBREL (MQTT 5, 4.3.3).
-      const isTold = connection.terms.version === 5 && (denied ?? refused) !== undefined;
-      if (isTold) received.release(identifier);
+      if (client.version === 5 && (publish.denied ?? refused) !== undefined)
+        received.release(identifier);
     });
   }
 
   #forward(
     principal: Principal,
     { packet, target, properties }: Publish,
-    connection: Connection | undefined,
+    client: Client | undefined,
     done: PublishDone,
   ): void {
     const { topic, payload, qos, retain, dup, messageId } = packet;
-    const session = connection?.session;
+    const session = client?.login?.session;
     const mayBeOwn = session?.consumer?.subscriptions.hasNoLocal === true;
     const publisher = mayBeOwn ? session.key : undefined;
     if (target.type === 'alarm' || target.type === 'message' || target.type === 'unusable') {
@@ -184,7 +175,7 @@ export class Publishing {
       const { locationId, deviceId } = target;
       const { id: tokenId, grants } = principal;
       const groupIds = permittedGroups(grants, 'responder', locationId);
-      const address = connection?.address ?? null;
+      const address = client?.address ?? null;
       const actor = { type: 'access-token', id: tokenId, address, requestId: null } as const;
       const state = { locationId, deviceId, topic, payload, tokenId, groupIds, actor };
       this.#options.alarmStates.accept(state, done);
@@ -250,4 +241,107 @@ function refusalOf(reason: InvalidPublishReason | undefined): Refusal | undefine
     reasonCode: isOfPayload ? PAYLOAD_FORMAT_INVALID : IMPLEMENTATION_SPECIFIC_ERROR,
     reason,
   };
+}
+
+/** A publish whose acknowledgement is pending. */
+interface Pending {
+  readonly type: AcknowledgementType;
+  readonly packetIdentifier: number;
+  isStored: boolean;
+  refusal: Refusal | undefined;
+}
+
+/**
+ * Acknowledges a connection's publishes once they are stored, in the order in which they came [MQTT-4.6.0-2],
+ * [MQTT-4.6.0-3].
+ */
+export class PendingAcknowledgements {
+  readonly #flow: Flow;
+  readonly #writer: Writer;
+  readonly #end: () => void;
+  /** In the order of the publishes. */
+  readonly #pending = new Set<Pending>();
+  #hasTurnedAway = false;
+  #hasTurnedAwayAlarm = false;
+
+  /** @param end ends the connection, so that the client resends what was not acknowledged */
+  constructor(flow: Flow, writer: Writer, end: () => void) {
+    this.#flow = flow;
+    this.#writer = writer;
+    this.#end = end;
+  }
+
+  /**
+   * Whether a publish can be kept until it is stored.
+   *
+   * After a QoS 1 or 2 publish was turned away, later ones of its kind are not kept either: the client resends them in
+   * order.
+   */
+  keeps(isAlarm: boolean, qos: number): boolean {
+    const isOutOfTurn = isAlarm ? this.#hasTurnedAwayAlarm : this.#hasTurnedAway;
+    return !(isOutOfTurn && qos > 0) && this.#flow.keeps(isAlarm);
+  }
+
+  /**
+   * Turns away a publish that cannot be kept.
+   *
+   * No later publish is acknowledged, even if it is stored [MQTT-4.6.0-2]. Once there is room again the connection ends
+   * (`check`), and the client resends the publish.
+   */
+  turnAway(isAlarm: boolean, qos: number): void {
+    this.#flow.noteUnkept();
+    if (qos === 0) return;
+    this.#hasTurnedAway = true;
+    if (isAlarm) this.#hasTurnedAwayAlarm = true;
+  }
+
+  /** Ends the connection once what was turned away can be resent. */
+  check(): void {
+    if (this.#hasTurnedAway && this.#pending.size === 0 && this.#flow.isRelieved) this.#end();
+  }
+
+  /**
+   * Takes room for a publish. The returned function must be called with the outcome.
+   *
+   * @param type undefined at QoS 0
+   */
+  take(
+    bytes: number,
+    type: AcknowledgementType | undefined,
+    packetIdentifier: number,
+  ): (isStored: boolean, refusal?: Refusal) => void {
+    const release = this.#flow.take(bytes);
+    const isPending = type !== undefined && !this.#hasTurnedAway;
+    const pending: Pending | undefined = isPending
+      ? { type, packetIdentifier, isStored: false, refusal: undefined }
+      : undefined;
+    if (pending !== undefined) this.#pending.add(pending);
+    return (isStored, refusal) => {
+      release();
+      if (!isStored) this.#end();
+      else if (pending !== undefined) {
+        pending.isStored = true;
+        pending.refusal = refusal;
+        this.#acknowledge();
+      }
+    };
+  }
+
+  /** Takes PUBREL: forgets the packet identifier, then sends PUBCOMP [MQTT-4.3.3-2]. */
+  release(received: ReceivedIdentifiers, packetIdentifier: number): void {
+    const release = this.#flow.take(memoryOf(0));
+    // A client that does not wait for PUBREC: its publish may still be on its way to the store.
+    received.release(packetIdentifier, () => {
+      release();
+      this.#writer.acknowledge('pubcomp', packetIdentifier);
+    });
+  }
+
+  #acknowledge(): void {
+    for (const pending of this.#pending) {
+      if (!pending.isStored) return;
+      this.#pending.delete(pending);
+      this.#writer.acknowledge(pending.type, pending.packetIdentifier, pending.refusal);
+    }
+  }
 }

@@ -25,10 +25,10 @@ import type {
 } from '../mqtt/packets.js';
 import { DENIED_REASONS, type DeniedReason } from '../site/access/connection-list.js';
 import type { QuotaWatch } from '../site/access/quota-watch.js';
-import type { ConnectionDenials } from './admission/connection-denials.js';
-import type { Budget } from './budgets/budgets.js';
-import { memoryOf } from './budgets/unstored-publishes.js';
-import type { Connection } from './connection.js';
+import type { Client, Login } from './client.js';
+import type { Denied } from './denied.js';
+import { memoryOf } from './flow.js';
+import type { Writer } from './writer.js';
 
 const BYTES_OF_FILTER = 200;
 const MAX_LOGGED_FILTERS = 10;
@@ -38,7 +38,7 @@ export interface SubscribingOptions {
   readonly sessions: Sessions;
   readonly sessionQuota: SessionQuota;
   readonly retained: Pick<RetainedMessages, 'matching' | 'later'>;
-  readonly denials: ConnectionDenials;
+  readonly denied: Denied;
   readonly quotasOf: (principal: Principal) => ConnectionQuotas;
   readonly watch: QuotaWatch;
   readonly log: Logger;
@@ -57,22 +57,24 @@ export class Subscribing {
     this.#options = options;
   }
 
-  subscribe(connection: Connection, packet: SubscribePacket): void {
+  subscribe(client: Client, packet: SubscribePacket, writer: Writer): void {
+    const { login } = client;
+    if (login === undefined) return;
     const { messageId, filters: requested } = packet;
     const granted: Subscription[] = [];
     const retained: string[] = [];
-    const isNew = (filter: string) =>
-      connection.session.consumer?.subscriptions.has(filter) !== true;
+    const { session } = login;
+    const isNew = (filter: string) => session.consumer?.subscriptions.has(filter) !== true;
     const added = new Set<string>();
-    const room = this.#roomOf(connection);
+    const room = this.#roomOf(login);
     const reasons = new Set<string>();
     const codes = requested.map((options) => {
       const { filter: written, qos, retainHandling } = options;
       const filter = withLowerCaseIds(written);
-      const code = this.#denialOf(connection, added, filter, room);
+      const code = this.#denialOf(login, added, filter, room);
       if (code !== undefined) {
-        const returnCode = failureOf(code, connection.terms.version);
-        this.#options.denials.filter(connection.peer, filter, code, returnCode);
+        const returnCode = failureOf(code, client.version);
+        this.#options.denied.filter(client, filter, code, returnCode);
         reasons.add(DENIED_REASONS[code]);
         return returnCode;
       }
@@ -90,45 +92,46 @@ export class Subscribing {
       if (isWanted) retained.push(filter);
       return grantedQos;
     });
-    this.#logDenied(connection, requested, codes);
-    const stored = this.#options.sessions.subscribe(connection.session.key, granted);
-    connection.receive();
-    this.#whenStored(connection, stored, requested.length, () => {
+    this.#logDenied(login, requested, codes);
+    const stored = this.#options.sessions.subscribe(session.key, granted);
+    client.receive();
+    this.#whenStored(client, login, stored, requested.length, () => {
       const reason = reasons.size === 0 ? undefined : [...reasons].join(' ');
-      connection.writer.suback(messageId, codes, reason);
-      if (retained.length > 0) this.#sendRetained(connection, retained);
+      writer.suback(messageId, codes, reason);
+      if (retained.length > 0) session.consumer?.offerRetained(retained, this.#options.retained);
     });
   }
 
-  unsubscribe(connection: Connection, packet: UnsubscribePacket): void {
-    const { messageId } = packet;
+  unsubscribe(client: Client, packet: UnsubscribePacket, writer: Writer): void {
+    const { login } = client;
+    if (login === undefined) return;
     const filters = packet.filters.map(withLowerCaseIds);
-    const { session, writer } = connection;
+    const { session } = login;
     const subscriptions = session.consumer?.subscriptions;
     const codes = filters.map((filter) =>
       subscriptions?.has(filter) === true ? NORMAL : NO_SUBSCRIPTION_EXISTED,
     );
     const stored = this.#options.sessions.unsubscribe(session.key, filters);
     const reason = codes.includes(NO_SUBSCRIPTION_EXISTED) ? NO_SUBSCRIPTION : undefined;
-    this.#whenStored(connection, stored, filters.length, () =>
-      writer.unsuback(messageId, codes, reason),
+    this.#whenStored(client, login, stored, filters.length, () =>
+      writer.unsuback(packet.messageId, codes, reason),
     );
   }
 
   /** @param acknowledge called once the change is stored; if storing fails, the connection ends */
   #whenStored(
-    connection: Connection,
+    client: Client,
+    { flow, session }: Login,
     stored: Promise<void>,
     filters: number,
     acknowledge: () => void,
   ): void {
-    const { share, session } = connection;
-    share.takeUntil(stored, memoryOf(filters * BYTES_OF_FILTER));
+    flow.takeUntil(stored, memoryOf(filters * BYTES_OF_FILTER));
     stored.then(acknowledge, (error: unknown) => {
-      const { owner: principal } = connection;
+      const { key: principal } = session.owner;
       const fields = { clientId: session.clientId, err: error };
       this.#options.log.warn({ principal, ...fields }, 'failed to store a session');
-      connection.end('not-stored');
+      client.end('not-stored');
     });
   }
 
@@ -138,7 +141,7 @@ export class Subscribing {
    * @param added the new filters of the packet; clients repeat the others whenever they connect
    */
   #denialOf(
-    { session, principal, owner }: Connection,
+    { session, principal }: Login,
     added: Set<string>,
     filter: string,
     room: number,
@@ -149,6 +152,7 @@ export class Subscribing {
     if (!maySubscribe(principal, wanted)) {
       return principal.type === 'device' ? 'filter-not-of-device' : 'filter-outside-grants';
     }
+    const owner = session.owner.key;
     const subscriptions = session.consumer?.subscriptions;
     if (subscriptions?.has(filter) === true || added.has(filter)) return undefined;
     if (
@@ -171,20 +175,16 @@ export class Subscribing {
   }
 
   /** How many more filters the principal may have; ended ones count while they have a backlog. */
-  #roomOf({ principal, owner }: Connection): number {
+  #roomOf({ principal, session }: Login): number {
     const held = this.#options.sessions
-      .ofOwner(owner)
+      .ofOwner(session.owner.key)
       .reduce((sum, { consumer }) => sum + (consumer?.subscriptions.size ?? 0), 0);
     return this.#options.quotasOf(principal).subscriptions - held;
   }
 
-  #sendRetained({ consumer, budget }: Connection, filters: readonly string[]): void {
-    consumer?.offerRetained(filters, paidBy(budget, this.#options.retained));
-  }
-
   /** Logs the denied filters of a SUBSCRIBE in a single line. */
   #logDenied(
-    { session, owner }: Connection,
+    { session }: Login,
     requested: readonly RequestedFilter[],
     codes: readonly number[],
   ): void {
@@ -192,28 +192,13 @@ export class Subscribing {
     if (denied.length === 0) return;
     const filters = denied.slice(0, MAX_LOGGED_FILTERS).map(({ filter }) => filter);
     const which = { clientId: session.clientId, count: denied.length, filters };
-    this.#options.log.info({ principal: owner, ...which }, 'subscription denied');
+    const { key: principal } = session.owner;
+    this.#options.log.info({ principal, ...which }, 'subscription denied');
   }
 }
 
-/** Retained messages whose bytes count for the principal that asks for them. */
-export function paidBy(
-  budget: Budget,
-  retained: Pick<RetainedMessages, 'matching' | 'later'>,
-): Pick<RetainedMessages, 'matching' | 'later'> {
-  return {
-    later: (resume) => retained.later(resume),
-    *matching(filters) {
-      for (const message of retained.matching(filters)) {
-        if (message !== undefined) budget.takeAnswer(message.payload.length, performance.now());
-        yield message;
-      }
-    },
-  };
-}
-
 /** The failure code in the SUBACK (MQTT 3.1.1, 3.9.3; MQTT 5, 3.9.3). */
-function failureOf(code: DeniedReason, version: MqttVersion): number {
+function failureOf(code: DeniedReason, version: MqttVersion | undefined): number {
   if (version !== 5) return UNSPECIFIED_ERROR;
   if (code === 'shared-filter-invalid') return TOPIC_FILTER_INVALID;
   return code === 'too-many-subscriptions' ? QUOTA_EXCEEDED : NOT_AUTHORIZED;

@@ -1,13 +1,13 @@
+/**
+ * The wills of clients that left without a DISCONNECT of reason code 0, some of them due after a delay (MQTT 5, 3.1.3.2.2).
+ *
+ * Wills still delayed when the gateway stops are not published.
+ */
 import type { Logger } from 'pino';
-import { principalKey } from '../domain/grants.js';
+import type { Session } from '../delivery/sessions/session.js';
 import type { Message } from '../mqtt/packets.js';
-import type { Connection } from './connection.js';
+import type { Login } from './client.js';
 import type { Publishing } from './publishing.js';
-
-export interface WillsOptions {
-  readonly publishing: Publishing;
-  readonly log: Logger;
-}
 
 /** The longest delay of a timer. */
 const MAX_DELAY_SECONDS = 2_147_483;
@@ -15,29 +15,25 @@ const MAX_DELAY_SECONDS = 2_147_483;
 /** A will that is not due yet. */
 interface Delayed {
   readonly timer: NodeJS.Timeout;
-  readonly connection: Connection;
+  readonly session: Session;
   readonly publish: () => void;
 }
 
-/**
- * Publishes the wills of clients that left without a DISCONNECT of reason code 0, some after a delay (MQTT 5, 3.1.3.2.2).
- *
- * Wills still delayed when the gateway stops are not published.
- */
 export class Wills {
-  readonly #options: WillsOptions;
-  /** By session. */
+  readonly #publishing: Publishing;
+  readonly #log: Logger;
+  /** By the keys of their sessions. */
   readonly #delayed = new Map<string, Delayed>();
 
-  constructor(options: WillsOptions) {
-    this.#options = options;
+  constructor(publishing: Publishing, log: Logger) {
+    this.#publishing = publishing;
+    this.#log = log;
   }
 
-  /** Takes the will of a connection that has ended. */
-  take(connection: Connection, will: Message): void {
-    if (connection.isCredentialEnded) return;
-    const { session } = connection;
-    const publish = () => this.#publish(connection, will);
+  /** Takes the will of a client that has gone. */
+  take(login: Login, will: Message): void {
+    const { session } = login;
+    const publish = () => this.#publish(login, will);
     // The will is published when the session ends, if that comes first [MQTT-3.1.3-9].
     const sessionSeconds = session.isPersistent
       ? (session.expirySeconds ?? Number.POSITIVE_INFINITY)
@@ -52,21 +48,21 @@ export class Wills {
       this.#delayed.delete(session.key);
       publish();
     }, delaySeconds * 1_000);
-    this.#delayed.set(session.key, { timer, connection, publish });
+    this.#delayed.set(session.key, { timer, session, publish });
   }
 
   /** Drops the delayed will of a session that continues; publishes that of a replaced session. */
-  opened({ session }: Connection): void {
+  opened(session: Session): void {
     const delayed = this.#delayed.get(session.key);
     if (delayed === undefined) return;
     this.#forget(delayed);
-    if (session !== delayed.connection.session) delayed.publish();
+    if (session !== delayed.session) delayed.publish();
   }
 
   /** @param owner `principalKey` of a principal whose credential has ended */
   drop(owner: string): void {
     for (const delayed of this.#delayed.values()) {
-      if (delayed.connection.owner === owner) this.#forget(delayed);
+      if (delayed.session.owner.key === owner) this.#forget(delayed);
     }
   }
 
@@ -75,16 +71,16 @@ export class Wills {
     this.#delayed.clear();
   }
 
-  #forget({ timer, connection }: Delayed): void {
+  #forget({ timer, session }: Delayed): void {
     clearTimeout(timer);
-    this.#delayed.delete(connection.session.key);
+    this.#delayed.delete(session.key);
   }
 
-  #publish({ principal }: Connection, will: Message): void {
+  #publish({ principal, session }: Login, will: Message): void {
     const packet = { ...will, cmd: 'publish', dup: false, messageId: 0, bytes: 0 } as const;
-    this.#options.publishing.takeWill(principal, packet, (isStored) => {
+    this.#publishing.takeWill(principal, packet, (isStored) => {
       if (isStored) return;
-      this.#options.log.warn({ principal: principalKey(principal) }, 'failed to store a will');
+      this.#log.warn({ principal: session.owner.key }, 'failed to store a will');
     });
   }
 }

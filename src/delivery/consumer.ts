@@ -229,12 +229,12 @@ export class Consumer {
   /** Sends the retained messages of new subscriptions, as fast as the connection takes them. */
   offerRetained(
     filters: readonly string[],
-    { matching, later }: Pick<RetainedSource, 'matching' | 'later'>,
+    retained: Pick<RetainedSource, 'matching' | 'later'>,
   ): void {
     if (!this.isConnected) return;
     this.window.direct.addRetained(filters, {
-      matching,
-      later,
+      matching: (some) => retained.matching(some),
+      later: (resume) => retained.later(resume),
       onMore: () => this.wake(),
       select: (message) => {
         const qos = this.subscriptions.qosFor(message.topic);

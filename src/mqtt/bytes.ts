@@ -6,7 +6,6 @@ const LENGTH_BITS = 7;
 const LENGTH_CONTINUES = 0x80;
 const MAX_LENGTH_DIGITS = 4;
 const MAX_TEXT_BYTES = 65_535;
-const NOTHING = Buffer.alloc(0);
 
 /**
  * Reads the fields of one packet in order (MQTT 5, 1.5).
@@ -206,59 +205,4 @@ export function packetBytes(bytes: Buffer, at: number, maxBytes: number): number
     return packetLength;
   }
   throw new PacketError('a length of too many bytes');
-}
-
-/** Divides the bytes of a connection into packets. Checks the length of each before it takes memory for it. */
-export class Frames {
-  readonly #maxPacketBytes: number;
-  #bytes: Buffer = NOTHING;
-  #at = 0;
-  /** The parts of an incomplete packet. */
-  #parts: Buffer[] = [];
-  #missingBytes = 0;
-  #hasMore = false;
-
-  constructor(maxPacketBytes: number) {
-    this.#maxPacketBytes = maxPacketBytes;
-  }
-
-  /** Whether `next` may find a packet. */
-  get hasMore(): boolean {
-    return this.#hasMore;
-  }
-
-  add(bytes: Buffer): void {
-    this.#hasMore = true;
-    this.#parts.push(bytes);
-    this.#missingBytes -= bytes.length;
-    if (this.#missingBytes > 0) return;
-    this.#bytes = this.#parts.length === 1 ? bytes : Buffer.concat(this.#parts);
-    this.#at = 0;
-    this.#parts = [];
-    this.#missingBytes = 0;
-  }
-
-  /**
-   * Takes the next whole packet; undefined until more bytes are added.
-   *
-   * @throws PacketError for a packet that is too long or has a malformed length
-   */
-  next(): Buffer | undefined {
-    const start = this.#at;
-    const length = packetBytes(this.#bytes, start, this.#maxPacketBytes);
-    const end = start + (length ?? Number.POSITIVE_INFINITY);
-    if (end <= this.#bytes.length) {
-      this.#at = end;
-      this.#hasMore = end < this.#bytes.length;
-      return this.#bytes.subarray(start, end);
-    }
-    this.#hasMore = false;
-    if (start === this.#bytes.length) return undefined;
-    const rest = this.#bytes.subarray(start);
-    this.#parts = [rest];
-    this.#missingBytes = length === undefined ? 1 : length - rest.length;
-    this.#bytes = NOTHING;
-    this.#at = 0;
-    return undefined;
-  }
 }

@@ -56,12 +56,14 @@ function announceDevice(
 ): void {
   const after = model.device(before.id);
   const principal = principalKey({ type: 'device', id: before.id });
+  const isRemoved = after === undefined && !model.isUnreadable(principal);
+  // Before its connections end: it must still be known that it was online.
+  if (isRemoved) events.emit('deviceDeleted', before);
   if (after?.secretHash !== before.secretHash) events.emit('credentialEnded', principal);
-  if (after === undefined) {
-    if (model.isUnreadable(principal)) return;
-    events.emit('principalRemoved', principal);
-    events.emit('deviceDeleted', before);
-  } else if (after.locationId !== before.locationId) {
+  if (isRemoved) events.emit('principalRemoved', principal);
+  if (after === undefined) return;
+  if (after.limits !== before.limits) events.emit('deviceLimited', after.id);
+  if (after.locationId !== before.locationId) {
     events.emit('deviceMoved', { before, after });
   } else if (text === undefined || model.context(after.id)?.text !== text) {
     events.emit('deviceChanged', after.id);

@@ -164,30 +164,6 @@ export const LIMITS: readonly LimitRow[] = [
     slowed: 'token.messagesPerSecond',
   },
   {
-    name: 'the bytes of retained messages that a token asks for',
-    limits: { 'token.messagesPerSecond': 1, 'token.messageBurst': 25 },
-    offend: async ({ home, device }) => {
-      const sensor = await home.client(device);
-      const text = 'x'.repeat(1_000);
-      for (let n = 0; n < 10; n++) {
-        await sensor.publish(`devices/${device.id}/set/${n}`, text, { retain: true });
-      }
-      const nurse = await home.client(home.manager, { clientId: `over-${device.id}` });
-      const filter = home.filter(device, 'set/#');
-      for (let times = 1; times <= 2; times++) {
-        await nurse.subscribe(filter);
-        await nurse.untilCount(times * 10);
-      }
-      const subscriptions = [{ topic: filter, qos: 1 as const }];
-      for (const messageId of [98, 99]) nurse.send({ cmd: 'subscribe', messageId, subscriptions });
-      nurse.send({ cmd: 'pingreq' });
-      return undefined;
-    },
-    fault: 'An access token is slowed to its limit of',
-    subject: 'token',
-    slowed: 'token.messagesPerSecond',
-  },
-  {
     name: "a device's connections",
     limits: { 'device.connections': 3 },
     offend: async ({ home, device }) => {

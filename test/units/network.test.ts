@@ -1,17 +1,19 @@
-/** What the network gives each client: its share of the processor, its TLS handshake, and all bytes that arrived. */
+/** What the network gives each client: its share of the processor, its TLS handshake, and all packets that arrived. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buffer } from 'node:stream/consumers';
 import { setImmediate as nextImmediate, setTimeout } from 'node:timers/promises';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
+import fc from 'fast-check';
+import { generate } from 'mqtt-packet';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Incoming, overSocket } from '../../src/broker/transport.js';
+import { PacketError } from '../../src/mqtt/codes.js';
 import { ProcessorShare, type ShareUser, shareFault } from '../../src/network/processor-share.js';
-import { ReadToEnd } from '../../src/network/socket-front.js';
 import { TlsHandshakes, type TlsHandshakesOptions } from '../../src/network/tls-handshakes.js';
 import { SiteModel } from '../../src/site/site-model.js';
 
@@ -319,29 +321,116 @@ async function connected(): Promise<{ client: Socket; accepted: Socket }> {
   return { client, accepted };
 }
 
-it.each([0, 1, 1_024, 20_000])(
-  'ends when the client has closed after %i bytes that arrived with its end',
+/** Everything that comes, as packets of two bytes. */
+async function bytesOf(incoming: Incoming): Promise<number> {
+  for (let packets = 0; ; ) {
+    if (incoming.next(2) !== undefined) packets++;
+    else if (incoming.hasEnded) return 2 * packets;
+    else await nextImmediate();
+  }
+}
+
+/** So many bytes of PINGREQ. */
+function pings(bytes: number): Buffer {
+  return Buffer.alloc(bytes, Buffer.from([0xc0, 0]));
+}
+
+it.each([0, 2, 1_024, 20_000])(
+  'a client is read to its end that has closed after %i bytes',
   async (length) => {
     const { client, accepted } = await connected();
-    client.end(Buffer.alloc(length, 'x'));
-    // Everything including the end is in the socket before the first piece is read.
+    client.end(pings(length));
+    // Everything including the end is in the socket before the first packet is taken.
     accepted.pause();
-    await expect.poll(() => accepted.bytesRead).toBe(length);
-    const pieces = new ReadToEnd(accepted, 1_024);
-    expect(await buffer(pieces)).toHaveLength(length);
+    const incoming = new Incoming(() => undefined);
+    overSocket(accepted, incoming);
+    accepted.resume();
+    expect(await bytesOf(incoming)).toBe(length);
   },
 );
 
-it('returns what has arrived when the client has closed and a write has failed', async () => {
+it('a client that has closed is read after a write has failed', async () => {
   const { client, accepted } = await connected();
-  const connection = new ReadToEnd(accepted);
-  client.write(Buffer.alloc(1_000_000, 'x'));
+  accepted.pause();
+  client.write(pings(100_000));
   await once(client, 'drain');
   client.resetAndDestroy();
   await once(client, 'close');
-  for (let written = 0; written < 3; written++) {
-    await new Promise((resolve) => connection.write('answer', resolve));
+  const incoming = new Incoming(() => undefined);
+  const transport = overSocket(accepted, incoming);
+  const write = () => new Promise<void>((resolve) => transport.write([pings(2)], true, resolve));
+  for (let written = 0; written < 3; written++) await write();
+  expect(accepted.destroyed).toBe(false);
+  accepted.resume();
+  expect(await bytesOf(incoming)).toBeGreaterThan(0);
+});
+
+it('a client that sends more than is handled is paused, until half of it is', async () => {
+  const paused: boolean[] = [];
+  const incoming = new Incoming(() => undefined);
+  incoming.from({ pause: () => paused.push(true), resume: () => paused.push(false) });
+  incoming.add(pings(16 * 1_024));
+  expect(paused).toEqual([]);
+  incoming.add(pings(2));
+  expect(paused).toEqual([true]);
+  for (let taken = 0; taken < 4_096; taken++) incoming.next(2);
+  expect(paused).toEqual([true]);
+  incoming.next(2);
+  expect(paused).toEqual([true, false]);
+});
+
+it('a packet whose bytes come alone is put together, and takes little memory meanwhile', () => {
+  const packet = Buffer.concat([Buffer.from([0x30, 0x80, 0x50]), Buffer.alloc(10_240, 'x')]);
+  let asked = 0;
+  const incoming = new Incoming(() => asked++);
+  for (const byte of packet) {
+    incoming.add(Buffer.from([byte]));
+    if (incoming.next(packet.length) !== undefined) break;
   }
-  expect(connection.destroyed).toBe(false);
-  expect((await buffer(connection)).length).toBeGreaterThan(0);
+  // While its length is unknown, and when it is there.
+  expect(asked).toBe(4);
+  expect(incoming.hasMore).toBe(false);
+});
+
+const MAX_BYTES = 4_096;
+
+it('packets are the same wherever their bytes are split', () => {
+  const [lists, chunks] = [
+    fc.array(fc.nat({ max: 1_000 }), { maxLength: 8 }),
+    fc.array(fc.integer({ min: 1, max: 700 })),
+  ];
+  fc.assert(
+    fc.property(lists, chunks, (payloads, sizes) => {
+      const sent = payloads.map((bytes) => publishOf(Buffer.alloc(bytes, 'x')));
+      const all = Buffer.concat(sent);
+      const incoming = new Incoming(() => undefined);
+      const found: Buffer[] = [];
+      for (let at = 0; at < all.length; ) {
+        const bytes = sizes.shift() ?? 1;
+        incoming.add(all.subarray(at, at + bytes));
+        at += bytes;
+        for (let one = incoming.next(MAX_BYTES); one; one = incoming.next(MAX_BYTES)) {
+          found.push(one);
+        }
+        expect(incoming.hasMore).toBe(false);
+      }
+      expect(found).toEqual(sent);
+    }),
+  );
+});
+
+function publishOf(payload: Buffer): Buffer {
+  return generate({ cmd: 'publish', topic: 't', payload, qos: 0, dup: false, retain: false });
+}
+
+it('a packet that is too long is refused at its length', () => {
+  const incoming = new Incoming(() => undefined);
+  const longest = Buffer.concat([Buffer.from('30fd1f', 'hex'), Buffer.alloc(MAX_BYTES - 3)]);
+  incoming.add(longest);
+  expect(incoming.next(MAX_BYTES)).toEqual(longest);
+  incoming.add(Buffer.from('30fe1f', 'hex'));
+  expect(() => incoming.next(MAX_BYTES)).toThrow(PacketError);
+  const endless = new Incoming(() => undefined);
+  endless.add(Buffer.from('3080808080', 'hex'));
+  expect(() => endless.next(MAX_BYTES)).toThrow(PacketError);
 });

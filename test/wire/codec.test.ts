@@ -5,7 +5,6 @@
 import fc from 'fast-check';
 import { generate, type Packet, parser } from 'mqtt-packet';
 import { publishOf } from '../../src/delivery/message.js';
-import { Frames } from '../../src/mqtt/bytes.js';
 import { PacketError, UNSUPPORTED_PROTOCOL_VERSION } from '../../src/mqtt/codes.js';
 import { decode, decodeConnect, UnknownVersionError } from '../../src/mqtt/decode.js';
 import { encodePublish, publishBytes } from '../../src/mqtt/encode.js';
@@ -296,41 +295,4 @@ test('an expiry is within the range of a packet, even when the clock has gone ba
   );
   expect(expirySeconds).toBe(0xffffffff);
   expect(() => encodeFields({ messageExpirySeconds: expirySeconds })).not.toThrow();
-});
-
-const MAX_BYTES = 4_096;
-
-test('the packets of a connection are the same wherever their bytes are split', () => {
-  const [lists, chunks] = [
-    fc.array(publishes, { maxLength: 8 }),
-    fc.array(fc.integer({ min: 1, max: 700 })),
-  ];
-  fc.assert(
-    fc.property(lists, chunks, (packets, sizes) => {
-      const sent = packets.map((packet) => generate(packet));
-      const all = Buffer.concat(sent);
-      const frames = new Frames(MAX_BYTES);
-      const found: Buffer[] = [];
-      for (let at = 0; at < all.length; ) {
-        const bytes = sizes.shift() ?? 1;
-        frames.add(all.subarray(at, at + bytes));
-        at += bytes;
-        for (let one = frames.next(); one !== undefined; one = frames.next()) found.push(one);
-        expect(frames.hasMore).toBe(false);
-      }
-      expect(found).toEqual(sent);
-    }),
-  );
-});
-
-test('a packet that is too long is refused at its length', () => {
-  const frames = new Frames(MAX_BYTES);
-  const longest = Buffer.concat([Buffer.from('30fd1f', 'hex'), Buffer.alloc(MAX_BYTES - 3)]);
-  frames.add(longest);
-  expect(frames.next()).toEqual(longest);
-  frames.add(Buffer.from('30fe1f', 'hex'));
-  expect(() => frames.next()).toThrow(PacketError);
-  const endless = new Frames(MAX_BYTES);
-  endless.add(Buffer.from('3080808080', 'hex'));
-  expect(() => endless.next()).toThrow(PacketError);
 });

@@ -1,28 +1,32 @@
 import type { Logger } from 'pino';
-import { BoundedMap } from '../../domain/bounded-map.js';
-import { type Principal, principalKey } from '../../domain/grants.js';
-import { isUuid } from '../../domain/notation.js';
+import { BoundedMap } from '../domain/bounded-map.js';
+import { type Principal, principalKey } from '../domain/grants.js';
+import { isUuid } from '../domain/notation.js';
 import {
   KEEP_ALIVE_TIMEOUT,
   MALFORMED_PACKET,
   NOT_AUTHORIZED,
-  type PacketError,
+  PacketError,
   type Refusal,
   SERVER_BUSY,
   SESSION_TAKEN_OVER,
-} from '../../mqtt/codes.js';
-import type { MqttVersion } from '../../mqtt/packets.js';
+} from '../mqtt/codes.js';
+import type { MqttVersion } from '../mqtt/packets.js';
 import {
   DENIED_REASONS,
   type DeniedConnection,
   type DeniedOperation,
   type DeniedReason,
-} from '../../site/access/connection-list.js';
-import { type Denials, shortened } from '../../site/access/denials.js';
-import type { Actor, AuditSubject } from '../../site/audit-trail.js';
-import { VERSION_NAMES } from '../wire/client-terms.js';
-import type { ConnectError, ConnectErrorCode } from './connect-errors.js';
-import type { ConnectRequest } from './connect-request.js';
+} from '../site/access/connection-list.js';
+import { type Denials, shortened } from '../site/access/denials.js';
+import type { Actor, AuditSubject } from '../site/audit-trail.js';
+import type { Client } from './client.js';
+import {
+  ConnectError,
+  type ConnectErrorCode,
+  type ConnectRequest,
+  VERSION_NAMES,
+} from './connect.js';
 
 const MAX_SHOWN = 1_000;
 const FAILED_LOGINS: readonly ConnectErrorCode[] = [
@@ -51,7 +55,7 @@ export function endOf(code: DeniedReason): Refusal | undefined {
 }
 
 /** Who is at the other end of a connection. */
-export interface Peer {
+interface Peer {
   readonly principal: Principal;
   readonly address: string;
   readonly clientId: string;
@@ -59,7 +63,7 @@ export interface Peer {
 }
 
 /** A client that could not connect. */
-export interface UnconnectedPeer {
+interface Stranger {
   readonly address: string;
   /** Undefined when no CONNECT could be read. */
   readonly request: Pick<ConnectRequest, 'clientId' | 'username'> | undefined;
@@ -67,7 +71,7 @@ export interface UnconnectedPeer {
   readonly version: MqttVersion | undefined;
 }
 
-export interface ConnectionDenialsOptions {
+export interface DeniedOptions {
   readonly denials: Denials;
   /** Whether a device or an access token has the id. */
   readonly isKnown: (id: string) => boolean;
@@ -81,13 +85,13 @@ export interface ConnectionDenialsOptions {
  * Records what MQTT clients are denied, and connect errors. Missing permissions and failed logins go to
  * the audit trail. The newest 1,000 of all are kept for `GET /connections/denied`.
  */
-export class ConnectionDenials {
-  readonly #options: ConnectionDenialsOptions;
+export class Denied {
+  readonly #options: DeniedOptions;
   readonly #shown: DeniedConnection[] = [];
   /** When each denial that is shown once in `FLOOD_MS` was last shown, by a clock that does not jump. */
   readonly #shownAtMs = new BoundedMap<string, number>(MAX_SHOWN);
 
-  constructor(options: ConnectionDenialsOptions) {
+  constructor(options: DeniedOptions) {
     this.#options = options;
   }
 
@@ -96,9 +100,20 @@ export class ConnectionDenials {
     return this.#shown.toReversed();
   }
 
+  /** Records why a client fails, before or after its login. */
+  failed(client: Client, error: ConnectError | PacketError): void {
+    const peer = peerOf(client);
+    if (error instanceof PacketError) {
+      const { message: reason } = error;
+      const malformed = new ConnectError('malformed-connect', { reason });
+      if (peer !== undefined) this.#ended(peer, 'malformed-packet', error);
+      else this.connect(client, malformed, error.returnCodeFor(client.version));
+    } else this.connect(client, error);
+  }
+
   /** Records a failed CONNECT. */
   connect(
-    { address, request, version }: UnconnectedPeer,
+    { address, request, version }: Stranger,
     error: ConnectError,
     returnCode = error.returnCodeFor(version),
   ): void {
@@ -121,12 +136,14 @@ export class ConnectionDenials {
     }
   }
 
-  /**
-   * Records a connection that the gateway has ended after its login.
-   *
-   * @param broken the rule that it has broken
-   */
-  ended(peer: Peer, code: DeniedReason, broken?: PacketError): void {
+  /** Records a connection that the gateway has ended after its login. */
+  ended(client: Client, code: DeniedReason): void {
+    const peer = peerOf(client);
+    if (peer !== undefined) this.#ended(peer, code);
+  }
+
+  /** @param broken the rule that the client has broken */
+  #ended(peer: Peer, code: DeniedReason, broken?: PacketError): void {
     const { address, clientId, principal, version } = peer;
     const reason = broken?.message;
     const ofCode = version === 5 ? (END_CODES[code] ?? null) : null;
@@ -142,7 +159,9 @@ export class ConnectionDenials {
   }
 
   /** Records a denied PUBLISH. */
-  publish(peer: Peer, topic: string, code: DeniedReason): void {
+  publish(client: Client, topic: string, code: DeniedReason): void {
+    const peer = peerOf(client);
+    if (peer === undefined) return;
     const { clientId, principal } = peer;
     const what = { operation: 'publish', topic, code, reason: DENIED_REASONS[code] };
     const who = principalKey(principal);
@@ -157,7 +176,9 @@ export class ConnectionDenials {
    *
    * @param returnCode in the SUBACK
    */
-  filter(peer: Peer, topic: string, code: DeniedReason, returnCode: number): void {
+  filter(client: Client, topic: string, code: DeniedReason, returnCode: number): void {
+    const peer = peerOf(client);
+    if (peer === undefined) return;
     this.#deny(peer, { operation: 'subscribe', topic, returnCode, code });
     if (!NO_WANT_OF_PERMISSION.includes(code)) this.#record(peer, 'subscribe', topic);
   }
@@ -205,6 +226,13 @@ export class ConnectionDenials {
     this.#shown.push({ ...what, atMs, clientId, topic });
     if (this.#shown.length > MAX_SHOWN) this.#shown.shift();
   }
+}
+
+/** Undefined before its login. */
+function peerOf({ address, login, version }: Client): Peer | undefined {
+  if (login === undefined || version === undefined) return undefined;
+  const { principal, session } = login;
+  return { principal, address, clientId: session.clientId, version };
 }
 
 /** Only the error knows which rule of MQTT or TLS was broken. */

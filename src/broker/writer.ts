@@ -1,5 +1,11 @@
-import type { OutgoingPublish, Receiver } from '../../delivery/message.js';
-import type { Refusal } from '../../mqtt/codes.js';
+/**
+ * Writes packets to a client, in its version of MQTT: the messages of its consumer, and answers.
+ *
+ * Nothing goes through Aedes: it drops messages that overtake others (dependency-faults.md, 2), lets one frozen client
+ * stall the others (8), and would write into the middle of a packet.
+ */
+import type { OutgoingPublish, Receiver } from '../delivery/message.js';
+import type { Refusal } from '../mqtt/codes.js';
 import {
   type AcknowledgementType,
   encodeAcknowledgement,
@@ -7,16 +13,15 @@ import {
   encodeRefusal,
   encodeSuback,
   encodeUnsuback,
-} from '../../mqtt/encode.js';
-import { encodeFields, joinFields } from '../../mqtt/properties.js';
-import type { ClientTerms } from './client-terms.js';
-import type { NetworkConnection } from './network-connection.js';
-import { SentAliases } from './topic-aliases.js';
+} from '../mqtt/encode.js';
+import { encodeFields, joinFields } from '../mqtt/properties.js';
+import type { ClientTerms } from './connect.js';
+import type { Transport } from './transport.js';
 
 /** How long a client may leave a piece of its messages unread before it is reported. */
 const NAMED_AFTER_MS = 3_000;
-/** How long after that it is disconnected; nothing is lost. */
-const CLOSED_AFTER_MS = 2_000;
+/** How long before it is disconnected; nothing is lost. */
+const CLOSED_AFTER_MS = 5_000;
 /** Bytes that may wait for the network. A client that falls further behind misses QoS 0 messages. */
 const MAX_UNSENT_BYTES = 256 * 1024;
 /** A client that was not writable becomes writable again when only this many bytes wait. */
@@ -27,48 +32,34 @@ const LOW_WATER_BYTES = MAX_UNSENT_BYTES / 2;
  * Progress shows only once the network takes a whole piece. Even a client on a very slow link takes one in time.
  */
 const PIECE_BYTES = 16 * 1024;
-
-/** Callbacks from a writer to its connection. */
-export interface WriterOwner {
-  /** Called when the connection takes messages again. */
-  readonly onWritable: () => void;
-  /** Called when the client has read nothing for some seconds, although data was waiting. */
-  readonly onUnread: () => void;
-  /** Ends the connection of a client that still reads nothing. */
-  readonly end: () => void;
-}
-
 /** Topics replaced by a number; a subscriber of a home gets about a hundred. */
 const MAX_SENT_ALIASES = 1_000;
 
-/**
- * Writes packets to a client's connection, in its version of MQTT.
- *
- * Nothing goes through Aedes: it drops messages that overtake others (dependency-faults.md, 2), lets one frozen client
- * stall the others (8), and would write into the middle of a packet.
- */
-export class PacketWriter implements Receiver {
-  readonly #connection: Pick<NetworkConnection, 'stream' | 'isClosed'>;
+export class Writer implements Receiver {
+  readonly #transport: Transport;
   readonly #terms: ClientTerms;
-  readonly #owner: WriterOwner;
-  readonly #aliases: SentAliases;
-  /** Packets; one longer than a piece is in several parts. */
+  readonly #onWritable: () => void;
+  /** The numbers that the client knows for topics. */
+  readonly #aliases = new Map<string, number>();
+  readonly #maxAliases: number;
+  /** Whole packets. */
   #waiting: Buffer[] = [];
+  /** How much of the first is handed over. */
+  #at = 0;
   /** Bytes that the network has not taken: those that wait, and the piece handed over. */
   #unsentBytes = 0;
   #isWriting = false;
+  #isClosed = false;
   #wasFull = false;
-  #unreadTimer: NodeJS.Timeout | undefined;
+  /** When the piece was handed over that the network has not taken, or the client last showed that it reads. */
+  #untakenSinceMs: number | undefined;
 
-  constructor(
-    connection: Pick<NetworkConnection, 'stream' | 'isClosed'>,
-    terms: ClientTerms,
-    owner: WriterOwner,
-  ) {
-    this.#connection = connection;
+  /** @param onWritable called when messages are taken again after too many waited */
+  constructor(transport: Transport, terms: ClientTerms, onWritable: () => void) {
+    this.#transport = transport;
     this.#terms = terms;
-    this.#owner = owner;
-    this.#aliases = new SentAliases(Math.min(terms.topicAliasMaximum, MAX_SENT_ALIASES));
+    this.#onWritable = onWritable;
+    this.#maxAliases = Math.min(terms.topicAliasMaximum, MAX_SENT_ALIASES);
   }
 
   get takesProperties(): boolean {
@@ -80,7 +71,7 @@ export class PacketWriter implements Receiver {
   }
 
   get isWritable(): boolean {
-    return !this.#connection.isClosed && this.#unsentBytes < MAX_UNSENT_BYTES;
+    return !this.#isClosed && this.#unsentBytes < MAX_UNSENT_BYTES;
   }
 
   send(publish: OutgoingPublish): boolean {
@@ -121,11 +112,8 @@ export class PacketWriter implements Receiver {
 
   /** Writes a packet; the packets of one turn of the event loop leave together. */
   write(bytes: Buffer): void {
-    const { stream, isClosed } = this.#connection;
-    if (isClosed || stream.destroyed) return;
-    for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
-      this.#waiting.push(bytes.subarray(at, at + PIECE_BYTES));
-    }
+    if (this.#isClosed) return;
+    this.#waiting.push(bytes);
     this.#unsentBytes += bytes.length;
     if (this.#unsentBytes >= MAX_UNSENT_BYTES) this.#wasFull = true;
     if (this.#isWriting) return;
@@ -135,18 +123,21 @@ export class PacketWriter implements Receiver {
 
   /** Notes that the client has read: its acknowledgement shows it, the system does not. */
   noteRead(): void {
-    this.#unreadTimer?.refresh();
+    if (this.#untakenSinceMs !== undefined) this.#untakenSinceMs = performance.now();
   }
 
-  /** Removes and returns the bytes that wait to be sent. */
-  takeUnsent(): Buffer[] {
-    return this.#waiting.splice(0);
+  /** How a client that does not read is to be treated. */
+  unreadAt(nowMs: number): 'read' | 'named' | 'closed' {
+    const unreadMs = nowMs - (this.#untakenSinceMs ?? nowMs);
+    if (unreadMs < NAMED_AFTER_MS) return 'read';
+    return unreadMs < CLOSED_AFTER_MS ? 'named' : 'closed';
   }
 
-  /** Drops what waits: the connection is gone. */
-  close(): void {
-    this.#waiting = [];
-    clearTimeout(this.#unreadTimer);
+  /** Writes no more. Returns what waits: the rest of a packet first. */
+  close(): Buffer[] {
+    this.#isClosed = true;
+    const [first, ...others] = this.#waiting.splice(0);
+    return first === undefined ? [] : [first.subarray(this.#at), ...others];
   }
 
   /** Writes a packet with a reason in words, if the client wants that and it fits [MQTT-3.1.2-29, MQTT-3.4.2-2]. */
@@ -161,58 +152,53 @@ export class PacketWriter implements Receiver {
     const { topic, fields, expirySeconds, subscriptionIdentifiers } = publish;
     const added = encodeFields({ messageExpirySeconds: expirySeconds, subscriptionIdentifiers });
     const others = fields === undefined ? [added] : [fields, added];
-    const known = this.#aliases.of(topic);
-    const topicAlias = known ?? this.#aliases.unused;
+    const known = this.#aliases.get(topic);
+    const hasRoom = this.#aliases.size < this.#maxAliases;
+    const topicAlias = known ?? (hasRoom ? this.#aliases.size + 1 : undefined);
     if (topicAlias === undefined) return encodePublish(publish, joinFields(others));
     const properties = joinFields([...others, encodeFields({ topicAlias })]);
-    const bytes = encodePublish(
-      known === undefined ? publish : { ...publish, topic: '' },
-      properties,
-    );
-    if (known !== undefined) return bytes;
+    if (known !== undefined) return encodePublish({ ...publish, topic: '' }, properties);
+    const bytes = encodePublish(publish, properties);
     // With the alias the packet may be too large; the client would then not learn the alias.
     if (bytes.length > this.#terms.maxPacketBytes)
       return encodePublish(publish, joinFields(others));
-    this.#aliases.add(topic);
+    this.#aliases.set(topic, topicAlias);
     return bytes;
   }
 
   /** Hands the network the next piece. */
   #handOver(): void {
-    const { stream } = this.#connection;
-    const piece = this.#takePiece();
-    this.#isWriting = piece.length > 0 && stream.writable;
-    if (!this.#isWriting) return;
-    // One write for all: a write costs several times as much as copying a packet.
-    const [first, ...others] = piece;
-    const bytes = first !== undefined && others.length === 0 ? first : Buffer.concat(piece);
-    stream.write(bytes, () => this.#taken(bytes.length));
-    if (stream.writableLength > 0) this.#awaitTaken();
+    const first = this.#waiting[0];
+    this.#isWriting = first !== undefined;
+    if (first === undefined) return;
+    const isPart = first.length - this.#at > PIECE_BYTES;
+    const parts = isPart ? [first.subarray(this.#at, this.#at + PIECE_BYTES)] : this.#takeWhole();
+    if (isPart) this.#at += PIECE_BYTES;
+    const bytes = parts.reduce((sum, { length }) => sum + length, 0);
+    this.#untakenSinceMs = performance.now();
+    this.#transport.write(parts, !isPart, () => this.#taken(bytes));
   }
 
-  #takePiece(): Buffer[] {
-    let bytes = 0;
+  /** Takes out the rest of the first packet, and packets that fit into the same piece. */
+  #takeWhole(): Buffer[] {
+    let bytes = -this.#at;
     const tooMany = this.#waiting.findIndex((packet) => {
       bytes += packet.length;
       return bytes > PIECE_BYTES;
     });
-    return this.#waiting.splice(0, tooMany < 0 ? this.#waiting.length : tooMany);
+    const whole = this.#waiting.splice(0, tooMany < 0 ? this.#waiting.length : tooMany);
+    const first = whole[0];
+    if (this.#at > 0 && first !== undefined) whole[0] = first.subarray(this.#at);
+    this.#at = 0;
+    return whole;
   }
 
   #taken(bytes: number): void {
-    clearTimeout(this.#unreadTimer);
+    this.#untakenSinceMs = undefined;
     this.#unsentBytes -= bytes;
     this.#handOver();
-    if (!this.#wasFull || this.#connection.isClosed || this.#unsentBytes > LOW_WATER_BYTES) return;
+    if (!this.#wasFull || this.#isClosed || this.#unsentBytes > LOW_WATER_BYTES) return;
     this.#wasFull = false;
-    this.#owner.onWritable();
-  }
-
-  /** Ends the connection of a client that does not read. */
-  #awaitTaken(): void {
-    this.#unreadTimer = setTimeout(() => {
-      this.#owner.onUnread();
-      this.#unreadTimer = setTimeout(() => this.#owner.end(), CLOSED_AFTER_MS);
-    }, NAMED_AFTER_MS);
+    this.#onWritable();
   }
 }

@@ -1,16 +1,41 @@
+/**
+ * Aedes: it admits clients, names them, ends a client when another takes its id, and keeps their wills.
+ *
+ * It sees of each authenticated client CONNECT, DISCONNECT and the end, under the key of its session. All other traffic
+ * bypasses it, in both directions (docs/internals/dependency-faults.md).
+ */
 import { Duplex } from 'node:stream';
 import { Aedes } from 'aedes';
 import { generate, writeToStream } from 'mqtt-packet';
-import { BrokerPersistence } from './persistence.js';
 
 /** MQTT 3.1.1, 3.14. */
 const DISCONNECT = Buffer.from([0xe0, 0]);
-/** Stands in for a client's will; the connection keeps the real one. */
+/** Stands in for a client's will; the gateway keeps the real one. */
 const WILL = { topic: 'will', payload: 'will', qos: 0, retain: false } as const;
 const PROTOCOL = { protocolId: 'MQTT', protocolVersion: 4 } as const;
+const TAKEN = new Error('the gateway publishes wills');
+/**
+ * The queue of every client.
+ *
+ * After CONNACK Aedes pipes it through two more streams. Ending all three costs more than a login; streams that never
+ * end are simply garbage-collected.
+ */
+const ENDLESS: AsyncIterable<never> = {
+  [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined) }),
+};
 
-/** Events that Aedes raises for a client. */
-export interface PipeEvents {
+/** Holds nothing: a device can connect, and its alarms reach the nurses, while the store is away (contract 4.4). */
+const PERSISTENCE = {
+  setup: async () => undefined,
+  cleanSubscriptions: async () => undefined,
+  outgoingStream: () => ENDLESS,
+  putWill: async () => undefined,
+  delWill: async () => undefined,
+  streamWill: () => [],
+};
+
+/** What Aedes decides about a client. */
+export interface AedesEvents {
   /** Called once no other client has its id. */
   readonly onAccepted: () => void;
   /** Called when its will is due. */
@@ -19,26 +44,20 @@ export interface PipeEvents {
   readonly onEnd: () => void;
 }
 
-/**
- * The network connection of a client as Aedes sees it: CONNECT, DISCONNECT and the end.
- *
- * Aedes knows an authenticated client by its session. All other traffic bypasses Aedes, in both directions.
- */
+/** The network connection of a client as Aedes sees it. */
 export class AedesPipe extends Duplex {
-  readonly events: PipeEvents;
+  readonly events: AedesEvents;
   #isDisconnecting = false;
 
-  constructor(events: PipeEvents) {
+  constructor(events: AedesEvents) {
     super();
     this.events = events;
   }
 
   /** Announces the client; Aedes ends any other with this id [MQTT-3.1.4-2]. */
   connect(clientId: string, hasWill: boolean): void {
-    const will = hasWill ? { will: WILL } : {};
-    this.push(
-      generate({ cmd: 'connect', ...PROTOCOL, clean: true, clientId, keepalive: 0, ...will }),
-    );
+    const client = { clean: true, clientId, keepalive: 0, ...(hasWill ? { will: WILL } : {}) };
+    this.push(generate({ cmd: 'connect', ...PROTOCOL, ...client }));
   }
 
   /** Ends the client without its will [MQTT-3.14.4-3]. */
@@ -67,13 +86,13 @@ export class AedesPipe extends Duplex {
   }
 }
 
-/** Creates an Aedes that registers clients, and keeps their wills. */
+/** Creates an Aedes for such pipes. */
 export function createAedes(): Aedes {
   // Aedes writes only CONNACK: that is not worth a buffer for each of 65,536 numbers, 7 MB in all.
   writeToStream.cacheNumbers = false;
   const aedes = new Aedes({
-    // No `id`: a fixed one corrupts stored data after a restart (docs/internals/dependency-faults.md, 4).
-    persistence: new BrokerPersistence(),
+    // No `id`: a fixed one corrupts stored data after a restart (dependency-faults.md, 4).
+    persistence: PERSISTENCE,
     // The error stops Aedes from publishing the will as well.
     authorizePublish: (client, _will, done) => {
       if (client?.conn instanceof AedesPipe) client.conn.events.onWill();
@@ -88,5 +107,3 @@ export function createAedes(): Aedes {
   });
   return aedes;
 }
-
-const TAKEN = new Error('the gateway publishes wills');

@@ -1,0 +1,271 @@
+/**
+ * What each principal sends: how much it may, and how much of it waits for the store.
+ *
+ * More connections do not get a principal more of either. Whoever is over a limit is read later than it sends, and
+ * shown as slowed. The room for what waits bounds the memory of publishes, even while the store is away.
+ */
+import { type FaultGroup, type FaultReport, fault, firstOf } from '../domain/faults/faults.js';
+import { limitPhrase } from '../domain/faults/phrases.js';
+import { type Principal, principalKey } from '../domain/grants.js';
+import type { AlarmLimits, RateLimits } from '../domain/limits.js';
+import { TokenBucket, TokenRate } from '../domain/token-bucket.js';
+import { holderSubject } from '../site/health/fault-subjects.js';
+import type { SiteModel } from '../site/site-model.js';
+
+const MIB = 1024 * 1024;
+const SECOND_MS = 1_000;
+const DAY_MS = 24 * 3_600 * SECOND_MS;
+/** A larger packet counts as one message for each so many bytes. */
+const BYTES_A_MESSAGE = 1_024;
+const UNLIMITED = Number.MAX_SAFE_INTEGER;
+/** A principal that has not been held back for this long no longer counts as slowed. */
+const SLOWED_FOR_MS = 10_000;
+/** The most faults at a time: many slowed devices must not hide everything else. */
+const MAX_NAMED = 5;
+
+/** Each principal's reserve of a few publishes; others do not affect it. */
+const RESERVED_BYTES = 16 * 1024;
+/** At this many unstored bytes of all, clients are read no further: about 800 publishes, which the next one waits for. */
+const MAX_WHILE_FAST_BYTES = 2 * MIB;
+/**
+ * A store that takes nothing for longer is slow, whether it does not answer or refuses: reading goes on, for live alarms
+ * (contract 4.4).
+ */
+const SLOW_AFTER_MS = 250;
+const AT_ONCE_MS = 1;
+/** Bounds for one principal, and for all together, while the store is slow. */
+const MAX_OWN_BYTES = 12 * MIB;
+const MAX_TOTAL_BYTES = 64 * MIB;
+/** For alarms these bounds are this many times higher: telemetry must not take their room. */
+const OF_ALARMS = 3;
+
+/** Memory of an unstored publish besides its payload, and the number of copies of the payload. */
+const BYTES_OF_ANY = 2_048;
+const COPIES_OF_PAYLOAD = 4;
+
+/** Estimated memory of a publish until it is stored, in bytes. */
+export function memoryOf(payloadBytes: number): number {
+  return BYTES_OF_ANY + COPIES_OF_PAYLOAD * payloadBytes;
+}
+
+type Limits = RateLimits & Partial<AlarmLimits>;
+
+/** A principal that is read later than it sends. */
+export interface Slowed {
+  /** The name of the limit. */
+  readonly limit: 'messagesPerSecond' | 'alarmsPerDay';
+  /** By the wall clock. */
+  readonly sinceMs: number;
+}
+
+/** The flow of one principal. */
+export class Flow {
+  readonly principal: Principal;
+  readonly #all: Flows;
+  readonly #messages = new TokenBucket();
+  /** Those of a device, also the ones that its hub sends. */
+  readonly #alarms = new TokenBucket();
+  #limits: Limits | undefined;
+  #slowed: Slowed | undefined;
+  #heldBackAtMs = Number.NEGATIVE_INFINITY;
+  #unstoredBytes = 0;
+  /** Of these, what SUBSCRIBEs wait with: reading on is for alarms, and no reason to gather more of them. */
+  #subscribingBytes = 0;
+
+  constructor(principal: Principal, all: Flows) {
+    this.principal = principal;
+    this.#all = all;
+  }
+
+  /** Applies its limits; what is used up stays so. */
+  limit(limits: Limits, nowMs: number): void {
+    this.#limits = limits;
+    const { messagesPerSecond, messageBurst, alarmsPerDay = UNLIMITED } = limits;
+    this.#messages.limit(new TokenRate(messagesPerSecond / SECOND_MS, messageBurst), nowMs);
+    this.#alarms.limit(new TokenRate(alarmsPerDay / DAY_MS, alarmsPerDay), nowMs);
+  }
+
+  /** Counts a packet that is no acknowledgement: at least as one message. */
+  countPacket(bytes: number, nowMs: number): void {
+    this.#messages.take(Math.max(1, bytes / BYTES_A_MESSAGE), nowMs);
+  }
+
+  countAlarm(nowMs: number): void {
+    this.#alarms.take(1, nowMs);
+  }
+
+  /** When it may be read again. */
+  get freeAtMs(): number {
+    return Math.max(this.#messages.freeAtMs, this.#alarms.freeAtMs);
+  }
+
+  /** Notes that a client is held back because the principal is over a limit. */
+  noteHeldBack(nowMs: number): void {
+    const isMessages = this.#messages.freeAtMs > nowMs;
+    const limit = isMessages ? 'messagesPerSecond' : 'alarmsPerDay';
+    const sinceMs = this.slowedAt(nowMs)?.sinceMs ?? this.#all.wallMs();
+    this.#slowed = { limit, sinceMs };
+    this.#heldBackAtMs = nowMs;
+  }
+
+  /** Notes that a client waits: for a limit, if there is room. */
+  noteParked(): void {
+    if (this.hasRoom) this.#all.heldBackCount++;
+  }
+
+  /** Which limit slows it, and since when; undefined: none has lately. */
+  slowedAt(nowMs: number): Slowed | undefined {
+    if (nowMs - this.#heldBackAtMs > SLOWED_FOR_MS) this.#slowed = undefined;
+    return this.#slowed;
+  }
+
+  /** The fault of a principal that is slowed. */
+  fault(): FaultReport {
+    const limit = this.#slowed?.limit ?? 'messagesPerSecond';
+    const value = this.#limits?.[limit] ?? UNLIMITED;
+    const name = this.principal.type === 'device' ? 'deviceSlowed' : 'tokenSlowed';
+    return fault(name, { limit: limitPhrase(limit, value) });
+  }
+
+  /** Whether the principal's clients may be read further. */
+  get hasRoom(): boolean {
+    if (this.#unstoredBytes < RESERVED_BYTES) return true;
+    if (this.#subscribingBytes >= MAX_WHILE_FAST_BYTES) return false;
+    if (this.#all.isStoreSlow) return this.#isWithin(OF_ALARMS);
+    return this.#all.unstoredBytes < MAX_WHILE_FAST_BYTES;
+  }
+
+  /** Whether one more publish can be kept until it is stored. */
+  keeps(isAlarm: boolean): boolean {
+    return this.#isWithin(isAlarm ? OF_ALARMS : 1);
+  }
+
+  /** Whether the client may resend the publishes that were turned away. */
+  get isRelieved(): boolean {
+    return !this.#all.isStoreSlow && this.keeps(false);
+  }
+
+  /** Notes a publish that found no room. */
+  noteUnkept(): void {
+    this.#all.unkeptCount++;
+  }
+
+  /** Takes room until the returned function is called. */
+  take(bytes: number): () => void {
+    this.#unstoredBytes += bytes;
+    const release = this.#all.take(bytes);
+    return () => {
+      this.#unstoredBytes -= bytes;
+      release();
+    };
+  }
+
+  /** Takes room for a SUBSCRIBE until the promise settles. */
+  takeUntil(stored: Promise<unknown>, bytes: number): void {
+    const release = this.take(bytes);
+    this.#subscribingBytes += bytes;
+    const end = () => {
+      this.#subscribingBytes -= bytes;
+      release();
+    };
+    stored.then(end, end);
+  }
+
+  #isWithin(times: number): boolean {
+    if (this.#unstoredBytes < times * RESERVED_BYTES) return true;
+    const { unstoredBytes } = this.#all;
+    return this.#unstoredBytes < times * MAX_OWN_BYTES && unstoredBytes < times * MAX_TOTAL_BYTES;
+  }
+}
+
+export interface FlowsOptions {
+  readonly limitsOf: (principal: Principal) => Limits;
+  /** Has the names of principals. */
+  readonly model: SiteModel;
+  readonly wallMs: () => number;
+}
+
+/** The flows of all principals, each made when its first client connects. */
+export class Flows {
+  readonly wallMs: () => number;
+  readonly #options: FlowsOptions;
+  readonly #byOwner = new Map<string, Flow>();
+  /** When each was taken, the oldest first. */
+  readonly #unstored = new Set<{ readonly takenAtMs: number }>();
+  /** When the store last took one that had waited. */
+  #storedAtMs = 0;
+  #unstoredBytes = 0;
+  /** How many publishes found no room since the start. */
+  unkeptCount = 0;
+  /** How often a client was held back because of a limit since the start. */
+  heldBackCount = 0;
+
+  constructor(options: FlowsOptions) {
+    this.#options = options;
+    this.wallMs = options.wallMs;
+  }
+
+  get unstoredBytes(): number {
+    return this.#unstoredBytes;
+  }
+
+  get isStoreSlow(): boolean {
+    const [oldest] = this.#unstored;
+    if (oldest === undefined) return false;
+    return performance.now() - Math.max(oldest.takenAtMs, this.#storedAtMs) > SLOW_AFTER_MS;
+  }
+
+  of(principal: Principal): Flow {
+    const owner = principalKey(principal);
+    const known = this.#byOwner.get(owner);
+    if (known !== undefined) return known;
+    const flow = new Flow(principal, this);
+    flow.limit(this.#options.limitsOf(principal), 0);
+    this.#byOwner.set(owner, flow);
+    return flow;
+  }
+
+  /** Applies the limits of a device that was changed. */
+  deviceChanged(id: string): void {
+    const principal = { type: 'device', id } as const;
+    const flow = this.#byOwner.get(principalKey(principal));
+    flow?.limit(this.#options.limitsOf(principal), performance.now());
+  }
+
+  /** Forgets a principal (`principalKey`) that is gone; what it has unstored still counts. */
+  forget(owner: string): void {
+    this.#byOwner.delete(owner);
+  }
+
+  /** How many principals are slowed now. */
+  slowedCount(nowMs: number): number {
+    return this.#slowed(nowMs).length;
+  }
+
+  /** The faults of the principals that are slowed now. */
+  faults(nowMs: number): FaultGroup {
+    const faultOf = (flow: Flow): FaultReport => {
+      const subject = holderSubject(this.#options.model, principalKey(flow.principal));
+      return { ...flow.fault(), subject };
+    };
+    return firstOf(this.#slowed(nowMs), faultOf, MAX_NAMED, fault('othersSlowed'));
+  }
+
+  /** Takes room until the returned function is called. */
+  take(bytes: number): () => void {
+    const unstored = { takenAtMs: performance.now() };
+    this.#unstored.add(unstored);
+    this.#unstoredBytes += bytes;
+    return () => {
+      this.#unstored.delete(unstored);
+      this.#unstoredBytes -= bytes;
+      const nowMs = performance.now();
+      // What needs no store is taken at once, and says nothing about it.
+      if (nowMs - unstored.takenAtMs > AT_ONCE_MS) this.#storedAtMs = nowMs;
+    };
+  }
+
+  #slowed(nowMs: number): Flow[] {
+    return [...this.#byOwner.values()].filter((flow) => flow.slowedAt(nowMs) !== undefined);
+  }
+}
