@@ -19,6 +19,7 @@ import {
 import { pause, within } from '../site/clock/pause.js';
 import type { Health } from '../site/health/health.js';
 import { BridgeReport } from './bridge-report.js';
+import { clientOptions, maxGatheredBytes } from './client-options.js';
 import {
   type ConnectionFailure,
   codeOf,
@@ -27,8 +28,7 @@ import {
 } from './connection-failure.js';
 import { HANG_UP_LIMITS, type HangUpLimits, HangUps } from './hang-ups.js';
 import { type CommandSink, Inbound } from './inbound.js';
-import { clientOptions, maxGatheredBytes, Upstream } from './upstream.js';
-import type { ProtocolVersion } from './upstream-sender.js';
+import { type ProtocolVersion, Upstream } from './upstream.js';
 
 const CHECK_INTERVAL_MS = 5_000;
 const STATUS_INTERVAL_MS = 30_000;
@@ -208,13 +208,13 @@ export class Bridge {
 
   async #open(): Promise<Upstream> {
     const { maxPacketBytes } = this.#services;
-    const identity = { clientId: this.#clientId, maxPacketBytes };
+    const { options: bridge } = this;
     const protocol = this.#isTryingOlder ? OLDER : this.#protocol;
     // The upstream's session may hold the packet, and would start with it again.
     const forgets = this.#lastFailure === 'packet-too-large';
-    const client = await clientOptions(this.options, identity, protocol, forgets);
-    const { options: bridge } = this;
-    const settings = { bridge, client, protocol, maxGatheredBytes: maxGatheredBytes(identity) };
+    const gathered = maxGatheredBytes(maxPacketBytes);
+    const client = await clientOptions(bridge, this.#clientId, maxPacketBytes, protocol, forgets);
+    const settings = { bridge, client, protocol, maxGatheredBytes: gathered };
     const upstream: Upstream = new Upstream(
       { ...settings, hangUps: this.#hangUps },
       {
