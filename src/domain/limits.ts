@@ -94,7 +94,7 @@ export const totalLimitsSchema = z.strictObject({
   connections: limit
     .default(50_000)
     .describe(
-      'MQTT connections: at most 65 % of the files that the process may open (LimitNOFILE). An eighth is for clients that have not logged in, a tenth of the rest for devices and tokens that have none',
+      'MQTT connections: at most 65 % of the files that the process may open (LimitNOFILE). An eighth is for clients that have not logged in',
     ),
   persistentSessions: limit
     .default(200)

@@ -28,7 +28,7 @@ const BUSY_MS = SHARE_CHECK_MS / 4;
  * Gives HTTP and TLS handshakes, which anybody can ask for, a bounded share of the processor.
  *
  * Work is done in turns, by client or network. A round of turns is short. If it leaves work over, a pause of the same
- * length follows, in which alarms pass. MQTT takes no pauses: `broker/wire/turns.ts` only puts its turns in order.
+ * length follows, in which alarms pass. MQTT takes no pauses: `broker/turns.ts` only puts its turns in order.
  */
 export class ProcessorShare {
   /** The users that want a turn, by line; the lines get turns in a circle. */
