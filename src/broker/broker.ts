@@ -34,6 +34,10 @@ import { Wills } from './wills.js';
 const CHECK_INTERVAL_MS = 500;
 /** A check this long after the last one proves nothing: the process itself was held up. */
 const HELD_UP_AFTER_MS = 2 * CHECK_INTERVAL_MS;
+/** Bytes of incomplete CONNECTs; a client sends its CONNECT in one go. */
+const MAX_BYTES_OF_STRANGERS = 32 * 1024 * 1024;
+/** From so many connections without a login on, the networks of those that end without one are named. */
+const MANY_STRANGERS = 100;
 /** The part of all connections kept for clients that have not logged in. */
 const PART_OF_STRANGERS = 1 / 8;
 const SHUTTING_DOWN: Refusal = {
@@ -138,12 +142,12 @@ export class Broker {
 
   /** Takes a new connection; if there are too many without a login, the oldest of them goes. */
   arrived(address: string, protocol: Protocol): Client {
-    const { maxConnections, watch } = this.#options;
+    const { maxConnections } = this.#options;
     // After a restart all clients are strangers, and there is room for all of them.
     const room = Math.max(maxConnections * PART_OF_STRANGERS, maxConnections - this.#count);
     const [oldest] = this.#strangers;
     if (this.#strangers.size >= room && oldest !== undefined) {
-      watch.exceeded('newcomers', `address:${networkOf(oldest.address)}`);
+      this.#nameStranger(oldest);
       oldest.close();
     }
     const client = new Client(this, address, protocol);
@@ -229,6 +233,7 @@ export class Broker {
 
   /** Takes leave of a client that is closed. */
   left(client: Client): void {
+    if (this.#strangers.size >= MANY_STRANGERS) this.#nameStranger(client);
     this.#strangers.delete(client);
     const { login } = client;
     if (login === undefined) return;
@@ -312,6 +317,24 @@ export class Broker {
     this.#options.log.info({ clientId: session.clientId, principal }, 'connected');
   }
 
+  /** Ends the oldest connections with an incomplete CONNECT if all have too many bytes. */
+  #boundStrangers(): void {
+    let bytes = 0;
+    for (const { incoming } of this.#strangers) bytes += incoming.bytes;
+    for (const client of this.#strangers) {
+      if (bytes <= MAX_BYTES_OF_STRANGERS) return;
+      if (client.incoming.bytes === 0) continue;
+      bytes -= client.incoming.bytes;
+      this.#nameStranger(client);
+      client.close();
+    }
+  }
+
+  #nameStranger(client: Client): void {
+    if (client.login !== undefined) return;
+    this.#options.watch.exceeded('newcomers', `address:${networkOf(client.address)}`);
+  }
+
   #leave(client: Client, { session }: Login): void {
     this.sessions.closed(session);
     this.uncount(client, session.owner.key);
@@ -330,6 +353,7 @@ export class Broker {
     // Packets that arrived meanwhile are still in the system's buffers; they are read before the next check.
     if (isHeldUp) return;
     for (const client of this.#strangers) client.check(nowMs);
+    this.#boundStrangers();
     for (const { client } of this.#open.values()) client?.check(nowMs);
   }
 }

@@ -49,8 +49,8 @@ import { Writer } from './writer.js';
 const CONNECT_TIMEOUT_MS = 10_000;
 /** The first byte of a CONNECT (MQTT 3.1.1, 3.1.1). */
 const CONNECT = 0x10;
-/** Of a CONNECT, which may come from anybody; its will may be as long as an alarm. */
-const MAX_CONNECT_BYTES = 32 * 1024;
+/** The first byte of a PUBACK (MQTT 3.1.1, 3.4.1). */
+const PUBACK = 0x40;
 /** How long a refused client may take to read its CONNACK. */
 const REFUSAL_TIMEOUT_MS = 10_000;
 /** The same for a DISCONNECT; the gateway waits for it when it stops. */
@@ -319,13 +319,12 @@ export class Client {
   }
 
   #nextPacket(): Buffer | undefined {
-    if (this.#login !== undefined) return this.incoming.next(this.#broker.maxPacketBytes);
     const { firstByte = CONNECT } = this.incoming;
     // [MQTT-3.1.0-1]
-    if (firstByte !== CONNECT) {
+    if (this.#login === undefined && firstByte !== CONNECT) {
       throw new PacketError('a first packet other than CONNECT', PROTOCOL_ERROR);
     }
-    return this.incoming.next(MAX_CONNECT_BYTES);
+    return this.incoming.next(this.#broker.maxPacketBytes);
   }
 
   /** Returns whether the packet counts as a message: all do, except acknowledgements of messages in flight. */
@@ -335,6 +334,8 @@ export class Client {
       this.#takeConnect(bytes);
       return true;
     }
+    // Before it is decoded: one that breaks a rule counts, too.
+    if (bytes[0] !== PUBACK) login.flow.countPacket(bytes.length, performance.now());
     const packet = decode(bytes, this.#version ?? 4);
     if (packet.cmd === 'puback') {
       // Acknowledging a message in flight makes room for more.
@@ -343,8 +344,9 @@ export class Client {
         writer.noteRead();
         return false;
       }
+      login.flow.countPacket(bytes.length, performance.now());
+      return true;
     }
-    login.flow.countPacket(bytes.length, performance.now());
     this.#take(packet, login, writer, acks);
     return true;
   }
@@ -373,8 +375,6 @@ export class Client {
     switch (packet.cmd) {
       case 'publish':
         publishing.take(this, this.#named(packet), acks);
-        break;
-      case 'puback':
         break;
       case 'pubrel':
         acks.release(session.received, packet.messageId);

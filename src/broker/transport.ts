@@ -47,6 +47,11 @@ export class Incoming {
     this.#onMore = onMore;
   }
 
+  /** How many bytes wait here. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** Whether `next` may find a packet. */
   get hasMore(): boolean {
     return this.#bytes >= this.#neededBytes;
@@ -147,8 +152,18 @@ export class Incoming {
 export function overSocket(socket: Socket, incoming: Incoming): Transport {
   socket.allowHalfOpen = true;
   dropFailedWrites(socket);
-  socket.on('data', (chunk) => incoming.add(chunk));
-  for (const event of ['end', 'close', 'error']) socket.on(event, () => incoming.end());
+  let isPaused = false;
+  // Not `data`: a stream that is destroyed while paused would discard what it holds.
+  const read = () => {
+    while (!isPaused) {
+      const bytes: unknown = socket.read();
+      if (!(bytes instanceof Buffer)) break;
+      incoming.add(bytes);
+    }
+    if (socket.destroyed && socket.readableLength === 0) incoming.end();
+  };
+  socket.on('readable', read).on('end', () => incoming.end());
+  socket.on('error', read).on('close', read);
   const transport: Transport = {
     write: (parts, _endsPacket, whenTaken) => {
       if (!socket.writable) return;
@@ -157,8 +172,13 @@ export function overSocket(socket: Socket, incoming: Incoming): Transport {
       const isOne = first !== undefined && others.length === 0;
       socket.write(isOne ? first : Buffer.concat(parts), whenTaken);
     },
-    pause: () => void socket.pause(),
-    resume: () => void socket.resume(),
+    pause: () => {
+      isPaused = true;
+    },
+    resume: () => {
+      isPaused = false;
+      read();
+    },
     destroy: () => void socket.destroy(),
   };
   incoming.from(transport);

@@ -11,8 +11,7 @@ export const DENIED_REASONS = {
   'client-id-reserved': 'The client id begins with bridge/ or $share/, which are reserved.',
   'too-many-connections':
     'The device or access token has as many connections as it may have (limits.device.connections, limits.token.connections).',
-  'gateway-full':
-    'The gateway has as many connections as it may have (limits.total.connections).',
+  'gateway-full': 'The gateway has as many connections as it may have (limits.total.connections).',
   'too-many-sessions':
     'The device or access token has as many persistent sessions as it may have (limits.device.persistentSessions, limits.token.persistentSessions), or all access tokens together do (limits.total.persistentSessions).',
   'unknown-version': 'The gateway speaks MQTT 3.1, 3.1.1 and 5.',
