@@ -36,6 +36,7 @@ export const CONNECTIONS: readonly Attack[] = [
   {
     ...FOR_A_DEVICE,
     name: 'reconnect-storm',
+    isUnnamed: true,
     what: 'one device connects and hangs up again without a pause, 50 connections at a time',
     connections: 50,
     expects: 'served',
@@ -43,6 +44,7 @@ export const CONNECTIONS: readonly Attack[] = [
   {
     ...FOR_A_DEVICE,
     name: 'takeovers',
+    isUnnamed: true,
     what: 'one device connects again and again under one client id, 20 connections at a time, each of which ends another [MQTT-3.1.4-2]',
     connections: 20,
     connect: () => ({ clientId: 'same' }),
@@ -111,6 +113,7 @@ export const CONNECTIONS: readonly Attack[] = [
   },
   {
     name: 'resets',
+    isUnnamed: true,
     what: `one token connects ${RESET_TOGETHER} times and resets all of these connections at once, again and again`,
     connections: RESET_TOGETHER,
     as: 'token',

@@ -197,11 +197,12 @@ function guessing(name: string, what: string, connections: number, rest: Partial
     has: { devices: 1 },
     expects: 'denied',
     sends: nothing,
+    leastSeconds: 30,
     arm: async (site) => ({ target: site.newcomer.id }),
     harm: async (_site: Site, { answered = 0 }: Counts, seconds: number) => {
-      const perSecond = answered / seconds;
+      const perSecond = answered / seconds / (rest.addresses ?? 1);
       return perSecond > MAX_GUESSES_PER_SECOND
-        ? `${perSecond.toFixed(1)} guesses a second`
+        ? `${perSecond.toFixed(1)} guesses a second from an address`
         : undefined;
     },
     connect: (line) => {

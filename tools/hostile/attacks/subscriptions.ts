@@ -75,6 +75,7 @@ export const SUBSCRIPTIONS: readonly Attack[] = [
   {
     ...FOR_A_TOKEN,
     name: 'subscribe-retained',
+    isUnnamed: true,
     what: `one token subscribes again and again to everything of a home with ${RETAINED} retained values of 1 kB, over 5 connections`,
     has: { devices: RETAINING_DEVICES, tokens: 1 },
     arm: async (site, { devices }) => {
@@ -111,6 +112,7 @@ export const SUBSCRIPTIONS: readonly Attack[] = [
   },
   {
     name: 'wills',
+    isUnnamed: true,
     what: 'one device connects with a will of 64 kB and vanishes, 50 connections at a time, without a pause',
     connections: 50,
     as: 'device',
@@ -124,6 +126,7 @@ export const SUBSCRIPTIONS: readonly Attack[] = [
   },
   {
     name: 'frozen-subscribers',
+    leastSeconds: 10,
     what: 'one token subscribes over 50 connections and reads nothing, while a device of its home publishes 200 values of 10 kB a second',
     connections: 51,
     // The first connection is that of the device.

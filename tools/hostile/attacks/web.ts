@@ -18,6 +18,7 @@ function handshakes(tls: 'rsa' | 'ecdsa', to: 'mqtts' | 'https'): Attack {
     name: `handshakes-${tls}-${to}`,
     what: `${HANDSHAKES} TLS handshakes at a time with ${tls === 'rsa' ? 'RSA-4096' : 'ECDSA'}, over ${to}`,
     connections: HANDSHAKES,
+    leastSeconds: 10,
     to,
     needs: () => ({ tls }),
     sends: nothing,
