@@ -177,14 +177,15 @@ export class Client {
     this.#login?.flow.noteParked();
   }
 
-  /** Handles up to so many packets. */
-  handle(maxPackets: number): void {
+  /** Handles up to so many packets. Returns how many it has handled. */
+  handle(maxPackets: number): number {
     this.#heldUpUntilMs = 0;
-    let [sends, acknowledges] = [false, false];
+    let [packets, sends, acknowledges] = [0, false, false];
     try {
-      for (let left = maxPackets; left > 0 && this.wantsTurn; left--) {
+      while (packets < maxPackets && this.wantsTurn) {
         const bytes = this.#nextPacket();
         if (bytes === undefined) break;
+        packets++;
         if (this.#handlePacket(bytes)) sends = true;
         else acknowledges = true;
         if (this.#heldUpUntilMs > 0 || this.#login?.flow.hasRoom === false) break;
@@ -195,6 +196,7 @@ export class Client {
     if (sends) this.#sends = true;
     else if (acknowledges) this.#sends = false;
     if (this.incoming.hasEnded && !this.incoming.hasMore && this.wantsTurn) this.close();
+    return packets;
   }
 
   /** Charges an alarm to its device, also through a hub, whose own flow has no limit of alarms. */

@@ -12,9 +12,13 @@ const PACKETS_PER_TURN = 16;
 /** How long the turns of one round may take before the event loop goes on. */
 const ROUND_MS = 10;
 const ACKNOWLEDGERS_ROUND_MS = 5;
-/** While even the fastest consumer lags, acknowledgements go before publishes. */
+/** Packets handled in one round; each consumer is sent about as many per round. */
+const PACKETS_PER_ROUND = 100;
+/** While even the fastest consumer lags, acknowledgements go before publishes, and rounds pause: longer the more it lags. */
 const LAG_ENTRIES = 500;
-const ROUND_WHEN_LAGGING_MS = 1;
+const PACKETS_PER_ROUND_WHEN_LAGGING = 20;
+const ENTRIES_PER_PAUSE_MS = 250;
+const MAX_PAUSE_MS = 5;
 const LAG_CHECK_INTERVAL_MS = 5;
 const PARKED_CHECK_MS = 20;
 
@@ -25,9 +29,11 @@ export class Turns {
   readonly #circle = new Map<string, Set<Client>>();
   readonly #parked = new Set<Client>();
   #isScheduled = false;
-  #timer: NodeJS.Timeout | undefined;
+  #pause: NodeJS.Timeout | undefined;
+  #othersNotBeforeMs = 0;
+  #parkedTimer: NodeJS.Timeout | undefined;
   #lagCheckedAtMs = Number.NEGATIVE_INFINITY;
-  #isLagging = false;
+  #lagEntries = 0;
 
   /** @param router `lag`: how many entries still wait to be sent to a consumer that reads */
   constructor(router: { readonly lag: number }) {
@@ -55,19 +61,28 @@ export class Turns {
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    clearTimeout(this.#pause);
+    clearInterval(this.#parkedTimer);
   }
 
   #schedule(): void {
     if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    setImmediate(() => this.#round());
+    const pauseMs = this.#othersNotBeforeMs - performance.now();
+    if (this.#acknowledgers.size > 0 || pauseMs <= 0) {
+      this.#isScheduled = true;
+      setImmediate(() => this.#round());
+      return;
+    }
+    this.#pause ??= setTimeout(() => {
+      this.#pause = undefined;
+      this.#schedule();
+    }, pauseMs);
   }
 
   #round(): void {
     this.#isScheduled = false;
     this.#handleAcknowledgers();
-    this.#handleOthers();
+    if (performance.now() >= this.#othersNotBeforeMs) this.#handleOthers();
     if (this.#acknowledgers.size + this.#circle.size > 0) this.#schedule();
   }
 
@@ -86,12 +101,17 @@ export class Turns {
 
   #handleOthers(): void {
     const startMs = performance.now();
-    const roundMs = this.#isLaggingAt(startMs) ? ROUND_WHEN_LAGGING_MS : ROUND_MS;
-    do {
+    const lag = this.#lagAt(startMs);
+    const isLagging = lag > LAG_ENTRIES;
+    if (isLagging) {
+      this.#othersNotBeforeMs = startMs + Math.min(MAX_PAUSE_MS, lag / ENTRIES_PER_PAUSE_MS);
+    }
+    let left = isLagging ? PACKETS_PER_ROUND_WHEN_LAGGING : PACKETS_PER_ROUND;
+    while (left > 0 && performance.now() - startMs < ROUND_MS) {
       const client = this.#takeNext();
       if (client === undefined) return;
-      this.#turn(client);
-    } while (performance.now() - startMs < roundMs);
+      left -= this.#turn(client, Math.min(left, PACKETS_PER_TURN));
+    }
   }
 
   /** Takes out the first client of the next principal; its others come after all other principals. */
@@ -107,20 +127,22 @@ export class Turns {
     return undefined;
   }
 
-  #turn(client: Client): void {
+  /** Returns how many packets were handled. */
+  #turn(client: Client, maxPackets = PACKETS_PER_TURN): number {
     if (!client.mayBeHandled()) {
       this.#park(client);
-      return;
+      return 0;
     }
-    client.handle(PACKETS_PER_TURN);
+    const packets = client.handle(maxPackets);
     if (client.wantsTurn) this.want(client);
+    return packets;
   }
 
   #park(client: Client): void {
     if (!client.wantsTurn) return;
     this.#parked.add(client);
     client.parked();
-    this.#timer ??= setInterval(() => this.#checkParked(), PARKED_CHECK_MS);
+    this.#parkedTimer ??= setInterval(() => this.#checkParked(), PARKED_CHECK_MS);
   }
 
   #checkParked(): void {
@@ -130,15 +152,15 @@ export class Turns {
       this.want(client);
     }
     if (this.#parked.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    clearInterval(this.#parkedTimer);
+    this.#parkedTimer = undefined;
   }
 
-  #isLaggingAt(nowMs: number): boolean {
+  #lagAt(nowMs: number): number {
     if (nowMs - this.#lagCheckedAtMs > LAG_CHECK_INTERVAL_MS) {
       this.#lagCheckedAtMs = nowMs;
-      this.#isLagging = this.#router.lag > LAG_ENTRIES;
+      this.#lagEntries = this.#router.lag;
     }
-    return this.#isLagging;
+    return this.#lagEntries;
   }
 }
