@@ -22,12 +22,18 @@ const MAX_PAUSE_MS = 5;
 const LAG_CHECK_INTERVAL_MS = 5;
 const PARKED_CHECK_MS = 20;
 
+/** A client as it is handled in turns. */
+export type TurnTaker = Pick<
+  Client,
+  'line' | 'onlyAcknowledges' | 'wantsTurn' | 'mayBeHandled' | 'handle' | 'parked'
+>;
+
 export class Turns {
   readonly #router: { readonly lag: number };
-  readonly #acknowledgers = new Set<Client>();
+  readonly #acknowledgers = new Set<TurnTaker>();
   /** Those of each principal, the next one first. */
-  readonly #circle = new Map<string, Set<Client>>();
-  readonly #parked = new Set<Client>();
+  readonly #circle = new Map<string, Set<TurnTaker>>();
+  readonly #parked = new Set<TurnTaker>();
   #isScheduled = false;
   #pause: NodeJS.Timeout | undefined;
   #othersNotBeforeMs = 0;
@@ -41,7 +47,7 @@ export class Turns {
   }
 
   /** Queues a client that has something to handle. */
-  want(client: Client): void {
+  want(client: TurnTaker): void {
     if (this.#parked.has(client)) return;
     if (client.onlyAcknowledges) this.#acknowledgers.add(client);
     else {
@@ -52,7 +58,7 @@ export class Turns {
   }
 
   /** Removes a client that is gone, or whose `line` changes now. */
-  leave(client: Client): void {
+  leave(client: TurnTaker): void {
     this.#parked.delete(client);
     this.#acknowledgers.delete(client);
     const waiting = this.#circle.get(client.line);
@@ -115,7 +121,7 @@ export class Turns {
   }
 
   /** Takes out the first client of the next principal; its others come after all other principals. */
-  #takeNext(): Client | undefined {
+  #takeNext(): TurnTaker | undefined {
     for (const [line, waiting] of this.#circle) {
       this.#circle.delete(line);
       for (const client of waiting) {
@@ -128,7 +134,7 @@ export class Turns {
   }
 
   /** Returns how many packets were handled. */
-  #turn(client: Client, maxPackets = PACKETS_PER_TURN): number {
+  #turn(client: TurnTaker, maxPackets = PACKETS_PER_TURN): number {
     if (!client.mayBeHandled()) {
       this.#park(client);
       return 0;
@@ -138,7 +144,7 @@ export class Turns {
     return packets;
   }
 
-  #park(client: Client): void {
+  #park(client: TurnTaker): void {
     if (!client.wantsTurn) return;
     this.#parked.add(client);
     client.parked();
