@@ -160,7 +160,7 @@ export function overSocket(socket: Socket, incoming: Incoming): Transport {
       if (!(bytes instanceof Buffer)) break;
       incoming.add(bytes);
     }
-    if (socket.destroyed && socket.readableLength === 0) incoming.end();
+    if (socket.destroyed) incoming.end();
   };
   socket.on('readable', read).on('end', () => incoming.end());
   socket.on('error', read).on('close', read);

@@ -75,6 +75,57 @@ test('a device is held to its limit over all its connections', async ({ own }) =
   expect(total).toBeLessThan(50 + 10 * 25 + 100);
 });
 
+test('acknowledgements are taken of a token whose other clients send more than it may', async ({
+  own,
+}) => {
+  const limits = { 'token.messagesPerSecond': 1, 'token.messageBurst': 20 };
+  const home = await own.home({ env: variablesOf(limits) });
+  const device = await home.device();
+  const nurse = await home.client(home.manager);
+  await nurse.subscribe(home.filter(device, 'alarms/#'));
+  // From its first acknowledgement on it counts as one that only acknowledges.
+  await home.publish(device, 'alarms', '{"kind":"fall"}');
+  await nurse.untilCount(1);
+  const other = await home.client(home.manager);
+  other.send(...values(home.filter(device, 'commands/light'), 100));
+  await expect.poll(() => home.faults()).toContainEqual(expect.stringContaining('is slowed'));
+  // More than may be in flight.
+  await home.publish(device, 'alarms', Array(250).fill('{"kind":"fall"}'));
+  await nurse.untilCount(251);
+});
+
+test('a client that reads none of its messages for five seconds is closed', async ({ own }) => {
+  const home = await own.home();
+  const device = await home.device();
+  const nurse = await home.client(home.viewer, { clientId: 'frozen' });
+  await nurse.subscribe(home.filter(device, 'photo'));
+  nurse.stream.pause();
+  const sensor = await home.client(device);
+  const photo = 'x'.repeat(200_000);
+  const ended = expect.objectContaining({ code: 'messages-unread', clientId: 'frozen' });
+  await expect
+    .poll(async () => {
+      // More than the network takes without a reader.
+      await sensor.publish(`devices/${device.id}/photo`, photo);
+      return (await home.must('GET', '/connections/denied')).list();
+    })
+    .toContainEqual(ended);
+  const unread = 'Too many unread bytes';
+  expect(await home.faults()).toContainEqual(expect.stringContaining(unread));
+});
+
+test('of incomplete CONNECTs with too many bytes together the oldest go', async ({ own }) => {
+  const home = await own.home();
+  // 200,000 bytes are announced, and nearly all of them come.
+  const part = Buffer.concat([Buffer.from([0x10, 0xc0, 0x9a, 0x0c]), Buffer.alloc(190_000)]);
+  const clients = await times(Math.ceil((33 * MIB) / part.length), () => Client.open(home.gateway));
+  for (const client of clients) client.write(part);
+  const [oldest] = clients;
+  await oldest?.closed();
+  expect(clients.at(-1)?.isClosed).toBe(false);
+  for (const client of clients) client.vanish();
+});
+
 test('a slowed device is not taken for gone while its PINGREQ waits behind what it has sent', async ({
   own,
 }) => {

@@ -310,6 +310,30 @@ test(
   },
 );
 
+test('guarantee 4: what found no room is not acknowledged, and is sent again once the store is back', async ({
+  own,
+}) => {
+  await homeIn(own);
+  const device = await home.device();
+  const client = await home.client(device, { clientId: 'much' });
+  const topic = (n: number) => `devices/${device.id}/photo/${n}`;
+  server.freeze();
+  const payload = 'x'.repeat(16_000);
+  // 20 MB by the gateway's account; the bound of one client is 12 MiB.
+  for (let n = 1; n <= 300; n++) {
+    client.send({ ...publishPacket(topic(n), payload), qos: 1, retain: true, messageId: n });
+  }
+  const unkept = async () => {
+    const { text } = await home.must('GET', '/metrics');
+    return Number(/^gateway_unkept_publishes_total (\d+)$/m.exec(text)?.[1]);
+  };
+  await expect.poll(unkept).toBeGreaterThan(0);
+  mend();
+  await client.closed();
+  const denied = (await home.must('GET', '/connections/denied')).list();
+  expect(denied).toContainEqual(expect.objectContaining({ code: 'not-stored', clientId: 'much' }));
+});
+
 test(
   'guarantee 6: a hundred hostile connections, and a device that connects all the time, take bounded memory',
   TIMEOUT,

@@ -486,5 +486,7 @@ describe('a device behind a hub', () => {
     expect(listed).toMatchObject([{ deviceId: device.id }]);
     const slowed = [{ subject: { type: 'device', id: greedy.id } }];
     await expect.poll(() => faultsOf(home, 'limit-exceeded')).toMatchObject(slowed);
+    // The hub waits a little for each.
+    expect((await home.must('GET', '/metrics')).text).toMatch(/^gateway_held_back_total [1-9]/m);
   });
 });
