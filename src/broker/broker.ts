@@ -24,7 +24,7 @@ import { AedesPipe, createAedes } from './aedes.js';
 import { Client, type Login } from './client.js';
 import { ConnectError, type ConnectRequest, VERSION_NAMES } from './connect.js';
 import { type Denied, endOf } from './denied.js';
-import type { Slowed } from './flow.js';
+import { limitKey } from './flow.js';
 import type { Logins } from './login.js';
 import type { Publishing } from './publishing.js';
 import type { Subscribing } from './subscribing.js';
@@ -380,11 +380,6 @@ function viewOf(client: Client, login: Login): ReturnType<Shown['view']> {
     mqttVersion: VERSION_NAMES[client.version ?? 4],
     keepAliveSeconds: keepAliveMs / 1_000,
     backlog: { alarms, messages },
-    slowed: slowed === undefined ? null : slowedView(principal.type, slowed),
+    slowed: slowed ? { sinceMs: slowed.sinceMs, limit: limitKey(principal, slowed.limit) } : null,
   };
-}
-
-/** The limit is shown as its key in the configuration. */
-function slowedView(type: Login['principal']['type'], { limit, sinceMs }: Slowed) {
-  return { sinceMs, limit: `${type}.${limit}` };
 }

@@ -4,6 +4,7 @@
  * More connections do not get a principal more of either. Whoever is over a limit is read later than it sends, and
  * shown as slowed. The room for what waits bounds the memory of publishes, even while the store is away.
  */
+import type { Logger } from 'pino';
 import { type FaultGroup, type FaultReport, fault, firstOf } from '../domain/faults/faults.js';
 import { limitPhrase } from '../domain/faults/phrases.js';
 import { type Principal, principalKey } from '../domain/grants.js';
@@ -103,9 +104,15 @@ export class Flow {
   noteHeldBack(nowMs: number): void {
     const isMessages = this.#messages.freeAtMs > nowMs;
     const limit = isMessages ? 'messagesPerSecond' : 'alarmsPerDay';
-    const sinceMs = this.slowedAt(nowMs)?.sinceMs ?? this.#all.wallMs();
-    this.#slowed = { limit, sinceMs };
+    const before = this.slowedAt(nowMs);
+    this.#slowed = { limit, sinceMs: before?.sinceMs ?? this.#all.wallMs() };
     this.#heldBackAtMs = nowMs;
+    if (before !== undefined) return;
+    const which = {
+      principal: principalKey(this.principal),
+      limit: limitKey(this.principal, limit),
+    };
+    this.#all.log.warn(which, 'slowed a client over a limit');
   }
 
   /** Notes that a client waits: for a limit, if there is room. */
@@ -183,11 +190,18 @@ export interface FlowsOptions {
   /** Has the names of principals. */
   readonly model: SiteModel;
   readonly wallMs: () => number;
+  readonly log: Logger;
+}
+
+/** The key of a limit below `limits` in the configuration. */
+export function limitKey({ type }: Principal, limit: Slowed['limit']): string {
+  return `${type}.${limit}`;
 }
 
 /** The flows of all principals, each made when its first client connects. */
 export class Flows {
   readonly wallMs: () => number;
+  readonly log: Logger;
   readonly #options: FlowsOptions;
   readonly #byOwner = new Map<string, Flow>();
   /** When each was taken, the oldest first. */
@@ -203,6 +217,7 @@ export class Flows {
   constructor(options: FlowsOptions) {
     this.#options = options;
     this.wallMs = options.wallMs;
+    this.log = options.log;
   }
 
   get unstoredBytes(): number {

@@ -33,7 +33,7 @@ export async function openBroker(
   const isKnown = (id: string) =>
     model.device(id) !== undefined || accessTokens.owner(id) !== undefined;
   const denied = new Denied({ denials: site.denials, isKnown, log, now, elapsed });
-  const flows = new Flows({ limitsOf: site.principalLimits.of, model, wallMs: now });
+  const flows = new Flows({ limitsOf: site.principalLimits.of, model, wallMs: now, log });
   const maxOfTokens = config.limits.total.persistentSessions;
   const sessionQuota = new SessionQuota({ sessions, quotasOf, maxOfTokens, watch });
   const isBehindProxy = config.http.publicUrl !== undefined;

@@ -46,6 +46,8 @@ async function expectReported(row: LimitRow, { home, device }: Offence): Promise
     const connections = (await home.must('GET', '/connections')).list('connections');
     const shown = connections.find(({ clientId }) => clientId === `over-${device.id}`);
     expect(shown).toMatchObject({ slowed: { limit: slowed } });
+    const said = home.gateway.lines.filter((line) => line.includes('slowed a client over a limit'));
+    expect(said).toEqual([expect.stringContaining(`"limit":"${slowed}"`)]);
   }
   if (denied === undefined) return;
   const one = expect.objectContaining({ code: denied, clientId: `over-${device.id}` });

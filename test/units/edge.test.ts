@@ -3,6 +3,7 @@
  * The limits themselves, as clients see them, are in `budgets`.
  */
 import fc from 'fast-check';
+import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { Flows } from '../../src/broker/flow.js';
 import { TokenBucket, TokenRate } from '../../src/domain/token-bucket.js';
@@ -17,7 +18,12 @@ const DEVICE = { type: 'device', id: 'one' } as const;
 /** The flow of a device whose limits the test changes. */
 function startFlow(initial: typeof plenty) {
   let limits = initial;
-  const flows = new Flows({ limitsOf: () => limits, model: new SiteModel(), wallMs: () => 0 });
+  const flows = new Flows({
+    limitsOf: () => limits,
+    model: new SiteModel(),
+    wallMs: () => 0,
+    log: pino({ level: 'silent' }),
+  });
   const flow = flows.of(DEVICE);
   return {
     flow,
