@@ -44,7 +44,7 @@ import { endOf } from './denied.js';
 import type { Flow } from './flow.js';
 import { PendingAcknowledgements } from './publishing.js';
 import { Incoming, type Transport } from './transport.js';
-import { Writer } from './writer.js';
+import { PacketWriter } from './writer.js';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** The first byte of a CONNECT (MQTT 3.1.1, 3.1.1). */
@@ -82,7 +82,7 @@ export class Client {
   #version: MqttVersion | undefined;
   #request: ConnectRequest | undefined;
   #login: Login | undefined;
-  #writer: Writer | undefined;
+  #writer: PacketWriter | undefined;
   #acknowledgements: PendingAcknowledgements | undefined;
   /** The topics that the client sends as numbers (MQTT 5, 3.3.2.3.4). */
   #aliases: Map<number, string> | undefined;
@@ -160,10 +160,9 @@ export class Client {
   /** Whether it has room for what it may send next, and owes nothing. */
   mayBeHandled(): boolean {
     const flow = this.#login?.flow;
-    if (flow === undefined) return true;
-    if (!flow.hasRoom) return false;
     // A client that only acknowledges makes room for messages, however much its principal's other clients send.
-    if (!this.#sends) return true;
+    if (flow === undefined || !this.#sends) return true;
+    if (!flow.hasRoom) return false;
     const nowMs = performance.now();
     if (flow.freeAtMs > nowMs) {
       flow.noteHeldBack(nowMs);
@@ -214,7 +213,7 @@ export class Client {
     this.#broker.turns.leave(this);
     this.#login = login;
     if (this.#transport === undefined) return;
-    const writer = new Writer(this.#transport, terms, () => login.session.consumer?.wake());
+    const writer = new PacketWriter(this.#transport, terms, () => login.session.consumer?.wake());
     this.#writer = writer;
     this.#acknowledgements = new PendingAcknowledgements(login.flow, writer, () =>
       this.end('not-stored'),
@@ -370,7 +369,7 @@ export class Client {
   #take(
     packet: ClientPacket,
     { session }: Login,
-    writer: Writer,
+    writer: PacketWriter,
     acks: PendingAcknowledgements,
   ): void {
     const { publishing, subscribing } = this.#broker;

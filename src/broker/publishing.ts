@@ -22,7 +22,7 @@ import type { SiteModel } from '../site/site-model.js';
 import type { Client, Login } from './client.js';
 import type { Denied } from './denied.js';
 import { type Flow, type Flows, memoryOf } from './flow.js';
-import type { Writer } from './writer.js';
+import type { PacketWriter } from './writer.js';
 
 export interface PublishingOptions {
   readonly publishes: DevicePublishes;
@@ -257,7 +257,7 @@ interface Pending {
  */
 export class PendingAcknowledgements {
   readonly #flow: Flow;
-  readonly #writer: Writer;
+  readonly #writer: PacketWriter;
   readonly #end: () => void;
   /** In the order of the publishes. */
   readonly #pending = new Set<Pending>();
@@ -265,7 +265,7 @@ export class PendingAcknowledgements {
   #hasTurnedAwayAlarm = false;
 
   /** @param end ends the connection, so that the client resends what was not acknowledged */
-  constructor(flow: Flow, writer: Writer, end: () => void) {
+  constructor(flow: Flow, writer: PacketWriter, end: () => void) {
     this.#flow = flow;
     this.#writer = writer;
     this.#end = end;

@@ -28,7 +28,7 @@ import type { QuotaWatch } from '../site/access/quota-watch.js';
 import type { Client, Login } from './client.js';
 import type { Denied } from './denied.js';
 import { memoryOf } from './flow.js';
-import type { Writer } from './writer.js';
+import type { PacketWriter } from './writer.js';
 
 const BYTES_OF_FILTER = 200;
 const MAX_LOGGED_FILTERS = 10;
@@ -57,7 +57,7 @@ export class Subscribing {
     this.#options = options;
   }
 
-  subscribe(client: Client, packet: SubscribePacket, writer: Writer): void {
+  subscribe(client: Client, packet: SubscribePacket, writer: PacketWriter): void {
     const { login } = client;
     if (login === undefined) return;
     const { messageId, filters: requested } = packet;
@@ -102,7 +102,7 @@ export class Subscribing {
     });
   }
 
-  unsubscribe(client: Client, packet: UnsubscribePacket, writer: Writer): void {
+  unsubscribe(client: Client, packet: UnsubscribePacket, writer: PacketWriter): void {
     const { login } = client;
     if (login === undefined) return;
     const filters = packet.filters.map(withLowerCaseIds);

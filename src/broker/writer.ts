@@ -35,7 +35,7 @@ const PIECE_BYTES = 16 * 1024;
 /** Topics replaced by a number; a subscriber of a home gets about a hundred. */
 const MAX_SENT_ALIASES = 1_000;
 
-export class Writer implements Receiver {
+export class PacketWriter implements Receiver {
   readonly #transport: Transport;
   readonly #terms: ClientTerms;
   readonly #onWritable: () => void;

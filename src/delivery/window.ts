@@ -224,7 +224,7 @@ export class Window {
   /**
    * Sends a message, as it is now. Returns false if it is too large.
    *
-   * If a message cannot be built or written, it counts as sent: the others go on, and its queue keeps it.
+   * If a message cannot be built or written, it counts as sent: the others go on. At QoS 1 its queue keeps it.
    */
   #transmit(message: Message | Entry, sending: Sending): boolean {
     const { services, onSendFailure } = this.#options;

@@ -175,6 +175,7 @@ export class Writer {
     for (let [first] = this.#waiting; first && together.has(first); [first] = this.#waiting) {
       try {
         await this.#store([first]);
+        this.#succeeded();
       } catch (error) {
         if (this.#isStopped) return;
         if (!isDataError(error)) {

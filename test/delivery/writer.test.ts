@@ -177,6 +177,17 @@ test('what waits behind a refused entry of its device is refused too, or the ord
   expect(world.answers).toEqual(['9 true', '0 true', '1 false', '3 false', '2 true']);
 });
 
+test('an outage ends with the first entry that is stored, though others are refused', async () => {
+  world.fault = () => new Error('READONLY');
+  world.append(numbered(0, 'a'), numbered(1, 'b'));
+  await settle();
+  world.fault = (numbers) =>
+    numbers.includes(1) ? new Error('WRONGTYPE Operation against a key') : undefined;
+  await vi.advanceTimersByTimeAsync(RETRY_MS);
+  expect(world.answers).toEqual(['0 true', '1 false']);
+  expect(world.outages.at(-1)).toBeUndefined();
+});
+
 test('a writer that stops answers false for what is not stored, and takes no more', async () => {
   world.fault = () => new Error('READONLY');
   world.append(...many(0, 3));
