@@ -125,6 +125,8 @@ test('of incomplete CONNECTs with too many bytes together the oldest go', async 
   const [oldest] = clients;
   await oldest?.closed();
   expect(clients.at(-1)?.isClosed).toBe(false);
+  // Not for the time that it took.
+  expect((await home.must('GET', '/connections/denied')).list()).toEqual([]);
   for (const client of clients) client.vanish();
 });
 
