@@ -1,8 +1,8 @@
 /**
- * Aedes: it admits clients, names them, ends a client when another takes its id, and keeps their wills.
+ * Aedes admits clients, names them, ends a client when another takes its id, and keeps their wills.
  *
- * It sees of each authenticated client CONNECT, DISCONNECT and the end, under the key of its session. All other traffic
- * bypasses it, in both directions (docs/internals/dependency-faults.md).
+ * It knows an authenticated client by its session key, and sees only its CONNECT, its DISCONNECT and its end. All other
+ * traffic bypasses it, in both directions (docs/internals/dependency-faults.md).
  */
 import { Duplex } from 'node:stream';
 import { Aedes } from 'aedes';
@@ -34,7 +34,7 @@ const PERSISTENCE = {
   streamWill: () => [],
 };
 
-/** What Aedes decides about a client. */
+/** The decisions of Aedes about a client. */
 export interface AedesEvents {
   /** Called once no other client has its id. */
   readonly onAccepted: () => void;

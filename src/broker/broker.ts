@@ -97,9 +97,10 @@ export class Broker {
   readonly #strangers = new Set<Client>();
   /** The connections of each principal (`principalKey`), with the keys of their sessions. */
   readonly #byOwner = new Map<string, Map<Counted, string>>();
+  /** The principal of each connection that counts. */
+  readonly #owners = new Map<Counted, string>();
   /** Clients whose CONNACK is sent, and event streams, by session, in the order of opening. */
   readonly #open = new Map<string, Shown>();
-  #count = 0;
   #lastNumber = 0;
   #checkedAtMs = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -144,7 +145,7 @@ export class Broker {
   arrived(address: string, protocol: Protocol): Client {
     const { maxConnections } = this.#options;
     // After a restart all clients are strangers, and there is room for all of them.
-    const room = Math.max(maxConnections * PART_OF_STRANGERS, maxConnections - this.#count);
+    const room = Math.max(maxConnections * PART_OF_STRANGERS, maxConnections - this.#owners.size);
     const [oldest] = this.#strangers;
     if (this.#strangers.size >= room && oldest !== undefined) {
       this.#nameStranger(oldest);
@@ -158,8 +159,8 @@ export class Broker {
   /**
    * Counts a connection of a principal that has logged in.
    *
-   * One that it takes over makes room for it [MQTT-3.1.4-2]. So does one that has missed its keep-alive: after a network
-   * failure, a client without a fixed client id has old connections that are half-open.
+   * The connection that it takes over makes room for it [MQTT-3.1.4-2]. So does one that has missed its keep-alive: after
+   * a network failure, a client without a fixed client id leaves half-open connections behind.
    *
    * @throws ConnectError
    */
@@ -177,15 +178,17 @@ export class Broker {
     }
     if (counted instanceof Client) this.#strangers.delete(counted);
     this.#byOwner.set(owner, own.set(counted, sessionKey));
-    this.#count++;
+    this.#owners.set(counted, owner);
   }
 
-  /** Forgets a connection of a principal. */
-  uncount(counted: Counted, owner: string): void {
+  /** Forgets a connection that is gone, if it counts. */
+  uncount(counted: Counted): void {
+    const owner = this.#owners.get(counted);
+    if (owner === undefined) return;
+    this.#owners.delete(counted);
     const own = this.#byOwner.get(owner);
-    if (own?.delete(counted) !== true) return;
-    this.#count--;
-    if (own.size === 0) this.#byOwner.delete(owner);
+    own?.delete(counted);
+    if (own?.size === 0) this.#byOwner.delete(owner);
   }
 
   /** The sessions that connections of the owner use. */
@@ -193,14 +196,15 @@ export class Broker {
     return new Set(this.#byOwner.get(owner)?.values());
   }
 
-  /** Checks the login of a client, and opens its connection once nobody else has its session. */
+  /** Checks a client's credentials, and opens its connection once no other client uses its session. */
   async admit(client: Client, connect: ConnectPacket, request: ConnectRequest): Promise<void> {
     const login = await this.#options.logins.admit(client, request, connect.password, this);
     client.admitted(login, request.terms);
     const { principal, session } = login;
     if (client.isClosed) {
       // The gateway has ended it in the meantime: its clean session must go too.
-      this.#leave(client, login);
+      this.uncount(client);
+      this.sessions.closed(session);
       return;
     }
     const before = this.#open.get(session.key)?.client;
@@ -235,12 +239,14 @@ export class Broker {
   left(client: Client): void {
     if (this.#strangers.size >= MANY_STRANGERS) this.#nameStranger(client);
     this.#strangers.delete(client);
+    // It may have been counted, and then refused.
+    this.uncount(client);
     const { login } = client;
     if (login === undefined) return;
     this.#pipes.get(client)?.leave();
     client.disconnectConsumer();
-    this.#leave(client, login);
     const { principal, session } = login;
+    this.sessions.closed(session);
     const { presence, log } = this.#options;
     // A device that is already back shows no gap.
     if (principal.type === 'device') presence.disconnected(principal.id, client);
@@ -335,15 +341,10 @@ export class Broker {
     this.#options.watch.exceeded('newcomers', `address:${networkOf(client.address)}`);
   }
 
-  #leave(client: Client, { session }: Login): void {
-    this.sessions.closed(session);
-    this.uncount(client, session.owner.key);
-  }
-
   #excessOf(held: number, quotas: ConnectionQuotas): Quota | undefined {
     if (held >= quotas.connections) return 'connections';
     const maxLoggedIn = Math.floor(this.#options.maxConnections * (1 - PART_OF_STRANGERS));
-    return this.#count >= maxLoggedIn ? 'all-connections' : undefined;
+    return this.#owners.size >= maxLoggedIn ? 'all-connections' : undefined;
   }
 
   #check(): void {

@@ -60,7 +60,7 @@ const SILENT_KEEP_ALIVES = 1.5;
 /** How long one alarm over a device's limit holds up its hub: the others' alarms must come within a second (contract 4.4). */
 const HUB_HOLD_MS = 400;
 
-/** What a client has once its credentials are checked. */
+/** What a client gets once its credentials have been checked. */
 export interface Login {
   readonly principal: Principal;
   readonly session: Session;
@@ -90,6 +90,8 @@ export class Client {
   #sends = true;
   /** Until when a device behind it, which has sent more alarms than it may, holds it up; 0: none does. */
   #heldUpUntilMs = 0;
+  /** Whether it is named for leaving its messages unread. */
+  #isUnread = false;
   #isCredentialEnded = false;
 
   constructor(broker: Broker, address: string, protocol: Protocol) {
@@ -157,8 +159,10 @@ export class Client {
     return isReady && (this.incoming.hasMore || this.incoming.hasEnded);
   }
 
-  /** Whether it has room for what it may send next, and owes nothing. */
+  /** Whether its packets may be handled now: its principal is within its limits, and has room. Notes if it is over one. */
   mayBeHandled(): boolean {
+    // The end of a client that is over a limit is still noticed at once.
+    if (!this.incoming.hasMore) return true;
     const flow = this.#login?.flow;
     // A client that only acknowledges makes room for messages, however much its principal's other clients send.
     if (flow === undefined || !this.#sends) return true;
@@ -309,8 +313,9 @@ export class Client {
     }
     if (!this.isOpen || this.#login === undefined) return;
     this.#acknowledgements?.check();
-    const reading = this.#writer?.unreadAt(nowMs);
-    if (reading === 'named' || reading === 'closed') this.#broker.namedUnread(this.#login);
+    const reading = this.#writer?.unreadAt(nowMs) ?? 'read';
+    if (reading !== 'read' && !this.#isUnread) this.#broker.namedUnread(this.#login);
+    this.#isUnread = reading !== 'read';
     if (reading === 'closed') this.end('messages-unread');
     else if (this.silentMs > SILENT_KEEP_ALIVES * this.keepAliveMs) this.timeOut();
   }

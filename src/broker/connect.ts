@@ -89,7 +89,7 @@ export function readConnect(
   }
 }
 
-/** What a CONNECT asks for. */
+/** Extracts the request from a CONNECT. */
 export function requestOf(packet: ConnectPacket): ConnectRequest {
   const { version, isCleanStart, clientId, properties = {} } = packet;
   // MQTT 5, 3.1.2.11.2: without it, the session ends with the connection.
@@ -174,7 +174,7 @@ export function acceptingConnack(
   throw new PacketError('its maximum packet size has no room for CONNACK', PACKET_TOO_LARGE);
 }
 
-/** What CONNACK says of a login. */
+/** The part of a login that CONNACK reports. */
 interface Admission {
   readonly session: Session;
   readonly principal: Principal;

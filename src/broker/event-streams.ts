@@ -106,7 +106,7 @@ export class EventStreaming implements EventStreams {
     if (!this.#streams.delete(stream)) return;
     stream.feed.close();
     this.#brokers.broker.hide(stream.sessionKey);
-    this.#brokers.broker.uncount(stream, stream.owner);
+    this.#brokers.broker.uncount(stream);
   }
 
   /** Counts the stream as a connection of its token. */

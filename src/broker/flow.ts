@@ -1,7 +1,7 @@
 /**
- * What each principal sends: how much it may, and how much of it waits for the store.
+ * Bounds what each principal sends: how much it may send, and how much of that may wait for the store.
  *
- * More connections do not get a principal more of either. Whoever is over a limit is read later than it sends, and
+ * Opening more connections does not raise either bound. A principal over a limit is read later than it sends, and
  * shown as slowed. The room for what waits bounds the memory of publishes, even while the store is away.
  */
 import type { Logger } from 'pino';

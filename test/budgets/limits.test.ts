@@ -157,6 +157,33 @@ test('connections are free again when their clients broke off before admission',
   await home.client(device);
 });
 
+test('connections are free again when their clients were refused after their credentials', async ({
+  own,
+}) => {
+  const home = await own.home({ env: variablesOf({ 'device.connections': 3 }) });
+  const device = await home.device();
+  for (let time = 0; time < 10; time++) {
+    const client = await Client.open(home.gateway, { clientId: 'bridge/mine' });
+    expect(await client.login(device)).toBe(2);
+    client.vanish();
+  }
+  await home.client(device);
+});
+
+test('a device that is over its limit of alarms for hours is gone when it hangs up', async ({
+  own,
+}) => {
+  const home = await own.home({ env: variablesOf({ 'device.alarmsPerDay': 10 }) });
+  const device = await home.device();
+  const client = await home.client(device);
+  const alarms = Array.from({ length: 11 }, (_, n) => `{"kind":"noise","n":${n}}`);
+  client.send(...alarms.flatMap((alarm) => values(`devices/${device.id}/alarms`, 1, alarm)));
+  await client.until((one) => acknowledged(one) === 11, '11 acknowledgements');
+  client.vanish();
+  const connections = async () => (await home.must('GET', '/connections')).list('connections');
+  await expect.poll(connections).toEqual([]);
+});
+
 test('a half-open connection gives way to a new one once it has missed its keep-alive', async ({
   own,
 }) => {
