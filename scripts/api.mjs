@@ -10,10 +10,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const [output = join(root, 'src/console/api/generated.ts')] = process.argv.slice(2);
 const directory = mkdtempSync(join(tmpdir(), 'gateway-api-'));
 const file = join(directory, 'openapi.json');
-const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-const document = readFileSync(join(root, 'dist/console/openapi.json'), 'utf8')
-  .replace('%VERSION%', version)
-  .replace('%SERVER_URL%', '/');
+const document = readFileSync(join(root, 'dist/console/openapi.json'), 'utf8');
 writeFileSync(file, JSON.stringify(forConsole(JSON.parse(document))));
 const generator = join(root, 'node_modules/oazapfts/dist/cli.js');
 const options = ['--optimistic', '--useUnknown', '--argumentStyle=object'];

@@ -3,10 +3,11 @@
 // scripts, which are read as files, the files for browsers, and the packages' licences. The build also creates
 // the descriptions of the interface (OpenAPI, AsyncAPI).
 import { execFileSync } from 'node:child_process';
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { build } from 'rolldown';
 import { build as buildConsole } from 'vite';
 
@@ -68,10 +69,12 @@ const swagger = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/
 for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js']) {
   cpSync(join(swagger, name), join(dist, 'console/docs', name));
 }
-cpSync(join(root, 'scripts/descriptions/pages'), join(dist, 'console/docs'), { recursive: true });
+cpSync(join(root, 'scripts/descriptions/docs.html'), join(dist, 'console/docs.html'));
+cpSync(join(root, 'scripts/descriptions/docs.js'), join(dist, 'console/docs/start.js'));
 for (const [name, text] of Object.entries(await descriptions())) {
   writeFileSync(join(dist, 'console', name), text);
 }
+compress(join(dist, 'console'));
 writeFileSync(join(dist, 'third-party-licenses.txt'), licenses());
 writeFileSync(join(dist, 'sbom.cdx.json'), billOfMaterials());
 
@@ -80,9 +83,21 @@ async function descriptions() {
   const file = join(dist, 'descriptions.cjs');
   const input = join(root, 'scripts/descriptions/descriptions.ts');
   await build({ input, platform: 'node', logLevel: 'warn', output: { file, format: 'cjs' } });
-  const made = createRequire(import.meta.url)(file).descriptions();
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const made = createRequire(import.meta.url)(file).descriptions(version);
   rmSync(file);
   return made;
+}
+
+/** Puts a compressed copy beside each file that gets smaller by it. */
+function compress(directory) {
+  for (const name of readdirSync(directory, { recursive: true })) {
+    const path = join(directory, name);
+    if (!statSync(path).isFile()) continue;
+    const bytes = readFileSync(path);
+    const compressed = gzipSync(bytes, { level: 9 });
+    if (compressed.length < bytes.length) writeFileSync(`${path}.gz`, compressed);
+  }
 }
 
 /** A CycloneDX list of what runs. */

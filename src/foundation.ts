@@ -17,7 +17,7 @@ export interface GatewayOptions {
   readonly config: Config;
   readonly log: Logger;
   readonly version: string;
-  /** The built console (http/built-files.ts). */
+  /** The built console (http/files.ts). */
   readonly consoleDirectory: string;
   /** The `PATH` for programs that the gateway runs; they get nothing else from the environment. */
   readonly searchPath: string | undefined;

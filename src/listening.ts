@@ -5,15 +5,16 @@ import type { Broker } from './broker/broker.js';
 import { TcpListener, WebSocketListener } from './broker/listeners.js';
 import { GatewayError, systemErrorCode } from './errors.js';
 import type { Foundation } from './foundation.js';
-import type { HttpApp } from './http/http-env.js';
-import { createHttpListener } from './http/server/listener.js';
-import { answerClientError } from './http/server/unroutable.js';
+import type { HttpApp } from './http/frame.js';
+import { answerUnreadable } from './http/problem.js';
+import { HttpListener } from './http/server/listener.js';
+import { Circle } from './network/circle.js';
 import { ConnectionRate } from './network/connection-rate.js';
 import type { BoundAddress } from './network/listen.js';
 import { connectionShares } from './network/open-files.js';
 import { ownNetworks } from './network/own-networks.js';
-import { ProcessorShare, SHARE_CHECK_MS, shareFault } from './network/processor-share.js';
 import { CERTIFICATE_CHECK_MS, ServerCertificate } from './network/server-certificate.js';
+import type { Quota } from './site/access/quota-watch.js';
 import type { SiteParts } from './site/open.js';
 
 /** Part of the ten seconds for a stop (docs/reference/contract.md, 1, stop). */
@@ -33,12 +34,11 @@ export interface GatewayAddresses {
   readonly https?: BoundAddress;
 }
 
-interface TlsMaterial {
-  readonly cert: string;
-  readonly key: string;
-}
-
-type Listen = (host: string, port: number, tls?: TlsMaterial) => Promise<BoundAddress>;
+type Listen = (
+  host: string,
+  port: number,
+  certificate?: ServerCertificate,
+) => Promise<BoundAddress>;
 
 /** The configuration keys for a listener's address. */
 interface AddressKeys {
@@ -98,11 +98,11 @@ export async function openCertificate({
 
 /** Explains a failure to listen, with the keys to change. */
 export function explained(listen: Listen, section: 'mqtt' | 'http'): Listen {
-  return async (host, port, tls) => {
+  return async (host, port, certificate) => {
     try {
-      return await listen(host, port, tls);
+      return await listen(host, port, certificate);
     } catch (error) {
-      const isTls = tls !== undefined;
+      const isTls = certificate !== undefined;
       const keys = {
         host: isTls ? 'tls.host' : `${section}.host`,
         port: `${section}.${isTls ? 'tlsPort' : 'port'}`,
@@ -136,8 +136,8 @@ function adviceFor(
 }
 
 function listenersOf(
-  { config, health, releasers, log, elapsed, maxOpenFiles }: Foundation,
-  { watch, model }: SiteParts,
+  { config, releasers, log, elapsed, maxOpenFiles }: Foundation,
+  { watch }: SiteParts,
   broker: Broker,
   app: HttpApp,
 ): { mqtt: Listen; http: Listen } {
@@ -148,13 +148,15 @@ function listenersOf(
   });
   const isOfHome = (network: string) => networks.has(network);
   const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, elapsed, isOfHome);
-  const turns = new ProcessorShare();
-  releasers.every(SHARE_CHECK_MS, () => {
-    health.report('web-share', shareFault(turns, model));
-  });
-  const { maxConnectionsPerAddress } = config.http;
-  const maxConnections = Math.min(config.http.maxConnections, connectionShares(maxOpenFiles).http);
-  const refuse = answerClientError;
+  const circle = new Circle();
+  const guard = {
+    circle,
+    admits: (address: string) => rate.admits(address),
+    maxConnections: Math.min(config.http.maxConnections, connectionShares(maxOpenFiles).http),
+    maxConnectionsPerAddress: config.http.maxConnectionsPerAddress,
+    exceeded: (quota: Quota, network: string) => watch.exceeded(quota, `address:${network}`),
+  };
+  const refuse = answerUnreadable;
   const webSockets = new WebSocketListener({ rate, broker, watch, refuse });
   const protocolSwitch = {
     takes: webSockets.takes.bind(webSockets),
@@ -167,25 +169,14 @@ function listenersOf(
     await Promise.all(open.map((listener) => listener.stop(HTTP_CLOSE_DEADLINE_MS)));
   });
   return {
-    mqtt: (host, port, tls) => {
-      const listener = new TcpListener({ host, port, tls, rate, turns, broker, log });
+    mqtt: (host, port, certificate) => {
+      const listener = new TcpListener({ host, port, certificate, rate, circle, broker, log });
       open.push(listener);
       return listener.start();
     },
-    http: (host, port, tls) => {
-      const listener = createHttpListener({
-        host,
-        port,
-        tls,
-        app,
-        protocolSwitch,
-        maxConnections,
-        maxConnectionsPerAddress,
-        turns,
-        admits: (address) => rate.admits(address),
-        watch,
-        log,
-      });
+    http: (host, port, certificate) => {
+      const place = { host, port, certificate };
+      const listener = new HttpListener({ ...place, app, protocolSwitch, guard, log });
       open.push(listener);
       return listener.start();
     },
@@ -193,7 +184,7 @@ function listenersOf(
 }
 
 /** Warns of an RSA key that costs the processor milliseconds per handshake. */
-function warnOfSlowKey({ cert }: TlsMaterial, log: Logger): void {
+function warnOfSlowKey({ cert }: ServerCertificate, log: Logger): void {
   const { asymmetricKeyType, asymmetricKeyDetails } = new X509Certificate(cert).publicKey;
   const keyBits = asymmetricKeyDetails?.modulusLength ?? 0;
   if (asymmetricKeyType?.startsWith('rsa') !== true || keyBits <= MAX_RSA_KEY_BITS) return;

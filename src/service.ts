@@ -288,12 +288,12 @@ export class StandingBy {
   readonly #listen = (
     host: string,
     port: number,
-    tls?: { readonly cert: string; readonly key: string },
+    certificate?: ServerCertificate,
   ): Promise<BoundAddress> => {
     const listener = createStandingByListener({
       host,
       port,
-      tls,
+      certificate,
       reason: () => this.#reason,
       version: this.#version,
       log: this.#log,

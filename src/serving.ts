@@ -8,8 +8,8 @@ import type { Installation } from './files.js';
 import type { FootageParts } from './footage/open.js';
 import type { Foundation } from './foundation.js';
 import { createHttpApp } from './http/app.js';
-import { BuiltFiles } from './http/built-files.js';
-import type { HttpApp } from './http/http-env.js';
+import { BuiltFiles } from './http/files.js';
+import type { HttpApp } from './http/frame.js';
 import type { IngestParts } from './ingest/open.js';
 import { Metrics } from './metrics/metrics.js';
 import type { Outputs } from './outputs/outputs.js';
@@ -94,34 +94,11 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
     openMetrics: config.http.openMetrics,
     cursorKey: installation.cursorKey,
     maxBodyBytes: config.http.maxBodyBytes,
-    pages: { files: openPages(foundation), footageOrigins: footage.origins },
+    files: new BuiltFiles(foundation.consoleDirectory),
+    footageOrigins: footage.origins,
     version,
     log,
     now,
     elapsed,
-  });
-}
-
-/** The ports shown instead of a configured port 0, which stands for any free port. */
-const USUAL_PORTS = { mqtt: 1883, mqtts: 8883, http: 8080, https: 8443 };
-
-/**
- * Opens the files that the build made for browsers.
- *
- * @throws GatewayError `start-failed` when they are missing
- */
-export function openPages({
-  config,
-  version,
-  consoleDirectory,
-}: Pick<Foundation, 'config' | 'version' | 'consoleDirectory'>): BuiltFiles {
-  const { mqtt, http } = config;
-  return new BuiltFiles(consoleDirectory, {
-    VERSION: version,
-    SERVER_URL: http.publicUrl ?? '/',
-    MQTT_PORT: String(mqtt.port || USUAL_PORTS.mqtt),
-    MQTTS_PORT: String(mqtt.tlsPort || USUAL_PORTS.mqtts),
-    HTTP_PORT: String(http.port || USUAL_PORTS.http),
-    HTTPS_PORT: String(http.tlsPort || USUAL_PORTS.https),
   });
 }

@@ -21,26 +21,24 @@ type MessageSchemas = Readonly<Record<string, object>>;
 
 /**
  * The AsyncAPI 3.0 document of the MQTT side, from the schemas of the messages.
- *
- * The gateway fills in its version and its ports (`src/http/built-files.ts`).
  */
-export function asyncApiDocument() {
+export function asyncApiDocument(version: string) {
   const channels = Object.entries(CHANNELS);
   const schemas = messageSchemas();
   return {
     asyncapi: '3.0.0',
     info: {
       title: 'Care-home gateway',
-      version: '%VERSION%',
+      version,
       description: DESCRIPTION,
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },
     defaultContentType: JSON_TYPE,
     servers: {
-      mqtt: server('mqtt', '%MQTT_PORT%'),
-      mqtts: server('mqtts', '%MQTTS_PORT%'),
-      webSocket: { ...server('ws', '%HTTP_PORT%'), pathname: '/mqtt' },
-      secureWebSocket: { ...server('wss', '%HTTPS_PORT%'), pathname: '/mqtt' },
+      mqtt: server('mqtt', '1883'),
+      mqtts: server('mqtts', '8883'),
+      webSocket: { ...server('ws', '8080'), pathname: '/mqtt' },
+      secureWebSocket: { ...server('wss', '8443'), pathname: '/mqtt' },
     },
     channels: Object.fromEntries(
       channels.map(([name, channel]) => [name, described(name, channel)]),

@@ -5,10 +5,11 @@ import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { WebSocketServer } from 'ws';
 import { networkOf, plainAddress } from '../domain/addresses.js';
+import type { Circle } from '../network/circle.js';
 import type { ConnectionRate } from '../network/connection-rate.js';
 import { type BoundAddress, listen } from '../network/listen.js';
-import type { ProcessorShare } from '../network/processor-share.js';
-import { TlsHandshakes } from '../network/tls-handshakes.js';
+import type { ServerCertificate } from '../network/server-certificate.js';
+import { TlsFront } from '../network/tls.js';
 import type { QuotaWatch } from '../site/access/quota-watch.js';
 import type { Broker } from './broker.js';
 import { ConnectError } from './connect.js';
@@ -17,11 +18,11 @@ import { overSocket, overWebSocket } from './transport.js';
 export interface TcpListenerOptions {
   readonly host: string;
   readonly port: number;
-  /** PEM texts; without them the listener is plaintext. */
-  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  /** Undefined: plaintext. */
+  readonly certificate?: ServerCertificate | undefined;
   readonly rate: Pick<ConnectionRate, 'admits'>;
   /** The turns in which TLS handshakes begin. */
-  readonly turns: ProcessorShare;
+  readonly circle: Circle;
   readonly broker: Broker;
   readonly log: Logger;
 }
@@ -33,14 +34,25 @@ export class TcpListener {
 
   constructor(options: TcpListenerOptions) {
     this.#options = options;
-    const { tls, rate, broker, log } = options;
+    const { certificate, circle, rate, broker, log } = options;
     const listenToErrors = (socket: Socket) => {
       socket.on('error', (error) => log.debug({ err: error }, 'connection failed'));
     };
-    const onFailed = (address: string, reason: string) => {
-      broker.refused(address, new ConnectError('tls-handshake-failed', { reason }));
-    };
-    const handshakes = tls && new TlsHandshakes({ ...options, tls, onFailed });
+    const front =
+      certificate &&
+      new TlsFront({
+        certificate,
+        circle,
+        onSecure: (secured) => {
+          listenToErrors(secured);
+          // A handshake may end after `stop`; nothing would then serve the connection.
+          if (this.#server.listening) this.#serve(secured, plainAddress(secured.remoteAddress));
+          else secured.destroy();
+        },
+        onFailed: (address, reason) =>
+          broker.refused(address, new ConnectError('tls-handshake-failed', { reason })),
+        log,
+      });
     // An alarm is a small packet and must not wait for the next one.
     this.#server = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => {
       listenToErrors(socket);
@@ -48,15 +60,10 @@ export class TcpListener {
       if (!rate.admits(address)) {
         broker.refused(address, new ConnectError('connecting-too-fast'));
         socket.destroy();
-      } else if (handshakes === undefined) {
+      } else if (front === undefined) {
         this.#serve(socket, address);
       } else {
-        handshakes.accept(socket, (secured) => {
-          listenToErrors(secured);
-          // A handshake may end after `stop`; nothing would then serve the connection.
-          if (this.#server.listening) this.#serve(secured, address);
-          else secured.destroy();
-        });
+        front.accept(socket);
       }
     });
   }
@@ -72,7 +79,7 @@ export class TcpListener {
   }
 
   get #protocol() {
-    return this.#options.tls === undefined ? 'mqtt' : 'mqtts';
+    return this.#options.certificate === undefined ? 'mqtt' : 'mqtts';
   }
 
   #serve(socket: Socket, address: string): void {

@@ -1,120 +1,56 @@
-import { OpenAPIHono } from '@hono/zod-openapi';
-import { isLoopbackAddress } from '../domain/addresses.js';
+/** The HTTP interface: its routes, in the frame of every request. */
+
+import { Hono } from 'hono';
 import { FailedLogins } from '../site/access/failed-logins.js';
-import { Access } from './access.js';
-import { authentication, deviceAuthentication, optionalAuthentication } from './authentication.js';
-import { crossOrigin, strictTransport } from './browsers.js';
-import type { HttpDependencies, RouteServices } from './dependencies.js';
-import type { HttpApp, HttpEnv } from './http-env.js';
-import { jsonBody } from './json-body.js';
-import { PageCursors } from './page-cursor.js';
-import { errorResponder, requestContext } from './request-context.js';
-import { registerAccessTokens } from './routes/access-tokens.js';
-import { registerAlarmCounts } from './routes/alarms/alarm-counts.js';
-import { registerAlarmStates } from './routes/alarms/alarm-states.js';
-import { registerAlarms } from './routes/alarms/alarms.js';
-import { registerDeliveries } from './routes/alarms/deliveries.js';
-import { registerTestAlarms } from './routes/alarms/test-alarms.js';
-import { registerAudit } from './routes/audit.js';
-import { registerBridges } from './routes/bridges.js';
-import { registerConnections } from './routes/connections.js';
-import { registerCustomData } from './routes/custom-data.js';
-import { registerDevices } from './routes/devices.js';
-import { registerDrills } from './routes/drills.js';
-import { registerEvents } from './routes/events.js';
-import { registerFaults } from './routes/faults.js';
-import { registerFootageFiles } from './routes/footage-files.js';
-import { registerFootageUploads } from './routes/footage-uploads.js';
-import { registerGroups } from './routes/groups.js';
-import { registerHealth } from './routes/health.js';
-import { registerLocations } from './routes/locations.js';
-import { registerMetrics } from './routes/metrics.js';
-import { registerMoves } from './routes/moves.js';
-import { registerOutputs } from './routes/outputs.js';
-import { registerDocuments, registerPages } from './routes/pages.js';
-import { registerRejected } from './routes/rejected.js';
-import { registerRooms } from './routes/rooms.js';
-import { registerSupervision } from './routes/supervision.js';
-import { registerWebSocket } from './routes/web-socket.js';
-import { knownRoute, wellFormedRequest } from './routing.js';
-import { refuseUnknownParameters, rejectInvalid } from './validation.js';
+import { Callers } from './caller.js';
+import { mountPages } from './files.js';
+import { frame, type HttpApp, type HttpEnv } from './frame.js';
+import { Rights } from './rights.js';
+import { mount, type Routes } from './route.js';
+import { alarmStateRoutes } from './routes/alarm-states.js';
+import { alarmRoutes } from './routes/alarms.js';
+import { auditRoutes } from './routes/audit.js';
+import { connectionRoutes } from './routes/connections.js';
+import { deviceRoutes } from './routes/devices.js';
+import { drillRoutes } from './routes/drills.js';
+import { eventRoutes } from './routes/events.js';
+import { footageRoutes } from './routes/footage.js';
+import { operationRoutes } from './routes/operation.js';
+import { queueRoutes } from './routes/queues.js';
+import { siteRoutes } from './routes/site.js';
+import { tokenRoutes } from './routes/tokens.js';
+import type { HttpServices } from './services.js';
 
 /** A script with an outdated token sends dozens of requests before somebody fixes it. */
 const FREE_FAILURES = 100;
 
-/**
- * Builds the HTTP side of the gateway.
- *
- * The order of the layers matters: routes registered below `authentication` need an access token, and
- * routes above `refuseUnknownParameters` have their own rules for the query.
- */
-export function createHttpApp(dependencies: HttpDependencies): HttpApp {
-  const { denials, health, log, maxBodyBytes, model, elapsed, version } = dependencies;
-  const app: HttpApp = new OpenAPIHono<HttpEnv>({ defaultHook: rejectInvalid });
-  app.onError(errorResponder(log, denials));
-  app.use(requestContext(dependencies));
-  app.use(strictTransport(dependencies.publicUrl));
-  app.use(crossOrigin(dependencies.allowedOrigins));
-  app.use(wellFormedRequest());
-  app.use(knownRoute(app));
-
-  // A link to a page may have any query, and signed URLs have a signature.
-  registerPages(app, dependencies.pages);
-  if (dependencies.footageFiles !== undefined) {
-    registerFootageFiles(app, dependencies.footageFiles, model, log);
-  }
-  registerWebSocket(app);
-  refuseUnknownParameters(app);
-
-  registerDocuments(app, dependencies.pages);
-
-  const isBehindProxy = dependencies.publicUrl !== undefined;
-  const failedLogins = new FailedLogins(FREE_FAILURES, dependencies.watch, elapsed, isBehindProxy);
-  const authenticators = { ...dependencies, failedLogins };
-  const authenticate = authentication(authenticators);
-  const access = new Access(model);
-  const authenticateIfPossible = optionalAuthentication(authenticators);
-  registerHealth(app, { health, version, access, authenticateIfPossible });
-  registerMetrics(app, {
-    metrics: dependencies.metrics,
-    isOpen: dependencies.openMetrics,
-    // Behind a proxy, requests from this machine may come from anywhere.
-    isTrusted: isBehindProxy ? () => false : isLoopbackAddress,
-    guards: [authenticate, access.admin()],
-  });
-  const readsJson = jsonBody(maxBodyBytes);
-  const readsOptionalJson = jsonBody(maxBodyBytes, '{}');
-  const authenticateDevice = deviceAuthentication(authenticators);
-  registerFootageUploads(app, { ...dependencies, readsJson, authenticateDevice });
-  app.use(authenticate);
-
-  const services: RouteServices = {
-    ...dependencies,
-    access,
-    cursors: new PageCursors(dependencies.cursorKey),
-    readsJson,
-    readsOptionalJson,
+/** Every route, by its operation id. */
+export function allRoutes(services: HttpServices): Routes {
+  const rights = new Rights(services.model);
+  return {
+    ...siteRoutes(services, rights),
+    ...deviceRoutes(services, rights),
+    ...alarmRoutes(services, rights),
+    ...alarmStateRoutes(services, rights),
+    ...drillRoutes(services, rights),
+    ...eventRoutes(services),
+    ...footageRoutes(services),
+    ...tokenRoutes(services),
+    ...auditRoutes(services),
+    ...queueRoutes(services),
+    ...connectionRoutes(services),
+    ...operationRoutes(services, rights),
   };
-  registerLocations(app, services);
-  registerGroups(app, services);
-  registerRooms(app, services);
-  registerDevices(app, services);
-  registerMoves(app, services);
-  registerCustomData(app, services);
-  registerAlarms(app, services);
-  registerAlarmCounts(app, services);
-  registerAlarmStates(app, services);
-  registerDeliveries(app, services);
-  registerSupervision(app, services);
-  registerDrills(app, services);
-  registerTestAlarms(app, services);
-  registerRejected(app, services);
-  registerAccessTokens(app, services);
-  registerAudit(app, services);
-  registerBridges(app, services);
-  registerOutputs(app, services);
-  registerFaults(app, services);
-  registerConnections(app, services);
-  registerEvents(app, services);
+}
+
+/** Builds the HTTP side of the gateway. */
+export function createHttpApp(services: HttpServices): HttpApp {
+  const { watch, elapsed, publicUrl, maxBodyBytes, files, footageOrigins } = services;
+  const app = new Hono<HttpEnv>();
+  frame(app, services);
+  const failedLogins = new FailedLogins(FREE_FAILURES, watch, elapsed, publicUrl !== undefined);
+  const callers = new Callers(services, failedLogins);
+  mount(app, allRoutes(services), { callers, maxBodyBytes, publicUrl });
+  mountPages(app, files, footageOrigins);
   return app;
 }

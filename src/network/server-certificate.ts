@@ -33,6 +33,7 @@ export interface ServerCertificateOptions {
  */
 export class ServerCertificate {
   readonly #options: ServerCertificateOptions;
+  readonly #users: ((texts: Pick<TlsTexts, 'cert' | 'key'>) => void)[] = [];
   #texts: TlsTexts;
   /** The state of the files when they were last read, and when they were last checked. */
   #readState = '';
@@ -61,8 +62,10 @@ export class ServerCertificate {
     return this.#texts.cert;
   }
 
-  get key(): string {
-    return this.#texts.key;
+  /** Calls with certificate and key, now and after each change: for later handshakes. */
+  onChange(use: (texts: Pick<TlsTexts, 'cert' | 'key'>) => void): void {
+    this.#users.push(use);
+    use(this.#texts);
   }
 
   get endMs(): number {
@@ -84,6 +87,7 @@ export class ServerCertificate {
     this.#readState = await stateOf(this.#options);
     try {
       this.#texts = await readTexts(this.#options);
+      for (const use of this.#users) use(this.#texts);
       log.info({ validUntil: formatTime(this.endMs) }, 'read the TLS certificate again');
       health.report('certificate-files', undefined);
     } catch (error) {

@@ -244,27 +244,6 @@ describe('a download', () => {
     expect(await statusOf('GET', empty, { Range: 'bytes=0-' })).toBe(416);
   });
 
-  test('is answered with 304 for a client that has the recording', async ({ home }) => {
-    const { url } = await recorded(home);
-    const { etag = '', 'last-modified': date = '' } = (await askUrl('HEAD', url)).headers;
-    const earlier = new Date(Date.parse(date) - 1_000).toUTCString();
-    const rows: readonly [status: number, headers: Record<string, string>][] = [
-      ...[etag, `W/${etag}`, `"x", ${etag}`, '*'].map((known): [number, Record<string, string>] => [
-        304,
-        { 'If-None-Match': known },
-      ]),
-      [304, { 'If-Modified-Since': date }],
-      [200, { 'If-Modified-Since': earlier }],
-      [200, { 'If-Modified-Since': 'yesterday' }],
-      [200, { 'If-Modified-Since': date, 'If-None-Match': '"x"' }],
-      [206, { Range: 'bytes=0-1', 'If-Range': etag }],
-      [206, { Range: 'bytes=0-1', 'If-Range': date }],
-      [200, { Range: 'bytes=0-1', 'If-Range': '"x"' }],
-    ];
-    for (const [status, headers] of rows)
-      expect([await statusOf('GET', url, headers), headers]).toEqual([status, headers]);
-  });
-
   /** Begins a download and reads no more of it than comes at once. */
   async function begin(home: Home, url: string): Promise<Socket> {
     const { pathname, search } = new URL(url);

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { createHttpApp } from '../../src/http/app.js';
-import type { HttpDependencies } from '../../src/http/dependencies.js';
+import type { HttpServices } from '../../src/http/services.js';
 import type { Asking, Home } from '../harness/index.js';
 
 export interface Route {
@@ -22,7 +22,6 @@ export const OPEN_PATHS = [
   '/metrics',
   '/',
   '/console/:file',
-  '/docs/mqtt',
   '/mqtt',
 ];
 
@@ -43,7 +42,7 @@ const nothing: object = new Proxy(() => undefined, { get: () => nothing });
 const ROUTES = listRoutes();
 
 function listRoutes(): Route[] {
-  const routes = createHttpApp(z.custom<HttpDependencies>().parse(nothing)).routes.filter(
+  const routes = createHttpApp(z.custom<HttpServices>().parse(nothing)).routes.filter(
     ({ method }) => method !== 'ALL',
   );
   const names = new Set(routes.map(({ method, path }) => `${method} ${path}`));
@@ -56,6 +55,13 @@ function listRoutes(): Route[] {
 /** Every route. */
 export function routesOf(): readonly Route[] {
   return ROUTES;
+}
+
+const PAGES = ['/', '/docs', '/docs/:file', '/console/:file'];
+
+/** The routes for programs; MQTT over WebSocket is no HTTP exchange. */
+export function describedRoutes(): Route[] {
+  return routesOf().filter(({ path }) => path !== '/mqtt' && !PAGES.includes(path));
 }
 
 /** The routes that take an access token. */

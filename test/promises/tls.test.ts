@@ -1,8 +1,6 @@
 /** The encrypted listeners: what they serve, which handshakes they accept, and how a certificate is renewed. */
 import { once } from 'node:events';
 import { readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { request as requestPlain } from 'node:http';
-import { request } from 'node:https';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
@@ -52,24 +50,6 @@ async function secured(
   await once(socket, 'secureConnect');
   return socket;
 }
-
-test('answers over HTTPS make a browser keep to HTTPS for a day, those over HTTP do not', async ({
-  gateway,
-}) => {
-  const answered = (address: string, options: object) =>
-    new Promise<string | undefined>((resolve, reject) => {
-      const get = address.startsWith('https') ? request : requestPlain;
-      get(address, options, (answer) => {
-        answer.resume();
-        resolve(answer.headers['strict-transport-security']);
-      })
-        .on('error', reject)
-        .end();
-    });
-  const secure = `https://localhost:${portOf(gateway, 'https')}/healthz`;
-  expect(await answered(secure, { ca })).toBe('max-age=86400');
-  expect(await answered(`${gateway.httpUrl}/healthz`, {})).toBeUndefined();
-});
 
 for (const [protocol, listener, path] of [
   ['mqtts', 'mqtts', ''],

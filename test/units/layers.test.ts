@@ -116,7 +116,7 @@ it('tools import nothing of the tests but the harness', () => {
 });
 
 /** What a test from outside may know: pure rules, the codec, and the app's own route table. */
-const RULES = /^(?:domain|mqtt|http\/app|http\/dependencies)\b/;
+const RULES = /^(?:domain|mqtt|http\/app|http\/services)\b/;
 /** Tests from outside that know more, and why. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   'wire/codec.test.ts': 'delivery/message', // encodes what a subscriber gets

@@ -1,202 +1,111 @@
-/** What the network gives each client: its share of the processor, its TLS handshake, and all packets that arrived. */
+/** What the network gives each client: its turns, its TLS handshake, and all packets that arrived. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as nextImmediate, setTimeout } from 'node:timers/promises';
+import { setImmediate as nextImmediate } from 'node:timers/promises';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
 import fc from 'fast-check';
 import { generate } from 'mqtt-packet';
 import { pino } from 'pino';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { Incoming, overSocket } from '../../src/broker/transport.js';
 import { PacketError } from '../../src/mqtt/codes.js';
-import { ProcessorShare, type ShareUser, shareFault } from '../../src/network/processor-share.js';
-import { TlsHandshakes, type TlsHandshakesOptions } from '../../src/network/tls-handshakes.js';
-import { SiteModel } from '../../src/site/site-model.js';
-
-/** Works for this long in each turn, this many times, and notes its name. */
-function worker(turns: ProcessorShare, line: string, times: number, done: string[], workMs = 0) {
-  const taker: ShareUser & { left: number } = {
-    line,
-    left: times,
-    takeTurn() {
-      done.push(line);
-      const untilMs = performance.now() + workMs;
-      while (performance.now() < untilMs);
-      taker.left--;
-      if (taker.left > 0) turns.want(taker);
-    },
-  };
-  return taker;
-}
+import { Circle } from '../../src/network/circle.js';
+import { ServerCertificate } from '../../src/network/server-certificate.js';
+import { HANDSHAKE_TIMEOUT_MS, TlsFront } from '../../src/network/tls.js';
 
 async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await setTimeout(1);
+  while (!condition()) await nextImmediate();
+}
+
+/** Asks for a turn this many times, one after another, and notes each. */
+function ask(circle: Circle, line: string, times: number, done: string[]): void {
+  let left = times;
+  const work = () => {
+    done.push(line);
+    left--;
+    if (left > 0) circle.want(line, work);
+  };
+  circle.want(line, work);
 }
 
 it('gives a network of one connection as many turns as one of a hundred', async () => {
-  const turns = new ProcessorShare();
+  const circle = new Circle();
   const done: string[] = [];
-  for (let index = 0; index < 100; index++) turns.want(worker(turns, '192.0.2.1', 5, done));
-  turns.want(worker(turns, '192.0.2.2', 5, done));
+  for (let index = 0; index < 100; index++) ask(circle, '192.0.2.1', 5, done);
+  ask(circle, '192.0.2.2', 5, done);
   await until(() => done.length === 505);
   expect(done.slice(0, 10)).toEqual(Array(5).fill(['192.0.2.1', '192.0.2.2']).flat());
 });
 
-it('leaves half of the time to others on the event loop', async () => {
-  const turns = new ProcessorShare();
+it('does eight pieces of work at most in a turn of the event loop', async () => {
+  const circle = new Circle();
   const done: string[] = [];
-  for (let index = 0; index < 100; index++) turns.want(worker(turns, 'flood', 2, done, 1));
-  const startedAtMs = performance.now();
+  for (let index = 0; index < 100; index++) ask(circle, 'flood', 2, done);
   let mostAtOnce = 0;
   while (done.length < 200) {
     const before = done.length;
     await nextImmediate();
     mostAtOnce = Math.max(mostAtOnce, done.length - before);
   }
-  expect(performance.now() - startedAtMs).toBeGreaterThan(350);
-  expect(mostAtOnce).toBeLessThan(10);
+  expect(mostAtOnce).toBe(8);
 });
 
-it('counts the promises of a turn towards its time', async () => {
-  const turns = new ProcessorShare();
-  let rounds = 0;
-  let handled = 0;
-  for (let index = 0; index < 30; index++) {
-    turns.want({
-      line: 'flood',
-      takeTurn: () => {
-        void Promise.resolve().then(() => {
-          const untilMs = performance.now() + 5;
-          while (performance.now() < untilMs);
-          handled++;
-        });
-      },
+it('lets the promises of a piece run before the next one', async () => {
+  const circle = new Circle();
+  const order: string[] = [];
+  for (const name of ['first', 'second']) {
+    circle.want(name, () => {
+      order.push(name);
+      void Promise.resolve().then(() => order.push(`after ${name}`));
     });
   }
-  while (handled < 30) {
-    rounds++;
-    await nextImmediate();
-  }
-  expect(rounds).toBeGreaterThanOrEqual(30);
+  await until(() => order.length === 4);
+  expect(order).toEqual(['first', 'after first', 'second', 'after second']);
 });
 
-it('lets four requests of a client wait for the store at a time, without delaying others', async () => {
-  const turns = new ProcessorShare();
-  const asked: string[] = [];
-  const releases: (() => void)[] = [];
-  const ask = (line: string) =>
-    turns.want({
-      line,
-      takeTurn: () => {
-        asked.push(line);
-        releases.push(turns.hold(line));
-      },
-    });
-  for (let index = 0; index < 6; index++) ask('slow');
-  await until(() => asked.length === 4);
-  for (let index = 0; index < 3; index++) ask('other');
-  await until(() => asked.length === 7);
-  expect(asked).toEqual([...Array(4).fill('slow'), ...Array(3).fill('other')]);
-  const [first] = releases;
-  // Ending it twice counts once; one that never ends counts for a quarter of a second.
-  first?.();
-  first?.();
-  await until(() => asked.length === 8);
-  expect(asked.at(-1)).toBe('slow');
-  const startedAtMs = performance.now();
-  await until(() => asked.length === 9);
-  expect(performance.now() - startedAtMs).toBeGreaterThan(100);
-});
-
-it('forgets a user that leaves', async () => {
-  const turns = new ProcessorShare();
+it('does not do work that was taken back, nor any twice', async () => {
+  const circle = new Circle();
   const done: string[] = [];
-  const gone = worker(turns, 'gone', 1, done);
-  turns.want(gone);
-  turns.want(worker(turns, 'there', 1, done));
-  turns.leave(gone);
-  await until(() => done.length === 1);
+  const gone = () => done.push('gone');
+  const once = () => done.push('there');
+  circle.want('a', gone);
+  circle.want('b', once);
+  circle.want('b', once);
+  circle.leave('a', gone);
+  for (let turn = 0; turn < 5; turn++) await nextImmediate();
   expect(done).toEqual(['there']);
 });
 
-it('reports who used how much', async () => {
-  const turns = new ProcessorShare();
-  const done: string[] = [];
-  let nowMs = 0;
-  const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
-  onTestFinished(() => clock.mockRestore());
-  for (const [line, workMs] of [
-    ['heavy', 3],
-    ['light', 1],
-  ] as const) {
-    const user: ShareUser = {
-      line,
-      takeTurn() {
-        done.push(line);
-        nowMs += workMs;
-        if (done.length < 20) turns.want(user);
-      },
-    };
-    turns.want(user);
-  }
-  await until(() => done.length >= 20);
-  await nextImmediate();
-  const { pausedMs, usedMs } = turns.takeUsage();
-  expect(Object.fromEntries(usedMs)).toEqual({ heavy: 30, light: 10 });
-  expect(pausedMs).toBeGreaterThan(10);
-  expect(turns.takeUsage().usedMs.size).toBe(0);
-});
-
-const usage = (tokenMs: number) =>
-  new Map([
-    ['address:192.0.2.1', 600],
-    ['token:t-1', tokenMs],
-  ]);
-
-it.each([
-  ['uses a quarter of the processor, though nobody waits', 1_300, 0],
-  ['asks for most of it, when work had to pause', 700, 1_300],
-])('names the client that %s', (_what, tokenMs, pausedMs) => {
-  const takeUsage = () => ({ pausedMs, usedMs: usage(tokenMs) });
-  const fault = shareFault({ takeUsage }, new SiteModel());
-  expect(fault).toMatchObject({
-    code: 'processor-busy',
-    subject: { type: 'access-token', id: 't-1' },
-  });
-});
-
-it('names nobody while there is enough for everybody', () => {
-  const takeUsage = () => ({ pausedMs: 700, usedMs: usage(700) });
-  expect(shareFault({ takeUsage }, new SiteModel())).toBeUndefined();
-  expect(shareFault(new ProcessorShare(), new SiteModel())).toBeUndefined();
-});
-
 const TLS = {
-  cert: readFileSync('test/harness/tls/localhost.crt'),
-  key: readFileSync('test/harness/tls/localhost.key'),
+  certFile: 'test/harness/tls/localhost.crt',
+  keyFile: 'test/harness/tls/localhost.key',
 };
 
 /** A TLS server that says hello, and the lines of its log. */
-async function start(options: Partial<TlsHandshakesOptions> = {}) {
+async function start({ handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS, files = TLS } = {}) {
   const lines: string[] = [];
-  const handshakes = new TlsHandshakes({
-    tls: TLS,
-    turns: new ProcessorShare(),
-    log: pino({}, { write: (line: string) => lines.push(line) }),
-    ...options,
+  const log = pino({}, { write: (line: string) => lines.push(line) });
+  const health = { report: () => undefined };
+  const certificate = await ServerCertificate.open({ ...files, health, log, now: Date.now });
+  const front = new TlsFront({
+    certificate,
+    circle: new Circle(),
+    handshakeTimeoutMs,
+    onSecure: (secured) => {
+      secured.on('error', () => undefined);
+      secured.write('hello');
+    },
+    log,
   });
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined);
-    handshakes.accept(socket, (secured) => {
-      secured.on('error', () => undefined);
-      secured.write('hello');
-    });
+    front.accept(socket);
   }).listen(0, '127.0.0.1');
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
@@ -232,20 +141,15 @@ describe('a handshake', () => {
     },
   );
 
-  it('uses the turns of its network, separate from those of requests', async () => {
-    const turns = new ProcessorShare();
-    const { port } = await start({ turns });
-    await greeted(client(port));
-    await expect.poll(() => [...turns.takeUsage().usedMs.keys()]).toEqual(['TLS of 127.0.0.1']);
-  });
-
   it('fails with an RSA certificate when the client offers no forward secrecy', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'gateway-rsa-'));
     onTestFinished(() => rmSync(directory, { recursive: true }));
-    const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
+    const files = { keyFile: join(directory, 'key.pem'), certFile: join(directory, 'cert.pem') };
     const make = 'req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost'.split(' ');
-    execFileSync('openssl', [...make, '-keyout', key, '-out', cert], { stdio: 'ignore' });
-    const { port } = await start({ tls: { key: readFileSync(key), cert: readFileSync(cert) } });
+    execFileSync('openssl', [...make, '-keyout', files.keyFile, '-out', files.certFile], {
+      stdio: 'ignore',
+    });
+    const { port } = await start({ files });
     const offering = (ciphers: string) => client(port, { maxVersion: 'TLSv1.2', ciphers });
     await greeted(offering('ECDHE-RSA-AES128-GCM-SHA256'));
     const socket = offering('AES128-GCM-SHA256');

@@ -8,11 +8,17 @@ import * as Oazapfts from "@oazapfts/runtime";
 import * as QS from "@oazapfts/runtime/query";
 export const defaults: Oazapfts.Defaults<Oazapfts.CustomHeaders> = {
     headers: {},
-    baseUrl: "/"
+    baseUrl: "./"
 };
 const oazapfts = Oazapfts.runtime(defaults);
 export const servers = {
-    thisGateway: "/"
+    thisGateway: "./"
+};
+export type Location = {
+    id: string;
+    name: string;
+    /** Ids of the assigned devices that the access token covers. */
+    devices: string[];
 };
 export type Problem = {
     "type": string;
@@ -31,12 +37,6 @@ export type Problem = {
         path: string;
         message: string;
     }[];
-};
-export type Location = {
-    id: string;
-    name: string;
-    /** Ids of the assigned devices that the access token covers. */
-    devices: string[];
 };
 export type Name = {
     /** 1 to 120 characters (code points) after trimming, one of them visible; no control characters, and no directional controls. */
@@ -101,7 +101,24 @@ export type NewDevice = {
     name: string;
     id?: string;
 };
-export type CreatedDevice = Device & {
+export type CreatedDevice = {
+    id: string;
+    name: string;
+    locationId: string;
+    roomId: string | null;
+    online: boolean;
+    lastSeenAt: string | null;
+    /** The access token of the hub through which it was last heard; if it was. */
+    via?: {
+        id: string;
+        name: string;
+    };
+    createdAt: string;
+    limits?: DeviceLimits;
+    /** A time of its own after which it is silent; if it has one. */
+    supervision?: {
+        silentAfterSeconds: number;
+    };
     /** The MQTT password, shown only once. */
     secret: string;
 };
@@ -133,6 +150,35 @@ export type DeviceMove = {
     targetLocationId?: string;
     /** A room of the location; null takes the device out of its room. */
     targetRoomId?: string | null;
+};
+export type SilentDevice = {
+    device: {
+        id: string;
+        name: string;
+    };
+    room: {
+        id: string;
+        name: string;
+    } | null;
+    group: {
+        id: string;
+        name: string;
+    } | null;
+    since: string;
+    lastSeenAt: string;
+};
+export type RejectedPublish = {
+    deviceId: string;
+    reason: string;
+    topic: string;
+    base64: string;
+    receivedAt: string;
+};
+export type NewTestAlarm = {
+    kind?: "outOfBed" | "outOfRoom" | "outOfSeat" | "helpCall" | "fall" | "noise" | "wandering" | "inactivity";
+};
+export type TestAlarm = {
+    id: string;
 };
 export type AlarmState = "raised" | "acknowledged" | "resolved";
 export type Alarm = {
@@ -183,7 +229,7 @@ export type LocationAlarm = {
     } | null;
     receivedAt: string;
     /** The device's other fields, with the same JSON values; null for none. */
-    data?: unknown;
+    data: unknown;
     /** The payload, where it was no JSON. */
     base64?: string;
     /** The payload should have been JSON, and only its kind could be read. */
@@ -206,7 +252,50 @@ export type LocationAlarmPage = {
     nextCursor: string | null;
     events: LocationAlarm[];
 };
-export type AlarmOfAnyLocation = LocationAlarm & {
+export type AlarmOfAnyLocation = {
+    id: string;
+    detectedAt: string;
+    kind: "outOfBed" | "outOfRoom" | "outOfSeat" | "helpCall" | "fall" | "noise" | "wandering" | "inactivity";
+    state: AlarmState;
+    footage: {
+        /** Signed, valid for 10 minutes. */
+        video: string | null;
+        /** Signed, valid for 10 minutes. */
+        audio: string | null;
+    } | ("video" | "audio")[];
+    deviceId: string;
+    roomId: string | null;
+    device: {
+        id: string;
+        name: string;
+    };
+    room: {
+        id: string;
+        name: string;
+    } | null;
+    group: {
+        id: string;
+        name: string;
+    } | null;
+    receivedAt: string;
+    /** The device's other fields, with the same JSON values; null for none. */
+    data: unknown;
+    /** The payload, where it was no JSON. */
+    base64?: string;
+    /** The payload should have been JSON, and only its kind could be read. */
+    malformed?: true;
+    /** It is a test, or a drill. */
+    test?: true;
+    /** The device's custom data. */
+    customData: {
+        [key: string]: unknown;
+    };
+    acknowledgedBy?: AlarmStateAuthor;
+    acknowledgedAt?: string;
+    resolvedBy?: AlarmStateAuthor;
+    resolvedAt?: string;
+    /** The newest note. */
+    note?: string;
     location: {
         id: string;
         name: string;
@@ -263,22 +352,6 @@ export type AlarmDeliveries = {
         at: string;
     }[];
 };
-export type SilentDevice = {
-    device: {
-        id: string;
-        name: string;
-    };
-    room: {
-        id: string;
-        name: string;
-    } | null;
-    group: {
-        id: string;
-        name: string;
-    } | null;
-    since: string;
-    lastSeenAt: string;
-};
 export type NewDrill = {
     /** The device whose alarm it is; left out: the first of the location. */
     deviceId?: string;
@@ -309,19 +382,6 @@ export type Drill = {
         name: string;
     }[];
 };
-export type NewTestAlarm = {
-    kind?: "outOfBed" | "outOfRoom" | "outOfSeat" | "helpCall" | "fall" | "noise" | "wandering" | "inactivity";
-};
-export type TestAlarm = {
-    id: string;
-};
-export type RejectedPublish = {
-    deviceId: string;
-    reason: string;
-    topic: string;
-    base64: string;
-    receivedAt: string;
-};
 export type AccessToken = {
     id: string;
     name: string;
@@ -348,7 +408,19 @@ export type NewAccessToken = {
     /** In the future; null: never. */
     expiresAt?: string | null;
 };
-export type IssuedAccessToken = AccessToken & {
+export type IssuedAccessToken = {
+    id: string;
+    name: string;
+    grants: {
+        /** The id of a location, or `*`. */
+        location: string;
+        group?: string;
+        role: "viewer" | "responder" | "manager" | "admin" | "publisher";
+    }[];
+    createdAt: string;
+    expiresAt: string | null;
+    /** When it was last shown, over HTTP or to connect over MQTT; null: never. */
+    lastUsedAt: string | null;
     /** The token itself, shown only once. */
     token: string;
 };
@@ -388,12 +460,12 @@ export type AuditEvent = {
     resourceName: string | null;
     /** Texts, except `grants` and `keys`, which are lists. */
     details: {
-        [key: string]: string | {
+        [key: string]: (string | null) | {
             /** The id of a location, or `*`. */
             location: string;
             group?: string;
             role: "viewer" | "responder" | "manager" | "admin" | "publisher";
-        }[] | string[] | null;
+        }[] | string[];
     };
 };
 export type AuditPage = {
@@ -463,30 +535,6 @@ export type DeadLettersSentAgain = {
     sent: number;
     /** Why the next one was not taken; null: none is left. */
     reason: string | null;
-};
-export type AdvisedFault = {
-    /** What is wrong. Stable; later versions may add to these: account-broken, alarms-waiting, bridge-commands-denied, bridge-down, bridge-missing, bridge-refused, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-silent, device-unreadable, disk-full, disk-nearly-full, disk-read-only, drill-failed, hub-away, limit-exceeded, output-failing, processor-busy, record-damaged, replica-missing, retained-full, runtime-unsupported, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe, unknown-device. */
-    code: string;
-    /** Whether the gateway is not ready because of it. */
-    stops: boolean;
-    since: string;
-    /** With a valid access token only. */
-    message: string;
-    /** What it is about, for callers who may see that. */
-    subject?: {
-        "type": "location" | "room" | "group" | "device" | "access-token" | "bridge" | "session" | "webhook" | "address";
-        id: string;
-        name: string;
-        /** The hub that publishes for it. */
-        via?: {
-            id: string;
-            name: string;
-        };
-    };
-    /** What to do about it. Text in backquotes is code. */
-    advice: string;
-    /** Whether it stays until an administrator acknowledges it. */
-    acknowledgeable: boolean;
 };
 export type Connection = {
     clientId: string;
@@ -560,42 +608,30 @@ export type Sessions = {
     total: number;
     sessions: Session[];
 };
-/**
- * This document
- */
-export function getOpenApiDocument(opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: {
-            [key: string]: unknown;
+export type AdvisedFault = {
+    /** What is wrong. Stable; later versions may add to these: account-broken, alarms-waiting, bridge-commands-denied, bridge-down, bridge-missing, bridge-refused, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-silent, device-unreadable, disk-full, disk-nearly-full, disk-read-only, drill-failed, hub-away, limit-exceeded, output-failing, processor-busy, record-damaged, replica-missing, retained-full, runtime-unsupported, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe, unknown-device. */
+    code: string;
+    /** Whether the gateway is not ready because of it. */
+    stops: boolean;
+    since: string;
+    /** With a valid access token only. */
+    message: string;
+    /** What it is about, for callers who may see that. */
+    subject?: {
+        "type": "location" | "room" | "group" | "device" | "access-token" | "bridge" | "session" | "webhook" | "address";
+        id: string;
+        name: string;
+        /** The hub that publishes for it. */
+        via?: {
+            id: string;
+            name: string;
         };
-    } | {
-        status: 304;
-    } | {
-        status: 400;
-        data: Problem;
-    }>("/openapi.json", {
-        ...opts
-    }));
-}
-/**
- * The MQTT side, described
- */
-export function getAsyncApiDocument(opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: {
-            [key: string]: unknown;
-        };
-    } | {
-        status: 304;
-    } | {
-        status: 400;
-        data: Problem;
-    }>("/asyncapi.json", {
-        ...opts
-    }));
-}
+    };
+    /** What to do about it. Text in backquotes is code. */
+    advice: string;
+    /** Whether it stays until an administrator acknowledges it. */
+    acknowledgeable: boolean;
+};
 /**
  * List the locations that the access token covers
  */
@@ -1070,6 +1106,58 @@ export function moveDevice({ locationId, deviceId, ifMatch, ifNoneMatch, deviceM
     })));
 }
 /**
+ * List the devices from which nothing comes any more
+ */
+export function listSilentDevices({ locationId }: {
+    locationId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: SilentDevice[];
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/supervision`, {
+        ...opts
+    }));
+}
+/**
+ * List the publishes that could not be used, newest first
+ */
+export function listRejectedPublishes({ locationId }: {
+    locationId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: RejectedPublish[];
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/rejected`, {
+        ...opts
+    }));
+}
+/**
+ * Raise an alarm as the device would, marked as a test
+ */
+export function raiseTestAlarm({ locationId, deviceId, newTestAlarm }: {
+    locationId: string;
+    deviceId: string;
+    newTestAlarm?: NewTestAlarm;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 202;
+        data: TestAlarm;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/test-alarm`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: newTestAlarm
+    })));
+}
+/**
  * List the alarms of a device
  */
 export function listDeviceAlarms({ locationId, deviceId, before, after, order, limit, kinds, state, cursor }: {
@@ -1314,22 +1402,6 @@ export function listAlarmDeliveries({ locationId, alarmId, device }: {
     }));
 }
 /**
- * List the devices from which nothing comes any more
- */
-export function listSilentDevices({ locationId }: {
-    locationId: string;
-}, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: SilentDevice[];
-    } | {
-        status: 400;
-        data: Problem;
-    }>(`/care-homes/${encodeURIComponent(locationId)}/supervision`, {
-        ...opts
-    }));
-}
-/**
  * Try whether alarms arrive at every destination
  */
 export function beginDrill({ locationId, newDrill }: {
@@ -1361,42 +1433,6 @@ export function listDrills({ locationId }: {
         status: 400;
         data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/drills`, {
-        ...opts
-    }));
-}
-/**
- * Raise an alarm as the device would, marked as a test
- */
-export function raiseTestAlarm({ locationId, deviceId, newTestAlarm }: {
-    locationId: string;
-    deviceId: string;
-    newTestAlarm?: NewTestAlarm;
-}, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 202;
-        data: TestAlarm;
-    } | {
-        status: 400;
-        data: Problem;
-    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/test-alarm`, oazapfts.json({
-        ...opts,
-        method: "POST",
-        body: newTestAlarm
-    })));
-}
-/**
- * List the publishes that could not be used, newest first
- */
-export function listRejectedPublishes({ locationId }: {
-    locationId: string;
-}, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: RejectedPublish[];
-    } | {
-        status: 400;
-        data: Problem;
-    }>(`/care-homes/${encodeURIComponent(locationId)}/rejected`, {
         ...opts
     }));
 }
@@ -1449,10 +1485,8 @@ export function getCurrentAccessToken(opts?: Oazapfts.RequestOpts) {
 /**
  * Delete an access token; its MQTT connections are closed
  */
-export function deleteAccessToken({ tokenId, ifMatch, ifNoneMatch }: {
+export function deleteAccessToken({ tokenId }: {
     tokenId: string;
-    ifMatch?: string;
-    ifNoneMatch?: string;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 204;
@@ -1461,11 +1495,7 @@ export function deleteAccessToken({ tokenId, ifMatch, ifNoneMatch }: {
         data: Problem;
     }>(`/access-tokens/${encodeURIComponent(tokenId)}`, {
         ...opts,
-        method: "DELETE",
-        headers: oazapfts.mergeHeaders(opts?.headers, {
-            "if-match": ifMatch,
-            "if-none-match": ifNoneMatch
-        })
+        method: "DELETE"
     }));
 }
 /**
@@ -1603,38 +1633,6 @@ export function sendOutputDeadLettersAgain({ name, body }: {
     })));
 }
 /**
- * List what is wrong now, with what to do about it
- */
-export function listFaults(opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: AdvisedFault[];
-    } | {
-        status: 400;
-        data: Problem;
-    }>("/faults", {
-        ...opts
-    }));
-}
-/**
- * Acknowledge a fault that stays until an administrator has seen it
- */
-export function acknowledgeFault({ code, body }: {
-    code: string;
-    body?: {};
-}, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 204;
-    } | {
-        status: 400;
-        data: Problem;
-    }>(`/faults/${encodeURIComponent(code)}/acknowledge`, oazapfts.json({
-        ...opts,
-        method: "POST",
-        body
-    })));
-}
-/**
  * List who is connected over MQTT or reads events, in the order of connecting
  */
 export function listConnections({ limit, cursor }: {
@@ -1683,6 +1681,74 @@ export function listSessions({ limit }: {
     }>(`/sessions${QS.query(QS.explode({
         limit
     }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List what is wrong now, with what to do about it
+ */
+export function listFaults(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: AdvisedFault[];
+    } | {
+        status: 400;
+        data: Problem;
+    }>("/faults", {
+        ...opts
+    }));
+}
+/**
+ * Acknowledge a fault that stays until an administrator has seen it
+ */
+export function acknowledgeFault({ code, body }: {
+    code: string;
+    body?: {};
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 204;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/faults/${encodeURIComponent(code)}/acknowledge`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body
+    })));
+}
+/**
+ * This document
+ */
+export function getOpenApiDocument(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            [key: string]: unknown;
+        };
+    } | {
+        status: 304;
+    } | {
+        status: 400;
+        data: Problem;
+    }>("/openapi.json", {
+        ...opts
+    }));
+}
+/**
+ * The MQTT side, described
+ */
+export function getAsyncApiDocument(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            [key: string]: unknown;
+        };
+    } | {
+        status: 304;
+    } | {
+        status: 400;
+        data: Problem;
+    }>("/asyncapi.json", {
         ...opts
     }));
 }

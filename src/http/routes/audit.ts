@@ -1,213 +1,214 @@
-import { createRoute, z } from '@hono/zod-openapi';
+/** The audit trail: who did what, when and from where; for the administrator. */
+
+import { z } from 'zod';
 import { formatTime } from '../../domain/notation.js';
 import { ADMIN_TOKEN_ID } from '../../site/access/access-tokens.js';
 import { ACTOR_TYPES, AUDIT_ACTIONS, type AuditRecord } from '../../site/audit-trail.js';
-import { type CsvForm, csvForm, csvLine, csvResponse, wantsCsv, withCsv } from '../csv.js';
-import type { RouteServices } from '../dependencies.js';
-import { preparedJson, problems } from '../documents/openapi.js';
-import type { HttpApp } from '../http-env.js';
-import { JSON_MEDIA_TYPE } from '../json-body.js';
-import { grantSchema } from '../schemas/access-token.js';
-import { EXAMPLE_ID, idSchema, timestampSchema, uuidSchema } from '../schemas/common.js';
+import { PageCursors } from '../cursors.js';
 import {
-  afterParameter,
-  beforeParameter,
-  choiceParameter,
-  csvParameters,
-  cursorParameter,
-  limitParameter,
-  nextCursorSchema,
-  orderParameter,
+  after,
+  before,
+  choice,
+  csvForm,
+  cursor,
+  EXAMPLE_ID,
+  id,
+  limit,
+  nextCursor,
+  order,
   parameter,
-} from '../schemas/listing.js';
+  time,
+  uuid,
+} from '../fields.js';
+import { type Columns, csvContent, csvResponse, type Page, wantsCsv } from '../listing.js';
+import { admin } from '../rights.js';
+import { get, json, type Routes } from '../route.js';
+import type { HttpServices } from '../services.js';
+import { Grant } from './tokens.js';
 
-const auditQuerySchema = z.object({
-  before: beforeParameter('Only records before this time.'),
-  after: afterParameter('Only records after this time.'),
-  order: orderParameter,
-  limit: limitParameter,
-  actions: choiceParameter(AUDIT_ACTIONS, ['device.created', 'device.deleted']),
-  location: parameter.pipe(uuidSchema).optional().openapi({
+/** A parameter with a UUID or `admin`, in either case (RFC 9562, 4). */
+function anyId(description: string) {
+  return parameter
+    .regex(/^[\dA-Za-z-]{1,64}$/, 'must be an id')
+    .transform((text) => text.toLowerCase())
+    .optional()
+    .meta({ type: 'string', description });
+}
+
+const Query = z.strictObject({
+  before: before('Only records before this time.'),
+  after: after('Only records after this time.'),
+  order,
+  limit,
+  actions: choice(AUDIT_ACTIONS, ['device.created', 'device.deleted']),
+  location: parameter.pipe(uuid).optional().meta({
     type: 'string',
     format: 'uuid',
     description: 'Only records that concern this location.',
   }),
-  actor: idParameter('Only actions of this access token or device; `admin` is one.'),
-  resource: idParameter('Only actions on the resource with this id.'),
-  cursor: cursorParameter,
-  ...csvParameters,
+  actor: anyId('Only actions of this access token or device; `admin` is one.'),
+  resource: anyId('Only actions on the resource with this id.'),
+  cursor,
+  ...csvForm,
 });
 
-/** A parameter with a UUID or `admin`, in either case (RFC 9562, 4). */
-function idParameter(description: string) {
-  return parameter
-    .regex(/^[\dA-Za-z-]{1,64}$/, 'must be an id')
-    .transform((id) => id.toLowerCase())
-    .optional()
-    .openapi({ type: 'string', description });
-}
+const presentName = z
+  .string()
+  .nullable()
+  .meta({
+    description: 'The name that it has now; null where it is gone, or has none.',
+    examples: ['Haus Birke'],
+  });
 
-const actorSchema = z
+const ActorView = z
   .object({
     type: z.enum(ACTOR_TYPES),
-    id: z.string().nullable().openapi({
-      description:
-        'Id of the access token or device; null for the gateway and for unknown clients.',
-      example: EXAMPLE_ID,
-    }),
-    address: z.string().nullable().openapi({ example: '192.0.2.7' }),
-    name: z.string().nullable().openapi({
-      description: 'The name that it has now; null where there is none any more.',
-      example: 'Nurse call',
-    }),
-    requestId: z.string().nullable().openapi({
-      description: '`X-Request-Id` of the request.',
-      example: EXAMPLE_ID,
-    }),
+    id: z
+      .string()
+      .nullable()
+      .meta({
+        description:
+          'Id of the access token or device; null for the gateway and for unknown clients.',
+        examples: [EXAMPLE_ID],
+      }),
+    address: z
+      .string()
+      .nullable()
+      .meta({ examples: ['192.0.2.7'] }),
+    name: z
+      .string()
+      .nullable()
+      .meta({
+        description: 'The name that it has now; null where there is none any more.',
+        examples: ['Nurse call'],
+      }),
+    requestId: z
+      .string()
+      .nullable()
+      .meta({
+        description: '`X-Request-Id` of the request.',
+        examples: [EXAMPLE_ID],
+      }),
   })
-  .openapi('Actor');
+  .meta({ id: 'Actor' });
 
-/** A detail that a record holds as JSON text, and a response as a list. */
-const grantList = z.array(grantSchema);
+/** Details that a record holds as JSON text, and a response as a list. */
+const grantList = z.array(Grant);
 const keyList = z.array(z.string());
-const LISTS = [grantList, keyList] as const;
 
-const presentName = z.string().nullable().openapi({
-  description: 'The name that it has now; null where it is gone, or has none.',
-  example: 'Haus Birke',
-});
-
-const auditEventSchema = z
+const AuditEvent = z
   .object({
-    id: z.string().openapi({
+    id: z.string().meta({
       description: 'Rises with each record, which is the order of the list.',
-      example: '4711',
+      examples: ['4711'],
     }),
-    at: timestampSchema,
+    at: time,
     action: z.enum(AUDIT_ACTIONS),
-    actor: actorSchema,
-    locationId: idSchema.nullable(),
+    actor: ActorView,
+    locationId: id.nullable(),
     locationName: presentName,
-    resourceId: z.string().nullable().openapi({ example: EXAMPLE_ID }),
+    resourceId: z
+      .string()
+      .nullable()
+      .meta({ examples: [EXAMPLE_ID] }),
     resourceName: presentName,
-    details: z.record(z.string(), z.union([z.string().nullable(), ...LISTS])).openapi({
+    details: z.record(z.string(), z.union([z.string().nullable(), grantList, keyList])).meta({
       description: 'Texts, except `grants` and `keys`, which are lists.',
-      example: { name: 'Haus Birke' },
+      examples: [{ name: 'Haus Birke' }],
     }),
   })
-  .openapi('AuditEvent');
+  .meta({ id: 'AuditEvent' });
+type AuditEvent = z.infer<typeof AuditEvent>;
 
-const auditPageSchema = z
-  .object({ nextCursor: nextCursorSchema, events: z.array(auditEventSchema) })
-  .openapi('AuditPage');
+const AuditPage = z.object({ nextCursor, events: z.array(AuditEvent) }).meta({ id: 'AuditPage' });
 
-type AuditPage = z.infer<typeof auditPageSchema>;
-type AuditQuery = z.output<typeof auditQuerySchema>;
+const COLUMNS: Columns<AuditEvent> = [
+  ['id', ({ id }) => id],
+  ['at', ({ at }) => at, 'time'],
+  ['action', ({ action }) => action],
+  ['actorType', ({ actor }) => actor.type],
+  ['actorId', ({ actor }) => actor.id],
+  ['actorName', ({ actor }) => actor.name],
+  ['address', ({ actor }) => actor.address],
+  ['requestId', ({ actor }) => actor.requestId],
+  ['locationId', ({ locationId }) => locationId],
+  ['locationName', ({ locationName }) => locationName],
+  ['resourceId', ({ resourceId }) => resourceId],
+  ['resourceName', ({ resourceName }) => resourceName],
+  ['details', ({ details }) => JSON.stringify(details)],
+];
 
-type AuditEvent = z.infer<typeof auditEventSchema>;
+export function auditRoutes(services: HttpServices): Routes {
+  const { audit, cursorKey, log } = services;
+  const cursors = new PageCursors(cursorKey);
+  const readPage = async (query: z.output<typeof Query>): Promise<Page<AuditEvent>> => {
+    const { actions, order } = query;
+    const scope = {
+      actions,
+      order,
+      beforeMs: query.before,
+      afterMs: query.after,
+      locationId: query.location,
+      actorId: query.actor,
+      resourceId: query.resource,
+    };
+    const start = query.cursor === undefined ? undefined : cursors.decode(query.cursor, scope);
+    const { records, next, upToSequence } = await audit.page({
+      ...scope,
+      limit: query.limit,
+      upToSequence: start?.upToSequence,
+      position: start?.sequence,
+    });
+    // Records are in the order of their numbers, so a position needs no time.
+    const position = next === undefined ? undefined : { timeMs: 0, sequence: next, upToSequence };
+    return {
+      nextCursor: position === undefined ? null : cursors.encode(position, scope),
+      entries: records.map((record) => view(record, services)),
+    };
+  };
+  return {
+    listAuditRecords: get('/audit', {
+      tag: 'Audit trail',
+      summary: 'List who did what, when and from where',
+      description:
+        'As `text/csv` (RFC 4180, with a header line) all records come at once: `limit` has no effect.',
+      right: admin,
+      query: Query,
+      answer: { ...json('A page of records.', AuditPage), others: csvContent(COLUMNS) },
+      handle: async ({ c, query, caller }) => {
+        const first = await readPage(query);
+        if (!wantsCsv(c)) return { nextCursor: first.nextCursor, events: [...first.entries] };
+        const following = (cursor: string) => readPage({ ...query, cursor });
+        return csvResponse(c, caller, log, COLUMNS, query, first, following);
+      },
+    }),
+  };
+}
 
-function auditView(record: AuditRecord, nameOf: NameOf): AuditEvent {
+function view(record: AuditRecord, services: HttpServices): AuditEvent {
   const { sequence, atMs, action, actor, locationId, resourceId, details } = record;
   const { grants, keys, ...texts } = details;
-  const lists = {
-    ...(typeof grants === 'string' && { grants: grantList.parse(JSON.parse(grants)) }),
-    ...(typeof keys === 'string' && { keys: keyList.parse(JSON.parse(keys)) }),
-  };
   return {
     id: String(sequence),
     at: formatTime(atMs),
     action,
-    actor: { ...actor, name: nameOf(actor.id) },
+    actor: { ...actor, name: presentNameOf(actor.id, services) },
     locationId,
-    locationName: nameOf(locationId),
+    locationName: presentNameOf(locationId, services),
     resourceId,
-    resourceName: nameOf(resourceId),
-    details: { ...texts, ...lists },
+    resourceName: presentNameOf(resourceId, services),
+    details: {
+      ...texts,
+      ...(typeof grants === 'string' && { grants: grantList.parse(JSON.parse(grants)) }),
+      ...(typeof keys === 'string' && { keys: keyList.parse(JSON.parse(keys)) }),
+    },
   };
-}
-
-const COLUMNS = ['id', 'at', 'action', 'actorType', 'actorId', 'actorName', 'address', 'requestId'];
-const CSV_COLUMNS = COLUMNS.concat([
-  'locationId',
-  'locationName',
-  'resourceId',
-  'resourceName',
-  'details',
-]);
-
-function auditCsvLine(event: AuditEvent, { separator, timeText }: CsvForm): string {
-  const { id, at, action, actor, locationId, locationName, resourceId, resourceName } = event;
-  const cells: (string | null)[] = [id, timeText(at), action, actor.type, actor.id, actor.name];
-  cells.push(actor.address, actor.requestId, locationId, locationName, resourceId, resourceName);
-  return csvLine([...cells, JSON.stringify(event.details)], separator);
 }
 
 /** The present name for an id; null if it has none. */
-type NameOf = (id: string | null) => string | null;
-
-function namesOf({ model, accessTokens }: Pick<RouteServices, 'model' | 'accessTokens'>): NameOf {
-  return (id) => {
-    if (id === null) return null;
-    if (id === ADMIN_TOKEN_ID) return accessTokens.nameOf(id);
-    const record = model.location(id) ?? model.group(id) ?? model.room(id) ?? model.device(id);
-    return record?.name ?? model.accessToken(id)?.name ?? null;
-  };
-}
-
-const list = createRoute({
-  method: 'get',
-  path: '/audit',
-  operationId: 'listAuditRecords',
-  summary: 'List who did what, when and from where',
-  description:
-    'As `text/csv` (RFC 4180, with a header line) all records come at once: `limit` has no effect.',
-  tags: ['Audit trail'],
-  request: { query: auditQuerySchema },
-  responses: {
-    200: withCsv(preparedJson('A page of records.', auditPageSchema), CSV_COLUMNS),
-    ...problems.granted,
-  },
-});
-
-/** The audit trail, for the administrator. */
-export function registerAudit(app: HttpApp, services: RouteServices): void {
-  const { audit, cursors, access, log } = services;
-  const nameOf = namesOf(services);
-  const readPage = async ({ cursor, limit, before, after, ...filters }: AuditQuery) => {
-    const { location, actor, resource, separator: _, timeZone: __, ...rest } = filters;
-    const scope = {
-      ...rest,
-      beforeMs: before,
-      afterMs: after,
-      locationId: location,
-      actorId: actor,
-      resourceId: resource,
-    };
-    const start = cursor === undefined ? undefined : cursors.decode(cursor, scope);
-    const { records, next, upToSequence } = await audit.page({
-      ...scope,
-      limit,
-      upToSequence: start?.upToSequence,
-      position: start?.sequence,
-    });
-    // Records are in the order of their numbers, so the position needs no time.
-    const nextCursor =
-      next === undefined
-        ? null
-        : cursors.encode({ timeMs: 0, sequence: next, upToSequence }, scope);
-    return { nextCursor, events: records.map((record) => auditView(record, nameOf)) };
-  };
-
-  app.openapi({ ...list, middleware: [access.admin()] }, async (c) => {
-    const query = c.req.valid('query');
-    const following = (cursor: string | undefined) => readPage({ ...query, cursor });
-    const first = await following(query.cursor);
-    if (!wantsCsv(c)) {
-      return c.body(JSON.stringify(first), 200, { 'Content-Type': JSON_MEDIA_TYPE });
-    }
-    const form = csvForm(query);
-    const linesOf = ({ events }: AuditPage) =>
-      events.map((event) => auditCsvLine(event, form)).join('');
-    return csvResponse(c, log, { header: CSV_COLUMNS, form, linesOf, first, following });
-  });
+function presentNameOf(of: string | null, { model, accessTokens }: HttpServices): string | null {
+  if (of === null) return null;
+  if (of === ADMIN_TOKEN_ID) return accessTokens.nameOf(of);
+  const record = model.location(of) ?? model.group(of) ?? model.room(of) ?? model.device(of);
+  return record?.name ?? model.accessToken(of)?.name ?? null;
 }

@@ -1,91 +1,85 @@
-import { createRoute, z } from '@hono/zod-openapi';
-import type { Context } from 'hono';
+/** Devices, their moves and custom data, what they have published wrongly, which are silent, and test alarms. */
+
+import { z } from 'zod';
+import { ALARM_KINDS } from '../../domain/alarms.js';
+import { permits } from '../../domain/grants.js';
 import { limitsChangeSchema, ownLimitsSchema } from '../../domain/limits.js';
-import { formatTime } from '../../domain/notation.js';
+import { decodeUtf8, formatTime, isJson, objectMembers } from '../../domain/notation.js';
 import type { Device } from '../../domain/site.js';
 import { silentAfterSchema } from '../../domain/time/supervision.js';
-import type { Actor } from '../../site/audit-trail.js';
-import type { PresenceView } from '../../site/presence-view.js';
-import type { DeviceKey } from '../../site/site-store.js';
-import { actorOf } from '../actor.js';
-import { conditionalActor, entityTag, notModifiedIfKnown, tagged } from '../conditional.js';
-import type { RouteServices } from '../dependencies.js';
+import { GatewayError } from '../../errors.js';
+import { MAX_CUSTOM_DATA_BYTES } from '../../site/devices.js';
+import { JSON_MEDIA_TYPE, readBody, requireMediaType } from '../body.js';
+import { entityTag, isKnown } from '../conditional.js';
 import {
-  createdResponse,
-  emptyJsonRequestBody,
-  ifMatchHeaders,
-  jsonRequestBody,
-  jsonResponse,
-  problems,
-} from '../documents/openapi.js';
-import { itemRoutes, listRoute } from '../documents/resource-routes.js';
-import type { HttpApp, HttpEnv } from '../http-env.js';
-import {
-  devicePathSchema,
   EXAMPLE_ID,
-  idSchema,
-  locationPathSchema,
-  namedSchema,
-  nameSchema,
-  timestampSchema,
-  uuidSchema,
-} from '../schemas/common.js';
-import { createdHeaders } from '../server/public-url.js';
+  EXAMPLE_SECRET,
+  id,
+  Nothing,
+  name,
+  named,
+  namedView,
+  time,
+  uuid,
+  uuidOrNull,
+} from '../fields.js';
+import type { HttpContext } from '../frame.js';
+import { resource } from '../resource.js';
+import type { Ids, Rights } from '../rights.js';
+import { accepted, done, get, json, patch, post, type Routes } from '../route.js';
+import type { HttpServices } from '../services.js';
 
-// A copy: only schemas made after Hono has extended zod can be described.
-const ownLimits = ownLimitsSchema.clone().openapi('DeviceLimits', {
+type DeviceIds = Ids<'locationId' | 'deviceId'>;
+
+const COLLECTION = '/care-homes/{locationId}/devices';
+const ITEM = `${COLLECTION}/{deviceId}` as const;
+
+const OwnLimits = ownLimitsSchema.meta({
+  id: 'DeviceLimits',
   description: 'Limits of its own, instead of `limits.device` of the configuration; if it has any.',
 });
 
-const deviceSchema = z
+const DeviceView = z
   .object({
-    id: idSchema,
-    name: z.string().openapi({ example: 'Fall sensor, bed 2' }),
-    locationId: idSchema,
-    roomId: idSchema.nullable(),
+    id,
+    name: z.string().meta({ examples: ['Fall sensor, bed 2'] }),
+    locationId: id,
+    roomId: id.nullable(),
     online: z.boolean(),
-    lastSeenAt: timestampSchema.nullable(),
-    via: namedSchema.optional().openapi({
+    lastSeenAt: time.nullable(),
+    via: named.optional().meta({
       description: 'The access token of the hub through which it was last heard; if it was.',
-      example: { id: EXAMPLE_ID, name: 'Zigbee hub' },
+      examples: [{ id: EXAMPLE_ID, name: 'Zigbee hub' }],
     }),
-    createdAt: timestampSchema,
-    limits: ownLimits.optional().openapi({ example: { messagesPerSecond: 20 } }),
+    createdAt: time,
+    limits: OwnLimits.optional(),
     supervision: z
       .object({ silentAfterSeconds: z.int() })
       .optional()
-      .openapi({ description: 'A time of its own after which it is silent; if it has one.' }),
+      .meta({ description: 'A time of its own after which it is silent; if it has one.' }),
   })
-  .openapi('Device');
+  .meta({ id: 'Device' });
 
-const secret = z.string().openapi({
-  description: 'The MQTT password, shown only once.',
-  example: 'zvjLO6xy254jZ6ZjSlp6EyWlp8RY_FuagsCD0j-QCwA',
-});
+const secret = z
+  .string()
+  .meta({ description: 'The MQTT password, shown only once.', examples: [EXAMPLE_SECRET] });
+const CreatedDevice = DeviceView.extend({ secret }).meta({ id: 'CreatedDevice' });
+const DeviceSecret = z.object({ secret }).meta({ id: 'DeviceSecret' });
 
-const createdDeviceSchema = deviceSchema.extend({ secret }).openapi('CreatedDevice');
-const deviceSecretSchema = z.object({ secret }).openapi('DeviceSecret');
+const NewDevice = z.strictObject({ name, id: uuid.optional() }).meta({ id: 'NewDevice' });
 
-const newDeviceSchema = z
-  .strictObject({ name: nameSchema, id: uuidSchema.optional() })
-  .openapi('NewDevice');
-
-const deviceChangeSchema = z
+const DeviceChange = z
   .strictObject({
-    name: nameSchema.optional(),
+    name: name.optional(),
     limits: limitsChangeSchema
       .optional()
-      .openapi({ description: 'Limits of its own; null takes one back.' }),
+      .meta({ description: 'Limits of its own; null takes one back.' }),
     supervision: z
       .strictObject({
-        silentAfterSeconds: silentAfterSchema
-          .nullable()
-          .optional()
-          .openapi({
-            type: ['integer', 'null'],
-            description:
-              'After how many seconds without a packet it is silent; null: as the configuration says.',
-          }),
+        silentAfterSeconds: silentAfterSchema.nullable().optional().meta({
+          description:
+            'After how many seconds without a packet it is silent; null: as the configuration says.',
+        }),
       })
       .optional(),
   })
@@ -93,129 +87,277 @@ const deviceChangeSchema = z
     (change) => Object.values(change).some((value) => value !== undefined),
     'must have at least one of name, limits and supervision',
   )
-  .openapi('DeviceChange', { minProperties: 1, example: { name: 'Fall sensor, bed 2' } });
+  .meta({ id: 'DeviceChange', minProperties: 1, examples: [{ name: 'Fall sensor, bed 2' }] });
 
-/** A device in a response: its record and its presence. */
-function deviceView(device: Device, presence: PresenceView): z.infer<typeof deviceSchema> {
-  const { online, lastSeenAtMs, via } = presence.of(device.id);
-  const { silentAfterSeconds } = device;
-  return {
-    id: device.id,
-    name: device.name,
-    locationId: device.locationId,
-    roomId: device.roomId,
-    online,
-    lastSeenAt: lastSeenAtMs === null ? null : formatTime(lastSeenAtMs),
-    ...(via !== undefined && { via }),
-    createdAt: formatTime(device.createdAtMs),
-    ...(Object.keys(device.limits).length > 0 && { limits: device.limits }),
-    ...(silentAfterSeconds !== undefined && { supervision: { silentAfterSeconds } }),
-  };
-}
+/** The target of a move. */
+const DeviceMove = z
+  .strictObject({
+    targetLocationId: uuid.optional(),
+    targetRoomId: uuidOrNull.optional().meta({
+      description: 'A room of the location; null takes the device out of its room.',
+    }),
+  })
+  .refine(
+    ({ targetLocationId, targetRoomId }) =>
+      (targetLocationId === undefined) !== (targetRoomId === undefined),
+    'must have exactly one of targetLocationId and targetRoomId',
+  )
+  .meta({
+    id: 'DeviceMove',
+    description: 'Exactly one of the two.',
+    minProperties: 1,
+    maxProperties: 1,
+  });
 
-/** The actor of a change of a device, with the request's preconditions. */
-export function deviceActor(
-  c: Context<HttpEnv>,
-  key: DeviceKey,
-  { model, presence }: Pick<RouteServices, 'model' | 'presence'>,
-): Actor {
-  return conditionalActor(c, () => deviceTag(deviceView(model.requireDevice(key), presence)));
-}
-
-/** For a change, a device counts as unchanged even if it has connected or sent something meanwhile. */
-function deviceTag({ online, lastSeenAt, via, ...made }: z.infer<typeof deviceSchema>): string {
+/** A device counts as unchanged even if it has connected or sent something meanwhile. */
+function deviceTag({ online, lastSeenAt, via, ...made }: z.output<typeof DeviceView>): string {
   return entityTag(made, { online, lastSeenAt, via });
 }
 
-const tags = ['Devices'];
-const collection = '/care-homes/{locationId}/devices';
-const item = `${collection}/{deviceId}` as const;
-
-const list = listRoute(collection, locationPathSchema, 'Device', deviceSchema);
-
-const create = createRoute({
-  method: 'post',
-  path: collection,
-  operationId: 'createDevice',
-  summary: 'Create a device; only this answer shows its secret',
-  tags,
-  request: { params: locationPathSchema, body: jsonRequestBody(newDeviceSchema) },
-  responses: {
-    201: createdResponse('The device, with its secret.', createdDeviceSchema),
-    ...problems.conflict,
-  },
-});
-
-const { get, change, remove } = itemRoutes({
-  path: item,
-  params: devicePathSchema,
-  name: 'Device',
-  view: deviceSchema,
-  change: deviceChangeSchema,
-  summaries: {
-    change: 'Rename a device, or set limits or a time of silence of its own',
-    remove: 'Delete a device; its alarm history stays',
-  },
-  removing: {},
-});
-
-/** Replaces broken hardware, too: same id, room, name and history (docs/reference/contract.md, 2). */
-const replaceSecret = createRoute({
-  method: 'post',
-  path: `${item}/secret`,
-  operationId: 'replaceDeviceSecret',
-  summary: 'Give a device a new secret; the old one stops working at once',
-  description:
-    'Live connections with the old secret are closed. Use this to replace broken hardware: id, room, name and history stay.',
-  tags,
-  request: { params: devicePathSchema, headers: ifMatchHeaders, body: emptyJsonRequestBody },
-  responses: { 200: jsonResponse('The secret, shown only once.', deviceSecretSchema) },
-});
-
-/** The devices of a location. */
-export function registerDevices(app: HttpApp, services: RouteServices): void {
-  const { devices, model, presence, access, readsJson, readsOptionalJson, publicUrl } = services;
-
-  app.openapi({ ...list, middleware: [access.partOfLocation('viewer')] }, (c) => {
-    const { locationId } = c.req.valid('param');
-    const views = access.devicesOf(c, locationId).map((device) => deviceView(device, presence));
-    return c.json(views, 200);
-  });
-
-  app.openapi({ ...create, middleware: [access.location('manager'), readsJson] }, async (c) => {
-    const { name, id } = c.req.valid('json');
-    const { locationId } = c.req.valid('param');
-    const { device, secret } = await devices.create(actorOf(c), locationId, name, id);
-    const headers = createdHeaders(c, device.id, publicUrl);
-    return c.json({ ...deviceView(device, presence), secret }, 201, headers);
-  });
-
-  const actorFor = (c: Context<HttpEnv>, key: DeviceKey) => deviceActor(c, key, services);
-  const answered = (c: Context<HttpEnv>, device: Device) => {
-    const view = deviceView(device, presence);
-    return tagged(c, view, deviceTag(view));
+export function deviceRoutes(services: HttpServices, rights: Rights): Routes {
+  const { devices, model, presence } = services;
+  const view = (device: Device): z.output<typeof DeviceView> => {
+    const { online, lastSeenAtMs, via } = presence.of(device.id);
+    const { silentAfterSeconds } = device;
+    return {
+      id: device.id,
+      name: device.name,
+      locationId: device.locationId,
+      roomId: device.roomId,
+      online,
+      lastSeenAt: lastSeenAtMs === null ? null : formatTime(lastSeenAtMs),
+      ...(via !== undefined && { via }),
+      createdAt: formatTime(device.createdAtMs),
+      ...(Object.keys(device.limits).length > 0 && { limits: device.limits }),
+      ...(silentAfterSeconds !== undefined && { supervision: { silentAfterSeconds } }),
+    };
   };
+  const tagNow = (path: DeviceIds) => deviceTag(view(model.requireDevice(path)));
+  return {
+    ...resource(COLLECTION, 'deviceId', {
+      name: 'Device',
+      view: DeviceView,
+      show: (path) => view(model.requireDevice(path)),
+      tagOf: deviceTag,
+      list: {
+        right: rights.partOf('viewer'),
+        handle: ({ path, caller }) => rights.devicesOf(caller, path.locationId).map(view),
+      },
+      create: {
+        right: rights.location('manager'),
+        summary: 'Create a device; only this answer shows its secret',
+        body: NewDevice,
+        view: CreatedDevice,
+        problems: { 409: 'The id is in use.' },
+        handle: async ({ path: { locationId }, body, caller }) => {
+          const made = await devices.create(caller.actor, locationId, body.name, body.id);
+          return { ...view(made.device), secret: made.secret };
+        },
+      },
+      get: rights.device('viewer'),
+      change: {
+        right: rights.device('manager'),
+        summary: 'Rename a device, or set limits or a time of silence of its own',
+        body: DeviceChange,
+        handle: ({ path, body, caller }) => devices.change(caller.actor, path, body),
+      },
+      remove: {
+        right: rights.device('manager'),
+        summary: 'Delete a device; its alarm history stays',
+        handle: ({ path, caller }) => devices.delete(caller.actor, path),
+      },
+    }),
+    replaceDeviceSecret: post(`${ITEM}/secret`, {
+      tag: 'Devices',
+      summary: 'Give a device a new secret; the old one stops working at once',
+      description:
+        'Live connections with the old secret are closed. Use this to replace broken hardware: id, room, name and history stay.',
+      right: rights.device('manager'),
+      body: Nothing,
+      isBodyOptional: true,
+      answer: json('The secret, shown only once.', DeviceSecret),
+      tagNow,
+      handle: async ({ path, caller }) => ({
+        secret: await devices.replaceSecret(caller.actor, path),
+      }),
+    }),
+    moveDevice: post(`${ITEM}/move`, {
+      tag: 'Devices',
+      summary: 'Move a device to another location, into a room, or out of its room',
+      description:
+        'Needs a manager on both sides. Moving to another location leaves the room; `"targetRoomId": null` takes the device out of its room.',
+      // Permission over both sides is checked before the existence of either.
+      right: rights.deviceUnseen('manager'),
+      body: DeviceMove,
+      answer: done,
+      tagNow,
+      handle: async ({ path, body: { targetLocationId, targetRoomId = null }, caller }) => {
+        const { locationId } = path;
+        if (targetLocationId !== undefined) {
+          // Both whole locations are needed: a grant on the device's group is not enough (contract 2).
+          caller.mustHave('manager', { locationId });
+          caller.mustHave('manager', { locationId: targetLocationId });
+        } else if (targetRoomId !== null) {
+          rights.mustHaveRoom(caller, 'manager', { locationId, roomId: targetRoomId });
+        }
+        model.requireDevice(path);
+        if (targetLocationId === undefined) {
+          await devices.moveToRoom(caller.actor, path, targetRoomId);
+        } else await devices.moveToLocation(caller.actor, path, targetLocationId);
+      },
+    }),
+    ...customDataRoutes(services, rights),
+    ...reportRoutes(services, rights),
+  };
+}
 
-  app.openapi({ ...get, middleware: [access.device('viewer'), notModifiedIfKnown] }, (c) =>
-    c.json(answered(c, model.requireDevice(c.req.valid('param'))), 200),
-  );
+const MERGE_PATCH_MEDIA_TYPE = 'application/merge-patch+json';
+/** No schema reads custom data: it passes through as text, which keeps its JSON values (contract 2). */
+const AnyObject = z
+  .looseObject({})
+  .meta({ description: 'Any JSON object.', examples: [{ bed: 2 }] });
 
-  app.openapi({ ...change, middleware: [access.device('manager'), readsJson] }, async (c) => {
-    const key = c.req.valid('param');
-    const device = await devices.change(actorFor(c, key), key, c.req.valid('json'));
-    return c.json(answered(c, device), 200);
-  });
+function customDataRoutes({ devices, model }: HttpServices, rights: Rights): Routes {
+  const answer = {
+    status: 200,
+    description: 'The stored object.',
+    schema: AnyObject,
+  } as const;
+  const textOf = (path: DeviceIds) => model.requireDevice(path).customData;
+  const respond = (c: HttpContext, text: string, isRead: boolean) => {
+    const tag = entityTag(text);
+    c.header('ETag', tag);
+    if (isRead && isKnown(c, tag)) return c.body(null, 304);
+    return c.body(text, 200, { 'Content-Type': JSON_MEDIA_TYPE });
+  };
+  return {
+    getCustomData: get(`${ITEM}/custom-data`, {
+      tag: 'Custom data',
+      summary: "Get a device's custom data",
+      right: rights.device('viewer'),
+      answer,
+      tagOf: entityTag,
+      handle: ({ c, path }) => respond(c, textOf(path), true),
+    }),
+    setCustomData: patch(`${ITEM}/custom-data`, {
+      tag: 'Custom data',
+      summary: "Replace a device's custom data, or merge into it (RFC 7396)",
+      description:
+        '`application/json` replaces the whole object, `application/merge-patch+json` merges. The JSON values in the answer and in forwarded messages are those that were sent.',
+      right: rights.device('manager'),
+      ownBody: { [JSON_MEDIA_TYPE]: AnyObject, [MERGE_PATCH_MEDIA_TYPE]: AnyObject },
+      answer,
+      tagNow: (path) => entityTag(textOf(path)),
+      tagOf: entityTag,
+      handle: async ({ c, path, caller }) => {
+        const mediaType = requireMediaType(c, [JSON_MEDIA_TYPE, MERGE_PATCH_MEDIA_TYPE]);
+        const mode = mediaType === MERGE_PATCH_MEDIA_TYPE ? 'merge' : 'replace';
+        const payload = await readObjectText(c);
+        caller.checkAgain();
+        return respond(c, await devices.setCustomData(caller.actor, path, payload, mode), false);
+      },
+    }),
+  };
+}
 
-  app.openapi({ ...remove, middleware: [access.device('manager')] }, async (c) => {
-    const key = c.req.valid('param');
-    await devices.delete(actorFor(c, key), key);
-    return c.body(null, 204);
-  });
+/** Reads the body; one that is too large gets 400 here, not 413 (contract 2). */
+async function readObjectText(c: HttpContext): Promise<string> {
+  const invalid = (detail: string) => new GatewayError('invalid-custom-data', detail);
+  const bytes = await readBody(c, MAX_CUSTOM_DATA_BYTES);
+  if (bytes === undefined) {
+    throw invalid(`Custom data must not exceed ${MAX_CUSTOM_DATA_BYTES} bytes.`);
+  }
+  const text = decodeUtf8(bytes);
+  if (text === undefined) throw invalid('Custom data must be UTF-8.');
+  if (!isJson(text)) throw invalid('Custom data must be valid JSON.');
+  if (objectMembers(text) === undefined) throw invalid('Custom data must be a JSON object.');
+  return text;
+}
 
-  const guards = [access.device('manager'), readsOptionalJson];
-  app.openapi({ ...replaceSecret, middleware: guards }, async (c) => {
-    const key = c.req.valid('param');
-    const secret = await devices.replaceSecret(actorFor(c, key), key);
-    return c.json({ secret }, 200);
-  });
+const SilentDevice = z
+  .object({
+    device: named,
+    room: named.nullable(),
+    group: named.nullable(),
+    since: time,
+    lastSeenAt: time,
+  })
+  .meta({ id: 'SilentDevice' });
+
+const RejectedPublish = z
+  .object({
+    deviceId: id,
+    reason: z.string().meta({ examples: ['unknown-kind'] }),
+    topic: z.string().meta({ examples: [`devices/${EXAMPLE_ID}/alarms`] }),
+    base64: z.base64().meta({ examples: ['eyJraW5kIjoiZmVsbCJ9'] }),
+    receivedAt: time,
+  })
+  .meta({ id: 'RejectedPublish' });
+
+const NewTestAlarm = z
+  .strictObject({
+    kind: z
+      .enum(ALARM_KINDS)
+      .default('helpCall')
+      .meta({ examples: ['helpCall'] }),
+  })
+  .meta({ id: 'NewTestAlarm' });
+const TestAlarm = z.object({ id }).meta({ id: 'TestAlarm' });
+
+function reportRoutes(services: HttpServices, rights: Rights): Routes {
+  const { model, supervision, invalidPublishes, testAlarms } = services;
+  return {
+    listSilentDevices: get('/care-homes/{locationId}/supervision', {
+      tag: 'Devices',
+      summary: 'List the devices from which nothing comes any more',
+      description:
+        'Those that the access token covers; the one that has been silent for longest first.',
+      right: rights.partOf('viewer'),
+      answer: json('The silent devices.', SilentDevice.array()),
+      handle: ({ path, caller }) => {
+        const covered = new Set(rights.devicesOf(caller, path.locationId).map(({ id }) => id));
+        return supervision.list().flatMap(({ deviceId, sinceMs, lastSeenAtMs }) => {
+          const context = covered.has(deviceId) ? model.context(deviceId) : undefined;
+          if (context === undefined) return [];
+          const { device, room, group } = context;
+          return {
+            device: namedView(device),
+            room: room && namedView(room),
+            group: group && namedView(group),
+            since: formatTime(sinceMs),
+            lastSeenAt: formatTime(lastSeenAtMs),
+          };
+        });
+      },
+    }),
+    listRejectedPublishes: get('/care-homes/{locationId}/rejected', {
+      tag: 'Devices',
+      summary: 'List the publishes that could not be used, newest first',
+      right: rights.partOf('viewer'),
+      answer: json('The newest of them.', RejectedPublish.array()),
+      handle: async ({ path: { locationId }, caller }) => {
+        const records = await invalidPublishes.list(locationId);
+        // Only callers who may see the group that the device was in see the publish.
+        const covered = records.filter(({ groupId }) =>
+          permits(caller.grants, 'viewer', { locationId, groupId }),
+        );
+        return covered.map(({ deviceId, reason, topic, base64, receivedAtMs }) => {
+          return { deviceId, reason, topic, base64, receivedAt: formatTime(receivedAtMs) };
+        });
+      },
+    }),
+    raiseTestAlarm: post(`${ITEM}/test-alarm`, {
+      tag: 'Devices',
+      summary: 'Raise an alarm as the device would, marked as a test',
+      description:
+        'Goes the way of every alarm, to everyone who receives those of the device: `data` has `"test": true`. Answered once it is stored.',
+      right: rights.device('manager'),
+      body: NewTestAlarm,
+      isBodyOptional: true,
+      answer: accepted('The id of the alarm.', TestAlarm),
+      handle: async ({ path, body: { kind }, caller }) => ({
+        id: await testAlarms.raise({ ...path, kind, actor: caller.actor }),
+      }),
+    }),
+  };
 }

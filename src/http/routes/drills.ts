@@ -1,117 +1,106 @@
-import { createRoute, z } from '@hono/zod-openapi';
-import { formatTime } from '../../domain/notation.js';
-import type { DrillReport } from '../../site/alarms/drills.js';
-import { actorOf } from '../actor.js';
-import type { RouteServices } from '../dependencies.js';
-import { jsonResponse, optionalJsonRequestBody, problems } from '../documents/openapi.js';
-import { callerOf, type HttpApp } from '../http-env.js';
-import {
-  EXAMPLE_ID,
-  idSchema,
-  locationPathSchema,
-  timestampSchema,
-  uuidSchema,
-} from '../schemas/common.js';
-import { destinationSchema } from '../schemas/destination.js';
+/** Drills: marked test alarms that show whether alarms arrive at every destination (contract 3). */
 
-/** Unknown fields are rejected: they are typos. */
-const newDrillSchema = z
-  .strictObject({
-    deviceId: uuidSchema.optional().openapi({
-      type: 'string',
-      format: 'uuid',
-      description: 'The device whose alarm it is; left out: the first of the location.',
+import { z } from 'zod';
+import { formatTime } from '../../domain/notation.js';
+import { DESTINATION_TYPES } from '../../site/alarms/destinations.js';
+import type { DrillReport } from '../../site/alarms/drills.js';
+import { EXAMPLE_ID, id, time, uuid } from '../fields.js';
+import type { Rights } from '../rights.js';
+import { accepted, get, json, post, type Routes } from '../route.js';
+import type { HttpServices } from '../services.js';
+
+/** Where alarms go. */
+export const Destination = z
+  .object({
+    type: z.enum(DESTINATION_TYPES),
+    id: z.string().meta({
+      description: 'Of a session its client id, of a bridge or webhook its name.',
+      examples: ['station-1'],
+    }),
+    name: z.string().meta({
+      description: 'Of a session the name of its access token.',
+      examples: ['Nurse call'],
     }),
   })
-  .openapi('NewDrill', { example: {} });
+  .meta({ id: 'Destination' });
 
-const namedSchema = z.object({
-  id: z.string().openapi({ example: EXAMPLE_ID }),
-  name: z.string().openapi({ example: 'Bed 2' }),
+const NewDrill = z
+  .strictObject({
+    deviceId: uuid
+      .optional()
+      .meta({ description: 'The device whose alarm it is; left out: the first of the location.' }),
+  })
+  .meta({ id: 'NewDrill', examples: [{}] });
+
+/** A thing whose id may be `admin`. */
+const named = z.object({
+  id: z.string().meta({ examples: [EXAMPLE_ID] }),
+  name: z.string().meta({ examples: ['Bed 2'] }),
 });
 
-const drillSchema = z
+const Drill = z
   .object({
-    id: idSchema,
-    at: timestampSchema,
-    by: namedSchema.nullable().openapi({
+    id,
+    at: time,
+    by: named.nullable().meta({
       description: 'The access token that asked for it; null: the schedule.',
-      example: { id: 'admin', name: 'admin' },
+      examples: [{ id: 'admin', name: 'admin' }],
     }),
-    state: z.enum(['running', 'passed', 'failed']).openapi({
+    state: z.enum(['running', 'passed', 'failed']).meta({
       description:
         'Destinations have 60 s. `passed` once all have acknowledged, `failed` if one of them has not by then, or there is none.',
     }),
-    alarmId: idSchema,
-    device: namedSchema,
+    alarmId: id,
+    device: named,
     destinations: z.array(
       z.object({
-        destination: destinationSchema,
+        destination: Destination,
         acknowledgedAfterMs: z
           .int()
           .nullable()
-          .openapi({ description: 'Null: not within 60 s, or not yet.', example: 42 }),
+          .meta({ description: 'Null: not within 60 s, or not yet.', examples: [42] }),
       }),
     ),
-    silent: z.array(namedSchema).openapi({ description: 'The devices that were silent.' }),
+    silent: z.array(named).meta({ description: 'The devices that were silent.' }),
   })
-  .openapi('Drill');
+  .meta({ id: 'Drill' });
 
-const path = '/care-homes/{locationId}/drills';
-const tags = ['Drills'];
+const PATH = '/care-homes/{locationId}/drills';
 
-const begin = createRoute({
-  method: 'post',
-  path,
-  operationId: 'beginDrill',
-  summary: 'Try whether alarms arrive at every destination',
-  description:
-    'Raises a `helpCall` with `"test": true` on the way of every alarm. Answered once it is stored; who has acknowledged it is in the list.',
-  tags,
-  request: { params: locationPathSchema, body: optionalJsonRequestBody(newDrillSchema) },
-  responses: {
-    202: jsonResponse('The drill.', drillSchema),
-    ...problems.conflict,
-  },
-});
-
-const list = createRoute({
-  method: 'get',
-  path,
-  operationId: 'listDrills',
-  summary: 'List the newest 100 drills of a location, the newest first',
-  tags,
-  request: { params: locationPathSchema },
-  responses: { 200: jsonResponse('The drills.', z.array(drillSchema)) },
-});
-
-/** Drills (docs/reference/contract.md, 3). */
-export function registerDrills(app: HttpApp, services: RouteServices): void {
-  const { access, accessTokens, drills, readsOptionalJson } = services;
-
-  app.openapi(
-    { ...begin, middleware: [access.location('manager'), readsOptionalJson] },
-    async (c) => {
-      const { id } = callerOf(c);
-      const by = { id, name: accessTokens.nameOf(id) };
-      const { locationId } = c.req.valid('param');
-      const request = { locationId, deviceId: c.req.valid('json').deviceId, actor: actorOf(c), by };
-      return c.json(drillView(await drills.begin(request)), 202);
-    },
-  );
-
-  app.openapi({ ...list, middleware: [access.location('viewer')] }, async (c) => {
-    const reports = await drills.list(c.req.valid('param').locationId);
-    return c.json(reports.map(drillView), 200);
-  });
+export function drillRoutes({ drills, accessTokens }: HttpServices, rights: Rights): Routes {
+  return {
+    beginDrill: post(PATH, {
+      tag: 'Drills',
+      summary: 'Try whether alarms arrive at every destination',
+      description:
+        'Raises a `helpCall` with `"test": true` on the way of every alarm. Answered once it is stored; who has acknowledged it is in the list.',
+      right: rights.location('manager'),
+      body: NewDrill,
+      isBodyOptional: true,
+      answer: accepted('The drill.', Drill),
+      problems: { 409: 'The location has no device.' },
+      handle: async ({ path: { locationId }, body: { deviceId }, caller }) => {
+        const tokenId = caller.token.id;
+        const by = { id: tokenId, name: accessTokens.nameOf(tokenId) };
+        return view(await drills.begin({ locationId, deviceId, actor: caller.actor, by }));
+      },
+    }),
+    listDrills: get(PATH, {
+      tag: 'Drills',
+      summary: 'List the newest 100 drills of a location, the newest first',
+      right: rights.location('viewer'),
+      answer: json('The drills.', Drill.array()),
+      handle: async ({ path }) => (await drills.list(path.locationId)).map(view),
+    }),
+  };
 }
 
-function drillView(report: DrillReport): z.infer<typeof drillSchema> {
+function view(report: DrillReport): z.infer<typeof Drill> {
   const { id, atMs, by, alarmId, device, isOver, results, silent } = report;
-  const isPassed =
+  const hasPassed =
     results.length > 0 &&
     results.every(({ acknowledgedAfterMs }) => acknowledgedAfterMs !== undefined);
-  const outcome = isPassed ? 'passed' : 'failed';
+  const outcome = hasPassed ? 'passed' : 'failed';
   return {
     id,
     at: formatTime(atMs),
@@ -119,9 +108,10 @@ function drillView(report: DrillReport): z.infer<typeof drillSchema> {
     state: isOver ? outcome : 'running',
     alarmId,
     device,
-    destinations: results.map(({ destination, acknowledgedAfterMs = null }) => {
-      return { destination, acknowledgedAfterMs };
-    }),
+    destinations: results.map(({ destination, acknowledgedAfterMs = null }) => ({
+      destination,
+      acknowledgedAfterMs,
+    })),
     silent: [...silent],
   };
 }

@@ -1,12 +1,14 @@
+/** Answers HTTP for a gateway that stands by: that it lives, that it is not ready, and nothing else. */
+
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { fault } from '../../domain/faults/faults.js';
 import { formatTime } from '../../domain/notation.js';
 import { GatewayError } from '../../errors.js';
-import { ProcessorShare } from '../../network/processor-share.js';
-import { problemReply } from '../problem.js';
-import { commonHeaders } from '../request-context.js';
-import { createHttpListener, type HttpListener } from './listener.js';
+import { Circle } from '../../network/circle.js';
+import type { ServerCertificate } from '../../network/server-certificate.js';
+import { commonHeaders, problemReply } from '../problem.js';
+import { HttpListener } from './listener.js';
 
 const TIMEOUT_MS = 5_000;
 /** A load balancer and a monitor need a few; nobody else has business here. */
@@ -15,33 +17,30 @@ const MAX_CONNECTIONS = 200;
 export interface StandingByOptions {
   readonly host: string;
   readonly port: number;
-  /** PEM texts. */
-  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  readonly certificate?: ServerCertificate | undefined;
   /** Why this gateway does not serve, for the operator. */
   readonly reason: () => string;
   readonly version: string;
   readonly log: Logger;
 }
 
-/** Answers HTTP for a gateway that stands by: that it lives, that it is not ready, and nothing else. */
+/** A listener of its own; nothing is bound before `start`. */
 export function createStandingByListener(options: StandingByOptions): HttpListener {
   const { reason, version, ...place } = options;
   const { code, stops } = fault('standingBy');
   const faults = [{ code, stops, since: formatTime(Date.now()) }];
   const readiness = { ready: false, version, faults };
-  return createHttpListener({
+  return new HttpListener({
     ...place,
     app: { fetch: (request) => answer(request, reason(), readiness) },
-    headersTimeoutMs: TIMEOUT_MS,
-    bodyTimeoutMs: TIMEOUT_MS,
-    stalledAfterMs: TIMEOUT_MS,
-    handshakeTimeoutMs: TIMEOUT_MS,
-    maxConnections: MAX_CONNECTIONS,
-    maxConnectionsPerAddress: MAX_CONNECTIONS,
-    turns: new ProcessorShare(),
+    timeoutMs: TIMEOUT_MS,
     // While standing by there are no alarms to protect and no credentials to check.
-    admits: () => true,
-    watch: { exceeded: () => undefined },
+    guard: {
+      circle: new Circle(),
+      admits: () => true,
+      maxConnections: MAX_CONNECTIONS,
+      maxConnectionsPerAddress: MAX_CONNECTIONS,
+    },
   });
 }
 

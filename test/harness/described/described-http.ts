@@ -47,6 +47,8 @@ const ANY_PROBLEM: Response = {
 };
 /** Answers given before the route is known. */
 const STATUSES_BEFORE_ROUTE = [408, 431];
+/** Pages and their files, which no program asks for. */
+const PAGE = /^\/(?:$|docs$|docs\/|console\/)/;
 
 /** An OpenAPI format that JSON Schema does not know. */
 export const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -87,6 +89,9 @@ export class DescribedHttp {
   #faultsOf(exchange: Exchange): string[] {
     const { method, status } = exchange;
     if (method === 'OPTIONS' && status === 204) return this.#headerFaults(exchange, ['allow']);
+    if (PAGE.test(normalized(exchange.path)) && status < 400) {
+      return this.#headerFaults(exchange, ['x-request-id']);
+    }
     const operation = this.#operation(method, exchange.path);
     const response = operation?.responses[String(status)];
     if (operation === undefined || STATUSES_BEFORE_ROUTE.includes(status)) {

@@ -102,4 +102,4 @@ function patternOf(address: string): RegExp {
 }
 
 /** The gateway's own document. */
-export const describedMqtt = new DescribedMqtt(asyncApiDocument());
+export const describedMqtt = new DescribedMqtt(asyncApiDocument(''));
