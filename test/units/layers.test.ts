@@ -33,7 +33,6 @@ const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   aedes: ['broker'],
   'aedes-persistence-redis': ['store'],
   hono: ['http'],
-  '@hono/zod-openapi': ['http'],
   '@hono/node-server': ['http'],
   mqtt: ['bridge'],
   ws: ['broker'],

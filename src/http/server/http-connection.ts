@@ -27,6 +27,7 @@ export class HttpConnection extends Duplex {
   override readonly readableHighWaterMark = BODY_BUFFER_BYTES;
   readonly #socket: Socket;
   readonly #circle: Circle;
+  readonly #onIdle: () => void;
   /** Whose turns it shares: those of its network, or of a client that has shown a credential. */
   #line: string;
   /** Requests that are parsed and wait for their turn. */
@@ -43,11 +44,13 @@ export class HttpConnection extends Duplex {
   #isHandedOver = false;
   #isFinishing = false;
 
-  constructor(socket: Socket, circle: Circle) {
+  /** @param onIdle called when everything is answered */
+  constructor(socket: Socket, circle: Circle, onIdle: () => void) {
     // No bytes wait here: Node would parse them without a turn, as soon as it reads on.
     super({ readableHighWaterMark: 1 });
     this.#socket = socket;
     this.#circle = circle;
+    this.#onIdle = onIdle;
     this.#line = networkOf(plainAddress(socket.remoteAddress));
     this.on('resume', () => this.#want());
     socket.on('readable', this.#onReadable).once('end', this.#onEnd);
@@ -66,6 +69,11 @@ export class HttpConnection extends Duplex {
   setTimeout(timeoutMs: number): this {
     this.#socket.setTimeout(timeoutMs);
     return this;
+  }
+
+  /** Whether it has no request. */
+  get isIdle(): boolean {
+    return this.#answer === undefined && this.#waiting.length === 0 && !this.#isHandedOver;
   }
 
   /** Closes the connection once everything is written; Node calls this on a socket after the last answer. */
@@ -91,7 +99,8 @@ export class HttpConnection extends Duplex {
       this.#answer = response;
       response.once('close', () => {
         this.#answer = undefined;
-        if (this.#isFinishing && this.#waiting.length === 0) this.destroy();
+        if (this.isIdle) this.#onIdle();
+        if (this.isIdle && this.#isFinishing) this.destroy();
         this.#want();
       });
       handle();
@@ -127,8 +136,7 @@ export class HttpConnection extends Duplex {
   /** Ends the connection once the requests in hand are answered. */
   finish(): void {
     this.#isFinishing = true;
-    const isInHand = this.#answer !== undefined || this.#waiting.length > 0;
-    if (!isInHand && !this.#isHandedOver) this.destroy();
+    if (this.isIdle) this.destroy();
   }
 
   override _read(): void {

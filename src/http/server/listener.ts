@@ -1,7 +1,9 @@
 /**
  * The HTTP and HTTPS listeners: Node's server, with connections whose bytes come in turns.
  *
- * Node's own timeouts end clients that are slow, on purpose or not. A network may have only so many connections.
+ * Node's own timeouts end clients that are slow, on purpose or not. A network may have only so many connections. When the
+ * listener is full, the connection that has been idle for longest makes room: idle connections cost a stranger nothing, and
+ * must not keep others out.
  */
 
 import { createServer, IncomingMessage, type RequestListener, type Server } from 'node:http';
@@ -40,7 +42,7 @@ export interface HttpGuard {
   /** The limits of connections in all and for each network, upgraded ones included. */
   readonly maxConnections: number;
   readonly maxConnectionsPerAddress: number;
-  /** Names a network that has too many, or most of all when there is no more room. */
+  /** Names a network that has too many connections, or more than its share of a full listener. */
   readonly exceeded?: (quota: 'http-connections' | 'all-http-connections', network: string) => void;
   /** Addresses without a limit of their own; loopback by default, where a proxy may be. */
   readonly isTrustedAddress?: (address: string) => boolean;
@@ -65,12 +67,13 @@ export class HttpListener {
   readonly #options: HttpListenerOptions;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
+  /** The longest idle first; those with a request are among them. */
   readonly #connections = new Set<HttpConnection>();
   readonly #perNetwork = new Map<string, number>();
 
   constructor(options: HttpListenerOptions) {
     this.#options = options;
-    const { protocolSwitch, guard, timeoutMs } = options;
+    const { protocolSwitch, timeoutMs } = options;
     const stalledAfterMs = timeoutMs ?? STALLED_AFTER_MS;
     this.#server = createServer({
       headersTimeout: timeoutMs ?? HEADERS_TIMEOUT_MS,
@@ -82,7 +85,6 @@ export class HttpListener {
       IncomingMessage: requestClass((request) => protocolSwitch?.takes(request) ?? false),
     });
     this.#server.setTimeout(stalledAfterMs);
-    this.#server.maxConnections = guard.maxConnections;
     this.#acceptInTurn();
     this.#answerRequests();
     if (protocolSwitch !== undefined) {
@@ -135,7 +137,10 @@ export class HttpListener {
       socket.on('error', (error) => log.debug({ err: error }, 'http connection failed'));
     };
     const accept = (socket: Socket) => {
-      const connection = new HttpConnection(socket, guard.circle);
+      const toEnd = () => {
+        if (this.#connections.delete(connection)) this.#connections.add(connection);
+      };
+      const connection = new HttpConnection(socket, guard.circle, toEnd);
       listenToErrors(connection);
       this.#connections.add(connection);
       connection.once('close', () => this.#connections.delete(connection));
@@ -168,12 +173,28 @@ export class HttpListener {
         socket.destroy();
       }
     });
-    this.#server.on('drop', () => {
-      const { maxConnections } = guard;
-      log.warn({ part: 'http', maxConnections }, 'http listener is full, refusing connections');
-      const [[largest] = ['']] = [...this.#perNetwork].sort(([, one], [, other]) => other - one);
-      guard.exceeded?.('all-http-connections', largest);
-    });
+  }
+
+  /** Whether there is room for another connection, if need be in place of one that is idle. */
+  #hasRoom(): boolean {
+    const { guard, log } = this.#options;
+    const { maxConnections } = guard;
+    if (this.#sockets.size < maxConnections) return true;
+    log.warn({ part: 'http', maxConnections }, 'http listener is full, closing idle connections');
+    for (const connection of this.#connections) {
+      if (!connection.isIdle) continue;
+      this.#nameIfLarge(networkOf(connection.remoteAddress ?? ''));
+      connection.destroy();
+      return true;
+    }
+    return false;
+  }
+
+  /** Names a network that has more than its share of a full listener, but none with few connections. */
+  #nameIfLarge(network: string): void {
+    const count = this.#perNetwork.get(network) ?? 0;
+    if (count * this.#perNetwork.size < this.#sockets.size || count <= 1) return;
+    this.#options.guard.exceeded?.('all-http-connections', network);
   }
 
   /** Counts a connection for its network. Returns whether there is room for it. */
@@ -185,6 +206,7 @@ export class HttpListener {
       exceeded?.('http-connections', network);
       return false;
     }
+    if (!this.#hasRoom()) return false;
     this.#perNetwork.set(network, count + 1);
     this.#sockets.add(socket);
     socket.once('close', () => {
