@@ -39,7 +39,7 @@ const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   ws: ['broker'],
   aws4fetch: ['footage'],
   yaml: ['config'],
-  'prom-client': ['metrics'],
+  'prom-client': ['metrics', 'delivery'],
 };
 
 interface Import {
