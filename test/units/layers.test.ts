@@ -40,6 +40,7 @@ const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   aws4fetch: ['footage'],
   yaml: ['config'],
   'prom-client': ['metrics', 'delivery'],
+  'sonic-boom': ['logging'],
 };
 
 interface Import {
