@@ -69,7 +69,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerDocuments(app, dependencies.pages);
 
   const isBehindProxy = dependencies.publicUrl !== undefined;
-  const failedLogins = new FailedLogins(FREE_FAILURES, dependencies.watch, elapsed, isBehindProxy);
+  const failedLogins = new FailedLogins(FREE_FAILURES, dependencies.watch, elapsed);
   const authenticators = { ...dependencies, failedLogins };
   const authenticate = authentication(authenticators);
   const access = new Access(model);
