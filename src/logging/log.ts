@@ -16,11 +16,11 @@ import { shortened } from '../site/access/denials.js';
 import { isFenced } from '../store/scripts.js';
 
 /** Names whose values are never logged (contract 1, logs). */
-const SECRET_NAMES = `
+const SECRET_NAMES = wordsOf(`
   accessKeyId adminToken args audio authorization Authorization cookie customData footage
   password payload secret secretAccessKey secretHash signature token tokenHash uploadUrl url
   video
-`;
+`);
 const DEBUG = pino.levels.values['debug'] ?? 20;
 const MAX_SECRET_DEPTH = 4;
 const MAX_CAUSES = 5;
@@ -31,18 +31,9 @@ const MAX_CAUSES = 5;
  * A line with one of them comes once a minute for each subject. Clients choose client ids, of which `session` has one: an
  * address or a principal counts before.
  */
-export const SUBJECT_FIELDS = [
-  'principal',
-  'deviceId',
-  'bridge',
-  'webhook',
-  'address',
-  'session',
-  'clientId',
-  'locationId',
-  'log',
-  'part',
-];
+const SUBJECT_FIELDS = wordsOf(
+  'principal deviceId bridge webhook address session clientId locationId log part',
+);
 
 /**
  * Creates the log.
@@ -108,14 +99,14 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !(value instanceof Error);
 }
 
+function wordsOf(text: string): string[] {
+  return text.trim().split(/\s+/);
+}
+
 /** Patterns for each depth, because the redaction library has none for any depth. */
 function secretPaths(): string[] {
   const depths = Array.from({ length: MAX_SECRET_DEPTH }, (_, depth) => '*.'.repeat(depth));
-  return depths.flatMap((prefix) =>
-    SECRET_NAMES.trim()
-      .split(/\s+/)
-      .map((name) => prefix + name),
-  );
+  return depths.flatMap((prefix) => SECRET_NAMES.map((name) => prefix + name));
 }
 
 /**
