@@ -88,10 +88,11 @@ export class Room {
   async #require(deviceId: string, device: UnderWay, moreBytes: number): Promise<void> {
     const { dataDir, minFreeBytes, maxBytesOf, watch } = this.#options;
     const { bavail, bsize } = await statfs(dataDir);
-    if (bavail * bsize - minFreeBytes < moreBytes) throw diskFull();
     const maxBytes = maxBytesOf(deviceId);
-    if (device.bytes + moreBytes <= maxBytes) return;
+    const isDiskFull = bavail * bsize - minFreeBytes < moreBytes;
+    if (!isDiskFull && device.bytes + moreBytes <= maxBytes) return;
     watch.exceeded('footage', `device:${deviceId}`);
+    if (isDiskFull) throw diskFull();
     const detail = `The recordings of a device must not exceed ${maxBytes} bytes (limits.device.footageBytes).`;
     throw new GatewayError('insufficient-storage', detail);
   }

@@ -481,6 +481,9 @@ describe('a disk', () => {
         expect(filesOf(home)).toEqual([]);
       }
       expect(filesOf(home, device)).toHaveLength(reserve === 0 ? 1 : 2);
+      // An upload that finds no room is not lost in silence.
+      const named = expect.stringMatching(`Too many recordings.*${device.id}`);
+      expect(await home.faults()).toContainEqual(named);
     },
   );
 
