@@ -5,13 +5,12 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build } from 'rolldown';
 import { build as buildConsole } from 'vite';
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
 rmSync(dist, { recursive: true, force: true });
 /** Validation errors are in English: of zod's forty languages, only that one is loaded. */
@@ -65,7 +64,7 @@ const pages = await buildConsole({
   },
 });
 
-const swagger = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+const swagger = join(root, 'node_modules/swagger-ui-dist');
 for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js']) {
   cpSync(join(swagger, name), join(dist, 'console/docs', name));
 }
@@ -105,8 +104,7 @@ function billOfMaterials() {
   const options = ['--omit=dev', '--sbom-format=cyclonedx', '--sbom-type=application'];
   const bill = JSON.parse(execFileSync('npm', ['sbom', ...options], { cwd: root }));
   // npm uses the name of the directory.
-  const { name } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  bill.metadata.component.name = name;
+  bill.metadata.component.name = packageIn(root).name;
   return `${JSON.stringify(bill, null, 2)}\n`;
 }
 
@@ -124,10 +122,12 @@ function licenses() {
 }
 
 function licenseOf(directory) {
-  const { name, version, license } = JSON.parse(
-    readFileSync(join(directory, 'package.json'), 'utf8'),
-  );
+  const { name, version, license } = packageIn(directory);
   const files = readdirSync(directory).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file));
   const texts = files.map((file) => readFileSync(join(directory, file), 'utf8').trim());
   return [`# ${name} ${version} (${license})`, ...texts].join('\n\n');
+}
+
+function packageIn(directory) {
+  return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
 }

@@ -2,29 +2,23 @@
 // With --all DIRECTORY it takes every page at three widths in both colour schemes, into that directory.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { chromium } from 'playwright-core';
-import { spawnGateway } from './demo/gateway.mjs';
-import { newAlarm, openHome, requester } from './demo/home.mjs';
+import { newAlarm, openHome, requester, spawnGateway } from './demo/home.mjs';
 
 const PROGRAM = '/usr/bin/chromium-headless-shell';
-const DOCS = join(dirname(dirname(fileURLToPath(import.meta.url))), 'docs/images');
-const PAGES = [
-  { name: 'board', path: '/' },
-  { name: 'history', path: '/history?view=chart' },
-  { name: 'home', path: '/home/:home' },
-  { name: 'gateway', path: '/gateway' },
-];
-const IN_DOCS = [{ widthPx: 1280, heightPx: 880, colours: 'light' }];
-const ALL = [360, 1280, 2560].flatMap((widthPx) =>
-  ['light', 'dark'].map((colours) => ({ widthPx, heightPx: widthPx < 600 ? 740 : 900, colours })),
-);
+const DOCS = join(import.meta.dirname, '../docs/images');
+const PAGES = {
+  board: '/',
+  history: '/history?view=chart',
+  home: '/home/:home',
+  gateway: '/gateway',
+};
 const HOUR_MS = 3_600_000;
 /** The number of alarms in each hour of the day: a home has busy nights. */
 const ALARMS_BY_HOUR = [3, 2, 2, 4, 3, 5, 6, 4, 2, 2, 1, 2, 3, 2, 1, 2, 2, 3, 4, 3, 4, 5, 4, 3];
-const PASSED_DAYS = 2;
+const PASSED_HOURS = 48;
 /** The open alarms in the picture: minutes ago, the sensor, the kind, and whether someone has acknowledged it. */
 const OPEN = [
   [9, 'Seat pad 104', 'outOfSeat', true],
@@ -34,18 +28,16 @@ const OPEN = [
   [0, 'Fall sensor 102', 'fall', false],
 ];
 
-const { values } = parseArgs({
-  options: { all: { type: 'string' }, language: { type: 'string' } },
-});
+const { all } = parseArgs({ options: { all: { type: 'string' } } }).values;
 const directory = mkdtempSync(join(tmpdir(), 'care-home-screenshots-'));
 const gateway = spawnGateway(directory);
 try {
-  const ready = await gateway.ready();
-  const home = await openHome(ready);
-  const request = requester(ready.httpUrl, ready.adminToken);
+  const { httpUrl, ...ready } = await gateway.ready;
+  const home = await openHome({ httpUrl, ...ready });
   const grants = [{ location: home.id, role: 'responder' }];
-  const nurse = await request('POST', '/access-tokens', { name: 'Station 1', grants });
-  await live(home, requester(ready.httpUrl, nurse.token));
+  const asAdmin = requester(httpUrl, ready.adminToken);
+  const nurse = await asAdmin('POST', '/access-tokens', { name: 'Station 1', grants });
+  await live(home, requester(httpUrl, nurse.token));
   await takePictures(home);
   await Promise.all(home.sensors.map(({ client }) => client.endAsync(true)));
 } finally {
@@ -54,64 +46,59 @@ try {
 }
 
 /** Plays two days of the home: the resolved alarms, and those that are open now. */
-async function live(home, asNurse) {
-  const at = `/care-homes/${home.id}/alarms`;
+async function live({ id, sensors }, asNurse) {
+  const publish = async ({ topic, client }, kind, detectedAtMs) => {
+    const alarm = newAlarm(kind, detectedAtMs);
+    await client.publishAsync(`${topic}/alarms`, JSON.stringify(alarm), { qos: 1 });
+    return `/care-homes/${id}/alarms/${alarm.id}`;
+  };
   const nowMs = Date.now();
-  for (let hour = 24 * PASSED_DAYS; hour > 0; hour--) {
+  for (let hour = PASSED_HOURS; hour > 0; hour--) {
     const beganMs = nowMs - hour * HOUR_MS;
     const count = ALARMS_BY_HOUR[new Date(beganMs).getHours()];
     for (let number = 0; number < count; number++) {
-      const sensor = home.sensors[(hour * 7 + number * 3) % home.sensors.length];
+      const sensor = sensors[(hour * 7 + number * 3) % sensors.length];
       const kind = sensor.kinds[Math.floor((hour + number) / 2) % sensor.kinds.length];
-      const id = await publish(sensor, kind, beganMs + (number / count) * HOUR_MS);
-      await asNurse('POST', `${at}/${id}/resolve`, {});
+      const alarm = await publish(sensor, kind, beganMs + (number / count) * HOUR_MS);
+      await asNurse('POST', `${alarm}/resolve`, {});
     }
   }
+  const named = (name) => sensors.find((sensor) => sensor.name === name);
   for (const [minutes, name, kind, isSeen] of OPEN) {
-    const sensor = home.sensors.find((one) => one.name === name);
-    const id = await publish(sensor, kind, Date.now() - minutes * 60_000);
-    if (isSeen) await asNurse('POST', `${at}/${id}/acknowledge`, { note: 'On my way' });
+    const alarm = await publish(named(name), kind, Date.now() - minutes * 60_000);
+    if (isSeen) await asNurse('POST', `${alarm}/acknowledge`, { note: 'On my way' });
   }
-  await home.sensors.find(({ name }) => name === 'Bed mat 101 B').client.endAsync(true);
-}
-
-/** Publishes an alarm detected at this time. */
-async function publish({ topic, client }, kind, detectedAtMs) {
-  const alarm = { ...newAlarm(kind), detectedAt: new Date(detectedAtMs).toISOString() };
-  await client.publishAsync(`${topic}/alarms`, JSON.stringify(alarm), { qos: 1 });
-  return alarm.id;
+  await named('Bed mat 101 B').client.endAsync(true);
 }
 
 async function takePictures({ boardUrl, id }) {
-  const to = values.all ?? DOCS;
+  const to = all ?? DOCS;
   mkdirSync(to, { recursive: true });
   const browser = await chromium.launch({ executablePath: PROGRAM, args: ['--no-sandbox'] });
-  for (const { widthPx, heightPx, colours } of values.all === undefined ? IN_DOCS : ALL) {
-    const page = await browser.newPage({
-      locale: values.language ?? 'en-GB',
-      colorScheme: colours,
-      viewport: { width: widthPx, height: heightPx },
-    });
-    await page.goto(boardUrl);
-    await page.locator('.connection.good').waitFor();
-    for (const { name, path } of PAGES) {
-      await page.evaluate(
-        (place) => {
-          location.hash = place;
-        },
-        path.replace(':home', id),
-      );
-      await page.locator('main h1').waitFor();
-      // A fixed time for the page's requests: the network is never idle while the stream of events is open.
-      await page.waitForTimeout(1_500);
-      // The filters of the history would leave no room for its chart.
-      await page.evaluate(() =>
-        document.querySelector('main details[open]')?.removeAttribute('open'),
-      );
-      const suffix = values.all === undefined ? '' : `-${widthPx}-${colours}`;
-      await page.screenshot({ path: join(to, `console-${name}${suffix}.png`) });
+  for (const width of all === undefined ? [1280] : [360, 1280, 2560]) {
+    for (const colorScheme of all === undefined ? ['light'] : ['light', 'dark']) {
+      const height = all === undefined ? 880 : width < 600 ? 740 : 900;
+      const page = await browser.newPage({
+        locale: 'en-GB',
+        colorScheme,
+        viewport: { width, height },
+      });
+      await page.goto(boardUrl);
+      await page.locator('.connection.good').waitFor();
+      for (const [name, path] of Object.entries(PAGES)) {
+        await page.evaluate((place) => location.assign(`#${place}`), path.replace(':home', id));
+        await page.locator('main h1').waitFor();
+        // A fixed time for the page's requests: the network is never idle while the stream of events is open.
+        await page.waitForTimeout(1_500);
+        // The filters of the history would leave no room for its chart.
+        await page.evaluate(() =>
+          document.querySelector('main details[open]')?.removeAttribute('open'),
+        );
+        const suffix = all === undefined ? '' : `-${width}-${colorScheme}`;
+        await page.screenshot({ path: join(to, `console-${name}${suffix}.png`) });
+      }
+      await page.close();
     }
-    await page.close();
   }
   await browser.close();
 }

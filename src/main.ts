@@ -15,9 +15,7 @@ import { configWarnings, endedCertificateFaults } from './config/warnings.js';
 import { isAnyAddress } from './domain/addresses.js';
 import { type FieldFault, GatewayError, systemErrorCode } from './errors.js';
 import type { GatewayAddresses } from './listening.js';
-import { createLog, lostLines } from './logging/log.js';
-import { LogSink } from './logging/log-sink.js';
-import { RepeatedLines } from './logging/repeated-lines.js';
+import { createLog, LogSink, RepeatedLines } from './logging/log.js';
 import type { Service } from './service.js';
 import { notifySystemd, watchdogTimeoutMs } from './systemd-notify.js';
 
@@ -227,7 +225,7 @@ function browserUrl({ address, port }: GatewayAddresses['http'], publicUrl?: str
 }
 
 async function run(config: Config): Promise<void> {
-  const log = createLog({ level: config.log.level, destination: sink, repeated });
+  const log = createLog(config.log.level, sink, repeated);
   repeated.start();
   const nowMs = Date.now();
   for (const warning of configWarnings(config, nowMs)) log.warn(warning);
@@ -292,7 +290,7 @@ const sources = { file, env: process.env, programDir, cwd: process.cwd() };
 const config = readConfig();
 const configFile = findConfigFile(sources);
 const isInTerminal = isatty(process.stdin.fd) || isatty(STANDARD_OUTPUT);
-const sink = new LogSink(STANDARD_OUTPUT, lostLines);
+const sink = new LogSink(STANDARD_OUTPUT);
 const repeated = new RepeatedLines(performance.now.bind(performance));
 if (command === 'check-config') checked(config);
 else run(config);

@@ -11,7 +11,7 @@ import { createHttpApp } from './http/app.js';
 import { BuiltFiles } from './http/files.js';
 import type { HttpApp } from './http/frame.js';
 import type { IngestParts } from './ingest/open.js';
-import { Metrics } from './metrics/metrics.js';
+import { openMetrics } from './metrics/metrics.js';
 import type { Outputs } from './outputs/outputs.js';
 import type { SiteParts } from './site/open.js';
 import type { Storage } from './store/open.js';
@@ -39,7 +39,7 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
   const { storage, site, delivery, ingest, brokers, bridges, footage, installation } = parts;
   const { config, log, health, now, elapsed, version, runtime } = foundation;
   const { broker, flows } = brokers;
-  const metrics = new Metrics({
+  const { registry, requestDurations } = openMetrics({
     router: delivery.router,
     sessions: delivery.sessions,
     accounts: delivery.accounts,
@@ -89,8 +89,8 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
     footageFiles: footage.footageFiles,
     publicUrl: config.http.publicUrl,
     allowedOrigins: config.http.allowedOrigins,
-    metrics,
-    requestDurations: metrics.requestDurations,
+    metrics: registry,
+    requestDurations,
     openMetrics: config.http.openMetrics,
     cursorKey: installation.cursorKey,
     maxBodyBytes: config.http.maxBodyBytes,

@@ -1,8 +1,15 @@
+// A fictional care home on the real gateway, for the demo and the screenshots.
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import mqtt from 'mqtt';
 
-/** A fictional home. Every kind of alarm has a sensor that detects it. */
+const PROGRAM = join(import.meta.dirname, '../../dist/main.js');
 const LOCATION = 'Haus am See';
+/** Every kind of alarm has a sensor that detects it. */
 const SENSORS = [
   ['Bed mat 101 A', { room: '101', bed: 'A', resident: 'NC-2041' }, ['outOfBed']],
   ['Bed mat 101 B', { room: '101', bed: 'B', resident: 'NC-2058' }, ['inactivity']],
@@ -13,6 +20,56 @@ const SENSORS = [
   ['Room sensor 105', { room: '105', resident: 'NC-2076' }, ['fall', 'noise', 'helpCall']],
   ['Corridor 1F', { area: '1st floor', phone: 'DECT 17' }, ['wandering', 'fall']],
 ];
+
+/**
+ * Starts the gateway in its own process, with its log and data in the directory.
+ *
+ * `ended` rejects when it has ended, `ready` resolves to its ports and its administrator's token.
+ */
+export function spawnGateway(directory) {
+  const log = openSync(join(directory, 'gateway.log'), 'a', 0o600);
+  const config = join(directory, 'gateway.yaml');
+  // Its own file, so that it does not read the sample, which may have been edited.
+  writeFileSync(config, 'dataDir: data\nmqtt:\n  port: 0\nhttp:\n  port: 0\n');
+  const child = spawn(process.execPath, [PROGRAM, '--config', config], {
+    cwd: directory,
+    // Without the settings of a real gateway, which may name its store.
+    env: { PATH: process.env.PATH },
+    stdio: ['ignore', 'pipe', log],
+    // Its own group: Ctrl-C in the terminal is for the demo, which stops the gateway last.
+    detached: true,
+  });
+  let lastWords = '';
+  const started = new Promise((resolve) => {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      writeSync(log, `${line}\n`);
+      const { level, msg, addresses } = JSON.parse(line);
+      if (level === 60) lastWords = `: ${msg}`;
+      if (msg !== 'gateway ready') return;
+      const adminToken = readFileSync(join(directory, 'data/admin.token'), 'utf8').trim();
+      const httpUrl = `http://127.0.0.1:${addresses.http.port}`;
+      resolve({ mqttPort: addresses.mqtt.port, httpUrl, adminToken });
+    });
+  });
+  const end = once(child, 'exit');
+  const ended = end.then(([status, signal]) => {
+    throw new Error(`the gateway ended with ${signal ?? `status ${status}`}${lastWords}`);
+  });
+  /** Ends the gateway, which takes at most ten seconds; rejects if it does not end cleanly. */
+  const stop = async () => {
+    child.kill('SIGTERM');
+    const [status, signal] = await end;
+    try {
+      // The store of a killed gateway outlives it on purpose; a store that ended has removed its file.
+      process.kill(readFileSync(join(directory, 'data/redis/redis.pid'), 'utf8'), 'SIGKILL');
+    } catch {
+      // Without the file or the process there is nothing left to end.
+    }
+    // The signal itself ends the gateway if it does not handle it yet.
+    if (status !== 0 && signal !== 'SIGTERM') await ended;
+  };
+  return { ended, ready: Promise.race([started, ended]), stop };
+}
 
 /** Returns a function that calls the gateway's HTTP interface with the token. */
 export function requester(httpUrl, token) {
@@ -59,8 +116,8 @@ export async function openHome({ httpUrl, mqttPort, adminToken }) {
 }
 
 /** A new alarm of the kind, as a sensor would publish it. */
-export function newAlarm(kind) {
-  return { id: randomUUID(), kind, detectedAt: new Date().toISOString() };
+export function newAlarm(kind, detectedAtMs = Date.now()) {
+  return { id: randomUUID(), kind, detectedAt: new Date(detectedAtMs).toISOString() };
 }
 
 /** Messages wait for the connection, and mqtt.js reconnects; the demo counts alarms that do not arrive. */

@@ -4,8 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { styleText } from 'node:util';
-import { spawnGateway } from './gateway.mjs';
-import { openHome } from './home.mjs';
+import { openHome, spawnGateway } from './home.mjs';
 import { show } from './show.mjs';
 
 const USAGE = `usage: npm run demo [-- --alarms N]
@@ -41,7 +40,7 @@ try {
 
 /** Plays the home until the demo ends; resolves to the number of lost alarms. */
 async function run() {
-  const home = await openHome(await gateway.ready());
+  const home = await openHome(await gateway.ready);
   if (ending.signal.aborted) return 0;
   const { mqttPort, id, token, filter } = home.nurseCall;
   const end = Number.isFinite(alarms) ? `Ends after alarm ${alarms}.` : 'Ctrl-C ends it.';

@@ -1,14 +1,19 @@
+// What the demo shows: a table of the alarms, as they are published and as they arrive.
 import { setTimeout as delay } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { connect, newAlarm } from './home.mjs';
-import { columnNames, messageLine } from './screen.mjs';
 
-const MIN_PAUSE_MS = 800;
-const MAX_PAUSE_MS = 2000;
+const NAMES = ['time', 'event', 'kind', 'device', '   took', 'customData', 'topic'];
+const WIDTHS = [8, 11, 10, 15, 7, 45, 0];
+/** On a narrower screen the custom data is more useful than the time. */
+const MIN_WIDTH_WITH_TIME = 100;
+const USUAL_WIDTH = 80;
+const COLOURS = { fall: 'red', helpCall: 'red', noise: 'cyan', inactivity: 'cyan' };
+const UUID = /\b([0-9a-f]{4})[0-9a-f]{4}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
+const [MIN_PAUSE_MS, MAX_PAUSE_MS] = [800, 2_000];
 const ARRIVAL_TIMEOUT_MS = 10_000;
 /** The nurse-call system misses these alarms, and gets them afterwards. */
-const AWAY_FROM = 4;
-const BACK_FROM = 8;
+const [AWAY_FROM, BACK_FROM] = [4, 8];
 
 /** Publishes and shows this many alarms, or fewer if the signal comes; resolves to how many were lost. */
 export async function show({ sensors, nurseCall }, alarms, print, signal) {
@@ -70,3 +75,30 @@ export async function show({ sensors, nurseCall }, alarms, print, signal) {
 }
 
 const oneOf = (items) => items[Math.floor(Math.random() * items.length)];
+
+/** The names of the columns. */
+export function columnNames() {
+  return row('underline', NAMES);
+}
+
+/** An alarm as published (→) or, if it has custom data, as forwarded (←), with the time it took. */
+export function messageLine({ kind, device, topic, customData, tookMs }) {
+  const time = new Date().toTimeString().slice(0, 8);
+  const to = topic.replace(UUID, '$1…');
+  if (customData === undefined) return row('dim', [time, '→ published', kind, device, '', '', to]);
+  const digits = tookMs < 10 ? 1 : 0;
+  const took = tookMs < 1_000 ? `${tookMs.toFixed(digits)} ms` : `${(tookMs / 1_000).toFixed(1)} s`;
+  const cells = [time, '← forwarded', kind, device, took.padStart(7), JSON.stringify(customData)];
+  return row(COLOURS[kind] ?? 'yellow', [...cells, to]);
+}
+
+/** Aligned cells, cut at the screen's current width so that they never wrap. */
+function row(style, cells) {
+  const { isTTY, columns } = process.stdout;
+  // A terminal that does not know its width, as on a serial line, reports 0.
+  const width = isTTY ? columns || USUAL_WIDTH : Number.POSITIVE_INFINITY;
+  const aligned = cells.map((text, index) => text.padEnd(WIDTHS[index]));
+  const shown = aligned.slice(width < MIN_WIDTH_WITH_TIME ? 1 : 0);
+  const line = shown.join('  ').trimEnd();
+  return `${styleText(style, line.length <= width ? line : `${line.slice(0, width - 1)}…`)}\n`;
+}

@@ -234,8 +234,6 @@ export interface ConnectErrorOptions {
   readonly reason?: string;
   /** The owner of a valid credential that lacks a permission. */
   readonly denied?: Principal;
-  /** Whether the client gets a CONNACK, if its code has one. */
-  readonly isAnswered?: boolean;
 }
 
 /** Why a CONNECT fails. */
@@ -243,16 +241,11 @@ export class ConnectError extends Error {
   readonly code: ConnectErrorCode;
   /** Undefined if no permission is lacking. */
   readonly denied: Principal | undefined;
-  readonly #isAnswered: boolean;
 
-  constructor(
-    code: ConnectErrorCode,
-    { reason, denied, isAnswered = true }: ConnectErrorOptions = {},
-  ) {
+  constructor(code: ConnectErrorCode, { reason, denied }: ConnectErrorOptions = {}) {
     super(reason ?? DENIED_REASONS[code]);
     this.code = code;
     this.denied = denied;
-    this.#isAnswered = isAnswered;
   }
 
   /** The reason in words. It hides whether the user name or the password is wrong. */
@@ -269,7 +262,6 @@ export class ConnectError extends Error {
    * @param version undefined if no CONNECT has stated a supported version
    */
   returnCodeFor(version: MqttVersion | undefined): number | null {
-    if (!this.#isAnswered) return null;
     const [before, ofFive] = RETURN_CODES[this.code];
     return version === 5 ? ofFive : before;
   }

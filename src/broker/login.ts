@@ -103,17 +103,12 @@ export class Logins {
         ? accessTokens.authenticatePair(name, password)
         : { type: 'device', id: device.id };
     const isValid = principal !== undefined;
-    const { result, waitMs, isAnswered } = failedLogins.judge({
-      address,
-      secret: password,
-      isValid,
-    });
+    const { result, waitMs } = failedLogins.judge({ address, secret: password, isValid });
     if (isValid && result === 'admitted') return principal;
     // Answers late: this slows down a client that retries immediately.
-    if (isAnswered) await delay(waitMs);
-    if (result === 'ignored') throw new ConnectError('too-many-failed-logins', { isAnswered });
-    const code = isKnown(name) ? 'wrong-password' : 'unknown-user-name';
-    throw new ConnectError(code, { isAnswered });
+    await delay(waitMs);
+    if (result === 'ignored') throw new ConnectError('too-many-failed-logins');
+    throw new ConnectError(isKnown(name) ? 'wrong-password' : 'unknown-user-name');
   }
 }
 

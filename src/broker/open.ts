@@ -36,12 +36,11 @@ export async function openBroker(
   const flows = new Flows({ limitsOf: site.principalLimits.of, model, wallMs: now, log });
   const maxOfTokens = config.limits.total.persistentSessions;
   const sessionQuota = new SessionQuota({ sessions, quotasOf, maxOfTokens, watch });
-  const isBehindProxy = config.http.publicUrl !== undefined;
   const logins = new Logins({
     devices,
     accessTokens,
     sessions,
-    failedLogins: new FailedLogins(FREE_FAILURES, watch, elapsed, isBehindProxy),
+    failedLogins: new FailedLogins(FREE_FAILURES, watch, elapsed),
     flows,
     isKnown,
     sessionQuota,

@@ -16,7 +16,7 @@ const MAX_LEASE_SECONDS = 3_600;
 const filePath = z.string().min(1, 'must not be empty');
 const count = z.int().min(1);
 /** A shorter one can be guessed, however slowly failures are answered. */
-const MIN_TOKEN_LENGTH = 8;
+const MIN_TOKEN_LENGTH = 16;
 const adminToken = z
   .string()
   .min(MIN_TOKEN_LENGTH, `must have at least ${MIN_TOKEN_LENGTH} characters`)
@@ -36,7 +36,7 @@ export const configSchema = z.strictObject({
     ),
   adminToken: adminToken.optional().meta({
     description:
-      "the first administrator's token, at least 8 characters of visible ASCII; with less than 16 the gateway warns. Left out: generated at the first start into <dataDir>/admin.token",
+      "the first administrator's token, at least 16 characters of visible ASCII. Left out: generated at the first start into <dataDir>/admin.token",
     examples: ['<a long one>'],
   }),
   allowPlaintext: z

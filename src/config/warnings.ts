@@ -5,9 +5,6 @@ import { matchesSent } from '../domain/output-schema.js';
 import type { FieldFault } from '../errors.js';
 import type { Config } from './schema.js';
 
-/** Shorter tokens can eventually be guessed, however slowly failures are answered. */
-const ADVISABLE_LENGTH = 16;
-
 /**
  * The fault of a certificate that has ended, for `check-config`.
  *
@@ -23,13 +20,9 @@ function endOf({ certFile }: NonNullable<Config['tls']>): number {
 }
 
 /** Warnings about a valid configuration, for `check-config` and the log at start-up. */
-export function configWarnings({ adminToken, tls, outputs }: Config, nowMs: number): string[] {
-  const isShort = adminToken !== undefined && adminToken.length < ADVISABLE_LENGTH;
+export function configWarnings({ tls, outputs }: Config, nowMs: number): string[] {
   const ending = tls && endingFault(endOf(tls), nowMs);
   return [
-    ...(isShort
-      ? [`adminToken has less than ${ADVISABLE_LENGTH} characters: it could be guessed`]
-      : []),
     ...(ending === undefined ? [] : [`tls.certFile: ${faultWords(ending, 'en').message}`]),
     ...outputs.flatMap(({ name, topics }) =>
       topics

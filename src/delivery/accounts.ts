@@ -2,6 +2,7 @@
  * Reads the account of each queue from the store, makes faults and figures of it, and counts the alarms of this run
  * (docs/reference/contract.md, 4.6).
  */
+import { Histogram } from 'prom-client';
 import { ALARM_KINDS, type AlarmKind } from '../domain/alarms.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
 import { type FaultGroup, type FaultSubject, fault, firstOf } from '../domain/faults/faults.js';
@@ -190,26 +191,21 @@ const OURS = [
   ['webhook', WEBHOOK_CLIENT_ID_PREFIX],
 ] as const;
 
-/** Counts durations in buckets, each twice as long as the one before; each duration costs one increment. */
-export class Durations {
-  /** How many took less than 1, 2, 4 … 65,536 ms and did not fit the bucket before; the last bucket has the rest. */
-  readonly counts: number[] = new Array(18).fill(0);
-  sumMs = 0;
-
-  add(durationMs: number): void {
-    // The position of the highest bit.
-    const bucket = Math.min(32 - Math.clz32(durationMs), this.counts.length - 1);
-    this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
-    this.sumMs += durationMs;
-  }
-}
+/** From 1 ms to 65.536 s, each twice as long as the one before. */
+const DURATION_BUCKETS_SECONDS = Array.from({ length: 17 }, (_, exponent) => 2 ** exponent / 1000);
 
 /** Counts the alarms accepted since the start, for `/metrics`. */
 export class AlarmFigures {
   /** Recorded alarms by kind. */
   readonly counts = new Map<AlarmKind, number>(ALARM_KINDS.map((kind) => [kind, 0]));
-  readonly untilRecorded = new Durations();
-  readonly untilSent = new Durations();
+  readonly untilRecorded = durations(
+    'gateway_alarm_record_duration_seconds',
+    'From the receipt of an alarm to its record',
+  );
+  readonly untilSent = durations(
+    'gateway_alarm_first_delivery_duration_seconds',
+    'From the receipt of an alarm until it was first sent to a subscriber or bridge, live copies included',
+  );
   readonly #now: () => number;
 
   /** @param now the steady clock */
@@ -221,13 +217,17 @@ export class AlarmFigures {
     if (source === undefined || !('alarm' in source)) return;
     const { kind } = source.alarm;
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
-    this.untilRecorded.add(this.#now() - source.receivedAtMs);
+    this.untilRecorded.observe((this.#now() - source.receivedAtMs) / 1000);
   }
 
   /** Notes that an alarm is sent; only the first time counts. */
   sent(alarm: NewAlarm): void {
     if (alarm.isSent) return;
     alarm.isSent = true;
-    this.untilSent.add(this.#now() - alarm.receivedAtMs);
+    this.untilSent.observe((this.#now() - alarm.receivedAtMs) / 1000);
   }
+}
+
+function durations(name: string, help: string): Histogram {
+  return new Histogram({ name, help, buckets: DURATION_BUCKETS_SECONDS, registers: [] });
 }

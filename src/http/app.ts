@@ -48,7 +48,7 @@ export function createHttpApp(services: HttpServices): HttpApp {
   const { watch, elapsed, publicUrl, maxBodyBytes, files, footageOrigins } = services;
   const app = new Hono<HttpEnv>();
   frame(app, services);
-  const failedLogins = new FailedLogins(FREE_FAILURES, watch, elapsed, publicUrl !== undefined);
+  const failedLogins = new FailedLogins(FREE_FAILURES, watch, elapsed);
   const callers = new Callers(services, failedLogins);
   mount(app, allRoutes(services), { callers, maxBodyBytes, publicUrl });
   mountPages(app, files, footageOrigins);

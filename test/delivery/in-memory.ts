@@ -18,7 +18,7 @@ import type {
 } from '../../src/delivery/sessions/session.js';
 import { createLog } from '../../src/logging/log.js';
 
-export const silent = createLog({ level: 'silent', destination: { write: () => undefined } });
+export const silent = createLog('silent', { write: () => undefined });
 
 export const LIMITS: ConsumerLimits = {
   maxInFlight: 10,

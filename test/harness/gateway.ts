@@ -333,11 +333,11 @@ class GatewayHere {
     return new Promise((resolve, reject) => {
       const service = new Service({
         config,
-        log: createLog({
-          level: config.log.level,
-          destination: { write: (line) => this.#log.add(line.trimEnd()) },
+        log: createLog(
+          config.log.level,
+          { write: (line) => this.#log.add(line.trimEnd()) },
           repeated,
-        }),
+        ),
         version: '1.2.3',
         consoleDirectory: 'dist/console',
         searchPath: env['PATH'],
@@ -366,13 +366,12 @@ class GatewayHere {
 }
 
 async function sources() {
-  const [config, log, repeated, service] = await Promise.all([
+  const [config, log, service] = await Promise.all([
     import('../../src/config/load.js'),
     import('../../src/logging/log.js'),
-    import('../../src/logging/repeated-lines.js'),
     import('../../src/service.js'),
   ]);
-  return { ...config, ...log, ...repeated, ...service };
+  return { ...config, ...log, ...service };
 }
 
 /** Speeds up the intervals of this process; returns what undoes it. */

@@ -15,7 +15,7 @@ import { buffer } from 'node:stream/consumers';
 import S3rver from '@20minutes/s3rver';
 import { Webhook } from 'standardwebhooks';
 import { z } from 'zod';
-import type { S3Options } from '../../src/footage/s3-footage-store.js';
+import type { S3Options } from '../../src/footage/s3.js';
 
 /** The secret that its signatures are made with. */
 export const WEBHOOK_SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';

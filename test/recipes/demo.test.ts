@@ -14,7 +14,7 @@ const run = promisify(execFile);
 
 /** The column names, and an alarm as published and as forwarded. */
 const SHOWN = `
-import { columnNames, messageLine } from './scripts/demo/screen.mjs';
+import { columnNames, messageLine } from './scripts/demo/show.mjs';
 const alarm = { kind: 'outOfBed', device: 'Bed mat 101 A' };
 const topic = 'care-homes/x/devices/663e5d0c-0f6f-4c0e-8a3b-0d1c5e6f7a8b/alarms/outOfBed';
 const customData = { room: '101', bed: 'A', resident: 'NC-2041' };

@@ -1,6 +1,7 @@
 // A separate process that runs the embedded store and can be killed: node embedded-process.mjs DATA_DIR
 // prints the socket's path once the store answers. It loads the sources, so no build is needed.
 import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
 import { runnerImport } from 'vite';
 
 const load = async (name) => {
@@ -10,12 +11,11 @@ const load = async (name) => {
 
 const [, , dataDir] = process.argv;
 const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
-const { createLog } = await load('logging/log.ts');
 const { EmbeddedRedis } = await load('store/embedded/embedded-redis.ts');
 const embedded = new EmbeddedRedis({
   dataDir,
   maxMemoryBytes: MAX_MEMORY_BYTES,
-  log: createLog({ level: 'silent', destination: process.stdout }),
+  log: pino({ level: 'silent' }),
 });
 await embedded.start();
 process.stdout.write(`${embedded.socketPath}\n`);

@@ -25,7 +25,7 @@ export function temporaryDirectory(): string {
 export function recordingLog(): { log: Logger; messages: string[] } {
   const messages: string[] = [];
   const write = (line: string) => messages.push(line);
-  return { log: createLog({ level: 'debug', destination: { write } }), messages };
+  return { log: createLog('debug', { write }), messages };
 }
 
 /** The embedded store of a data directory; it leaves nothing running after the test. */

@@ -220,7 +220,7 @@ describe('loading', () => {
       const yaml = `
       site: Not Valid
       dataDir: ''
-      adminToken: not one word
+      adminToken: not one word, but many
       colour: red
       tls: { certFile: a }
       mqtt: { port: 65536, host: 0.0.0.0, prot: 1, maxInFlight: 0 }
@@ -268,8 +268,8 @@ describe('loading', () => {
     });
 
     test('include an admin token that can be guessed', () => {
-      const fault = { path: 'adminToken', message: 'must have at least 8 characters' };
-      expect(faultsOf({ yaml: 'adminToken: hunter2' })).toEqual([fault]);
+      const fault = { path: 'adminToken', message: 'must have at least 16 characters' };
+      expect(faultsOf({ yaml: 'adminToken: fifteen-letters' })).toEqual([fault]);
     });
 
     test('state which key is missing', () => {

@@ -1,7 +1,7 @@
 /** The URLs of recordings in an S3-compatible server, which are arithmetic: the gateway never asks the server. */
 import { expect, it } from 'vitest';
 import { newRecording } from '../../src/domain/footage.js';
-import { S3FootageStore } from '../../src/footage/s3-footage-store.js';
+import { S3FootageStore } from '../../src/footage/s3.js';
 
 const OPTIONS = {
   endpoint: 'https://s3.test:9000',

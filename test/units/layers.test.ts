@@ -38,7 +38,8 @@ const ONLY_IN: Readonly<Record<string, readonly string[]>> = {
   ws: ['broker'],
   aws4fetch: ['footage'],
   yaml: ['config'],
-  'prom-client': ['metrics'],
+  'prom-client': ['metrics', 'delivery'],
+  'sonic-boom': ['logging'],
 };
 
 interface Import {

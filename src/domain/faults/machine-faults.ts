@@ -2,20 +2,6 @@ import type { FaultKind } from './fault-kind.js';
 
 /** What can be wrong with the machine: its disk, clock, certificate and processor. */
 export const MACHINE_FAULTS = {
-  recordingsFilling: {
-    code: 'disk-nearly-full',
-    stops: false,
-    en: {
-      message: 'The folder of recordings is nearly full: {mebibytes} MiB are left.',
-      advice:
-        'Make room on the disk, or delete devices that are gone. `limits.device.footageBytes` bounds the recordings of a device. The device named has the most recordings of those that have uploaded one since the start.',
-    },
-    de: {
-      message: 'Der Ordner der Aufnahmen ist fast voll, {mebibytes} MiB sind frei.',
-      advice:
-        'Schaffen Sie Platz auf der Platte, oder löschen Sie Geräte, die es nicht mehr gibt. `limits.device.footageBytes` begrenzt die Aufnahmen eines Geräts.',
-    },
-  },
   diskFilling: {
     code: 'disk-nearly-full',
     stops: false,

@@ -1,7 +1,7 @@
 import { AwsV4Signer } from 'aws4fetch';
 import { parseRecordingKey, type Recording } from '../domain/footage.js';
 import { FOOTAGE_URL_VALID_MS, type FootageStore, type UrlTerms } from '../site/footage-store.js';
-import { objectPath } from './object-path.js';
+import { objectPath } from './signed-urls.js';
 
 export interface S3Options {
   /** `https://s3.example.org` */

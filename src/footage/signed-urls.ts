@@ -7,7 +7,6 @@ import {
   type SignedRequest,
   type UrlTerms,
 } from '../site/footage-store.js';
-import { objectPath } from './object-path.js';
 
 type SignedMethod = SignedRequest['method'];
 
@@ -15,11 +14,11 @@ type SignedMethod = SignedRequest['method'];
 const QUERY = /^expires=([1-9]\d{0,11})&signature=([A-Za-z0-9_-]{43})$/;
 
 /**
- * Recordings in the gateway's own folder, received and served under `/footage/`.
+ * URLs of recordings in the gateway's own folder, received and served under `/footage/`.
  *
- * URLs are signed with an HMAC-SHA256 over method, expiry and key.
+ * They are signed with an HMAC-SHA256 over method, expiry and key.
  */
-export class FolderFootageStore implements FootageStore {
+export class SignedUrls implements FootageStore {
   readonly #key: Buffer;
   readonly #now: () => number;
 
@@ -58,4 +57,13 @@ export class FolderFootageStore implements FootageStore {
     const bound = JSON.stringify([method, expires, key]);
     return createHmac('sha256', this.#key).update(bound).digest('base64url');
   }
+}
+
+/**
+ * The object key as a URL's path, each level percent-encoded separately.
+ *
+ * A `+` is encoded too, because some servers and the signing library read it as a space.
+ */
+export function objectPath(key: string): string {
+  return key.split('/').map(encodeURIComponent).join('/');
 }
