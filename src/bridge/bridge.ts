@@ -196,7 +196,7 @@ export class Bridge {
       last = failure.kind;
       this.#failed(failure);
       // Soon after a hang-up: an upstream that recovers in between would get messages out of order.
-      const attempts = this.#suspects.held > 0 ? 1 : failedAttempts;
+      const attempts = this.#suspects.isHolding ? 1 : failedAttempts;
       await pause(retryDelayMs(last, attempts, Math.random()), signal);
     }
   }

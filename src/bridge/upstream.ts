@@ -33,7 +33,7 @@ import {
   reasonOf,
   TOO_LARGE,
 } from './failures.js';
-import { HANG_UP_LIMITS, type Suspects } from './suspects.js';
+import type { Suspects, Unanswered } from './suspects.js';
 
 // Makes mqtt.js accept "packet too large" in a PUBACK. MQTT 5 does not allow it there (3.4.2.1), but Mosquitto 2.0
 // sends it beyond its `message_size_limit`. mqtt.js would end the connection, and the same message would come first
@@ -102,19 +102,11 @@ export class Upstream implements Receiver {
   readonly #client: MqttClient;
   readonly #silenceTimer: NodeJS.Timeout;
   /** Messages at QoS 1 or 2, by their packet identifier on this connection, the oldest first. */
-  readonly #unanswered = new Map<number, { publish: OutgoingPublish; sentAtMs: number }>();
+  readonly #unanswered = new Map<number, Unanswered>();
   /** The upstream's limits (MQTT 5, 3.2.2.3); undefined until it has accepted the connection. */
   #limits: NonNullable<IConnackPacket['properties']> | undefined;
   /** Time of the last answer, or of the first message since none was in flight. */
   #lastAnswerAtMs = 0;
-  #answeredCount = 0;
-  /** How many of the first messages to send one by one. */
-  #toTest = 0;
-  /** Messages that are held back (`Suspects`). */
-  readonly #held: OutgoingPublish[] = [];
-  /** How many of the next messages to hold back. */
-  #toHold: number;
-  #holdTimer: NodeJS.Timeout | undefined;
   /** Commands are acknowledged in order. */
   #commands: Promise<unknown> = Promise.resolve();
   #waitingCommands = 0;
@@ -139,7 +131,6 @@ export class Upstream implements Receiver {
     this.#topic = parseBridgeTopic(bridge.topic) ?? [];
     this.#suspects = suspects;
     this.#events = events;
-    this.#toHold = suspects.held;
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
@@ -166,7 +157,7 @@ export class Upstream implements Receiver {
 
   get isWritable(): boolean {
     if (!this.wasAccepted || this.#isEnding) return false;
-    if (this.#isOneByOne && this.#unanswered.size > 0) return false;
+    if (this.#suspects.isOneByOne && this.#unanswered.size > 0) return false;
     return this.#client.stream.writableLength < MAX_UNSENT_BYTES;
   }
 
@@ -176,7 +167,7 @@ export class Upstream implements Receiver {
 
   send(publish: OutgoingPublish): boolean {
     // A QoS 0 message gets no answer to show that the upstream did not hang up at it.
-    const isLost = !this.wasAccepted || (publish.messageId === 0 && this.#isOneByOne);
+    const isLost = !this.wasAccepted || (publish.messageId === 0 && this.#suspects.isOneByOne);
     if (isLost) return true;
     const topic = bridgedTopic(this.#topic, publish.topic);
     if (this.#bridge.commands.length > 0 && parseBridgedCommand(topic) !== undefined) {
@@ -192,7 +183,6 @@ export class Upstream implements Receiver {
   /** Awaits acknowledgements, then disconnects. */
   async end(timeoutMs: number): Promise<void> {
     this.#isEnding = true;
-    clearTimeout(this.#holdTimer);
     const disconnected = new Promise<void>((resolve) => {
       this.#onIdle = () => this.#client.end(false, () => resolve());
       if (this.#unanswered.size === 0) this.#onIdle();
@@ -202,11 +192,6 @@ export class Upstream implements Receiver {
     // Not `end(true)`, which does nothing while mqtt.js waits for a SUBACK.
     this.#client.stream.destroy();
     this.#resolveClosed({ kind: 'closed', detail: 'by the bridge' });
-  }
-
-  get #isOneByOne(): boolean {
-    const isSuspecting = this.#suspects.isSuspecting || this.#held.length > 0;
-    return isSuspecting || this.#answeredCount < this.#toTest;
   }
 
   /** Gives up an upstream whose packet does not end: mqtt.js gathers a whole packet of any length in memory. */
@@ -225,8 +210,7 @@ export class Upstream implements Receiver {
   #connected({ properties = {} }: IConnackPacket): void {
     if (this.#isClosed) return;
     this.#limits = properties;
-    this.#toTest = this.#suspects.toTest;
-    this.#suspects.toTest = 0;
+    this.#suspects.connected();
     const { commands } = this.#bridge;
     // No Local (MQTT 5, 3.8.3.1): messages that the bridge sent do not come back.
     const options = { qos: 1, nl: true, rap: false, rh: 2 } as const;
@@ -244,8 +228,8 @@ export class Upstream implements Receiver {
     const { messageId, bytes } = this.#packetOf(publish, topic);
     if (bytes.length > maximumPacketSize) {
       this.#events.deadLettered(publish, reasonOf(PACKET_TOO_LARGE));
-    } else if (this.#isToHold(publish)) {
-      this.#hold(publish);
+    } else if (this.#isHeld(publish)) {
+      // It is sent later.
     } else if (messageId === 0) {
       this.#write(bytes, (error) => error ?? this.#answered(publish, 0));
     } else {
@@ -298,24 +282,9 @@ export class Upstream implements Receiver {
     stream.write(bytes, onSent);
   }
 
-  #isToHold(publish: OutgoingPublish): boolean {
-    if (this.#toHold === 0) return false;
-    // Only the suspect and the messages right after it: those before are tried anyway.
-    return this.#held.length > 0 || this.#suspects.isSuspect(publish);
-  }
-
-  #hold(publish: OutgoingPublish): void {
-    this.#toHold--;
-    this.#held.push(publish);
-    this.#holdTimer ??= setTimeout(() => {
-      if (this.#unanswered.size === 0) this.#sendHeld();
-    }, HANG_UP_LIMITS.maxHoldMs);
-  }
-
-  #sendHeld(): void {
-    this.#toHold = 0;
-    const publish = this.#isEnding ? undefined : this.#held.shift();
-    if (publish !== undefined) this.send(publish);
+  #isHeld(publish: OutgoingPublish): boolean {
+    const send = () => !this.#isEnding && this.send(publish);
+    return this.#suspects.holds(publish, send, () => this.#unanswered.size === 0);
   }
 
   #takeAnswer(answer: Packet): void {
@@ -335,12 +304,10 @@ export class Upstream implements Receiver {
 
   #answered(publish: OutgoingPublish, reasonCode: number): void {
     if (this.#isClosed || publish.messageId === 0) return;
-    this.#answeredCount++;
-    // In the order of the queue: held messages go before later ones.
-    this.#sendHeld();
+    this.#suspects.answered();
     const failure = passingRefusal(reasonCode);
     if (!isFailure(reasonCode)) {
-      this.#suspects.answered(publish);
+      this.#suspects.settled(publish);
       this.#events.acknowledged(publish);
     } else if (failure === undefined || this.#isNeverTaken(publish, failure)) {
       this.#deadLetter(publish, reasonOf(reasonCode));
@@ -355,11 +322,11 @@ export class Upstream implements Receiver {
 
   /** Whether the upstream refuses this message for now, each time, and takes all others. */
   #isNeverTaken(publish: OutgoingPublish, { kind }: ConnectionFailure): boolean {
-    return kind === 'refused' && this.#suspects.hungUpAt(publish, this.#answeredCount > 1);
+    return kind === 'refused' && this.#suspects.refused(publish);
   }
 
   #deadLetter(publish: OutgoingPublish, reason: string): void {
-    this.#suspects.answered(publish);
+    this.#suspects.settled(publish);
     this.#events.deadLettered(publish, reason);
   }
 
@@ -378,24 +345,11 @@ export class Upstream implements Receiver {
   #sentAway(reasonCode: number): void {
     if (this.#isClosed) return;
     this.#failure ??= failureOfCode(reasonCode);
-    if (!mayBeAboutMessage(reasonCode)) return;
-    this.#suspects.toTest = this.#unanswered.size;
-    if (!this.#isOneByOne) return;
-    const all = [...this.#unanswered.values()];
-    this.#unanswered.clear();
-    for (const { publish } of all) this.#deadLetter(publish, reasonOf(reasonCode));
-  }
-
-  /** Handles a connection that the upstream has closed without a telling reason. */
-  #hungUp(): void {
-    const [first] = this.#unanswered.values();
-    if (first === undefined) return;
-    const { publish, sentAtMs } = first;
-    const hasAnswered = this.#answeredCount > 0;
-    if (this.#isOneByOne || !hasAnswered) this.#suspects.toTest = this.#unanswered.size;
-    const answerMs = performance.now() - sentAtMs;
-    if (this.#unanswered.size > 1 || answerMs > HANG_UP_LIMITS.maxAnswerMs) return;
-    if (this.#suspects.hungUpAt(publish, hasAnswered)) this.#deadLetter(publish, HUNG_UP);
+    const inFlight = [...this.#unanswered.values()];
+    if (mayBeAboutMessage(reasonCode) && this.#suspects.sentAway(inFlight)) {
+      this.#unanswered.clear();
+      for (const { publish } of inFlight) this.#deadLetter(publish, reasonOf(reasonCode));
+    }
   }
 
   /**
@@ -435,8 +389,11 @@ export class Upstream implements Receiver {
   #closed(): void {
     if (this.#isClosed) return;
     const failure = this.#failure ?? { kind: 'closed', detail: 'without a reason' };
+    const inFlight = [...this.#unanswered.values()];
     // First: a message that becomes a dead letter here was sent on this connection.
-    if (failure.kind === 'closed') this.#hungUp();
+    if (failure.kind === 'closed' && this.#suspects.hungUp(inFlight)) {
+      for (const { publish } of inFlight) this.#deadLetter(publish, HUNG_UP);
+    }
     this.#stop();
     this.#client.end(true);
     this.#resolveClosed(failure);
@@ -445,7 +402,6 @@ export class Upstream implements Receiver {
   #stop(): void {
     this.#isClosed = true;
     this.#isEnding = true;
-    clearTimeout(this.#holdTimer);
     clearInterval(this.#silenceTimer);
   }
 }
