@@ -157,11 +157,7 @@ export class Bridge {
   async #stop(): Promise<void> {
     this.#outlet.stop();
     for (const timer of this.#timers) clearInterval(timer);
-    const upstream = this.#upstream;
-    if (upstream !== undefined) {
-      await upstream.end(END_TIMEOUT_MS);
-      this.#outlet.disconnect(upstream);
-    }
+    await this.#upstream?.end(END_TIMEOUT_MS);
     for (const aspect of ASPECTS) this.#setFault(aspect, undefined);
     await within(this.#announce(), LAST_STATUS_TIMEOUT_MS);
   }
@@ -217,6 +213,8 @@ export class Bridge {
       maxPacketBytes: config.mqtt.maxPacketBytes,
       // The upstream's session may hold the packet, and would start with it again.
       forgetsSession: last === 'packet-too-large',
+      outlet: this.#outlet,
+      inbound: this.#inbound,
       suspects: this.#suspects,
     };
     const opening = Upstream.open(options, {
@@ -227,19 +225,12 @@ export class Bridge {
         }, PROVEN_AFTER_MS);
         this.#connected();
       },
-      writable: () => this.#outlet.wake(),
-      acknowledged: ({ topic, messageId }) => {
+      acknowledged: (topic) => {
         isProven ||= isAnswerProof;
         this.#lastAcknowledgedAtMs = this.#services.now();
         if (this.#isRefusing && isAlarmTopic(topic)) this.#setRefusing(false);
-        this.#outlet.acknowledge(messageId);
       },
-      refused: ({ topic }, reason) => this.#refused(topic, reason),
-      // At QoS 0 it is sent but once, whatever the upstream says.
-      deadLettered: (publish, reason) => {
-        if (publish.messageId > 0) this.#outlet.deadLetter(publish, reason);
-      },
-      received: (packet) => this.#inbound.accept(packet),
+      refused: (topic, reason) => this.#refused(topic, reason),
       commandsAnswered: (areDenied) => this.#commandsAnswered(areDenied),
     });
     const upstream = await opening.catch(failureOfFile);
@@ -254,7 +245,6 @@ export class Bridge {
     const { wasAccepted } = upstream;
     this.#suspects.ended(wasAccepted);
     this.#connectedSinceMs = null;
-    this.#outlet.disconnect(upstream);
     return { failure, wasAccepted, isProven };
   }
 
@@ -263,7 +253,6 @@ export class Bridge {
     this.#logged = undefined;
     this.#log.info('bridge connected');
     this.#setFault('down', undefined);
-    if (this.#upstream !== undefined) this.#outlet.connect(this.#upstream);
     this.#announce();
   }
 

@@ -12,6 +12,7 @@ import { connect, ReasonCodes } from 'mqtt';
 import type { Packet } from 'mqtt-packet';
 import constants from 'mqtt-packet/constants.js';
 import type { OutgoingPublish, Receiver } from '../delivery/message.js';
+import type { Outlet } from '../delivery/outlet.js';
 import type { BridgeOptions } from '../domain/bridge-schema.js';
 import {
   type BridgeTopic,
@@ -33,6 +34,7 @@ import {
   reasonOf,
   TOO_LARGE,
 } from './failures.js';
+import type { Inbound } from './inbound.js';
 import type { Suspects, Unanswered } from './suspects.js';
 
 // Makes mqtt.js accept "packet too large" in a PUBACK. MQTT 5 does not allow it there (3.4.2.1), but Mosquitto 2.0
@@ -71,21 +73,18 @@ export interface UpstreamOptions {
   readonly maxPacketBytes: number;
   /** Whether the upstream must discard what its session holds for the bridge. */
   readonly forgetsSession: boolean;
+  readonly outlet: Outlet;
+  readonly inbound: Inbound;
   readonly suspects: Suspects;
 }
 
-/** Events of one connection. */
+/** What a bridge shows of a connection. */
 export interface UpstreamEvents {
   connected(): void;
-  /** The connection takes messages again. */
-  writable(): void;
-  acknowledged(publish: OutgoingPublish): void;
-  /** The upstream does not take the message now. */
-  refused(publish: OutgoingPublish, reason: string): void;
-  /** The upstream never takes the message. */
-  deadLettered(publish: OutgoingPublish, reason: string): void;
-  /** Rejects when the command could not be handled: the upstream must resend it. */
-  received(packet: IPublishPacket): Promise<void>;
+  /** @param topic of a message that the upstream has taken */
+  acknowledged(topic: string): void;
+  /** @param topic of a message that the upstream does not take now */
+  refused(topic: string, reason: string): void;
   /** Whether the upstream denied a filter of `commands`. */
   commandsAnswered(areDenied: boolean): void;
 }
@@ -95,10 +94,9 @@ export class Upstream implements Receiver {
   readonly closed: Promise<ConnectionFailure>;
   readonly takesProperties: boolean;
   #resolveClosed: (failure: ConnectionFailure) => void = () => undefined;
-  readonly #bridge: BridgeOptions;
-  readonly #topic: BridgeTopic;
-  readonly #suspects: Suspects;
+  readonly #options: UpstreamOptions;
   readonly #events: UpstreamEvents;
+  readonly #topic: BridgeTopic;
   readonly #client: MqttClient;
   readonly #silenceTimer: NodeJS.Timeout;
   /** Messages at QoS 1 or 2, by their packet identifier on this connection, the oldest first. */
@@ -123,14 +121,13 @@ export class Upstream implements Receiver {
   }
 
   private constructor(client: IClientOptions, options: UpstreamOptions, events: UpstreamEvents) {
-    const { bridge, protocol, suspects } = options;
+    const { bridge, protocol, outlet } = options;
     // First: nothing may have been started if it throws.
     this.#client = connect(bridge.url, client);
     this.takesProperties = protocol === 5;
-    this.#bridge = bridge;
-    this.#topic = parseBridgeTopic(bridge.topic) ?? [];
-    this.#suspects = suspects;
+    this.#options = options;
     this.#events = events;
+    this.#topic = parseBridgeTopic(bridge.topic) ?? [];
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
@@ -146,7 +143,7 @@ export class Upstream implements Receiver {
     this.#client.on('close', () => {
       if (!this.#isEnding) this.#closed();
     });
-    this.#client.stream.on('drain', () => events.writable());
+    this.#client.stream.on('drain', () => outlet.wake());
     this.#boundGathered(2 * maxGatheredBytes(options));
   }
 
@@ -157,7 +154,7 @@ export class Upstream implements Receiver {
 
   get isWritable(): boolean {
     if (!this.wasAccepted || this.#isEnding) return false;
-    if (this.#suspects.isOneByOne && this.#unanswered.size > 0) return false;
+    if (this.#options.suspects.isOneByOne && this.#unanswered.size > 0) return false;
     return this.#client.stream.writableLength < MAX_UNSENT_BYTES;
   }
 
@@ -167,13 +164,14 @@ export class Upstream implements Receiver {
 
   send(publish: OutgoingPublish): boolean {
     // A QoS 0 message gets no answer to show that the upstream did not hang up at it.
-    const isLost = !this.wasAccepted || (publish.messageId === 0 && this.#suspects.isOneByOne);
+    const isLost =
+      !this.wasAccepted || (publish.messageId === 0 && this.#options.suspects.isOneByOne);
     if (isLost) return true;
     const topic = bridgedTopic(this.#topic, publish.topic);
-    if (this.#bridge.commands.length > 0 && parseBridgedCommand(topic) !== undefined) {
-      this.#events.deadLettered(publish, 'it would come back as a command');
+    if (this.#options.bridge.commands.length > 0 && parseBridgedCommand(topic) !== undefined) {
+      this.#deadLetter(publish, 'it would come back as a command');
     } else if (Buffer.byteLength(topic) > MAX_TOPIC_BYTES) {
-      this.#events.deadLettered(publish, 'its topic upstream is too long');
+      this.#deadLetter(publish, 'its topic upstream is too long');
     } else {
       this.#publish(publish, topic);
     }
@@ -210,8 +208,8 @@ export class Upstream implements Receiver {
   #connected({ properties = {} }: IConnackPacket): void {
     if (this.#isClosed) return;
     this.#limits = properties;
-    this.#suspects.connected();
-    const { commands } = this.#bridge;
+    this.#options.suspects.connected();
+    const { commands } = this.#options.bridge;
     // No Local (MQTT 5, 3.8.3.1): messages that the bridge sent do not come back.
     const options = { qos: 1, nl: true, rap: false, rh: 2 } as const;
     if (commands.length > 0) {
@@ -220,6 +218,7 @@ export class Upstream implements Receiver {
         if (suback !== undefined && !this.#isClosed) this.#events.commandsAnswered(error !== null);
       });
     }
+    this.#options.outlet.connect(this);
     this.#events.connected();
   }
 
@@ -227,7 +226,7 @@ export class Upstream implements Receiver {
     const { maximumPacketSize = Number.POSITIVE_INFINITY } = this.#limits ?? {};
     const { messageId, bytes } = this.#packetOf(publish, topic);
     if (bytes.length > maximumPacketSize) {
-      this.#events.deadLettered(publish, reasonOf(PACKET_TOO_LARGE));
+      this.#deadLetter(publish, reasonOf(PACKET_TOO_LARGE));
     } else if (this.#isHeld(publish)) {
       // It is sent later.
     } else if (messageId === 0) {
@@ -244,8 +243,8 @@ export class Upstream implements Receiver {
   #packetOf(publish: OutgoingPublish, topic: string) {
     const { maximumQoS = 2, retainAvailable = true } = this.#limits ?? {};
     const { payload, dup, fields, expirySeconds } = publish;
-    const qos = publish.qos === 0 ? 0 : atMost(maximumQoS, this.#bridge.qos);
-    const retain = this.#bridge.retain && retainAvailable;
+    const qos = publish.qos === 0 ? 0 : atMost(maximumQoS, this.#options.bridge.qos);
+    const retain = this.#options.bridge.retain && retainAvailable;
     const expiry = encodeFields({ messageExpirySeconds: expirySeconds });
     const properties = joinFields(fields === undefined ? [expiry] : [fields, expiry]);
     const messageId = qos === 0 ? 0 : this.#unusedIdentifier(publish.messageId);
@@ -284,7 +283,7 @@ export class Upstream implements Receiver {
 
   #isHeld(publish: OutgoingPublish): boolean {
     const send = () => !this.#isEnding && this.send(publish);
-    return this.#suspects.holds(publish, send, () => this.#unanswered.size === 0);
+    return this.#options.suspects.holds(publish, send, () => this.#unanswered.size === 0);
   }
 
   #takeAnswer(answer: Packet): void {
@@ -304,17 +303,18 @@ export class Upstream implements Receiver {
 
   #answered(publish: OutgoingPublish, reasonCode: number): void {
     if (this.#isClosed || publish.messageId === 0) return;
-    this.#suspects.answered();
+    this.#options.suspects.answered();
     const failure = passingRefusal(reasonCode);
     if (!isFailure(reasonCode)) {
-      this.#suspects.settled(publish);
-      this.#events.acknowledged(publish);
+      this.#options.suspects.settled(publish);
+      this.#events.acknowledged(publish.topic);
+      this.#options.outlet.acknowledge(publish.messageId);
     } else if (failure === undefined || this.#isNeverTaken(publish, failure)) {
       this.#deadLetter(publish, reasonOf(reasonCode));
-      this.#events.writable();
+      this.#options.outlet.wake();
     } else {
       // The next connection resends the message, in its place in the queue.
-      if (failure.kind === 'refused') this.#events.refused(publish, failure.detail);
+      if (failure.kind === 'refused') this.#events.refused(publish.topic, failure.detail);
       this.#giveUp(failure);
     }
     if (this.#unanswered.size === 0) this.#onIdle?.();
@@ -322,19 +322,20 @@ export class Upstream implements Receiver {
 
   /** Whether the upstream refuses this message for now, each time, and takes all others. */
   #isNeverTaken(publish: OutgoingPublish, { kind }: ConnectionFailure): boolean {
-    return kind === 'refused' && this.#suspects.refused(publish);
+    return kind === 'refused' && this.#options.suspects.refused(publish);
   }
 
   #deadLetter(publish: OutgoingPublish, reason: string): void {
-    this.#suspects.settled(publish);
-    this.#events.deadLettered(publish, reason);
+    this.#options.suspects.settled(publish);
+    // At QoS 0 it is sent but once, whatever the upstream says.
+    if (publish.messageId > 0) this.#options.outlet.deadLetter(publish, reason);
   }
 
   /** A connection may look alive and be dead: the network is gone, or the broker answers only pings. */
   #checkSilence(): void {
     const [oldest] = this.#unanswered.values();
     if (oldest === undefined) return;
-    const timeoutMs = this.#bridge.ackTimeoutSeconds * 1_000;
+    const timeoutMs = this.#options.bridge.ackTimeoutSeconds * 1_000;
     const nowMs = performance.now();
     const isStuck = nowMs - oldest.sentAtMs > timeoutMs * LONGEST_WAIT_TIMEOUTS;
     if (!isStuck && nowMs - this.#lastAnswerAtMs <= timeoutMs) return;
@@ -346,7 +347,7 @@ export class Upstream implements Receiver {
     if (this.#isClosed) return;
     this.#failure ??= failureOfCode(reasonCode);
     const inFlight = [...this.#unanswered.values()];
-    if (mayBeAboutMessage(reasonCode) && this.#suspects.sentAway(inFlight)) {
+    if (mayBeAboutMessage(reasonCode) && this.#options.suspects.sentAway(inFlight)) {
       this.#unanswered.clear();
       for (const { publish } of inFlight) this.#deadLetter(publish, reasonOf(reasonCode));
     }
@@ -367,7 +368,7 @@ export class Upstream implements Receiver {
     const isRoom = this.#waitingCommands <= MAX_WAITING_COMMANDS;
     if (isRoom) done(NOT_ACKNOWLEDGED);
     const earlier = this.#commands;
-    const handled = this.#events.received(packet);
+    const handled = this.#options.inbound.accept(packet);
     this.#commands = Promise.allSettled([handled, earlier]).then(([{ status }]) => {
       if (status === 'fulfilled') this.#acknowledge(packet);
       else this.#giveUp({ kind: 'store', detail: 'a command could not be stored' });
@@ -391,7 +392,7 @@ export class Upstream implements Receiver {
     const failure = this.#failure ?? { kind: 'closed', detail: 'without a reason' };
     const inFlight = [...this.#unanswered.values()];
     // First: a message that becomes a dead letter here was sent on this connection.
-    if (failure.kind === 'closed' && this.#suspects.hungUp(inFlight)) {
+    if (failure.kind === 'closed' && this.#options.suspects.hungUp(inFlight)) {
       for (const { publish } of inFlight) this.#deadLetter(publish, HUNG_UP);
     }
     this.#stop();
@@ -403,6 +404,7 @@ export class Upstream implements Receiver {
     this.#isClosed = true;
     this.#isEnding = true;
     clearInterval(this.#silenceTimer);
+    this.#options.outlet.disconnect(this);
   }
 }
 
