@@ -106,21 +106,22 @@ export class Suspects {
     return this.#endedAt(publish, this.#answers > 1);
   }
 
-  /** Notes a hang-up without a telling reason. Returns whether the only message in flight is a dead letter. */
-  hungUp(inFlight: readonly Unanswered[]): boolean {
+  /**
+   * Notes that the upstream has ended the connection.
+   *
+   * @param isAboutMessage whether it said so (MQTT 5, 3.14.2.1): then the message that was sent alone is at fault
+   * @returns whether what is in flight is a dead letter
+   */
+  hungUp(inFlight: readonly Unanswered[], isAboutMessage: boolean): boolean {
     const [first] = inFlight;
     if (first === undefined) return false;
     const hasAnswered = this.#answers > 0;
-    if (this.isOneByOne || !hasAnswered) this.#toTestNext = inFlight.length;
+    const { isOneByOne } = this;
+    if (isAboutMessage || isOneByOne || !hasAnswered) this.#toTestNext = inFlight.length;
+    if (isAboutMessage) return isOneByOne;
     const answerMs = performance.now() - first.sentAtMs;
     if (inFlight.length > 1 || answerMs > HANG_UP_LIMITS.maxAnswerMs) return false;
     return this.#endedAt(first.publish, hasAnswered);
-  }
-
-  /** Notes a DISCONNECT that may be about a message. Returns whether what is in flight is a dead letter. */
-  sentAway(inFlight: readonly Unanswered[]): boolean {
-    this.#toTestNext = inFlight.length;
-    return this.isOneByOne;
   }
 
   /**

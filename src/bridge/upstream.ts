@@ -138,7 +138,9 @@ export class Upstream implements Receiver {
     this.#client.on('error', (error) => {
       this.#failure ??= failureOfError(error);
     });
-    this.#client.on('disconnect', ({ reasonCode = 0 }) => this.#sentAway(reasonCode));
+    this.#client.on('disconnect', ({ reasonCode = 0 }) => {
+      this.#giveUp(failureOfCode(reasonCode), mayBeAboutMessage(reasonCode));
+    });
     this.#client.on('packetreceive', (packet) => this.#takeAnswer(packet));
     this.#client.on('close', () => {
       if (!this.#isEnding) this.#closed();
@@ -342,17 +344,6 @@ export class Upstream implements Receiver {
     this.#giveUp({ kind: 'silent', detail: 'no acknowledgement in time' });
   }
 
-  /** Handles a DISCONNECT; its reason may be about a message. */
-  #sentAway(reasonCode: number): void {
-    if (this.#isClosed) return;
-    this.#failure ??= failureOfCode(reasonCode);
-    const inFlight = [...this.#unanswered.values()];
-    if (mayBeAboutMessage(reasonCode) && this.#options.suspects.sentAway(inFlight)) {
-      this.#unanswered.clear();
-      for (const { publish } of inFlight) this.#deadLetter(publish, reasonOf(reasonCode));
-    }
-  }
-
   /**
    * Acknowledges commands in order, once they are handled [MQTT-4.6.0-2].
    *
@@ -382,18 +373,21 @@ export class Upstream implements Receiver {
     this.#write(encodeAcknowledgement('puback', messageId));
   }
 
-  #giveUp(failure: ConnectionFailure): void {
+  #giveUp(failure: ConnectionFailure, isAboutMessage = false): void {
     this.#failure ??= failure;
-    this.#closed();
+    this.#closed(isAboutMessage);
   }
 
-  #closed(): void {
+  /** @param isAboutMessage whether the upstream's reason may be a message in flight */
+  #closed(isAboutMessage = false): void {
     if (this.#isClosed) return;
     const failure = this.#failure ?? { kind: 'closed', detail: 'without a reason' };
-    const inFlight = [...this.#unanswered.values()];
+    const reason = isAboutMessage ? failure.detail : HUNG_UP;
+    const mayBeMessage = isAboutMessage || failure.kind === 'closed';
+    const inFlight = mayBeMessage ? [...this.#unanswered.values()] : [];
     // First: a message that becomes a dead letter here was sent on this connection.
-    if (failure.kind === 'closed' && this.#options.suspects.hungUp(inFlight)) {
-      for (const { publish } of inFlight) this.#deadLetter(publish, HUNG_UP);
+    if (this.#options.suspects.hungUp(inFlight, isAboutMessage)) {
+      for (const { publish } of inFlight) this.#deadLetter(publish, reason);
     }
     this.#stop();
     this.#client.end(true);
