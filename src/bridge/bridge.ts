@@ -20,7 +20,12 @@ import { bridgeStatusTopic, isAlarmTopic } from '../domain/topics.js';
 import type { Installation } from '../files.js';
 import type { Foundation } from '../foundation.js';
 import type { AuditTrail } from '../site/audit-trail.js';
-import { type BridgeStatus, type DeadLetterStore, describeBridge } from '../site/bridge-list.js';
+import {
+  type BridgeStatus,
+  type DeadLetter,
+  type DeadLetterStore,
+  describeBridge,
+} from '../site/bridge-list.js';
 import { pause, within } from '../site/clock/pause.js';
 import {
   type ConnectionFailure,
@@ -58,14 +63,6 @@ export interface BridgeServices
   readonly commands: CommandSink;
 }
 
-/** How an attempt to connect, and the connection, if there was one, has ended. */
-interface Ending {
-  readonly failure: ConnectionFailure;
-  readonly wasAccepted: boolean;
-  /** Whether the upstream has shown that it works. */
-  readonly isProven: boolean;
-}
-
 export class Bridge {
   readonly options: BridgeOptions;
   readonly #services: BridgeServices;
@@ -93,7 +90,7 @@ export class Bridge {
     this.#log = services.log.child({ bridge: name });
     this.#inbound = new Inbound(options, services, this.#log);
     this.#suspects = new Suspects((publish) => this.#suspected(publish));
-    const onDeadLetter = ({ topic, reason }: { topic: string; reason: string }) => {
+    const onDeadLetter = ({ topic, reason }: DeadLetter) => {
       this.#refused(topic, reason);
       this.#log.warn({ topic, reason }, 'message became a dead letter');
     };
@@ -173,9 +170,9 @@ export class Bridge {
     let last: FailureKind | undefined;
     while (!signal.aborted) {
       const wasOlder: boolean = isTryingOlder;
-      const ending = await this.#connectOnce(wasOlder ? 4 : protocol, last);
+      const version = wasOlder ? 4 : protocol;
+      const { failure, wasAccepted, isProven } = await this.#connectOnce(version, last);
       if (signal.aborted) return;
-      const { failure, wasAccepted, isProven } = ending;
       // An old broker may answer MQTT 5 with a return code, or hang up before CONNACK. The code decides the version for
       // good. A hang-up may have any other reason, so only the next attempt uses 3.1.1.
       const maySwitch: boolean = !isFixed && !wasAccepted && !wasOlder;
@@ -197,8 +194,13 @@ export class Bridge {
     }
   }
 
-  /** Connects, and resolves when the connection is gone. */
-  async #connectOnce(protocol: 4 | 5, last: FailureKind | undefined): Promise<Ending> {
+  /**
+   * Connects, and resolves when the connection is gone.
+   *
+   * @param last how the attempt before has failed
+   * @returns why it is gone, and whether the upstream has accepted it, and shown that it works
+   */
+  async #connectOnce(protocol: 4 | 5, last: FailureKind | undefined) {
     const { options: bridge } = this;
     const { installation, config } = this.#services;
     // Two clients with the same id could acknowledge and take over for ever, and an upstream may refuse one message
