@@ -1,14 +1,24 @@
+/**
+ * One bridge: its queue of forwarded messages, the connection to its upstream that it keeps up, and what people see of
+ * it: status, faults, log.
+ *
+ * The queue is a session like any subscriber's: a message leaves it only when the upstream has acknowledged it
+ * (contract 4.2).
+ */
 import type { Logger } from 'pino';
-import type { AccountReader } from '../delivery/accounts.js';
-import type { Forwarder } from '../delivery/forwarder.js';
+import { z } from 'zod';
 import type { OutgoingPublish } from '../delivery/message.js';
+import type { DeliveryParts } from '../delivery/open.js';
 import { Outlet } from '../delivery/outlet.js';
-import type { RetainedMessages } from '../delivery/retained.js';
 import type { SessionOwner } from '../delivery/sessions/session.js';
-import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { BridgeOptions } from '../domain/bridge-schema.js';
 import { selectedFilters } from '../domain/bridge-topics.js';
-import { bridgeStatusTopic } from '../domain/topics.js';
+import type { BRIDGE_FAULTS } from '../domain/faults/bridge-faults.js';
+import { fault } from '../domain/faults/faults.js';
+import { isJson } from '../domain/notation.js';
+import { bridgeStatusTopic, isAlarmTopic } from '../domain/topics.js';
+import type { Installation } from '../files.js';
+import type { Foundation } from '../foundation.js';
 import type { AuditTrail } from '../site/audit-trail.js';
 import {
   type BridgeStatus,
@@ -17,98 +27,75 @@ import {
   describeBridge,
 } from '../site/bridge-list.js';
 import { pause, within } from '../site/clock/pause.js';
-import type { Health } from '../site/health/health.js';
-import { BridgeReport } from './bridge-report.js';
-import { clientOptions, maxGatheredBytes } from './client-options.js';
 import {
   type ConnectionFailure,
-  codeOf,
+  FAILURES,
   type FailureKind,
+  failureOfFile,
   retryDelayMs,
-} from './connection-failure.js';
-import { HANG_UP_LIMITS, type HangUpLimits, HangUps } from './hang-ups.js';
+} from './failures.js';
 import { type CommandSink, Inbound } from './inbound.js';
-import { type ProtocolVersion, Upstream } from './upstream.js';
+import { Suspects } from './suspects.js';
+import { Upstream } from './upstream.js';
 
 const CHECK_INTERVAL_MS = 5_000;
 const STATUS_INTERVAL_MS = 30_000;
 const LAST_STATUS_TIMEOUT_MS = 1_000;
 const END_TIMEOUT_MS = 2_000;
-/** MQTT 3.1.1 in a CONNECT. */
-const OLDER = 4;
 /** A connection that lasts this long works, even if there was nothing to send. */
 const PROVEN_AFTER_MS = 10_000;
 /** A queue whose oldest message waits longer has stopped moving, or grows too fast. */
 const LAGGING_AFTER_MS = 60_000;
 
-export interface BridgeServices {
+/** The parts of a bridge that can fail independently. */
+const ASPECTS = ['missing', 'down', 'refused', 'hang-up', 'lag', 'commands'] as const;
+
+/** Messages about an alarm carry its id; others keep what the device sent under `data`. */
+const alarmSchema = z.object({ id: z.string() });
+
+export interface BridgeServices
+  extends Pick<Foundation, 'config' | 'health' | 'log' | 'now' | 'steady'>,
+    Pick<DeliveryParts, 'sessions' | 'accounts' | 'forwarder' | 'retained'> {
   /** Distinguishes this gateway from others at the same upstream. */
-  readonly installation: string;
-  readonly sessions: Sessions;
-  readonly accounts: Pick<AccountReader, 'refresh'>;
-  readonly forwarder: Pick<Forwarder, 'announce'>;
-  readonly retained: Pick<RetainedMessages, 'remove'>;
-  readonly health: Health;
+  readonly installation: Installation;
   readonly deadLetters: DeadLetterStore;
   readonly audit: AuditTrail;
   readonly commands: CommandSink;
-  /** `mqtt.maxPacketBytes`, for packets from upstream too. */
-  readonly maxPacketBytes: number;
-  readonly log: Logger;
-  readonly now: () => number;
-  /** Undefined: `HANG_UP_LIMITS`. */
-  readonly hangUpLimits?: HangUpLimits;
-  /** Clock for ages. */
-  readonly steadyNow: () => number;
-  /** Converts a steady time to the wall time that people see. */
-  readonly wallTimeOf: (steadyMs: number) => number;
 }
 
-/**
- * Sends one queue of forwarded messages to one upstream broker.
- * The queue is a session like any subscriber's: a message leaves it only when the upstream has acknowledged it
- * (docs/reference/contract.md, 4.2).
- */
 export class Bridge {
   readonly options: BridgeOptions;
   readonly #services: BridgeServices;
   readonly #log: Logger;
-  readonly #report: BridgeReport;
-  readonly #hangUps: HangUps;
-  readonly #clientId: string;
-  readonly #timers: NodeJS.Timeout[] = [];
   readonly #outlet: Outlet;
   readonly #inbound: Inbound;
+  readonly #suspects: Suspects;
+  readonly #timers: NodeJS.Timeout[] = [];
   #isOpen = false;
-  #upstream: Upstream | undefined;
-  #protocol: ProtocolVersion;
-  /** Whether the next attempt uses 3.1.1: the upstream hung up on MQTT 5. */
-  #isTryingOlder = false;
-  #failedAttempts = 0;
-  #lastFailure: FailureKind | undefined;
   #isConnecting = false;
+  #upstream: Upstream | undefined;
   #stopping: Promise<void> | undefined;
+  #connectedSinceMs: number | null = null;
+  #lastAcknowledgedAtMs: number | null = null;
+  #lastError: BridgeStatus['lastError'] = null;
+  /** Whether the upstream has refused an alarm, and taken none since. */
+  #isRefusing = false;
+  /** Kind and detail of the failure last logged since the bridge was connected. */
+  #logged: string | undefined;
 
   constructor(options: BridgeOptions, owner: SessionOwner, services: BridgeServices) {
+    const { name } = options;
     this.options = options;
     this.#services = services;
-    this.#log = services.log.child({ bridge: options.name });
-    const { health, now } = services;
-    const report = new BridgeReport({ bridge: options.name, health, log: this.#log, now });
-    this.#report = report;
-    const onDeadLetter = (letter: DeadLetter) => report.deadLettered(letter);
-    const outlet = new Outlet(
-      { kind: 'bridge', name: options.name, owner, onDeadLetter },
-      { ...services, log: this.#log },
-    );
-    this.#outlet = outlet;
-    this.#protocol = options.protocol === '3.1.1' ? OLDER : 5;
-    this.#clientId =
-      options.clientId ?? `care-home-gateway-${services.installation}-${options.name}`;
-    const limits = services.hangUpLimits ?? HANG_UP_LIMITS;
-    this.#hangUps = new HangUps(limits, (publish) => report.hangsUpAt(publish));
-    const { commands, maxPacketBytes, steadyNow } = services;
-    this.#inbound = new Inbound(options, { commands, maxPacketBytes, steadyNow, log: this.#log });
+    this.#log = services.log.child({ bridge: name });
+    this.#inbound = new Inbound(options, services, this.#log);
+    this.#suspects = new Suspects((publish) => this.#suspected(publish));
+    const onDeadLetter = ({ topic, reason }: DeadLetter) => {
+      this.#refused(topic, reason);
+      this.#log.warn({ topic, reason }, 'message became a dead letter');
+    };
+    const outlet = { kind: 'bridge', name, owner, onDeadLetter } as const;
+    this.#outlet = new Outlet(outlet, { ...services, log: this.#log });
   }
 
   /** How many messages wait for the upstream. */
@@ -118,13 +105,18 @@ export class Bridge {
 
   /** Opens the queue: messages forwarded after this resolves wait for the upstream. A missing bridge keeps its filters. */
   async start(): Promise<void> {
-    const { isMissing } = this.options;
-    await this.#outlet.open(isMissing === true ? undefined : selectedFilters(this.options));
+    const { isMissing = false } = this.options;
+    await this.#outlet.open(isMissing ? undefined : selectedFilters(this.options));
     this.#isOpen = true;
     if (this.#outlet.signal.aborted) return;
     this.#timers.push(setInterval(() => this.#announce(), STATUS_INTERVAL_MS));
-    if (isMissing === true) this.#report.missing();
-    else this.#timers.push(setInterval(() => this.#checkBacklog(), CHECK_INTERVAL_MS));
+    if (!isMissing) {
+      this.#timers.push(setInterval(() => this.#checkBacklog(), CHECK_INTERVAL_MS));
+      return;
+    }
+    this.#noteError('missing', 'It is not in the configuration.');
+    this.#log.warn('bridge missing from the configuration, queue kept');
+    this.#setFault('missing', 'bridgeMissing');
   }
 
   /** Connects after `start`, and reconnects until `stop`; a missing bridge only announces itself. */
@@ -143,139 +135,183 @@ export class Bridge {
 
   async status(): Promise<BridgeStatus> {
     const { name, url, isMissing } = this.options;
-    await this.#services.accounts.refresh();
+    const { accounts, steady } = this.#services;
+    await accounts.refresh();
+    const isConnected = this.#connectedSinceMs !== null;
+    const state = isConnected ? 'delivering' : 'failing';
     return {
       name,
       url: isMissing === true ? null : url,
-      ...this.#report.status,
-      ...(await this.#outlet.figures(this.#services.wallTimeOf)),
+      state: this.#isRefusing ? 'refusing' : state,
+      connected: isConnected,
+      connectedSinceMs: this.#connectedSinceMs,
+      lastAcknowledgedAtMs: this.#lastAcknowledgedAtMs,
+      lastError: this.#lastError,
+      ...(await this.#outlet.figures(steady.wallTimeOf)),
     };
   }
 
   async #stop(): Promise<void> {
     this.#outlet.stop();
     for (const timer of this.#timers) clearInterval(timer);
-    const upstream = this.#upstream;
-    if (upstream !== undefined) {
-      await upstream.end(END_TIMEOUT_MS);
-      this.#outlet.disconnect(upstream);
-    }
-    this.#report.clear();
+    await this.#upstream?.end(END_TIMEOUT_MS);
+    for (const aspect of ASPECTS) this.#setFault(aspect, undefined);
     await within(this.#announce(), LAST_STATUS_TIMEOUT_MS);
   }
 
   /** Keeps a connection to the upstream until the bridge stops. */
   async #run(): Promise<void> {
     const { signal } = this.#outlet;
+    const isFixed = this.options.protocol !== undefined;
+    let protocol: 4 | 5 = this.options.protocol === '3.1.1' ? 4 : 5;
+    // Whether only this attempt uses 3.1.1.
+    let isTryingOlder = false;
+    let failedAttempts = 0;
+    let last: FailureKind | undefined;
     while (!signal.aborted) {
-      const wasOlder = this.#isTryingOlder;
-      const { failure, wasAccepted } = await this.#connectOnce();
+      const wasOlder: boolean = isTryingOlder;
+      const version = wasOlder ? 4 : protocol;
+      const { failure, wasAccepted, isProven } = await this.#connectOnce(version, last);
       if (signal.aborted) return;
-      this.#isTryingOlder = false;
-      if (!wasAccepted && this.#triesOther(failure, wasOlder)) continue;
-      this.#failedAttempts++;
-      this.#lastFailure = failure.kind;
-      this.#report.failed(failure);
-      void this.#announce();
+      // An old broker may answer MQTT 5 with a return code, or hang up before CONNACK. The code decides the version for
+      // good. A hang-up may have any other reason, so only the next attempt uses 3.1.1.
+      const maySwitch: boolean = !isFixed && !wasAccepted && !wasOlder;
+      isTryingOlder = maySwitch && failure.kind === 'closed' && protocol === 5;
+      if (maySwitch && failure.kind === 'protocol') {
+        protocol = protocol === 5 ? 4 : 5;
+        if (protocol === 4) {
+          this.#log.info('upstream does not accept MQTT 5, retrying with 3.1.1');
+          continue;
+        }
+        // An upstream that accepts neither version is retried with a backoff.
+      }
+      failedAttempts = isProven ? 1 : failedAttempts + 1;
+      last = failure.kind;
+      this.#failed(failure);
       // Soon after a hang-up: an upstream that recovers in between would get messages out of order.
-      const attempts = this.#hangUps.held > 0 ? 1 : this.#failedAttempts;
-      await pause(retryDelayMs(failure.kind, attempts, Math.random()), signal);
+      const attempts = this.#suspects.isHolding ? 1 : failedAttempts;
+      await pause(retryDelayMs(last, attempts, Math.random()), signal);
     }
   }
 
-  /** Connects, and resolves when the connection is gone. */
-  async #connectOnce(): Promise<{ failure: ConnectionFailure; wasAccepted: boolean }> {
-    let upstream: Upstream;
-    try {
-      upstream = await this.#open();
-    } catch (error) {
-      // A file that cannot be read, or is not a certificate.
-      return { failure: { kind: 'tls', detail: codeOf(error) }, wasAccepted: false };
+  /**
+   * Connects, and resolves when the connection is gone.
+   *
+   * @param last how the attempt before has failed
+   * @returns why it is gone, and whether the upstream has accepted it, and shown that it works
+   */
+  async #connectOnce(protocol: 4 | 5, last: FailureKind | undefined) {
+    const { options: bridge } = this;
+    const { installation, config } = this.#services;
+    // Two clients with the same id could acknowledge and take over for ever, and an upstream may refuse one message
+    // while it takes others.
+    const isAnswerProof = last !== 'taken-over' && last !== 'refused';
+    let isProven = false;
+    let timer: NodeJS.Timeout | undefined;
+    const options = {
+      bridge,
+      protocol,
+      clientId: bridge.clientId ?? `care-home-gateway-${installation.name}-${bridge.name}`,
+      maxPacketBytes: config.mqtt.maxPacketBytes,
+      // The upstream's session may hold the packet, and would start with it again.
+      forgetsSession: last === 'packet-too-large',
+      outlet: this.#outlet,
+      inbound: this.#inbound,
+      suspects: this.#suspects,
+    };
+    const opening = Upstream.open(options, {
+      connected: () => {
+        timer = setTimeout(() => {
+          isProven = true;
+          this.#suspects.clear();
+        }, PROVEN_AFTER_MS);
+        this.#connected();
+      },
+      acknowledged: (topic) => {
+        isProven ||= isAnswerProof;
+        this.#lastAcknowledgedAtMs = this.#services.now();
+        if (this.#isRefusing && isAlarmTopic(topic)) this.#setRefusing(false);
+      },
+      refused: (topic, reason) => this.#refused(topic, reason),
+      commandsAnswered: (areDenied) => this.#commandsAnswered(areDenied),
+    });
+    const upstream = await opening.catch(failureOfFile);
+    if (!(upstream instanceof Upstream)) {
+      return { failure: upstream, wasAccepted: false, isProven };
     }
     this.#upstream = upstream;
     if (this.#outlet.signal.aborted) await upstream.end(0);
     const failure = await upstream.closed;
+    clearTimeout(timer);
     this.#upstream = undefined;
     const { wasAccepted } = upstream;
-    if (wasAccepted) this.#hangUps.nextConnection();
-    else this.#hangUps.notConnected();
-    if (wasAccepted) {
-      this.#report.disconnected();
-      this.#outlet.disconnect(upstream);
+    this.#suspects.ended(wasAccepted);
+    this.#connectedSinceMs = null;
+    return { failure, wasAccepted, isProven };
+  }
+
+  #connected(): void {
+    this.#connectedSinceMs = this.#services.now();
+    this.#logged = undefined;
+    this.#log.info('bridge connected');
+    this.#setFault('down', undefined);
+    this.#announce();
+  }
+
+  /** Logs a failure, at debug level if it is the same as the last one. */
+  #failed({ kind, detail }: ConnectionFailure): void {
+    this.#noteError(kind, detail);
+    const failure = `${kind}: ${detail}`;
+    const level = this.#logged === failure ? 'debug' : 'warn';
+    this.#logged = failure;
+    this.#log[level]({ failure: kind, detail }, 'bridge down');
+    this.#setFault('down', FAILURES[kind].fault);
+    this.#announce();
+  }
+
+  /** Notes a message that the upstream has refused, for now or for good. */
+  #refused(topic: string, reason: string): void {
+    this.#noteError('refused', reason);
+    if (isAlarmTopic(topic)) this.#setRefusing(true);
+  }
+
+  #setRefusing(isRefusing: boolean): void {
+    this.#isRefusing = isRefusing;
+    this.#setFault('refused', isRefusing ? 'bridgeRefused' : undefined);
+  }
+
+  /** @param publish undefined when the upstream takes the message after all */
+  #suspected(publish: OutgoingPublish | undefined): void {
+    if (publish !== undefined) {
+      const { topic } = publish;
+      const alarm = alarmIn(publish);
+      this.#log.warn({ topic, alarm }, 'upstream closes the connection at a message');
     }
-    return { failure, wasAccepted };
+    this.#setFault('hang-up', publish && 'bridgeStuck');
   }
 
-  async #open(): Promise<Upstream> {
-    const { maxPacketBytes } = this.#services;
-    const { options: bridge } = this;
-    const protocol = this.#isTryingOlder ? OLDER : this.#protocol;
-    // The upstream's session may hold the packet, and would start with it again.
-    const forgets = this.#lastFailure === 'packet-too-large';
-    const gathered = maxGatheredBytes(maxPacketBytes);
-    const client = await clientOptions(bridge, this.#clientId, maxPacketBytes, protocol, forgets);
-    const settings = { bridge, client, protocol, maxGatheredBytes: gathered };
-    const upstream: Upstream = new Upstream(
-      { ...settings, hangUps: this.#hangUps },
-      {
-        connected: () => this.#connected(upstream),
-        writable: () => this.#outlet.wake(),
-        acknowledged: (publish) => this.#acknowledged(publish),
-        refused: (publish, reason) => this.#report.refused(publish.topic, reason),
-        // At QoS 0 it is sent but once, whatever the upstream says.
-        deadLettered: (publish, reason) => {
-          if (publish.messageId > 0) this.#outlet.deadLetter(publish, reason);
-        },
-        received: (packet) => this.#inbound.accept(packet),
-        commandsAnswered: (areDenied) => this.#report.commandsAnswered(areDenied),
-      },
-    );
-    return upstream;
-  }
-
-  #connected(upstream: Upstream): void {
-    this.#report.connected();
-    this.#outlet.connect(upstream);
-    void this.#announce();
-    const timer = setTimeout(() => {
-      this.#failedAttempts = 0;
-      this.#hangUps.clear();
-    }, PROVEN_AFTER_MS);
-    void upstream.closed.then(() => clearTimeout(timer));
-  }
-
-  #acknowledged({ topic, messageId }: OutgoingPublish): void {
-    // Two clients with the same id could acknowledge and take over for ever, and an upstream may refuse one message while
-    // it takes others.
-    const isProof = this.#lastFailure !== 'taken-over' && this.#lastFailure !== 'refused';
-    if (isProof) this.#failedAttempts = 0;
-    this.#report.acknowledged(topic);
-    this.#outlet.acknowledge(messageId);
-  }
-
-  /**
-   * Speaks 3.1.1 to an upstream that does not know MQTT 5. Returns whether to connect again at once.
-   *
-   * An old broker may answer MQTT 5 with a return code, or hang up before CONNACK. A return code decides the version for
-   * good. A hang-up may have any other reason, so only the next attempt uses 3.1.1.
-   */
-  #triesOther({ kind }: ConnectionFailure, wasOlder: boolean): boolean {
-    if (this.options.protocol !== undefined) return false;
-    if (kind === 'closed' && this.#protocol === 5) this.#isTryingOlder = !wasOlder;
-    if (kind !== 'protocol' || wasOlder) return false;
-    this.#protocol = this.#protocol === 5 ? OLDER : 5;
-    // An upstream that accepts neither version is retried with a backoff.
-    if (this.#protocol === 5) return false;
-    this.#log.info('upstream does not accept MQTT 5, retrying with 3.1.1');
-    return true;
+  #commandsAnswered(areDenied: boolean): void {
+    if (areDenied) this.#log.warn('upstream denied the subscription to commands');
+    this.#setFault('commands', areDenied ? 'bridgeWithoutCommands' : undefined);
   }
 
   /** Reports a lagging queue, even while connected: if the connection comes and goes, the queue may not move. */
   async #checkBacklog(): Promise<void> {
     const oldestMs = await this.#outlet.oldestReceivedAtMs();
     if (oldestMs === undefined || this.#outlet.signal.aborted) return;
-    const longAgoMs = this.#services.steadyNow() - LAGGING_AFTER_MS;
-    this.#report.lagging(oldestMs !== null && oldestMs < longAgoMs);
+    const isLagging =
+      oldestMs !== null && oldestMs < this.#services.steady.now() - LAGGING_AFTER_MS;
+    this.#setFault('lag', isLagging ? 'bridgeLagging' : undefined);
+  }
+
+  #noteError(kind: string, detail: string): void {
+    this.#lastError = { atMs: this.#services.now(), kind, detail };
+  }
+
+  #setFault(aspect: (typeof ASPECTS)[number], name: keyof typeof BRIDGE_FAULTS | undefined): void {
+    const bridge = this.options.name;
+    const subject = { type: 'bridge', id: bridge, name: bridge } as const;
+    this.#services.health.report(`bridge/${bridge}/${aspect}`, name && { ...fault(name), subject });
   }
 
   async #announce(): Promise<void> {
@@ -287,4 +323,11 @@ export class Bridge {
       groupId: null,
     });
   }
+}
+
+/** The id of the alarm that the message is about; undefined for another message. */
+function alarmIn({ payload }: OutgoingPublish): string | undefined {
+  const text = payload.toString();
+  const message = alarmSchema.safeParse(isJson(text) ? JSON.parse(text) : undefined);
+  return message.data?.id;
 }

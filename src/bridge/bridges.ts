@@ -1,3 +1,4 @@
+/** The bridges of the configuration, and the queues of bridges missing from it. */
 import { isDeepStrictEqual } from 'node:util';
 import type { DeliveryParts } from '../delivery/open.js';
 import { outletName, outletOwner, ownerKeyOf } from '../delivery/outlet.js';
@@ -11,6 +12,9 @@ import { inTurn } from '../releasers.js';
 import type { Actor } from '../site/audit-trail.js';
 import type { BridgeList, BridgeStatus } from '../site/bridge-list.js';
 import type { Bridge, BridgeServices } from './bridge.js';
+import type { CommandSink } from './inbound.js';
+
+const FORGOTTEN_CHECK_MS = 10_000;
 
 /** A bridge as the owner of its queue. */
 export function bridgeOwner(options: BridgeOptions): SessionOwner {
@@ -18,7 +22,25 @@ export function bridgeOwner(options: BridgeOptions): SessionOwner {
   return outletOwner('bridge', options, () => true, options.isMissing !== true);
 }
 
-/** Runs the bridges of the configuration, and keeps the queues of bridges missing from it. */
+/** Opens the queues of the bridges; nothing connects yet. */
+export async function openBridges(
+  foundation: Foundation,
+  { audit, deadLetters }: Pick<BridgeServices, 'audit' | 'deadLetters'>,
+  delivery: DeliveryParts,
+  commands: CommandSink,
+  installation: Installation,
+): Promise<Bridges> {
+  const { config, log, releasers } = foundation;
+  const services = { ...foundation, ...delivery, audit, deadLetters, commands, installation };
+  const bridges = new Bridges(services);
+  releasers.add(() => bridges.stop());
+  await bridges.apply(config.bridges);
+  releasers.every(FORGOTTEN_CHECK_MS, () => {
+    bridges.apply().catch((err: unknown) => log.warn({ err }, 'failed to look after bridges'));
+  });
+  return bridges;
+}
+
 export class Bridges implements BridgeList {
   readonly #services: BridgeServices;
   #configured: readonly BridgeOptions[] = [];
@@ -78,18 +100,18 @@ export class Bridges implements BridgeList {
 
   async #apply(configured = this.#configured): Promise<void> {
     this.#configured = configured;
+    const before = this.#bridges;
     const next = new Map<string, Bridge>();
     for (const options of [...configured, ...this.#missing(configured)]) {
-      const present = this.#bridges.get(options.name);
+      const present = before.get(options.name);
       const isSame = present !== undefined && isDeepStrictEqual(present.options, options);
       next.set(options.name, isSame ? present : await this.#create(options));
     }
-    const stale = [...this.#bridges.values()].filter((one) => next.get(one.options.name) !== one);
+    const stale = [...before.values()].filter((one) => next.get(one.options.name) !== one);
     await Promise.all(stale.map((bridge) => this.#stop(bridge)));
     if (this.#isStopped) return;
-    const removed = stale.filter(({ options }) => !next.has(options.name));
-    const before = this.#bridges;
     this.#bridges = next;
+    const removed = stale.filter(({ options }) => !next.has(options.name));
     await Promise.all(removed.map((bridge) => this.#forget(bridge)));
     const fresh = [...next.values()].filter((one) => before.get(one.options.name) !== one);
     await Promise.all(fresh.map((bridge) => this.#start(bridge, before.has(bridge.options.name))));
@@ -97,9 +119,9 @@ export class Bridges implements BridgeList {
 
   /** The bridges that have a queue but are not configured. */
   #missing(configured: readonly BridgeOptions[]): BridgeOptions[] {
-    const owners = this.#services.sessions.persistent().map(({ owner }) => owner.key);
-    const named = owners.flatMap((key) => outletName('bridge', key) ?? []);
-    return named
+    return this.#services.sessions
+      .persistent()
+      .flatMap(({ owner }) => outletName('bridge', owner.key) ?? [])
       .filter((name) => !configured.some((one) => one.name === name))
       .map((name) => ({
         ...(this.#bridges.get(name)?.options ?? missingBridge(name)),
@@ -127,6 +149,7 @@ export class Bridges implements BridgeList {
     this.#running.delete(bridge);
   }
 
+  /** Cleans up after a missing bridge whose queue was discarded. */
   async #forget({ options: { name }, queued }: Bridge): Promise<void> {
     const { retained, deadLetters, log } = this.#services;
     log.warn({ bridge: name, discarded: queued }, 'missing bridge given up, queue discarded');
@@ -137,38 +160,4 @@ export class Bridges implements BridgeList {
       log.warn({ err: error, bridge: name }, 'failed to clean up after a missing bridge');
     }
   }
-}
-
-const FORGOTTEN_CHECK_MS = 10_000;
-
-/** Opens the queues of the bridges; nothing connects yet. */
-export async function openBridges(
-  { config, log, health, releasers, steady, now }: Foundation,
-  { audit, deadLetters }: Pick<BridgeServices, 'audit' | 'deadLetters'>,
-  { sessions, accounts, forwarder, retained }: DeliveryParts,
-  commands: { acceptAndWait: BridgeServices['commands']['accept'] },
-  installation: Installation,
-): Promise<Bridges> {
-  const bridges = new Bridges({
-    installation: installation.name,
-    sessions,
-    accounts,
-    forwarder,
-    retained,
-    health,
-    deadLetters,
-    audit,
-    commands: { accept: (command) => commands.acceptAndWait(command) },
-    maxPacketBytes: config.mqtt.maxPacketBytes,
-    log,
-    now,
-    steadyNow: steady.now,
-    wallTimeOf: steady.wallTimeOf,
-  });
-  releasers.add(() => bridges.stop());
-  await bridges.apply(config.bridges);
-  releasers.every(FORGOTTEN_CHECK_MS, () => {
-    bridges.apply().catch((err: unknown) => log.warn({ err }, 'failed to look after bridges'));
-  });
-  return bridges;
 }

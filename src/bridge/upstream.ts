@@ -6,11 +6,13 @@
  * queue. PUBLISHes bypass it. It would copy and store each message, write it in parts, and change the order of its
  * properties.
  */
+import { readFile } from 'node:fs/promises';
 import type { IClientOptions, IConnackPacket, IPublishPacket, MqttClient } from 'mqtt';
 import { connect, ReasonCodes } from 'mqtt';
-import { generate, type Packet } from 'mqtt-packet';
+import type { Packet } from 'mqtt-packet';
 import constants from 'mqtt-packet/constants.js';
 import type { OutgoingPublish, Receiver } from '../delivery/message.js';
+import type { Outlet } from '../delivery/outlet.js';
 import type { BridgeOptions } from '../domain/bridge-schema.js';
 import {
   type BridgeTopic,
@@ -20,25 +22,28 @@ import {
 } from '../domain/bridge-topics.js';
 import { encodeAcknowledgement, encodePublish } from '../mqtt/encode.js';
 import { encodeFields, joinFields } from '../mqtt/properties.js';
+import { within } from '../site/clock/pause.js';
 import {
   type ConnectionFailure,
   failureOfCode,
   failureOfError,
   isFailure,
-  makesDeadLetter,
   mayBeAboutMessage,
   PACKET_TOO_LARGE,
+  passingRefusal,
   reasonOf,
-  refusalOf,
-  tooLarge,
-} from './connection-failure.js';
-import type { HangUps } from './hang-ups.js';
+  TOO_LARGE,
+} from './failures.js';
+import type { Inbound } from './inbound.js';
+import type { Suspects, Unanswered } from './suspects.js';
 
 // Makes mqtt.js accept "packet too large" in a PUBACK. MQTT 5 does not allow it there (3.4.2.1), but Mosquitto 2.0
 // sends it beyond its `message_size_limit`. mqtt.js would end the connection, and the same message would come first
 // on the next one, for ever.
 constants.MQTT5_PUBACK_PUBREC_CODES[PACKET_TOO_LARGE] = ReasonCodes[PACKET_TOO_LARGE];
 
+const CONNECT_TIMEOUT_MS = 10_000;
+const SECONDS_PER_HOUR = 3600;
 /** One packet identifier is left for the SUBSCRIBE. */
 const MAX_UNANSWERED = 65_534;
 const MAX_IDENTIFIER = 65_535;
@@ -50,68 +55,56 @@ const MAX_UNSENT_BYTES = 256 * 1024;
 const LONGEST_WAIT_TIMEOUTS = 6;
 const CHECKS_PER_TIMEOUT = 4;
 /** Commands that may wait for the store; beyond that mqtt.js stops reading. */
-export const MAX_WAITING_COMMANDS = 100;
+const MAX_WAITING_COMMANDS = 100;
+/** Up to this multiple of the limit, packets over it are read to the end and dropped: a command may be a slip. */
+const GATHERED_TIMES = 4;
+/** A frame of a WebSocket may hold many packets [MQTT-6.0.0-3]. */
+const MIN_GATHERED_BYTES = 1024 * 1024;
 /** Lets mqtt.js read on without a PUBACK. */
 const NOT_ACKNOWLEDGED = new Error('not acknowledged yet');
 const HUNG_UP = 'Connection closed each time';
 
-/** A version of MQTT as its CONNECT names it. */
-export type ProtocolVersion = 4 | 5;
-
 export interface UpstreamOptions {
   readonly bridge: BridgeOptions;
-  readonly protocol: ProtocolVersion;
-  readonly client: IClientOptions;
-  /** The largest packet, and the largest frame of a WebSocket, that is gathered. */
-  readonly maxGatheredBytes: number;
-  readonly hangUps: HangUps;
+  readonly clientId: string;
+  /** The version of MQTT as its CONNECT names it: 4 is 3.1.1. */
+  readonly protocol: 4 | 5;
+  /** `mqtt.maxPacketBytes`, for packets from upstream too. */
+  readonly maxPacketBytes: number;
+  /** Whether the upstream must discard what its session holds for the bridge. */
+  readonly forgetsSession: boolean;
+  readonly outlet: Outlet;
+  readonly inbound: Inbound;
+  readonly suspects: Suspects;
 }
 
-/** Events of one connection. */
+/** What a bridge shows of a connection. */
 export interface UpstreamEvents {
   connected(): void;
-  /** The connection takes messages again. */
-  writable(): void;
-  acknowledged(publish: OutgoingPublish): void;
-  /** The upstream does not take the message now. */
-  refused(publish: OutgoingPublish, reason: string): void;
-  /** The upstream never takes the message. */
-  deadLettered(publish: OutgoingPublish, reason: string): void;
-  /** Rejects when the command could not be handled: the upstream must resend it. */
-  received(packet: IPublishPacket): Promise<void>;
+  /** @param topic of a message that the upstream has taken */
+  acknowledged(topic: string): void;
+  /** @param topic of a message that the upstream does not take now */
+  refused(topic: string, reason: string): void;
   /** Whether the upstream denied a filter of `commands`. */
   commandsAnswered(areDenied: boolean): void;
-}
-
-/** A message at QoS 1 or 2 that the upstream has not answered. */
-interface Unanswered {
-  readonly publish: OutgoingPublish;
-  readonly sentAtMs: number;
 }
 
 export class Upstream implements Receiver {
   /** Resolves once, with the reason, when the connection is gone. */
   readonly closed: Promise<ConnectionFailure>;
+  readonly takesProperties: boolean;
   #resolveClosed: (failure: ConnectionFailure) => void = () => undefined;
   readonly #options: UpstreamOptions;
   readonly #events: UpstreamEvents;
-  readonly #client: MqttClient;
   readonly #topic: BridgeTopic;
+  readonly #client: MqttClient;
   readonly #silenceTimer: NodeJS.Timeout;
-  /** By their packet identifier on this connection, the oldest first. */
+  /** Messages at QoS 1 or 2, by their packet identifier on this connection, the oldest first. */
   readonly #unanswered = new Map<number, Unanswered>();
-  /** Undefined until the upstream has accepted the connection. */
-  #limits: UpstreamLimits | undefined;
+  /** The upstream's limits (MQTT 5, 3.2.2.3); undefined until it has accepted the connection. */
+  #limits: NonNullable<IConnackPacket['properties']> | undefined;
   /** Time of the last answer, or of the first message since none was in flight. */
   #lastAnswerAtMs = 0;
-  #answeredCount = 0;
-  /** How many of the first messages to send one by one. */
-  #toTest = 0;
-  /** Messages that are held back (`HangUps`). */
-  #held: OutgoingPublish[] = [];
-  /** How many of the next messages to hold back. */
-  #toHold: number;
-  #holdTimer: NodeJS.Timeout | undefined;
   /** Commands are acknowledged in order. */
   #commands: Promise<unknown> = Promise.resolve();
   #waitingCommands = 0;
@@ -122,31 +115,38 @@ export class Upstream implements Receiver {
   #onIdle: (() => void) | undefined;
   #isClosed = false;
 
-  /** @throws Error when a certificate is not one */
-  constructor(options: UpstreamOptions, events: UpstreamEvents) {
+  /** @throws Error when a certificate cannot be read, or is not one */
+  static async open(options: UpstreamOptions, events: UpstreamEvents): Promise<Upstream> {
+    return new Upstream(await clientOptions(options), options, events);
+  }
+
+  private constructor(client: IClientOptions, options: UpstreamOptions, events: UpstreamEvents) {
+    const { bridge, protocol, outlet } = options;
+    // First: nothing may have been started if it throws.
+    this.#client = connect(bridge.url, client);
+    this.takesProperties = protocol === 5;
     this.#options = options;
     this.#events = events;
-    const { bridge, hangUps } = options;
-    // First: nothing may have been started if it throws.
-    const client = connect(bridge.url, options.client);
-    this.#client = client;
+    this.#topic = parseBridgeTopic(bridge.topic) ?? [];
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
-    this.#topic = parseBridgeTopic(bridge.topic) ?? [];
-    this.#toHold = hangUps.held;
     const checkMs = (bridge.ackTimeoutSeconds * 1_000) / CHECKS_PER_TIMEOUT;
     this.#silenceTimer = setInterval(() => this.#checkSilence(), checkMs);
-    client.handleMessage = (packet, done) => this.#received(packet, done);
-    client.on('connect', (connack) => this.#connected(connack));
-    client.on('error', (error) => this.#noteFailure(failureOfError(error)));
-    client.on('disconnect', ({ reasonCode = 0 }) => this.#sentAway(reasonCode));
-    client.on('packetreceive', (packet) => this.#takeAnswer(packet));
-    client.on('close', () => {
+    this.#client.handleMessage = (packet, done) => this.#received(packet, done);
+    this.#client.on('connect', (connack) => this.#connected(connack));
+    this.#client.on('error', (error) => {
+      this.#failure ??= failureOfError(error);
+    });
+    this.#client.on('disconnect', ({ reasonCode = 0 }) => {
+      this.#giveUp(failureOfCode(reasonCode), mayBeAboutMessage(reasonCode));
+    });
+    this.#client.on('packetreceive', (packet) => this.#takeAnswer(packet));
+    this.#client.on('close', () => {
       if (!this.#isEnding) this.#closed();
     });
-    client.stream.on('drain', () => events.writable());
-    this.#boundGathered(2 * options.maxGatheredBytes);
+    this.#client.stream.on('drain', () => outlet.wake());
+    this.#boundGathered(2 * maxGatheredBytes(options));
   }
 
   /** Whether the upstream has accepted the connection. */
@@ -155,36 +155,27 @@ export class Upstream implements Receiver {
   }
 
   get isWritable(): boolean {
-    if (!this.wasAccepted || this.#isClosed || this.#isEnding) return false;
-    if (this.#isOneByOne && this.#unanswered.size > 0) return false;
+    if (!this.wasAccepted || this.#isEnding) return false;
+    if (this.#options.suspects.isOneByOne && this.#unanswered.size > 0) return false;
     return this.#client.stream.writableLength < MAX_UNSENT_BYTES;
   }
 
-  get takesProperties(): boolean {
-    return this.#options.protocol === 5;
-  }
-
   get maxInFlight(): number {
-    return Math.min(this.#limits?.maxInFlight ?? MAX_UNANSWERED, MAX_UNANSWERED);
+    return Math.min(this.#limits?.receiveMaximum ?? MAX_UNANSWERED, MAX_UNANSWERED);
   }
 
   send(publish: OutgoingPublish): boolean {
-    const limits = this.#limits;
     // A QoS 0 message gets no answer to show that the upstream did not hang up at it.
-    if (limits === undefined || (publish.messageId === 0 && this.#isOneByOne)) return true;
+    const isLost =
+      !this.wasAccepted || (publish.messageId === 0 && this.#options.suspects.isOneByOne);
+    if (isLost) return true;
     const topic = bridgedTopic(this.#topic, publish.topic);
-    const packet = this.#packetOf(publish, topic, limits);
-    const { commands } = this.#options.bridge;
-    if (commands.length > 0 && parseBridgedCommand(topic) !== undefined) {
-      this.#events.deadLettered(publish, 'it would come back as a command');
-    } else if (packet === undefined) {
-      this.#events.deadLettered(publish, 'its topic upstream is too long');
-    } else if (packet.bytes.length > limits.maxPacketBytes) {
-      this.#events.deadLettered(publish, reasonOf(PACKET_TOO_LARGE));
-    } else if (this.#isToHold(publish)) {
-      this.#hold(publish);
+    if (this.#options.bridge.commands.length > 0 && parseBridgedCommand(topic) !== undefined) {
+      this.#deadLetter(publish, 'it would come back as a command');
+    } else if (Buffer.byteLength(topic) > MAX_TOPIC_BYTES) {
+      this.#deadLetter(publish, 'its topic upstream is too long');
     } else {
-      this.#publish(publish, packet);
+      this.#publish(publish, topic);
     }
     return true;
   }
@@ -192,26 +183,15 @@ export class Upstream implements Receiver {
   /** Awaits acknowledgements, then disconnects. */
   async end(timeoutMs: number): Promise<void> {
     this.#isEnding = true;
-    clearTimeout(this.#holdTimer);
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, timeoutMs);
-      this.#onIdle = () => {
-        this.#client.end(false, () => {
-          clearTimeout(timer);
-          resolve();
-        });
-      };
+    const disconnected = new Promise<void>((resolve) => {
+      this.#onIdle = () => this.#client.end(false, () => resolve());
       if (this.#unanswered.size === 0) this.#onIdle();
     });
+    await within(disconnected, timeoutMs);
     this.#stop();
     // Not `end(true)`, which does nothing while mqtt.js waits for a SUBACK.
     this.#client.stream.destroy();
     this.#resolveClosed({ kind: 'closed', detail: 'by the bridge' });
-  }
-
-  get #isOneByOne(): boolean {
-    const isSuspecting = this.#options.hangUps.isSuspecting || this.#held.length > 0;
-    return isSuspecting || this.#answeredCount < this.#toTest;
   }
 
   /** Gives up an upstream whose packet does not end: mqtt.js gathers a whole packet of any length in memory. */
@@ -223,41 +203,58 @@ export class Upstream implements Receiver {
     // The bytes of a frame count together, and may follow the start of a packet.
     this.#client.stream.on('data', (bytes: Buffer) => {
       gathered += bytes.length;
-      if (gathered > maxBytes) this.#giveUp(tooLarge());
+      if (gathered > maxBytes) this.#giveUp(TOO_LARGE);
     });
   }
 
-  #connected(connack: IConnackPacket): void {
+  #connected({ properties = {} }: IConnackPacket): void {
     if (this.#isClosed) return;
-    this.#limits = limitsOf(connack);
-    this.#toTest = this.#options.hangUps.takeToTest();
+    this.#limits = properties;
+    this.#options.suspects.connected();
     const { commands } = this.#options.bridge;
-    if (commands.length > 0) this.#subscribe(commands);
+    // No Local (MQTT 5, 3.8.3.1): messages that the bridge sent do not come back.
+    const options = { qos: 1, nl: true, rap: false, rh: 2 } as const;
+    if (commands.length > 0) {
+      this.#client.subscribe([...commands], options, (error, _, suback) => {
+        // Without a SUBACK the connection has ended.
+        if (suback !== undefined && !this.#isClosed) this.#events.commandsAnswered(error !== null);
+      });
+    }
+    this.#options.outlet.connect(this);
     this.#events.connected();
   }
 
-  #subscribe(commands: readonly string[]): void {
-    // No Local (MQTT 5, 3.8.3.1): messages that the bridge sent do not come back.
-    const options = { qos: 1, nl: true, rap: false, rh: 2 } as const;
-    this.#client.subscribe([...commands], options, (error, _, suback) => {
-      // Without a SUBACK the connection has ended.
-      if (suback !== undefined && !this.#isClosed) this.#events.commandsAnswered(error !== null);
-    });
+  #publish(publish: OutgoingPublish, topic: string): void {
+    const { maximumPacketSize = Number.POSITIVE_INFINITY } = this.#limits ?? {};
+    const { messageId, bytes } = this.#packetOf(publish, topic);
+    if (bytes.length > maximumPacketSize) {
+      this.#deadLetter(publish, reasonOf(PACKET_TOO_LARGE));
+    } else if (this.#isHeld(publish)) {
+      // It is sent later.
+    } else if (messageId === 0) {
+      this.#write(bytes, (error) => error ?? this.#answered(publish, 0));
+    } else {
+      const sentAtMs = performance.now();
+      if (this.#unanswered.size === 0) this.#lastAnswerAtMs = sentAtMs;
+      this.#unanswered.set(messageId, { publish, sentAtMs });
+      this.#write(bytes);
+    }
   }
 
-  /** The packet, and its identifier on this connection; undefined if its topic is too long. */
-  #packetOf(publish: OutgoingPublish, topic: string, limits: UpstreamLimits) {
-    if (Buffer.byteLength(topic) > MAX_TOPIC_BYTES) return undefined;
-    const { bridge, protocol } = this.#options;
+  /** The packet, and its identifier on this connection. */
+  #packetOf(publish: OutgoingPublish, topic: string) {
+    const { maximumQoS = 2, retainAvailable = true } = this.#limits ?? {};
     const { payload, dup, fields, expirySeconds } = publish;
-    const qos = publish.qos === 0 ? 0 : smaller(bridge.qos, limits.maxQos);
-    const retain = bridge.retain && limits.takesRetained;
+    const qos = publish.qos === 0 ? 0 : atMost(maximumQoS, this.#options.bridge.qos);
+    const retain = this.#options.bridge.retain && retainAvailable;
     const expiry = encodeFields({ messageExpirySeconds: expirySeconds });
-    const properties =
-      protocol === 5 ? joinFields(fields === undefined ? [expiry] : [fields, expiry]) : undefined;
+    const properties = joinFields(fields === undefined ? [expiry] : [fields, expiry]);
     const messageId = qos === 0 ? 0 : this.#unusedIdentifier(publish.messageId);
     const packet = { topic, payload, qos, retain, dup: dup && qos > 0, messageId };
-    return { messageId, bytes: encodePublish(packet, properties) };
+    return {
+      messageId,
+      bytes: encodePublish(packet, this.takesProperties ? properties : undefined),
+    };
   }
 
   /**
@@ -270,20 +267,6 @@ export class Upstream implements Receiver {
       unused = (unused % MAX_IDENTIFIER) + 1;
     }
     return unused;
-  }
-
-  #publish(
-    publish: OutgoingPublish,
-    { messageId, bytes }: { readonly messageId: number; readonly bytes: Buffer },
-  ): void {
-    if (messageId === 0) {
-      this.#write(bytes, (error) => error ?? this.#answered(publish, 0));
-      return;
-    }
-    const sentAtMs = performance.now();
-    if (this.#unanswered.size === 0) this.#lastAnswerAtMs = sentAtMs;
-    this.#unanswered.set(messageId, { publish, sentAtMs });
-    this.#write(bytes);
   }
 
   /** Writes a packet; all packets of one turn of the event loop leave together. */
@@ -300,24 +283,9 @@ export class Upstream implements Receiver {
     stream.write(bytes, onSent);
   }
 
-  #isToHold(publish: OutgoingPublish): boolean {
-    if (this.#toHold === 0) return false;
-    // Only the suspect and the messages right after it: those before are tried anyway.
-    return this.#held.length > 0 || this.#options.hangUps.isSuspect(publish);
-  }
-
-  #hold(publish: OutgoingPublish): void {
-    this.#toHold--;
-    this.#held.push(publish);
-    this.#holdTimer ??= setTimeout(() => {
-      if (this.#unanswered.size === 0) this.#sendHeld();
-    }, this.#options.hangUps.limits.maxHoldMs);
-  }
-
-  #sendHeld(): void {
-    this.#toHold = 0;
-    const publish = this.#isEnding ? undefined : this.#held.shift();
-    if (publish !== undefined) this.send(publish);
+  #isHeld(publish: OutgoingPublish): boolean {
+    const send = () => !this.#isEnding && this.send(publish);
+    return this.#options.suspects.holds(publish, send, () => this.#unanswered.size === 0);
   }
 
   #takeAnswer(answer: Packet): void {
@@ -337,41 +305,32 @@ export class Upstream implements Receiver {
 
   #answered(publish: OutgoingPublish, reasonCode: number): void {
     if (this.#isClosed || publish.messageId === 0) return;
-    this.#answeredCount++;
-    // In the order of the queue: held messages go before later ones.
-    this.#sendHeld();
+    this.#options.suspects.answered();
+    const failure = passingRefusal(reasonCode);
     if (!isFailure(reasonCode)) {
-      this.#options.hangUps.answered(publish);
-      this.#events.acknowledged(publish);
-    } else if (makesDeadLetter(reasonCode)) {
+      this.#options.suspects.settled(publish);
+      this.#events.acknowledged(publish.topic);
+      this.#options.outlet.acknowledge(publish.messageId);
+    } else if (failure === undefined || this.#isNeverTaken(publish, failure)) {
       this.#deadLetter(publish, reasonOf(reasonCode));
-      this.#events.writable();
+      this.#options.outlet.wake();
     } else {
       // The next connection resends the message, in its place in the queue.
-      this.#retryLater(publish, refusalOf(reasonCode));
+      if (failure.kind === 'refused') this.#events.refused(publish.topic, failure.detail);
+      this.#giveUp(failure);
     }
     if (this.#unanswered.size === 0) this.#onIdle?.();
   }
 
-  /** Has the next connection send the message again, unless the upstream takes all others and never this one. */
-  #retryLater(publish: OutgoingPublish, failure: ConnectionFailure): void {
-    if (failure.kind !== 'refused') {
-      this.#giveUp(failure);
-      return;
-    }
-    const hasAnsweredOthers = this.#answeredCount > 1;
-    if (this.#options.hangUps.hungUpAt(publish, hasAnsweredOthers)) {
-      this.#deadLetter(publish, failure.detail);
-      this.#events.writable();
-      return;
-    }
-    this.#events.refused(publish, failure.detail);
-    this.#giveUp(failure);
+  /** Whether the upstream refuses this message for now, each time, and takes all others. */
+  #isNeverTaken(publish: OutgoingPublish, { kind }: ConnectionFailure): boolean {
+    return kind === 'refused' && this.#options.suspects.refused(publish);
   }
 
   #deadLetter(publish: OutgoingPublish, reason: string): void {
-    this.#options.hangUps.answered(publish);
-    this.#events.deadLettered(publish, reason);
+    this.#options.suspects.settled(publish);
+    // At QoS 0 it is sent but once, whatever the upstream says.
+    if (publish.messageId > 0) this.#options.outlet.deadLetter(publish, reason);
   }
 
   /** A connection may look alive and be dead: the network is gone, or the broker answers only pings. */
@@ -385,37 +344,13 @@ export class Upstream implements Receiver {
     this.#giveUp({ kind: 'silent', detail: 'no acknowledgement in time' });
   }
 
-  /** Handles a DISCONNECT; its reason may be about a message. */
-  #sentAway(reasonCode: number): void {
-    if (this.#isClosed) return;
-    this.#noteFailure(failureOfCode(reasonCode));
-    if (!mayBeAboutMessage(reasonCode)) return;
-    this.#options.hangUps.test(this.#unanswered.size);
-    if (!this.#isOneByOne) return;
-    const all = [...this.#unanswered.values()];
-    this.#unanswered.clear();
-    for (const { publish } of all) this.#deadLetter(publish, reasonOf(reasonCode));
-  }
-
-  /** Handles a connection that the upstream has closed without a telling reason. */
-  #hungUp(): void {
-    const [first] = this.#unanswered.values();
-    if (first === undefined) return;
-    const { hangUps } = this.#options;
-    const { publish, sentAtMs } = first;
-    if (this.#isOneByOne || this.#answeredCount === 0) hangUps.test(this.#unanswered.size);
-    const answerMs = performance.now() - sentAtMs;
-    if (this.#unanswered.size > 1 || answerMs > hangUps.limits.maxAnswerMs) return;
-    if (hangUps.hungUpAt(publish, this.#answeredCount > 0)) this.#deadLetter(publish, HUNG_UP);
-  }
-
   /**
    * Acknowledges commands in order, once they are handled [MQTT-4.6.0-2].
    *
    * Meanwhile mqtt.js reads on: otherwise it would take neither acknowledgements nor PINGRESP.
    */
   #received(packet: IPublishPacket, done: (error?: Error) => void): void {
-    if (this.#isEnding || this.#isClosed) {
+    if (this.#isEnding) {
       // A later connection gets it again.
       done(NOT_ACKNOWLEDGED);
       return;
@@ -424,7 +359,7 @@ export class Upstream implements Receiver {
     const isRoom = this.#waitingCommands <= MAX_WAITING_COMMANDS;
     if (isRoom) done(NOT_ACKNOWLEDGED);
     const earlier = this.#commands;
-    const handled = this.#events.received(packet);
+    const handled = this.#options.inbound.accept(packet);
     this.#commands = Promise.allSettled([handled, earlier]).then(([{ status }]) => {
       if (status === 'fulfilled') this.#acknowledge(packet);
       else this.#giveUp({ kind: 'store', detail: 'a command could not be stored' });
@@ -434,27 +369,26 @@ export class Upstream implements Receiver {
   }
 
   #acknowledge({ qos, messageId = 0 }: IPublishPacket): void {
-    const { stream, options } = this.#client;
-    if (qos === 0 || this.#isClosed || !stream.writable) return;
-    stream.write(generate({ cmd: 'puback', messageId, reasonCode: 0 }, options));
+    if (qos === 0 || this.#isClosed || !this.#client.stream.writable) return;
+    this.#write(encodeAcknowledgement('puback', messageId));
   }
 
-  #noteFailure(failure: ConnectionFailure): void {
+  #giveUp(failure: ConnectionFailure, isAboutMessage = false): void {
     this.#failure ??= failure;
+    this.#closed(isAboutMessage);
   }
 
-  #giveUp(failure: ConnectionFailure): void {
-    if (this.#isClosed) return;
-    this.#noteFailure(failure);
-    this.#client.end(true);
-    this.#closed();
-  }
-
-  #closed(): void {
+  /** @param isAboutMessage whether the upstream's reason may be a message in flight */
+  #closed(isAboutMessage = false): void {
     if (this.#isClosed) return;
     const failure = this.#failure ?? { kind: 'closed', detail: 'without a reason' };
+    const reason = isAboutMessage ? failure.detail : HUNG_UP;
+    const mayBeMessage = isAboutMessage || failure.kind === 'closed';
+    const inFlight = mayBeMessage ? [...this.#unanswered.values()] : [];
     // First: a message that becomes a dead letter here was sent on this connection.
-    if (failure.kind === 'closed') this.#hungUp();
+    if (this.#options.suspects.hungUp(inFlight, isAboutMessage)) {
+      for (const { publish } of inFlight) this.#deadLetter(publish, reason);
+    }
     this.#stop();
     this.#client.end(true);
     this.#resolveClosed(failure);
@@ -463,30 +397,64 @@ export class Upstream implements Receiver {
   #stop(): void {
     this.#isClosed = true;
     this.#isEnding = true;
-    clearTimeout(this.#holdTimer);
     clearInterval(this.#silenceTimer);
+    this.#options.outlet.disconnect(this);
   }
 }
 
-/** Limits in an upstream's CONNACK (MQTT 5, 3.2.2.3); MQTT 3.1.1 has none. */
-interface UpstreamLimits {
-  /** Undefined: no limit. */
-  readonly maxInFlight: number | undefined;
-  readonly maxPacketBytes: number;
-  readonly maxQos: 0 | 1 | 2;
-  readonly takesRetained: boolean;
-}
-
-function limitsOf({ properties }: IConnackPacket): UpstreamLimits {
-  const { receiveMaximum, maximumPacketSize, maximumQoS, retainAvailable } = properties ?? {};
+/**
+ * Options of mqtt.js for one connection. Certificates are read again each time, so that renewed ones take effect.
+ *
+ * @throws Error of the file system
+ */
+async function clientOptions(options: UpstreamOptions): Promise<IClientOptions> {
+  const { bridge, clientId, protocol, maxPacketBytes, forgetsSession } = options;
+  const { username, password, caFile, certFile, keyFile, serverName } = bridge;
+  // The upstream keeps a session, so that no command is lost while the bridge is away. Not at QoS 2: it would remember
+  // packet identifiers that the next connection gives to other messages, and drop those as repetitions [MQTT-4.3.3-2].
+  const clean = forgetsSession || bridge.commands.length === 0 || bridge.qos === 2;
+  const sessionExpiryInterval = bridge.maxQueuedHours * SECONDS_PER_HOUR;
   return {
-    maxInFlight: receiveMaximum,
-    maxPacketBytes: maximumPacketSize ?? Number.POSITIVE_INFINITY,
-    maxQos: maximumQoS === 0 || maximumQoS === 1 ? maximumQoS : 2,
-    takesRetained: retainAvailable !== false,
+    clientId,
+    protocolVersion: protocol,
+    clean,
+    ...(protocol === 5 && {
+      properties: {
+        receiveMaximum: MAX_WAITING_COMMANDS,
+        maximumPacketSize: maxPacketBytes,
+        ...(!clean && { sessionExpiryInterval }),
+      },
+    }),
+    keepalive: bridge.keepAliveSeconds,
+    // Pings while messages are sent as well: this detects a broker that answers neither.
+    reschedulePings: false,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    reconnectPeriod: 0,
+    queueQoSZero: false,
+    // Its debugging output costs time for each packet, even while it is off.
+    log: () => undefined,
+    resubscribe: false,
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(caFile !== undefined && { ca: await readFile(caFile) }),
+    ...(certFile !== undefined && { cert: await readFile(certFile) }),
+    ...(keyFile !== undefined && { key: await readFile(keyFile) }),
+    ...(serverName !== undefined && { servername: serverName }),
+    rejectUnauthorized: true,
+    wsOptions: {
+      // For a WebSocket, mqtt.js passes certificates on but not the server name.
+      ...(serverName !== undefined && { servername: serverName, rejectUnauthorized: true }),
+      maxPayload: maxGatheredBytes(options),
+    },
   };
 }
 
-function smaller(one: 0 | 1 | 2, other: 0 | 1 | 2): 0 | 1 | 2 {
-  return one < other ? one : other;
+/** The largest packet, and the largest frame of a WebSocket, that is gathered in memory. */
+function maxGatheredBytes({ maxPacketBytes }: UpstreamOptions): number {
+  return Math.max(MIN_GATHERED_BYTES, GATHERED_TIMES * maxPacketBytes);
+}
+
+function atMost(max: number, qos: 0 | 1 | 2): 0 | 1 | 2 {
+  if (qos <= max) return qos;
+  return max === 1 ? 1 : 0;
 }

@@ -66,7 +66,7 @@ export interface SendingServices {
 }
 
 /** An entry as it is sent now: an alarm may have become late. */
-export function messageOf(entry: Entry, { alarmSent, elapsedSinceMs }: SendingServices): Message {
+export function asSentNow(entry: Entry, { alarmSent, elapsedSinceMs }: SendingServices): Message {
   const { log, isNeverLate, source, payload, receivedAtMs } = entry;
   if (log !== 'alarms' || isNeverLate === true) return entry;
   if (source !== undefined && 'alarm' in source) alarmSent(source);

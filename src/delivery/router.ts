@@ -118,7 +118,7 @@ export class Router {
       const number = numbers[index] ?? 0;
       const sequence = Math.abs(number);
       if (sequence <= this.#recent.last) continue;
-      const entry = entryOf(source, sequence);
+      const entry = appendedEntry(source, sequence);
       // Another writer has put entries on the queues, or some were lost; those were not announced.
       const isAfterGap = sequence > this.#recent.last + 1;
       if (number > 0) this.alarmFigures.recorded(entry);
@@ -254,7 +254,7 @@ export class Router {
   }
 }
 
-function entryOf(source: NewEntry, sequence: number): Entry {
+function appendedEntry(source: NewEntry, sequence: number): Entry {
   const { topic, payload, receivedAtMs, locationId, groupId, properties, publisher } = source;
   const isNeverLate = 'isNeverLate' in source ? true : undefined;
   return {

@@ -1,10 +1,10 @@
 import type { ConsumerServices } from './consumer.js';
 import { DirectQueue } from './direct-queue.js';
 import {
+  asSentNow,
   type Entry,
   type LogName,
   type Message,
-  messageOf,
   type OutgoingPublish,
   publishOf,
   type Receiver,
@@ -229,7 +229,7 @@ export class Window {
   #transmit(message: Message | Entry, sending: Sending): boolean {
     const { services, onSendFailure } = this.#options;
     try {
-      const current = 'log' in message ? messageOf(message, services) : message;
+      const current = 'log' in message ? asSentNow(message, services) : message;
       return this.#receiver?.send(this.#publishOf(current, sending)) === true;
     } catch (error) {
       onSendFailure(error);

@@ -120,7 +120,7 @@ export class Supervision {
     if (context === undefined || lastSeenAtMs === null) return;
     const event = { id: newId(), state, sinceMs: now(), lastSeenAtMs };
     this.#unstored.add(deviceId);
-    writer.append(this.#entryOf(event, context), (isStored) => {
+    writer.append(this.#eventOf(event, context), (isStored) => {
       this.#unstored.delete(deviceId);
       // A device that was deleted meanwhile is not supervised.
       if (!isStored || model.device(deviceId) === undefined) return;
@@ -130,7 +130,7 @@ export class Supervision {
     });
   }
 
-  #entryOf(event: SupervisionEvent, { device, location, group, text }: DeviceContext): NewEvent {
+  #eventOf(event: SupervisionEvent, { device, location, group, text }: DeviceContext): NewEvent {
     const { id, state, sinceMs, lastSeenAtMs } = event;
     const members = supervisionMembers(event);
     return {

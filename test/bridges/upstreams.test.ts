@@ -2,8 +2,8 @@
  * Bridges against real and faulty upstream brokers: the rows of `upstreams.ts`. All rows share a gateway; the most wait
  * for their own upstream side by side.
  */
-import { FAILURES, retryDelayMs } from '../../src/bridge/connection-failure.js';
-import { HANG_UP_LIMITS } from '../../src/bridge/hang-ups.js';
+import { FAILURES, retryDelayMs } from '../../src/bridge/failures.js';
+import { HANG_UP_LIMITS } from '../../src/bridge/suspects.js';
 import { expect, type Home, it, NO_LIMITS, type Own, testWith } from '../harness/index.js';
 import { Bridges, HANG_UPS, ROWS, Run, type UpstreamRow } from './upstreams.js';
 

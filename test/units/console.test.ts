@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
-import { FAILURES } from '../../src/bridge/connection-failure.js';
+import { FAILURES } from '../../src/bridge/failures.js';
 import { exactJson, parseExactJson, plainText } from '../../src/console/api/exact-json.js';
 import { defaults } from '../../src/console/api/generated.js';
 import { GatewayClock } from '../../src/console/live/gateway-clock.js';

@@ -128,7 +128,7 @@ function alarmRow(entry: NewAlarm, keys: Keys, shared: SharedTexts): Row {
     ],
     indexes,
     score: String(alarm.detectedAtMs),
-    receipt: receiptOf(entry),
+    receipt: packReceipt(entry),
     condition: false,
     commands: escalations.map(({ name, dueAtMs }): StoreCommand => {
       const member = `${id} ${device.id} ${name}`;
@@ -138,7 +138,7 @@ function alarmRow(entry: NewAlarm, keys: Keys, shared: SharedTexts): Row {
   };
 }
 
-function receiptOf({ receipt, receivedAtMs }: NewAlarm): Packable {
+function packReceipt({ receipt, receivedAtMs }: NewAlarm): Packable {
   if (receipt === undefined) return false;
   const slot = Math.floor(receivedAtMs / RECEIPT_SLOT_MS);
   const { packetIdentifier, payloadDigest, isSentAgain } = receipt;
@@ -307,7 +307,7 @@ function stateChangeIn(values: Values): ForwardedState | undefined {
  * @param fields names and values
  * @param placeOf reads the text of a place
  */
-export function entryOf(
+export function readEntry(
   sequence: number,
   fields: readonly Buffer[],
   placeOf: (text: string) => ReadPlace | undefined,
@@ -325,7 +325,7 @@ export function entryOf(
   }
   const alarm = alarmIn(values);
   const place = placeOf(alarm?.placeText ?? values.text('c'));
-  const message = place && messageOf(values, alarm, place);
+  const message = place && deviceMessage(values, alarm, place);
   if (place === undefined || message === undefined) return undefined;
   const { level, payload, properties, isNeverLate } = message;
   return {
@@ -340,7 +340,7 @@ export function entryOf(
 }
 
 /** The message of an entry about a device: the level of its topic after the device, and its payload. */
-function messageOf(values: Values, alarm: ReadAlarm | undefined, { contextText }: ReadPlace) {
+function deviceMessage(values: Values, alarm: ReadAlarm | undefined, { contextText }: ReadPlace) {
   if (alarm !== undefined) {
     const payload = alarmText(alarm, contextText, alarm.receivedAtMs);
     const { properties } = alarm;

@@ -26,12 +26,12 @@ import { type Packable, Script } from '../scripts.js';
 import type { RecordToWrite, Store } from '../store.js';
 import {
   digestPlace,
-  entryOf,
   type ReadAlarm,
   type ReadPlace,
   ReadPlaces,
   type Row,
   readAlarm,
+  readEntry,
   readPlace,
   rowOf,
   SharedTexts,
@@ -200,7 +200,7 @@ export class HistoryLog implements HistoryStore, HistoryReader {
     const entries: Entry[] = [];
     const missing: number[] = [];
     for (const [sequence, fields] of rows) {
-      const entry = entryOf(sequence, fields, (text) => this.#places.of(text));
+      const entry = readEntry(sequence, fields, (text) => this.#places.of(text));
       if (entry === undefined) missing.push(sequence);
       else entries.push(entry);
     }
