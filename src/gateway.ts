@@ -6,7 +6,7 @@ import { type BrokerParts, openBroker } from './broker/open.js';
 import type { Config } from './config/schema.js';
 import { GatewayStatus } from './delivery/gateway-status.js';
 import { type DeliveryParts, openDelivery } from './delivery/open.js';
-import { type FaultReport, fault } from './domain/faults/faults.js';
+import { type FaultReport, fault } from './domain/fault.js';
 import type { Device } from './domain/site.js';
 import { Installation } from './files.js';
 import { openFootage } from './footage/open.js';

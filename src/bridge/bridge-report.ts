@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { OutgoingPublish } from '../delivery/message.js';
-import type { BRIDGE_FAULTS } from '../domain/faults/bridge-faults.js';
-import { fault } from '../domain/faults/faults.js';
+import { fault } from '../domain/fault.js';
+import type { BridgeFaultName } from '../domain/faults.js';
 import { isJson } from '../domain/notation.js';
 import { isAlarmTopic } from '../domain/topics.js';
 import type { BridgeError, BridgeStatus, DeadLetter } from '../site/bridge-list.js';
@@ -134,7 +134,7 @@ export class BridgeReport {
     this.#setFault('refused', isRefusing ? 'bridgeRefused' : undefined);
   }
 
-  #setFault(aspect: Aspect, name: keyof typeof BRIDGE_FAULTS | undefined): void {
+  #setFault(aspect: Aspect, name: BridgeFaultName | undefined): void {
     const { bridge, health } = this.#options;
     const subject = { type: 'bridge', id: bridge, name: bridge } as const;
     health.report(`bridge/${bridge}/${aspect}`, name && { ...fault(name), subject });

@@ -5,8 +5,7 @@
  * shown as slowed. The room for what waits bounds the memory of publishes, even while the store is away.
  */
 import type { Logger } from 'pino';
-import { type FaultGroup, type FaultReport, fault, firstOf } from '../domain/faults/faults.js';
-import { limitPhrase } from '../domain/faults/phrases.js';
+import { type FaultGroup, type FaultReport, fault, firstOf, limitPhrase } from '../domain/fault.js';
 import { type Principal, principalKey } from '../domain/grants.js';
 import type { AlarmLimits, RateLimits } from '../domain/limits.js';
 import { TokenBucket, TokenRate } from '../domain/token-bucket.js';

@@ -4,7 +4,7 @@
  */
 import { ALARM_KINDS, type AlarmKind } from '../domain/alarms.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
-import { type FaultGroup, type FaultSubject, fault, firstOf } from '../domain/faults/faults.js';
+import { type FaultGroup, type FaultSubject, fault, firstOf } from '../domain/fault.js';
 import { formatTime } from '../domain/notation.js';
 import { WEBHOOK_CLIENT_ID_PREFIX } from '../domain/output-schema.js';
 import { within } from '../site/clock/pause.js';

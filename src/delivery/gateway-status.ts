@@ -1,4 +1,4 @@
-import { type Fault, faultWords, withoutRepeats } from '../domain/faults/faults.js';
+import { type Fault, faultWords, withoutRepeats } from '../domain/fault.js';
 import { formatTime } from '../domain/notation.js';
 import { GATEWAY_STATUS_TOPIC } from '../domain/topics.js';
 import { within } from '../site/clock/pause.js';

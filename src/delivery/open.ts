@@ -1,6 +1,6 @@
 /** Opens the delivery: the writer of the history, retained messages, sessions, and what watches over their queues. */
 import type { Logger } from 'pino';
-import { type FaultReport, fault, firstOf } from '../domain/faults/faults.js';
+import { type FaultReport, fault, firstOf } from '../domain/fault.js';
 import type { Foundation } from '../foundation.js';
 import { repeat } from '../releasers.js';
 import type { Health } from '../site/health/health.js';

@@ -5,7 +5,7 @@
  * message beyond a quota is forwarded but not retained: its topic then has none instead of an outdated one.
  */
 import type { Logger } from 'pino';
-import { fault } from '../domain/faults/faults.js';
+import { fault } from '../domain/fault.js';
 import { TopicTree } from '../domain/filter-tree.js';
 import type { RetainedQuotas } from '../domain/limits.js';
 import { forwardedTopic, parseCommandTopic, parseForwardedTopic } from '../domain/topics.js';

@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import { type FaultReport, fault } from '../domain/faults/faults.js';
+import { type FaultReport, fault } from '../domain/fault.js';
 import { holderSubject } from '../site/health/fault-subjects.js';
 import type { Health } from '../site/health/health.js';
 import type { SiteModel } from '../site/site-model.js';

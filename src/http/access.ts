@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler } from 'hono';
-import type { FaultSubject } from '../domain/faults/faults.js';
+import type { FaultSubject } from '../domain/fault.js';
 import {
   type Grant,
   isAdmin,

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
-import type { Fault } from '../domain/faults/faults.js';
+import type { Fault } from '../domain/fault.js';
 import type { AccessTokens } from '../site/access/access-tokens.js';
 import type { ConnectionList } from '../site/access/connection-list.js';
 import type { Denials } from '../site/access/denials.js';

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import { accepts } from 'hono/accepts';
-import { LANGUAGES, type Language } from '../domain/faults/fault-kind.js';
+import { LANGUAGES, type Language } from '../domain/fault.js';
 
 /**
  * The language of the gateway that the caller prefers (RFC 9110, 12.5.4); English by default.

@@ -4,7 +4,7 @@ import type { NewAlarm, Receipt } from '../delivery/new-entry.js';
 import type { Writer } from '../delivery/writer.js';
 import { alarmText, parseAlarm } from '../domain/alarm-payload.js';
 import type { Alarm, AlarmKind, InvalidPublishReason } from '../domain/alarms.js';
-import { fault, firstOf } from '../domain/faults/faults.js';
+import { fault, firstOf } from '../domain/fault.js';
 import { type DeviceContext, messageText } from '../domain/messages.js';
 import { type Escalation, escalationsOf } from '../domain/time/escalations.js';
 import { type DeviceTarget, forwardedTopic } from '../domain/topics.js';

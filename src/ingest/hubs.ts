@@ -1,4 +1,4 @@
-import { fault, firstOf } from '../domain/faults/faults.js';
+import { fault, firstOf } from '../domain/fault.js';
 import { isUuid } from '../domain/notation.js';
 import { recordSubject } from '../site/health/fault-subjects.js';
 import type { Health } from '../site/health/health.js';

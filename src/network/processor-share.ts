@@ -1,4 +1,4 @@
-import { type FaultReport, fault } from '../domain/faults/faults.js';
+import { type FaultReport, fault } from '../domain/fault.js';
 import { holderSubject } from '../site/health/fault-subjects.js';
 import type { SiteModel } from '../site/site-model.js';
 

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type FaultSubject, fault, firstOf } from '../domain/faults/faults.js';
+import { type FaultSubject, fault, firstOf } from '../domain/fault.js';
 import { newId } from '../domain/notation.js';
 import { type DrillPlan, DrillSchedule } from '../domain/time/drill-schedule.js';
 import { GatewayError } from '../errors.js';

@@ -1,6 +1,6 @@
 import type { NewEvent } from '../delivery/new-entry.js';
 import type { Writer } from '../delivery/writer.js';
-import { fault, firstOf } from '../domain/faults/faults.js';
+import { fault, firstOf } from '../domain/fault.js';
 import type { DeviceContext } from '../domain/messages.js';
 import { newId, uuidBytes } from '../domain/notation.js';
 import type { Device } from '../domain/site.js';

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { faultWords } from '../../src/domain/faults/faults.js';
+import { faultWords } from '../../src/domain/fault.js';
 import type { RecordKind } from '../../src/domain/site.js';
 import { Health } from '../../src/site/health/health.js';
 import { historyRetention } from '../../src/store/history/history-log.js';

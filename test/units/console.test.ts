@@ -34,8 +34,7 @@ import { SHELL_WORDS } from '../../src/console/shell-words.js';
 import { csvText } from '../../src/console/ui/csv.js';
 import { ago } from '../../src/console/ui/time-ago.js';
 import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarms.js';
-import { FAULTS } from '../../src/domain/faults/fault-table.js';
-import { FAULT_SUBJECTS } from '../../src/domain/faults/faults.js';
+import { FAULT_SUBJECTS, faultWords } from '../../src/domain/fault.js';
 import { DENIED_REASONS } from '../../src/site/access/connection-list.js';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
 
@@ -525,7 +524,7 @@ describe('words of the gateway page', () => {
       }
       for (const [kind, { fault }] of Object.entries(FAILURES)) {
         for (const language of LANGUAGES) {
-          const { message } = FAULTS[fault][language];
+          const { message } = faultWords({ name: fault, values: {} }, language);
           expect(message.toLowerCase()).toContain(
             BRIDGES_WORDS[language].kinds[kind]?.toLowerCase(),
           );

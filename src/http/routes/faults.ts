@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { faultWords, withoutRepeats } from '../../domain/faults/faults.js';
+import { faultWords, withoutRepeats } from '../../domain/fault.js';
 import { GatewayError } from '../../errors.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';

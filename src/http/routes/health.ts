@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { MiddlewareHandler } from 'hono';
-import { withoutRepeats } from '../../domain/faults/faults.js';
+import { withoutRepeats } from '../../domain/fault.js';
 import { GatewayError } from '../../errors.js';
 import type { Access } from '../access.js';
 import type { Health } from '../dependencies.js';

@@ -1,7 +1,6 @@
 import { z } from '@hono/zod-openapi';
-import type { Language } from '../../domain/faults/fault-kind.js';
-import { FAULT_CODES } from '../../domain/faults/fault-table.js';
-import { FAULT_SUBJECTS, type Fault, faultWords } from '../../domain/faults/faults.js';
+import { FAULT_SUBJECTS, type Fault, faultWords, type Language } from '../../domain/fault.js';
+import { FAULT_CODES } from '../../domain/faults.js';
 import type { Grant } from '../../domain/grants.js';
 import type { Access } from '../access.js';
 import { namedSchema } from './common.js';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { fault, firstOf } from '../../domain/faults/faults.js';
+import { fault, firstOf } from '../../domain/fault.js';
 import { holderSubject } from '../health/fault-subjects.js';
 import type { Health } from '../health/health.js';
 import type { SiteModel } from '../site-model.js';

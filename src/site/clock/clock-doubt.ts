@@ -1,4 +1,4 @@
-import { type FaultReport, fault } from '../../domain/faults/faults.js';
+import { type FaultReport, fault } from '../../domain/fault.js';
 import { formatTime, PLAUSIBLE_FROM_MS } from '../../domain/notation.js';
 import type { ClockReading, ClockTrust } from './clock-store.js';
 

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type FaultReport, fault, faultWords } from '../../domain/faults/faults.js';
+import { type FaultReport, fault, faultWords } from '../../domain/fault.js';
 import { PLAUSIBLE_FROM_MS } from '../../domain/notation.js';
 import type { Health } from '../health/health.js';
 import { ClockDoubt, MIN_JUMP_MS } from './clock-doubt.js';

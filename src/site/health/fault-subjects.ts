@@ -1,4 +1,4 @@
-import type { FaultSubject } from '../../domain/faults/faults.js';
+import type { FaultSubject } from '../../domain/fault.js';
 import type { RecordKind } from '../../domain/site.js';
 import type { SiteModel } from '../site-model.js';
 

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
-import type { Fault, FaultGroup, FaultReport } from '../../domain/faults/faults.js';
+import type { Fault, FaultGroup, FaultReport } from '../../domain/fault.js';
 import { formatTime } from '../../domain/notation.js';
 
 /** The gateway's present faults. */

@@ -7,7 +7,7 @@ import {
   faultWords,
   firstOf,
   type Phrase,
-} from '../../domain/faults/faults.js';
+} from '../../domain/fault.js';
 import type { SiteFinding } from '../site-findings.js';
 import type { Health } from './health.js';
 

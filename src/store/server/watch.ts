@@ -6,8 +6,8 @@
  */
 import type { Logger } from 'pino';
 import { isUnanswered } from '../../delivery/reply-code.js';
-import type { FaultName } from '../../domain/faults/fault-table.js';
-import { type FaultReport, fault } from '../../domain/faults/faults.js';
+import { type FaultReport, fault } from '../../domain/fault.js';
+import type { FaultName } from '../../domain/faults.js';
 import { repeat } from '../../releasers.js';
 import type { Health } from '../../site/health/health.js';
 import type { Headroom, StoreHeadroom } from '../../site/health/store-headroom.js';

@@ -1,5 +1,9 @@
-import type { Language } from './fault-kind.js';
-import { FAULTS, type FaultCode, type FaultName } from './fault-table.js';
+/** A fault: what the part of the gateway that finds it reports, and the words for it in each language. */
+import { FAULTS, type FaultCode, type FaultName } from './faults.js';
+
+/** The languages in which the gateway says what is wrong. */
+export const LANGUAGES = ['en', 'de'] as const;
+export type Language = (typeof LANGUAGES)[number];
 
 export const FAULT_SUBJECTS = [
   'location',
@@ -49,11 +53,11 @@ export interface FaultReport {
   readonly acknowledge?: (() => void) | undefined;
 }
 
-/** The names between braces in a message. */
-type Slots<Message extends string> = Message extends `${string}{${infer Slot}}${infer Rest}`
+/** The names between braces. */
+type Slots<Text extends string> = Text extends `${string}{${infer Slot}}${infer Rest}`
   ? Slot | Slots<Rest>
   : never;
-type SlotsOf<Name extends FaultName> = Slots<(typeof FAULTS)[Name]['en']['message']>;
+type SlotsOf<Name extends FaultName> = Slots<(typeof FAULTS)[Name]['texts'][0]>;
 
 /** @param values the values in its message, if it has any */
 export function fault<Name extends FaultName>(
@@ -71,7 +75,8 @@ export function faultWords(
   { name, values, more }: Pick<FaultReport, 'name' | 'values' | 'more'>,
   language: Language,
 ): { readonly message: string; readonly advice: string } {
-  const { message, advice } = FAULTS[name][language];
+  const [en, de] = FAULTS[name].texts;
+  const [message = '', advice = ''] = (language === 'de' ? de : en).split('\n');
   const filled = message.replaceAll(/\{(\w+)\}/g, (_, slot: string) => {
     const value = values[slot] ?? '';
     return typeof value === 'object' ? value[language] : String(value);
@@ -126,3 +131,31 @@ export function withoutRepeats<Shown extends Pick<Fault, 'since'>>(
   }
   return [...shown.values()];
 }
+
+/** The limits that slow a client down, in the units of their names. */
+const UNITS = {
+  messagesPerSecond: { en: 'messages a second', de: 'Nachrichten je Sekunde' },
+  alarmsPerDay: { en: 'alarms a day', de: 'Alarmen am Tag' },
+} as const;
+
+/** A limit as a message shows it: `5,000 messages a second`. */
+export function limitPhrase(name: keyof typeof UNITS, value: number): Phrase {
+  const { en, de } = UNITS[name];
+  return { en: `${value.toLocaleString('en')} ${en}`, de: `${value.toLocaleString('de')} ${de}` };
+}
+
+/** Since when alarms are lost if the power fails, depending on the store's `appendfsync`. */
+export function lostAtPowerCut(appendfsync: string): Phrase {
+  return appendfsync === 'everysec'
+    ? { en: 'in the second before it', de: 'in der Sekunde davor' }
+    : {
+        en: 'since its system last wrote to disk',
+        de: 'seit dem letzten Schreiben auf die Platte',
+      };
+}
+
+/** Why a certificate and its key cannot be used; OpenSSL says this in many ways. */
+export const NO_PAIR: Phrase = {
+  en: 'not PEM, or not a matching pair',
+  de: 'kein PEM, oder Schlüssel und Zertifikat passen nicht zusammen',
+};
