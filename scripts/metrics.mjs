@@ -31,7 +31,7 @@ const metrics = new Metrics({
   accounts: { refresh: none },
   invalid: { counts: [] },
   notStored: { notStored: [] },
-  health: { faults: none },
+  health: { shown: none },
   storeMemory: () => ({ usedBytes: 0, maxBytes: 0 }),
   leaseEpoch: 1,
   exceededQuotas: none,

@@ -176,7 +176,7 @@ export function followSite(
   const forgetRetainedOf = ({ id, locationId }: Device) => retained.forget(id, locationId);
   events.on('deviceDeleted', (device) => {
     presence.removed(device);
-    unreadable.succeeded(device.id);
+    unreadable.deviceIds.delete(device.id);
     supervision.removed(device.id);
     forgetRetainedOf(device);
   });

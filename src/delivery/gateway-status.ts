@@ -42,7 +42,7 @@ export class GatewayStatus {
       online,
       at: formatTime(this.#now()),
       version: this.#version,
-      faults: withoutRepeats(this.#health.faults().map(withoutSubject)),
+      faults: withoutRepeats(this.#health.shown().map(withoutSubject)),
     };
     await this.#forwarder.announce({
       topic: GATEWAY_STATUS_TOPIC,

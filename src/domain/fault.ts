@@ -47,8 +47,6 @@ export interface FaultReport {
   readonly subject?: FaultSubject | undefined;
   /** RFC 3339; left out: since it was first reported. */
   readonly since?: string | undefined;
-  /** How many other faults like it this fault stands for. */
-  readonly more?: number | undefined;
   /** Ends a fault that stays until an administrator has seen it. */
   readonly acknowledge?: (() => void) | undefined;
 }
@@ -72,7 +70,7 @@ export function fault<Name extends FaultName>(
 
 /** What is wrong and what to do about it, in a language. */
 export function faultWords(
-  { name, values, more }: Pick<FaultReport, 'name' | 'values' | 'more'>,
+  { name, values, more }: Pick<FaultReport, 'name' | 'values'> & Pick<Fault, 'more'>,
   language: Language,
 ): { readonly message: string; readonly advice: string } {
   const [en, de] = FAULTS[name].texts;
@@ -86,37 +84,12 @@ export function faultWords(
   return { message: filled.replace(/\.$/, others), advice };
 }
 
-/** More would hide everything else. */
-const MAX_NAMED = 3;
-
-/** Faults of one kind about different subjects: the first ones, and a fault that says how many more there are. */
-export interface FaultGroup {
-  readonly faults: readonly FaultReport[];
-  readonly others: FaultReport | undefined;
-}
-
-/**
- * Reports the first few, and the number of the others.
- *
- * @param others stands for the rest; by default the fault of the first of the rest
- */
-export function firstOf<About>(
-  all: readonly About[],
-  faultOf: (about: About) => FaultReport,
-  max = MAX_NAMED,
-  others?: FaultReport,
-): FaultGroup {
-  const [beyond] = all.slice(max, max + 1).map(faultOf);
-  return {
-    faults: all.slice(0, max).map(faultOf),
-    others: beyond && { ...(others ?? beyond), subject: undefined, more: all.length - max },
-  };
-}
-
 /** A present fault. */
 export interface Fault extends FaultReport {
   /** RFC 3339 */
   readonly since: string;
+  /** How many faults like it this one stands for, which are not shown one by one. */
+  readonly more?: number | undefined;
 }
 
 /** Keeps only the oldest of the faults that look the same. */

@@ -272,10 +272,6 @@ export const FAULTS = {
       'An access token is slowed to its limit of {limit}.\nIts client sends more commands than it should, or subscribes or connects again and again.',
       'Ein Zugangstoken wird auf seine Grenze von {limit} gebremst.\nSein Client sendet mehr Befehle, als er sollte, oder abonniert oder verbindet sich immer wieder.',
     ],
-    othersSlowed: [
-      'Further clients are slowed.\nThe first five have a fault each.',
-      'Weitere Clients werden gebremst.\nFür die ersten fünf gibt es je eine Störung.',
-    ],
   }),
 
   // Devices, destinations, and the records of the site.

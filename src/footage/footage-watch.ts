@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { type FaultReport, fault } from '../domain/fault.js';
-import { holderSubject } from '../site/health/fault-subjects.js';
+import { holderSubject } from '../site/access/quota-watch.js';
 import type { Health } from '../site/health/health.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { DiskReserve } from './disk-reserve.js';

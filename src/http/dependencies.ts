@@ -30,7 +30,7 @@ import type { PagesOptions } from './routes/pages.js';
 
 /** The gateway's own faults and readiness. */
 export interface Health {
-  faults(): readonly Fault[];
+  shown(): readonly Fault[];
   ready(): boolean;
 }
 

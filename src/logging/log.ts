@@ -54,6 +54,7 @@ export const SUBJECT_FIELDS = [
   'locationId',
   'log',
   'part',
+  'quota',
 ];
 
 /** The options of the log. */

@@ -109,8 +109,8 @@ export class Metrics extends Scraped {
       'Sessions, persistent or not, bridges included',
       () => sessions.count,
     );
-    this.gauge('gateway_faults', 'Present faults', () => health.faults().length);
-    const codes = () => [...new Set(health.faults().map(({ code }) => code))];
+    this.gauge('gateway_faults', 'Present faults', () => health.shown().length);
+    const codes = () => [...new Set(health.shown().map(({ code }) => code))];
     this.gauge(
       'gateway_fault',
       '1 for the code of each present fault',

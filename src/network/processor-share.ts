@@ -1,5 +1,5 @@
 import { type FaultReport, fault } from '../domain/fault.js';
-import { holderSubject } from '../site/health/fault-subjects.js';
+import { holderSubject } from '../site/access/quota-watch.js';
 import type { SiteModel } from '../site/site-model.js';
 
 /** A user of the share: an HTTP connection or a TLS handshake. */

@@ -79,7 +79,7 @@ class Run {
   }
 
   get faults(): readonly string[] {
-    return faultTexts(this.health.faults());
+    return faultTexts(this.health.shown());
   }
 }
 

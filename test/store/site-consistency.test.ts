@@ -148,7 +148,7 @@ describe('faults', () => {
     const ids = Array.from({ length: 5 }, () => newId());
     for (const id of ids) await world.redis.hset(world.keys.siteRecords('device'), id, 'x');
     await world.changes.start();
-    expect(faultTexts(world.health.faults())).toEqual([
+    expect(faultTexts(world.health.shown())).toEqual([
       ...ids.slice(0, 3).map(() => {
         return expect.stringMatching(
           /^The store holds an unreadable record of a device: .*: device \S{36}$/,

@@ -33,7 +33,7 @@ function monitored() {
     const usedBytes = Number(/^used_memory:(\d+)/m.exec(info)?.[1]);
     await server.redis.config('SET', 'maxmemory', Math.round(usedBytes / part));
     await monitor.check();
-    return { faults: faultTexts(health.faults()), ready: health.ready() };
+    return { faults: faultTexts(health.shown()), ready: health.ready() };
   };
   return { at, headroom, health, monitor, messages };
 }
@@ -107,7 +107,7 @@ it('does not monitor a server without a limit', async () => {
   const { health, monitor, headroom } = monitored();
   await server.redis.config('SET', 'maxmemory', 0);
   await monitor.check();
-  expect(faultTexts(health.faults())).toEqual([]);
+  expect(faultTexts(health.shown())).toEqual([]);
   expect(headroom.isAmple).toBe(true);
   expect(monitor.leftForOthers).toBe(Number.POSITIVE_INFINITY);
 });

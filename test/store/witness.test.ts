@@ -74,7 +74,7 @@ class World {
 
   /** What the fault says is lost; undefined without a fault. */
   get lost(): string | undefined {
-    const [message] = this.health.faults().map((fault) => faultWords(fault, 'en').message);
+    const [message] = this.health.shown().map((fault) => faultWords(fault, 'en').message);
     return message && /^The store has lost (.*), noticed at /.exec(message)?.[1];
   }
 
@@ -85,7 +85,7 @@ class World {
   }
 
   acknowledge(): void {
-    for (const { acknowledge } of this.health.faults()) acknowledge?.();
+    for (const { acknowledge } of this.health.shown()) acknowledge?.();
   }
 }
 

@@ -34,7 +34,7 @@ export function registerFaults(app: HttpApp, services: RouteServices): void {
   app.openapi(list, (c) => {
     const language = answerLanguage(c);
     const { grants } = callerOf(c);
-    const faults = health.faults().map((fault) => ({
+    const faults = health.shown().map((fault) => ({
       ...faultView(fault, grants, access, language),
       advice: faultWords(fault, language).advice,
       acknowledgeable: fault.acknowledge !== undefined,
@@ -45,7 +45,7 @@ export function registerFaults(app: HttpApp, services: RouteServices): void {
   app.openapi({ ...acknowledge, middleware: [access.admin(), readsOptionalJson] }, async (c) => {
     const { code } = c.req.valid('param');
     const faults = health
-      .faults()
+      .shown()
       .filter((fault) => fault.code === code && fault.acknowledge !== undefined);
     if (faults.length === 0) {
       throw new GatewayError('fault-not-found', 'There is no such fault to acknowledge.');

@@ -80,7 +80,7 @@ export function registerHealth(app: HttpApp, services: HealthServices): void {
     const language = answerLanguage(c);
     const caller = c.get('caller');
     const faults = withoutRepeats(
-      health.faults().map((fault): z.infer<typeof faultSchema> => {
+      health.shown().map((fault): z.infer<typeof faultSchema> => {
         const { code, stops, since } = fault;
         return caller ? faultView(fault, caller.grants, access, language) : { code, stops, since };
       }),

@@ -1,13 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import {
-  type FaultGroup,
-  type FaultReport,
-  fault,
-  faultWords,
-  firstOf,
-  type Phrase,
-} from '../../domain/fault.js';
+import { type FaultReport, fault, faultWords, type Phrase } from '../../domain/fault.js';
 import type { SiteFinding } from '../site-findings.js';
 import type { Health } from './health.js';
 
@@ -28,12 +21,12 @@ export class SiteFaults {
   /** Replaces the faults reported before. */
   report(findings: readonly SiteFinding[]): void {
     const all = new Map(findings.map((finding) => [sourceOf(finding), finding]));
-    for (const [source, finding] of this.#reported) {
-      if (!all.has(source)) this.#health.reportAll(source, faultsOf({ ...finding, ids: [] }));
+    for (const source of this.#reported.keys()) {
+      if (!all.has(source)) this.#health.replace(source, []);
     }
     for (const [source, finding] of all) {
       if (isDeepStrictEqual(this.#reported.get(source), finding)) continue;
-      this.#health.reportAll(source, faultsOf(finding));
+      this.#health.replace(source, faultsOf(finding));
       const ids = finding.ids.slice(0, MAX_LOGGED_IDS);
       const { message } = faultWords(faultOf(finding), 'en');
       const count = finding.ids.length;
@@ -48,8 +41,8 @@ function sourceOf({ problem, kind }: SiteFinding): string {
 }
 
 /** Ids serve as names: a damaged record has no name, and people find an intact one by its id. */
-function faultsOf(finding: SiteFinding): FaultGroup {
-  return firstOf(finding.ids, (id) => {
+function faultsOf(finding: SiteFinding): FaultReport[] {
+  return finding.ids.map((id) => {
     return { ...faultOf(finding), subject: { type: finding.kind, id, name: id } };
   });
 }
