@@ -159,12 +159,8 @@ export const FAULTS = {
       'Die Uhr dieses Rechners ist nicht gestellt: Sie zeigt eine Zeit vor 2020.\nStellen Sie sie; ein Rechner ohne gepufferte Uhr braucht NTP.',
     ],
     clockBehind: [
-      'The clock of this machine is behind: it has shown {shown} before.\nCorrect it; if it is right, leave it running for a day. A clock that ran ahead for a whole day keeps the right one in doubt.',
+      'The clock of this machine is behind: it has shown {shown} before.\nCorrect it; if it is right, leave it running for a day.',
       'Die Uhr dieses Rechners geht nach: Sie hat schon {shown} gezeigt.\nStellen Sie die Uhr richtig; geht sie richtig, lassen Sie sie einen Tag lang laufen.',
-    ],
-    clockAhead: [
-      'The clock of this machine may be wrong: it is over a day ahead of when it was last seen ({seen}).\nCorrect it; if it is right, leave it running for a day.',
-      'Die Uhr dieses Rechners geht vielleicht falsch: Sie ist mehr als einen Tag weiter als zuletzt gesehen ({seen}).\nStellen Sie die Uhr richtig; geht sie richtig, lassen Sie sie einen Tag lang laufen.',
     ],
   }),
   ...kinds('certificate-expiring', WARNS, {
