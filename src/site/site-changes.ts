@@ -109,7 +109,7 @@ export class SiteChanges {
     { action, details, atMs, records }: PlannedChange<unknown>,
   ): Promise<boolean> {
     const { store, model, events, headroom, now } = this.#options;
-    if (!headroom.isAmple && records.some(({ before }) => before === undefined)) {
+    if (!headroom.hasRoom() && records.some(({ before }) => before === undefined)) {
       throw new GatewayError(
         'store-unavailable',
         'The store is nearly full: it takes alarms only.',
