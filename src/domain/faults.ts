@@ -298,21 +298,9 @@ export const FAULTS = {
       'A stored session cannot be read: its backlog is lost.\nA record of the store is damaged: this client must subscribe again. The fault stays until the next start. The log line `failed to read stored sessions` has all of them.',
       'Eine gespeicherte Sitzung ist nicht lesbar, ihr Rückstand ist verloren.\nEin Datensatz des Speichers ist beschädigt; dieser Client muss neu abonnieren. Die Störung bleibt bis zum nächsten Start. Alle stehen in der Logzeile `failed to read stored sessions`.',
     ],
-    recordUnreadable: [
-      'The store holds an unreadable record of {record}: it is left out.\nRestore the record from a backup and restart the gateway, or create again what is missing. The sessions of a device or token are kept until then.',
-      'Der Speicher hat einen unlesbaren Datensatz ({record}), der daher fehlt.\nStellen Sie den Datensatz aus einer Sicherung wieder her und starten Sie das Gateway neu, oder legen Sie das Fehlende neu an. Die Sitzungen eines Geräts oder Tokens bleiben solange erhalten.',
-    ],
-    locationLost: [
-      'The store has no readable record of a location: its id serves as its name.\nRename the location.',
-      'Der Speicher hat keinen lesbaren Datensatz eines Heims: Die ID dient als Name.\nBenennen Sie das Heim um.',
-    ],
-    roomLost: [
-      'The room of a device is missing.\nMove the device into a room.',
-      'Das Zimmer eines Geräts fehlt.\nVerschieben Sie das Gerät in ein Zimmer.',
-    ],
-    groupLost: [
-      'The group of a room is missing.\nPut the room into a group.',
-      'Die Gruppe eines Zimmers fehlt.\nOrdnen Sie das Zimmer einer Gruppe zu.',
+    recordsUnreadable: [
+      'The store holds unreadable records of the site ({count}): they are left out.\nRestore them from a backup and restart the gateway, or create again what is missing. The log line `stored site is inconsistent` names them. The sessions of devices and tokens are kept until then, and devices of a location raise alarms under its id.',
+      'Der Speicher hat unlesbare Datensätze der Heime ({count}), die daher fehlen.\nStellen Sie sie aus einer Sicherung wieder her und starten Sie das Gateway neu, oder legen Sie das Fehlende neu an. Die Logzeile `stored site is inconsistent` nennt sie. Die Sitzungen von Geräten und Tokens bleiben solange erhalten, und Geräte eines Heims melden unter dessen ID.',
     ],
   }),
   ...kinds('device-unreadable', WARNS, {
