@@ -180,7 +180,7 @@ export class RetainedMessages {
     const { topics, bytes: held } = this.#accounts.get(holder.name) ?? { topics: 0, bytes: 0 };
     const { retainedTopics, retainedBytes } = quotasOf(holder.deviceId);
     if (topics >= retainedTopics || held + bytes > retainedBytes) {
-      watch.exceeded('retained', holder.name);
+      watch.exceeded('retained', `device:${holder.deviceId}`);
       return false;
     }
     const total = this.#bytes + bytes + BYTES_BESIDE;
