@@ -1,4 +1,4 @@
-// Writes the tables of faults in docs/reports/faults.md from src/domain/faults: `npm run api` runs it, and a test
+// Writes the tables of faults in docs/reports/faults.md from src/domain/faults.ts: `npm run api` runs it, and a test
 // fails if this is forgotten.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,29 +9,38 @@ import { build } from 'rolldown';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const [output = join(root, 'docs/reports/faults.md')] = process.argv.slice(2);
 const page = readFileSync(join(root, 'docs/reports/faults.md'), 'utf8');
-const directory = mkdtempSync(join(tmpdir(), 'gateway-faults-'));
 
-/** The text between `<!-- faults: store -->` and `<!-- end -->`, from `STORE_FAULTS` in store-faults.ts. */
-const TABLE = /(<!-- faults: (\w+) -->\n).*?(?=<!-- end -->)/gs;
-const groups = [...page.matchAll(TABLE)].map(([, , group]) => group);
-const tables = new Map();
-for (const group of groups) tables.set(group, tableOf(await faultsOf(group)));
-rmSync(directory, { recursive: true });
+/** The text between `<!-- faults: disk-full, disk-read-only -->` and `<!-- end -->`: the kinds with these codes. */
+const TABLE = /(<!-- faults: ([\w, -]+) -->\n).*?(?=<!-- end -->)/gs;
+const missing = new Set(await allFaults());
 writeFileSync(
   output,
-  page.replaceAll(TABLE, (_, start, group) => `${start}\n${tables.get(group)}\n`),
+  page.replaceAll(
+    TABLE,
+    (_, start, codes) => `${start}\n${tableOf(faultsOf(codes.split(', ')))}\n`,
+  ),
 );
+if (missing.size > 0) throw new Error(`No table for ${[...missing].map(({ code }) => code)}`);
 
-async function faultsOf(group) {
-  const file = join(directory, `${group}.mjs`);
-  const input = join(root, `src/domain/faults/${group}-faults.ts`);
+async function allFaults() {
+  const directory = mkdtempSync(join(tmpdir(), 'gateway-faults-'));
+  const file = join(directory, 'faults.mjs');
+  const input = join(root, 'src/domain/faults.ts');
   await build({ input, logLevel: 'warn', output: { file, format: 'esm' } });
-  const exports = await import(pathToFileURL(file).href);
-  return Object.values(exports[`${group.toUpperCase()}_FAULTS`]);
+  const { FAULTS } = await import(pathToFileURL(file).href);
+  rmSync(directory, { recursive: true });
+  return Object.values(FAULTS);
+}
+
+function faultsOf(codes) {
+  const faults = [...missing].filter(({ code }) => codes.includes(code));
+  for (const fault of faults) missing.delete(fault);
+  return faults;
 }
 
 function tableOf(faults) {
-  const rows = faults.map(({ code, stops, en: { message, advice } }) => {
+  const rows = faults.map(({ code, stops, texts: [english] }) => {
+    const [message, advice] = english.split('\n');
     const text = message.replaceAll(/\{\w+\}/g, '…');
     return `| \`${text}\` | \`${code}\` | ${stops ? 'yes' : 'no'} | ${advice} |\n`;
   });

@@ -6,7 +6,7 @@ import { type BrokerParts, openBroker } from './broker/open.js';
 import type { Config } from './config/schema.js';
 import { GatewayStatus } from './delivery/gateway-status.js';
 import { type DeliveryParts, openDelivery } from './delivery/open.js';
-import { type FaultReport, fault } from './domain/faults/faults.js';
+import { type FaultReport, fault } from './domain/fault.js';
 import type { Device } from './domain/site.js';
 import { Installation } from './files.js';
 import { openFootage } from './footage/open.js';
@@ -176,7 +176,7 @@ export function followSite(
   const forgetRetainedOf = ({ id, locationId }: Device) => retained.forget(id, locationId);
   events.on('deviceDeleted', (device) => {
     presence.removed(device);
-    unreadable.succeeded(device.id);
+    unreadable.deviceIds.delete(device.id);
     supervision.removed(device.id);
     forgetRetainedOf(device);
   });

@@ -13,8 +13,8 @@ import { Outlet } from '../delivery/outlet.js';
 import type { SessionOwner } from '../delivery/sessions/session.js';
 import type { BridgeOptions } from '../domain/bridge-schema.js';
 import { selectedFilters } from '../domain/bridge-topics.js';
-import type { BRIDGE_FAULTS } from '../domain/faults/bridge-faults.js';
-import { fault } from '../domain/faults/faults.js';
+import { fault } from '../domain/fault.js';
+import type { BridgeFaultName } from '../domain/faults.js';
 import { isJson } from '../domain/notation.js';
 import { bridgeStatusTopic, isAlarmTopic } from '../domain/topics.js';
 import type { Installation } from '../files.js';
@@ -308,7 +308,7 @@ export class Bridge {
     this.#lastError = { atMs: this.#services.now(), kind, detail };
   }
 
-  #setFault(aspect: (typeof ASPECTS)[number], name: keyof typeof BRIDGE_FAULTS | undefined): void {
+  #setFault(aspect: (typeof ASPECTS)[number], name: BridgeFaultName | undefined): void {
     const bridge = this.options.name;
     const subject = { type: 'bridge', id: bridge, name: bridge } as const;
     this.#services.health.report(`bridge/${bridge}/${aspect}`, name && { ...fault(name), subject });

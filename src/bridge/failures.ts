@@ -3,7 +3,7 @@
  * errors it knows the kind.
  */
 import { ErrorWithReasonCode, ReasonCodes } from 'mqtt';
-import type { BRIDGE_FAULTS } from '../domain/faults/bridge-faults.js';
+import type { BridgeFaultName } from '../domain/faults.js';
 
 /** Why the connection to the upstream failed or was given up. */
 export interface ConnectionFailure {
@@ -13,7 +13,7 @@ export interface ConnectionFailure {
 }
 
 interface Treatment {
-  readonly fault: keyof typeof BRIDGE_FAULTS;
+  readonly fault: BridgeFaultName;
   readonly firstRetryMs: number;
   readonly maxRetryMs: number;
 }

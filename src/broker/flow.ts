@@ -5,12 +5,11 @@
  * shown as slowed. The room for what waits bounds the memory of publishes, even while the store is away.
  */
 import type { Logger } from 'pino';
-import { type FaultGroup, type FaultReport, fault, firstOf } from '../domain/faults/faults.js';
-import { limitPhrase } from '../domain/faults/phrases.js';
+import { type FaultReport, fault, limitPhrase } from '../domain/fault.js';
 import { type Principal, principalKey } from '../domain/grants.js';
 import type { AlarmLimits, RateLimits } from '../domain/limits.js';
 import { TokenBucket, TokenRate } from '../domain/token-bucket.js';
-import { holderSubject } from '../site/health/fault-subjects.js';
+import { holderSubject } from '../site/access/quota-watch.js';
 import type { SiteModel } from '../site/site-model.js';
 
 const MIB = 1024 * 1024;
@@ -21,8 +20,6 @@ const BYTES_A_MESSAGE = 1_024;
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 /** A principal that has not been held back for this long no longer counts as slowed. */
 const SLOWED_FOR_MS = 10_000;
-/** The most faults at a time: many slowed devices must not hide everything else. */
-const MAX_NAMED = 5;
 
 /** Each principal's reserve of a few publishes; others do not affect it. */
 const RESERVED_BYTES = 16 * 1024;
@@ -258,12 +255,11 @@ export class Flows {
   }
 
   /** The faults of the principals that are slowed now. */
-  faults(nowMs: number): FaultGroup {
-    const faultOf = (flow: Flow): FaultReport => {
+  faults(nowMs: number): FaultReport[] {
+    return this.#slowed(nowMs).map((flow) => {
       const subject = holderSubject(this.#options.model, principalKey(flow.principal));
       return { ...flow.fault(), subject };
-    };
-    return firstOf(this.#slowed(nowMs), faultOf, MAX_NAMED, fault('othersSlowed'));
+    });
   }
 
   /** Takes room until the returned function is called. */

@@ -86,7 +86,11 @@ export async function openBroker(
   await broker.start();
   releasers.add(() => broker.stop());
   releasers.every(SLOWED_CHECK_MS, () => {
-    health.reportAll('slowed', flows.faults(performance.now()));
+    const faults = flows.faults(performance.now());
+    for (const kind of ['deviceSlowed', 'tokenSlowed']) {
+      const ofKind = faults.filter(({ name }) => name === kind);
+      health.replace(`slowed/${kind}`, ofKind);
+    }
   });
   return { broker, flows };
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { certificateEndMs, endingFault } from '../domain/certificates.js';
-import { faultWords } from '../domain/faults/faults.js';
+import { faultWords } from '../domain/fault.js';
 import { matchesSent } from '../domain/output-schema.js';
 import type { FieldFault } from '../errors.js';
 import type { Config } from './schema.js';

@@ -5,7 +5,7 @@
 import { Histogram } from 'prom-client';
 import { ALARM_KINDS, type AlarmKind } from '../domain/alarms.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
-import { type FaultGroup, type FaultSubject, fault, firstOf } from '../domain/faults/faults.js';
+import { type FaultReport, type FaultSubject, fault } from '../domain/fault.js';
 import { formatTime } from '../domain/notation.js';
 import { WEBHOOK_CLIENT_ID_PREFIX } from '../domain/output-schema.js';
 import { within } from '../site/clock/pause.js';
@@ -131,19 +131,22 @@ export async function queueFigures(
  *
  * @param acknowledge makes them balance again
  */
-export function accountFaults(consumers: Iterable<Consumer>, acknowledge: () => void): FaultGroup {
+export function accountFaults(
+  consumers: Iterable<Consumer>,
+  acknowledge: () => void,
+): FaultReport[] {
   const broken = [...consumers].filter(({ accounts }) => !isBalanced(accounts.alarms));
-  return firstOf(broken, ({ name }) => {
+  return broken.map(({ name }) => {
     return { ...fault('accountBroken'), subject: consumerSubject(name), acknowledge };
   });
 }
 
 /** The faults of backlogs that are more than half full. */
-export function backlogFaults(consumers: Iterable<Consumer>): FaultGroup {
+export function backlogFaults(consumers: Iterable<Consumer>): FaultReport[] {
   const growing = [...consumers].filter(({ queued: { alarms, messages }, limits }) => {
     return alarms + messages > limits.maxQueued / 2;
   });
-  return firstOf(growing, ({ name }) => {
+  return growing.map(({ name }) => {
     return { ...fault('queueGrowing'), subject: consumerSubject(name) };
   });
 }
@@ -161,7 +164,7 @@ export async function waitingFaults(
   consumers: Iterable<Consumer>,
   steadyNowMs: number,
   wallTimeOf: (steadyMs: number) => number,
-): Promise<FaultGroup | undefined> {
+): Promise<FaultReport[] | undefined> {
   const waiting = [...consumers].filter(isDurable).filter(({ queued }) => queued.alarms > 0);
   const oldest = await Promise.allSettled(waiting.map((one) => one.oldestAlarmAtMs()));
   if (oldest.length > 0 && oldest.every(({ status }) => status === 'rejected')) return undefined;
@@ -170,7 +173,7 @@ export async function waitingFaults(
     const atMs = found?.status === 'fulfilled' ? found.value : undefined;
     return atMs === undefined || atMs > steadyNowMs - WAITS_AFTER_MS ? [] : [{ name, atMs }];
   });
-  return firstOf(late, ({ name, atMs }) => {
+  return late.map(({ name, atMs }) => {
     const since = formatTime(wallTimeOf(atMs));
     return { ...fault('alarmsWaiting'), since, subject: consumerSubject(name) };
   });

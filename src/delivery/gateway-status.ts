@@ -1,4 +1,4 @@
-import { type Fault, faultWords, withoutRepeats } from '../domain/faults/faults.js';
+import { type Fault, faultWords, withoutRepeats } from '../domain/fault.js';
 import { formatTime } from '../domain/notation.js';
 import { GATEWAY_STATUS_TOPIC } from '../domain/topics.js';
 import { within } from '../site/clock/pause.js';
@@ -42,7 +42,7 @@ export class GatewayStatus {
       online,
       at: formatTime(this.#now()),
       version: this.#version,
-      faults: withoutRepeats(this.#health.faults().map(withoutSubject)),
+      faults: withoutRepeats(this.#health.shown().map(withoutSubject)),
     };
     await this.#forwarder.announce({
       topic: GATEWAY_STATUS_TOPIC,

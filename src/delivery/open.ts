@@ -1,6 +1,6 @@
 /** Opens the delivery: the writer of the history, retained messages, sessions, and what watches over their queues. */
 import type { Logger } from 'pino';
-import { type FaultReport, fault, firstOf } from '../domain/faults/faults.js';
+import { type FaultReport, fault } from '../domain/fault.js';
 import type { Foundation } from '../foundation.js';
 import { repeat } from '../releasers.js';
 import type { Health } from '../site/health/health.js';
@@ -89,7 +89,7 @@ export async function openDelivery(
     router,
     log,
     onOutage: (fault) => health.report('history', fault),
-    onRefused: (entries) => health.reportAll('history-refused', firstOf(entries, refusedFault)),
+    onRefused: (entries) => health.replace('history-refused', entries.map(refusedFault)),
     sendLive: (alarm, sentTo) => liveCopies.send(alarm, sentTo),
   });
   const accounts = new AccountReader(router, storage.queues);
@@ -101,11 +101,11 @@ export async function openDelivery(
     writer.stop();
   });
   releasers.every(BACKLOG_CHECK_MS, () => {
-    health.reportAll('backlogs', backlogFaults(router.consumers));
+    health.replace('backlogs', backlogFaults(router.consumers));
   });
   const checkWaiting = async () => {
     const faults = await waitingFaults(router.consumers, steady.now(), steady.wallTimeOf);
-    if (faults !== undefined) health.reportAll('alarms-waiting', faults);
+    if (faults !== undefined) health.replace('alarms-waiting', faults);
   };
   releasers.add(repeat(checkWaiting, WAITING_CHECK_MS));
   const forwarder = new Forwarder(router, writer, retained);
@@ -192,7 +192,7 @@ async function openSessions(
     }
   };
   const onAccounts = () => {
-    health.reportAll('accounts', accountFaults(router.consumers, mendBroken));
+    health.replace('accounts', accountFaults(router.consumers, mendBroken));
   };
   const upkeep = new Upkeep({
     router,
@@ -210,8 +210,8 @@ async function openSessions(
 function reportUnreadable(clientIds: readonly string[], health: Health, log: Logger): void {
   if (clientIds.length === 0) return;
   log.error({ clientIds }, 'failed to read stored sessions');
-  const faults = firstOf(clientIds, (id) => {
-    return { ...fault('sessionUnreadable'), subject: { type: 'session', id, name: id } };
+  const faults = clientIds.map((id) => {
+    return { ...fault('sessionUnreadable'), subject: { type: 'session' as const, id, name: id } };
   });
-  health.reportAll('sessions', faults);
+  health.replace('sessions', faults);
 }

@@ -1,5 +1,5 @@
 import { ZodError } from 'zod';
-import { type FaultReport, fault } from '../domain/faults/faults.js';
+import { type FaultReport, fault } from '../domain/fault.js';
 import { GatewayError } from '../errors.js';
 
 /** Redis 6.2 quotes the error of a command in a script: `ERR Error running script … @user_script: 1: -OOM …`. */

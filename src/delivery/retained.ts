@@ -5,7 +5,7 @@
  * message beyond a quota is forwarded but not retained: its topic then has none instead of an outdated one.
  */
 import type { Logger } from 'pino';
-import { fault } from '../domain/faults/faults.js';
+import { fault } from '../domain/fault.js';
 import { TopicTree } from '../domain/filter-tree.js';
 import type { RetainedQuotas } from '../domain/limits.js';
 import { forwardedTopic, parseCommandTopic, parseForwardedTopic } from '../domain/topics.js';
@@ -14,7 +14,7 @@ import { oneAtATime } from '../releasers.js';
 import type { QuotaWatch } from '../site/access/quota-watch.js';
 import { within } from '../site/clock/pause.js';
 import type { Health } from '../site/health/health.js';
-import { type StoreHeadroom, storedBytesOf } from '../site/health/store-headroom.js';
+import type { StoreHeadroom } from '../site/health/store-headroom.js';
 import { bytesOfMessage, copyOf, type Message } from './message.js';
 
 const FAULT = 'retained';
@@ -180,7 +180,7 @@ export class RetainedMessages {
     const { topics, bytes: held } = this.#accounts.get(holder.name) ?? { topics: 0, bytes: 0 };
     const { retainedTopics, retainedBytes } = quotasOf(holder.deviceId);
     if (topics >= retainedTopics || held + bytes > retainedBytes) {
-      watch.exceeded('retained', holder.name);
+      watch.exceeded('retained', `device:${holder.deviceId}`);
       return false;
     }
     const total = this.#bytes + bytes + BYTES_BESIDE;
@@ -234,6 +234,9 @@ function bytesOf(message: Message): number {
   return topic.length + BYTES_A_LEVEL * topic.split('/').length + bytesOfMessage(message);
 }
 
+/** Bytes that the store keeps besides a message, and the factor by which its blocks exceed their content. */
+const STORED_BESIDE_BYTES = 256;
+const BLOCK_FACTOR = 1.25;
 const TOPICS_A_WRITE = 250;
 const STOP_TIMEOUT_MS = 1_000;
 /** How often `retry` should be called. */
@@ -292,9 +295,8 @@ class RetainedWriter {
   /** Tries again what has failed, and what now has room. */
   retry(): void {
     for (const topic of this.#failed.keys()) void this.write(topic);
-    if (!this.#options.headroom.isAmple) return;
     for (const topic of this.#withoutRoom) {
-      if (!this.#hasRoom(topic)) break;
+      if (!this.#options.headroom.hasRoom(this.#expendableBytes(topic))) break;
       this.#withoutRoom.delete(topic);
       void this.write(topic);
     }
@@ -316,13 +318,11 @@ class RetainedWriter {
 
   async #put(topic: string, one: Unstored): Promise<void> {
     const { store, headroom } = this.#options;
-    const hasRoom = this.#hasRoom(topic);
-    const message = hasRoom ? this.#messages.get(topic) : undefined;
-    if (hasRoom) this.#withoutRoom.delete(topic);
+    const bytes = this.#expendableBytes(topic);
+    const isTaken = bytes === 0 || headroom.takes('retained', bytes);
+    const message = isTaken ? this.#messages.get(topic) : undefined;
+    if (isTaken) this.#withoutRoom.delete(topic);
     else this.#withoutRoom.add(topic);
-    if (!hasRoom) headroom.notTaken('retained');
-    const bytes = message === undefined ? 0 : storedBytesOf(message);
-    headroom.reserve(bytes);
     try {
       if (message === undefined) await store.remove(topic);
       else await store.put(message);
@@ -334,16 +334,15 @@ class RetainedWriter {
       const newer = this.#unstored.get(topic);
       if (newer === undefined) this.#failed.set(topic, one);
       else void newer.stored.then(one.resolve);
-    } finally {
-      headroom.stored(bytes);
     }
   }
 
-  /** Whether the store takes what the topic has now. */
-  #hasRoom(topic: string): boolean {
+  /** The memory in the store of what the topic has now; 0 for what is stored to the very end. */
+  #expendableBytes(topic: string): number {
     const message = this.#messages.get(topic);
     const isExpendable = message !== undefined && parseForwardedTopic(topic) !== undefined;
-    return !isExpendable || this.#options.headroom.hasRoom(storedBytesOf(message));
+    if (!isExpendable) return 0;
+    return STORED_BESIDE_BYTES + BLOCK_FACTOR * (topic.length + bytesOfMessage(message));
   }
 
   /** One log line per outage, however often values are retried. */

@@ -7,7 +7,7 @@
  * that the store cannot take by itself is refused: its sender is told, and sends it again.
  */
 import type { Logger } from 'pino';
-import type { FaultReport } from '../domain/faults/faults.js';
+import type { FaultReport } from '../domain/fault.js';
 import { oneAtATime } from '../releasers.js';
 import { bytesOfMessage } from './message.js';
 import { type HistoryStore, isAlarm, type NewAlarm, type NewEntry } from './new-entry.js';

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { type FaultReport, fault } from './faults/faults.js';
+import { type FaultReport, fault } from './fault.js';
 
 const DAY_MS = 24 * 3_600_000;
 const WARNED_DAYS = 30;

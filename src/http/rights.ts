@@ -7,7 +7,7 @@
  */
 
 import { isLoopbackAddress, isLoopbackHost } from '../domain/addresses.js';
-import type { FaultSubject } from '../domain/faults/faults.js';
+import type { FaultSubject } from '../domain/fault.js';
 import { type Grant, isAdmin, permits, type Rank, touchesLocation } from '../domain/grants.js';
 import { isUuid } from '../domain/notation.js';
 import type { Device, Group, Room } from '../domain/site.js';

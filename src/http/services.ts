@@ -1,7 +1,7 @@
 /** Everything that the HTTP side needs from the rest of the gateway. */
 
 import type { Logger } from 'pino';
-import type { Fault } from '../domain/faults/faults.js';
+import type { Fault } from '../domain/fault.js';
 import type { AccessTokens } from '../site/access/access-tokens.js';
 import type { ConnectionList } from '../site/access/connection-list.js';
 import type { Denials } from '../site/access/denials.js';
@@ -56,7 +56,7 @@ export interface HttpServices {
     }[];
   };
   readonly invalidPublishes: InvalidPublishList;
-  readonly health: { faults(): readonly Fault[]; ready(): boolean };
+  readonly health: { shown(): readonly Fault[]; ready(): boolean };
   readonly footage: Footage;
   /** The recordings served under `/footage/`; undefined when another server serves them. */
   readonly footageFiles: FootageFiles | undefined;

@@ -4,12 +4,11 @@ import type { NewAlarm, Receipt } from '../delivery/new-entry.js';
 import type { Writer } from '../delivery/writer.js';
 import { alarmText, parseAlarm } from '../domain/alarm-payload.js';
 import type { Alarm, AlarmKind, InvalidPublishReason } from '../domain/alarms.js';
-import { fault, firstOf } from '../domain/faults/faults.js';
+import { fault } from '../domain/fault.js';
 import { type DeviceContext, messageText } from '../domain/messages.js';
 import { type Escalation, escalationsOf } from '../domain/time/escalations.js';
 import { type DeviceTarget, forwardedTopic } from '../domain/topics.js';
 import type { MessageProperties } from '../mqtt/message-properties.js';
-import { recordSubject } from '../site/health/fault-subjects.js';
 import type { Health } from '../site/health/health.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { InvalidPublishes } from './invalid-publishes.js';
@@ -36,7 +35,7 @@ export interface DevicePublishesOptions {
   readonly writer: Pick<Writer, 'append'>;
   readonly forwarder: Pick<Forwarder, 'forward'>;
   readonly invalid: Pick<InvalidPublishes, 'report'>;
-  readonly unreadable: Pick<UnreadableDevices, 'deviceIds' | 'failed' | 'succeeded'>;
+  readonly unreadable: Pick<UnreadableDevices, 'deviceIds'>;
   readonly maxAlarmBytes: number;
   readonly escalations: readonly Escalation[];
   readonly now: () => number;
@@ -75,7 +74,7 @@ export class DevicePublishes {
         this.#acceptMessage(publish, target.rest, context, done);
         break;
       case 'unusable':
-        if (target.isAlarm) this.#options.unreadable.failed(publish.deviceId);
+        if (target.isAlarm) this.#options.unreadable.deviceIds.add(publish.deviceId);
         this.#report(publish, target.reason, context, this.#options.now(), done);
     }
   }
@@ -94,14 +93,14 @@ export class DevicePublishes {
         ? { reason: 'payload-too-large' as const }
         : parseAlarm(payload, { deviceId, kind, receivedAtMs });
     if ('reason' in result) {
-      unreadable.failed(deviceId);
+      unreadable.deviceIds.add(deviceId);
       this.#report(publish, result.reason, context, receivedAtMs, done);
       return;
     }
     const alarm = publish.isTest ? { ...result.alarm, isTest: true } : result.alarm;
     this.#record(publish, alarm, context, receivedAtMs, done);
     if (result.flaw === undefined) {
-      if (unreadable.deviceIds.has(deviceId)) unreadable.succeeded(deviceId);
+      unreadable.deviceIds.delete(deviceId);
     } else this.#report(publish, result.flaw, context, receivedAtMs, () => undefined);
   }
 
@@ -209,40 +208,24 @@ function receiptOf(publish: DevicePublish, alarm: Alarm): Receipt | undefined {
 export type PublishDone = (isStored: boolean, refused?: InvalidPublishReason) => void;
 
 export const UNREADABLE_CHECK_MS = 1_000;
-const SOURCE = 'device-unreadable';
 
 /** Devices whose last alarm could not be used: a fault for each until it sends a good one. */
 export class UnreadableDevices {
   readonly #model: SiteModel;
-  readonly #health: Pick<Health, 'reportAll'>;
-  /** Read for each alarm. */
+  readonly #health: Pick<Health, 'replace'>;
   readonly deviceIds = new Set<string>();
-  #isChanged = false;
 
-  constructor(model: SiteModel, health: Pick<Health, 'reportAll'>) {
+  constructor(model: SiteModel, health: Pick<Health, 'replace'>) {
     this.#model = model;
     this.#health = health;
   }
 
-  /** Notes an alarm that could not be used. */
-  failed(deviceId: string): void {
-    if (this.deviceIds.has(deviceId)) return;
-    this.deviceIds.add(deviceId);
-    this.#isChanged = true;
-  }
-
-  /** Notes a good alarm, or that the device is gone. */
-  succeeded(deviceId: string): void {
-    if (this.deviceIds.delete(deviceId)) this.#isChanged = true;
-  }
-
-  /** Reports the faults; call it every `UNREADABLE_CHECK_MS`. Each report is a `gateway/status` to everybody. */
+  /** Reports the faults; call it every `UNREADABLE_CHECK_MS`. */
   check(): void {
-    if (!this.#isChanged) return;
-    this.#isChanged = false;
-    const faults = firstOf([...this.deviceIds], (id) => {
-      return { ...fault('deviceUnreadable'), subject: recordSubject(this.#model, 'device', id) };
+    const faults = Array.from(this.deviceIds, (id) => {
+      const subject = { type: 'device' as const, id, name: this.#model.device(id)?.name ?? id };
+      return { ...fault('deviceUnreadable'), subject };
     });
-    this.#health.reportAll(SOURCE, faults);
+    this.#health.replace('device-unreadable', faults);
   }
 }

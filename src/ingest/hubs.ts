@@ -1,6 +1,5 @@
-import { fault, firstOf } from '../domain/faults/faults.js';
+import { fault } from '../domain/fault.js';
 import { isUuid } from '../domain/notation.js';
-import { recordSubject } from '../site/health/fault-subjects.js';
 import type { Health } from '../site/health/health.js';
 import type { SiteModel } from '../site/site-model.js';
 
@@ -30,7 +29,7 @@ interface UnknownDevice {
 
 export interface HubsOptions {
   readonly model: SiteModel;
-  readonly health: Pick<Health, 'reportAll'>;
+  readonly health: Pick<Health, 'replace'>;
   /** `SteadyClock.runningNow`: a hub cannot connect while the gateway is off. */
   readonly runningNow: () => number;
 }
@@ -110,12 +109,11 @@ export class Hubs {
     const away = [...this.#hubs].flatMap(([id, { connections, isHeard, seenAtMs }]) => {
       const isAway = isHeard && connections.size === 0 && nowMs - seenAtMs >= AWAY_AFTER_MS;
       const token = isAway ? model.accessToken(id) : undefined;
-      return token?.grants.some(({ role }) => role === 'publisher') === true ? [id] : [];
+      if (token?.grants.some(({ role }) => role === 'publisher') !== true) return [];
+      const subject = { type: 'access-token' as const, id, name: token.name };
+      return [{ ...fault('hubAway'), subject }];
     });
-    const faultOf = (id: string) => {
-      return { ...fault('hubAway'), subject: recordSubject(model, 'access-token', id) };
-    };
-    health.reportAll('hub-away', firstOf(away, faultOf));
+    health.replace('hub-away', away);
     this.#reportUnknown();
   }
 
@@ -127,14 +125,12 @@ export class Hubs {
       const isHubGone = model.accessToken(tokenId) === undefined;
       if (isOver || isSolved || isHubGone) this.#unknown.delete(key);
     }
-    const faultOf = ({ deviceId, tokenId }: UnknownDevice) => {
+    const faults = Array.from(this.#unknown.values(), ({ deviceId, tokenId }) => {
       const via = { id: tokenId, name: model.accessToken(tokenId)?.name ?? tokenId };
-      return {
-        ...fault('unknownDevice'),
-        subject: { type: 'device' as const, id: deviceId, name: deviceId, via },
-      };
-    };
-    health.reportAll('unknown-device', firstOf([...this.#unknown.values()], faultOf));
+      const subject = { type: 'device' as const, id: deviceId, name: deviceId, via };
+      return { ...fault('unknownDevice'), subject };
+    });
+    health.replace('unknown-device', faults);
   }
 
   #hub(tokenId: string): Hub {

@@ -32,7 +32,7 @@ const MAX_CAUSES = 5;
  * address or a principal counts before.
  */
 const SUBJECT_FIELDS = wordsOf(
-  'principal deviceId bridge webhook address session clientId locationId log part',
+  'principal deviceId bridge webhook address session clientId locationId log part quota',
 );
 
 /**

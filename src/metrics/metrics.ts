@@ -175,11 +175,11 @@ export const METRICS: Readonly<Record<string, Row>> = {
     'Sessions, persistent or not, bridges included',
     ({ sessions }) => sessions.count,
   ],
-  gateway_faults: ['Present faults', ({ health }) => health.faults().length],
+  gateway_faults: ['Present faults', ({ health }) => health.shown().length],
   gateway_fault: [
     '1 for the code of each present fault',
     ({ health }) =>
-      Array.from(new Set(health.faults().map(({ code }) => code)), (code) => [1, code]),
+      Array.from(new Set(health.shown().map(({ code }) => code)), (code) => [1, code]),
     ['code'],
   ],
   gateway_certificate_expires_timestamp_seconds: [

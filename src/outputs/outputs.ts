@@ -3,7 +3,7 @@ import type { AccountReader } from '../delivery/accounts.js';
 import type { DeliveryParts } from '../delivery/open.js';
 import { deadLetterKey } from '../delivery/outlet.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
-import { fault, type Phrase } from '../domain/faults/faults.js';
+import { fault, type Phrase } from '../domain/fault.js';
 import { newId } from '../domain/notation.js';
 import type { WebhookOptions } from '../domain/output-schema.js';
 import { GatewayError } from '../errors.js';

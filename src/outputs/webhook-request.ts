@@ -3,7 +3,7 @@ import { lookup } from 'node:dns';
 import { Agent as HttpAgent, type RequestOptions, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
-import type { Phrase } from '../domain/faults/faults.js';
+import type { Phrase } from '../domain/fault.js';
 
 const TIMEOUT_MS = 10_000;
 const MAX_RETRY_AFTER_MS = 3_600_000;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { OutgoingPublish, Receiver } from '../delivery/message.js';
 import { Outlet, type OutletServices, outletOwner, ownerKeyOf } from '../delivery/outlet.js';
 import type { SessionOwner } from '../delivery/sessions/session.js';
-import type { Phrase } from '../domain/faults/faults.js';
+import type { Phrase } from '../domain/fault.js';
 import type { Audience } from '../domain/grants.js';
 import { decodeUtf8, isJson, newId } from '../domain/notation.js';
 import type { WebhookOptions } from '../domain/output-schema.js';

@@ -15,7 +15,6 @@ import { QUOTA_CHECK_MS, QuotaWatch } from './access/quota-watch.js';
 import type { AuditTrail } from './audit-trail.js';
 import { Devices } from './devices.js';
 import { Groups } from './groups.js';
-import { SiteFaults } from './health/site-faults.js';
 import type { StoreHeadroom } from './health/store-headroom.js';
 import { Locations } from './locations.js';
 import { Rooms } from './rooms.js';
@@ -54,12 +53,11 @@ export async function openSite(foundation: Foundation, storage: SiteStores) {
   const events = new SiteEvents((err) =>
     log.error({ err }, 'failed to act on a change of the site'),
   );
-  const faults = new SiteFaults(health, log);
   const changes = new SiteChanges({
     store,
     model,
     events,
-    faults,
+    health,
     headroom,
     log,
     now,

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { fault, faultWords } from '../domain/fault.js';
 import type { RecordChange } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
-import type { SiteFaults } from './health/site-faults.js';
+import type { Health } from './health/health.js';
 import type { StoreHeadroom } from './health/store-headroom.js';
 import { announce, noteConcerned, noteSite } from './site-announcements.js';
 import type { SiteEvents } from './site-events.js';
@@ -12,6 +13,7 @@ import type { SiteStore } from './site-store.js';
 import { StoreTurns } from './store-turns.js';
 
 const RETRY_AFTER_MS = 500;
+const MAX_LOGGED_IDS = 100;
 /** How often a change is tried when another gateway changes the same site at the same moment. */
 const MAX_ATTEMPTS = 10;
 
@@ -19,7 +21,7 @@ export interface SiteChangesOptions {
   readonly store: SiteStore;
   readonly model: SiteModel;
   readonly events: SiteEvents;
-  readonly faults: SiteFaults;
+  readonly health: Pick<Health, 'report'>;
   readonly headroom: StoreHeadroom;
   readonly log: Logger;
   readonly now: () => number;
@@ -109,7 +111,7 @@ export class SiteChanges {
     { action, details, atMs, records }: PlannedChange<unknown>,
   ): Promise<boolean> {
     const { store, model, events, headroom, now } = this.#options;
-    if (!headroom.isAmple && records.some(({ before }) => before === undefined)) {
+    if (!headroom.hasRoom() && records.some(({ before }) => before === undefined)) {
       throw new GatewayError(
         'store-unavailable',
         'The store is nearly full: it takes alarms only.',
@@ -152,13 +154,26 @@ export class SiteChanges {
   }
 
   async #load(): Promise<void> {
-    const { store, model, events, faults } = this.#options;
+    const { store, model, events } = this.#options;
     const state = await this.#answered(store.load());
     const before = noteSite(model);
     model.load(state);
     this.#revision = state.revision;
     announce(before, model, events);
-    faults.report(state.findings);
+    this.#reportUnreadable([...state.unreadable]);
+  }
+
+  #reportUnreadable(all: readonly string[]): void {
+    const { health, log } = this.#options;
+    const count = all.length;
+    const unreadable = count === 0 ? undefined : fault('recordsUnreadable', { count });
+    health.report('site', unreadable);
+    if (unreadable === undefined) return;
+    const { message } = faultWords(unreadable, 'en');
+    log.error(
+      { fault: message, ids: all.slice(0, MAX_LOGGED_IDS), count },
+      'stored site is inconsistent',
+    );
   }
 
   /** Waits for the store; if it gives no answer, asks it later whether the site has changed. */

@@ -10,8 +10,7 @@ import type {
   Room,
 } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
-import { type SiteState, unreadableHolders } from './site-findings.js';
-import type { DeviceKey, GroupKey, RoomKey } from './site-store.js';
+import type { DeviceKey, GroupKey, RoomKey, SiteState } from './site-store.js';
 
 type RecordsById = { readonly [K in RecordKind]: Map<string, RecordOfKind[K]> };
 
@@ -28,9 +27,9 @@ export class SiteModel {
   #lastOrder = 0;
 
   /** Replaces everything with the stored site. */
-  load({ records, findings }: SiteState): void {
+  load({ records, unreadable }: SiteState): void {
     const { locations, groups, rooms, devices, accessTokens } = records;
-    this.#unreadable = unreadableHolders(findings);
+    this.#unreadable = unreadable;
     this.#records = recordsById(locations, groups, rooms, devices, accessTokens);
     this.#contexts.clear();
     for (const all of Object.values(records)) {
@@ -178,17 +177,22 @@ export class SiteModel {
     return context;
   }
 
-  /** The context of a device as given, current or former; undefined without its location. */
-  contextOf(device: Device): DeviceContext | undefined {
-    const location = this.location(device.locationId);
-    if (location === undefined) return undefined;
+  /**
+   * The context of a device as given, current or former.
+   *
+   * If the record of its location cannot be read, its alarms must go through none the less: topics and grants know only
+   * the id.
+   */
+  contextOf(device: Device): DeviceContext {
+    const { locationId: id } = device;
+    const location = this.location(id) ?? { id, name: id, order: 0 };
     const room = this.#roomOf(device);
     const group = this.group(room?.groupId ?? '');
     return deviceContext(device, location, room ?? null, group ?? null);
   }
 
   /**
-   * Whether this holder's record was lost or unreadable when the site was loaded.
+   * Whether this holder's record was unreadable when the site was loaded.
    *
    * Nobody can authenticate as such a device or token, but its sessions must be kept.
    *

@@ -1,12 +1,20 @@
 import type { LimitsChange } from '../domain/limits.js';
-import type { RecordChange } from '../domain/site.js';
+import type { RecordChange, SiteRecords } from '../domain/site.js';
 import type { AuditEntry } from './audit-trail.js';
-import type { SiteState } from './site-findings.js';
+
+/** The site as stored, as far as it is readable. */
+export interface SiteState {
+  readonly records: SiteRecords;
+  /** The records that lack what their kind must hold: `location:<id>`, of devices and tokens the `principalKey`. */
+  readonly unreadable: ReadonlySet<string>;
+  /** How many changes the site has had, by any gateway. */
+  readonly revision: number;
+}
 
 /** Stores the site. */
 export interface SiteStore {
   /**
-   * Loads the site; unreadable records become findings.
+   * Loads the site without its unreadable records.
    *
    * @throws GatewayError `store-unavailable`, also when all records of a kind were overwritten
    */

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
 import { access, open, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type FaultReport, fault } from '../domain/faults/faults.js';
+import { type FaultReport, fault } from '../domain/fault.js';
 import { GatewayError, systemErrorCode } from '../errors.js';
 import { unlessMissing } from '../files.js';
 import type { Health } from '../site/health/health.js';

@@ -23,7 +23,7 @@ export function keysOf(site: string) {
     layout: key('layout'),
     /** The store's identity, which distinguishes it from an emptied or replaced one. */
     identity: key('identity'),
-    /** Hash: the steady clock, and the state of the wall clock. */
+    /** Hash: both clocks as last seen. */
     clock: key('clock'),
 
     /** Hash: id → record of the site, as JSON. */

@@ -204,9 +204,7 @@ export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPub
     const bytes = newest.reduce((sum, { base64 }) => sum + base64.length, 0);
     if (!headroom.takes('invalid-publish', bytes)) return;
     const owner = [keys.siteRecords('location'), locationId] as const;
-    await this.#list
-      .add(store, keys.rejected(locationId), newest, owner)
-      .finally(() => headroom.stored(bytes));
+    await this.#list.add(store, keys.rejected(locationId), newest, owner);
   }
 
   list(locationId: string): Promise<InvalidPublishRecord[]> {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type FaultSubject, fault, firstOf } from '../domain/faults/faults.js';
+import { type FaultSubject, fault } from '../domain/fault.js';
 import { newId } from '../domain/notation.js';
 import { type DrillPlan, DrillSchedule } from '../domain/time/drill-schedule.js';
 import { GatewayError } from '../errors.js';
@@ -36,7 +36,7 @@ export interface DrillRunnerOptions {
   readonly store: DrillStore;
   readonly supervision: { list(): readonly SilentDevice[] };
   readonly destinationOf: (key: string) => NamedDestination;
-  readonly health: Pick<Health, 'reportAll'>;
+  readonly health: Pick<Health, 'replace'>;
   readonly log: Logger;
   /** The wall clock, by which drills are due. */
   readonly now: () => number;
@@ -164,7 +164,7 @@ export class DrillRunner implements Drills {
     for (const locationId of this.#newest.keys()) {
       if (model.location(locationId) !== undefined) continue;
       this.#newest.delete(locationId);
-      health.reportAll(`drills/${locationId}`, { faults: [], others: undefined });
+      health.replace(`drills/${locationId}`, []);
     }
     for (const unjudged of this.#unjudged) {
       if (model.location(unjudged.locationId) === undefined) this.#unjudged.delete(unjudged);
@@ -212,15 +212,14 @@ export class DrillRunner implements Drills {
     if (results.length === 0 && location !== undefined) {
       const subject = { type: 'location', id: locationId, name: location.name } as const;
       const faults = [{ ...fault('drillWithoutDestination'), subject }];
-      this.#options.health.reportAll(`drills/${locationId}`, { faults, others: undefined });
+      this.#options.health.replace(`drills/${locationId}`, faults);
       return;
     }
     const failed = results.filter(({ acknowledgedAfterMs }) => acknowledgedAfterMs === undefined);
-    const faults = firstOf(
-      failed.map(({ destination }) => destination),
-      (destination) => ({ ...fault('drillUnacknowledged'), subject: subjectOf(destination) }),
-    );
-    this.#options.health.reportAll(`drills/${locationId}`, faults);
+    const faults = failed.map(({ destination }) => {
+      return { ...fault('drillUnacknowledged'), subject: subjectOf(destination) };
+    });
+    this.#options.health.replace(`drills/${locationId}`, faults);
   }
 
   async #reportOf(locationId: string, record: DrillRecord): Promise<DrillReport> {

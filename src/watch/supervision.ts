@@ -1,6 +1,6 @@
 import type { NewEvent } from '../delivery/new-entry.js';
 import type { Writer } from '../delivery/writer.js';
-import { fault, firstOf } from '../domain/faults/faults.js';
+import { fault } from '../domain/fault.js';
 import type { DeviceContext } from '../domain/messages.js';
 import { newId, uuidBytes } from '../domain/notation.js';
 import type { Device } from '../domain/site.js';
@@ -44,7 +44,7 @@ export interface SupervisionOptions {
   readonly hearing: Hearing;
   readonly writer: Pick<Writer, 'append'>;
   readonly store: SupervisionStore;
-  readonly health: Pick<Health, 'reportAll'>;
+  readonly health: Pick<Health, 'replace'>;
   /** For devices without a time of their own; null: they are not supervised. */
   readonly silentAfterSeconds: number | null;
   readonly now: () => number;
@@ -62,7 +62,6 @@ export class Supervision {
   readonly #silent = new Map<string, SilentDevice>();
   /** Devices whose event is on its way to the store. */
   readonly #unstored = new Set<string>();
-  #isChanged = false;
 
   constructor(options: SupervisionOptions) {
     this.#options = options;
@@ -74,7 +73,6 @@ export class Supervision {
     for (const silent of await store.silent()) {
       if (model.device(silent.deviceId) !== undefined) this.#silent.set(silent.deviceId, silent);
     }
-    this.#isChanged = true;
   }
 
   /** The silent devices, the longest silent first. */
@@ -84,14 +82,13 @@ export class Supervision {
 
   /** Forgets a deleted device. */
   removed(deviceId: string): void {
-    if (this.#silent.delete(deviceId)) this.#isChanged = true;
+    this.#silent.delete(deviceId);
   }
 
   /** Checks every device; call it every `SUPERVISION_CHECK_MS`. */
   check(): void {
     for (const device of this.#options.model.devices()) this.#look(device);
-    if (this.#isChanged) this.#report();
-    this.#isChanged = false;
+    this.#report();
   }
 
   #look({ id, silentAfterSeconds: own }: Device): void {
@@ -126,7 +123,6 @@ export class Supervision {
       if (!isStored || model.device(deviceId) === undefined) return;
       if (state === 'heard') this.#silent.delete(deviceId);
       else this.#silent.set(deviceId, { deviceId, sinceMs: event.sinceMs, lastSeenAtMs });
-      this.#isChanged = true;
     });
   }
 
@@ -154,10 +150,10 @@ export class Supervision {
 
   #report(): void {
     const { model, health } = this.#options;
-    const faults = firstOf(this.list(), ({ deviceId: id }) => {
+    const faults = this.list().map(({ deviceId: id }) => {
       const name = model.device(id)?.name ?? id;
-      return { ...fault('deviceSilent'), subject: { type: 'device', id, name } };
+      return { ...fault('deviceSilent'), subject: { type: 'device' as const, id, name } };
     });
-    health.reportAll(FAULT_SOURCE, faults);
+    health.replace(FAULT_SOURCE, faults);
   }
 }

@@ -113,7 +113,7 @@ test('a client that reads none of its messages for five seconds is closed', asyn
     })
     .toContainEqual(ended);
   const unread = 'Too many unread bytes';
-  expect(await home.faults()).toContainEqual(expect.stringContaining(unread));
+  await expect.poll(() => home.faults()).toContainEqual(expect.stringContaining(unread));
 });
 
 test('of incomplete CONNECTs with too many bytes together the oldest go', async ({ own }) => {
@@ -221,12 +221,12 @@ test('an eighth of the connections is for those who log in; of those without CON
   }
   expect(held).toHaveLength(TOTAL - TOTAL / 8);
   const inUse = 'Nearly all connections of the gateway are in use';
-  expect(await home.faults()).toContainEqual(expect.stringContaining(inUse));
+  await expect.poll(() => home.faults()).toContainEqual(expect.stringContaining(inUse));
   for (const client of held) client.vanish();
   const silent = await times(3 * TOTAL, () => Client.open(home.gateway));
   await (await home.client(await home.device())).ping();
   await expect.poll(() => silent.filter(({ isClosed }) => !isClosed).length).toBeLessThan(TOTAL);
-  expect(await home.faults()).toContainEqual(expect.stringContaining('without a login'));
+  await expect.poll(() => home.faults()).toContainEqual(expect.stringContaining('without a login'));
   for (const client of silent) client.vanish();
 });
 
@@ -367,4 +367,15 @@ test('a flood of any kind is one line in the log, and a count at the end', async
   expect(counts()).toEqual(names.map((text) => [text, [undefined, TIMES - 1]]));
   expect(gateway.lines.join('\n').length).toBeLessThan(20_000);
   await gateway.start();
+});
+
+test('retained commands over a quota are a fault about their device', async ({ own }) => {
+  const home = await own.home({ env: variablesOf({ 'device.retainedTopics': 1 }) });
+  const device = await home.device();
+  const manager = await home.client(home.manager);
+  for (const name of ['light', 'door']) {
+    await manager.publish(home.filter(device, `commands/${name}`), 'on', { retain: true });
+  }
+  const named = expect.stringMatching(`Too many retained messages.*: device .*${device.id}`);
+  await expect.poll(() => home.faults()).toContainEqual(named);
 });

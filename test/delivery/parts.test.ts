@@ -147,8 +147,8 @@ test('names the consumers while their backlogs are more than half full', async (
   const names = ['one', 'two', 'three', 'four', 'five'];
   const faults = () => {
     const health = new Health();
-    health.reportAll('backlogs', backlogFaults(router.consumers));
-    return faultTexts(health.faults());
+    health.replace('backlogs', backlogFaults(router.consumers));
+    return faultTexts(health.shown());
   };
   for (const name of names) {
     sessions.open(name, owner, PERSISTENT);

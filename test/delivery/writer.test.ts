@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Appended, NewEntry } from '../../src/delivery/new-entry.js';
 import { replyCode } from '../../src/delivery/reply-code.js';
 import { Writer } from '../../src/delivery/writer.js';
-import { faultWords } from '../../src/domain/faults/faults.js';
+import { faultWords } from '../../src/domain/fault.js';
 import { numbered, numberIn, silent } from './in-memory.js';
 
 const RETRY_MS = 250;

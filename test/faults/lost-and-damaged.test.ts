@@ -202,28 +202,37 @@ interface Unreadable {
   readonly denied?: 'sensor' | 'nurse';
 }
 
+const ONE_LEFT_OUT = /unreadable records of the site \(1\): they are left out/;
+
 const UNREADABLE: readonly Unreadable[] = [
   {
     name: 'a device is left out',
     kind: 'device',
     id: ({ sensor }) => sensor.device.id,
     change: (record) => ({ ...record, secretHash: undefined }),
-    says: /unreadable record of a device: it is left out/,
+    says: ONE_LEFT_OUT,
     denied: 'sensor',
   },
   {
     name: 'a location serves under its id',
     kind: 'location',
     id: ({ home }) => home.locationId,
+    change: (record) => ({ ...record, name: 7 }),
+    says: ONE_LEFT_OUT,
+  },
+  {
+    name: 'a location serves under its id, also if it was deleted by hand,',
+    kind: 'location',
+    id: ({ home }) => home.locationId,
     change: () => undefined,
-    says: /no readable record of a location: its id serves as its name/,
+    says: /lost locations: 1/,
   },
   {
     name: 'a token is left out, and its backlog is kept',
     kind: 'access-token',
     id: ({ home }) => home.viewer.id,
     change: (record) => ({ ...record, grants: [{ location: '*', role: 'emperor' }] }),
-    says: /unreadable record of an access token: it is left out/,
+    says: ONE_LEFT_OUT,
     denied: 'nurse',
   },
 ];

@@ -372,7 +372,7 @@ describe('the recordings of one device', () => {
       expect(await kib(greedy, 200)).toBe(507);
       expect(await kib(greedy, 90)).toBe(200);
       const named = expect.stringMatching(`Too many recordings.*${greedy.id}`);
-      expect(await home.faults()).toContainEqual(named);
+      await expect.poll(() => home.faults()).toContainEqual(named);
       expect(await kib(honest, 200)).toBe(200);
     }
     const device = await home.device();

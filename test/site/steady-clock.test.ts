@@ -79,7 +79,7 @@ class Run {
   }
 
   get faults(): readonly string[] {
-    return faultTexts(this.health.faults());
+    return faultTexts(this.health.shown());
   }
 }
 
@@ -190,9 +190,12 @@ test('estimates the real age of a stamp across several starts', async ({ redis: 
   await second.clock.suspend();
   // The clock of a box without a battery is set right a moment later.
   const third = await machine.boot(machine.nowMs - 5 * DAY_MS);
-  expect(third.clock.elapsedSinceMs(stampMs)).toBe(3 * HOUR_MS + MINUTE_MS);
+  expect(third.clock.elapsedSinceMs(secondStampMs)).toBe(MINUTE_MS);
   third.jump(5 * DAY_MS + HOUR_MS);
-  expect(third.clock.elapsedSinceMs(stampMs)).toBe(4 * HOUR_MS + MINUTE_MS + SECOND_MS);
+  expect(third.clock.elapsedSinceMs(secondStampMs)).toBe(HOUR_MS + MINUTE_MS + SECOND_MS);
+  // Only the last downtime is known; of an earlier one, what the steady clock has counted.
+  const ranMs = HOUR_MS + MINUTE_MS + SECOND_MS;
+  expect(third.clock.elapsedSinceMs(stampMs)).toBe(ranMs + SAVE_INTERVAL_MS + HOUR_MS);
   expect(third.clock.elapsedSinceMs(third.clock.now() + DAY_MS)).toBe(0);
 });
 
@@ -217,88 +220,41 @@ test('reports a clock that is behind until it is corrected, and for a minute mor
 }) => {
   const machine = new Machine(place);
   const first = await machine.boot();
-  for (let hour = 0; hour <= 24; hour++) first.pass(HOUR_MS);
+  first.pass(HOUR_MS);
   await first.clock.suspend();
   const run = await machine.boot(machine.nowMs - 5 * DAY_MS);
   const behind = [
-    'The clock of this machine is behind: it has shown 2026-11-22T01:00:00.000Z before.',
+    'The clock of this machine is behind: it has shown 2026-11-21T01:00:00.000Z before.',
   ];
   expect(run.faults).toEqual(behind);
   expect(run.health.ready()).toBe(true);
   expect(machine.lines.join('')).toContain('is behind');
-  for (let hour = 0; hour < 48; hour++) run.pass(HOUR_MS);
+  run.pass(23 * HOUR_MS);
   expect(run.faults).toEqual(behind);
-  run.jump(3 * DAY_MS);
+  run.jump(5 * DAY_MS);
   run.pass(50 * SECOND_MS);
   expect(run.faults).toEqual([expect.stringContaining('has jumped')]);
   run.pass(10 * SECOND_MS);
   expect(run.faults).toEqual([]);
 });
 
-test('doubts a clock that has jumped back until it catches up', async ({ redis: place }) => {
-  const run = await new Machine(place).boot();
-  run.jump(-HOUR_MS);
-  run.pass(58 * MINUTE_MS);
-  expect(run.faults).toEqual([expect.stringContaining('is behind')]);
-  run.pass(3 * MINUTE_MS);
-  expect(run.faults).toEqual([]);
-});
-
-test('trusts, after a day, a clock that was set back from an unconfirmed time', async ({
+test('trusts, after a day, a clock that is behind a run whose clock was ahead', async ({
   redis: place,
 }) => {
   const machine = new Machine(place);
-  const run = await machine.boot(START_MS + 400 * DAY_MS);
-  run.jump(-400 * DAY_MS);
+  const first = await machine.boot(START_MS + 400 * DAY_MS);
+  await first.clock.suspend();
+  const run = await machine.boot(START_MS);
   run.pass(23 * HOUR_MS);
   expect(run.faults).toEqual([expect.stringContaining('is behind')]);
   run.pass(2 * HOUR_MS);
   expect(run.faults).toEqual([]);
 });
 
-test('doubts a clock that is days ahead at a start until it is corrected', async ({
-  redis: place,
-}) => {
-  const machine = new Machine(place);
-  const first = await machine.boot();
-  first.pass(MINUTE_MS);
-  await first.clock.suspend();
-  const second = await machine.boot(machine.nowMs + 8 * DAY_MS);
-  const ahead = [
-    expect.stringMatching(/may be wrong: it is over a day ahead .*2026-11-21T00:01:00/),
-  ];
-  expect(second.faults).toEqual(ahead);
-  expect(second.health.ready()).toBe(true);
-  second.pass(HOUR_MS);
-  await second.clock.suspend();
-  const third = await machine.boot();
-  expect(third.faults).toEqual(ahead);
-  third.jump(-8 * DAY_MS);
-  third.pass(70 * SECOND_MS);
-  expect(third.faults).toEqual([]);
-  await third.clock.suspend();
-  expect((await machine.boot()).faults).toEqual([]);
-});
-
-test('trusts a clock that is days ahead once it has run for a day, even across restarts', async ({
-  redis: place,
-}) => {
+test('accuses no clock of a box that was off for a week', async ({ redis: place }) => {
   const machine = new Machine(place);
   await (await machine.boot()).clock.suspend();
-  let run = await machine.boot(machine.nowMs + 8 * DAY_MS);
-  for (let hour = 0; hour < 23; hour++) run.pass(HOUR_MS);
-  expect(run.faults).toHaveLength(1);
-  await run.clock.suspend();
-  run = await machine.boot(machine.nowMs + MINUTE_MS);
-  expect(run.faults).toHaveLength(1);
-  run.pass(HOUR_MS);
-  expect(run.faults).toEqual([]);
-});
-
-test('trusts the clock after a downtime of less than a day', async ({ redis: place }) => {
-  const machine = new Machine(place);
-  await (await machine.boot()).clock.suspend();
-  const run = await machine.boot(machine.nowMs + DAY_MS - MINUTE_MS);
+  const run = await machine.boot(machine.nowMs + 7 * DAY_MS);
   run.pass(MINUTE_MS);
   expect([run.faults, machine.lines]).toEqual([[], []]);
 });

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { principalKey } from '../../src/domain/grants.js';
-import { newId } from '../../src/domain/notation.js';
 import type { AccessToken, Device } from '../../src/domain/site.js';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { Devices } from '../../src/site/devices.js';
@@ -22,7 +21,7 @@ afterAll(() => server.remove());
 
 it('finds nothing wrong when the store is intact', async () => {
   const world = await SiteWorld.create(server);
-  expect(await world.load()).toEqual({ records: world.records, findings: [] });
+  expect(await world.load()).toEqual({ records: world.records, unreadable: [] });
 });
 
 it('keeps custom data as written, and unusual values in other fields', async () => {
@@ -42,7 +41,7 @@ it('keeps custom data as written, and unusual values in other fields', async () 
   );
   expect(await world.load()).toEqual({
     records: { ...world.records, devices: [world.device, device], accessTokens: [token] },
-    findings: [],
+    unreadable: [],
   });
 });
 
@@ -50,7 +49,7 @@ it('reads the site when the store refuses to write', async () => {
   const world = await SiteWorld.create(server);
   await world.redis.config('SET', 'min-replicas-to-write', '1');
   try {
-    expect(await world.load()).toEqual({ records: world.records, findings: [] });
+    expect(await world.load()).toEqual({ records: world.records, unreadable: [] });
   } finally {
     await world.redis.config('SET', 'min-replicas-to-write', '0');
   }
@@ -94,12 +93,8 @@ describe('ignores only unusable records', () => {
     const world = await SiteWorld.create(server);
     const { id } = world.recordOf(kind);
     await world.rewrite(kind, id, { [field]: value });
-    const { records, findings } = await world.load();
-    expect(findings).toContainEqual(
-      kind === 'location'
-        ? { problem: 'location-lost', kind, ids: [id] }
-        : { problem: 'record-unreadable', kind, ids: [id] },
-    );
+    const { records, unreadable } = await world.load();
+    expect(unreadable).toEqual([`${kind === 'access-token' ? 'token' : kind}:${id}`]);
     const isKept = ({ id: kept }: { readonly id: string }) => kept !== id;
     expect(records.devices.map((one) => one.id)).toEqual(
       world.records.devices.filter(isKept).map((one) => one.id),
@@ -110,16 +105,15 @@ describe('ignores only unusable records', () => {
     const world = await SiteWorld.create(server);
     const { device, placed } = world;
     await world.redis.hset(world.keys.siteRecords('device'), device.id, '{', placed.id, '"x"');
-    const { records, findings } = await world.load();
+    const { records, unreadable } = await world.load();
     expect(records.devices).toEqual([]);
-    expect(findings).toHaveLength(1);
-    expect(findings[0]?.ids.toSorted()).toEqual([device.id, placed.id].sort());
+    expect(unreadable.toSorted()).toEqual([`device:${device.id}`, `device:${placed.id}`].sort());
   });
 
   it('treats a device with unusable limits as one without', async () => {
     const world = await SiteWorld.create(server);
     await world.rewrite('device', world.device.id, { limits: { messagesPerSecond: 0 } });
-    expect(await world.load()).toEqual({ records: world.records, findings: [] });
+    expect(await world.load()).toEqual({ records: world.records, unreadable: [] });
   });
 
   it('accepts a new device in place of an unreadable one', async () => {
@@ -127,36 +121,44 @@ describe('ignores only unusable records', () => {
     const { redis, keys, device } = world;
     await redis.hset(keys.siteRecords('device'), device.id, 'x');
     await world.change({ kind: 'device', before: undefined, after: device });
-    expect(await world.load()).toEqual({ records: world.records, findings: [] });
+    expect(await world.load()).toEqual({ records: world.records, unreadable: [] });
   });
 
-  it('serves a device without its lost room, and a room without its lost group', async () => {
+  it('serves a device without its room, group or location', async () => {
     const world = await SiteWorld.create(server);
-    const { redis, keys, group, room, placed } = world;
-    await redis.hdel(keys.siteRecords('group'), group.id);
-    const { records, findings } = await world.load();
-    expect(records.rooms).toEqual([{ ...room, groupId: null }]);
-    expect(findings).toEqual([{ problem: 'group-lost', kind: 'room', ids: [room.id] }]);
-    await redis.hdel(keys.siteRecords('room'), room.id);
-    expect((await world.load()).records.devices).toContainEqual({ ...placed, roomId: null });
+    const { redis, keys, location, group, room, placed } = world;
+    const shown = async () => {
+      await world.changes.start();
+      const context = world.model.context(placed.id);
+      return [context?.location.name, context?.group?.name, context?.room?.name];
+    };
+    expect(await shown()).toEqual([location.name, group.name, room.name]);
+    await redis.hset(keys.siteRecords('group'), group.id, 'x');
+    expect(await shown()).toEqual([location.name, undefined, room.name]);
+    await redis.hset(keys.siteRecords('room'), room.id, 'x');
+    expect(await shown()).toEqual([location.name, undefined, undefined]);
+    await redis.hset(keys.siteRecords('location'), location.id, 'x');
+    expect(await shown()).toEqual([location.id, undefined, undefined]);
   });
 });
 
-describe('faults', () => {
-  it('name three ids and the number of others', async () => {
-    const world = await SiteWorld.create(server);
-    const ids = Array.from({ length: 5 }, () => newId());
-    for (const id of ids) await world.redis.hset(world.keys.siteRecords('device'), id, 'x');
-    await world.changes.start();
-    expect(faultTexts(world.health.faults())).toEqual([
-      ...ids.slice(0, 3).map(() => {
-        return expect.stringMatching(
-          /^The store holds an unreadable record of a device: .*: device \S{36}$/,
-        );
-      }),
-      'The store holds an unreadable record of a device: it is left out (2 more).',
-    ]);
+it('reports how many records are unreadable, and logs their ids', async () => {
+  const world = await SiteWorld.create(server);
+  const { redis, keys, device, room } = world;
+  await redis.hset(keys.siteRecords('device'), device.id, 'x');
+  await redis.hset(keys.siteRecords('room'), room.id, 'x');
+  await world.changes.start();
+  const message = 'The store holds unreadable records of the site (2): they are left out.';
+  expect(faultTexts(world.health.shown())).toEqual([message]);
+  expect(JSON.parse(world.logged.join())).toMatchObject({
+    msg: 'stored site is inconsistent',
+    ids: [`room:${room.id}`, `device:${device.id}`],
+    count: 2,
   });
+  await world.redis.hdel(keys.siteRecords('device'), device.id);
+  await world.redis.hdel(keys.siteRecords('room'), room.id);
+  await world.changes.start();
+  expect(world.health.shown()).toEqual([]);
 });
 
 it('ends only a credential when its record turns out unreadable', async () => {

@@ -14,7 +14,6 @@ import type {
 } from '../../src/domain/site.js';
 import { type AuditEntry, GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { Health } from '../../src/site/health/health.js';
-import { SiteFaults } from '../../src/site/health/site-faults.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
 import { SiteChanges } from '../../src/site/site-changes.js';
 import { SiteEvents } from '../../src/site/site-events.js';
@@ -70,13 +69,12 @@ export class SiteWorld {
     const [door, keys] = [new Store(this.redis, this.keys.sitePrefix), this.keys];
     const audit = new AuditStore({ store: door, keys, steadyNow: Date.now, log });
     this.store = new SiteStoreRedis(door, keys, audit);
-    const faults = new SiteFaults(this.health, log);
-    const { store, model, events } = this;
+    const { store, model, events, health } = this;
     this.changes = new SiteChanges({
       store,
       model,
       events,
-      faults,
+      health,
       log,
       now: () => 1,
       headroom: new StoreHeadroom(),
@@ -141,8 +139,8 @@ export class SiteWorld {
   }
 
   async load() {
-    const { records, findings } = await this.store.load();
+    const { records, unreadable } = await this.store.load();
     const devices = records.devices.toSorted((one, other) => one.order - other.order);
-    return { records: { ...records, devices }, findings };
+    return { records: { ...records, devices }, unreadable: [...unreadable] };
   }
 }

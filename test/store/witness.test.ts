@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { faultWords } from '../../src/domain/faults/faults.js';
+import { faultWords } from '../../src/domain/fault.js';
 import type { RecordKind } from '../../src/domain/site.js';
 import { Health } from '../../src/site/health/health.js';
 import { historyRetention } from '../../src/store/history/history-log.js';
@@ -74,7 +74,7 @@ class World {
 
   /** What the fault says is lost; undefined without a fault. */
   get lost(): string | undefined {
-    const [message] = this.health.faults().map((fault) => faultWords(fault, 'en').message);
+    const [message] = this.health.shown().map((fault) => faultWords(fault, 'en').message);
     return message && /^The store has lost (.*), noticed at /.exec(message)?.[1];
   }
 
@@ -85,7 +85,7 @@ class World {
   }
 
   acknowledge(): void {
-    for (const { acknowledge } of this.health.faults()) acknowledge?.();
+    for (const { acknowledge } of this.health.shown()) acknowledge?.();
   }
 }
 

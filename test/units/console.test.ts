@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { z } from 'zod';
 import { FAILURES } from '../../src/bridge/failures.js';
 import { exactJson, parseExactJson, plainText } from '../../src/console/api/exact-json.js';
-import { defaults } from '../../src/console/api/generated.js';
+import { type Device, defaults, type Room } from '../../src/console/api/generated.js';
 import { GatewayClock } from '../../src/console/live/gateway-clock.js';
 import { BOARD_WORDS } from '../../src/console/pages/board/board-words.js';
 import { alarmOfMessage, type OpenAlarm } from '../../src/console/pages/board/open-alarm.js';
@@ -25,6 +25,8 @@ import { SpreadsheetCsv } from '../../src/console/pages/history/csv/spreadsheet-
 import { isFound, parseSearch } from '../../src/console/pages/history/history-search.js';
 import { HISTORY_WORDS } from '../../src/console/pages/history/history-words.js';
 import { DEVICE_WORDS } from '../../src/console/pages/home/device/device-words.js';
+import type { Home } from '../../src/console/pages/home/home-data.js';
+import { homeTree } from '../../src/console/pages/home/home-tree.js';
 import { HOME_WORDS } from '../../src/console/pages/home/home-words.js';
 import { decodeCsv, parseDeviceCsv } from '../../src/console/pages/home/import/device-csv.js';
 import { IMPORT_WORDS } from '../../src/console/pages/home/import/import-words.js';
@@ -34,8 +36,7 @@ import { SHELL_WORDS } from '../../src/console/shell-words.js';
 import { csvText } from '../../src/console/ui/csv.js';
 import { ago } from '../../src/console/ui/time-ago.js';
 import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarms.js';
-import { FAULTS } from '../../src/domain/faults/fault-table.js';
-import { FAULT_SUBJECTS } from '../../src/domain/faults/faults.js';
+import { FAULT_SUBJECTS, faultWords } from '../../src/domain/fault.js';
 import { DENIED_REASONS } from '../../src/site/access/connection-list.js';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
 
@@ -525,7 +526,7 @@ describe('words of the gateway page', () => {
       }
       for (const [kind, { fault }] of Object.entries(FAILURES)) {
         for (const language of LANGUAGES) {
-          const { message } = FAULTS[fault][language];
+          const { message } = faultWords({ name: fault, values: {} }, language);
           expect(message.toLowerCase()).toContain(
             BRIDGES_WORDS[language].kinds[kind]?.toLowerCase(),
           );
@@ -534,6 +535,26 @@ describe('words of the gateway page', () => {
       expect(Object.keys(DENIED_DE).sort()).toEqual(Object.keys(DENIED_REASONS).sort());
     });
   });
+});
+
+it('a home shows devices and rooms whose room or group is missing', () => {
+  const about = { locationId: 'home', online: true, lastSeenAt: null, createdAt: '' };
+  const device = (name: string, roomId: string | null): Device => {
+    return { ...about, id: name, name, roomId };
+  };
+  const room = (name: string, groupId: string | null): Room => {
+    return { id: name, name, groupId, devices: [] };
+  };
+  const home: Home = {
+    location: { id: 'home', name: 'Haus', devices: [] },
+    groups: [],
+    rooms: [room('1', null), room('2', 'lost')],
+    devices: [device('A', '1'), device('B', '2'), device('C', 'lost'), device('D', null)],
+  };
+  const { groups, loose } = homeTree(home, { search: '', shows: undefined, maxDevices: 10 });
+  const ids = (devices: readonly Device[]) => devices.map(({ id }) => id).join();
+  expect(groups.map(({ rooms }) => rooms.map(({ devices }) => ids(devices)))).toEqual([['A', 'B']]);
+  expect(ids(loose)).toBe('C,D');
 });
 
 describe('German words', () => {

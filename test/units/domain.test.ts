@@ -2,14 +2,13 @@
 
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { NewEvent } from '../../src/delivery/new-entry.js';
 import { networkOf, plainAddress } from '../../src/domain/addresses.js';
 import { isOwnFootageKey } from '../../src/domain/alarm-payload.js';
 import { looksGenerated, newSecret } from '../../src/domain/credentials.js';
-import { LANGUAGES } from '../../src/domain/faults/fault-kind.js';
-import { FAULT_CODES, FAULTS } from '../../src/domain/faults/fault-table.js';
-import { fault, faultWords, firstOf } from '../../src/domain/faults/faults.js';
+import { fault, faultWords } from '../../src/domain/fault.js';
+import { FAULT_CODES, FAULTS } from '../../src/domain/faults.js';
 import { isFootageContentType, newRecording, parseRecordingKey } from '../../src/domain/footage.js';
 import {
   composeObject,
@@ -438,13 +437,9 @@ describe('faults', () => {
   describe('the table of faults', () => {
     it('has the same values in every language, and full sentences', () => {
       for (const kind of Object.values(FAULTS)) {
-        for (const language of LANGUAGES) {
-          const { message, advice } = kind[language];
-          expect(slotsOf(message)).toEqual(slotsOf(kind.en.message));
-          expect([message, advice]).toEqual([
-            expect.stringMatching(/^[A-ZÄÖÜ].*\.$/s),
-            expect.stringMatching(/^[A-ZÄÖÜ`].*\.$/s),
-          ]);
+        for (const text of kind.texts) {
+          expect(slotsOf(text)).toEqual(slotsOf(kind.texts[0]));
+          expect(text).toMatch(/^[A-ZÄÖÜ].*\.\n[A-ZÄÖÜ`].*\.$/);
         }
       }
     });
@@ -471,10 +466,12 @@ describe('faults', () => {
 
     it('state how many others a fault stands for', () => {
       const subject = { type: 'device', id: '1', name: 'Bed' } as const;
-      const { faults, others } = firstOf([1, 2, 3, 4, 5], () => {
-        return { ...fault('deviceSilent'), subject };
-      });
-      expect(faults).toHaveLength(3);
+      const silent = (count: number) =>
+        Array.from({ length: count }, () => ({ ...fault('deviceSilent'), subject }));
+      const health = new Health();
+      health.replace('silent', silent(5));
+      const [others, ...named] = health.shown().toReversed();
+      expect(named).toHaveLength(3);
       expect(others?.subject).toBeUndefined();
       expect(others && faultWords(others, 'en').message).toBe(
         'A device is silent: nothing comes from it any more (2 more).',
@@ -482,7 +479,45 @@ describe('faults', () => {
       expect(others && faultWords(others, 'de').message).toBe(
         'Ein Gerät ist verstummt: Von ihm kommt nichts mehr (2 weitere).',
       );
-      expect(firstOf([1, 2, 3], () => fault('deviceSilent')).others).toBeUndefined();
+      health.replace('silent', silent(3));
+      expect(health.shown().every(({ more }) => more === undefined)).toBe(true);
+    });
+  });
+
+  describe('the present faults', () => {
+    afterEach(() => void vi.useRealTimers());
+
+    it('change at most once a second, and only if others are shown', () => {
+      vi.useFakeTimers();
+      const health = new Health();
+      let changes = 0;
+      health.on('changed', () => changes++);
+      health.report('store', fault('storeSilent'));
+      health.report('store', fault('storeUnreachable'));
+      health.report('store', undefined);
+      health.report('store', fault('storeSlow'));
+      expect(changes).toBe(1);
+      vi.advanceTimersByTime(1_000);
+      expect(changes).toBe(2);
+      vi.advanceTimersByTime(1_000);
+      health.report('store', fault('storeSlow'));
+      expect(changes).toBe(2);
+      health.report('store', undefined);
+      expect(changes).toBe(3);
+    });
+
+    it('have lasted since their code was reported, or since each began', () => {
+      let nowMs = Date.parse('2026-11-21T08:00:00Z');
+      const health = new Health(() => nowMs);
+      const about = (id: string) => {
+        return { ...fault('deviceSilent'), subject: { type: 'device' as const, id, name: id } };
+      };
+      health.report('store', fault('storeSilent'));
+      health.replace('silent', [about('1')]);
+      nowMs += 1_000;
+      health.report('store', fault('storeUnreachable'));
+      health.replace('silent', [about('2'), about('1')]);
+      expect(health.shown().map(({ since }) => since.slice(17, 19))).toEqual(['00', '01', '00']);
     });
   });
 

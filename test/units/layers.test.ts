@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   domain: [],
   mqtt: ['domain'],
-  site: ['domain', 'mqtt'],
+  site: ['domain'],
   network: ['domain', 'site'],
   delivery: ['domain', 'mqtt', 'site'],
   ingest: ['domain', 'mqtt', 'site', 'delivery'],

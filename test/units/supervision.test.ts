@@ -29,7 +29,7 @@ test('only a packet makes a silent device heard: no longer time, and no drift of
       },
     },
     store: { silent: async () => [] },
-    health: { reportAll: () => undefined },
+    health: { replace: () => undefined },
     silentAfterSeconds: 60,
     now: () => 1_060_000,
     steadyNow: () => 0,

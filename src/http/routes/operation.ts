@@ -2,14 +2,15 @@
 
 import { accepts } from 'hono/accepts';
 import { z } from 'zod';
-import { LANGUAGES, type Language } from '../../domain/faults/fault-kind.js';
-import { FAULT_CODES } from '../../domain/faults/fault-table.js';
 import {
   FAULT_SUBJECTS,
   type Fault,
   faultWords,
+  LANGUAGES,
+  type Language,
   withoutRepeats,
-} from '../../domain/faults/faults.js';
+} from '../../domain/fault.js';
+import { FAULT_CODES } from '../../domain/faults.js';
 import { GatewayError } from '../../errors.js';
 import type { Caller } from '../caller.js';
 import { Nothing, named, time } from '../fields.js';
@@ -107,7 +108,7 @@ export function operationRoutes(services: HttpServices, rights: Rights): Routes 
       handle: ({ c, caller }) => {
         const language = answerLanguage(c);
         const shown = withoutRepeats(
-          health.faults().map((fault): z.infer<typeof FaultView> => {
+          health.shown().map((fault): z.infer<typeof FaultView> => {
             const { code, stops, since } = fault;
             if (!caller.hasToken) return { code, stops, since };
             return faultView(fault, caller, rights, language);
@@ -130,7 +131,7 @@ export function operationRoutes(services: HttpServices, rights: Rights): Routes 
       answer: json('The present faults.', AdvisedFault.array()),
       handle: ({ c, caller }) => {
         const language = answerLanguage(c);
-        const present = health.faults().map((fault) => ({
+        const present = health.shown().map((fault) => ({
           ...faultView(fault, caller, rights, language),
           advice: faultWords(fault, language).advice,
           acknowledgeable: fault.acknowledge !== undefined,
@@ -147,7 +148,7 @@ export function operationRoutes(services: HttpServices, rights: Rights): Routes 
       answer: done,
       handle: async ({ path: { code }, caller }) => {
         const present = health
-          .faults()
+          .shown()
           .filter((fault) => fault.code === code && fault.acknowledge !== undefined);
         if (present.length === 0) {
           throw new GatewayError('fault-not-found', 'There is no such fault to acknowledge.');

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { fault } from '../../domain/faults/faults.js';
+import { fault } from '../../domain/fault.js';
 import { formatTime } from '../../domain/notation.js';
 import { GatewayError } from '../../errors.js';
 import { Circle } from '../../network/circle.js';

@@ -1,6 +1,9 @@
+/**
+ * Who holds, opens or sends as much as a quota allows, and asks for more: a fault that names them until a minute after
+ * the last attempt, a count for `/metrics`, and a line in the log.
+ */
 import type { Logger } from 'pino';
-import { fault, firstOf } from '../../domain/faults/faults.js';
-import { holderSubject } from '../health/fault-subjects.js';
+import { type FaultSubject, fault } from '../../domain/fault.js';
 import type { Health } from '../health/health.js';
 import type { SiteModel } from '../site-model.js';
 
@@ -22,19 +25,15 @@ const QUOTAS = {
 
 export type Quota = keyof typeof QUOTAS;
 
-export const QUOTA_CHECK_MS = 5_000;
-const LOG_EVERY_MS = 60_000;
-/** How long a fault stays after the last excess. */
+export const QUOTA_CHECK_MS = 1_000;
 const KEPT_MS = 60_000;
-const MAX_NAMED = 3;
-const MAX_HOLDERS = 10_000;
+/** Of a quota; further ones are counted only. */
+const MAX_HOLDERS = 1_000;
 
 interface Excess {
   /** When each holder last exceeded the quota. */
   readonly holders: Map<string, number>;
-  total: number;
-  unlogged: number;
-  loggedAtMs: number;
+  count: number;
 }
 
 export interface QuotaWatchOptions {
@@ -46,7 +45,6 @@ export interface QuotaWatchOptions {
   readonly now: () => number;
 }
 
-/** Names holders that have used up a quota and ask for more: by a fault, a count, a log line a minute. */
 export class QuotaWatch {
   readonly #options: QuotaWatchOptions;
   readonly #excesses = new Map<Quota, Excess>();
@@ -58,53 +56,45 @@ export class QuotaWatch {
   /**
    * Notes that a quota was exceeded.
    *
-   * @param holder a `principalKey`, `location:<id>` or `address:<address>`
+   * @param holder a `principalKey` or `address:<address>`
    */
   exceeded(quota: Quota, holder: string): void {
-    const fresh = { holders: new Map(), total: 0, unlogged: 0, loggedAtMs: -LOG_EVERY_MS };
-    const excess = this.#excesses.get(quota) ?? fresh;
+    const excess = this.#excesses.get(quota) ?? { holders: new Map<string, number>(), count: 0 };
     this.#excesses.set(quota, excess);
-    const isNew = !excess.holders.has(holder);
-    if (!isNew || excess.holders.size < MAX_HOLDERS)
-      excess.holders.set(holder, this.#options.now());
-    excess.total++;
-    excess.unlogged++;
-    // Each report sends `gateway/status` to everybody: if a thousand addresses come, the next check counts them.
-    if (isNew && excess.holders.size <= MAX_NAMED + 1) this.#report(quota, excess);
-    this.#tell(quota, excess);
+    excess.count++;
+    const { holders } = excess;
+    if (holders.has(holder) || holders.size < MAX_HOLDERS) holders.set(holder, this.#options.now());
+    this.#options.log.warn({ quota, holder }, 'quota exceeded');
   }
 
   /** How often each quota was exceeded since the start. */
   counts(): readonly (readonly [Quota, number])[] {
-    return [...this.#excesses].map(([quota, { total }]) => [quota, total]);
+    return [...this.#excesses].map(([quota, { count }]) => [quota, count]);
   }
 
   /** Reports the holders that have recently exceeded a quota; call it every `QUOTA_CHECK_MS`. */
   check(): void {
-    const oldestMs = this.#options.now() - KEPT_MS;
-    for (const [quota, excess] of this.#excesses) {
-      for (const [holder, atMs] of excess.holders) {
-        if (atMs < oldestMs) excess.holders.delete(holder);
-      }
-      this.#report(quota, excess);
-      this.#tell(quota, excess);
+    const { health, model, now } = this.#options;
+    const oldestMs = now() - KEPT_MS;
+    for (const [quota, { holders }] of this.#excesses) {
+      for (const [holder, atMs] of holders) if (atMs < oldestMs) holders.delete(holder);
+      const faults = Array.from(holders.keys(), (holder) => {
+        return { ...fault(QUOTAS[quota]), subject: holderSubject(model, holder) };
+      });
+      health.replace(`quota/${quota}`, faults);
     }
   }
+}
 
-  #report(quota: Quota, { holders }: Excess): void {
-    const { health, model } = this.#options;
-    const faults = firstOf([...holders.keys()], (holder) => {
-      return { ...fault(QUOTAS[quota]), subject: holderSubject(model, holder) };
-    });
-    health.reportAll(`quota/${quota}`, faults);
-  }
-
-  #tell(quota: Quota, excess: Excess): void {
-    const nowMs = this.#options.now();
-    if (excess.unlogged === 0 || nowMs - excess.loggedAtMs < LOG_EVERY_MS) return;
-    const holders = [...excess.holders.keys()].slice(0, MAX_NAMED);
-    this.#options.log.warn({ quota, holders, count: excess.unlogged }, 'quota exceeded');
-    excess.unlogged = 0;
-    excess.loggedAtMs = nowMs;
-  }
+/**
+ * The holder or sender of too much, as the subject of a fault.
+ *
+ * @param holder a `principalKey` or `address:<address>`; anything else is an address
+ */
+export function holderSubject(model: SiteModel, holder: string): FaultSubject {
+  const [, kind, id = holder] = /^(device|token|address):(.*)$/.exec(holder) ?? [];
+  if (kind === 'device') return { type: 'device', id, name: model.device(id)?.name ?? id };
+  if (kind === 'token')
+    return { type: 'access-token', id, name: model.accessToken(id)?.name ?? id };
+  return { type: 'address', id, name: id };
 }

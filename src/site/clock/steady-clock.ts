@@ -1,18 +1,31 @@
 import type { Logger } from 'pino';
-import { type FaultReport, fault, faultWords } from '../../domain/faults/faults.js';
-import { PLAUSIBLE_FROM_MS } from '../../domain/notation.js';
+import { type FaultReport, fault, faultWords } from '../../domain/fault.js';
+import { formatTime, PLAUSIBLE_FROM_MS } from '../../domain/notation.js';
 import type { Health } from '../health/health.js';
-import { ClockDoubt, MIN_JUMP_MS } from './clock-doubt.js';
-import type { ClockReading, ClockRecord, ClockStart, ClockStore } from './clock-store.js';
 
 const CHECK_INTERVAL_MS = 1_000;
 const SAVE_INTERVAL_MS = 30_000;
+/** A smaller jump is a clock being slewed, or a busy machine. */
+const MIN_JUMP_MS = 5_000;
 /** How long a jump is reported as a fault. */
 const JUMP_REPORTED_FOR_MS = 60_000;
-/** How many starts, and so downtimes, are remembered; the oldest are forgotten first. */
-const MAX_STARTS = 100;
-const JUMP_FAULT = 'clock';
-const DOUBT_FAULT = 'clock-doubt';
+/** For so long a start doubts a clock that is behind the last run: then it may be the last run's that was ahead. */
+const DOUBTED_FOR_MS = 24 * 3_600_000;
+
+/** The clocks as the gateway last saw them. */
+export interface ClockRecord {
+  readonly wallMs: number;
+  readonly steadyMs: number;
+  /** How far the starts have set the steady clock forward, in all. */
+  readonly addedMs: number;
+}
+
+/** Stores the steady clock, which outlives the process. */
+export interface ClockStore {
+  /** Loads the record; undefined when it is missing or unreadable. */
+  load(): Promise<ClockRecord | undefined>;
+  save(record: ClockRecord): Promise<void>;
+}
 
 export interface SteadyClockOptions {
   /** The machine's clock, milliseconds since 1970. */
@@ -27,7 +40,7 @@ export interface SteadyClockOptions {
  * The time that the gateway has run, over all its runs.
  *
  * All ages are measured by this clock, so setting the wall clock, while the gateway runs or while it is
- * down, makes nothing older (docs/reference/contract.md, 4.7). The time between two runs does not count, except
+ * down, makes nothing older (contract 4.7). The time between two runs does not count, except
  * for the seconds since the last save: a downtime looks like a clock that has jumped. Timestamps for people
  * come from the machine's clock.
  */
@@ -39,8 +52,7 @@ export class SteadyClock {
   #addedMs = 0;
   /** Wall time minus steady time. */
   #driftMs: number;
-  #doubt: ClockDoubt;
-  /** The end of the last run and the beginning of this one; undefined in the very first run. */
+  /** The end of the last run, and the steady time at the start of this one; undefined in the very first run. */
   #resumed: { readonly last: ClockRecord; readonly steadyMs: number } | undefined;
   #jumpFault: FaultReport | undefined;
   #jumpReportedUntilMs = 0;
@@ -55,7 +67,6 @@ export class SteadyClock {
     const steadyMs = Math.max(options.now(), PLAUSIBLE_FROM_MS);
     this.#offsetMs = steadyMs - options.elapsed();
     this.#driftMs = options.now() - steadyMs;
-    this.#doubt = newDoubt(steadyMs);
   }
 
   readonly now = (): number => this.#options.elapsed() + this.#offsetMs;
@@ -66,13 +77,15 @@ export class SteadyClock {
   /**
    * Estimates the real time since a stamp of this clock, for information only.
    *
-   * Downtimes count by the wall clock, which may be wrong.
+   * The last downtime counts by the wall clock, which may be wrong; earlier ones are not known.
    */
   readonly elapsedSinceMs = (stampMs: number): number => {
-    const downtimes = this.#starts()
-      .filter(({ steadyMs }) => stampMs < steadyMs)
-      .map(({ downtimeMs }) => downtimeMs);
-    return downtimes.reduce((sum, one) => sum + one, Math.max(0, this.now() - stampMs));
+    const ranMs = Math.max(0, this.now() - stampMs);
+    if (this.#resumed === undefined || stampMs >= this.#resumed.steadyMs) return ranMs;
+    const { last } = this.#resumed;
+    // The present wall clock counts, because a machine boots with any time and is corrected soon after.
+    const downtimeMs = this.#options.now() - this.now() - (last.wallMs - last.steadyMs);
+    return ranMs + Math.max(0, downtimeMs);
   };
 
   /** The wall time of a stamp of this clock, for people to read. */
@@ -91,22 +104,15 @@ export class SteadyClock {
   async resume(store: ClockStore): Promise<void> {
     const last = await store.load();
     const wallMs = this.#options.now();
-    const steadyMs =
-      last === undefined ? Math.max(wallMs, PLAUSIBLE_FROM_MS) : resumedSteadyMs(wallMs, last);
+    const steadyMs = Math.max(PLAUSIBLE_FROM_MS, last ? resumedMs(wallMs, last) : wallMs);
     this.#offsetMs = steadyMs - this.#options.elapsed();
     this.#driftMs = wallMs - steadyMs;
-    if (last === undefined) {
-      this.#doubt = newDoubt(steadyMs);
-    } else {
+    if (last !== undefined) {
       this.#resumed = { last, steadyMs };
       this.#addedMs = last.addedMs + steadyMs - last.steadyMs;
-      this.#doubt = ClockDoubt.resumed(last.trust, last, { wallMs, steadyMs });
     }
-    const doubt = this.#doubt.judge({ wallMs, steadyMs });
-    if (doubt !== undefined) {
-      const { message } = faultWords(doubt, 'en');
-      this.#options.log.error(message);
-    }
+    const doubt = this.#doubt();
+    if (doubt !== undefined) this.#options.log.error(faultWords(doubt, 'en').message);
     this.check();
     this.#store = store;
   }
@@ -135,31 +141,30 @@ export class SteadyClock {
   /** Reports a wall clock that has jumped since the last check, or that is in doubt. */
   check(): void {
     const { now, elapsed, health, log } = this.#options;
-    const reading: ClockReading = { wallMs: now(), steadyMs: this.now() };
-    const driftMs = reading.wallMs - reading.steadyMs;
+    const driftMs = now() - this.now();
     const jumpMs = driftMs - this.#driftMs;
     this.#driftMs = driftMs;
     if (Math.abs(jumpMs) >= MIN_JUMP_MS) {
       log.error({ jumpMs }, 'the clock of this machine has jumped');
       this.#jumpFault = fault('clockJumped', { seconds: Math.round(jumpMs / 1000) });
       this.#jumpReportedUntilMs = elapsed() + JUMP_REPORTED_FOR_MS;
-      this.#doubt.jumped(reading.steadyMs);
     } else if (elapsed() >= this.#jumpReportedUntilMs) {
       this.#jumpFault = undefined;
     }
-    health.report(JUMP_FAULT, this.#jumpFault);
+    health.report('clock', this.#jumpFault);
     // Doubt waits until the jump's own fault is over: a jump undone by then leaves no doubt.
-    const doubt = this.#jumpFault === undefined ? this.#doubt.judge(reading) : undefined;
-    // Doubt may last, and leaves the gateway ready.
-    health.report(DOUBT_FAULT, doubt);
+    health.report('clock-doubt', this.#jumpFault === undefined ? this.#doubt() : undefined);
   }
 
-  #starts(): readonly ClockStart[] {
-    if (this.#resumed === undefined) return [];
+  /** The fault of a wall clock that is plainly wrong; it leaves the gateway ready. */
+  #doubt(): FaultReport | undefined {
+    const wallMs = this.#options.now();
+    if (wallMs < PLAUSIBLE_FROM_MS) return fault('clockUnset');
+    if (this.#resumed === undefined) return undefined;
     const { last, steadyMs } = this.#resumed;
-    // The present wall clock counts, because a machine boots with any time and is corrected soon after.
-    const downtimeMs = this.#options.now() - this.now() - (last.wallMs - last.steadyMs);
-    return downtimeMs > 0 ? [...last.starts, { steadyMs, downtimeMs }] : last.starts;
+    const isBehind = wallMs < last.wallMs - MIN_JUMP_MS;
+    if (!isBehind || this.now() - steadyMs >= DOUBTED_FOR_MS) return undefined;
+    return fault('clockBehind', { shown: formatTime(last.wallMs) });
   }
 
   /** Saves in the background, never twice at a time. */
@@ -176,8 +181,6 @@ export class SteadyClock {
         wallMs: this.#options.now(),
         steadyMs: this.now(),
         addedMs: this.#addedMs,
-        starts: this.#starts().slice(-MAX_STARTS),
-        trust: this.#doubt.trust,
       });
       this.#cannotSave = false;
     } catch (error) {
@@ -187,11 +190,7 @@ export class SteadyClock {
   }
 }
 
-function newDoubt(steadyMs: number): ClockDoubt {
-  return new ClockDoubt({ isConfirmed: false, unchangedSinceMs: steadyMs });
-}
-
 /** The steady time after a downtime, which counts only as far as the last run may have outlived its save. */
-function resumedSteadyMs(wallMs: number, last: ClockReading): number {
+function resumedMs(wallMs: number, last: ClockRecord): number {
   return last.steadyMs + Math.min(Math.max(0, wallMs - last.wallMs), SAVE_INTERVAL_MS);
 }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { UnconfirmedWrite } from '../../delivery/reply-code.js';
-import { fault, faultWords } from '../../domain/faults/faults.js';
+import { fault, faultWords } from '../../domain/fault.js';
 import { repeat } from '../../releasers.js';
 import type { Health } from '../../site/health/health.js';
 import { GroupCommit } from '../group-commit.js';

@@ -2,8 +2,7 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { isPassing, replyCode } from '../../delivery/reply-code.js';
-import { type FaultReport, fault, faultWords } from '../../domain/faults/faults.js';
-import { lostAtPowerCut } from '../../domain/faults/phrases.js';
+import { type FaultReport, fault, faultWords, lostAtPowerCut } from '../../domain/fault.js';
 import { GatewayError } from '../../errors.js';
 import type { Health } from '../../site/health/health.js';
 import type { Keys } from '../keys.js';

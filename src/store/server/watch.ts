@@ -6,8 +6,8 @@
  */
 import type { Logger } from 'pino';
 import { isUnanswered } from '../../delivery/reply-code.js';
-import type { FaultName } from '../../domain/faults/fault-table.js';
-import { type FaultReport, fault } from '../../domain/faults/faults.js';
+import { type FaultReport, fault } from '../../domain/fault.js';
+import type { FaultName } from '../../domain/faults.js';
 import { repeat } from '../../releasers.js';
 import type { Health } from '../../site/health/health.js';
 import type { Headroom, StoreHeadroom } from '../../site/health/store-headroom.js';
@@ -15,7 +15,7 @@ import type { Store } from '../store.js';
 import { infoNumber } from './check.js';
 
 const INTERVAL_MS = 500;
-/** From here on readings must be recent: reservations made since a reading count for more than they take. */
+/** From here on readings must be recent: what is taken since a reading counts for more than it takes. */
 const READ_OFTEN_FROM = 0.5;
 const OFTEN_MS = 100;
 const MAX_ANSWER_MS = 1_000;
@@ -43,7 +43,7 @@ export interface StoreWatchOptions {
   /** Fails soon while the store is away. */
   readonly store: Store;
   readonly health: Pick<Health, 'report'>;
-  readonly headroom: Pick<StoreHeadroom, 'set' | 'beginReading'>;
+  readonly headroom: Pick<StoreHeadroom, 'set'>;
   readonly log: Logger;
   /** Milliseconds by a clock that does not jump. */
   readonly elapsed: () => number;
@@ -96,13 +96,11 @@ export class StoreWatch {
 
   /** Asks once; reports a store that does not answer. */
   async check(): Promise<void> {
-    const { store, health, headroom, elapsed } = this.#options;
+    const { store, health, elapsed } = this.#options;
     const silent = setTimeout(() => health.report('store', fault('storeSilent')), MAX_ANSWER_MS);
     const askedAtMs = elapsed();
-    const endReading = headroom.beginReading();
     try {
       this.#memory = memoryIn(await store.read((redis) => redis.info('memory')));
-      endReading(this.leftForOthers);
     } catch (error) {
       health.report('store', refusal(error));
       return;
@@ -133,8 +131,8 @@ export class StoreWatch {
       log[level === 'ample' ? 'info' : 'warn'](fields, 'the headroom of the store has changed');
       this.#level = level;
       this.#reported = undefined;
-      headroom.set('memory', level);
     }
+    headroom.set('memory', level, this.leftForOthers);
     this.#reportMemory(used);
   }
 

@@ -3,10 +3,10 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { alarmMembers } from '../../domain/alarm-payload.js';
-import { PLAUSIBLE_FROM_MS, parseJson } from '../../domain/notation.js';
+import { parseJson } from '../../domain/notation.js';
 import type { PresenceRecord, PresenceStore } from '../../ingest/presence.js';
 import type { TokenUseStore } from '../../site/access/access-tokens.js';
-import type { ClockRecord, ClockStore } from '../../site/clock/clock-store.js';
+import type { ClockRecord, ClockStore } from '../../site/clock/steady-clock.js';
 import type { DueAlarm, EscalatedAlarm, EscalationStore } from '../../watch/escalations.js';
 import type { SilentDevice, SupervisionStore } from '../../watch/supervision.js';
 import { findAlarm } from '../history/history-log.js';
@@ -154,22 +154,6 @@ async function saveFields(store: Store, key: string, fields: readonly string[]):
   }
 }
 
-const readingSchema = z.object({ wallMs: z.number(), steadyMs: z.number() });
-const startSchema = z.object({ steadyMs: z.number(), downtimeMs: z.number() });
-const trustSchema = z.object({
-  seen: readingSchema.optional(),
-  isConfirmed: z.boolean(),
-  unchangedSinceMs: z.number(),
-});
-
-const recordSchema = z.object({
-  wallMs: z.coerce.number(),
-  steadyMs: z.coerce.number().min(PLAUSIBLE_FROM_MS),
-  addedMs: z.coerce.number().default(0),
-  starts: z.string().transform(parseJson).pipe(z.array(startSchema)),
-  trust: z.string().transform(parseJson).pipe(trustSchema),
-});
-
 /** The steady clock in Redis: one hash. */
 export class ClockStoreRedis implements ClockStore {
   readonly #store: Store;
@@ -193,25 +177,16 @@ export class ClockStoreRedis implements ClockStore {
   async load(): Promise<ClockRecord | undefined> {
     const fields = await this.#store.read((redis) => redis.hgetall(this.#keys.clock));
     if (Object.keys(fields).length === 0) return undefined;
-    const record = recordSchema.safeParse(fields);
-    if (!record.success) this.#log.error({ err: record.error }, 'failed to read the stored clock');
-    return record.data;
+    const { wallMs, steadyMs, addedMs = '0' } = fields;
+    const record = { wallMs: Number(wallMs), steadyMs: Number(steadyMs), addedMs: Number(addedMs) };
+    if (Object.values(record).every(Number.isFinite)) return record;
+    this.#log.error({ fields }, 'failed to read the stored clock');
+    return undefined;
   }
 
-  async save({ wallMs, steadyMs, addedMs, starts, trust }: ClockRecord): Promise<void> {
-    await this.#writer.write([
-      'HSET',
-      this.#keys.clock,
-      'wallMs',
-      String(wallMs),
-      'steadyMs',
-      String(steadyMs),
-      'addedMs',
-      String(addedMs),
-      'starts',
-      JSON.stringify(starts),
-      'trust',
-      JSON.stringify(trust),
-    ]);
+  async save({ wallMs, steadyMs, addedMs }: ClockRecord): Promise<void> {
+    const fields = { wallMs, steadyMs, addedMs };
+    const words = Object.entries(fields).flatMap(([name, value]) => [name, String(value)]);
+    await this.#writer.write(['HSET', this.#keys.clock, ...words]);
   }
 }

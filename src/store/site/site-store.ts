@@ -1,4 +1,4 @@
-/** The site in Redis: one hash per kind, id → record, and what is made of a damaged one. */
+/** The site in Redis: one hash per kind, id → record. */
 import { z } from 'zod';
 import { ROLES } from '../../domain/grants.js';
 import { ownLimitsSchema } from '../../domain/limits.js';
@@ -7,9 +7,7 @@ import type { RecordChange, RecordKind, RecordOfKind } from '../../domain/site.j
 import { silentAfterSchema } from '../../domain/time/supervision.js';
 import { GatewayError } from '../../errors.js';
 import type { AuditEntry } from '../../site/audit-trail.js';
-import type { SiteFinding, SiteState } from '../../site/site-findings.js';
-import { withSoundReferences } from '../../site/site-references.js';
-import type { SiteStore } from '../../site/site-store.js';
+import type { SiteState, SiteStore } from '../../site/site-store.js';
 import type { AuditStore } from '../audit.js';
 import type { Keys } from '../keys.js';
 import { answering, type Store, type StoreCommand, unlessOfAnotherType } from '../store.js';
@@ -80,8 +78,8 @@ export class SiteStoreRedis implements SiteStore {
   /** Reads the revision first: if another gateway changes the site meanwhile, the next change shows it. */
   async load(): Promise<SiteState> {
     const revision = await this.revision();
-    const findings: SiteFinding[] = [];
-    const load = <K extends RecordKind>(kind: K) => this.#load(kind, findings);
+    const unreadable = new Set<string>();
+    const load = <K extends RecordKind>(kind: K) => this.#load(kind, unreadable);
     const records = {
       locations: await load('location'),
       groups: await load('group'),
@@ -89,7 +87,7 @@ export class SiteStoreRedis implements SiteStore {
       devices: await load('device'),
       accessTokens: await load('access-token'),
     };
-    return withSoundReferences({ records, findings, revision });
+    return { records, unreadable, revision };
   }
 
   revision(): Promise<number> {
@@ -109,7 +107,7 @@ export class SiteStoreRedis implements SiteStore {
     });
   }
 
-  async #load<K extends RecordKind>(kind: K, findings: SiteFinding[]): Promise<RecordOfKind[K][]> {
+  async #load<K extends RecordKind>(kind: K, unreadable: Set<string>): Promise<RecordOfKind[K][]> {
     const key = this.#keys.siteRecords(kind);
     const stored = await answering(() =>
       unlessOfAnotherType(this.#store.read((redis) => redis.hgetall(key))),
@@ -121,13 +119,12 @@ export class SiteStoreRedis implements SiteStore {
       );
     }
     const records: RecordOfKind[K][] = [];
-    const unreadable: string[] = [];
+    const holder = kind === 'access-token' ? 'token' : kind;
     for (const [id, text] of Object.entries(stored)) {
       const record = READ_RECORD[kind](id, text);
-      if (record === undefined) unreadable.push(id);
+      if (record === undefined) unreadable.add(`${holder}:${id}`);
       else records.push(record);
     }
-    findings.push({ problem: 'record-unreadable', kind, ids: unreadable });
     return records;
   }
 

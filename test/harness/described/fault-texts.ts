@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type FaultReport, faultWords } from '../../../src/domain/faults/faults.js';
+import { type FaultReport, faultWords } from '../../../src/domain/fault.js';
 
 const readinessSchema = z.looseObject({
   faults: z.array(

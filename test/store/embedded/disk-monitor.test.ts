@@ -38,11 +38,11 @@ test('reports a disk that ext4 made read-only after an error, though it looks wr
   const health = new Health();
   const monitor = new DiskMonitor(disk, health, new StoreHeadroom());
   await monitor.check();
-  expect(faultTexts(health.faults()).filter((text) => text === READ_ONLY)).toEqual([]);
+  expect(faultTexts(health.shown()).filter((text) => text === READ_ONLY)).toEqual([]);
   const source = spawnSync('findmnt', ['-no', 'SOURCE', disk], { encoding: 'utf8' }).stdout.trim();
   writeFileSync(`/sys/fs/ext4/${basename(source)}/trigger_fs_error`, 'a test');
   await monitor.check();
-  expect(faultTexts(health.faults())).toContain(READ_ONLY);
+  expect(faultTexts(health.shown())).toContain(READ_ONLY);
 });
 
 test('a store on a read-only disk does not start, and says so', async ({ skip }) => {
@@ -73,8 +73,8 @@ test('reports a fault while the disk is read-only', async ({ skip }) => {
   const monitor = new DiskMonitor(directory, health, new StoreHeadroom());
   onTestFinished(repeat(() => monitor.check(), CHECK_EVERY_MS));
   mount('-o', 'remount,ro', directory);
-  await until(() => faultTexts(health.faults()).length > 0);
-  expect(faultTexts(health.faults())).toEqual([READ_ONLY]);
+  await until(() => faultTexts(health.shown()).length > 0);
+  expect(faultTexts(health.shown())).toEqual([READ_ONLY]);
   mount('-o', 'remount,rw', directory);
-  await until(() => faultTexts(health.faults()).length === 0);
+  await until(() => faultTexts(health.shown()).length === 0);
 });

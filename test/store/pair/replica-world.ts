@@ -63,11 +63,11 @@ export async function startReplicaOfReplica(of: { readonly port: number }): Prom
 export class Faults extends Health {
   /** The faults that stop the gateway. */
   get own(): string[] {
-    return faultTexts(this.faults().filter(({ stops }) => stops));
+    return faultTexts(this.shown().filter(({ stops }) => stops));
   }
 
   get all(): string[] {
-    return faultTexts(this.faults());
+    return faultTexts(this.shown());
   }
 }
 

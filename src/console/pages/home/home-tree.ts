@@ -30,7 +30,7 @@ interface TreeFilter {
 /**
  * What to show of a home: all of it, or what matches the search.
  *
- * A group or room that matches shows everything in it.
+ * A group or room that matches shows everything in it. What is in a room or group that is missing has none.
  */
 export function homeTree(home: Home, filter: TreeFilter): HomeTree {
   const { shows } = filter;
@@ -38,7 +38,8 @@ export function homeTree(home: Home, filter: TreeFilter): HomeTree {
   const matches = (...texts: readonly string[]) =>
     wanted === '' || texts.some((text) => folded(text).includes(wanted));
   const isFiltered = wanted !== '' || shows !== undefined;
-  const byRoom = devicesByRoom(home.devices);
+  const byRoom = devicesByRoom(home);
+  const groupIds = new Set<string | null>(home.groups.map(({ id }) => id));
   const counter = new Counter(filter.maxDevices);
 
   const roomNode = (room: Room, isGroupWanted: boolean): RoomNode | undefined => {
@@ -52,7 +53,7 @@ export function homeTree(home: Home, filter: TreeFilter): HomeTree {
   const groupNode = (group: Group | undefined): GroupNode | undefined => {
     const isWanted = group !== undefined && matches(group.name) && wanted !== '';
     const rooms = sorted(home.rooms)
-      .filter(({ groupId }) => groupId === (group?.id ?? null))
+      .filter(({ groupId }) => (group ? groupId === group.id : !groupIds.has(groupId)))
       .flatMap((room) => roomNode(room, isWanted) ?? []);
     const isShown = rooms.length > 0 || (group !== undefined && (!isFiltered || isWanted));
     return isShown ? { group, rooms } : undefined;
@@ -65,11 +66,13 @@ export function homeTree(home: Home, filter: TreeFilter): HomeTree {
   return { groups, loose: counter.take(loose), left: counter.left };
 }
 
-function devicesByRoom(devices: readonly Device[]): ReadonlyMap<string | null, readonly Device[]> {
+function devicesByRoom({ devices, rooms }: Home): ReadonlyMap<string | null, readonly Device[]> {
+  const roomIds = new Set<string | null>(rooms.map(({ id }) => id));
   const byRoom = new Map<string | null, Device[]>();
   for (const device of sorted(devices)) {
-    const others = byRoom.get(device.roomId);
-    if (others === undefined) byRoom.set(device.roomId, [device]);
+    const roomId = roomIds.has(device.roomId) ? device.roomId : null;
+    const others = byRoom.get(roomId);
+    if (others === undefined) byRoom.set(roomId, [device]);
     else others.push(device);
   }
   return byRoom;

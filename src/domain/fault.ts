@@ -1,5 +1,9 @@
-import type { Language } from './fault-kind.js';
-import { FAULTS, type FaultCode, type FaultName } from './fault-table.js';
+/** A fault: what the part of the gateway that finds it reports, and the words for it in each language. */
+import { FAULTS, type FaultCode, type FaultName } from './faults.js';
+
+/** The languages in which the gateway says what is wrong. */
+export const LANGUAGES = ['en', 'de'] as const;
+export type Language = (typeof LANGUAGES)[number];
 
 export const FAULT_SUBJECTS = [
   'location',
@@ -43,17 +47,15 @@ export interface FaultReport {
   readonly subject?: FaultSubject | undefined;
   /** RFC 3339; left out: since it was first reported. */
   readonly since?: string | undefined;
-  /** How many other faults like it this fault stands for. */
-  readonly more?: number | undefined;
   /** Ends a fault that stays until an administrator has seen it. */
   readonly acknowledge?: (() => void) | undefined;
 }
 
-/** The names between braces in a message. */
-type Slots<Message extends string> = Message extends `${string}{${infer Slot}}${infer Rest}`
+/** The names between braces. */
+type Slots<Text extends string> = Text extends `${string}{${infer Slot}}${infer Rest}`
   ? Slot | Slots<Rest>
   : never;
-type SlotsOf<Name extends FaultName> = Slots<(typeof FAULTS)[Name]['en']['message']>;
+type SlotsOf<Name extends FaultName> = Slots<(typeof FAULTS)[Name]['texts'][0]>;
 
 /** @param values the values in its message, if it has any */
 export function fault<Name extends FaultName>(
@@ -68,10 +70,11 @@ export function fault<Name extends FaultName>(
 
 /** What is wrong and what to do about it, in a language. */
 export function faultWords(
-  { name, values, more }: Pick<FaultReport, 'name' | 'values' | 'more'>,
+  { name, values, more }: Pick<FaultReport, 'name' | 'values'> & Pick<Fault, 'more'>,
   language: Language,
 ): { readonly message: string; readonly advice: string } {
-  const { message, advice } = FAULTS[name][language];
+  const [en, de] = FAULTS[name].texts;
+  const [message = '', advice = ''] = (language === 'de' ? de : en).split('\n');
   const filled = message.replaceAll(/\{(\w+)\}/g, (_, slot: string) => {
     const value = values[slot] ?? '';
     return typeof value === 'object' ? value[language] : String(value);
@@ -81,37 +84,12 @@ export function faultWords(
   return { message: filled.replace(/\.$/, others), advice };
 }
 
-/** More would hide everything else. */
-const MAX_NAMED = 3;
-
-/** Faults of one kind about different subjects: the first ones, and a fault that says how many more there are. */
-export interface FaultGroup {
-  readonly faults: readonly FaultReport[];
-  readonly others: FaultReport | undefined;
-}
-
-/**
- * Reports the first few, and the number of the others.
- *
- * @param others stands for the rest; by default the fault of the first of the rest
- */
-export function firstOf<About>(
-  all: readonly About[],
-  faultOf: (about: About) => FaultReport,
-  max = MAX_NAMED,
-  others?: FaultReport,
-): FaultGroup {
-  const [beyond] = all.slice(max, max + 1).map(faultOf);
-  return {
-    faults: all.slice(0, max).map(faultOf),
-    others: beyond && { ...(others ?? beyond), subject: undefined, more: all.length - max },
-  };
-}
-
 /** A present fault. */
 export interface Fault extends FaultReport {
   /** RFC 3339 */
   readonly since: string;
+  /** How many faults like it this one stands for, which are not shown one by one. */
+  readonly more?: number | undefined;
 }
 
 /** Keeps only the oldest of the faults that look the same. */
@@ -126,3 +104,31 @@ export function withoutRepeats<Shown extends Pick<Fault, 'since'>>(
   }
   return [...shown.values()];
 }
+
+/** The limits that slow a client down, in the units of their names. */
+const UNITS = {
+  messagesPerSecond: { en: 'messages a second', de: 'Nachrichten je Sekunde' },
+  alarmsPerDay: { en: 'alarms a day', de: 'Alarmen am Tag' },
+} as const;
+
+/** A limit as a message shows it: `5,000 messages a second`. */
+export function limitPhrase(name: keyof typeof UNITS, value: number): Phrase {
+  const { en, de } = UNITS[name];
+  return { en: `${value.toLocaleString('en')} ${en}`, de: `${value.toLocaleString('de')} ${de}` };
+}
+
+/** Since when alarms are lost if the power fails, depending on the store's `appendfsync`. */
+export function lostAtPowerCut(appendfsync: string): Phrase {
+  return appendfsync === 'everysec'
+    ? { en: 'in the second before it', de: 'in der Sekunde davor' }
+    : {
+        en: 'since its system last wrote to disk',
+        de: 'seit dem letzten Schreiben auf die Platte',
+      };
+}
+
+/** Why a certificate and its key cannot be used; OpenSSL says this in many ways. */
+export const NO_PAIR: Phrase = {
+  en: 'not PEM, or not a matching pair',
+  de: 'kein PEM, oder Schlüssel und Zertifikat passen nicht zusammen',
+};
