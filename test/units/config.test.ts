@@ -9,8 +9,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { configKeys, readEnvironment } from '../../src/config/environment.js';
 import { loadConfig } from '../../src/config/load.js';
+import { configWarnings, endedCertificateFaults } from '../../src/config/rules.js';
 import { type Config, configSchema } from '../../src/config/schema.js';
-import { configWarnings, endedCertificateFaults } from '../../src/config/warnings.js';
 import { type FieldFault, GatewayError } from '../../src/errors.js';
 
 /** Every default of the configuration. */
@@ -265,6 +265,7 @@ describe('loading', () => {
       const fault = { path: 'lease.renewSeconds', message };
       expect(faultsOf({ yaml: 'lease: { lengthSeconds: 5, renewSeconds: 3 }' })).toEqual([fault]);
       expect(faultsOf({ yaml: 'lease: { renewSeconds: 3 }' })).toEqual([fault]);
+      expect(faultsOf({ yaml: 'lease: { lengthSeconds: 1 }' })).toEqual([fault]);
     });
 
     test('include an admin token that can be guessed', () => {
