@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { bridgesSchema } from '../domain/bridge-schema.js';
-import { deviceLimitsSchema, tokenLimitsSchema, totalLimitsSchema } from '../domain/limits.js';
+import { limitsSchema } from '../domain/limits.js';
 import { outputsSchema } from '../domain/output-schema.js';
 import { drillsSchema } from '../domain/time/drill-schedule.js';
 import { escalationsSchema } from '../domain/time/escalations.js';
@@ -83,20 +83,7 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe('the log'),
-  limits: z
-    .strictObject({
-      connectionsPerSecond: count
-        .default(10)
-        .describe(
-          'new connections of one address each second, of MQTT and of HTTPS together; this machine is exempt',
-        ),
-      connectionBurst: count.default(100).describe('after a burst of so many'),
-      device: deviceLimitsSchema
-        .prefault({})
-        .describe('one device; a manager can give a device limits of its own'),
-      token: tokenLimitsSchema.prefault({}).describe('one access token over MQTT'),
-      total: totalLimitsSchema.prefault({}).describe('the whole gateway'),
-    })
+  limits: limitsSchema
     .prefault({})
     .describe(
       'limits that no honest device notices: who exceeds a rate is read later, and nobody else is',

@@ -25,7 +25,7 @@ export type FootageParts = Awaited<ReturnType<typeof openFootage>>;
 export async function openFootage(
   { config, log, health, releasers, steady, now }: Foundation,
   audit: AuditTrail,
-  { model, events, watch, principalLimits }: SiteParts,
+  { model, events, watch, limits }: SiteParts,
 ) {
   const { s3, maxUploadBytes, minFreeBytes } = config.footage;
   if (s3 !== undefined) {
@@ -36,7 +36,7 @@ export async function openFootage(
   const directory = join(config.dataDir, 'footage');
   const store = new FolderFootageStore(await signingKey(config.dataDir, log), now);
   const maxAgeMs = config.history.retentionDays * DAY_MS;
-  const maxBytesOf = (deviceId: string) => principalLimits.ofDevice(deviceId).footageBytes;
+  const maxBytesOf = () => limits.device.footageBytes;
   const steadyNow = steady.now;
   const quota = new FootageQuota({ directory, watch, maxBytesOf });
   const retention = new FootageRetention({ directory, maxAgeMs, quota, now: steadyNow, log });

@@ -227,7 +227,7 @@ function alarmOf(n: number, topic: string): NewAlarm {
   const result = parseAlarm(Buffer.from('{"kind":"fall"}'), origin);
   if ('reason' in result) throw new Error(result.reason);
   const device = { id: origin.deviceId, name: '', order: 0, createdAtMs: 0, secretHash: '' };
-  const at = { locationId: 'l', roomId: null, customData: '{}', limits: {} };
+  const at = { locationId: 'l', roomId: null, customData: '{}' };
   const home = { id: 'l', name: '', order: 0, createdAtMs: 0, customData: '{}' };
   const context = deviceContext({ ...device, ...at }, home, null, null);
   const common = { topic, payload, receivedAtMs, locationId, groupId };

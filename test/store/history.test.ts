@@ -97,7 +97,7 @@ class Stored {
     kind = 'fall',
   }: Sent = {}): NewAlarm {
     const placed = { id: deviceId, locationId: LOCATION.id, roomId: null, customData };
-    const common = { name: NAME, order: 2, createdAtMs: 0, secretHash: '', limits: {} };
+    const common = { name: NAME, order: 2, createdAtMs: 0, secretHash: '' };
     const context = deviceContext({ ...common, ...placed }, LOCATION, null, null);
     const origin = { deviceId, kind: undefined, receivedAtMs: atMs };
     const result = parseAlarm(Buffer.from(JSON.stringify({ kind, id })), origin);

@@ -49,7 +49,6 @@ export class SiteWorld {
     createdAtMs: 1,
     secretHash: 'ab',
     customData: '{"bed":1}',
-    limits: {},
   };
   readonly placed: Device = { ...this.device, id: newId(), roomId: this.room.id, order: 5 };
   readonly token: AccessToken = {

@@ -366,7 +366,6 @@ describe('supervision', () => {
     createdAtMs: 0,
     secretHash: '',
     customData: '{}',
-    limits: {},
   };
 
   /** A home with a device that a supervision looks at; events are stored when the test says so. */

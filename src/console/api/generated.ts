@@ -66,17 +66,6 @@ export type RoomChange = {
     /** Null takes the room out of its group. */
     groupId?: string | null;
 };
-export type DeviceLimits = {
-    messagesPerSecond?: number;
-    messageBurst?: number;
-    alarmsPerDay?: number;
-    connections?: number;
-    persistentSessions?: number;
-    subscriptions?: number;
-    retainedTopics?: number;
-    retainedBytes?: number;
-    footageBytes?: number;
-};
 export type Device = {
     id: string;
     name: string;
@@ -90,7 +79,6 @@ export type Device = {
         name: string;
     };
     createdAt: string;
-    limits?: DeviceLimits;
     /** A time of its own after which it is silent; if it has one. */
     supervision?: {
         silentAfterSeconds: number;
@@ -108,18 +96,6 @@ export type CreatedDevice = Device & {
 export type DeviceChange = {
     /** 1 to 120 characters (code points) after trimming, one of them visible; no control characters, and no directional controls. */
     name?: string;
-    /** Limits of its own; null takes one back. */
-    limits?: {
-        messagesPerSecond?: number | null;
-        messageBurst?: number | null;
-        alarmsPerDay?: number | null;
-        connections?: number | null;
-        persistentSessions?: number | null;
-        subscriptions?: number | null;
-        retainedTopics?: number | null;
-        retainedBytes?: number | null;
-        footageBytes?: number | null;
-    };
     supervision?: {
         /** After how many seconds without a packet it is silent; null: as the configuration says. */
         silentAfterSeconds?: number | null;
@@ -970,7 +946,7 @@ export function getDevice({ locationId, deviceId, ifNoneMatch }: {
     }));
 }
 /**
- * Rename a device, or set limits or a time of silence of its own
+ * Rename a device, or set a time of silence of its own
  */
 export function updateDevice({ locationId, deviceId, ifMatch, ifNoneMatch, deviceChange }: {
     locationId: string;

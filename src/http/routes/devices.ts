@@ -1,6 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import { limitsChangeSchema, ownLimitsSchema } from '../../domain/limits.js';
 import { formatTime } from '../../domain/notation.js';
 import type { Device } from '../../domain/site.js';
 import { silentAfterSchema } from '../../domain/time/supervision.js';
@@ -32,11 +31,6 @@ import {
 } from '../schemas/common.js';
 import { createdHeaders } from '../server/public-url.js';
 
-// A copy: only schemas made after Hono has extended zod can be described.
-const ownLimits = ownLimitsSchema.clone().openapi('DeviceLimits', {
-  description: 'Limits of its own, instead of `limits.device` of the configuration; if it has any.',
-});
-
 const deviceSchema = z
   .object({
     id: idSchema,
@@ -50,7 +44,6 @@ const deviceSchema = z
       example: { id: EXAMPLE_ID, name: 'Zigbee hub' },
     }),
     createdAt: timestampSchema,
-    limits: ownLimits.optional().openapi({ example: { messagesPerSecond: 20 } }),
     supervision: z
       .object({ silentAfterSeconds: z.int() })
       .optional()
@@ -73,9 +66,6 @@ const newDeviceSchema = z
 const deviceChangeSchema = z
   .strictObject({
     name: nameSchema.optional(),
-    limits: limitsChangeSchema
-      .optional()
-      .openapi({ description: 'Limits of its own; null takes one back.' }),
     supervision: z
       .strictObject({
         silentAfterSeconds: silentAfterSchema
@@ -91,7 +81,7 @@ const deviceChangeSchema = z
   })
   .refine(
     (change) => Object.values(change).some((value) => value !== undefined),
-    'must have at least one of name, limits and supervision',
+    'must have at least one of name and supervision',
   )
   .openapi('DeviceChange', { minProperties: 1, example: { name: 'Fall sensor, bed 2' } });
 
@@ -108,7 +98,6 @@ function deviceView(device: Device, presence: PresenceView): z.infer<typeof devi
     lastSeenAt: lastSeenAtMs === null ? null : formatTime(lastSeenAtMs),
     ...(via !== undefined && { via }),
     createdAt: formatTime(device.createdAtMs),
-    ...(Object.keys(device.limits).length > 0 && { limits: device.limits }),
     ...(silentAfterSeconds !== undefined && { supervision: { silentAfterSeconds } }),
   };
 }
@@ -153,7 +142,7 @@ const { get, change, remove } = itemRoutes({
   view: deviceSchema,
   change: deviceChangeSchema,
   summaries: {
-    change: 'Rename a device, or set limits or a time of silence of its own',
+    change: 'Rename a device, or set a time of silence of its own',
     remove: 'Delete a device; its alarm history stays',
   },
   removing: {},

@@ -1,7 +1,6 @@
 /** The site in Redis: one hash per kind, id → record, and what is made of a damaged one. */
 import { z } from 'zod';
 import { ROLES } from '../../domain/grants.js';
-import { ownLimitsSchema } from '../../domain/limits.js';
 import { isJson, objectMembers, parseJson } from '../../domain/notation.js';
 import type { RecordChange, RecordKind, RecordOfKind } from '../../domain/site.js';
 import { silentAfterSchema } from '../../domain/time/supervision.js';
@@ -24,8 +23,6 @@ const deviceSchema = groupSchema.extend({
   createdAtMs: z.number(),
   secretHash: z.string(),
   customData: objectText,
-  /** If unusable, the device has the limits of all devices. */
-  limits: ownLimitsSchema.catch({}),
   silentAfterSeconds: silentAfterSchema.optional().catch(undefined),
 });
 const accessTokenSchema = z.object({
