@@ -64,11 +64,11 @@ export const CLIENT_FAULTS = {
     stops: false,
     en: {
       message: 'Nearly all connections of the gateway are in use: further ones are refused.',
-      advice: 'Raise `LimitNOFILE` or `limits.total.connections` (`gateway-full`).',
+      advice: 'Raise `LimitNOFILE`; 50,000 connections are the most (`gateway-full`).',
     },
     de: {
       message: 'Fast alle Verbindungen des Gateways sind belegt, weitere werden abgewiesen.',
-      advice: 'Erhöhen Sie `LimitNOFILE` oder `limits.total.connections` (`gateway-full`).',
+      advice: 'Erhöhen Sie `LimitNOFILE`; 50.000 Verbindungen sind das Höchste (`gateway-full`).',
     },
   },
   tooManyNewcomers: {
@@ -188,12 +188,12 @@ export const CLIENT_FAULTS = {
     en: {
       message: 'Too many retained messages: further ones are forwarded and not retained.',
       advice:
-        'Use fewer topics or smaller values, or raise `limits.device.retainedTopics` or `limits.device.retainedBytes`.',
+        'Use fewer topics or smaller values: a device may have 500 retained messages, and 4 MiB.',
     },
     de: {
       message: 'Zu viele aufbewahrte Nachrichten (retained), weitere werden nur weitergeleitet.',
       advice:
-        'Verwenden Sie weniger Topics oder kleinere Werte, oder erhöhen Sie `limits.device.retainedTopics` oder `limits.device.retainedBytes`.',
+        'Verwenden Sie weniger Topics oder kleinere Werte: Ein Gerät darf 500 aufbewahrte Nachrichten haben, und 4 MiB.',
     },
   },
   tooManyRecordings: {
@@ -215,12 +215,12 @@ export const CLIENT_FAULTS = {
     en: {
       message: 'A device is slowed to its limit of {limit}.',
       advice:
-        'It sends more than such a device should: look at what it sends. If it connects again and again, check its network, and whether two clients use its client id. If it stands for many sensors, give it limits of its own.',
+        'It sends more than such a device should: look at what it sends. If it connects again and again, check its network, and whether two clients use its client id. If it stands for many sensors, raise `limits.device`.',
     },
     de: {
       message: 'Ein Gerät wird auf seine Grenze von {limit} gebremst.',
       advice:
-        'Es sendet mehr, als ein Gerät wie dieses sollte: Sehen Sie nach, was. Verbindet es sich immer wieder, prüfen Sie sein Netz, und ob zwei Clients seine Client-ID haben. Steht es für viele Sensoren, geben Sie ihm eigene Grenzen.',
+        'Es sendet mehr, als ein Gerät wie dieses sollte: Sehen Sie nach, was. Verbindet es sich immer wieder, prüfen Sie sein Netz, und ob zwei Clients seine Client-ID haben. Steht es für viele Sensoren, erhöhen Sie `limits.device`.',
     },
   },
   tokenSlowed: {
