@@ -8,7 +8,7 @@ import { hash, randomUUID } from 'node:crypto';
  *
  * Values from a device or a customer are spliced into messages exactly as they were written, so
  * that integers beyond 2^53, `1.10`, the order of keys and a key such as `__proto__` survive
- * (docs/reference/contract.md, 2, custom data). `JSON.parse` decides what is valid; the scanner below relies on that.
+ * (docs/reference/contract.md, 2, custom data). `JSON.parse` decides what is valid; `objectMembers` relies on that.
  */
 
 /** The bytes as text, or undefined when they are not well-formed UTF-8. */
@@ -41,6 +41,9 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** Quotes, escapes and punctuation of a JSON text. */
+const TOKENS = /\\.|["{}[\],:]/g;
+
 /**
  * Splits a JSON object into its keys and the texts of their values, in order.
  *
@@ -49,25 +52,26 @@ export function parseJson(text: string): unknown {
  * @returns undefined when the value is not an object
  */
 export function objectMembers(text: string): Map<string, string> | undefined {
-  let at = skipSpace(text, 0);
-  if (text[at] !== '{') return undefined;
+  if (!/^\s*\{/.test(text)) return undefined;
   const members = new Map<string, string>();
-  at = skipSpace(text, at + 1);
-  while (text[at] !== '}') {
-    const keyEnd = stringEnd(text, at);
-    const key = stringValue(text.slice(at, keyEnd));
-    const valueStart = skipSpace(text, skipSpace(text, keyEnd) + 1);
-    const valueEnd = endOfValue(text, valueStart);
-    members.set(key, text.slice(valueStart, valueEnd));
-    at = skipSpace(text, valueEnd);
-    if (text[at] === ',') at = skipSpace(text, at + 1);
+  let [depth, valueStart] = [0, 0];
+  let stringStart: number | undefined;
+  let key: string | undefined;
+  for (const { 0: token, index } of text.matchAll(TOKENS)) {
+    if (stringStart !== undefined) {
+      if (token !== '"') continue;
+      if (depth === 1) key ??= String(JSON.parse(text.slice(stringStart, index + 1)));
+      stringStart = undefined;
+    } else if (token === '"') stringStart = index;
+    else if (token === '{' || token === '[') depth++;
+    else if (depth === 1 && token === ':') valueStart = index + 1;
+    else if (depth === 1 && key !== undefined) {
+      members.set(key, text.slice(valueStart, index).trim());
+      key = undefined;
+    }
+    if (stringStart === undefined && (token === '}' || token === ']')) depth--;
   }
   return members;
-}
-
-/** The value of a JSON string; most need no parser. */
-function stringValue(text: string): string {
-  return text.includes('\\') ? String(JSON.parse(text)) : text.slice(1, -1);
 }
 
 /** The inverse of `objectMembers`: an object's text from its keys and the texts of its values. */
@@ -96,61 +100,22 @@ export function mergePatch(target: string | undefined, patch: string): string {
   return composeObject(members);
 }
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const SPACE = 0x20;
-const NINE = 0x39;
-
-/** The text is valid JSON, so any invisible character is one of its four kinds of white space. */
-function skipSpace(text: string, from: number): number {
-  let at = from;
-  while (text.charCodeAt(at) <= SPACE) at++;
-  return at;
+/** Whether a value is an object with members, not a list. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function stringEnd(text: string, from: number): number {
-  let at = from + 1;
-  for (;;) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) return at + 1;
-    at += code === BACKSLASH ? 2 : 1;
-  }
+/** An own member of the object, never an inherited one. */
+export function own(value: object, key: string): unknown {
+  return Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
 }
-
-function endOfValue(text: string, from: number): number {
-  if (text[from] === '"') return stringEnd(text, from);
-  if (text[from] !== '{' && text[from] !== '[') return endOfLiteral(text, from);
-  let depth = 0;
-  let at = from;
-  do {
-    const character = text[at];
-    if (character === '"') {
-      at = stringEnd(text, at);
-      continue;
-    }
-    if (character === '{' || character === '[') depth++;
-    if (character === '}' || character === ']') depth--;
-    at++;
-  } while (depth > 0);
-  return at;
-}
-
-function endOfLiteral(text: string, from: number): number {
-  let at = from;
-  while (at < text.length && !ENDS_OF_LITERALS.has(text.charCodeAt(at))) at++;
-  return at;
-}
-
-const ENDS_OF_LITERALS: ReadonlySet<number> = new Set(
-  Array.from(' \n\r\t,}]', (character) => character.charCodeAt(0)),
-);
 
 /** A time before this comes from a clock that was not set: a box without a battery starts in 1970. */
 export const PLAUSIBLE_FROM_MS = Date.UTC(2020, 0, 1);
 
 /** RFC 3339, 5.6: a date-time with seconds and an offset; `T` and `Z` in either case. */
 const RFC3339 =
-  /^(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+  /^(\d{4}-\d\d-\d\d)[Tt]((?:[01]\d|2[0-3]):[0-5]\d):([0-5]\d|60)(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 /** An instant, as precise as it was written. */
 export interface Instant {
@@ -171,16 +136,13 @@ export interface Instant {
 export function parseInstant(text: string): Instant | undefined {
   const match = RFC3339.exec(text);
   if (match === null) return undefined;
-  const [, year, month, day, hour, minute, second, fraction = '', offset = 'Z'] = match;
-  const midnight = new Date(0);
-  const midnightMs = midnight.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
-  if (midnight.getUTCDate() !== Number(day) || midnight.getUTCMonth() !== Number(month) - 1) {
-    return undefined;
-  }
-  const seconds = (Number(hour) * 60 + Number(minute)) * 60 + Number(second);
+  const [, day = '', minute = '', second = '', fraction = '', offset = ''] = match;
+  const minuteMs = Date.parse(`${day}T${minute}${offset.toUpperCase()}`);
+  // JavaScript takes 31 February for 3 March.
+  if (Number.isNaN(minuteMs) || !new Date(day).toISOString().startsWith(day)) return undefined;
   const milliseconds = Number(fraction.slice(0, 3).padEnd(3, '0'));
   return {
-    timeMs: midnightMs + seconds * 1000 + milliseconds - offsetMs(offset),
+    timeMs: minuteMs + Number(second) * 1000 + milliseconds,
     finerDigits: withoutTrailingZeros(fraction.slice(3)),
   };
 }
@@ -206,12 +168,6 @@ function withoutTrailingZeros(digits: string): string {
   let end = digits.length;
   while (end > 0 && digits[end - 1] === '0') end--;
   return digits.slice(0, end);
-}
-
-function offsetMs(offset: string): number {
-  if (offset === 'Z' || offset === 'z') return 0;
-  const minutes = Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4, 6));
-  return (offset.startsWith('-') ? -minutes : minutes) * 60_000;
 }
 
 /** 000 to 999. */
@@ -268,23 +224,9 @@ export function sha1(bytes: Buffer): Buffer {
   return Buffer.from(hash('sha1', bytes, 'binary'), 'binary');
 }
 
-/** Where each byte of a UUID begins in its usual notation. */
-const UUID_BYTE_STARTS = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
-
-/** The 16 bytes of a UUID; `Buffer.from` takes four times as long, and every alarm has one. */
+/** The 16 bytes of a UUID. */
 export function uuidBytes(uuid: string): Buffer {
-  const bytes = Buffer.allocUnsafe(UUID_BYTE_STARTS.length);
-  let at = 0;
-  for (const start of UUID_BYTE_STARTS) {
-    bytes[at++] = (hexDigit(uuid, start) << 4) | hexDigit(uuid, start + 1);
-  }
-  return bytes;
-}
-
-function hexDigit(text: string, at: number): number {
-  const code = text.charCodeAt(at);
-  // `0` to `9` end in 0x0 to 0x9, letters of either case in 0x1 to 0x6.
-  return code <= NINE ? code & 0x0f : (code & 0x0f) + 9;
+  return Buffer.from(uuid.replaceAll('-', ''), 'hex');
 }
 
 /** The UUID, in its usual notation, of the first 16 bytes. */
