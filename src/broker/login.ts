@@ -7,7 +7,7 @@ import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
 import { type Principal, principalKey, receiverRule } from '../domain/grants.js';
 import type { QuotasOfAll } from '../domain/limits.js';
 import { WEBHOOK_CLIENT_ID_PREFIX } from '../domain/output-schema.js';
-import { SHARE_PREFIX } from '../domain/shared-filters.js';
+import { SHARE_PREFIX } from '../domain/topics.js';
 import type { AccessTokens } from '../site/access/access-tokens.js';
 import type { FailedLogins } from '../site/access/failed-logins.js';
 import type { Devices } from '../site/devices.js';

@@ -6,8 +6,7 @@ import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { Subscription } from '../delivery/sessions/subscriptions.js';
 import { maySubscribe, type Principal } from '../domain/grants.js';
 import type { QuotasOfAll } from '../domain/limits.js';
-import { parseSharedFilter, SHARE_PREFIX } from '../domain/shared-filters.js';
-import { withLowerCaseIds } from '../domain/topics.js';
+import { parseSharedFilter, SHARE_PREFIX, withLowerCaseIds } from '../domain/topics.js';
 import {
   isFailure,
   NO_SUBSCRIPTION_EXISTED,

@@ -10,7 +10,7 @@ import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { z } from 'zod';
 import { isAnyAddress, isLoopbackHost } from '../domain/addresses.js';
 import { bridgeKeys } from '../domain/bridge-schema.js';
-import { certificateEndMs, endingFault } from '../domain/certificates.js';
+import { certificateEndMs, endingFault } from '../domain/credentials.js';
 import { faultWords } from '../domain/faults/faults.js';
 import { matchesSent } from '../domain/output-schema.js';
 import type { FieldFault } from '../errors.js';

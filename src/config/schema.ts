@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { bridgesSchema } from '../domain/bridge-schema.js';
+import { drillsSchema } from '../domain/calendar.js';
 import { limitsSchema } from '../domain/limits.js';
 import { outputsSchema } from '../domain/output-schema.js';
-import { drillsSchema } from '../domain/time/drill-schedule.js';
-import { escalationsSchema } from '../domain/time/escalations.js';
-import { silentAfterSchema } from '../domain/time/supervision.js';
+import { escalationsSchema, silentAfterSchema } from '../domain/rules.js';
 import { footageSchema } from './footage-schema.js';
 import { httpSchema, mqttSchema, tlsSchema } from './listener-schema.js';
 import { storeSchema } from './store-schema.js';

@@ -2,7 +2,7 @@
  * Reads the account of each queue from the store, makes faults and figures of it, and counts the alarms of this run
  * (docs/reference/contract.md, 4.6).
  */
-import { ALARM_KINDS, type AlarmKind } from '../domain/alarms.js';
+import { ALARM_KINDS, type AlarmKind } from '../domain/alarm.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
 import { type FaultGroup, type FaultSubject, fault, firstOf } from '../domain/faults/faults.js';
 import { formatTime } from '../domain/notation.js';

@@ -1,4 +1,4 @@
-/** A map of bounded size, which forgets its oldest entries. */
+/** A map of bounded size, which forgets the entries that were set the longest ago. */
 export class BoundedMap<Key, Value> {
   readonly #entries = new Map<Key, Value>();
   readonly #maxEntries: number;
@@ -12,6 +12,8 @@ export class BoundedMap<Key, Value> {
   }
 
   set(key: Key, value: Value): void {
+    // So that it is the newest.
+    this.#entries.delete(key);
     this.#entries.set(key, value);
     if (this.#entries.size <= this.#maxEntries) return;
     for (const oldest of this.#entries.keys()) {

@@ -1,6 +1,6 @@
 /** Topics of a bridge: for messages to its upstream, and for commands from there. */
 
-import type { AlarmKind } from './alarms.js';
+import type { AlarmKind } from './alarm.js';
 import { isUuid } from './notation.js';
 import { isSafeTopic, parseForwardedTopic } from './topics.js';
 

@@ -1,10 +1,10 @@
 /**
  * Texts of forwarded messages (docs/reference/contract.md, 3), composed of JSON texts, never re-serialised.
  *
- * Alarms are in `alarm-payload.ts`.
+ * Alarms are in `alarm.ts`.
  */
 
-import type { InvalidPublishReason } from './alarms.js';
+import type { InvalidPublishReason } from './alarm.js';
 import { decodeUtf8, formatTime, isJson } from './notation.js';
 import type { Device, Group, Location, Room } from './site.js';
 

@@ -4,7 +4,7 @@ import { z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { accepts } from 'hono/accepts';
 import type { Logger } from 'pino';
-import type { TimeZone } from '../domain/time/calendar.js';
+import type { TimeZone } from '../domain/calendar.js';
 import type { preparedJson } from './documents/openapi.js';
 import { checkAgain, type HttpEnv } from './http-env.js';
 import { JSON_MEDIA_TYPE } from './json-body.js';

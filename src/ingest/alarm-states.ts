@@ -1,5 +1,6 @@
 import { type FoundAlarm, isAlarm, type NewStateChange } from '../delivery/new-entry.js';
 import type { Unstored, Writer } from '../delivery/writer.js';
+import type { InvalidPublishReason } from '../domain/alarm.js';
 import {
   type AlarmStateRecord,
   alarmStateText,
@@ -7,8 +8,7 @@ import {
   givenState,
   parsePublishedState,
   statesText,
-} from '../domain/alarm-states.js';
-import type { InvalidPublishReason } from '../domain/alarms.js';
+} from '../domain/alarm-state.js';
 import { derivedId, uuidBytes } from '../domain/notation.js';
 import { ALARM_STATES_LEVEL, forwardedTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';

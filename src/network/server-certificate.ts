@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { Logger } from 'pino';
-import { certificateEndMs, endingFault } from '../domain/certificates.js';
+import { certificateEndMs, endingFault } from '../domain/credentials.js';
 import { fault } from '../domain/faults/faults.js';
 import { NO_PAIR } from '../domain/faults/phrases.js';
 import { formatTime } from '../domain/notation.js';

@@ -24,7 +24,7 @@ interface Changed {
   readonly after: Device;
 }
 
-/** The devices of the site. Names are already parsed (`parseName`). */
+/** The devices of the site. Names are already parsed (`parseText`). */
 export class Devices {
   readonly #changes: SiteChanges;
   readonly #model: SiteModel;

@@ -6,7 +6,7 @@ import type { SiteChanges } from './site-changes.js';
 import type { SiteModel } from './site-model.js';
 import type { GroupKey } from './site-store.js';
 
-/** The groups of the site. Names are already parsed (`parseName`). */
+/** The groups of the site. Names are already parsed (`parseText`). */
 export class Groups {
   readonly #changes: SiteChanges;
   readonly #model: SiteModel;

@@ -5,7 +5,7 @@ import type { Actor } from './audit-trail.js';
 import type { SiteChanges } from './site-changes.js';
 import type { SiteModel } from './site-model.js';
 
-/** The locations of the site. Names are already parsed (`parseName`). */
+/** The locations of the site. Names are already parsed (`parseText`). */
 export class Locations {
   readonly #changes: SiteChanges;
   readonly #model: SiteModel;

@@ -6,7 +6,7 @@ import type { SiteChanges } from './site-changes.js';
 import type { SiteModel } from './site-model.js';
 import type { RoomChange, RoomKey } from './site-store.js';
 
-/** The rooms of the site. Names are already parsed (`parseName`). */
+/** The rooms of the site. Names are already parsed (`parseText`). */
 export class Rooms {
   readonly #changes: SiteChanges;
   readonly #model: SiteModel;

@@ -8,7 +8,7 @@ import { Router } from '../../src/delivery/router.js';
 import { PERSISTENT, type SessionOwner, sessionKey } from '../../src/delivery/sessions/session.js';
 import { Sessions } from '../../src/delivery/sessions/sessions.js';
 import { Writer } from '../../src/delivery/writer.js';
-import { parseAlarm } from '../../src/domain/alarm-payload.js';
+import { parseAlarm } from '../../src/domain/alarm.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
 import type { MessageProperties } from '../../src/mqtt/message-properties.js';

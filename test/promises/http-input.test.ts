@@ -3,7 +3,7 @@
  * rule, and that no hostile request to any route makes the gateway fail.
  */
 import fc from 'fast-check';
-import { ALARM_KINDS } from '../../src/domain/alarms.js';
+import { ALARM_KINDS } from '../../src/domain/alarm.js';
 import { anyText } from '../harness/any-text.js';
 import { type Asking, expect, NO_LIMITS, testWith } from '../harness/index.js';
 import {

@@ -15,8 +15,7 @@ import type {
 import type { Outcome } from '../../src/delivery/queue.js';
 import { lastLeft } from '../../src/delivery/reply-code.js';
 import { Writer } from '../../src/delivery/writer.js';
-import { alarmText, parseAlarm } from '../../src/domain/alarm-payload.js';
-import { ALARM_KINDS } from '../../src/domain/alarms.js';
+import { ALARM_KINDS, alarmText, parseAlarm } from '../../src/domain/alarm.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import { newId, uuidBytes } from '../../src/domain/notation.js';
 import { forwardedTopic } from '../../src/domain/topics.js';

@@ -5,7 +5,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { NewEvent } from '../../src/delivery/new-entry.js';
 import { networkOf, plainAddress } from '../../src/domain/addresses.js';
-import { isOwnFootageKey } from '../../src/domain/alarm-payload.js';
+import { isOwnFootageKey } from '../../src/domain/alarm.js';
+import {
+  calendarBounds,
+  DrillSchedule,
+  drillsSchema,
+  TimeZone,
+} from '../../src/domain/calendar.js';
 import { looksGenerated, newSecret } from '../../src/domain/credentials.js';
 import { LANGUAGES } from '../../src/domain/faults/fault-kind.js';
 import { FAULT_CODES, FAULTS } from '../../src/domain/faults/fault-table.js';
@@ -18,8 +24,6 @@ import {
   mergePatch,
   objectMembers,
 } from '../../src/domain/notation.js';
-import { calendarBounds, TimeZone } from '../../src/domain/time/calendar.js';
-import { DrillSchedule, drillsSchema } from '../../src/domain/time/drill-schedule.js';
 import { runtimeFault } from '../../src/gateway.js';
 import { Health } from '../../src/site/health/health.js';
 import { SiteModel } from '../../src/site/site-model.js';

@@ -1,4 +1,4 @@
-import type { FootageType } from '../../domain/alarms.js';
+import type { FootageType } from '../../domain/alarm.js';
 import { type CsvForm, csvLine } from '../csv.js';
 import { placedAlarmView } from '../schemas/alarm.js';
 import type { AlarmPage, ShownAlarm } from './alarm-page.js';

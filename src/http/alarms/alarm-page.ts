@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
-import { ALARM_STATES } from '../../domain/alarm-states.js';
-import { FOOTAGE_TYPES } from '../../domain/alarms.js';
+import { FOOTAGE_TYPES } from '../../domain/alarm.js';
+import { ALARM_STATES } from '../../domain/alarm-state.js';
 import { permittedGroups } from '../../domain/grants.js';
 import type { AlarmFilter, AlarmRecord, AlarmScope } from '../../site/alarms/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';

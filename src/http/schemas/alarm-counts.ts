@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
-import { ALARM_KINDS } from '../../domain/alarms.js';
-import { CALENDAR_UNITS } from '../../domain/time/calendar.js';
+import { ALARM_KINDS } from '../../domain/alarm.js';
+import { CALENDAR_UNITS } from '../../domain/calendar.js';
 import { alarmFilterQuerySchema } from './alarm.js';
 import { timestampSchema } from './common.js';
 import { afterParameter, beforeParameter, parameter, timeZoneParameter } from './listing.js';

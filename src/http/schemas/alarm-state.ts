@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
-import { ALARM_STATES, type AlarmStateRecord } from '../../domain/alarm-states.js';
-import { parseNote } from '../../domain/names.js';
+import { ALARM_STATES, type AlarmStateRecord } from '../../domain/alarm-state.js';
+import { parseText } from '../../domain/names.js';
 import { formatTime } from '../../domain/notation.js';
 import { idSchema, timestampSchema, uuidSchema } from './common.js';
 
@@ -10,8 +10,8 @@ export const alarmPathSchema = z.object({ locationId: uuidSchema, alarmId: uuidS
 const noteSchema = z
   .string()
   .transform((text, context) => {
-    const result = parseNote(text);
-    if ('note' in result) return result.note;
+    const result = parseText('note', text);
+    if ('text' in result) return result.text;
     context.addIssue({ code: 'custom', message: result.fault });
     return z.NEVER;
   })

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
-import { ALARM_STATES } from '../../domain/alarm-states.js';
-import { ALARM_KINDS, FOOTAGE_TYPES, type FootageType } from '../../domain/alarms.js';
+import { ALARM_KINDS, FOOTAGE_TYPES, type FootageType } from '../../domain/alarm.js';
+import { ALARM_STATES } from '../../domain/alarm-state.js';
 import { formatTime } from '../../domain/notation.js';
 import type { AlarmRecord } from '../../site/alarms/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { DIRECTIONAL_CONTROLS, INVISIBLES, parseName } from '../../domain/names.js';
+import { DIRECTIONAL_CONTROLS, INVISIBLES, parseText } from '../../domain/names.js';
 import { isUuid, parseRfc3339, type Rounding } from '../../domain/notation.js';
 
 /** A UUID in either case, converted to lower case (RFC 9562, 4). */
@@ -26,8 +26,8 @@ const HAS_VISIBLE = `(?=[\\s\\S]*[^\\s\\u0085${INVISIBLES}])`;
 export const nameSchema = z
   .string()
   .transform((text, context) => {
-    const result = parseName(text);
-    if ('name' in result) return result.name;
+    const result = parseText('name', text);
+    if ('text' in result) return result.text;
     context.addIssue({ code: 'custom', message: result.fault });
     return z.NEVER;
   })

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { FOOTAGE_TYPES } from '../../domain/alarms.js';
+import { FOOTAGE_TYPES } from '../../domain/alarm.js';
 import { isFootageContentType } from '../../domain/footage.js';
 import { EXAMPLE_FOOTAGE_URL, EXAMPLE_ID, timestampSchema } from './common.js';
 

@@ -1,8 +1,8 @@
 /** The parameters that the paged listings share. */
 
 import { z } from '@hono/zod-openapi';
+import { TimeZone } from '../../domain/calendar.js';
 import { isUuid, type Rounding } from '../../domain/notation.js';
-import { TimeZone } from '../../domain/time/calendar.js';
 import { CSV_SEPARATORS } from '../csv.js';
 import { roundedInstantSchema } from './common.js';
 

@@ -13,14 +13,19 @@ import type {
   NewEvent,
   NewStateChange,
 } from '../../delivery/new-entry.js';
-import { alarmText, type ForwardedAlarm } from '../../domain/alarm-payload.js';
+import {
+  ALARM_KINDS,
+  type AlarmKind,
+  alarmText,
+  FOOTAGE_TYPES,
+  type ForwardedAlarm,
+} from '../../domain/alarm.js';
 import {
   alarmStateText,
   authorSchema,
   type ForwardedState,
   GIVEN_STATES,
-} from '../../domain/alarm-states.js';
-import { ALARM_KINDS, type AlarmKind, FOOTAGE_TYPES } from '../../domain/alarms.js';
+} from '../../domain/alarm-state.js';
 import { BoundedMap } from '../../domain/bounded-map.js';
 import type { DeviceContext, NamedPlace } from '../../domain/messages.js';
 import { objectMembers, parseJson, sha1, uuidBytes, uuidText } from '../../domain/notation.js';

@@ -14,7 +14,7 @@ import type {
   Numbers,
 } from '../../delivery/new-entry.js';
 import type { QueuePage } from '../../delivery/queue.js';
-import { readStates } from '../../domain/alarm-states.js';
+import { readStates } from '../../domain/alarm-state.js';
 import { PLAUSIBLE_FROM_MS, uuidBytes } from '../../domain/notation.js';
 import { GatewayError } from '../../errors.js';
 import type { Retention } from '../../releasers.js';

@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { alarmMembers } from '../../domain/alarm-payload.js';
+import { alarmMembers } from '../../domain/alarm.js';
 import { PLAUSIBLE_FROM_MS, parseJson } from '../../domain/notation.js';
 import type { PresenceRecord, PresenceStore } from '../../ingest/presence.js';
 import type { TokenUseStore } from '../../site/access/access-tokens.js';

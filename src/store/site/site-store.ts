@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { ROLES } from '../../domain/grants.js';
 import { isJson, objectMembers, parseJson } from '../../domain/notation.js';
+import { silentAfterSchema } from '../../domain/rules.js';
 import type { RecordChange, RecordKind, RecordOfKind } from '../../domain/site.js';
-import { silentAfterSchema } from '../../domain/time/supervision.js';
 import { GatewayError } from '../../errors.js';
 import type { AuditEntry } from '../../site/audit-trail.js';
 import type { SiteFinding, SiteState } from '../../site/site-findings.js';

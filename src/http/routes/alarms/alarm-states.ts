@@ -1,6 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import type { GivenState } from '../../../domain/alarm-states.js';
+import type { GivenState } from '../../../domain/alarm-state.js';
 import { permittedGroups } from '../../../domain/grants.js';
 import { GatewayError } from '../../../errors.js';
 import { noGrant } from '../../access.js';

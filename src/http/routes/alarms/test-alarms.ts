@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { ALARM_KINDS } from '../../../domain/alarms.js';
+import { ALARM_KINDS } from '../../../domain/alarm.js';
 import { actorOf } from '../../actor.js';
 import type { RouteServices } from '../../dependencies.js';
 import { jsonResponse, optionalJsonRequestBody } from '../../documents/openapi.js';

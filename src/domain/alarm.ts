@@ -1,28 +1,81 @@
-import {
-  ALARM_KINDS,
-  type Alarm,
-  type AlarmKind,
-  FOOTAGE_TYPES,
-  type FootageType,
-  type InvalidPublishReason,
-} from './alarms.js';
+/** Alarms: their kinds, what a device may send as one, and how they are forwarded (contract 3). */
+
 import {
   composeObject,
   derivedId,
   formatTime,
   type Instant,
+  isObject,
   isUuid,
   newId,
   objectMembers,
+  own,
   PLAUSIBLE_FROM_MS,
   parseInstant,
   parseJson,
   payloadText,
 } from './notation.js';
 
-/** A detection time further ahead than this is plainly wrong (docs/reference/contract.md, 3). */
+/** A detection time further ahead than this is plainly wrong (contract 3). */
 const MAX_AHEAD_MS = 5 * 60_000;
 const MAX_FOOTAGE_KEY_LENGTH = 512;
+
+export const ALARM_KINDS = [
+  'outOfBed',
+  'outOfRoom',
+  'outOfSeat',
+  'helpCall',
+  'fall',
+  'noise',
+  'wandering',
+  'inactivity',
+] as const;
+export type AlarmKind = (typeof ALARM_KINDS)[number];
+
+export const FOOTAGE_TYPES = ['video', 'audio'] as const;
+export type FootageType = (typeof FOOTAGE_TYPES)[number];
+
+/** An alarm as a device sent it. */
+export interface Alarm {
+  readonly id: string;
+  readonly kind: AlarmKind;
+  readonly detectedAtMs: number;
+  /** JSON text of the detection time as sent, if it is plainly wrong. */
+  readonly reportedAt: string | undefined;
+  /** Object keys of the recordings. */
+  readonly footage: Readonly<Partial<Record<FootageType, string>>>;
+  /** JSON text: the object of all other fields, or what came with a kind in the topic; undefined for none. */
+  readonly data: string | undefined;
+  /** The payload in base64, if it is not JSON. */
+  readonly base64?: string | undefined;
+  /** Whether the payload should have been JSON, and only its kind could be read. */
+  readonly isMalformed?: boolean | undefined;
+  /** Whether the gateway itself raised it, to see whether alarms arrive. A device's own `test` is one of its `data`. */
+  readonly isTest?: boolean | undefined;
+  /**
+   * Whether the same publish sent again gives the same `id`.
+   *
+   * Otherwise only the packet identifier tells a retransmission from a second alarm.
+   */
+  readonly idIsStable: boolean;
+}
+
+/** Why a publish is invalid: the `reason` on the `rejected` topics. */
+export const INVALID_PUBLISH_REASONS = [
+  'payload-too-large',
+  'not-json',
+  'not-an-object',
+  'unknown-kind',
+  'invalid-footage',
+  'contradicting-kind',
+  'reserved-topic',
+  'invalid-topic',
+  'not-permitted',
+  'invalid-alarm-state',
+  'unknown-alarm',
+  'alarm-resolved',
+] as const;
+export type InvalidPublishReason = (typeof INVALID_PUBLISH_REASONS)[number];
 
 /** An alarm, with the reason why a part of it cannot be used; or why there is no alarm. */
 export type AlarmResult =
@@ -112,15 +165,6 @@ const KINDS: ReadonlyMap<unknown, AlarmKind> = new Map(ALARM_KINDS.map((kind) =>
 const KNOWN_KEYS: ReadonlySet<string> = new Set(['kind', 'id', 'detectedAt', 'footage']);
 const NO_MEMBERS: ReadonlyMap<string, string> = new Map();
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** An own member of the object, never an inherited one. */
-function own(value: object, key: string): unknown {
-  return Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
-}
-
 /** The JSON text of all fields that the gateway does not interpret. */
 function dataOf(members: ReadonlyMap<string, string>, isIdUsed: boolean): string {
   const rest: [string, string][] = [];
@@ -167,7 +211,7 @@ function identify(
 }
 
 /**
- * The part of the time that goes into the id (docs/reference/contract.md, 3).
+ * The part of the time that goes into the id (contract 3).
  *
  * All digits that were sent count, because two falls within one millisecond are two alarms. Without
  * finer digits, the part is only the milliseconds: histories hold such ids, and devices also repeat
