@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import { fieldFaults } from '../domain/field-faults.js';
+import { isObject } from '../domain/notation.js';
 import { type FieldFault, GatewayError } from '../errors.js';
 import { type Assignment, configKeys, readEnvironment } from './environment.js';
-import { type FilePlace, findConfigFile, isRecord, readConfigFile } from './file.js';
+import { type FilePlace, findConfigFile, readConfigFile } from './file.js';
 import { type CertificateFiles, ruleFaults } from './rules.js';
 import { type Config, configSchema } from './schema.js';
 
@@ -55,7 +56,7 @@ function setAt(
 ): Readonly<Record<string, unknown>> {
   if (rest.length === 0) return { ...section, [name]: value };
   const inner = section[name] ?? {};
-  return isRecord(inner) ? { ...section, [name]: setAt(inner, rest, value) } : section;
+  return isObject(inner) ? { ...section, [name]: setAt(inner, rest, value) } : section;
 }
 
 /** Adds the variable's name to the fault of a key set by the environment. */

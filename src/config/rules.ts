@@ -12,9 +12,10 @@ import { isAnyAddress, isLoopbackHost } from '../domain/addresses.js';
 import { bridgeKeys } from '../domain/bridge-schema.js';
 import { certificateEndMs, endingFault } from '../domain/credentials.js';
 import { faultWords } from '../domain/faults/faults.js';
+import { isObject } from '../domain/notation.js';
 import { matchesSent } from '../domain/output-schema.js';
 import type { FieldFault } from '../errors.js';
-import { isRecord, whyUnreadable } from './file.js';
+import { whyUnreadable } from './file.js';
 import { tlsSchema } from './listener-schema.js';
 import { type Config, configSchema } from './schema.js';
 
@@ -61,7 +62,7 @@ type Incomplete = z.output<typeof incompleteSchema>;
  */
 export function ruleFaults(values: Values, cwd: string): FieldFault[] {
   const config = lenient(incompleteSchema, values);
-  const section = (name: string) => (isRecord(values[name]) ? values[name] : {});
+  const section = (name: string) => (isObject(values[name]) ? values[name] : {});
   const store = section('redis');
   return [
     ...dataDirFaults(config, store, cwd),

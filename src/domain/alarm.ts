@@ -124,7 +124,7 @@ const KIND_IN_BYTES = new RegExp(`["']kind["']\\s*:\\s*["'](${ALARM_KINDS.join('
 function alarmOfBytes(payload: Buffer, origin: AlarmOrigin): AlarmResult {
   const base64 = payload.toString('base64');
   if (origin.kind !== undefined) return { alarm: { ...bareAlarm(origin.kind, origin), base64 } };
-  const kind = KINDS.get(KIND_IN_BYTES.exec(payload.toString('latin1'))?.[1]);
+  const kind = knownKind(KIND_IN_BYTES.exec(payload.toString('latin1'))?.[1]);
   if (kind === undefined) return { reason: 'not-json' };
   return { alarm: { ...bareAlarm(kind, origin), base64, isMalformed: true }, flaw: 'not-json' };
 }
@@ -132,7 +132,7 @@ function alarmOfBytes(payload: Buffer, origin: AlarmOrigin): AlarmResult {
 function alarmOfObject(text: string, value: object, origin: AlarmOrigin): AlarmResult {
   const { deviceId, receivedAtMs } = origin;
   const sentKind = own(value, 'kind') ?? undefined;
-  const kind = origin.kind ?? KINDS.get(sentKind);
+  const kind = origin.kind ?? knownKind(sentKind);
   if (kind === undefined) return { reason: 'unknown-kind' };
   if (sentKind !== undefined && sentKind !== kind) return { reason: 'contradicting-kind' };
   const { footage, isUsable } = parseFootage(own(value, 'footage'), deviceId);
@@ -161,18 +161,17 @@ function alarmOfObject(text: string, value: object, origin: AlarmOrigin): AlarmR
   };
 }
 
-const KINDS: ReadonlyMap<unknown, AlarmKind> = new Map(ALARM_KINDS.map((kind) => [kind, kind]));
 const KNOWN_KEYS: ReadonlySet<string> = new Set(['kind', 'id', 'detectedAt', 'footage']);
 const NO_MEMBERS: ReadonlyMap<string, string> = new Map();
 
+function knownKind(sent: unknown): AlarmKind | undefined {
+  return ALARM_KINDS.find((kind) => kind === sent);
+}
+
 /** The JSON text of all fields that the gateway does not interpret. */
 function dataOf(members: ReadonlyMap<string, string>, isIdUsed: boolean): string {
-  const rest: [string, string][] = [];
-  for (const member of members) {
-    const [key] = member;
-    if (!KNOWN_KEYS.has(key) || (key === 'id' && !isIdUsed)) rest.push(member);
-  }
-  return composeObject(rest);
+  const isKept = (key: string) => !KNOWN_KEYS.has(key) || (key === 'id' && !isIdUsed);
+  return composeObject([...members].filter(([key]) => isKept(key)));
 }
 
 function believedTime(sent: unknown, receivedAtMs: number): Instant | undefined {
@@ -205,20 +204,11 @@ function identify(
 ): { readonly id: string; readonly isStable: boolean } {
   if (isUuidText(sent)) return { id: sent.toLowerCase(), isStable: true };
   if (believed === undefined) return { id: newId(), isStable: false };
-  const event = `${kind}/${instantName(believed)}`;
+  const { timeMs, finerDigits } = believed;
+  // Two falls within one millisecond are two alarms. Without finer digits the form is that of ids in old histories.
+  const event = finerDigits === '' ? `${kind}/${timeMs}` : `${kind}/${timeMs}.${finerDigits}`;
   const name = sent === undefined || sent === null ? event : `id/${sentText}/${event}`;
   return { id: derivedId(deviceId, name), isStable: true };
-}
-
-/**
- * The part of the time that goes into the id (contract 3).
- *
- * All digits that were sent count, because two falls within one millisecond are two alarms. Without
- * finer digits, the part is only the milliseconds: histories hold such ids, and devices also repeat
- * their alarms after an update of the gateway.
- */
-function instantName({ timeMs, finerDigits }: Instant): string {
-  return finerDigits === '' ? String(timeMs) : `${timeMs}.${finerDigits}`;
 }
 
 const NO_FOOTAGE: Alarm['footage'] = {};
@@ -260,18 +250,7 @@ export function isOwnFootageKey(key: string, deviceId: string): boolean {
 }
 
 /** The part of an alarm that its forwarded message shows. */
-export type ForwardedAlarm = Pick<
-  Alarm,
-  | 'id'
-  | 'kind'
-  | 'detectedAtMs'
-  | 'reportedAt'
-  | 'footage'
-  | 'data'
-  | 'base64'
-  | 'isMalformed'
-  | 'isTest'
->;
+export type ForwardedAlarm = Omit<Alarm, 'idIsStable'>;
 
 const LATE = ',"late":true}';
 const NOT_LATE = ',"late":false}';
