@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { OutgoingPublish } from '../delivery/message.js';
 import type { BRIDGE_FAULTS } from '../domain/faults/bridge-faults.js';
 import { fault } from '../domain/faults/faults.js';
-import { isJson } from '../domain/notation.js';
+import { isJson } from '../domain/json.js';
 import { isAlarmTopic } from '../domain/topics.js';
 import type { BridgeError, BridgeStatus, DeadLetter } from '../site/bridge-list.js';
 import type { Health } from '../site/health/health.js';

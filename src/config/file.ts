@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { LineCounter, parseDocument } from 'yaml';
-import { isObject } from '../domain/notation.js';
+import { isObject } from '../domain/json.js';
 import type { FieldFault } from '../errors.js';
 import { type Environment, FILE_VARIABLE } from './environment.js';
 

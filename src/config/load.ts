@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { fieldFaults } from '../domain/field-faults.js';
-import { isObject } from '../domain/notation.js';
+import { isObject } from '../domain/json.js';
 import { type FieldFault, GatewayError } from '../errors.js';
 import { type Assignment, configKeys, readEnvironment } from './environment.js';
 import { type FilePlace, findConfigFile, readConfigFile } from './file.js';

@@ -12,7 +12,7 @@ import { isAnyAddress, isLoopbackHost } from '../domain/addresses.js';
 import { bridgeKeys } from '../domain/bridge-schema.js';
 import { certificateEndMs, endingFault } from '../domain/credentials.js';
 import { faultWords } from '../domain/faults/faults.js';
-import { isObject } from '../domain/notation.js';
+import { isObject } from '../domain/json.js';
 import { matchesSent } from '../domain/output-schema.js';
 import type { FieldFault } from '../errors.js';
 import { whyUnreadable } from './file.js';

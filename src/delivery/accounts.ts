@@ -5,8 +5,8 @@
 import { ALARM_KINDS, type AlarmKind } from '../domain/alarm.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
 import { type FaultGroup, type FaultSubject, fault, firstOf } from '../domain/faults/faults.js';
-import { formatTime } from '../domain/notation.js';
 import { WEBHOOK_CLIENT_ID_PREFIX } from '../domain/output-schema.js';
+import { formatTime } from '../domain/time.js';
 import { within } from '../site/clock/pause.js';
 import type { QueueFigures } from '../site/queue-figures.js';
 import { type Consumer, isDurable } from './consumer.js';

@@ -2,8 +2,10 @@
 
 import { z } from 'zod';
 import type { AlarmKind, InvalidPublishReason } from './alarm.js';
+import { isUuid } from './ids.js';
+import { isObject, own, parseJson, payloadText } from './json.js';
 import { parseText } from './names.js';
-import { formatTime, isObject, isUuid, own, parseJson, payloadText } from './notation.js';
+import { formatTime } from './time.js';
 
 export const ALARM_STATES = ['raised', 'acknowledged', 'resolved'] as const;
 export type AlarmState = (typeof ALARM_STATES)[number];

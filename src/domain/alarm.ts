@@ -1,20 +1,8 @@
 /** Alarms: their kinds, what a device may send as one, and how they are forwarded (contract 3). */
 
-import {
-  composeObject,
-  derivedId,
-  formatTime,
-  type Instant,
-  isObject,
-  isUuid,
-  newId,
-  objectMembers,
-  own,
-  PLAUSIBLE_FROM_MS,
-  parseInstant,
-  parseJson,
-  payloadText,
-} from './notation.js';
+import { derivedId, isUuid, newId } from './ids.js';
+import { composeObject, isObject, objectMembers, own, parseJson, payloadText } from './json.js';
+import { formatTime, type Instant, PLAUSIBLE_FROM_MS, parseInstant } from './time.js';
 
 /** A detection time further ahead than this is plainly wrong (contract 3). */
 const MAX_AHEAD_MS = 5 * 60_000;

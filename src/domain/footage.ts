@@ -1,5 +1,5 @@
 import { FOOTAGE_TYPES, type FootageType } from './alarm.js';
-import { newId } from './notation.js';
+import { newId } from './ids.js';
 
 /**
  * A media type of video or audio, without parameters (RFC 6838, 4.2).

@@ -5,8 +5,9 @@
  */
 
 import type { InvalidPublishReason } from './alarm.js';
-import { decodeUtf8, formatTime, isJson } from './notation.js';
+import { decodeUtf8, isJson } from './json.js';
 import type { Device, Group, Location, Room } from './site.js';
+import { formatTime } from './time.js';
 
 /** A device with its place at one moment, and both as text for every message. */
 export interface DeviceContext {

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { AlarmKind } from './alarm.js';
 import { chosenKinds, chosenLocations, entryName, namedList } from './config-keys.js';
-import { formatTime } from './notation.js';
+import { formatTime } from './time.js';
 
 /** The shortest time after which a device is silent. */
 const MIN_SECONDS = 60;

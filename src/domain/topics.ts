@@ -1,7 +1,7 @@
 /** Composes and parses every topic of contract 3. */
 
 import { ALARM_KINDS, type AlarmKind } from './alarm.js';
-import { isUuid } from './notation.js';
+import { isUuid } from './ids.js';
 
 /** The prefix of shared subscriptions. */
 export const SHARE_PREFIX = '$share/';

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, type FileHandle, link, mkdir, open, realpath, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseRecordingKey, type Recording } from '../domain/footage.js';
-import { newId } from '../domain/notation.js';
+import { newId } from '../domain/ids.js';
 import { GatewayError, systemErrorCode } from '../errors.js';
 import type { FootageFiles, RecordingFile, SignedRequest, Upload } from '../site/footage-store.js';
 import type { DiskReserve } from './disk-reserve.js';

@@ -2,7 +2,7 @@ import type { Dirent } from 'node:fs';
 import { lstat, mkdir, readdir, rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { PLAUSIBLE_FROM_MS } from '../domain/notation.js';
+import { PLAUSIBLE_FROM_MS } from '../domain/time.js';
 import type { Retention } from '../releasers.js';
 import { isAbsent } from './file-failures.js';
 import { DIRECTORY_MODE, DRAFTS } from './footage-folder.js';

@@ -8,7 +8,7 @@ import {
   type Scope,
   touchesLocation,
 } from '../domain/grants.js';
-import { isUuid } from '../domain/notation.js';
+import { isUuid } from '../domain/ids.js';
 import type { Device, Group, Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import type { SiteModel } from '../site/site-model.js';

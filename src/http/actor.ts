@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import { plainAddress } from '../domain/addresses.js';
-import { isUuid } from '../domain/notation.js';
+import { isUuid } from '../domain/ids.js';
 import type { Actor, AuditEntry, AuditSubject } from '../site/audit-trail.js';
 import { checkAgain, type HttpEnv, pathOf } from './http-env.js';
 

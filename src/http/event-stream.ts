@@ -1,4 +1,4 @@
-import { formatTime } from '../domain/notation.js';
+import { formatTime } from '../domain/time.js';
 import type {
   EventSubscription,
   StreamMessage,

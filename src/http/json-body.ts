@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler } from 'hono';
-import { decodeUtf8, isJson } from '../domain/notation.js';
+import { decodeUtf8, isJson } from '../domain/json.js';
 import { GatewayError } from '../errors.js';
 import { checkAgain, type HttpEnv } from './http-env.js';
 

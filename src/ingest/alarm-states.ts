@@ -9,7 +9,7 @@ import {
   parsePublishedState,
   statesText,
 } from '../domain/alarm-state.js';
-import { derivedId, uuidBytes } from '../domain/notation.js';
+import { derivedId, uuidBytes } from '../domain/ids.js';
 import { ALARM_STATES_LEVEL, forwardedTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
 import type { AccessTokens } from '../site/access/access-tokens.js';

@@ -1,5 +1,5 @@
 import { fault, firstOf } from '../domain/faults/faults.js';
-import { isUuid } from '../domain/notation.js';
+import { isUuid } from '../domain/ids.js';
 import { recordSubject } from '../site/health/fault-subjects.js';
 import type { Health } from '../site/health/health.js';
 import type { SiteModel } from '../site/site-model.js';

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { certificateEndMs, endingFault } from '../domain/credentials.js';
 import { fault } from '../domain/faults/faults.js';
 import { NO_PAIR } from '../domain/faults/phrases.js';
-import { formatTime } from '../domain/notation.js';
+import { formatTime } from '../domain/time.js';
 import { GatewayError, systemErrorCode } from '../errors.js';
 import type { Health } from '../site/health/health.js';
 

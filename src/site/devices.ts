@@ -1,5 +1,6 @@
 import { hashSecret, newSecret, secretMatches } from '../domain/credentials.js';
-import { mergePatch, newId } from '../domain/notation.js';
+import { newId } from '../domain/ids.js';
+import { mergePatch } from '../domain/json.js';
 import type { Device } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';

@@ -1,4 +1,4 @@
-import { newId } from '../domain/notation.js';
+import { newId } from '../domain/ids.js';
 import type { Group } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import type { Actor } from './audit-trail.js';

@@ -1,8 +1,8 @@
 import type { NewEvent } from '../delivery/new-entry.js';
 import type { Writer } from '../delivery/writer.js';
 import { fault, firstOf } from '../domain/faults/faults.js';
+import { newId, uuidBytes } from '../domain/ids.js';
 import type { DeviceContext } from '../domain/messages.js';
-import { newId, uuidBytes } from '../domain/notation.js';
 import { SUPERVISION_LEVEL, type SupervisionEvent, supervisionMembers } from '../domain/rules.js';
 import type { Device } from '../domain/site.js';
 import { forwardedTopic } from '../domain/topics.js';

@@ -9,8 +9,8 @@ import { PERSISTENT, type SessionOwner, sessionKey } from '../../src/delivery/se
 import { Sessions } from '../../src/delivery/sessions/sessions.js';
 import { Writer } from '../../src/delivery/writer.js';
 import { parseAlarm } from '../../src/domain/alarm.js';
+import { newId } from '../../src/domain/ids.js';
 import { deviceContext } from '../../src/domain/messages.js';
-import { newId } from '../../src/domain/notation.js';
 import type { MessageProperties } from '../../src/mqtt/message-properties.js';
 import type { DeadLetter } from '../../src/site/bridge-list.js';
 import { Health } from '../../src/site/health/health.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { principalKey } from '../../src/domain/grants.js';
-import { newId } from '../../src/domain/notation.js';
+import { newId } from '../../src/domain/ids.js';
 import type { AccessToken, Device } from '../../src/domain/site.js';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { Devices } from '../../src/site/devices.js';

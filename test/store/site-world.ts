@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
-import { newId } from '../../src/domain/notation.js';
+import { newId } from '../../src/domain/ids.js';
 import type {
   AccessToken,
   Device,

@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { ALARM_KINDS, isOwnFootageKey, parseAlarm } from '../../src/domain/alarm.js';
 import { alarmStateText, parsePublishedState } from '../../src/domain/alarm-state.js';
 import { mayPublish, type Principal, type Role } from '../../src/domain/grants.js';
+import { derivedId, isUuid, newId } from '../../src/domain/ids.js';
 import { parseText } from '../../src/domain/names.js';
-import { derivedId, isUuid, newId } from '../../src/domain/notation.js';
 import { parsePublishTopic } from '../../src/domain/topics.js';
 import { anyText } from '../harness/any-text.js';
 

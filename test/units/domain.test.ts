@@ -23,7 +23,7 @@ import {
   isJson,
   mergePatch,
   objectMembers,
-} from '../../src/domain/notation.js';
+} from '../../src/domain/json.js';
 import { runtimeFault } from '../../src/gateway.js';
 import { Health } from '../../src/site/health/health.js';
 import { SiteModel } from '../../src/site/site-model.js';

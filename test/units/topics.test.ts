@@ -11,7 +11,7 @@ import {
 import { FilterTree, TopicTree } from '../../src/domain/filter-tree.js';
 import { mayReceive, maySubscribe, type Principal, permits } from '../../src/domain/grants.js';
 import { parseText } from '../../src/domain/names.js';
-import { formatTime, parseRfc3339 } from '../../src/domain/notation.js';
+import { formatTime, parseRfc3339 } from '../../src/domain/time.js';
 import { isFilter, parsePublishTopic } from '../../src/domain/topics.js';
 
 /**

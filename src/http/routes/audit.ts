@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 import { ADMIN_TOKEN_ID } from '../../site/access/access-tokens.js';
 import { ACTOR_TYPES, AUDIT_ACTIONS, type AuditRecord } from '../../site/audit-trail.js';
 import { type CsvForm, csvForm, csvLine, csvResponse, wantsCsv, withCsv } from '../csv.js';

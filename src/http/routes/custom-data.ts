@@ -1,6 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import { decodeUtf8, isJson, objectMembers } from '../../domain/notation.js';
+import { decodeUtf8, isJson, objectMembers } from '../../domain/json.js';
 import { GatewayError } from '../../errors.js';
 import { MAX_CUSTOM_DATA_BYTES } from '../../site/devices.js';
 import { conditionalActor, entityTag, notModifiedIfKnown, tagged } from '../conditional.js';

@@ -1,8 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import { formatTime } from '../../domain/notation.js';
 import { silentAfterSchema } from '../../domain/rules.js';
 import type { Device } from '../../domain/site.js';
+import { formatTime } from '../../domain/time.js';
 import type { Actor } from '../../site/audit-trail.js';
 import type { PresenceView } from '../../site/presence-view.js';
 import type { DeviceKey } from '../../site/site-store.js';

@@ -1,6 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { MiddlewareHandler } from 'hono';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 import type { RouteServices } from '../dependencies.js';
 import { createdResponse, jsonRequestBody, problems } from '../documents/openapi.js';
 import { deviceOf, type HttpApp, type HttpEnv } from '../http-env.js';

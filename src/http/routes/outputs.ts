@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 import type { OutputStatus } from '../../site/output-list.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';

@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { permits } from '../../domain/grants.js';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 import type { InvalidPublishRecord } from '../../site/alarms/invalid-publish-list.js';
 import type { RouteServices } from '../dependencies.js';
 import { jsonResponse } from '../documents/openapi.js';

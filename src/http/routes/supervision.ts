@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 import type { RouteServices } from '../dependencies.js';
 import { jsonResponse } from '../documents/openapi.js';
 import type { HttpApp } from '../http-env.js';

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { ROLES } from '../../domain/grants.js';
-import { formatTime } from '../../domain/notation.js';
 import type { AccessToken } from '../../domain/site.js';
+import { formatTime } from '../../domain/time.js';
 import {
   EXAMPLE_ID,
   idSchema,

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { ALARM_STATES, type AlarmStateRecord } from '../../domain/alarm-state.js';
 import { parseText } from '../../domain/names.js';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 import { idSchema, timestampSchema, uuidSchema } from './common.js';
 
 export const alarmPathSchema = z.object({ locationId: uuidSchema, alarmId: uuidSchema });

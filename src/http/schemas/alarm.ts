@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { ALARM_KINDS, FOOTAGE_TYPES, type FootageType } from '../../domain/alarm.js';
 import { ALARM_STATES } from '../../domain/alarm-state.js';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 import type { AlarmRecord } from '../../site/alarms/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
 import { stateFields, stateSchema, statesView } from './alarm-state.js';

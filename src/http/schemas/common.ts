@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
+import { isUuid } from '../../domain/ids.js';
 import { DIRECTIONAL_CONTROLS, INVISIBLES, parseText } from '../../domain/names.js';
-import { isUuid, parseRfc3339, type Rounding } from '../../domain/notation.js';
+import { parseRfc3339, type Rounding } from '../../domain/time.js';
 
 /** A UUID in either case, converted to lower case (RFC 9562, 4). */
 export const uuidSchema = z

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 import type { DeadLetter } from '../../site/bridge-list.js';
 import { timestampSchema } from './common.js';
 

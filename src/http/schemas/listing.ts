@@ -2,7 +2,8 @@
 
 import { z } from '@hono/zod-openapi';
 import { TimeZone } from '../../domain/calendar.js';
-import { isUuid, type Rounding } from '../../domain/notation.js';
+import { isUuid } from '../../domain/ids.js';
+import type { Rounding } from '../../domain/time.js';
 import { CSV_SEPARATORS } from '../csv.js';
 import { roundedInstantSchema } from './common.js';
 

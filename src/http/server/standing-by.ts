@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { fault } from '../../domain/faults/faults.js';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 import { GatewayError } from '../../errors.js';
 import { ProcessorShare } from '../../network/processor-share.js';
 import { problemReply } from '../problem.js';

@@ -1,5 +1,5 @@
 import { type FaultReport, fault } from '../../domain/faults/faults.js';
-import { formatTime, PLAUSIBLE_FROM_MS } from '../../domain/notation.js';
+import { formatTime, PLAUSIBLE_FROM_MS } from '../../domain/time.js';
 import type { ClockReading, ClockTrust } from './clock-store.js';
 
 const DAY_MS = 24 * 3_600_000;

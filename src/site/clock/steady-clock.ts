@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { type FaultReport, fault, faultWords } from '../../domain/faults/faults.js';
-import { PLAUSIBLE_FROM_MS } from '../../domain/notation.js';
+import { PLAUSIBLE_FROM_MS } from '../../domain/time.js';
 import type { Health } from '../health/health.js';
 import { ClockDoubt, MIN_JUMP_MS } from './clock-doubt.js';
 import type { ClockReading, ClockRecord, ClockStart, ClockStore } from './clock-store.js';

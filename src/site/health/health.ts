@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import type { Fault, FaultGroup, FaultReport } from '../../domain/faults/faults.js';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 
 /** The gateway's present faults. */
 export class Health extends EventEmitter<{ changed: [] }> {

@@ -27,8 +27,9 @@ import {
   GIVEN_STATES,
 } from '../../domain/alarm-state.js';
 import { BoundedMap } from '../../domain/bounded-map.js';
+import { sha1, uuidBytes, uuidText } from '../../domain/ids.js';
+import { objectMembers, parseJson } from '../../domain/json.js';
 import type { DeviceContext, NamedPlace } from '../../domain/messages.js';
-import { objectMembers, parseJson, sha1, uuidBytes, uuidText } from '../../domain/notation.js';
 import { ALARM_STATES_LEVEL, forwardedTopic } from '../../domain/topics.js';
 import {
   type MessageProperties,

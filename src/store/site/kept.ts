@@ -3,7 +3,8 @@
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { alarmMembers } from '../../domain/alarm.js';
-import { PLAUSIBLE_FROM_MS, parseJson } from '../../domain/notation.js';
+import { parseJson } from '../../domain/json.js';
+import { PLAUSIBLE_FROM_MS } from '../../domain/time.js';
 import type { PresenceRecord, PresenceStore } from '../../ingest/presence.js';
 import type { TokenUseStore } from '../../site/access/access-tokens.js';
 import type { ClockRecord, ClockStore } from '../../site/clock/clock-store.js';

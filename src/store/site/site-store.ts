@@ -1,7 +1,7 @@
 /** The site in Redis: one hash per kind, id → record, and what is made of a damaged one. */
 import { z } from 'zod';
 import { ROLES } from '../../domain/grants.js';
-import { isJson, objectMembers, parseJson } from '../../domain/notation.js';
+import { isJson, objectMembers, parseJson } from '../../domain/json.js';
 import { silentAfterSchema } from '../../domain/rules.js';
 import type { RecordChange, RecordKind, RecordOfKind } from '../../domain/site.js';
 import { GatewayError } from '../../errors.js';

@@ -1,6 +1,6 @@
 import { createRoute } from '@hono/zod-openapi';
 import { calendarBounds } from '../../../domain/calendar.js';
-import { formatTime } from '../../../domain/notation.js';
+import { formatTime } from '../../../domain/time.js';
 import { alarmFilter } from '../../alarms/alarm-page.js';
 import type { RouteServices } from '../../dependencies.js';
 import { jsonResponse } from '../../documents/openapi.js';

@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { formatTime } from '../../../domain/notation.js';
+import { formatTime } from '../../../domain/time.js';
 import { GatewayError } from '../../../errors.js';
 import { DELIVERY_STATES } from '../../../site/alarms/alarm-history.js';
 import { destinationOf } from '../../../site/alarms/destinations.js';
