@@ -1,9 +1,12 @@
 /** Whom a fault is about: only readers who may see the device learn it, at `/readyz`, `gateway/status` and its events. */
 import { EventReader } from '../harness/events.js';
-import { Client, expect, type Home, type TestDevice, test, times } from '../harness/index.js';
+import { Client, expect, type Home, type TestDevice, testWith, times } from '../harness/index.js';
 
 const TOO_MANY = 'Too many connections: further ones are refused.';
 const CODE = 'limit-exceeded';
+
+/** A gateway without the faults of other tests. */
+const test = testWith({});
 
 /** Has a device open more connections than it may. */
 async function exceed({ gateway }: Home, device: TestDevice): Promise<void> {
