@@ -37,6 +37,11 @@ const CREDENTIALS = [
   ['sentinelUser', 'sentinelPassword'],
 ] as const;
 
+const PEM_FILES = [
+  ['certFile', 'cert', 'certificate'],
+  ['keyFile', 'key', 'private key'],
+] as const;
+
 /** The files of a certificate and its key, and of the authority that the other side is checked against. */
 export interface CertificateFiles {
   readonly certFile?: string | undefined;
@@ -101,8 +106,8 @@ function lenient<Schema extends z.ZodType>(schema: Schema, values: unknown): z.o
 
 /** Takes out the value at the path; where there is none, that which should have it. */
 function without(value: unknown, [key, ...rest]: readonly PropertyKey[]): unknown {
-  const isObject = typeof value === 'object' && value !== null;
-  if (key === undefined || !isObject || !Object.hasOwn(value, key)) return undefined;
+  const isContainer = typeof value === 'object' && value !== null;
+  if (key === undefined || !isContainer || !Object.hasOwn(value, key)) return undefined;
   const copy = Object.assign(Array.isArray(value) ? [] : {}, value);
   const inner = without(Reflect.get(value, key), rest);
   if (inner === undefined) Reflect.deleteProperty(copy, key);
@@ -219,30 +224,19 @@ function clientTlsFaults(files: CertificateFiles, cwd: string): FieldFault[] {
 }
 
 /** Checks that the files are readable, hold PEM of their kind, and belong together. */
-function certificateFaults({ certFile, keyFile }: CertificateFiles, cwd: string): FieldFault[] {
-  const faults = [
-    ...pemFaults('certFile', certFile, cwd, 'certificate', (cert) => ({ cert })),
-    ...pemFaults('keyFile', keyFile, cwd, 'private key', (key) => ({ key })),
-  ];
-  if (certFile === undefined || keyFile === undefined || faults.length > 0) return faults;
-  const [cert, key] = [certFile, keyFile].map((file) => readFileSync(resolve(cwd, file)));
-  if (isUsable({ cert, key })) return [];
+function certificateFaults(files: CertificateFiles, cwd: string): FieldFault[] {
+  const both: SecureContextOptions = {};
+  const faults = PEM_FILES.flatMap(([key, option, what]) => {
+    if (files[key] === undefined) return [];
+    const file = resolve(cwd, files[key]);
+    const problem = whyUnreadable(file);
+    if (problem !== undefined) return faultsOf([key], problem);
+    both[option] = readFileSync(file);
+    const isPem = isUsable({ [option]: both[option] });
+    return isPem ? [] : faultsOf([key], `holds no usable ${what} in PEM`);
+  });
+  if (faults.length > 0 || isUsable(both)) return faults;
   return faultsOf(['keyFile'], 'is not the key of the certificate in certFile');
-}
-
-function pemFaults(
-  path: string,
-  name: string | undefined,
-  cwd: string,
-  what: string,
-  optionsOf: (pem: Buffer) => SecureContextOptions,
-): FieldFault[] {
-  if (name === undefined) return [];
-  const file = resolve(cwd, name);
-  const problem = whyUnreadable(file);
-  if (problem !== undefined) return faultsOf([path], problem);
-  const isPem = isUsable(optionsOf(readFileSync(file)));
-  return isPem ? [] : faultsOf([path], `holds no usable ${what} in PEM`);
 }
 
 /** Whether OpenSSL accepts the PEM; its own words say less than the name of the file. */
