@@ -19,13 +19,10 @@ const HEAD = `# The configuration of the care-home gateway. Every key is shown w
 `;
 
 const keys = keysOf(await configSchema());
-writeFileSync(
-  join(output, SAMPLE),
-  `${HEAD}${keys.map((key) => `\n${sampleOf(key, '')}`).join('')}`,
-);
-const page = readFileSync(join(root, PAGE), 'utf8');
-const [before] = page.split(/(?<=<!-- keys -->\n)/);
-writeFileSync(join(output, PAGE), `${before}${tables(keys)}`);
+const sample = keys.map((key) => `\n${sampleOf(key, '')}`).join('');
+writeFileSync(join(output, SAMPLE), `${HEAD}${sample}`);
+const [before] = readFileSync(join(root, PAGE), 'utf8').split(/(?<=<!-- keys -->\n)/);
+writeFileSync(join(output, PAGE), `${before}\n## General\n${tables(keys, '')}`);
 
 async function configSchema() {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-configuration-'));
@@ -71,34 +68,28 @@ function unwrapped(schema) {
     : [inner, outer];
 }
 
-/** A key for the sample: its description, then the key with its default, or as a comment with an example. */
-function sampleOf(key, indent) {
-  const { name, description, isList, isOptional, keys } = key;
+/** A key below its description: with its default, or as a comment with an example. */
+function sampleOf({ name, description, example, isList, isOptional, value, keys }, indent) {
   const words = commented(description, indent);
-  if (isList) return `${words}${indent}${name}: []\n${asComment(listOf(key), indent)}`;
-  if (keys !== undefined) {
-    const within = keys.map((each) => sampleOf(each, `${indent}  `)).join('');
-    return isOptional
-      ? `${words}${asComment(`${name}:\n${keys.map((each) => exampleOf(each, '  ')).join('')}`, indent)}`
-      : `${words}${indent}${name}:\n${within}`;
+  if (keys === undefined) {
+    const line = value === undefined ? `# ${name}: ${flow(example)}` : `${name}: ${flow(value)}`;
+    return `${words}${indent}${line}\n`;
   }
-  if (key.value === undefined) return `${words}${indent}# ${name}: ${flow(key.example)}\n`;
-  return `${words}${indent}${name}: ${flow(key.value)}\n`;
-}
-
-/** A list with one element, as an example. */
-function listOf({ name, keys }) {
-  const lines = keys.map((key) => exampleOf(key, '    ')).join('');
-  // The first key comes after the dash, below its description.
-  return `${name}:\n${lines.replace(/^ {4}(?!#)/m, '  - ')}`;
+  if (!isList && !isOptional) {
+    const within = keys.map((key) => sampleOf(key, `${indent}  `)).join('');
+    return `${words}${indent}${name}:\n${within}`;
+  }
+  const within = keys.map((key) => exampleOf(key, isList ? '    ' : '  ')).join('');
+  // The first key of an entry comes after the dash, below its description.
+  const shown = `${name}:\n${isList ? within.replace(/^ {4}(?!#)/m, '  - ') : within}`;
+  const comment = shown.replaceAll(/^(?=.)/gm, `${indent}# `);
+  return `${words}${isList ? `${indent}${name}: []\n` : ''}${comment}`;
 }
 
 function exampleOf({ name, description, example, value, keys }, indent) {
-  if (keys !== undefined) {
-    const within = keys.map((key) => exampleOf(key, `${indent}  `)).join('');
-    return `${commented(description, indent)}${indent}${name}:\n${within}`;
-  }
-  return `${commented(description, indent)}${indent}${name}: ${flow(example ?? value)}\n`;
+  const within = keys?.map((key) => exampleOf(key, `${indent}  `)).join('');
+  const shown = within === undefined ? ` ${flow(example ?? value)}\n` : `\n${within}`;
+  return `${commented(description, indent)}${indent}${name}:${shown}`;
 }
 
 /** A value on one line; quotes texts that look like something else. */
@@ -118,44 +109,24 @@ function commented(text, indent) {
   return lines.map((line) => `${indent}# ${line}\n`).join('');
 }
 
-function asComment(text, indent) {
-  return text.replaceAll(/^(?=.)/gm, `${indent}# `);
-}
-
-/** Tables for the top-level keys, and for each section and list. */
-function tables(keys) {
-  const plain = keys.filter(({ keys }) => keys === undefined);
-  const sections = keys.filter(({ keys }) => keys !== undefined);
-  return [
-    `\n## General\n\n${tableOf(plain, '')}`,
-    ...sections.map((key) => sectionOf(key, '')),
-  ].join('');
-}
-
-function sectionOf({ name, description, isList, keys }, prefix) {
-  const path = `${prefix}${name}`;
-  const inner = isList ? '' : `${path}.`;
-  const plain = keys.filter(({ keys }) => keys === undefined);
-  const table = plain.length === 0 ? '' : `\n${tableOf(plain, inner)}`;
-  const below = keys.filter(({ keys }) => keys !== undefined).map((key) => sectionOf(key, inner));
-  const kind = isList ? ' A list, empty by default; each has these keys.' : '';
-  return `\n${'#'.repeat(prefix === '' ? 2 : 3)} ${path}\n\n${sentence(description)}${kind}\n${table}${below.join('')}`;
-}
-
-function tableOf(keys, prefix) {
-  const rows = keys.map(({ name, description, isNeeded, value }) => {
-    const shown = isNeeded ? 'needed' : value === undefined ? 'none' : `\`${shownValue(value)}\``;
+/** A table of the keys, and one for each section and list among them. */
+function tables(keys, prefix) {
+  const rows = keys.flatMap(({ name, description, isNeeded, value, keys }) => {
+    if (keys !== undefined) return [];
+    const text = Array.isArray(value) ? JSON.stringify(value) : value;
+    const shown = isNeeded ? 'needed' : text === undefined ? 'none' : `\`${text}\``;
     return `| \`${prefix}${name}\` | ${shown} | ${inMarkdown(description)} |\n`;
   });
-  return `| key | default | what it does |\n|---|---|---|\n${rows.join('')}`;
-}
-
-function shownValue(value) {
-  return Array.isArray(value) ? JSON.stringify(value) : String(value);
-}
-
-function sentence(text) {
-  return inMarkdown(`${text[0].toUpperCase()}${text.slice(1)}.`);
+  const sections = keys.flatMap(({ name, description, isList, keys }) => {
+    if (keys === undefined) return [];
+    const title = `${prefix === '' ? '##' : '###'} ${prefix}${name}`;
+    const words = `${description[0].toUpperCase()}${inMarkdown(description.slice(1))}.`;
+    const kind = isList ? ' A list, empty by default; each has these keys.' : '';
+    const within = tables(keys, isList ? '' : `${prefix}${name}.`);
+    return `\n${title}\n\n${words}${kind}\n${within}`;
+  });
+  const head = rows.length === 0 ? '' : '\n| key | default | what it does |\n|---|---|---|\n';
+  return `${head}${rows.join('')}${sections.join('')}`;
 }
 
 function inMarkdown(text) {

@@ -4,7 +4,7 @@ import { constants } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Logger } from 'pino';
-import { formatTime } from './domain/notation.js';
+import { formatTime } from './domain/time.js';
 import { GatewayError, systemErrorCode } from './errors.js';
 
 const FILE_MODE = 0o600;

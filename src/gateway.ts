@@ -186,7 +186,6 @@ export function followSite(
     presence.changed(after.id);
   });
   events.on('deviceChanged', (deviceId) => presence.changed(deviceId));
-  events.on('deviceLimited', (deviceId) => flows.deviceChanged(deviceId));
 }
 
 /** When Node.js ends the support of its LTS releases (nodejs.org/en/about/previous-releases). */

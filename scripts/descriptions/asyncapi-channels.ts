@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { ALARM_KINDS } from '../../src/domain/alarms.js';
+import { ALARM_KINDS } from '../../src/domain/alarm.js';
 import {
   bridgeStatusSchema,
   deviceInvalidPublishSchema,

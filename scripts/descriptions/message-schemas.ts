@@ -7,8 +7,8 @@
  */
 
 import { z } from 'zod';
-import { GIVEN_STATES } from '../../src/domain/alarm-states.js';
-import { ALARM_KINDS, FOOTAGE_TYPES, INVALID_PUBLISH_REASONS } from '../../src/domain/alarms.js';
+import { ALARM_KINDS, FOOTAGE_TYPES, INVALID_PUBLISH_REASONS } from '../../src/domain/alarm.js';
+import { GIVEN_STATES } from '../../src/domain/alarm-state.js';
 
 /** The schemas by the names that clients generated from `/asyncapi.json` give their classes. */
 export const messageNames = z.registry<{ id: string }>();

@@ -15,7 +15,7 @@ import type { BridgeOptions } from '../domain/bridge-schema.js';
 import { selectedFilters } from '../domain/bridge-topics.js';
 import { fault } from '../domain/fault.js';
 import type { BridgeFaultName } from '../domain/faults.js';
-import { isJson } from '../domain/notation.js';
+import { isJson } from '../domain/json.js';
 import { bridgeStatusTopic, isAlarmTopic } from '../domain/topics.js';
 import type { Installation } from '../files.js';
 import type { Foundation } from '../foundation.js';

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { BoundedMap } from '../domain/bounded-map.js';
 import { type Principal, principalKey } from '../domain/grants.js';
-import { isUuid } from '../domain/notation.js';
+import { isUuid } from '../domain/ids.js';
 import {
   KEEP_ALIVE_TIMEOUT,
   MALFORMED_PACKET,

@@ -111,7 +111,7 @@ export class EventStreaming implements EventStreams {
 
   /** Counts the stream as a connection of its token. */
   #count(stream: OpenStream, principal: Principal): void {
-    const quotas = this.#site.principalLimits.of(principal);
+    const quotas = this.#site.limits[principal.type];
     try {
       this.#brokers.broker.count(stream, stream.owner, stream.sessionKey, quotas);
     } catch (error) {
@@ -123,15 +123,15 @@ export class EventStreaming implements EventStreams {
   /** Holds the token to its rate of connecting, and to its subscriptions. */
   #requireRoom(principal: Principal, filterCount: number): void {
     const { key } = sessionOwner(principal);
-    const { watch, principalLimits } = this.#site;
+    const { watch, limits } = this.#site;
     const held = this.#delivery.sessions
       .ofOwner(key)
       .reduce((sum, { consumer }) => sum + (consumer?.subscriptions.size ?? 0), 0);
-    if (held + filterCount > principalLimits.of(principal).subscriptions) {
+    if (held + filterCount > limits[principal.type].subscriptions) {
       watch.exceeded('subscriptions', key);
       throw new GatewayError(
         'too-many-requests',
-        'The access token has as many subscriptions as it may have (limits.token.subscriptions).',
+        'The access token has as many subscriptions as it may have (10,000).',
       );
     }
     const flow = this.#brokers.flows.of(principal);

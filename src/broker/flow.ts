@@ -7,8 +7,8 @@
 import type { Logger } from 'pino';
 import { type FaultReport, fault, limitPhrase } from '../domain/fault.js';
 import { type Principal, principalKey } from '../domain/grants.js';
-import type { AlarmLimits, RateLimits } from '../domain/limits.js';
-import { TokenBucket, TokenRate } from '../domain/token-bucket.js';
+import type { RateLimits } from '../domain/limits.js';
+import { TokenBucket } from '../domain/token-bucket.js';
 import { holderSubject } from '../site/access/quota-watch.js';
 import type { SiteModel } from '../site/site-model.js';
 
@@ -17,6 +17,8 @@ const SECOND_MS = 1_000;
 const DAY_MS = 24 * 3_600 * SECOND_MS;
 /** A larger packet counts as one message for each so many bytes. */
 const BYTES_A_MESSAGE = 1_024;
+/** So much of what it may send in seconds may come at once. */
+const BURST_SECONDS = 10;
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 /** A principal that has not been held back for this long no longer counts as slowed. */
 const SLOWED_FOR_MS = 10_000;
@@ -46,8 +48,6 @@ export function memoryOf(payloadBytes: number): number {
   return BYTES_OF_ANY + COPIES_OF_PAYLOAD * payloadBytes;
 }
 
-type Limits = RateLimits & Partial<AlarmLimits>;
-
 /** A principal that is read later than it sends. */
 export interface Slowed {
   /** The name of the limit. */
@@ -60,10 +60,10 @@ export interface Slowed {
 export class Flow {
   readonly principal: Principal;
   readonly #all: Flows;
-  readonly #messages = new TokenBucket();
+  readonly #messages: TokenBucket;
   /** Those of a device, also the ones that its hub sends. */
-  readonly #alarms = new TokenBucket();
-  #limits: Limits | undefined;
+  readonly #alarms: TokenBucket;
+  readonly #limits: Readonly<Record<Slowed['limit'], number>>;
   #slowed: Slowed | undefined;
   #heldBackAtMs = Number.NEGATIVE_INFINITY;
   #unstoredBytes = 0;
@@ -73,14 +73,11 @@ export class Flow {
   constructor(principal: Principal, all: Flows) {
     this.principal = principal;
     this.#all = all;
-  }
-
-  /** Applies its limits; what is used up stays so. */
-  limit(limits: Limits, nowMs: number): void {
-    this.#limits = limits;
-    const { messagesPerSecond, messageBurst, alarmsPerDay = UNLIMITED } = limits;
-    this.#messages.limit(new TokenRate(messagesPerSecond / SECOND_MS, messageBurst), nowMs);
-    this.#alarms.limit(new TokenRate(alarmsPerDay / DAY_MS, alarmsPerDay), nowMs);
+    this.#limits = { alarmsPerDay: UNLIMITED, ...all.limits[principal.type] };
+    const { messagesPerSecond, alarmsPerDay } = this.#limits;
+    const burst = messagesPerSecond * BURST_SECONDS;
+    this.#messages = new TokenBucket(messagesPerSecond / SECOND_MS, burst);
+    this.#alarms = new TokenBucket(alarmsPerDay / DAY_MS, alarmsPerDay);
   }
 
   /** Counts a packet that is no acknowledgement: at least as one message. */
@@ -126,9 +123,8 @@ export class Flow {
   /** The fault of a principal that is slowed. */
   fault(): FaultReport {
     const limit = this.#slowed?.limit ?? 'messagesPerSecond';
-    const value = this.#limits?.[limit] ?? UNLIMITED;
     const name = this.principal.type === 'device' ? 'deviceSlowed' : 'tokenSlowed';
-    return fault(name, { limit: limitPhrase(limit, value) });
+    return fault(name, { limit: limitPhrase(limit, this.#limits[limit]) });
   }
 
   /** Whether the principal's clients may be read further. */
@@ -183,7 +179,7 @@ export class Flow {
 }
 
 export interface FlowsOptions {
-  readonly limitsOf: (principal: Principal) => Limits;
+  readonly limits: RateLimits;
   /** Has the names of principals. */
   readonly model: SiteModel;
   readonly wallMs: () => number;
@@ -197,9 +193,10 @@ export function limitKey({ type }: Principal, limit: Slowed['limit']): string {
 
 /** The flows of all principals, each made when its first client connects. */
 export class Flows {
+  readonly limits: RateLimits;
   readonly wallMs: () => number;
   readonly log: Logger;
-  readonly #options: FlowsOptions;
+  readonly #model: SiteModel;
   readonly #byOwner = new Map<string, Flow>();
   /** When each was taken, the oldest first. */
   readonly #unstored = new Set<{ readonly takenAtMs: number }>();
@@ -212,7 +209,8 @@ export class Flows {
   heldBackCount = 0;
 
   constructor(options: FlowsOptions) {
-    this.#options = options;
+    this.limits = options.limits;
+    this.#model = options.model;
     this.wallMs = options.wallMs;
     this.log = options.log;
   }
@@ -232,16 +230,8 @@ export class Flows {
     const known = this.#byOwner.get(owner);
     if (known !== undefined) return known;
     const flow = new Flow(principal, this);
-    flow.limit(this.#options.limitsOf(principal), 0);
     this.#byOwner.set(owner, flow);
     return flow;
-  }
-
-  /** Applies the limits of a device that was changed. */
-  deviceChanged(id: string): void {
-    const principal = { type: 'device', id } as const;
-    const flow = this.#byOwner.get(principalKey(principal));
-    flow?.limit(this.#options.limitsOf(principal), performance.now());
   }
 
   /** Forgets a principal (`principalKey`) that is gone; what it has unstored still counts. */
@@ -257,7 +247,7 @@ export class Flows {
   /** The faults of the principals that are slowed now. */
   faults(nowMs: number): FaultReport[] {
     return this.#slowed(nowMs).map((flow) => {
-      const subject = holderSubject(this.#options.model, principalKey(flow.principal));
+      const subject = holderSubject(this.#model, principalKey(flow.principal));
       return { ...flow.fault(), subject };
     });
   }

@@ -5,9 +5,9 @@ import { type SessionQuota, sessionToReplace } from '../delivery/sessions/sessio
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
 import { type Principal, principalKey, receiverRule } from '../domain/grants.js';
-import type { ConnectionQuotas } from '../domain/limits.js';
+import type { QuotasOfAll } from '../domain/limits.js';
 import { WEBHOOK_CLIENT_ID_PREFIX } from '../domain/output-schema.js';
-import { SHARE_PREFIX } from '../domain/shared-filters.js';
+import { SHARE_PREFIX } from '../domain/topics.js';
 import type { AccessTokens } from '../site/access/access-tokens.js';
 import type { FailedLogins } from '../site/access/failed-logins.js';
 import type { Devices } from '../site/devices.js';
@@ -28,7 +28,7 @@ export interface LoginsOptions {
   /** Whether a device or an access token has the id. */
   readonly isKnown: (id: string) => boolean;
   readonly sessionQuota: SessionQuota;
-  readonly quotasOf: (principal: Principal) => ConnectionQuotas;
+  readonly quotas: QuotasOfAll;
   readonly maxKeepAliveSeconds: number;
 }
 
@@ -56,8 +56,8 @@ export class Logins {
     const principal = await this.#identify(client.address, request.username, password);
     const owner = sessionOwner(principal);
     const key = sessionKey(owner.key, clientId);
-    const { flows, sessions, quotasOf } = this.#options;
-    if (!client.isClosed) broker.count(client, owner.key, key, quotasOf(principal));
+    const { flows, sessions, quotas } = this.#options;
+    if (!client.isClosed) broker.count(client, owner.key, key, quotas[principal.type]);
     const flow = flows.of(principal);
     flow.countPacket(bytes, performance.now());
     if (RESERVED_PREFIXES.some((prefix) => clientId.startsWith(prefix))) {

@@ -1,6 +1,7 @@
 /** Opens the broker, still without listeners. */
 import type { DeliveryParts } from '../delivery/open.js';
 import { SessionQuota } from '../delivery/sessions/session-limits.js';
+import { MAX_CONNECTIONS } from '../domain/limits.js';
 import type { Foundation } from '../foundation.js';
 import type { IngestParts } from '../ingest/open.js';
 import { connectionShares } from '../network/open-files.js';
@@ -27,15 +28,14 @@ export async function openBroker(
   { router, sessions, retained }: DeliveryParts,
   { publishes, commands, alarmStates, presence, hubs }: IngestParts,
 ) {
-  const { model, devices, accessTokens, watch } = site;
+  const { model, devices, accessTokens, watch, limits } = site;
   const { maxPacketBytes, maxKeepAliveSeconds } = config.mqtt;
-  const quotasOf = site.principalLimits.of;
   const isKnown = (id: string) =>
     model.device(id) !== undefined || accessTokens.owner(id) !== undefined;
   const denied = new Denied({ denials: site.denials, isKnown, log, now, elapsed });
-  const flows = new Flows({ limitsOf: site.principalLimits.of, model, wallMs: now, log });
+  const flows = new Flows({ limits, model, wallMs: now, log });
   const maxOfTokens = config.limits.total.persistentSessions;
-  const sessionQuota = new SessionQuota({ sessions, quotasOf, maxOfTokens, watch });
+  const sessionQuota = new SessionQuota({ sessions, quotas: limits, maxOfTokens, watch });
   const logins = new Logins({
     devices,
     accessTokens,
@@ -44,7 +44,7 @@ export async function openBroker(
     flows,
     isKnown,
     sessionQuota,
-    quotasOf,
+    quotas: limits,
     maxKeepAliveSeconds,
   });
   const publishing = new Publishing({
@@ -64,7 +64,7 @@ export async function openBroker(
     sessionQuota,
     retained,
     denied,
-    quotasOf,
+    quotas: limits,
     watch,
     log,
   });
@@ -78,7 +78,7 @@ export async function openBroker(
     denied,
     watch,
     router,
-    maxConnections: Math.min(config.limits.total.connections, connectionShares(maxOpenFiles).mqtt),
+    maxConnections: Math.min(MAX_CONNECTIONS, connectionShares(maxOpenFiles).mqtt),
     maxPacketBytes,
     log,
     now,

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { ReceivedIdentifiers } from '../delivery/sessions/session.js';
-import type { InvalidPublishReason } from '../domain/alarms.js';
+import type { InvalidPublishReason } from '../domain/alarm.js';
 import { mayPublish, type Principal, permittedGroups } from '../domain/grants.js';
 import { type PublishTarget, parsePublishTopic } from '../domain/topics.js';
 import type { AlarmStates } from '../ingest/alarm-states.js';

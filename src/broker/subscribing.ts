@@ -5,9 +5,8 @@ import type { SessionQuota } from '../delivery/sessions/session-limits.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import type { Subscription } from '../delivery/sessions/subscriptions.js';
 import { maySubscribe, type Principal } from '../domain/grants.js';
-import type { ConnectionQuotas } from '../domain/limits.js';
-import { parseSharedFilter, SHARE_PREFIX } from '../domain/shared-filters.js';
-import { withLowerCaseIds } from '../domain/topics.js';
+import type { QuotasOfAll } from '../domain/limits.js';
+import { parseSharedFilter, SHARE_PREFIX, withLowerCaseIds } from '../domain/topics.js';
 import {
   isFailure,
   NO_SUBSCRIPTION_EXISTED,
@@ -39,7 +38,7 @@ export interface SubscribingOptions {
   readonly sessionQuota: SessionQuota;
   readonly retained: Pick<RetainedMessages, 'matching' | 'later'>;
   readonly denied: Denied;
-  readonly quotasOf: (principal: Principal) => ConnectionQuotas;
+  readonly quotas: QuotasOfAll;
   readonly watch: QuotaWatch;
   readonly log: Logger;
 }
@@ -179,7 +178,7 @@ export class Subscribing {
     const held = this.#options.sessions
       .ofOwner(session.owner.key)
       .reduce((sum, { consumer }) => sum + (consumer?.subscriptions.size ?? 0), 0);
-    return this.#options.quotasOf(principal).subscriptions - held;
+    return this.#options.quotas[principal.type].subscriptions - held;
   }
 
   /** Logs the denied filters of a SUBSCRIBE in a single line. */

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { LineCounter, parseDocument } from 'yaml';
+import { isObject } from '../domain/json.js';
 import type { FieldFault } from '../errors.js';
 import { type Environment, FILE_VARIABLE } from './environment.js';
 
@@ -70,7 +71,7 @@ function contentOf(file: string, read: () => unknown): FileContent {
     return faulty(file, ['no valid YAML (an alias cannot be resolved)']);
   }
   if (value === undefined) return { values: {}, faults: [] };
-  return isRecord(value) ? { values: value, faults: [] } : faulty(file, ['must be a mapping']);
+  return isObject(value) ? { values: value, faults: [] } : faulty(file, ['must be a mapping']);
 }
 
 /** Says why the file cannot be read; undefined when it can. */
@@ -86,16 +87,11 @@ export function whyUnreadable(file: string): string | undefined {
 /** Removes keys without a value (`redis:` with all its keys commented out), unless null is a value of theirs. */
 function withoutNulls(value: unknown, mayBeNull: (path: string) => boolean, path = ''): unknown {
   if (value === null) return mayBeNull(path) ? null : undefined;
-  if (!isRecord(value)) return value;
+  if (!isObject(value)) return value;
   const at = (key: string) => (path === '' ? key : `${path}.${key}`);
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [key, withoutNulls(item, mayBeNull, at(key))]),
   );
-}
-
-/** Whether the value is an object with keys, not a list. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function faulty(file: string, messages: readonly string[]): FileContent {

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { fieldFaults } from '../domain/field-faults.js';
+import { isObject } from '../domain/json.js';
 import { type FieldFault, GatewayError } from '../errors.js';
-import type { ClientTls } from './certificate-faults.js';
 import { type Assignment, configKeys, readEnvironment } from './environment.js';
-import { type FilePlace, findConfigFile, isRecord, readConfigFile } from './file.js';
-import { furtherFaults } from './further-faults.js';
+import { type FilePlace, findConfigFile, readConfigFile } from './file.js';
+import { type CertificateFiles, ruleFaults } from './rules.js';
 import { type Config, configSchema } from './schema.js';
 
 /**
@@ -28,7 +28,7 @@ export function loadConfig(place: FilePlace): Config {
   const faults = [
     ...content.faults,
     ...environment.faults,
-    ...[...fieldFaults(result.error, 'unknown key'), ...furtherFaults(values, place.cwd)].map(
+    ...[...fieldFaults(result.error, 'unknown key'), ...ruleFaults(values, place.cwd)].map(
       naming(environment.assignments),
     ),
   ];
@@ -56,7 +56,7 @@ function setAt(
 ): Readonly<Record<string, unknown>> {
   if (rest.length === 0) return { ...section, [name]: value };
   const inner = section[name] ?? {};
-  return isRecord(inner) ? { ...section, [name]: setAt(inner, rest, value) } : section;
+  return isObject(inner) ? { ...section, [name]: setAt(inner, rest, value) } : section;
 }
 
 /** Adds the variable's name to the fault of a key set by the environment. */
@@ -88,7 +88,10 @@ function withAbsolutePaths(config: Config, cwd: string): Config {
 
 const FILE_KEYS = ['caFile', 'certFile', 'keyFile'] as const;
 
-function withAbsoluteFiles<Section extends ClientTls>(section: Section, cwd: string): Section {
+function withAbsoluteFiles<Section extends CertificateFiles>(
+  section: Section,
+  cwd: string,
+): Section {
   const files = FILE_KEYS.flatMap((key) => {
     const file = section[key];
     return file === undefined ? [] : [[key, resolve(cwd, file)]];

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { bridgesSchema } from '../domain/bridge-schema.js';
-import { deviceLimitsSchema, tokenLimitsSchema, totalLimitsSchema } from '../domain/limits.js';
+import { drillsSchema } from '../domain/calendar.js';
+import { limitsSchema } from '../domain/limits.js';
 import { outputsSchema } from '../domain/output-schema.js';
-import { drillsSchema } from '../domain/time/drill-schedule.js';
-import { escalationsSchema } from '../domain/time/escalations.js';
-import { silentAfterSchema } from '../domain/time/supervision.js';
+import { escalationsSchema, silentAfterSchema } from '../domain/rules.js';
 import { footageSchema } from './footage-schema.js';
 import { httpSchema, mqttSchema, tlsSchema } from './listener-schema.js';
 import { storeSchema } from './store-schema.js';
@@ -83,20 +82,7 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe('the log'),
-  limits: z
-    .strictObject({
-      connectionsPerSecond: count
-        .default(10)
-        .describe(
-          'new connections of one address each second, of MQTT and of HTTPS together; this machine is exempt',
-        ),
-      connectionBurst: count.default(100).describe('after a burst of so many'),
-      device: deviceLimitsSchema
-        .prefault({})
-        .describe('one device; a manager can give a device limits of its own'),
-      token: tokenLimitsSchema.prefault({}).describe('one access token over MQTT'),
-      total: totalLimitsSchema.prefault({}).describe('the whole gateway'),
-    })
+  limits: limitsSchema
     .prefault({})
     .describe(
       'limits that no honest device notices: who exceeds a rate is read later, and nobody else is',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Address, parseAddress } from '../domain/server-address.js';
+import { type Address, parseAddress } from '../domain/addresses.js';
 
 /** Even an empty store needs some memory. */
 const MIN_STORE_BYTES = 16 * 1024 * 1024;

@@ -3,11 +3,11 @@
  * (docs/reference/contract.md, 4.6).
  */
 import { Histogram } from 'prom-client';
-import { ALARM_KINDS, type AlarmKind } from '../domain/alarms.js';
+import { ALARM_KINDS, type AlarmKind } from '../domain/alarm.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
 import { type FaultReport, type FaultSubject, fault } from '../domain/fault.js';
-import { formatTime } from '../domain/notation.js';
 import { WEBHOOK_CLIENT_ID_PREFIX } from '../domain/output-schema.js';
+import { formatTime } from '../domain/time.js';
 import { within } from '../site/clock/pause.js';
 import type { QueueFigures } from '../site/queue-figures.js';
 import { type Consumer, isDurable } from './consumer.js';

@@ -1,5 +1,5 @@
 import { type Fault, faultWords, withoutRepeats } from '../domain/fault.js';
-import { formatTime } from '../domain/notation.js';
+import { formatTime } from '../domain/time.js';
 import { GATEWAY_STATUS_TOPIC } from '../domain/topics.js';
 import { within } from '../site/clock/pause.js';
 import type { Health } from '../site/health/health.js';

@@ -2,7 +2,7 @@
  * A message on its way: as it came in (`Message`), on a queue (`Entry`), and as a PUBLISH to one receiver
  * (`OutgoingPublish`).
  */
-import { asLate } from '../domain/alarm-payload.js';
+import { asLate } from '../domain/alarm.js';
 import type { Audience } from '../domain/grants.js';
 import { bytesOfProperties, type MessageProperties } from '../mqtt/message-properties.js';
 import type { NewAlarm, NewEntry } from './new-entry.js';

@@ -1,8 +1,9 @@
 /** The entries of the history before they are stored: alarms, state changes, events of the gateway, commands to devices. */
-import type { AlarmStateRecord, GivenState, StateAuthor } from '../domain/alarm-states.js';
-import type { Alarm, AlarmKind } from '../domain/alarms.js';
+
+import type { Alarm, AlarmKind } from '../domain/alarm.js';
+import type { AlarmStateRecord, GivenState, StateAuthor } from '../domain/alarm-state.js';
 import type { DeviceContext } from '../domain/messages.js';
-import type { DueEscalation } from '../domain/time/escalations.js';
+import type { DueEscalation } from '../domain/rules.js';
 import type { AuditEntry } from '../site/audit-trail.js';
 import type { Message } from './message.js';
 

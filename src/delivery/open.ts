@@ -124,13 +124,13 @@ function refusedFault(entry: NewEntry): FaultReport {
 async function openRetained(
   { config, health, log, releasers, steady }: Foundation,
   { retained: store, headroom, witness }: DeliveryStores,
-  { model, principalLimits, watch }: SiteParts,
+  { model, limits, watch }: SiteParts,
 ): Promise<RetainedMessages> {
   const unreadable: string[] = [];
   const retained = new RetainedMessages({
     store,
     headroom,
-    quotasOf: principalLimits.ofDevice,
+    quotas: limits.device,
     maxBytes: config.limits.total.retainedBytes,
     watch,
     health,

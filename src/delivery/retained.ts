@@ -35,7 +35,8 @@ interface Account {
 export interface RetainedMessagesOptions {
   readonly store: RetainedStore;
   readonly headroom: StoreHeadroom;
-  readonly quotasOf: (deviceId: string) => RetainedQuotas;
+  /** For the messages of a device, and for the commands to it. */
+  readonly quotas: RetainedQuotas;
   /** For all messages together. */
   readonly maxBytes: number;
   readonly watch: Pick<QuotaWatch, 'exceeded'>;
@@ -173,14 +174,13 @@ export class RetainedMessages {
 
   /** Whether the quotas have room; the gateway's own statuses always have room. */
   #hasRoom(message: Message): boolean {
-    const { watch, maxBytes, quotasOf } = this.#options;
+    const { watch, maxBytes, quotas } = this.#options;
     const holder = holderOf(message.topic);
     if (holder === undefined) return true;
     const bytes = bytesOf(message);
-    const { topics, bytes: held } = this.#accounts.get(holder.name) ?? { topics: 0, bytes: 0 };
-    const { retainedTopics, retainedBytes } = quotasOf(holder.deviceId);
-    if (topics >= retainedTopics || held + bytes > retainedBytes) {
-      watch.exceeded('retained', `device:${holder.deviceId}`);
+    const { topics, bytes: held } = this.#accounts.get(holder) ?? { topics: 0, bytes: 0 };
+    if (topics >= quotas.retainedTopics || held + bytes > quotas.retainedBytes) {
+      watch.exceeded('retained', holder.replace(COMMANDS, ''));
       return false;
     }
     const total = this.#bytes + bytes + BYTES_BESIDE;
@@ -193,13 +193,13 @@ export class RetainedMessages {
   #count(message: Message, sign: 1 | -1): void {
     const bytes = sign * bytesOf(message);
     this.#bytes += bytes + sign * BYTES_BESIDE;
-    const name = holderOf(message.topic)?.name;
-    if (name === undefined) return;
-    const account = this.#accounts.get(name) ?? { topics: 0, bytes: 0 };
+    const holder = holderOf(message.topic);
+    if (holder === undefined) return;
+    const account = this.#accounts.get(holder) ?? { topics: 0, bytes: 0 };
     account.topics += sign;
     account.bytes += bytes;
-    if (account.topics === 0) this.#accounts.delete(name);
-    else this.#accounts.set(name, account);
+    if (account.topics === 0) this.#accounts.delete(holder);
+    else this.#accounts.set(holder, account);
   }
 
   #report(isFull: boolean): void {
@@ -211,17 +211,17 @@ export class RetainedMessages {
   }
 }
 
+/** Begins the holder of commands: a token has sent them, so they count apart from what their device sends. */
+const COMMANDS = 'commands of ';
+
 /** Whose quota a topic counts for. A device's status, which the gateway publishes, counts for none. */
-function holderOf(topic: string): { readonly name: string; readonly deviceId: string } | undefined {
+function holderOf(topic: string): string | undefined {
   const commanded = parseCommandTopic(topic);
-  // Counted by themselves: a token has sent them.
-  if (commanded !== undefined) {
-    return { name: `commands of device:${commanded}`, deviceId: commanded };
-  }
+  if (commanded !== undefined) return `${COMMANDS}device:${commanded}`;
   const { locationId = '', deviceId } = parseForwardedTopic(topic) ?? {};
   if (deviceId === undefined || topic === forwardedTopic(locationId, deviceId, 'status'))
     return undefined;
-  return { name: `device:${deviceId}`, deviceId };
+  return `device:${deviceId}`;
 }
 
 /** The location where a device's message was retained, or its command given. */

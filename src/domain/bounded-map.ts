@@ -1,4 +1,4 @@
-/** A map of bounded size, which forgets the entry that was set longest ago. */
+/** A map of bounded size, which forgets the entries that were set the longest ago. */
 export class BoundedMap<Key, Value> {
   readonly #entries = new Map<Key, Value>();
   readonly #maxEntries: number;

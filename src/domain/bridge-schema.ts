@@ -22,7 +22,7 @@ const url = z
   .refine(hasNoCredentials, 'must hold no user or password: they have keys of their own');
 
 /** One bridge of the configuration; only `name` and `url` are required. */
-const bridgeKeys = z.strictObject({
+export const bridgeKeys = z.strictObject({
   name: entryName.meta({
     description: '1 to 40 of the characters a-z, 0-9 and -. The queue belongs to the name',
     examples: ['region'],

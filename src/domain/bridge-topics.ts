@@ -1,7 +1,7 @@
 /** Topics of a bridge: for messages to its upstream, and for commands from there. */
 
-import type { AlarmKind } from './alarms.js';
-import { isUuid } from './notation.js';
+import type { AlarmKind } from './alarm.js';
+import { isUuid } from './ids.js';
 import { isSafeTopic, parseForwardedTopic } from './topics.js';
 
 const PLACEHOLDERS = ['topic', 'locationId', 'deviceId', 'kind'] as const;

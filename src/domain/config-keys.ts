@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ALARM_KINDS } from './alarms.js';
+import { ALARM_KINDS } from './alarm.js';
 
 /** Keys that several lists of the configuration share (`config/schema.ts`). */
 

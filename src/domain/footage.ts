@@ -1,6 +1,5 @@
-import { z } from 'zod';
-import { FOOTAGE_TYPES, type FootageType } from './alarms.js';
-import { newId } from './notation.js';
+import { FOOTAGE_TYPES, type FootageType } from './alarm.js';
+import { newId } from './ids.js';
 
 /**
  * A media type of video or audio, without parameters (RFC 6838, 4.2).
@@ -12,7 +11,6 @@ const UUID_IN_LOWER_CASE = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 const KEY = new RegExp(
   `^(${UUID_IN_LOWER_CASE})/(video|audio)/(${UUID_IN_LOWER_CASE})\\.([a-z0-9][a-z0-9.+_-]{0,63})$`,
 );
-const typeSchema = z.enum(FOOTAGE_TYPES);
 
 /**
  * An uploaded recording, as its object key describes it.
@@ -44,8 +42,7 @@ export function newRecording(deviceId: string, type: FootageType, contentType: s
 
 /** Parses the key of an upload; undefined for any other key. */
 export function parseRecordingKey(key: string): Recording | undefined {
-  const [, deviceId = '', type, id = '', subtype = ''] = KEY.exec(key) ?? [];
-  const parsed = typeSchema.safeParse(type);
-  if (!parsed.success) return undefined;
-  return { key, deviceId, type: parsed.data, id, contentType: `${parsed.data}/${subtype}` };
+  const [, deviceId = '', sentType, id = '', subtype = ''] = KEY.exec(key) ?? [];
+  const type = FOOTAGE_TYPES.find((known) => known === sentType);
+  return type && { key, deviceId, type, id, contentType: `${type}/${subtype}` };
 }

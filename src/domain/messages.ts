@@ -1,12 +1,13 @@
 /**
  * Texts of forwarded messages (docs/reference/contract.md, 3), composed of JSON texts, never re-serialised.
  *
- * Alarms are in `alarm-payload.ts`.
+ * Alarms are in `alarm.ts`.
  */
 
-import type { InvalidPublishReason } from './alarms.js';
-import { decodeUtf8, formatTime, isJson } from './notation.js';
+import type { InvalidPublishReason } from './alarm.js';
+import { decodeUtf8, isJson } from './json.js';
 import type { Device, Group, Location, Room } from './site.js';
+import { formatTime } from './time.js';
 
 /** A device with its place at one moment, and both as text for every message. */
 export interface DeviceContext {

@@ -1,5 +1,6 @@
-const MAX_NAME_CODE_POINTS = 120;
-const MAX_NOTE_CODE_POINTS = 500;
+/** The names that people give, and their notes. */
+
+const MAX_CODE_POINTS = { name: 120, note: 500 };
 const CONTROL_CHARACTER = /\p{Cc}/u;
 /** Embeddings, overrides and isolates, for a character class: displays reverse the text after them (UAX #9, 2). */
 export const DIRECTIONAL_CONTROLS = '\\u202a-\\u202e\\u2066-\\u2069';
@@ -12,29 +13,19 @@ const VISIBLE_CHARACTER = new RegExp(`[^\\s${INVISIBLES}\\u{e0000}-\\u{e0fff}]`,
 /** Everything that Unicode or JavaScript calls white space; `trim` alone would leave U+0085. */
 const SPACE = /[\s\u0085]/;
 
-/** A valid name, or its fault. */
-export type NameResult = { readonly name: string } | { readonly fault: string };
-
-/** A valid note, or its fault. */
-export type NoteResult = { readonly note: string } | { readonly fault: string };
+/** A valid name or note, or its fault. */
+export type TextResult = { readonly text: string } | { readonly fault: string };
 
 /**
- * Parses the name of a location, room, group, device or access token.
+ * Parses the name of a location, room, group, device or access token; or a note to an alarm's state.
  *
- * Trimmed, then 1 to 120 Unicode code points, at least one of them visible, without control characters,
- * directional controls or lone surrogates (docs/reference/contract.md, 2).
+ * Trimmed, then 1 to 120 or 500 Unicode code points, at least one of them visible, without control characters,
+ * directional controls or lone surrogates (contract 2).
  */
-export function parseName(text: string): NameResult {
-  const name = trimmed(text);
-  const fault = faultOf(name, MAX_NAME_CODE_POINTS);
-  return fault === undefined ? { name } : { fault };
-}
-
-/** Parses the note to an alarm's state by the rule for names, with up to 500 code points. */
-export function parseNote(text: string): NoteResult {
-  const note = trimmed(text);
-  const fault = faultOf(note, MAX_NOTE_CODE_POINTS);
-  return fault === undefined ? { note } : { fault };
+export function parseText(kind: 'name' | 'note', sent: string): TextResult {
+  const text = trimmed(sent);
+  const fault = faultOf(text, MAX_CODE_POINTS[kind]);
+  return fault === undefined ? { text } : { fault };
 }
 
 /** A single regular expression would take quadratic time for white space that does not end the text. */

@@ -1,7 +1,6 @@
 /** Locations, rooms, groups, devices and access tokens, as the gateway knows them. */
 
 import type { Grant } from './grants.js';
-import type { OwnLimits } from './limits.js';
 
 export interface Location {
   readonly id: string;
@@ -36,8 +35,6 @@ export interface Device {
   readonly secretHash: string;
   /** JSON text of an object. */
   readonly customData: string;
-  /** Its own limits, instead of those of all devices. */
-  readonly limits: OwnLimits;
   /** After how many seconds without a packet it is silent; undefined: as the configuration says. */
   readonly silentAfterSeconds?: number | undefined;
 }

@@ -1,9 +1,10 @@
-/** Composes and parses every topic of docs/reference/contract.md, 3. */
+/** Composes and parses every topic of contract 3. */
 
-import { ALARM_KINDS, type AlarmKind } from './alarms.js';
-import { isUuid } from './notation.js';
-import { parseSharedFilter, SHARE_PREFIX } from './shared-filters.js';
+import { ALARM_KINDS, type AlarmKind } from './alarm.js';
+import { isUuid } from './ids.js';
 
+/** The prefix of shared subscriptions. */
+export const SHARE_PREFIX = '$share/';
 /** The level on which responders publish states of alarms, and under which they are forwarded. */
 export const ALARM_STATES_LEVEL = 'alarm-states';
 /** First topic level under `devices/<id>/` on which a device must not publish by itself. */
@@ -63,6 +64,22 @@ export function isAlarmTopic(topic: string): boolean {
 export function parseCommandTopic(topic: string): string | undefined {
   const [first, deviceId, third] = topic.split('/');
   return first === 'devices' && third === 'commands' ? deviceId : undefined;
+}
+
+/** A shared subscription: each message goes to one member of the group. */
+export interface SharedFilter {
+  readonly group: string;
+  readonly filter: string;
+}
+
+/**
+ * Parses `$share/<group>/<filter>` (MQTT 5, 4.8.2).
+ *
+ * @returns undefined for any other filter, and if the group or filter is missing, or the group has wildcards
+ */
+export function parseSharedFilter(filter: string): SharedFilter | undefined {
+  const [, group, shared] = /^\$share\/([^/+#]+)\/(.+)$/s.exec(filter) ?? [];
+  return group === undefined || shared === undefined ? undefined : { group, filter: shared };
 }
 
 /** Writes the ids of location and device in a filter in lower case (RFC 9562, 4). */

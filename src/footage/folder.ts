@@ -8,7 +8,7 @@ import { type FileHandle, link, lstat, mkdir, open, readdir, rm } from 'node:fs/
 import { dirname, join, relative } from 'node:path';
 import type { Logger } from 'pino';
 import { parseRecordingKey } from '../domain/footage.js';
-import { newId } from '../domain/notation.js';
+import { newId } from '../domain/ids.js';
 import { GatewayError, systemErrorCode } from '../errors.js';
 import type { Retention } from '../releasers.js';
 import type { FootageFiles, RecordingFile, SignedRequest, Upload } from '../site/footage-store.js';

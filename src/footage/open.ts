@@ -20,7 +20,7 @@ export type FootageParts = Awaited<ReturnType<typeof openFootage>>;
 export async function openFootage(
   { config, log, releasers, steady, now }: Foundation,
   audit: AuditTrail,
-  { model, events, watch, principalLimits }: SiteParts,
+  { model, events, watch, limits }: SiteParts,
 ) {
   const { dataDir } = config;
   const { s3, maxUploadBytes, minFreeBytes } = config.footage;
@@ -36,7 +36,7 @@ export async function openFootage(
   const key = await loadSecret(join(dataDir, 'footage.key'), log);
   const urls = new SignedUrls(Buffer.from(key.text), now);
   const directory = join(dataDir, 'footage');
-  const maxBytesOf = (deviceId: string) => principalLimits.ofDevice(deviceId).footageBytes;
+  const maxBytesOf = () => limits.device.footageBytes;
   const footageFiles = new FootageFolder({
     directory,
     urls,

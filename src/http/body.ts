@@ -1,6 +1,6 @@
 /** Request bodies: JSON of a bounded size, and bytes as they come. */
 
-import { decodeUtf8, isJson } from '../domain/notation.js';
+import { decodeUtf8, isJson } from '../domain/json.js';
 import { GatewayError } from '../errors.js';
 import type { HttpContext } from './frame.js';
 

@@ -6,25 +6,14 @@
  */
 
 import { z } from 'zod';
-import { DIRECTIONAL_CONTROLS, INVISIBLES, parseName, parseNote } from '../domain/names.js';
-import { isUuid, parseRfc3339, type Rounding } from '../domain/notation.js';
-import { TimeZone } from '../domain/time/calendar.js';
+import { TimeZone } from '../domain/calendar.js';
+import { isUuid } from '../domain/ids.js';
+import { DIRECTIONAL_CONTROLS, INVISIBLES, parseText } from '../domain/names.js';
+import { parseRfc3339, type Rounding } from '../domain/time.js';
 
 export const EXAMPLE_ID = '3f0c2a5e-8d1b-4c7a-9e64-5b2f7d90c318';
 export const EXAMPLE_SECRET = 'zvjLO6xy254jZ6ZjSlp6EyWlp8RY_FuagsCD0j-QCwA';
 export const EXAMPLE_FOOTAGE_URL = `http://localhost:8080/footage/${EXAMPLE_ID}/video/${EXAMPLE_ID}.mp4?expires=1767249600&signature=qL3v`;
-
-/** A text that a parser of the domain reads. */
-function parsed<Value>(
-  parse: (text: string) => { readonly value: Value } | { readonly fault: string },
-) {
-  return z.string().transform((text, context) => {
-    const result = parse(text);
-    if ('value' in result) return result.value;
-    context.addIssue({ code: 'custom', message: result.fault });
-    return z.NEVER;
-  });
-}
 
 // Given to a route
 
@@ -44,11 +33,18 @@ const DENIED = CONTROL + DIRECTIONAL_CONTROLS;
 const NO_SPACE = `[^\\s${DENIED}]`;
 const HAS_VISIBLE = `(?=[\\s\\S]*[^\\s\\u0085${INVISIBLES}])`;
 
-/** A name as stored (contract 2). */
-export const name = parsed((text) => {
-  const result = parseName(text);
-  return 'name' in result ? { value: result.name } : result;
-}).meta({
+/** A name or a note as stored (contract 2). */
+function text(kind: 'name' | 'note') {
+  return z.string().transform((sent, context) => {
+    const result = parseText(kind, sent);
+    if ('text' in result) return result.text;
+    context.addIssue({ code: 'custom', message: result.fault });
+    return z.NEVER;
+  });
+}
+
+/** A name. */
+export const name = text('name').meta({
   type: 'string',
   description:
     '1 to 120 characters (code points) after trimming, one of them visible; no control characters, and no directional controls.',
@@ -58,10 +54,7 @@ export const name = parsed((text) => {
 });
 
 /** A note of whoever acknowledges or resolves; null for none. */
-export const note = parsed((text) => {
-  const result = parseNote(text);
-  return 'note' in result ? { value: result.note } : result;
-})
+export const note = text('note')
   .nullish()
   .meta({
     type: ['string', 'null'],
@@ -73,11 +66,15 @@ export const note = parsed((text) => {
 
 /** An RFC 3339 date-time with an offset, as milliseconds since 1970. */
 export function instant(rounding: Rounding) {
-  return parsed<number>((text) => {
-    const value = parseRfc3339(text, rounding);
-    if (value !== undefined) return { value };
-    return { fault: 'must be an RFC 3339 date-time with an offset' };
-  }).meta({ type: 'string', format: 'date-time' });
+  return z
+    .string()
+    .transform((sent, context) => {
+      const timeMs = parseRfc3339(sent, rounding);
+      if (timeMs !== undefined) return timeMs;
+      context.addIssue({ code: 'custom', message: 'must be an RFC 3339 date-time with an offset' });
+      return z.NEVER;
+    })
+    .meta({ type: 'string', format: 'date-time' });
 }
 
 /** The body of a plain rename. */

@@ -8,7 +8,7 @@ import type { HttpBindings } from '@hono/node-server';
 import type { Context, Hono, MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
 import { plainAddress } from '../domain/addresses.js';
-import { isUuid } from '../domain/notation.js';
+import { isUuid } from '../domain/ids.js';
 import { GatewayError } from '../errors.js';
 import type { Actor, AuditEntry, AuditSubject } from '../site/audit-trail.js';
 import { commonHeaders, isOwnFailure, problemReply, toGatewayError } from './problem.js';

@@ -3,7 +3,7 @@
 import { accepts } from 'hono/accepts';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import type { TimeZone } from '../domain/time/calendar.js';
+import type { TimeZone } from '../domain/calendar.js';
 import { JSON_MEDIA_TYPE } from './body.js';
 import type { Caller } from './caller.js';
 import type { CSV_SEPARATORS } from './fields.js';

@@ -9,7 +9,7 @@
 import { isLoopbackAddress, isLoopbackHost } from '../domain/addresses.js';
 import type { FaultSubject } from '../domain/fault.js';
 import { type Grant, isAdmin, permits, type Rank, touchesLocation } from '../domain/grants.js';
-import { isUuid } from '../domain/notation.js';
+import { isUuid } from '../domain/ids.js';
 import type { Device, Group, Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import type { SiteModel } from '../site/site-model.js';

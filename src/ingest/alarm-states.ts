@@ -1,5 +1,6 @@
 import { type FoundAlarm, isAlarm, type NewStateChange } from '../delivery/new-entry.js';
 import type { Unstored, Writer } from '../delivery/writer.js';
+import type { InvalidPublishReason } from '../domain/alarm.js';
 import {
   type AlarmStateRecord,
   alarmStateText,
@@ -7,9 +8,8 @@ import {
   givenState,
   parsePublishedState,
   statesText,
-} from '../domain/alarm-states.js';
-import type { InvalidPublishReason } from '../domain/alarms.js';
-import { derivedId, uuidBytes } from '../domain/notation.js';
+} from '../domain/alarm-state.js';
+import { derivedId, uuidBytes } from '../domain/ids.js';
 import { ALARM_STATES_LEVEL, forwardedTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
 import type { AccessTokens } from '../site/access/access-tokens.js';

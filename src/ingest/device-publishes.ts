@@ -2,11 +2,16 @@ import { hash } from 'node:crypto';
 import type { Forwarder } from '../delivery/forwarder.js';
 import type { NewAlarm, Receipt } from '../delivery/new-entry.js';
 import type { Writer } from '../delivery/writer.js';
-import { alarmText, parseAlarm } from '../domain/alarm-payload.js';
-import type { Alarm, AlarmKind, InvalidPublishReason } from '../domain/alarms.js';
+import {
+  type Alarm,
+  type AlarmKind,
+  alarmText,
+  type InvalidPublishReason,
+  parseAlarm,
+} from '../domain/alarm.js';
 import { fault } from '../domain/fault.js';
 import { type DeviceContext, messageText } from '../domain/messages.js';
-import { type Escalation, escalationsOf } from '../domain/time/escalations.js';
+import { type Escalation, escalationsOf } from '../domain/rules.js';
 import { type DeviceTarget, forwardedTopic } from '../domain/topics.js';
 import type { MessageProperties } from '../mqtt/message-properties.js';
 import type { Health } from '../site/health/health.js';

@@ -1,5 +1,5 @@
 import { fault } from '../domain/fault.js';
-import { isUuid } from '../domain/notation.js';
+import { isUuid } from '../domain/ids.js';
 import type { Health } from '../site/health/health.js';
 import type { SiteModel } from '../site/site-model.js';
 

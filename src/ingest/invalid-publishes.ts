@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Forwarder } from '../delivery/forwarder.js';
 import type { Router } from '../delivery/router.js';
-import type { InvalidPublishReason } from '../domain/alarms.js';
+import type { InvalidPublishReason } from '../domain/alarm.js';
 import { type DeviceContext, type InvalidPublish, invalidPublishText } from '../domain/messages.js';
 import { deviceTopic, forwardedTopic } from '../domain/topics.js';
 import { oneAtATime } from '../releasers.js';

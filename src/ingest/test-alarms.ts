@@ -1,4 +1,5 @@
-import { formatTime, newId } from '../domain/notation.js';
+import { newId } from '../domain/ids.js';
+import { formatTime } from '../domain/time.js';
 import { deviceTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
 import type { TestAlarmRequest, TestAlarms } from '../site/alarms/test-alarms.js';

@@ -1,7 +1,6 @@
 /** Decodes the packets that clients send (MQTT 3.1.1 and 5, 3), one whole packet at a time. */
 
-import { SHARE_PREFIX } from '../domain/shared-filters.js';
-import { isFilter } from '../domain/topics.js';
+import { isFilter, SHARE_PREFIX } from '../domain/topics.js';
 import { checkLength, fieldsOf, type Reader } from './bytes.js';
 import { BAD_AUTHENTICATION_METHOD, PacketError, PROTOCOL_ERROR } from './codes.js';
 import type {

@@ -1,9 +1,9 @@
 import { readFile, stat } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { Logger } from 'pino';
-import { certificateEndMs, endingFault } from '../domain/certificates.js';
+import { certificateEndMs, endingFault } from '../domain/credentials.js';
 import { fault, NO_PAIR } from '../domain/fault.js';
-import { formatTime } from '../domain/notation.js';
+import { formatTime } from '../domain/time.js';
 import { GatewayError, systemErrorCode } from '../errors.js';
 import type { Health } from '../site/health/health.js';
 

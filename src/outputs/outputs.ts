@@ -4,7 +4,7 @@ import type { DeliveryParts } from '../delivery/open.js';
 import { deadLetterKey } from '../delivery/outlet.js';
 import type { Sessions } from '../delivery/sessions/sessions.js';
 import { fault, type Phrase } from '../domain/fault.js';
-import { newId } from '../domain/notation.js';
+import { newId } from '../domain/ids.js';
 import type { WebhookOptions } from '../domain/output-schema.js';
 import { GatewayError } from '../errors.js';
 import type { Installation } from '../files.js';

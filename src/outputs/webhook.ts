@@ -5,7 +5,8 @@ import { Outlet, type OutletServices, outletOwner, ownerKeyOf } from '../deliver
 import type { SessionOwner } from '../delivery/sessions/session.js';
 import type { Phrase } from '../domain/fault.js';
 import type { Audience } from '../domain/grants.js';
-import { decodeUtf8, isJson, newId } from '../domain/notation.js';
+import { newId } from '../domain/ids.js';
+import { decodeUtf8, isJson } from '../domain/json.js';
 import type { WebhookOptions } from '../domain/output-schema.js';
 import { isAlarmTopic, parseForwardedTopic } from '../domain/topics.js';
 import type { DeadLetter } from '../site/bridge-list.js';

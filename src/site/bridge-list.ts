@@ -1,4 +1,4 @@
-import { formatTime } from '../domain/notation.js';
+import { formatTime } from '../domain/time.js';
 import type { Actor } from './audit-trail.js';
 import type { QueueFigures } from './queue-figures.js';
 

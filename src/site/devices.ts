@@ -1,11 +1,6 @@
 import { hashSecret, newSecret, secretMatches } from '../domain/credentials.js';
-import {
-  changedLimits,
-  DEVICE_LIMITS,
-  type LimitsChange,
-  type OwnLimits,
-} from '../domain/limits.js';
-import { mergePatch, newId } from '../domain/notation.js';
+import { newId } from '../domain/ids.js';
+import { mergePatch } from '../domain/json.js';
 import type { Device } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
@@ -30,7 +25,7 @@ interface Changed {
   readonly after: Device;
 }
 
-/** The devices of the site. Names are already parsed (`parseName`). */
+/** The devices of the site. Names are already parsed (`parseText`). */
 export class Devices {
   readonly #changes: SiteChanges;
   readonly #model: SiteModel;
@@ -65,7 +60,6 @@ export class Devices {
         createdAtMs: this.#now(),
         secretHash: hashSecret(secret),
         customData: NO_CUSTOM_DATA,
-        limits: {},
       };
       const records = [{ kind: 'device', before: undefined, after }] as const;
       const result = { device: after, secret };
@@ -74,25 +68,14 @@ export class Devices {
   }
 
   /**
-   * Changes the name, the device's own limits, the time after which it is silent, or several of them.
+   * Changes the name, the time after which the device is silent, or both.
    *
    * @throws GatewayError `device-not-found`
    */
-  change(
-    actor: Actor,
-    key: DeviceKey,
-    { name, limits = {}, supervision }: DeviceChange,
-  ): Promise<Device> {
+  change(actor: Actor, key: DeviceKey, { name, supervision }: DeviceChange): Promise<Device> {
     return this.#change(actor, 'device.changed', key, (before) => {
-      const after = {
-        ...before,
-        name: name ?? before.name,
-        limits: changedLimits(before.limits, limits),
-      };
-      const details = {
-        ...(name !== undefined && { name, previousName: before.name }),
-        ...limitDetails(before.limits, limits),
-      };
+      const after = { ...before, name: name ?? before.name };
+      const details = { ...(name !== undefined && { name, previousName: before.name }) };
       if (supervision === undefined) return { details, after };
       const silentAfterSeconds = supervision.silentAfterSeconds ?? undefined;
       return {
@@ -210,19 +193,6 @@ export class Devices {
       return { action, details, records, result: after };
     });
   }
-}
-
-/** A change of limits for the audit trail, by their names, with the previous limits. */
-function limitDetails(before: OwnLimits, change: LimitsChange): AuditEntry['details'] {
-  const details: Record<string, string | null> = {};
-  for (const name of DEVICE_LIMITS) {
-    const limit = change[name];
-    if (limit === undefined) continue;
-    details[name] = limit?.toString() ?? null;
-    details[`previous${name.charAt(0).toUpperCase()}${name.slice(1)}`] =
-      before[name]?.toString() ?? null;
-  }
-  return details;
 }
 
 function silenceDetails(before: number | undefined, after: number | undefined) {

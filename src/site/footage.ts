@@ -1,4 +1,4 @@
-import { FOOTAGE_TYPES, type FootageType } from '../domain/alarms.js';
+import { FOOTAGE_TYPES, type FootageType } from '../domain/alarm.js';
 import { newRecording } from '../domain/footage.js';
 import type { Device } from '../domain/site.js';
 import type { AlarmRecord } from './alarms/alarm-history.js';

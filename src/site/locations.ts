@@ -1,11 +1,11 @@
-import { newId } from '../domain/notation.js';
+import { newId } from '../domain/ids.js';
 import type { Group, Location, RecordChange, Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import type { Actor } from './audit-trail.js';
 import type { SiteChanges } from './site-changes.js';
 import type { SiteModel } from './site-model.js';
 
-/** The locations of the site. Names are already parsed (`parseName`). */
+/** The locations of the site. Names are already parsed (`parseText`). */
 export class Locations {
   readonly #changes: SiteChanges;
   readonly #model: SiteModel;

@@ -1,5 +1,6 @@
 /** Opens the site: its model in memory, its changes, and who may do what in it. */
 import { join } from 'node:path';
+import { principalLimits } from '../domain/limits.js';
 import type { RecordKind } from '../domain/site.js';
 import { loadSecret } from '../files.js';
 import type { Foundation } from '../foundation.js';
@@ -10,7 +11,6 @@ import {
   type TokenUseStore,
 } from './access/access-tokens.js';
 import { Denials } from './access/denials.js';
-import { PrincipalLimits } from './access/principal-limits.js';
 import { QUOTA_CHECK_MS, QuotaWatch } from './access/quota-watch.js';
 import type { AuditTrail } from './audit-trail.js';
 import { Devices } from './devices.js';
@@ -79,7 +79,7 @@ export async function openSite(foundation: Foundation, storage: SiteStores) {
     rooms: new Rooms(changes, model),
     devices: new Devices(changes, model, now),
     accessTokens: new AccessTokens(changes, model, adminToken, use, now),
-    principalLimits: new PrincipalLimits(config.limits, model),
+    limits: principalLimits(config.limits),
     watch,
     denials,
   };

@@ -1,4 +1,4 @@
-import { newId } from '../domain/notation.js';
+import { newId } from '../domain/ids.js';
 import type { Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import type { Actor } from './audit-trail.js';
@@ -6,7 +6,7 @@ import type { SiteChanges } from './site-changes.js';
 import type { SiteModel } from './site-model.js';
 import type { RoomChange, RoomKey } from './site-store.js';
 
-/** The rooms of the site. Names are already parsed (`parseName`). */
+/** The rooms of the site. Names are already parsed (`parseText`). */
 export class Rooms {
   readonly #changes: SiteChanges;
   readonly #model: SiteModel;

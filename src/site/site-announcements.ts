@@ -62,7 +62,6 @@ function announceDevice(
   if (after?.secretHash !== before.secretHash) events.emit('credentialEnded', principal);
   if (isRemoved) events.emit('principalRemoved', principal);
   if (after === undefined) return;
-  if (after.limits !== before.limits) events.emit('deviceLimited', after.id);
   if (after.locationId !== before.locationId) {
     events.emit('deviceMoved', { before, after });
   } else if (text === undefined || model.context(after.id)?.text !== text) {

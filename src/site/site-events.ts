@@ -17,8 +17,6 @@ interface SiteEventSubjects {
    * the name or group of its place. Not emitted for a move to another location.
    */
   readonly deviceChanged: string;
-  /** The device with this id has other limits of its own. */
-  readonly deviceLimited: string;
 }
 
 type Listeners = {
@@ -40,7 +38,6 @@ export class SiteEvents {
     deviceDeleted: [],
     deviceMoved: [],
     deviceChanged: [],
-    deviceLimited: [],
   };
 
   /** @param onFailure called with what a listener throws */

@@ -1,4 +1,3 @@
-import type { LimitsChange } from '../domain/limits.js';
 import type { RecordChange, SiteRecords } from '../domain/site.js';
 import type { AuditEntry } from './audit-trail.js';
 
@@ -68,6 +67,5 @@ export interface RoomChange {
 /** A change of a device: undefined parts stay. */
 export interface DeviceChange {
   readonly name?: string | undefined;
-  readonly limits?: LimitsChange | undefined;
   readonly supervision?: { readonly silentAfterSeconds?: number | null | undefined } | undefined;
 }

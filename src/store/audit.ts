@@ -6,7 +6,7 @@
  */
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { parseJson } from '../domain/notation.js';
+import { parseJson } from '../domain/json.js';
 import type { Retention } from '../releasers.js';
 import {
   ACTOR_TYPES,

@@ -1,6 +1,6 @@
 /** Lists of the newest of something, cut to a length and to bytes: drills, dead letters, invalid publishes. */
 import { z } from 'zod';
-import { parseJson } from '../domain/notation.js';
+import { parseJson } from '../domain/json.js';
 import type { InvalidPublishStore, ListedInvalidPublish } from '../ingest/invalid-publishes.js';
 import { DESTINATION_TYPES } from '../site/alarms/destinations.js';
 import { type DrillRecord, type DrillStore, MAX_DRILLS_SHOWN } from '../site/alarms/drills.js';

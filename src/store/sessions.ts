@@ -5,7 +5,7 @@ import {
   type StoredSessions,
   sessionKey,
 } from '../delivery/sessions/session.js';
-import { parseJson } from '../domain/notation.js';
+import { parseJson } from '../domain/json.js';
 import { GroupCommit } from './group-commit.js';
 import type { Keys } from './keys.js';
 import { FIGURES, SUM_FIGURES } from './queues.js';

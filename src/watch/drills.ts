@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
+import { type DrillPlan, DrillSchedule } from '../domain/calendar.js';
 import { type FaultSubject, fault } from '../domain/fault.js';
-import { newId } from '../domain/notation.js';
-import { type DrillPlan, DrillSchedule } from '../domain/time/drill-schedule.js';
+import { newId } from '../domain/ids.js';
 import { GatewayError } from '../errors.js';
 import type { AlarmHistory } from '../site/alarms/alarm-history.js';
 import type { NamedDestination } from '../site/alarms/destinations.js';

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { NewEvent } from '../delivery/new-entry.js';
 import type { Writer } from '../delivery/writer.js';
-import { derivedId, uuidBytes } from '../domain/notation.js';
-import { ESCALATIONS_LEVEL, type Escalation } from '../domain/time/escalations.js';
+import { derivedId, uuidBytes } from '../domain/ids.js';
+import { ESCALATIONS_LEVEL, type Escalation } from '../domain/rules.js';
 import { forwardedTopic } from '../domain/topics.js';
 
 export const ESCALATION_CHECK_MS = 500;

@@ -1,14 +1,10 @@
 import type { NewEvent } from '../delivery/new-entry.js';
 import type { Writer } from '../delivery/writer.js';
 import { fault } from '../domain/fault.js';
+import { newId, uuidBytes } from '../domain/ids.js';
 import type { DeviceContext } from '../domain/messages.js';
-import { newId, uuidBytes } from '../domain/notation.js';
+import { SUPERVISION_LEVEL, type SupervisionEvent, supervisionMembers } from '../domain/rules.js';
 import type { Device } from '../domain/site.js';
-import {
-  SUPERVISION_LEVEL,
-  type SupervisionEvent,
-  supervisionMembers,
-} from '../domain/time/supervision.js';
 import { forwardedTopic } from '../domain/topics.js';
 import type { Health } from '../site/health/health.js';
 import type { SiteModel } from '../site/site-model.js';

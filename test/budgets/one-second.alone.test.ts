@@ -22,7 +22,6 @@ const test = testWith({
   env: {
     ...NO_LIMITS,
     GATEWAY_LIMITS_TOKEN_MESSAGES_PER_SECOND: '20',
-    GATEWAY_LIMITS_TOKEN_MESSAGE_BURST: '20',
   },
 });
 

@@ -10,7 +10,7 @@ const WINDOW = 100;
 const BACKLOG = 1_500;
 const SILENT = { isDurable: true, acknowledges: false } as const;
 
-const test = testWith({ env: { GATEWAY_LIMITS_DEVICE_MESSAGE_BURST: '100000' } });
+const test = testWith({ env: { GATEWAY_LIMITS_DEVICE_MESSAGES_PER_SECOND: '10000' } });
 
 /** The numbers of the alarms that it got on this connection, from the log. */
 function numbersOf({ client }: Nurse): number[] {

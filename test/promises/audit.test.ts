@@ -114,13 +114,6 @@ const CHANGES: readonly Change[] = [
   ],
   [`POST ${HOME}/devices`, NEW, 'device.created', 'created', NEW],
   [`PATCH ${DEVICE}`, NEW, 'device.changed', 'deviceId', RENAMED],
-  [
-    `PATCH ${DEVICE}`,
-    { limits: { messagesPerSecond: 50 } },
-    'device.changed',
-    'deviceId',
-    { messagesPerSecond: '50', previousMessagesPerSecond: null },
-  ],
   [`DELETE ${DEVICE}`, undefined, 'device.deleted', 'deviceId', { ...OLD, roomId: '{roomId}' }],
   [`POST ${DEVICE}/secret`, undefined, 'device.secret-replaced', 'deviceId', {}],
   [`POST ${DEVICE}/test-alarm`, { kind: 'fall' }, 'alarm.tested', 'deviceId', { kind: 'fall' }],

@@ -3,7 +3,7 @@
  * rule, and that no hostile request to any route makes the gateway fail.
  */
 import fc from 'fast-check';
-import { ALARM_KINDS } from '../../src/domain/alarms.js';
+import { ALARM_KINDS } from '../../src/domain/alarm.js';
 import { anyText } from '../harness/any-text.js';
 import { type Asking, expect, NO_LIMITS, testWith } from '../harness/index.js';
 import {
@@ -134,7 +134,7 @@ test('names have 1 to 120 visible code points, trimmed', async ({ home }) => {
 
 /** Requests and the faults that the answer names, as `path: message`. */
 type Fault = readonly [method: string, path: string, json: unknown, faults: readonly string[]];
-const NO_LIMIT = 'limits.alarmsPerDay: ';
+const NO_TIME = 'supervision.silentAfterSeconds: ';
 const TOKEN = {
   name: 7,
   grants: [{ location: '*', role: 'boss' }, { location: 7, role: 'viewer' }, 'viewer', {}],
@@ -159,11 +159,11 @@ const FAULTS: readonly Fault[] = [
   ],
   ['POST', '/access-tokens', { grants: [] }, ['grants: must not be empty', 'name: is missing']],
   ['PATCH', './devices/D', {}, [': ']],
-  ['PATCH', './devices/D', { limits: [] }, ['limits: ']],
-  ['PATCH', './devices/D', { limits: { x: 5 } }, ['limits.x: ']],
-  ['PATCH', './devices/D', { limits: { alarmsPerDay: 0 } }, [NO_LIMIT]],
-  ['PATCH', './devices/D', { limits: { alarmsPerDay: 1.5 } }, [NO_LIMIT]],
-  ['PATCH', './devices/D', { limits: { alarmsPerDay: '5' } }, [NO_LIMIT]],
+  ['PATCH', './devices/D', { supervision: [] }, ['supervision: ']],
+  ['PATCH', './devices/D', { supervision: { x: 5 } }, ['supervision.x: ']],
+  ['PATCH', './devices/D', { supervision: { silentAfterSeconds: 0 } }, [NO_TIME]],
+  ['PATCH', './devices/D', { supervision: { silentAfterSeconds: 60.5 } }, [NO_TIME]],
+  ['PATCH', './devices/D', { supervision: { silentAfterSeconds: '60' } }, [NO_TIME]],
   ['PATCH', './rooms/R', {}, [': must have at least one of name and groupId']],
   [
     'POST',

@@ -474,11 +474,9 @@ describe('a device behind a hub', () => {
   });
 
   test('is charged for its alarms itself; others behind the hub are served', async ({ own }) => {
-    const home = await own.home();
+    const home = await own.home({ env: { GATEWAY_LIMITS_DEVICE_ALARMS_PER_DAY: '1' } });
     const { device, hub } = await hubbed(home);
     const greedy = await home.device();
-    const json = { limits: { alarmsPerDay: 1 } };
-    await home.must('PATCH', `./devices/${greedy.id}`, { json });
     // Each waits for its PUBACK: without a bound, the third would come in days.
     for (let n = 0; n < 4; n++) await hub.publish(greedy.id, 'alarms', `{"kind":"noise","n":${n}}`);
     await hub.publish(device.id, 'alarms', '{"kind":"fall"}');

@@ -181,7 +181,8 @@ test('random requests at the same time leave everything in one place', {
 test('everything of a site is the same after a restart', async ({ gateway, home }) => {
   const groupId = await home.group('Süd');
   const device = await home.deviceIn(await home.room('Bad', groupId), 'Bett 👵');
-  await home.must('PATCH', `./devices/${device.id}`, { json: { limits: { alarmsPerDay: 10 } } });
+  const json = { supervision: { silentAfterSeconds: 7_200 } };
+  await home.must('PATCH', `./devices/${device.id}`, { json });
   await home.customData(device, '{"__proto__": 1.10, "big": 9007199254740993}');
   await home.token([{ role: 'manager', group: groupId }], 'Station Süd');
   await home.must('PATCH', home.path, { json: { name: 'Haus am Meer' } });

@@ -4,7 +4,7 @@
  * What it leaves open is decided in the contract, and held by the other files of this folder.
  */
 import { randomUUID } from 'node:crypto';
-import { ALARM_KINDS } from '../../src/domain/alarms.js';
+import { ALARM_KINDS } from '../../src/domain/alarm.js';
 import { expect, type Home, test } from '../harness/index.js';
 
 const UUID = expect.stringMatching(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);

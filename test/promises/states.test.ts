@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
-import { ALARM_STATES, type AlarmState, GIVEN_STATES } from '../../src/domain/alarm-states.js';
+import { ALARM_STATES, type AlarmState, GIVEN_STATES } from '../../src/domain/alarm-state.js';
 import {
   Client,
   describe,

@@ -7,9 +7,9 @@ import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { configSchema } from '../../src/config/schema.js';
+import { drillsSchema } from '../../src/domain/calendar.js';
 import { outputsSchema } from '../../src/domain/output-schema.js';
-import { drillsSchema } from '../../src/domain/time/drill-schedule.js';
-import { escalationsSchema } from '../../src/domain/time/escalations.js';
+import { escalationsSchema } from '../../src/domain/rules.js';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
 
 const FENCED = /^```(\w*)\n([\s\S]*?)^```$/gm;

@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { newId } from '../../src/domain/notation.js';
+import { newId } from '../../src/domain/ids.js';
 import { SteadyClock } from '../../src/site/clock/steady-clock.js';
 import { Health } from '../../src/site/health/health.js';
 import { keysOf } from '../../src/store/keys.js';

@@ -15,10 +15,9 @@ import type {
 import type { Outcome } from '../../src/delivery/queue.js';
 import { lastLeft } from '../../src/delivery/reply-code.js';
 import { Writer } from '../../src/delivery/writer.js';
-import { alarmText, parseAlarm } from '../../src/domain/alarm-payload.js';
-import { ALARM_KINDS } from '../../src/domain/alarms.js';
+import { ALARM_KINDS, alarmText, parseAlarm } from '../../src/domain/alarm.js';
+import { newId, uuidBytes } from '../../src/domain/ids.js';
 import { deviceContext } from '../../src/domain/messages.js';
-import { newId, uuidBytes } from '../../src/domain/notation.js';
 import { forwardedTopic } from '../../src/domain/topics.js';
 import type { AlarmOrder, AlarmPosition } from '../../src/site/alarms/alarm-history.js';
 import { StoreHeadroom } from '../../src/site/health/store-headroom.js';
@@ -97,7 +96,7 @@ class Stored {
     kind = 'fall',
   }: Sent = {}): NewAlarm {
     const placed = { id: deviceId, locationId: LOCATION.id, roomId: null, customData };
-    const common = { name: NAME, order: 2, createdAtMs: 0, secretHash: '', limits: {} };
+    const common = { name: NAME, order: 2, createdAtMs: 0, secretHash: '' };
     const context = deviceContext({ ...common, ...placed }, LOCATION, null, null);
     const origin = { deviceId, kind: undefined, receivedAtMs: atMs };
     const result = parseAlarm(Buffer.from(JSON.stringify({ kind, id })), origin);

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
-import { newId } from '../../src/domain/notation.js';
+import { newId } from '../../src/domain/ids.js';
 import type {
   AccessToken,
   Device,
@@ -48,7 +48,6 @@ export class SiteWorld {
     createdAtMs: 1,
     secretHash: 'ab',
     customData: '{"bed":1}',
-    limits: {},
   };
   readonly placed: Device = { ...this.device, id: newId(), roomId: this.room.id, order: 5 };
   readonly token: AccessToken = {

@@ -2,12 +2,11 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isOwnFootageKey, parseAlarm } from '../../src/domain/alarm-payload.js';
-import { alarmStateText, parsePublishedState } from '../../src/domain/alarm-states.js';
-import { ALARM_KINDS } from '../../src/domain/alarms.js';
+import { ALARM_KINDS, isOwnFootageKey, parseAlarm } from '../../src/domain/alarm.js';
+import { alarmStateText, parsePublishedState } from '../../src/domain/alarm-state.js';
 import { mayPublish, type Principal, type Role } from '../../src/domain/grants.js';
-import { parseNote } from '../../src/domain/names.js';
-import { derivedId, isUuid, newId } from '../../src/domain/notation.js';
+import { derivedId, isUuid, newId } from '../../src/domain/ids.js';
+import { parseText } from '../../src/domain/names.js';
 import { parsePublishTopic } from '../../src/domain/topics.js';
 import { anyText } from '../harness/any-text.js';
 
@@ -382,9 +381,9 @@ describe('the states of an alarm', () => {
   });
 
   it('has notes of 1 to 500 code points, without control characters', () => {
-    expect(parseNote('👵'.repeat(500))).toEqual({ note: '👵'.repeat(500) });
+    expect(parseText('note', '👵'.repeat(500))).toEqual({ text: '👵'.repeat(500) });
     for (const text of ['👵'.repeat(501), ' ', 'a\nb', 'a\ud800']) {
-      expect(parseNote(text)).toHaveProperty('fault');
+      expect(parseText('note', text)).toHaveProperty('fault');
     }
   });
 

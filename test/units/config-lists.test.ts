@@ -6,8 +6,8 @@ import { join, resolve } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
 import { loadConfig } from '../../src/config/load.js';
+import { configWarnings } from '../../src/config/rules.js';
 import { isEmbeddedStore } from '../../src/config/store-schema.js';
-import { configWarnings } from '../../src/config/warnings.js';
 import { GatewayError } from '../../src/errors.js';
 
 /** Loads the configuration with these variables. */

@@ -9,8 +9,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { configKeys, readEnvironment } from '../../src/config/environment.js';
 import { loadConfig } from '../../src/config/load.js';
+import { configWarnings, endedCertificateFaults } from '../../src/config/rules.js';
 import { type Config, configSchema } from '../../src/config/schema.js';
-import { configWarnings, endedCertificateFaults } from '../../src/config/warnings.js';
 import { type FieldFault, GatewayError } from '../../src/errors.js';
 
 /** Every default of the configuration. */
@@ -45,24 +45,15 @@ const DEFAULTS: Config = {
     connectionBurst: 100,
     device: {
       messagesPerSecond: 2_000,
-      messageBurst: 20_000,
       alarmsPerDay: 200_000,
-      connections: 128,
-      persistentSessions: 5,
-      subscriptions: 100,
-      retainedTopics: 500,
-      retainedBytes: 4_194_304,
       footageBytes: 5_368_709_120,
     },
     token: {
       messagesPerSecond: 2_000,
-      messageBurst: 20_000,
       connections: 1_000,
       persistentSessions: 50,
-      subscriptions: 10_000,
     },
     total: {
-      connections: 50_000,
       persistentSessions: 200,
       retainedBytes: 67_108_864,
     },
@@ -265,6 +256,7 @@ describe('loading', () => {
       const fault = { path: 'lease.renewSeconds', message };
       expect(faultsOf({ yaml: 'lease: { lengthSeconds: 5, renewSeconds: 3 }' })).toEqual([fault]);
       expect(faultsOf({ yaml: 'lease: { renewSeconds: 3 }' })).toEqual([fault]);
+      expect(faultsOf({ yaml: 'lease: { lengthSeconds: 1 }' })).toEqual([fault]);
     });
 
     test('include an admin token that can be guessed', () => {
@@ -437,20 +429,11 @@ describe('the environment', () => {
     GATEWAY_LIMITS_CONNECTIONS_PER_SECOND: ['9', 9],
     GATEWAY_LIMITS_CONNECTION_BURST: ['10', 10],
     GATEWAY_LIMITS_DEVICE_MESSAGES_PER_SECOND: ['31', 31],
-    GATEWAY_LIMITS_DEVICE_MESSAGE_BURST: ['32', 32],
     GATEWAY_LIMITS_DEVICE_ALARMS_PER_DAY: ['35', 35],
     GATEWAY_LIMITS_TOKEN_MESSAGES_PER_SECOND: ['37', 37],
-    GATEWAY_LIMITS_TOKEN_MESSAGE_BURST: ['38', 38],
-    GATEWAY_LIMITS_DEVICE_CONNECTIONS: ['61', 61],
-    GATEWAY_LIMITS_DEVICE_PERSISTENT_SESSIONS: ['62', 62],
-    GATEWAY_LIMITS_DEVICE_SUBSCRIPTIONS: ['63', 63],
-    GATEWAY_LIMITS_DEVICE_RETAINED_TOPICS: ['64', 64],
-    GATEWAY_LIMITS_DEVICE_RETAINED_BYTES: ['65', 65],
     GATEWAY_LIMITS_DEVICE_FOOTAGE_BYTES: ['66', 66],
     GATEWAY_LIMITS_TOKEN_CONNECTIONS: ['67', 67],
     GATEWAY_LIMITS_TOKEN_PERSISTENT_SESSIONS: ['68', 68],
-    GATEWAY_LIMITS_TOKEN_SUBSCRIPTIONS: ['69', 69],
-    GATEWAY_LIMITS_TOTAL_CONNECTIONS: ['72', 72],
     GATEWAY_LIMITS_TOTAL_PERSISTENT_SESSIONS: ['73', 73],
     GATEWAY_LIMITS_TOTAL_RETAINED_BYTES: ['77', 77],
     GATEWAY_SESSIONS_MAX_QUEUED_MESSAGES: ['11', 11],

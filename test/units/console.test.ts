@@ -35,7 +35,7 @@ import { SIGN_IN_WORDS } from '../../src/console/pages/sign-in/sign-in-words.js'
 import { SHELL_WORDS } from '../../src/console/shell-words.js';
 import { csvText } from '../../src/console/ui/csv.js';
 import { ago } from '../../src/console/ui/time-ago.js';
-import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarms.js';
+import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarm.js';
 import { FAULT_SUBJECTS, faultWords } from '../../src/domain/fault.js';
 import { DENIED_REASONS } from '../../src/site/access/connection-list.js';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';

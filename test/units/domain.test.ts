@@ -5,7 +5,13 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { NewEvent } from '../../src/delivery/new-entry.js';
 import { networkOf, plainAddress } from '../../src/domain/addresses.js';
-import { isOwnFootageKey } from '../../src/domain/alarm-payload.js';
+import { isOwnFootageKey } from '../../src/domain/alarm.js';
+import {
+  calendarBounds,
+  DrillSchedule,
+  drillsSchema,
+  TimeZone,
+} from '../../src/domain/calendar.js';
 import { looksGenerated, newSecret } from '../../src/domain/credentials.js';
 import { fault, faultWords } from '../../src/domain/fault.js';
 import { FAULT_CODES, FAULTS } from '../../src/domain/faults.js';
@@ -16,9 +22,7 @@ import {
   isJson,
   mergePatch,
   objectMembers,
-} from '../../src/domain/notation.js';
-import { calendarBounds, TimeZone } from '../../src/domain/time/calendar.js';
-import { DrillSchedule, drillsSchema } from '../../src/domain/time/drill-schedule.js';
+} from '../../src/domain/json.js';
 import { runtimeFault } from '../../src/gateway.js';
 import { Health } from '../../src/site/health/health.js';
 import { SiteModel } from '../../src/site/site-model.js';
@@ -365,7 +369,6 @@ describe('supervision', () => {
     createdAtMs: 0,
     secretHash: '',
     customData: '{}',
-    limits: {},
   };
 
   /** A home with a device that a supervision looks at; events are stored when the test says so. */

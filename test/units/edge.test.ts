@@ -6,20 +6,19 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { Flows } from '../../src/broker/flow.js';
-import { TokenBucket, TokenRate } from '../../src/domain/token-bucket.js';
+import { TokenBucket } from '../../src/domain/token-bucket.js';
 import { ConnectionRate } from '../../src/network/connection-rate.js';
 import { SiteModel } from '../../src/site/site-model.js';
 
-const PLENTY = 1e12;
-const plenty = { messagesPerSecond: PLENTY, messageBurst: PLENTY, alarmsPerDay: PLENTY };
-const DAY_MS = 86_400_000;
 const DEVICE = { type: 'device', id: 'one' } as const;
 
-/** The flow of a device whose limits the test changes. */
-function startFlow(initial: typeof plenty) {
-  let limits = initial;
+/** The flow of a device that may send 100 messages a second, and 1,000 at once. */
+function startFlow() {
   const flows = new Flows({
-    limitsOf: () => limits,
+    limits: {
+      device: { messagesPerSecond: 100, alarmsPerDay: 200_000 },
+      token: { messagesPerSecond: 1 },
+    },
     model: new SiteModel(),
     wallMs: () => 0,
     log: pino({ level: 'silent' }),
@@ -27,10 +26,6 @@ function startFlow(initial: typeof plenty) {
   const flow = flows.of(DEVICE);
   return {
     flow,
-    limit: (nowMs: number, change: Partial<typeof plenty>) => {
-      limits = { ...limits, ...change };
-      flow.limit(limits, nowMs);
-    },
     /** Sends single messages while it may. Returns how many. */
     sendAll: (nowMs: number) => {
       for (let sent = 0; sent < 10_000; sent++) {
@@ -51,8 +46,7 @@ describe('a token bucket', () => {
         fc.integer({ min: 1, max: 200 }),
         fc.array(taken, { maxLength: 100 }),
         (perSecond, burst, takes) => {
-          const bucket = new TokenBucket();
-          bucket.limit(new TokenRate(perSecond / 1_000, burst), 0);
+          const bucket = new TokenBucket(perSecond / 1_000, burst);
           let [level, nowMs] = [burst, 0];
           for (const { afterMs, tokens } of takes) {
             nowMs += afterMs;
@@ -69,45 +63,20 @@ describe('a token bucket', () => {
 });
 
 describe('a flow', () => {
-  const device = { ...plenty, messagesPerSecond: 100, messageBurst: 200 };
-
   it('counts a packet as one message for each KiB, and at least as one', () => {
-    const [one, other] = [startFlow(device), startFlow(device)];
+    const [one, other] = [startFlow(), startFlow()];
     one.flow.countPacket(100 * 1_024, 1_000);
     expect(other.sendAll(1_000) - one.sendAll(1_000)).toBe(100);
   });
 
-  it('applies new limits immediately, counting what is used up', () => {
-    const { limit, sendAll } = startFlow(device);
-    sendAll(1_000);
-    limit(1_000, { messageBurst: 300 });
-    expect(sendAll(1_000)).toBe(100);
-    limit(2_000, { messageBurst: 250 });
-    expect(sendAll(2_000)).toBe(50);
-  });
-
-  it('has no debt from a lower limit, so that a chatty sensor is not mute for days', () => {
-    const { flow, limit } = startFlow({ ...device, alarmsPerDay: 200_000 });
-    for (let count = 0; count < 5_000; count++) flow.countAlarm(1_000);
-    limit(1_000, { alarmsPerDay: 1_000 });
-    expect(flow.freeAtMs).toBeLessThanOrEqual(1_000);
-    flow.countAlarm(1_000);
-    const nowMs = 1_000 + DAY_MS / 1_000;
-    expect(flow.freeAtMs).toBeGreaterThan(nowMs - 1);
-    expect(flow.freeAtMs).toBeLessThanOrEqual(nowMs);
-  });
-
-  it('keeps a debt when the limit changes', () => {
-    const { flow, limit } = startFlow(device);
-    for (let count = 0; count < 250; count++) flow.countPacket(1, 1_000);
-    limit(1_000, { messagesPerSecond: 10, messageBurst: 10 });
-    expect(flow.freeAtMs).toBeGreaterThan(5_900);
-    expect(flow.freeAtMs).toBeLessThanOrEqual(6_100);
+  it('has ten seconds of messages at once, then so many each second', () => {
+    const { sendAll } = startFlow();
+    expect([sendAll(1_000), sendAll(1_000), sendAll(2_000)]).toEqual([1_001, 0, 100]);
   });
 
   it('counts as slowed from when it is held back, until ten seconds after', () => {
-    const { flow } = startFlow(device);
-    for (let count = 0; count < 250; count++) flow.countPacket(1, 1_000);
+    const { flow } = startFlow();
+    for (let count = 0; count < 1_050; count++) flow.countPacket(1, 1_000);
     flow.noteHeldBack(1_400);
     expect(flow.slowedAt(11_000)).toEqual({ limit: 'messagesPerSecond', sinceMs: 0 });
     expect(flow.slowedAt(12_000)).toBeUndefined();

@@ -8,7 +8,7 @@ import { Supervision } from '../../src/watch/supervision.js';
 
 const home = { id: 'location', name: 'Haus am See', order: 1 };
 const at = { locationId: home.id, roomId: null };
-const about = { createdAtMs: 0, secretHash: '', customData: '{}', limits: {} };
+const about = { createdAtMs: 0, secretHash: '', customData: '{}' };
 const device: Device = { ...at, ...about, id: 'device', name: 'Bett 1', order: 1 };
 
 test('only a packet makes a silent device heard: no longer time, and no drift of the clock', async () => {

@@ -10,8 +10,8 @@ import {
 } from '../../src/domain/bridge-topics.js';
 import { FilterTree, TopicTree } from '../../src/domain/filter-tree.js';
 import { mayReceive, maySubscribe, type Principal, permits } from '../../src/domain/grants.js';
-import { parseName } from '../../src/domain/names.js';
-import { formatTime, parseRfc3339 } from '../../src/domain/notation.js';
+import { parseText } from '../../src/domain/names.js';
+import { formatTime, parseRfc3339 } from '../../src/domain/time.js';
 import { isFilter, parsePublishTopic } from '../../src/domain/topics.js';
 
 /**
@@ -32,33 +32,35 @@ function matchesFilter(filter: string, topic: string): boolean {
 describe('rules', () => {
   describe('names', () => {
     it('are trimmed and have 1 to 120 code points', () => {
-      expect(parseName('  Haus \u00a0')).toEqual({ name: 'Haus' });
-      expect(parseName('\u0085\ufeffHaus\u2028\u0085')).toEqual({ name: 'Haus' });
-      expect(parseName('😀'.repeat(120))).toEqual({ name: '😀'.repeat(120) });
-      expect(parseName('😀'.repeat(121))).toHaveProperty('fault');
-      expect(parseName(' \t ')).toHaveProperty('fault');
+      expect(parseText('name', '  Haus \u00a0')).toEqual({ text: 'Haus' });
+      expect(parseText('name', '\u0085\ufeffHaus\u2028\u0085')).toEqual({ text: 'Haus' });
+      expect(parseText('name', '😀'.repeat(120))).toEqual({ text: '😀'.repeat(120) });
+      expect(parseText('name', '😀'.repeat(121))).toHaveProperty('fault');
+      expect(parseText('name', ' \t ')).toHaveProperty('fault');
       for (const nothing of ['\u200b', '\u2060\u00ad', '\u3164', '\u{e0001}', '\u2800', 'ㅤ ㅤ']) {
-        expect(parseName(nothing), JSON.stringify(nothing)).toHaveProperty('fault');
+        expect(parseText('name', nothing), JSON.stringify(nothing)).toHaveProperty('fault');
       }
       for (const turned of ['\u202e', '\u2066', '\u202a', '\u2069']) {
-        expect(parseName(`Haus ${turned}Birke`), JSON.stringify(turned)).toHaveProperty('fault');
+        expect(parseText('name', `Haus ${turned}Birke`), JSON.stringify(turned)).toHaveProperty(
+          'fault',
+        );
       }
       // Emoji, and scripts that need a joiner, a mark or a variation selector.
       for (const name of ['👨‍👩‍👧', '❤️', 'می‌خواهم', 'בית\u200f', 'क्ष', '-', '1']) {
-        expect(parseName(name)).toEqual({ name });
+        expect(parseText('name', name)).toEqual({ text: name });
       }
     });
 
     it('are trimmed quickly, however much white space is within', () => {
       const startedAtMs = performance.now();
-      expect(parseName(`a${' '.repeat(2 ** 19)}b`)).toHaveProperty('fault');
+      expect(parseText('name', `a${' '.repeat(2 ** 19)}b`)).toHaveProperty('fault');
       // A trim in quadratic time would take minutes.
       expect(performance.now() - startedAtMs).toBeLessThan(10_000);
     });
 
     it('have no control characters or lone surrogates', () => {
       for (const text of ['a\u0000b', 'a\nb', 'a\u0085b', 'a\ud800b']) {
-        expect(parseName(text)).toHaveProperty('fault');
+        expect(parseText('name', text)).toHaveProperty('fault');
       }
     });
   });

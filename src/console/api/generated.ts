@@ -66,17 +66,6 @@ export type RoomChange = {
     /** Null takes the room out of its group. */
     groupId?: string | null;
 };
-export type DeviceLimits = {
-    messagesPerSecond?: number;
-    messageBurst?: number;
-    alarmsPerDay?: number;
-    connections?: number;
-    persistentSessions?: number;
-    subscriptions?: number;
-    retainedTopics?: number;
-    retainedBytes?: number;
-    footageBytes?: number;
-};
 export type Device = {
     id: string;
     name: string;
@@ -90,7 +79,6 @@ export type Device = {
         name: string;
     };
     createdAt: string;
-    limits?: DeviceLimits;
     /** A time of its own after which it is silent; if it has one. */
     supervision?: {
         silentAfterSeconds: number;
@@ -114,7 +102,6 @@ export type CreatedDevice = {
         name: string;
     };
     createdAt: string;
-    limits?: DeviceLimits;
     /** A time of its own after which it is silent; if it has one. */
     supervision?: {
         silentAfterSeconds: number;
@@ -125,18 +112,6 @@ export type CreatedDevice = {
 export type DeviceChange = {
     /** 1 to 120 characters (code points) after trimming, one of them visible; no control characters, and no directional controls. */
     name?: string;
-    /** Limits of its own; null takes one back. */
-    limits?: {
-        messagesPerSecond?: number | null;
-        messageBurst?: number | null;
-        alarmsPerDay?: number | null;
-        connections?: number | null;
-        persistentSessions?: number | null;
-        subscriptions?: number | null;
-        retainedTopics?: number | null;
-        retainedBytes?: number | null;
-        footageBytes?: number | null;
-    };
     supervision?: {
         /** After how many seconds without a packet it is silent; null: as the configuration says. */
         silentAfterSeconds?: number | null;
@@ -609,7 +584,7 @@ export type Sessions = {
     sessions: Session[];
 };
 export type AdvisedFault = {
-    /** What is wrong. Stable; later versions may add to these: account-broken, alarms-waiting, bridge-commands-denied, bridge-down, bridge-missing, bridge-refused, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-silent, device-unreadable, disk-full, disk-nearly-full, disk-read-only, drill-failed, hub-away, limit-exceeded, output-failing, processor-busy, record-damaged, replica-missing, retained-full, runtime-unsupported, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe, unknown-device. */
+    /** What is wrong. Stable; later versions may add to these: account-broken, alarms-waiting, bridge-commands-denied, bridge-down, bridge-missing, bridge-refused, bridge-stuck, certificate-expiring, certificate-unusable, clock-doubtful, clock-jumped, consumer-lagging, data-directory-unusable, device-silent, device-unreadable, disk-full, disk-nearly-full, disk-read-only, drill-failed, hub-away, limit-exceeded, output-failing, record-damaged, replica-missing, retained-full, runtime-unsupported, standing-by, store-full, store-lost-data, store-nearly-full, store-refusing, store-slow, store-unreachable, store-unsafe, unknown-device. */
     code: string;
     /** Whether the gateway is not ready because of it. */
     stops: boolean;
@@ -1006,7 +981,7 @@ export function getDevice({ locationId, deviceId, ifNoneMatch }: {
     }));
 }
 /**
- * Rename a device, or set limits or a time of silence of its own
+ * Rename a device, or set a time of silence of its own
  */
 export function updateDevice({ locationId, deviceId, ifMatch, ifNoneMatch, deviceChange }: {
     locationId: string;

@@ -1,6 +1,6 @@
 /** How many sessions a principal may have, and what the list of them shows. */
 import { type Principal, principalKey } from '../../domain/grants.js';
-import type { ConnectionQuotas } from '../../domain/limits.js';
+import type { QuotasOfAll } from '../../domain/limits.js';
 import type { QuotaWatch } from '../../site/access/quota-watch.js';
 import type { SessionList, SessionPage, SessionView } from '../../site/access/session-list.js';
 import { OldestQueued } from '../accounts.js';
@@ -12,7 +12,7 @@ const TOKEN_PREFIX = principalKey({ type: 'token', id: '', grants: [] });
 
 export interface SessionQuotaOptions {
   readonly sessions: Pick<Sessions, 'ofOwner' | 'consuming'>;
-  readonly quotasOf: (principal: Principal) => ConnectionQuotas;
+  readonly quotas: QuotasOfAll;
   /** How many persistent sessions all access tokens may have together. */
   readonly maxOfTokens: number;
   readonly watch: QuotaWatch;
@@ -28,11 +28,11 @@ export class SessionQuota {
 
   /** Whether the principal may have one more session, besides its own and this many being opened. */
   hasRoom(principal: Principal, opening = 0): boolean {
-    const { sessions, quotasOf, maxOfTokens, watch } = this.#options;
+    const { sessions, quotas, maxOfTokens, watch } = this.#options;
     const owner = principalKey(principal);
     const own = sessions.ofOwner(owner).filter(({ isPersistent }) => isPersistent).length;
     const hasRoom =
-      own + opening < quotasOf(principal).persistentSessions &&
+      own + opening < quotas[principal.type].persistentSessions &&
       (principal.type === 'device' || this.#ofTokens() + opening < maxOfTokens);
     if (!hasRoom) watch.exceeded('persistent-sessions', owner);
     return hasRoom;

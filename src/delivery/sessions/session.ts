@@ -1,5 +1,5 @@
 /** A session of an MQTT client, an event stream or an outlet: who owns it, what it has, and what is stored of it. */
-import type { InvalidPublishReason } from '../../domain/alarms.js';
+import type { InvalidPublishReason } from '../../domain/alarm.js';
 import type { Audience } from '../../domain/grants.js';
 import { oneAtATime } from '../../releasers.js';
 import type { Consumer, ConsumerLimits, HistorySource } from '../consumer.js';

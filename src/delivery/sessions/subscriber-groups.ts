@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { parseSharedFilter, SHARE_PREFIX } from '../../domain/shared-filters.js';
+import { parseSharedFilter, SHARE_PREFIX } from '../../domain/topics.js';
 import type { Consumer } from '../consumer.js';
 import type { OutgoingPublish, Receiver } from '../message.js';
 import { type ConsumingSession, PERSISTENT, type Session, type SessionOwner } from './session.js';

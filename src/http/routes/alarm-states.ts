@@ -1,9 +1,9 @@
 /** What has become of an alarm: who acknowledged and resolved it, and which destination had it when. */
 
 import { z } from 'zod';
-import type { GivenState } from '../../domain/alarm-states.js';
+import type { GivenState } from '../../domain/alarm-state.js';
 import { permittedGroups } from '../../domain/grants.js';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 import { GatewayError } from '../../errors.js';
 import { DELIVERY_STATES } from '../../site/alarms/alarm-history.js';
 import { destinationOf } from '../../site/alarms/destinations.js';

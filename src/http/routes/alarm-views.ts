@@ -1,9 +1,9 @@
 /** An alarm as it is shown: in the listing of its device, with its place, and as a line of CSV. */
 
 import { z } from 'zod';
-import { ALARM_STATES, type AlarmStateRecord } from '../../domain/alarm-states.js';
-import { ALARM_KINDS, FOOTAGE_TYPES, type FootageType } from '../../domain/alarms.js';
-import { formatTime } from '../../domain/notation.js';
+import { ALARM_KINDS, FOOTAGE_TYPES, type FootageType } from '../../domain/alarm.js';
+import { ALARM_STATES, type AlarmStateRecord } from '../../domain/alarm-state.js';
+import { formatTime } from '../../domain/time.js';
 import type { AlarmRecord } from '../../site/alarms/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
 import { EXAMPLE_FOOTAGE_URL, id, named, namedView, nextCursor, time } from '../fields.js';

@@ -1,11 +1,11 @@
 /** The alarm history: listings of a device, of a location and of all, one alarm, and numbers of alarms. */
 
 import { z } from 'zod';
-import { ALARM_STATES } from '../../domain/alarm-states.js';
-import { ALARM_KINDS, FOOTAGE_TYPES } from '../../domain/alarms.js';
+import { ALARM_KINDS, FOOTAGE_TYPES } from '../../domain/alarm.js';
+import { ALARM_STATES } from '../../domain/alarm-state.js';
+import { CALENDAR_UNITS, calendarBounds } from '../../domain/calendar.js';
 import { permittedGroups, touchesLocation } from '../../domain/grants.js';
-import { formatTime } from '../../domain/notation.js';
-import { CALENDAR_UNITS, calendarBounds } from '../../domain/time/calendar.js';
+import { formatTime } from '../../domain/time.js';
 import { GatewayError } from '../../errors.js';
 import type { AlarmFilter, AlarmRecord, AlarmScope } from '../../site/alarms/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';

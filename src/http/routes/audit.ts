@@ -1,7 +1,7 @@
 /** The audit trail: who did what, when and from where; for the administrator. */
 
 import { z } from 'zod';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 import { ADMIN_TOKEN_ID } from '../../site/access/access-tokens.js';
 import { ACTOR_TYPES, AUDIT_ACTIONS, type AuditRecord } from '../../site/audit-trail.js';
 import { PageCursors } from '../cursors.js';

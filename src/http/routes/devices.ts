@@ -1,12 +1,12 @@
 /** Devices, their moves and custom data, what they have published wrongly, which are silent, and test alarms. */
 
 import { z } from 'zod';
-import { ALARM_KINDS } from '../../domain/alarms.js';
+import { ALARM_KINDS } from '../../domain/alarm.js';
 import { permits } from '../../domain/grants.js';
-import { limitsChangeSchema, ownLimitsSchema } from '../../domain/limits.js';
-import { decodeUtf8, formatTime, isJson, objectMembers } from '../../domain/notation.js';
+import { decodeUtf8, isJson, objectMembers } from '../../domain/json.js';
+import { silentAfterSchema } from '../../domain/rules.js';
 import type { Device } from '../../domain/site.js';
-import { silentAfterSchema } from '../../domain/time/supervision.js';
+import { formatTime } from '../../domain/time.js';
 import { GatewayError } from '../../errors.js';
 import { MAX_CUSTOM_DATA_BYTES } from '../../site/devices.js';
 import { JSON_MEDIA_TYPE, readBody, requireMediaType } from '../body.js';
@@ -34,11 +34,6 @@ type DeviceIds = Ids<'locationId' | 'deviceId'>;
 const COLLECTION = '/care-homes/{locationId}/devices';
 const ITEM = `${COLLECTION}/{deviceId}` as const;
 
-const OwnLimits = ownLimitsSchema.meta({
-  id: 'DeviceLimits',
-  description: 'Limits of its own, instead of `limits.device` of the configuration; if it has any.',
-});
-
 const DeviceView = z
   .object({
     id,
@@ -52,7 +47,6 @@ const DeviceView = z
       examples: [{ id: EXAMPLE_ID, name: 'Zigbee hub' }],
     }),
     createdAt: time,
-    limits: OwnLimits.optional(),
     supervision: z
       .object({ silentAfterSeconds: z.int() })
       .optional()
@@ -71,9 +65,6 @@ const NewDevice = z.strictObject({ name, id: uuid.optional() }).meta({ id: 'NewD
 const DeviceChange = z
   .strictObject({
     name: name.optional(),
-    limits: limitsChangeSchema
-      .optional()
-      .meta({ description: 'Limits of its own; null takes one back.' }),
     supervision: z
       .strictObject({
         silentAfterSeconds: silentAfterSchema.nullable().optional().meta({
@@ -85,7 +76,7 @@ const DeviceChange = z
   })
   .refine(
     (change) => Object.values(change).some((value) => value !== undefined),
-    'must have at least one of name, limits and supervision',
+    'must have at least one of name and supervision',
   )
   .meta({ id: 'DeviceChange', minProperties: 1, examples: [{ name: 'Fall sensor, bed 2' }] });
 
@@ -128,7 +119,6 @@ export function deviceRoutes(services: HttpServices, rights: Rights): Routes {
       lastSeenAt: lastSeenAtMs === null ? null : formatTime(lastSeenAtMs),
       ...(via !== undefined && { via }),
       createdAt: formatTime(device.createdAtMs),
-      ...(Object.keys(device.limits).length > 0 && { limits: device.limits }),
       ...(silentAfterSeconds !== undefined && { supervision: { silentAfterSeconds } }),
     };
   };
@@ -157,7 +147,7 @@ export function deviceRoutes(services: HttpServices, rights: Rights): Routes {
       get: rights.device('viewer'),
       change: {
         right: rights.device('manager'),
-        summary: 'Rename a device, or set limits or a time of silence of its own',
+        summary: 'Rename a device, or set a time of silence of its own',
         body: DeviceChange,
         handle: ({ path, body, caller }) => devices.change(caller.actor, path, body),
       },

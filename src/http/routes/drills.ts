@@ -1,7 +1,7 @@
 /** Drills: marked test alarms that show whether alarms arrive at every destination (contract 3). */
 
 import { z } from 'zod';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 import { DESTINATION_TYPES } from '../../site/alarms/destinations.js';
 import type { DrillReport } from '../../site/alarms/drills.js';
 import { EXAMPLE_ID, id, time, uuid } from '../fields.js';

@@ -3,7 +3,7 @@
 import type { HttpBindings } from '@hono/node-server';
 import { z } from 'zod';
 import { maySubscribe } from '../../domain/grants.js';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 import { isFilter, withLowerCaseIds } from '../../domain/topics.js';
 import { GatewayError } from '../../errors.js';
 import type {

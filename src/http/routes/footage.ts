@@ -4,9 +4,9 @@
  */
 
 import { z } from 'zod';
-import { FOOTAGE_TYPES } from '../../domain/alarms.js';
+import { FOOTAGE_TYPES } from '../../domain/alarm.js';
 import { isFootageContentType, parseRecordingKey, type Recording } from '../../domain/footage.js';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 import { GatewayError } from '../../errors.js';
 import type { FootageFiles, RecordingFile } from '../../site/footage-store.js';
 import { bodyChunks, isEncoded } from '../body.js';

@@ -1,7 +1,7 @@
 /** Bridges and webhooks: their status and their dead letters. They are configured in the file, not here. */
 
 import { z } from 'zod';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 import { GatewayError } from '../../errors.js';
 import { type DeadLetter, describeBridge } from '../../site/bridge-list.js';
 import type { OutputStatus } from '../../site/output-list.js';

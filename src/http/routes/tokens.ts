@@ -2,8 +2,8 @@
 
 import { z } from 'zod';
 import { ROLES } from '../../domain/grants.js';
-import { formatTime } from '../../domain/notation.js';
 import type { AccessToken } from '../../domain/site.js';
+import { formatTime } from '../../domain/time.js';
 import { EXAMPLE_ID, EXAMPLE_SECRET, id, instant, Nothing, name, time, uuid } from '../fields.js';
 import { invalidRequest } from '../problem.js';
 import { admin, anyToken } from '../rights.js';

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { fault } from '../../domain/fault.js';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 import { GatewayError } from '../../errors.js';
 import { Circle } from '../../network/circle.js';
 import type { ServerCertificate } from '../../network/server-certificate.js';

@@ -2,8 +2,9 @@
 import type { Logger } from 'pino';
 import { hashSecret, newSecret, secretMatches } from '../../domain/credentials.js';
 import { type Grant, type Principal, principalKey } from '../../domain/grants.js';
-import { formatTime, newId } from '../../domain/notation.js';
+import { newId } from '../../domain/ids.js';
 import type { AccessToken } from '../../domain/site.js';
+import { formatTime } from '../../domain/time.js';
 import { GatewayError } from '../../errors.js';
 import { oneAtATime } from '../../releasers.js';
 import { type Actor, type AuditEntry, GATEWAY_ACTOR } from '../audit-trail.js';

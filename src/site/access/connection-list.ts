@@ -10,10 +10,11 @@ export const DENIED_REASONS = {
   'client-id-too-long': 'The client id is longer than 256 bytes.',
   'client-id-reserved': 'The client id begins with bridge/ or $share/, which are reserved.',
   'too-many-connections':
-    'The device or access token has as many connections as it may have (limits.device.connections, limits.token.connections).',
-  'gateway-full': 'The gateway has as many connections as it may have (limits.total.connections).',
+    'The device or access token has as many connections as it may have (a device 128, an access token limits.token.connections).',
+  'gateway-full':
+    'The gateway has as many connections as it may have (50,000, or fewer if LimitNOFILE allows fewer).',
   'too-many-sessions':
-    'The device or access token has as many persistent sessions as it may have (limits.device.persistentSessions, limits.token.persistentSessions), or all access tokens together do (limits.total.persistentSessions).',
+    'The device or access token has as many persistent sessions as it may have (a device 5, an access token limits.token.persistentSessions), or all access tokens together do (limits.total.persistentSessions).',
   'unknown-version': 'The gateway speaks MQTT 3.1, 3.1.1 and 5.',
   'authentication-method':
     'Extended authentication is not offered: a user name and a password are required.',
@@ -37,7 +38,7 @@ export const DENIED_REASONS = {
   'shared-filter-invalid':
     'A shared subscription is $share/<group>/<filter>; the group has no wildcards.',
   'too-many-subscriptions':
-    'The device or access token has as many subscriptions as it may have (limits.device.subscriptions, limits.token.subscriptions).',
+    'The device or access token has as many subscriptions as it may have (a device 100, an access token 10,000).',
   'topic-not-of-device': 'A device may publish on its own topics (devices/<id>/…) only.',
   'topic-not-of-token':
     'An access token may publish commands to devices, states of alarms and, for devices that a publisher grant covers, on their topics.',

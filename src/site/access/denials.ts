@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { networkOf } from '../../domain/addresses.js';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 import { oneAtATime } from '../../releasers.js';
 import type { Actor, AuditEntry, AuditSubject, AuditTrail } from '../audit-trail.js';
 import { pause } from '../clock/pause.js';

@@ -1,5 +1,5 @@
-import type { AlarmState, AlarmStateRecord } from '../../domain/alarm-states.js';
-import type { AlarmKind, FootageType } from '../../domain/alarms.js';
+import type { AlarmKind, FootageType } from '../../domain/alarm.js';
+import type { AlarmState, AlarmStateRecord } from '../../domain/alarm-state.js';
 import type { NamedPlace } from '../../domain/messages.js';
 
 /** An alarm in the history, with its place at the time of its receipt. */

@@ -1,4 +1,4 @@
-import type { AlarmStateRecord, GivenState } from '../../domain/alarm-states.js';
+import type { AlarmStateRecord, GivenState } from '../../domain/alarm-state.js';
 import type { Actor } from '../audit-trail.js';
 
 /** A state that an access token gives an alarm. */

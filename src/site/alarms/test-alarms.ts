@@ -1,4 +1,4 @@
-import type { AlarmKind } from '../../domain/alarms.js';
+import type { AlarmKind } from '../../domain/alarm.js';
 import type { Actor } from '../audit-trail.js';
 import type { DeviceKey } from '../site-store.js';
 

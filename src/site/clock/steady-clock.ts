@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { type FaultReport, fault, faultWords } from '../../domain/fault.js';
-import { formatTime, PLAUSIBLE_FROM_MS } from '../../domain/notation.js';
+import { formatTime, PLAUSIBLE_FROM_MS } from '../../domain/time.js';
 import type { Health } from '../health/health.js';
 
 const CHECK_INTERVAL_MS = 1_000;

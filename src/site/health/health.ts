@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import type { Fault, FaultReport } from '../../domain/fault.js';
-import { formatTime } from '../../domain/notation.js';
+import { formatTime } from '../../domain/time.js';
 
 /** Faults of one slot that are shown one by one: more would hide everything else. */
 const MAX_NAMED = 3;

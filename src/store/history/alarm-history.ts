@@ -1,8 +1,8 @@
 /** Pages, counts and single alarms of the history, as HTTP shows them, and what became of each alarm. */
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { readStates } from '../../domain/alarm-states.js';
-import type { AlarmKind } from '../../domain/alarms.js';
+import type { AlarmKind } from '../../domain/alarm.js';
+import { readStates } from '../../domain/alarm-state.js';
 import type {
   AlarmCounts,
   AlarmDelivery,

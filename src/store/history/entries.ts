@@ -13,17 +13,23 @@ import type {
   NewEvent,
   NewStateChange,
 } from '../../delivery/new-entry.js';
-import { alarmText, type ForwardedAlarm } from '../../domain/alarm-payload.js';
+import {
+  ALARM_KINDS,
+  type AlarmKind,
+  alarmText,
+  FOOTAGE_TYPES,
+  type ForwardedAlarm,
+} from '../../domain/alarm.js';
 import {
   alarmStateText,
   authorSchema,
   type ForwardedState,
   GIVEN_STATES,
-} from '../../domain/alarm-states.js';
-import { ALARM_KINDS, type AlarmKind, FOOTAGE_TYPES } from '../../domain/alarms.js';
+} from '../../domain/alarm-state.js';
 import { BoundedMap } from '../../domain/bounded-map.js';
+import { sha1, uuidBytes, uuidText } from '../../domain/ids.js';
+import { objectMembers, parseJson } from '../../domain/json.js';
 import type { DeviceContext, NamedPlace } from '../../domain/messages.js';
-import { objectMembers, parseJson, sha1, uuidBytes, uuidText } from '../../domain/notation.js';
 import { ALARM_STATES_LEVEL, forwardedTopic } from '../../domain/topics.js';
 import {
   type MessageProperties,

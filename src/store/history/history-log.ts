@@ -14,8 +14,9 @@ import type {
   Numbers,
 } from '../../delivery/new-entry.js';
 import type { QueuePage } from '../../delivery/queue.js';
-import { readStates } from '../../domain/alarm-states.js';
-import { PLAUSIBLE_FROM_MS, uuidBytes } from '../../domain/notation.js';
+import { readStates } from '../../domain/alarm-state.js';
+import { uuidBytes } from '../../domain/ids.js';
+import { PLAUSIBLE_FROM_MS } from '../../domain/time.js';
 import { GatewayError } from '../../errors.js';
 import type { Retention } from '../../releasers.js';
 import type { AlarmName } from '../../site/alarms/alarm-history.js';

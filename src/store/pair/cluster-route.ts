@@ -5,7 +5,7 @@
  * it names it (`MOVED`). The `Cluster` of ioredis would send commands without a key (INFO, WAIT) to any node, and
  * repeat a command whose connection broke.
  */
-import type { Address } from '../../domain/server-address.js';
+import type { Address } from '../../domain/addresses.js';
 import { askServer, type Finder, type StoreAccess } from '../server/connection.js';
 
 /** Nodes that do not agree yet may name each other. */

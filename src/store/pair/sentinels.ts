@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { type Address, addressText } from '../../domain/server-address.js';
+import { type Address, addressText } from '../../domain/addresses.js';
 import { accessOptions, askServer, type Finder, type StoreAccess } from '../server/connection.js';
 
 const CONNECT_TIMEOUT_MS = 1_000;

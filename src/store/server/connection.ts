@@ -4,7 +4,7 @@ import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
 import { isElsewhere } from '../../delivery/reply-code.js';
-import { type Address, addressText } from '../../domain/server-address.js';
+import { type Address, addressText } from '../../domain/addresses.js';
 import { GatewayError } from '../../errors.js';
 import { CANNOT_BE_ASKED, lacking, missingRight } from './check.js';
 

@@ -2,8 +2,8 @@
 
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { alarmMembers } from '../../domain/alarm-payload.js';
-import { parseJson } from '../../domain/notation.js';
+import { alarmMembers } from '../../domain/alarm.js';
+import { parseJson } from '../../domain/json.js';
 import type { PresenceRecord, PresenceStore } from '../../ingest/presence.js';
 import type { TokenUseStore } from '../../site/access/access-tokens.js';
 import type { ClockRecord, ClockStore } from '../../site/clock/steady-clock.js';

@@ -1,10 +1,9 @@
 /** The site in Redis: one hash per kind, id → record. */
 import { z } from 'zod';
 import { ROLES } from '../../domain/grants.js';
-import { ownLimitsSchema } from '../../domain/limits.js';
-import { isJson, objectMembers, parseJson } from '../../domain/notation.js';
+import { isJson, objectMembers, parseJson } from '../../domain/json.js';
+import { silentAfterSchema } from '../../domain/rules.js';
 import type { RecordChange, RecordKind, RecordOfKind } from '../../domain/site.js';
-import { silentAfterSchema } from '../../domain/time/supervision.js';
 import { GatewayError } from '../../errors.js';
 import type { AuditEntry } from '../../site/audit-trail.js';
 import type { SiteState, SiteStore } from '../../site/site-store.js';
@@ -22,8 +21,6 @@ const deviceSchema = groupSchema.extend({
   createdAtMs: z.number(),
   secretHash: z.string(),
   customData: objectText,
-  /** If unusable, the device has the limits of all devices. */
-  limits: ownLimitsSchema.catch({}),
   silentAfterSeconds: silentAfterSchema.optional().catch(undefined),
 });
 const accessTokenSchema = z.object({

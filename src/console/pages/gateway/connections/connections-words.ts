@@ -15,11 +15,11 @@ export const DENIED_DE: Readonly<Record<Code, string>> = {
   'client-id-too-long': 'Die Client-ID ist länger als 256 Bytes.',
   'client-id-reserved': 'Die Client-ID beginnt mit bridge/ oder $share/; beides ist reserviert.',
   'too-many-connections':
-    'Das Gerät oder der Zugangstoken hat so viele Verbindungen, wie er haben darf (limits.device.connections, limits.token.connections).',
+    'Das Gerät oder der Zugangstoken hat so viele Verbindungen, wie er haben darf (ein Gerät 128, ein Zugangstoken limits.token.connections).',
   'gateway-full':
     'Das Gateway hat so viele Verbindungen, wie es haben darf; die letzten sind für Geräte und Zugangstokens, die keine haben.',
   'too-many-sessions':
-    'Das Gerät oder der Zugangstoken hat so viele dauerhafte Sitzungen, wie er haben darf (limits.device.persistentSessions, limits.token.persistentSessions).',
+    'Das Gerät oder der Zugangstoken hat so viele dauerhafte Sitzungen, wie er haben darf (ein Gerät 5, ein Zugangstoken limits.token.persistentSessions).',
   'unknown-version': 'Das Gateway spricht MQTT 3.1, 3.1.1 und 5.',
   'authentication-method':
     'Eine erweiterte Anmeldung gibt es nicht: Benutzername und Passwort werden gebraucht.',
@@ -45,7 +45,7 @@ export const DENIED_DE: Readonly<Record<Code, string>> = {
   'shared-filter-invalid':
     'Ein geteiltes Abonnement heißt $share/<Gruppe>/<Filter>, die Gruppe ohne Platzhalter.',
   'too-many-subscriptions':
-    'Das Gerät oder der Zugangstoken hat so viele Abonnements, wie er haben darf (limits.device.subscriptions, limits.token.subscriptions).',
+    'Das Gerät oder der Zugangstoken hat so viele Abonnements, wie er haben darf (ein Gerät 100, ein Zugangstoken 10.000).',
   'topic-not-of-device':
     'Ein Gerät darf nur auf seinen eigenen Topics (devices/<id>/…) veröffentlichen.',
   'topic-not-of-token':

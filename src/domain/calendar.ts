@@ -1,7 +1,13 @@
-/** Hours and days of a time zone, across changes of its clocks. */
+/** Hours and days of a time zone across changes of its clocks, and when drills take place (contract 3, drill). */
 
-const HOUR_MS = 3_600_000;
+import { z } from 'zod';
+import { chosenLocations } from './config-keys.js';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
+const OFFSET = /([+-])(\d\d):(\d\d)(?::(\d\d))?$/;
+const TIME_OF_DAY = /^([01]\d|2[0-3]):([0-5]\d)$/;
 
 export const CALENDAR_UNITS = ['hour', 'day'] as const;
 export type CalendarUnit = (typeof CALENDAR_UNITS)[number];
@@ -12,18 +18,7 @@ export class TimeZone {
 
   /** @throws RangeError when there is no such time zone */
   constructor(name: string) {
-    this.#format = new Intl.DateTimeFormat('en-US', {
-      timeZone: name,
-      calendar: 'iso8601',
-      numberingSystem: 'latn',
-      hourCycle: 'h23',
-      year: 'numeric',
-      month: 'numeric',
-      day: 'numeric',
-      hour: 'numeric',
-      minute: 'numeric',
-      second: 'numeric',
-    });
+    this.#format = new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName: 'longOffset' });
   }
 
   /** The beginning of the hour or day that the time falls into. */
@@ -65,16 +60,18 @@ export class TimeZone {
     return [first, second].find((timeMs) => this.#localMs(timeMs) === localMs) ?? before;
   }
 
-  #offsetMs(timeMs: number): number {
-    return this.#localMs(timeMs) - timeMs;
-  }
-
   /** The local time of the zone, counted as if it were UTC. */
   #localMs(timeMs: number): number {
-    const shown: Partial<Record<Intl.DateTimeFormatPartTypes, number>> = {};
-    for (const { type, value } of this.#format.formatToParts(timeMs)) shown[type] = Number(value);
-    const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = shown;
-    return Date.UTC(year, month - 1, day, hour, minute, second) + modulo(timeMs, 1000);
+    return timeMs + this.#offsetMs(timeMs);
+  }
+
+  /** From `GMT+05:30`, from `GMT` for none, and with seconds before there were time zones. */
+  #offsetMs(timeMs: number): number {
+    const parts = this.#format.formatToParts(timeMs);
+    const { value = '' } = parts.find(({ type }) => type === 'timeZoneName') ?? {};
+    const [, sign, hours = 0, minutes = 0, seconds = 0] = OFFSET.exec(value) ?? [];
+    const ms = Number(hours) * HOUR_MS + Number(minutes) * MINUTE_MS + Number(seconds) * 1000;
+    return sign === '-' ? -ms : ms;
   }
 }
 
@@ -93,6 +90,55 @@ export function calendarBounds(
     bounds.push(lastMs);
   }
   return bounds;
+}
+
+const drillSchema = z.strictObject({
+  at: z
+    .string()
+    .regex(TIME_OF_DAY, 'must be a time of day, such as "03:30"')
+    .meta({
+      description: 'the time of day: once on each day, also when the clocks change',
+      examples: ['03:30'],
+    }),
+  timeZone: z
+    .string()
+    .refine(isTimeZone, 'must be a time zone, such as Europe/Berlin')
+    .meta({ description: 'whose clocks', examples: ['Europe/Berlin'] }),
+  locations: chosenLocations,
+});
+
+/** All daily drills. */
+export const drillsSchema = z.array(drillSchema);
+
+export type DrillPlan = Readonly<z.output<typeof drillSchema>>;
+
+/** The moments of a daily drill: one on each day, also when the clocks change. */
+export class DrillSchedule {
+  readonly locations: readonly string[] | undefined;
+  readonly #zone: TimeZone;
+  readonly #minutes: number;
+
+  constructor({ at, timeZone, locations }: DrillPlan) {
+    const [, hours, minutes] = TIME_OF_DAY.exec(at) ?? [];
+    this.locations = locations;
+    this.#zone = new TimeZone(timeZone);
+    this.#minutes = Number(hours) * 60 + Number(minutes);
+  }
+
+  /** The latest moment of a drill up to a time, in milliseconds since 1970. */
+  lastDueMs(nowMs: number): number {
+    const today = this.#zone.timeOfDay(nowMs, this.#minutes * MINUTE_MS);
+    if (today <= nowMs) return today;
+    return this.#zone.timeOfDay(this.#zone.startOf('day', nowMs) - 1, this.#minutes * MINUTE_MS);
+  }
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    return new TimeZone(name) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 function modulo(value: number, divisor: number): number {

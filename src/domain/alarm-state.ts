@@ -1,9 +1,11 @@
-/** The state of an alarm: raised, then acknowledged, then resolved (docs/reference/contract.md, 2). */
+/** The state of an alarm: raised, then acknowledged, then resolved (contract 2). */
 
 import { z } from 'zod';
-import type { AlarmKind, InvalidPublishReason } from './alarms.js';
-import { parseNote } from './names.js';
-import { formatTime, isUuid, parseJson, payloadText } from './notation.js';
+import type { AlarmKind, InvalidPublishReason } from './alarm.js';
+import { isUuid } from './ids.js';
+import { isObject, own, parseJson, payloadText } from './json.js';
+import { parseText } from './names.js';
+import { formatTime } from './time.js';
 
 export const ALARM_STATES = ['raised', 'acknowledged', 'resolved'] as const;
 export type AlarmState = (typeof ALARM_STATES)[number];
@@ -88,13 +90,10 @@ export function parsePublishedState(payload: Uint8Array): PublishedStateResult {
   const text = payloadText(payload);
   const value = text === undefined ? undefined : parseJson(text);
   if (value === undefined) return { reason: 'not-json' };
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return { reason: 'not-an-object' };
-  }
-  const fields = new Map<string, unknown>(Object.entries(value));
-  const id = fields.get('id');
-  const state = GIVEN_STATES.find((known) => known === fields.get('state'));
-  const note = publishedNote(fields.get('note'));
+  if (!isObject(value)) return { reason: 'not-an-object' };
+  const [id, sentState] = [own(value, 'id'), own(value, 'state')];
+  const state = GIVEN_STATES.find((known) => known === sentState);
+  const note = publishedNote(own(value, 'note'));
   if (typeof id !== 'string' || !isUuid(id) || state === undefined || note === undefined) {
     return { reason: 'invalid-alarm-state' };
   }
@@ -105,8 +104,8 @@ export function parsePublishedState(payload: Uint8Array): PublishedStateResult {
 function publishedNote(sent: unknown): string | null | undefined {
   if (sent === undefined || sent === null) return null;
   if (typeof sent !== 'string') return undefined;
-  const result = parseNote(sent);
-  return 'note' in result ? result.note : undefined;
+  const result = parseText('note', sent);
+  return 'text' in result ? result.text : undefined;
 }
 
 /** A change as forwarded. */

@@ -1,9 +1,13 @@
-/** When an alarm without an acknowledgement escalates (docs/reference/contract.md, 3). */
+/** What time makes of an alarm and of a device: escalation without an acknowledgement, and silence (contract 3). */
 
 import { z } from 'zod';
-import type { AlarmKind } from '../alarms.js';
-import { chosenKinds, chosenLocations, entryName, namedList } from '../config-keys.js';
+import type { AlarmKind } from './alarm.js';
+import { chosenKinds, chosenLocations, entryName, namedList } from './config-keys.js';
+import { formatTime } from './time.js';
 
+/** The shortest time after which a device is silent. */
+const MIN_SECONDS = 60;
+/** A week. */
 const MAX_SECONDS = 604_800;
 
 const escalationSchema = z.strictObject({
@@ -48,4 +52,28 @@ export function escalationsOf(
       return isOfKind && (locations === undefined || locations.includes(locationId));
     })
     .map(({ name, afterSeconds }) => ({ name, dueAtMs: receivedAtMs + afterSeconds * 1000 }));
+}
+
+/** After how many seconds without a packet a device is silent. */
+export const silentAfterSchema = z.int().min(MIN_SECONDS).max(MAX_SECONDS);
+
+/** The level of the topic after the device. */
+export const SUPERVISION_LEVEL = 'supervision';
+
+export type SupervisionState = 'silent' | 'heard';
+
+/** The last event of a device's supervision. */
+export interface SupervisionEvent {
+  readonly id: string;
+  readonly state: SupervisionState;
+  /** Since when it has been in this state, by the machine's clock. */
+  readonly sinceMs: number;
+  /** The last packet before it became silent; for a device that is heard again, the first one after. */
+  readonly lastSeenAtMs: number;
+}
+
+/** The members of the forwarded JSON before the device's place, without braces. */
+export function supervisionMembers({ id, state, sinceMs, lastSeenAtMs }: SupervisionEvent): string {
+  const [since, lastSeenAt] = [formatTime(sinceMs), formatTime(lastSeenAtMs)];
+  return `"id":"${id}","state":"${state}","since":"${since}","lastSeenAt":"${lastSeenAt}"`;
 }

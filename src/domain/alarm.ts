@@ -1,28 +1,69 @@
-import {
-  ALARM_KINDS,
-  type Alarm,
-  type AlarmKind,
-  FOOTAGE_TYPES,
-  type FootageType,
-  type InvalidPublishReason,
-} from './alarms.js';
-import {
-  composeObject,
-  derivedId,
-  formatTime,
-  type Instant,
-  isUuid,
-  newId,
-  objectMembers,
-  PLAUSIBLE_FROM_MS,
-  parseInstant,
-  parseJson,
-  payloadText,
-} from './notation.js';
+/** Alarms: their kinds, what a device may send as one, and how they are forwarded (contract 3). */
 
-/** A detection time further ahead than this is plainly wrong (docs/reference/contract.md, 3). */
+import { derivedId, isUuid, newId } from './ids.js';
+import { composeObject, isObject, objectMembers, own, parseJson, payloadText } from './json.js';
+import { formatTime, type Instant, PLAUSIBLE_FROM_MS, parseInstant } from './time.js';
+
+/** A detection time further ahead than this is plainly wrong (contract 3). */
 const MAX_AHEAD_MS = 5 * 60_000;
 const MAX_FOOTAGE_KEY_LENGTH = 512;
+
+export const ALARM_KINDS = [
+  'outOfBed',
+  'outOfRoom',
+  'outOfSeat',
+  'helpCall',
+  'fall',
+  'noise',
+  'wandering',
+  'inactivity',
+] as const;
+export type AlarmKind = (typeof ALARM_KINDS)[number];
+
+export const FOOTAGE_TYPES = ['video', 'audio'] as const;
+export type FootageType = (typeof FOOTAGE_TYPES)[number];
+
+/** An alarm as a device sent it. */
+export interface Alarm {
+  readonly id: string;
+  readonly kind: AlarmKind;
+  readonly detectedAtMs: number;
+  /** JSON text of the detection time as sent, if it is plainly wrong. */
+  readonly reportedAt: string | undefined;
+  /** Object keys of the recordings. */
+  readonly footage: Readonly<Partial<Record<FootageType, string>>>;
+  /** JSON text: the object of all other fields, or what came with a kind in the topic; undefined for none. */
+  readonly data: string | undefined;
+  /** The payload in base64, if it is not JSON. */
+  readonly base64?: string | undefined;
+  /** Whether the payload should have been JSON, and only its kind could be read. */
+  readonly isMalformed?: boolean | undefined;
+  /** Whether the gateway itself raised it, to see whether alarms arrive. A device's own `test` is one of its `data`. */
+  readonly isTest?: boolean | undefined;
+  /**
+   * Whether the same publish sent again gives the same `id`.
+   *
+   * Otherwise only the packet identifier tells a retransmission from a second alarm.
+   */
+  readonly idIsStable: boolean;
+}
+
+/** Why a publish is invalid: the `reason` on the `rejected` topics. */
+export const INVALID_PUBLISH_REASONS = [
+  'payload-too-large',
+  'not-json',
+  'not-an-object',
+  'unknown-kind',
+  'invalid-footage',
+  'contradicting-kind',
+  'reserved-topic',
+  'invalid-topic',
+  'not-permitted',
+  'invalid-alarm-state',
+  'unknown-alarm',
+  'alarm-resolved',
+] as const;
+export type InvalidPublishReason = (typeof INVALID_PUBLISH_REASONS)[number];
 
 /** An alarm, with the reason why a part of it cannot be used; or why there is no alarm. */
 export type AlarmResult =
@@ -71,7 +112,7 @@ const KIND_IN_BYTES = new RegExp(`["']kind["']\\s*:\\s*["'](${ALARM_KINDS.join('
 function alarmOfBytes(payload: Buffer, origin: AlarmOrigin): AlarmResult {
   const base64 = payload.toString('base64');
   if (origin.kind !== undefined) return { alarm: { ...bareAlarm(origin.kind, origin), base64 } };
-  const kind = KINDS.get(KIND_IN_BYTES.exec(payload.toString('latin1'))?.[1]);
+  const kind = knownKind(KIND_IN_BYTES.exec(payload.toString('latin1'))?.[1]);
   if (kind === undefined) return { reason: 'not-json' };
   return { alarm: { ...bareAlarm(kind, origin), base64, isMalformed: true }, flaw: 'not-json' };
 }
@@ -79,7 +120,7 @@ function alarmOfBytes(payload: Buffer, origin: AlarmOrigin): AlarmResult {
 function alarmOfObject(text: string, value: object, origin: AlarmOrigin): AlarmResult {
   const { deviceId, receivedAtMs } = origin;
   const sentKind = own(value, 'kind') ?? undefined;
-  const kind = origin.kind ?? KINDS.get(sentKind);
+  const kind = origin.kind ?? knownKind(sentKind);
   if (kind === undefined) return { reason: 'unknown-kind' };
   if (sentKind !== undefined && sentKind !== kind) return { reason: 'contradicting-kind' };
   const { footage, isUsable } = parseFootage(own(value, 'footage'), deviceId);
@@ -108,27 +149,17 @@ function alarmOfObject(text: string, value: object, origin: AlarmOrigin): AlarmR
   };
 }
 
-const KINDS: ReadonlyMap<unknown, AlarmKind> = new Map(ALARM_KINDS.map((kind) => [kind, kind]));
 const KNOWN_KEYS: ReadonlySet<string> = new Set(['kind', 'id', 'detectedAt', 'footage']);
 const NO_MEMBERS: ReadonlyMap<string, string> = new Map();
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** An own member of the object, never an inherited one. */
-function own(value: object, key: string): unknown {
-  return Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
+function knownKind(sent: unknown): AlarmKind | undefined {
+  return ALARM_KINDS.find((kind) => kind === sent);
 }
 
 /** The JSON text of all fields that the gateway does not interpret. */
 function dataOf(members: ReadonlyMap<string, string>, isIdUsed: boolean): string {
-  const rest: [string, string][] = [];
-  for (const member of members) {
-    const [key] = member;
-    if (!KNOWN_KEYS.has(key) || (key === 'id' && !isIdUsed)) rest.push(member);
-  }
-  return composeObject(rest);
+  const isKept = (key: string) => !KNOWN_KEYS.has(key) || (key === 'id' && !isIdUsed);
+  return composeObject([...members].filter(([key]) => isKept(key)));
 }
 
 function believedTime(sent: unknown, receivedAtMs: number): Instant | undefined {
@@ -161,20 +192,11 @@ function identify(
 ): { readonly id: string; readonly isStable: boolean } {
   if (isUuidText(sent)) return { id: sent.toLowerCase(), isStable: true };
   if (believed === undefined) return { id: newId(), isStable: false };
-  const event = `${kind}/${instantName(believed)}`;
+  const { timeMs, finerDigits } = believed;
+  // Two falls within one millisecond are two alarms. Without finer digits the form is that of ids in old histories.
+  const event = finerDigits === '' ? `${kind}/${timeMs}` : `${kind}/${timeMs}.${finerDigits}`;
   const name = sent === undefined || sent === null ? event : `id/${sentText}/${event}`;
   return { id: derivedId(deviceId, name), isStable: true };
-}
-
-/**
- * The part of the time that goes into the id (docs/reference/contract.md, 3).
- *
- * All digits that were sent count, because two falls within one millisecond are two alarms. Without
- * finer digits, the part is only the milliseconds: histories hold such ids, and devices also repeat
- * their alarms after an update of the gateway.
- */
-function instantName({ timeMs, finerDigits }: Instant): string {
-  return finerDigits === '' ? String(timeMs) : `${timeMs}.${finerDigits}`;
 }
 
 const NO_FOOTAGE: Alarm['footage'] = {};
@@ -216,18 +238,7 @@ export function isOwnFootageKey(key: string, deviceId: string): boolean {
 }
 
 /** The part of an alarm that its forwarded message shows. */
-export type ForwardedAlarm = Pick<
-  Alarm,
-  | 'id'
-  | 'kind'
-  | 'detectedAtMs'
-  | 'reportedAt'
-  | 'footage'
-  | 'data'
-  | 'base64'
-  | 'isMalformed'
-  | 'isTest'
->;
+export type ForwardedAlarm = Omit<Alarm, 'idIsStable'>;
 
 const LATE = ',"late":true}';
 const NOT_LATE = ',"late":false}';
