@@ -156,8 +156,12 @@ function listenersOf(
     maxConnectionsPerAddress: config.http.maxConnectionsPerAddress,
     exceeded: (quota: Quota, network: string) => watch.exceeded(quota, `address:${network}`),
   };
-  const refuse = answerUnreadable;
-  const webSockets = new WebSocketListener({ rate, broker, watch, refuse });
+  const webSockets = new WebSocketListener({
+    rate,
+    broker,
+    watch,
+    refuse: (error, socket) => answerUnreadable(error, socket),
+  });
   const protocolSwitch = {
     takes: webSockets.takes.bind(webSockets),
     upgrade: webSockets.upgrade.bind(webSockets),

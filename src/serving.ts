@@ -94,11 +94,21 @@ export function openHttp(foundation: Foundation, parts: ServedParts): HttpApp {
     openMetrics: config.http.openMetrics,
     cursorKey: installation.cursorKey,
     maxBodyBytes: config.http.maxBodyBytes,
-    files: new BuiltFiles(foundation.consoleDirectory),
+    files: new BuiltFiles(foundation.consoleDirectory, portsOf(config)),
     footageOrigins: footage.origins,
     version,
     log,
     now,
     elapsed,
   });
+}
+
+/** The ports as configured; for 0, which stands for any free one, the usual port. */
+function portsOf({ mqtt, http }: Foundation['config']) {
+  return {
+    mqtt: mqtt.port || 1883,
+    mqtts: mqtt.tlsPort || 8883,
+    webSocket: http.port || 8080,
+    secureWebSocket: http.tlsPort || 8443,
+  };
 }

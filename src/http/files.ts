@@ -8,7 +8,9 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { accepts } from 'hono/accepts';
+import { z } from 'zod';
 import { GatewayError } from '../errors.js';
 import { isKnown } from './conditional.js';
 import type { HttpApp, HttpContext } from './frame.js';
@@ -65,13 +67,19 @@ interface BuiltFile {
 export class BuiltFiles {
   readonly #files = new Map<string, BuiltFile>();
 
-  /** @throws GatewayError `start-failed` when files are missing */
-  constructor(directory: string) {
+  /**
+   * @param ports of this gateway, by the names of the servers in `asyncapi.json`
+   * @throws GatewayError `start-failed` when files are missing
+   */
+  constructor(directory: string, ports: Readonly<Record<string, number>>) {
     try {
       for (const name of readdirSync(directory, { recursive: true }).map(String)) {
         const type = CONTENT_TYPES[extname(name)];
         if (type !== undefined) this.#files.set(name, read(directory, name, type));
       }
+      const described = readFileSync(join(directory, 'asyncapi.json'), 'utf8');
+      const bytes = Buffer.from(withPorts(described, ports));
+      this.#files.set('asyncapi.json', built('application/json', bytes, gzipSync(bytes)));
     } catch {
       // The directory is missing, or half of a build: the remedy is the same.
     }
@@ -107,14 +115,30 @@ export class BuiltFiles {
 
 function read(directory: string, name: string, type: string): BuiltFile {
   const bytes = readFileSync(join(directory, name));
-  const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
-  return {
-    type,
-    bytes,
-    compressed: readIfThere(join(directory, name + COMPRESSED)),
-    tag: `W/"${digest}"`,
-  };
+  return built(type, bytes, readIfThere(join(directory, name + COMPRESSED)));
 }
+
+function built(type: string, bytes: Buffer, compressed: Buffer | undefined): BuiltFile {
+  const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
+  return { type, bytes, compressed, tag: `W/"${digest}"` };
+}
+
+/** What the build cannot know of `asyncapi.json`: the console shows technicians the port of MQTT from it. */
+function withPorts(text: string, ports: Readonly<Record<string, number>>): string {
+  const document = asyncApi.parse(JSON.parse(text));
+  for (const [name, { variables }] of Object.entries(document.servers)) {
+    const port = ports[name];
+    if (port !== undefined) variables.port.default = String(port);
+  }
+  return JSON.stringify(document);
+}
+
+const asyncApi = z.looseObject({
+  servers: z.record(
+    z.string(),
+    z.looseObject({ variables: z.looseObject({ port: z.looseObject({ default: z.string() }) }) }),
+  ),
+});
 
 function readIfThere(path: string): Buffer | undefined {
   try {

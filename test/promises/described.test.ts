@@ -289,7 +289,9 @@ test('/asyncapi.json is valid AsyncAPI 3.0, and names every class', async ({ gat
   const { schemas, messages } = components;
   expect(Object.keys(operations)).toHaveLength(Object.keys(messages).length);
   const ports = Object.values(servers).map(({ variables }) => variables.port.default);
-  expect(ports).toEqual(['1883', '8883', '8080', '8443']);
+  expect(ports).toEqual(
+    expect.arrayContaining([String(gateway.mqttPort), String(gateway.httpPort)]),
+  );
   const nameless = Object.entries(schemas).flatMap(([name, schema]) =>
     classesIn(schema, name).filter((path) => path !== name),
   );

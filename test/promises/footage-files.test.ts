@@ -462,7 +462,7 @@ describe('a disk', () => {
       expect(filesOf(home, device)).toHaveLength(reserve === 0 ? 1 : 2);
       // An upload that finds no room is not lost in silence.
       const named = expect.stringMatching(`Too many recordings.*${device.id}`);
-      expect(await home.faults()).toContainEqual(named);
+      await expect.poll(() => home.faults()).toContainEqual(named);
     },
   );
 

@@ -86,12 +86,13 @@ function built(script: Buffer): BuiltFiles {
   const directory = mkdtempSync(join(tmpdir(), 'built-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   mkdirSync(join(directory, 'console'));
-  for (const name of ['index.html', 'docs.html', 'openapi.json', 'asyncapi.json']) {
+  for (const name of ['index.html', 'docs.html', 'openapi.json']) {
     writeFileSync(join(directory, name), '');
   }
+  writeFileSync(join(directory, 'asyncapi.json'), '{"servers":{}}');
   writeFileSync(join(directory, 'console/a.js'), script);
   writeFileSync(join(directory, 'console/a.js.gz'), gzipSync(script));
-  return new BuiltFiles(directory);
+  return new BuiltFiles(directory, {});
 }
 
 async function answered(script: Buffer, accepted?: string): Promise<Response> {
@@ -146,7 +147,7 @@ it('plays recordings from their origin, and loads nothing else from there', asyn
 it('stops the start of a gateway that was not built, and says what to do', () => {
   const directory = mkdtempSync(join(tmpdir(), 'no-console-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
-  expect(() => new BuiltFiles(directory)).toThrow(
+  expect(() => new BuiltFiles(directory, {})).toThrow(
     `start-failed: the console in ${directory} cannot be read: npm ci && npm run build`,
   );
 });
