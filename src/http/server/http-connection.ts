@@ -10,6 +10,8 @@ const BYTES_PER_TURN = 512;
 /** Bytes of a body in one turn: parsing them costs next to nothing. */
 const BODY_BYTES_PER_TURN = 65_536;
 const BODY_BUFFER_BYTES = 16_384;
+/** How long a client has to close the connection after the last answer. */
+const LINGER_MS = 1_000;
 
 /** The connection of a request; undefined where Node reads the sockets itself. */
 export function connectionOf({ socket }: { readonly socket: unknown }): HttpConnection | undefined {
@@ -78,7 +80,7 @@ export class HttpConnection extends Duplex {
 
   /** Closes the connection once everything is written; Node calls this on a socket after the last answer. */
   destroySoon(): void {
-    if (this.writable) this.end(() => this.destroy());
+    if (this.writable) this.end();
     else this.destroy();
   }
 
@@ -161,6 +163,9 @@ export class HttpConnection extends Duplex {
 
   override _final(callback: () => void): void {
     this.#socket.end(callback);
+    // TCP would reset a connection that closes with unread bytes, and the client lose the end of the answer (RFC 9112, 9.6).
+    const timer = setTimeout(() => this.destroy(), LINGER_MS);
+    this.once('close', () => clearTimeout(timer));
   }
 
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
