@@ -1,5 +1,5 @@
 /**
- * What a slow client may take its time for: a head 10 s, a body 30 s, its own reading twice 15 s, a TLS handshake 10 s. All
+ * What a slow client may take its time for: a head 10 s, its own reading twice 15 s, a TLS handshake 10 s. All
  * wait at the same time, in a gateway that answers everybody else.
  */
 import { connect } from 'node:net';
@@ -24,15 +24,9 @@ interface Row {
 }
 
 const ROWS: readonly Row[] = [
-  { name: 'no request', sends: '', answer: '' },
+  { name: 'no request', sends: '', answer: '408 request-timeout' },
   { name: 'nothing after a request', sends: `${HEALTH}\r\n`, answer: '200' },
   { name: 'a slow head', sends: `${HEALTH}Slow: `, drips: 'x', answer: '408 request-timeout' },
-  {
-    name: 'a slow body',
-    sends: 'POST HOME/groups HTTP/1.1\r\nHost: x\r\nAUTHORIZED\r\nContent-Length: 999\r\n\r\n{',
-    drips: ' ',
-    answer: '408 request-timeout',
-  },
   { name: 'no TLS handshake', sends: '', isTls: true, answer: '' },
   { name: 'a part of a TLS handshake', sends: '\x16\x03', isTls: true, answer: '' },
   {
@@ -60,7 +54,8 @@ test('slow clients are cut off, with 408 where a request has begun', {
   const authorized = `Authorization: Bearer ${token}\r\nContent-Type: application/json`;
   const idled = () =>
     new Promise((resolve) => {
-      connect({ port: http.port, host: '127.0.0.1' }).once('close', resolve).resume();
+      const socket = connect({ port: http.port, host: '127.0.0.1' }).once('close', resolve);
+      socket.resume().write(`${HEALTH}\r\n`);
     });
   const outcomes: Promise<string>[] = [];
   for (const { sends, drips, reads = true, isTls, answer } of ROWS) {
@@ -73,8 +68,8 @@ test('slow clients are cut off, with 408 where a request has begun', {
     socket.on('error', () => undefined);
     socket.write(sends.replace('AUTHORIZED', authorized).replace('HOME', home.path), 'latin1');
     if (reads) listen();
-    // Who does not read learns of the end when it reads after all: as long after the others as one idles.
-    else Promise.all(outcomes).then(idled).then(listen);
+    // Who does not read learns of the end when it reads after all: as long after the others as two idle.
+    else Promise.all(outcomes).then(idled).then(idled).then(listen);
     const drip = setInterval(() => drips !== undefined && socket.write(drips), 1_000);
     outcomes.push(
       closed.then(() => {
