@@ -38,9 +38,6 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Quotes, escapes and punctuation of a JSON text. */
-const TOKENS = /\\.|["{}[\],:]/g;
-
 /**
  * Splits a JSON object into its keys and the texts of their values, in order.
  *
@@ -49,26 +46,25 @@ const TOKENS = /\\.|["{}[\],:]/g;
  * @returns undefined when the value is not an object
  */
 export function objectMembers(text: string): Map<string, string> | undefined {
-  if (!/^\s*\{/.test(text)) return undefined;
+  let at = skipSpace(text, 0);
+  if (text[at] !== '{') return undefined;
   const members = new Map<string, string>();
-  let [depth, valueStart] = [0, 0];
-  let stringStart: number | undefined;
-  let key: string | undefined;
-  for (const { 0: token, index } of text.matchAll(TOKENS)) {
-    if (stringStart !== undefined) {
-      if (token !== '"') continue;
-      if (depth === 1) key ??= String(JSON.parse(text.slice(stringStart, index + 1)));
-      stringStart = undefined;
-    } else if (token === '"') stringStart = index;
-    else if (token === '{' || token === '[') depth++;
-    else if (depth === 1 && token === ':') valueStart = index + 1;
-    else if (depth === 1 && key !== undefined) {
-      members.set(key, text.slice(valueStart, index).trim());
-      key = undefined;
-    }
-    if (stringStart === undefined && (token === '}' || token === ']')) depth--;
+  at = skipSpace(text, at + 1);
+  while (text[at] !== '}') {
+    const keyEnd = stringEnd(text, at);
+    const key = stringValue(text.slice(at, keyEnd));
+    const valueStart = skipSpace(text, skipSpace(text, keyEnd) + 1);
+    const valueEnd = endOfValue(text, valueStart);
+    members.set(key, text.slice(valueStart, valueEnd));
+    at = skipSpace(text, valueEnd);
+    if (text[at] === ',') at = skipSpace(text, at + 1);
   }
   return members;
+}
+
+/** The value of a JSON string; most need no parser. */
+function stringValue(text: string): string {
+  return text.includes('\\') ? String(JSON.parse(text)) : text.slice(1, -1);
 }
 
 /** The inverse of `objectMembers`: an object's text from its keys and the texts of its values. */
@@ -96,6 +92,54 @@ export function mergePatch(target: string | undefined, patch: string): string {
   }
   return composeObject(members);
 }
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const SPACE = 0x20;
+
+/** The text is valid JSON, so any invisible character is one of its four kinds of white space. */
+function skipSpace(text: string, from: number): number {
+  let at = from;
+  while (text.charCodeAt(at) <= SPACE) at++;
+  return at;
+}
+
+function stringEnd(text: string, from: number): number {
+  let at = from + 1;
+  for (;;) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return at + 1;
+    at += code === BACKSLASH ? 2 : 1;
+  }
+}
+
+function endOfValue(text: string, from: number): number {
+  if (text[from] === '"') return stringEnd(text, from);
+  if (text[from] !== '{' && text[from] !== '[') return endOfLiteral(text, from);
+  let depth = 0;
+  let at = from;
+  do {
+    const character = text[at];
+    if (character === '"') {
+      at = stringEnd(text, at);
+      continue;
+    }
+    if (character === '{' || character === '[') depth++;
+    if (character === '}' || character === ']') depth--;
+    at++;
+  } while (depth > 0);
+  return at;
+}
+
+function endOfLiteral(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && !ENDS_OF_LITERALS.has(text.charCodeAt(at))) at++;
+  return at;
+}
+
+const ENDS_OF_LITERALS: ReadonlySet<number> = new Set(
+  Array.from(' \n\r\t,}]', (character) => character.charCodeAt(0)),
+);
 
 /** Whether a value is an object with members, not a list. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -5,7 +5,7 @@ export const PLAUSIBLE_FROM_MS = Date.UTC(2020, 0, 1);
 
 /** RFC 3339, 5.6: a date-time with seconds and an offset; `T` and `Z` in either case. */
 const RFC3339 =
-  /^(\d{4}-\d\d-\d\d)[Tt]((?:[01]\d|2[0-3]):[0-5]\d):([0-5]\d|60)(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+  /^(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 /** An instant, as precise as it was written. */
 export interface Instant {
@@ -26,13 +26,16 @@ export interface Instant {
 export function parseInstant(text: string): Instant | undefined {
   const match = RFC3339.exec(text);
   if (match === null) return undefined;
-  const [, day = '', minute = '', second = '', fraction = '', offset = ''] = match;
-  const minuteMs = Date.parse(`${day}T${minute}${offset.toUpperCase()}`);
-  // JavaScript takes 31 February for 3 March.
-  if (Number.isNaN(minuteMs) || !new Date(day).toISOString().startsWith(day)) return undefined;
+  const [, year, month, day, hour, minute, second, fraction = '', offset = 'Z'] = match;
+  const midnight = new Date(0);
+  const midnightMs = midnight.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
+  if (midnight.getUTCDate() !== Number(day) || midnight.getUTCMonth() !== Number(month) - 1) {
+    return undefined;
+  }
+  const seconds = (Number(hour) * 60 + Number(minute)) * 60 + Number(second);
   const milliseconds = Number(fraction.slice(0, 3).padEnd(3, '0'));
   return {
-    timeMs: minuteMs + Number(second) * 1000 + milliseconds,
+    timeMs: midnightMs + seconds * 1000 + milliseconds - offsetMs(offset),
     finerDigits: withoutTrailingZeros(fraction.slice(3)),
   };
 }
@@ -58,6 +61,12 @@ function withoutTrailingZeros(digits: string): string {
   let end = digits.length;
   while (end > 0 && digits[end - 1] === '0') end--;
   return digits.slice(0, end);
+}
+
+function offsetMs(offset: string): number {
+  if (offset === 'Z' || offset === 'z') return 0;
+  const minutes = Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4, 6));
+  return (offset.startsWith('-') ? -minutes : minutes) * 60_000;
 }
 
 /** 000 to 999. */
