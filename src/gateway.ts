@@ -25,7 +25,7 @@ import { openSite, type SiteParts } from './site/open.js';
 import { openStorage } from './store/open.js';
 import { openWatch, type WatchParts } from './watch/open.js';
 
-/** Part of the ten seconds for a stop (docs/reference/contract.md, 1, stop); the embedded store needs the rest. */
+/** Part of the ten seconds for a stop (contract 1, stop); the embedded store needs the rest. */
 const STOP_TIMEOUT_MS = 3_000;
 const DAY_MS = 24 * 3600 * 1000;
 const GIVEN_UP =

@@ -17,7 +17,7 @@ import { CERTIFICATE_CHECK_MS, ServerCertificate } from './network/server-certif
 import type { Quota } from './site/access/quota-watch.js';
 import type { SiteParts } from './site/open.js';
 
-/** Part of the ten seconds for a stop (docs/reference/contract.md, 1, stop). */
+/** Part of the ten seconds for a stop (contract 1, stop). */
 const HTTP_CLOSE_DEADLINE_MS = 2_000;
 
 /** A router may hand out another network at any time. */

@@ -22,7 +22,7 @@ import { notifySystemd, watchdogTimeoutMs } from './systemd-notify.js';
 const programDir = dirname(dirname(fileURLToPath(import.meta.url)));
 const EXIT_FAILED = 1;
 const EXIT_FAULTY_CONFIG = 2;
-/** How long a stop may take (docs/reference/contract.md, 1, stop). */
+/** How long a stop may take (contract 1, stop). */
 const STOP_DEADLINE_MS = 10_000;
 const LAST_LINES_TIMEOUT_MS = 500;
 /** How many signs of life are sent within systemd's watchdog timeout. */
@@ -109,7 +109,7 @@ function tellSystemd(state: string, log: Logger): void {
  * Tells systemd regularly that the event loop turns, where the whole gateway runs.
  *
  * This says nothing about the store. While the store does not answer, alarms are still forwarded live
- * (docs/reference/contract.md, 4.4), and a restarted gateway waits for it.
+ * (contract 4.4), and a restarted gateway waits for it.
  */
 function feedWatchdog(log: Logger): void {
   const timeoutMs = watchdogTimeoutMs(process.env, process.pid);

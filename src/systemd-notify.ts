@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 const TIMEOUT_MS = 5000;
 
 /**
- * Notifies systemd of a state of the service, such as `READY=1` (sd_notify(3); docs/reference/contract.md, 1, ready).
+ * Notifies systemd of a state of the service, such as `READY=1` (sd_notify(3); contract 1, ready).
  *
  * Does nothing if `notifySocket`, the variable `NOTIFY_SOCKET`, is unset. Node has no Unix datagram sockets, so
  * this runs the program `systemd-notify`, for which the unit needs `NotifyAccess=all`. Rejects if systemd cannot

@@ -55,7 +55,7 @@ export function readEnvironment(
   return { assignments, faults };
 }
 
-/** `mqtt.maxPacketBytes` → `GATEWAY_MQTT_MAX_PACKET_BYTES` (docs/reference/contract.md, 1, environment). */
+/** `mqtt.maxPacketBytes` → `GATEWAY_MQTT_MAX_PACKET_BYTES` (contract 1, environment). */
 function variableOf(path: readonly string[]): string {
   const words = path.map((name) => name.replace(/[A-Z]/g, '_$&').toUpperCase());
   return PREFIX + words.join('_');

@@ -26,7 +26,7 @@ export interface FilePlace {
 /** Files next to the program; the first is for a checkout, where a local change would dirty the sample. */
 const OWN_NAMES = ['gateway.local.yaml', 'gateway.yaml'];
 
-/** Finds the file to read; undefined for the defaults (docs/reference/contract.md, 1, config). */
+/** Finds the file to read; undefined for the defaults (contract 1, config). */
 export function findConfigFile(place: FilePlace): string | undefined {
   const named = place.file ?? place.env[FILE_VARIABLE];
   if (named !== undefined && named !== '') return resolve(place.cwd, named);

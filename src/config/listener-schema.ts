@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Where the gateway listens, and what one connection may do (docs/reference/contract.md, 1 and 5). */
+/** Where the gateway listens, and what one connection may do (contract 1 and 5). */
 
 const LOOPBACK = '127.0.0.1';
 /** IPv6 and IPv4; IPv4 where the machine has no IPv6 (`listen`). */

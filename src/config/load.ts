@@ -10,7 +10,7 @@ import { type Config, configSchema } from './schema.js';
 /**
  * Loads the configuration from file and environment; the environment wins. Paths become absolute.
  *
- * @throws GatewayError `invalid-config` with all faults together (docs/reference/contract.md, 1, config)
+ * @throws GatewayError `invalid-config` with all faults together (contract 1, config)
  */
 export function loadConfig(place: FilePlace): Config {
   const file = findConfigFile(place);

@@ -8,7 +8,7 @@ import { footageSchema } from './footage-schema.js';
 import { httpSchema, mqttSchema, tlsSchema } from './listener-schema.js';
 import { storeSchema } from './store-schema.js';
 
-/** Every key of the configuration with its default (docs/reference/contract.md, 1 and 5). Units are in the names. */
+/** Every key of the configuration with its default (contract 1 and 5). Units are in the names. */
 
 const MAX_DAYS = 36_500;
 const MAX_LEASE_SECONDS = 3_600;
@@ -21,7 +21,7 @@ const adminToken = z
   .min(MIN_TOKEN_LENGTH, `must have at least ${MIN_TOKEN_LENGTH} characters`)
   .regex(/^[!-~]+$/, 'must be visible ASCII characters without white space');
 
-/** The whole configuration. Strict throughout: an unknown key is a fault (docs/reference/contract.md, 1). */
+/** The whole configuration. Strict throughout: an unknown key is a fault (contract 1). */
 export const configSchema = z.strictObject({
   site: z
     .string()

@@ -1,6 +1,6 @@
 /**
  * Reads the account of each queue from the store, makes faults and figures of it, and counts the alarms of this run
- * (docs/reference/contract.md, 4.6).
+ * (contract 4.6).
  */
 import { Histogram } from 'prom-client';
 import { ALARM_KINDS, type AlarmKind } from '../domain/alarm.js';

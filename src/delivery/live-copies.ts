@@ -2,7 +2,7 @@ import { isAlarm, type NewAlarm } from './new-entry.js';
 import type { Router } from './router.js';
 import type { Writer } from './writer.js';
 
-/** An alarm not stored within this time goes out as a live copy (docs/reference/contract.md, 4.4). */
+/** An alarm not stored within this time goes out as a live copy (contract 4.4). */
 const LIVE_AFTER_MS = 400;
 const LOOK_EVERY_MS = 100;
 /** Bytes sent in one turn of the event loop: connections take a bounded amount per turn. */

@@ -54,7 +54,7 @@ export function bytesOfMessage({
   return payload.length + (properties === undefined ? 0 : bytesOfProperties(properties));
 }
 
-/** An alarm forwarded more than this after its receipt is marked `late` (docs/reference/contract.md, 3). */
+/** An alarm forwarded more than this after its receipt is marked `late` (contract 3). */
 const LATE_AFTER_MS = 60_000;
 
 /** Services for sending entries. */

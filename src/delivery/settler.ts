@@ -4,7 +4,7 @@ import { oneAtATime } from '../releasers.js';
 import type { Outcome, QueueStore } from './queue.js';
 import { isUnanswered } from './reply-code.js';
 
-/** One write settles the entries of this time. The limit for an entry is 50 ms (docs/reference/contract.md, 4.2). */
+/** One write settles the entries of this time. The limit for an entry is 50 ms (contract 4.2). */
 const SETTLE_AFTER_MS = 20;
 const RETRY_AFTER_MS = 250;
 /** Redis serves nobody else while a script runs: a few milliseconds for this many. */

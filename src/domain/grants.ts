@@ -1,4 +1,4 @@
-/** Decides every permission of HTTP and of MQTT (docs/reference/contract.md, 2 and 3). */
+/** Decides every permission of HTTP and of MQTT (contract 2 and 3). */
 
 import {
   BRIDGE_TOPICS,
@@ -90,7 +90,7 @@ export function principalKey(principal: Principal): string {
   return `${principal.type}:${principal.id}`;
 }
 
-/** Whether the principal may subscribe to the filter (docs/reference/contract.md, 3, Subscribing). */
+/** Whether the principal may subscribe to the filter (contract 3, Subscribing). */
 export function maySubscribe(principal: Principal, filter: string): boolean {
   if (!isFilter(filter)) return false;
   if (principal.type === 'device') {

@@ -1,5 +1,5 @@
 /**
- * Texts of forwarded messages (docs/reference/contract.md, 3), composed of JSON texts, never re-serialised.
+ * Texts of forwarded messages (contract 3), composed of JSON texts, never re-serialised.
  *
  * Alarms are in `alarm.ts`.
  */

@@ -19,7 +19,7 @@ export interface Command {
   readonly publisher?: string | undefined;
 }
 
-/** Takes commands from managers and upstream brokers to devices (docs/reference/contract.md, 3, Subscribing). */
+/** Takes commands from managers and upstream brokers to devices (contract 3, Subscribing). */
 export class Commands {
   readonly #model: SiteModel;
   readonly #forwarder: Forwarder;

@@ -36,7 +36,7 @@ export interface HubsOptions {
 
 /**
  * The hubs: clients with a token of the role *publisher*, which publish for devices that do not connect themselves
- * (docs/reference/contract.md, 2).
+ * (contract 2).
  *
  * Knows which are connected and what is behind each, and reports two faults: a hub that is away, and a device that a
  * hub publishes alarms for and nobody has created.

@@ -66,7 +66,7 @@ export class Presence {
   }
 
   /**
-   * Loads presence; writes nothing, so that a full store does not hold up the start (docs/reference/contract.md, 4.7).
+   * Loads presence; writes nothing, so that a full store does not hold up the start (contract 4.7).
    */
   async load(): Promise<void> {
     const nowMs = this.#options.runningNow();

@@ -10,7 +10,7 @@ import type { DeviceChange, DeviceKey, DevicePlace } from './site-store.js';
 
 /** Custom data of a device without any. */
 const NO_CUSTOM_DATA = '{}';
-/** Specification 8, on the payload; docs/reference/contract.md, 2, on the merged result as well. */
+/** Specification 8, on the payload; contract 2, on the merged result as well. */
 export const MAX_CUSTOM_DATA_BYTES = 1024;
 
 /** A device with its secret, which is shown only once. */
@@ -103,7 +103,7 @@ export class Devices {
   /**
    * Moves the device to another location, where it is in no room.
    *
-   * A move to its own location changes nothing (docs/reference/contract.md, 2).
+   * A move to its own location changes nothing (contract 2).
    *
    * @throws GatewayError `device-not-found`, `location-not-found`
    */

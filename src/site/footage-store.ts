@@ -1,6 +1,6 @@
 import type { Recording } from '../domain/footage.js';
 
-/** How long a signed URL is valid (docs/reference/contract.md, 2). */
+/** How long a signed URL is valid (contract 2). */
 export const FOOTAGE_URL_VALID_MS = 10 * 60_000;
 
 /** Validity and host of a signed URL. */

@@ -86,7 +86,7 @@ export async function openSite(foundation: Foundation, storage: SiteStores) {
 }
 
 /**
- * The first administrator's token, configured or generated at the first start (docs/reference/contract.md, 1, first admin).
+ * The first administrator's token, configured or generated at the first start (contract 1, first admin).
  *
  * The log names its file but never shows the token.
  */

@@ -50,7 +50,7 @@ export class Sessions {
       const owner = ownerOf(record.owner);
       // A session that was connected when the gateway ended counts as away from now on.
       const seenAtMs = record.seenAtMs === CONNECTED ? now() : record.seenAtMs;
-      // A store that takes no writes must not stop the gateway from starting (docs/reference/contract.md, 4.7).
+      // A store that takes no writes must not stop the gateway from starting (contract 4.7).
       if (owner === undefined) this.#inBackground(record.key, store.delete(record.key));
       else {
         const kept = isGroup(record) ? { ...owner, isKept: true } : owner;
@@ -121,7 +121,7 @@ export class Sessions {
    * Opens a client's session: its persistent one, or a new one.
    *
    * A clean session ends with its connection (`closed`). Opening does not wait for the store, so a device can connect
-   * while the store is away (docs/reference/contract.md, 4.4). A SUBSCRIBE does wait, and is written after the session.
+   * while the store is away (contract 4.4). A SUBSCRIBE does wait, and is written after the session.
    */
   open(clientId: string, owner: SessionOwner, start: typeof PERSISTENT): ConsumingSession;
   open(clientId: string, owner: SessionOwner, start: SessionStart): Session;
@@ -301,7 +301,7 @@ export class Sessions {
     if (session.consumer !== undefined) this.#options.router.remove(session.consumer);
   }
 
-  /** Whether the session has been away longer than it may (docs/reference/contract.md, 5). */
+  /** Whether the session has been away longer than it may (contract 5). */
   #isOver({ consumer, isInUse, seenAtMs, expirySeconds }: Session): boolean {
     const { now, forgetAfterMs } = this.#options;
     // A clean session without a consumer ends with its connection.

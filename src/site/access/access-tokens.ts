@@ -283,7 +283,7 @@ export interface TokenExpiryOptions {
  *
  * HTTP itself checks the expiry at each request. Sessions and their backlogs stay, and are forgotten like those of any
  * absent client: the clock may be years ahead for a while, and the token is valid again once it is corrected
- * (docs/reference/contract.md, 4.7).
+ * (contract 4.7).
  */
 export class TokenExpiry {
   readonly #options: TokenExpiryOptions;

@@ -45,7 +45,7 @@ export interface DenialsOptions {
 
 /**
  * Records denied permissions and failed logins in the audit trail, in the background: neither the
- * answer nor anything else waits for it (docs/reference/contract.md, 2, Audit and denials).
+ * answer nor anything else waits for it (contract 2, Audit and denials).
  *
  * Up to ten denials a second of a principal, or of an address if the principal is unknown, are recorded
  * one by one; any more become one record a minute with their number. A record whose write got no answer

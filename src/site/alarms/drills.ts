@@ -2,7 +2,7 @@ import type { Named } from '../../domain/messages.js';
 import type { Actor } from '../audit-trail.js';
 import type { NamedDestination } from './destinations.js';
 
-/** How long a destination has to acknowledge a drill (docs/reference/contract.md, 3, drill). */
+/** How long a destination has to acknowledge a drill (contract 3, drill). */
 export const DRILL_TIMEOUT_MS = 60_000;
 export const MAX_DRILLS_SHOWN = 100;
 

@@ -1,4 +1,4 @@
-/** An invalid publish in the list (docs/reference/contract.md, 3). */
+/** An invalid publish in the list (contract 3). */
 export interface InvalidPublishRecord {
   readonly deviceId: string;
   /** The group that the device was in. */
@@ -10,7 +10,7 @@ export interface InvalidPublishRecord {
   readonly receivedAtMs: number;
 }
 
-/** The bounded list of invalid publishes of each location (docs/reference/contract.md, 5). */
+/** The bounded list of invalid publishes of each location (contract 5). */
 export interface InvalidPublishList {
   /**
    * Lists a location's invalid publishes, newest first.

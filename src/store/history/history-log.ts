@@ -300,7 +300,7 @@ const expireHistory = new Script('expire-history', z.number());
 const ENTRIES_PER_CALL = 200;
 
 /**
- * Removes entries from the history by age (docs/reference/contract.md, 5).
+ * Removes entries from the history by age (contract 5).
  *
  * @param now the clock that measures ages
  * @param queuedFrom the number of the first entry that may be in a queue: queues have no records but those of the history

@@ -1,5 +1,5 @@
 -- Appends a batch of entries to the history, each once: record, indexes, id, and its number on the queue of every
--- destination, in one atomic write (docs/reference/contract.md, 4.1 and 4.2). It knows no kinds of entries.
+-- destination, in one atomic write (contract 4.1 and 4.2). It knows no kinds of entries.
 -- arg.known         the newest number that the gateway knows to be stored   arg.above  the newest that it has ever seen
 -- arg.destinations  names   arg.sets  sets of them, as numbers of names
 -- arg.places        texts of places   arg.indexes  lists of names of sorted sets

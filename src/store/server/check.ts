@@ -37,7 +37,7 @@ const SETTINGS: readonly Setting[] = [
 ];
 
 /**
- * Checks that the server is suitable (docs/reference/contract.md, 1, store).
+ * Checks that the server is suitable (contract 1, store).
  *
  * @returns a sentence for each setting that does not give its guarantee, or cannot be checked
  * @throws GatewayError `start-failed` when the server is unsuitable
