@@ -261,13 +261,16 @@ export class Consumer {
 
   /** In the store for a session that is kept, from the history after a position, or in memory. */
   #alarmQueue(judge: QueueSource['judge']): StoredQueue | MemoryQueue {
-    const { key, services, history, subscriptions } = this.#options;
+    const { key, begun, services, history, subscriptions } = this.#options;
     const { queues, settler, lastAnnounced } = services;
     if (key !== undefined) {
       const settled: SettledQueue = { key, settled: (...args) => this.#settled(...args) };
       return new StoredQueue({
         start: () => 0,
-        page: (after, count) => queues.page(key, after, count),
+        page: async (after, count) => {
+          await begun;
+          return queues.page(key, after, count);
+        },
         lastAnnounced,
         judge,
         settle: (sequence, outcome) => {
@@ -353,6 +356,8 @@ export interface ConsumerOptions {
   readonly session: string;
   /** The name of its queue in the store; undefined for a clean session, whose queues end with its connection. */
   readonly key: string | undefined;
+  /** Resolves once the queue is its own: what an ended session has left there may still have to be deleted. */
+  readonly begun?: Promise<unknown> | undefined;
   readonly history?: HistorySource | undefined;
   readonly services: ConsumerServices;
   readonly subscriptions: Subscriptions;

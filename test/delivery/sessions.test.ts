@@ -199,3 +199,24 @@ test('a clean session of its client ends a session with its backlog', async ({ h
   await nurse.untilRecords(1);
   expect(numbersOf(nurse)).toEqual([5]);
 });
+
+test('a new session reads nothing of the one that it replaced, however late the store deletes that', async ({
+  own,
+}) => {
+  const home = await own.home();
+  const [sensor, nurse] = [await home.sensor(), await home.nurse({ isDurable: true })];
+  await nurse.leave();
+  await sensor.raise(5);
+  const store = await home.store();
+  store.freeze();
+  // Its session is being written, so that what comes now waits for that.
+  const other = home.nurse({ isDurable: true, filters: [] });
+  await home.nurse({ clientId: nurse.clientId, filters: [] });
+  await nurse.connect();
+  store.thaw();
+  await other;
+  await nurse.subscribe(home.filter(undefined, 'alarms/#'));
+  await sensor.raise();
+  await nurse.untilRecords(1);
+  expect(numbersOf(nurse)).toEqual([5]);
+});

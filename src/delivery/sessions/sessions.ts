@@ -146,9 +146,10 @@ export class Sessions {
     if (start !== PERSISTENT) opened.openCount++;
     if (start.history !== undefined) this.#consume(opened, [], start.history);
     if (isPersistent) {
-      this.#consume(opened, []);
       // At once: the queue exists before anything is appended for it.
-      this.#inBackground(key, this.#options.store.save(opened.record()));
+      const saved = this.#options.store.save(opened.record());
+      this.#inBackground(key, saved);
+      this.#consume(opened, [], undefined, saved);
     }
     return opened;
   }
@@ -263,6 +264,7 @@ export class Sessions {
     session: Session,
     subscriptions: readonly Subscription[],
     history?: HistorySource,
+    begun?: Promise<void>,
   ): Consumer {
     const { router, limits, log } = this.#options;
     const { key, clientId: name, owner } = session;
@@ -270,6 +272,7 @@ export class Sessions {
       name,
       session: key,
       key: session.isPersistent ? key : undefined,
+      begun: begun?.catch(() => undefined),
       history,
       services: router.services,
       subscriptions: new Subscriptions(subscriptions),
