@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { type Failure, failureOf } from '../api/failure.js';
+import { type Failure, failureOf } from '../request.js';
 
 /** Data read from the gateway. */
 export interface Loaded<Data> {

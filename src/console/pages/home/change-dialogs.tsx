@@ -1,10 +1,17 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Device, listLocations, moveDevice, type Room } from '../../api/generated.js';
+import {
+  type Device,
+  deletePart,
+  listLocations,
+  moveDevice,
+  type Room,
+  renamePart,
+} from '../../api.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { ChangeDialog } from '../../ui/change-dialog.js';
 import { useLoaded } from '../../ui/use-request.js';
 import { GroupField, NameField, RoomField } from './fields.js';
-import { type Named, putDevice, putRoom, readTagOf, remove, rename } from './home-changes.js';
+import { type Named, putDevice, putRoom, readTagOf } from './home-changes.js';
 import type { Home } from './home-data.js';
 import type { HomeRights } from './home-rights.js';
 import { sorted } from './home-tree.js';
@@ -40,7 +47,9 @@ export function RenameDialog({ home, named, onDone, onClose }: ChangeProps & { n
     <ChangeDialog
       title={words.renameTitle(named.name)}
       submit={words.save}
-      request={async () => rename(home.location.id, named, name, await readTag())}
+      request={async () =>
+        renamePart({ locationId: home.location.id, ...named }, { name }, await readTag())
+      }
       onDone={() => onDone(words.renamed(name.trim()))}
       onClose={onClose}
     >
@@ -57,7 +66,7 @@ export function RemoveDialog({ home, named, onDone, onClose }: ChangeProps & { n
       title={words.removeTitle(named.name)}
       submit={words.remove}
       isDangerous
-      request={async () => remove(home.location.id, named, await readTag())}
+      request={async () => deletePart({ locationId: home.location.id, ...named }, await readTag())}
       onDone={() => onDone(words.removed(named.name))}
       onClose={onClose}
     >
@@ -97,7 +106,7 @@ export function MoveDeviceDialog(props: ChangeProps & { readonly device: Device 
       request={async () => {
         if (isStaying) return putDevice(device, roomId);
         const { id, locationId } = device;
-        await moveDevice({ locationId, deviceId: id, deviceMove: { targetLocationId } });
+        await moveDevice({ locationId, deviceId: id }, { targetLocationId });
       }}
       onDone={() => onDone(words.moved(device.name))}
       onClose={onClose}

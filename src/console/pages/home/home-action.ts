@@ -1,4 +1,4 @@
-import type { Device, Room } from '../../api/generated.js';
+import type { Device, Room } from '../../api.js';
 import type { Named } from './home-changes.js';
 
 /** The action of a button of a home; it opens a dialog. */
