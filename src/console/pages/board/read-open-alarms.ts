@@ -23,7 +23,7 @@ interface ReadOptions {
 /**
  * Reads the open alarms of every location that the token may see into `alarms`, however old they are.
  *
- * @throws what the API's client throws
+ * @throws what the functions of `api.ts` throw
  */
 export async function readOpenAlarms(
   alarms: OpenAlarms,
